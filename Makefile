@@ -1,0 +1,197 @@
+# make            build/fusec, build/libfusec.a, build/libfusec.so
+# make check      everything that can be checked without a GPU; check-gpu: the rest
+# make demo       a short tour
+# make help       all targets
+
+CC       = gcc
+CLANG    = clang
+PREFIX   = /usr/local
+DESTDIR  =
+BUILD    = build
+OPT      = -O2 -g
+EXTRA    =
+VERSION := $(shell sed -n 's/^\#define FUSEC_VERSION "\(.*\)"/\1/p' runtime/fusec.h 2>/dev/null)
+
+STRICT   = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+           -Wmissing-prototypes
+LOOSE    = -std=c11 -Wall -Wextra
+CODEGEN  = -fPIC -fvisibility=hidden
+CPPFLAGS = -D_GNU_SOURCE -DXXH_INLINE_ALL -Isrc -Iruntime -Isrc/cli -Ibuild/gen
+LDLIBS   = -lm -ldl -lpthread
+JANSSON  = $(shell pkg-config --variable=libdir jansson 2>/dev/null)/libjansson.a
+
+GEN      = build/gen/scan.c build/gen/fuse.c
+INC      = build/gen/std.inc build/gen/prelude.inc build/gen/fuse.h
+LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
+CLI      = $(wildcard src/cli/*.c)
+PROGRAMS = tests/gpu_cases.c
+SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
+SIM      = $(wildcard tests/sim/*.c)
+FORMATTED = $(LIBRARY) $(CLI) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch])
+
+objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+LIBRARY_OBJ  = $(call objects,$(LIBRARY) $(GEN))
+CLI_OBJ      = $(call objects,$(CLI))
+PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
+SUITES_OBJ   = $(call objects,$(SUITES))
+
+.PHONY: all help deps demo check checks check-gpu suites bless layers lint format fuzz install clean
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+all: build/fusec build/libfusec.a build/libfusec.so
+
+help:
+	@sed -n 's/^## *//p' Makefile
+
+## all        the program and the libraries (default)
+## deps       install what the build needs
+deps:
+	@.ci/deps
+
+# ---- generated sources -----------------------------------------------------------------------
+
+build/gen/scan.c: grammar/fuse.re
+	@mkdir -p $(@D)
+	re2c -W -Werror -i --no-generation-date --no-version -o $@ $<
+
+build/gen/fuse.c: grammar/fuse.y
+	@mkdir -p $(@D)
+	lemon -dbuild/gen -q -l $<
+build/gen/fuse.h: build/gen/fuse.c
+
+# A text as the bytes of a C array, closed by a zero.
+build/gen/std.inc: src/std.fuse
+build/gen/prelude.inc: src/prelude.cuh
+build/gen/%.inc:
+	@mkdir -p $(@D)
+	{ od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo 0; } > $@
+
+# The names of the suites that tests/suites.h declares.
+build/gen/suites.inc: tests/suites.h
+	@mkdir -p $(@D)
+	sed -n 's/^Suite \*\([a-z0-9_]*\)(void);.*/"\1",/p' $< > build/gen/suite_names.inc
+	sed -n 's/^Suite \*\([a-z0-9_]*\)(void);.*/\1,/p' $< > $@
+
+# ---- objects, program, libraries ---------------------------------------------------------------
+
+$(BUILD)/obj/build/gen/%.o: build/gen/%.c | $(INC)
+	@mkdir -p $(@D)
+	@echo cc $<
+	@$(CC) $(LOOSE) $(OPT) $(EXTRA) $(CODEGEN) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/obj/tests/run_suites.o: build/gen/suites.inc
+
+$(BUILD)/obj/%.o: %.c | $(INC)
+	@mkdir -p $(@D)
+	@echo cc $<
+	@$(CC) $(STRICT) $(OPT) $(EXTRA) $(CODEGEN) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/fusec: $(LIBRARY_OBJ) $(CLI_OBJ)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
+# One object whose only global names are the public ones.
+build/libfusec.a: $(LIBRARY_OBJ)
+	@echo link $@
+	@ld -r -o build/libfusec.o $^ $(JANSSON)
+	@objcopy -w --keep-global-symbol='fusec_*' build/libfusec.o
+	@rm -f $@
+	@ar rcs $@ build/libfusec.o
+
+build/libfusec.so: $(LIBRARY_OBJ)
+	@echo link $@
+	@$(CC) -shared $(OPT) -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-soname,libfusec.so \
+	    $^ $(JANSSON) $(LDLIBS) -o $@
+
+$(BUILD)/suites: $(PARTS_OBJ) $(SUITES_OBJ)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(shell pkg-config --libs check) $(LDLIBS) -o $@
+
+$(BUILD)/gpu_cases: $(PARTS_OBJ) $(call objects,tests/gpu_cases.c)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
+# ---- checks ----------------------------------------------------------------------------------------
+
+## check      everything that can be checked without a GPU
+check: deps
+	@$(MAKE) all build/suites
+	@$(MAKE) checks
+
+SANITIZED = BUILD=build/asan OPT='-O1 -g' \
+            EXTRA='-Werror -fsanitize=address,undefined -fno-omit-frame-pointer'
+
+checks:
+	@tests/layers.sh
+	@$(MAKE) lint
+	@echo '-- suites' && build/suites
+	@$(MAKE) $(SANITIZED) build/asan/suites build/asan/fusec
+	@echo '-- suites under ASan and UBSan' && CK_DEFAULT_TIMEOUT=60 build/asan/suites
+	@tests/golden.sh
+	@tests/cli.sh
+	@tests/docs.sh
+	@tests/check_nvrtc.sh
+	@if [ -x tests/fuzz.sh ]; then tests/fuzz.sh replay; fi
+	@echo 'make check: all passed'
+
+## suites     the Check suites alone
+suites: build/suites
+	build/suites
+
+## lint       clang compiles every source with warnings as errors
+CLANG_OK = $(patsubst %.c,build/clang/%.ok,$(LIBRARY) $(CLI) $(SUITES) $(PROGRAMS))
+lint: $(CLANG_OK)
+	@echo '-- clang: $(words $(CLANG_OK)) sources without a warning'
+build/clang/tests/run_suites.ok: build/gen/suites.inc
+build/clang/%.ok: %.c | $(INC) $(GEN)
+	@mkdir -p $(@D)
+	@$(CLANG) $(STRICT) -Werror $(CPPFLAGS) -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $<
+	@touch $@
+
+## layers     the include graph follows the flow
+layers:
+	@tests/layers.sh
+
+## check-gpu  every example at many sizes on the GPU, against the reference
+check-gpu: deps
+	@$(MAKE) all build/gpu_cases
+	@tests/gpu.sh
+
+## bless      write the goldens anew
+bless: build/fusec
+	tests/golden.sh bless
+
+## fuzz       fuzz the parser and the tensor reader (needs clang; SECONDS=60)
+fuzz: $(INC) $(GEN)
+	tests/fuzz.sh
+
+## format     clang-format all sources
+format:
+	clang-format -i $(FORMATTED)
+
+## demo       check, explain, print and run one example
+demo: deps
+	@$(MAKE) all
+	@tests/demo.sh
+
+## install    into $(DESTDIR)$(PREFIX)
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+	    $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 build/fusec $(DESTDIR)$(PREFIX)/bin
+	install -m 644 build/libfusec.a $(DESTDIR)$(PREFIX)/lib
+	install -m 755 build/libfusec.so $(DESTDIR)$(PREFIX)/lib
+	install -m 644 runtime/fusec.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 docs/fusec.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+	    'Name: fusec' 'Description: fusion compiler for normalization graphs' \
+	    'Version: $(VERSION)' 'Libs: -L$${libdir} -lfusec' \
+	    'Libs.private: -lm -ldl -lpthread' 'Cflags: -I$${includedir}' \
+	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/fusec.pc
+
+## clean      remove build/
+clean:
+	rm -rf build
+
+-include $(shell find build -name '*.d' 2>/dev/null)

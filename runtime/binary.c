@@ -1,0 +1,128 @@
+/* binary.c: CUDA text to machine code without a device: for printing PTX, for writing
+ * cubins, for register counts. */
+#include "error.h"
+
+#include "cubin.h"
+#include "disk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fusec_binary {
+    Code code;
+    fusec_format format;
+};
+
+static fusec_status compile_code(const Nvrtc *nvrtc, const char *cuda, const char *arch,
+                                 Code *code, fusec_error *error)
+{
+    DiskKey key = disk_key(cuda, arch, NULL, nvrtc);
+    char unused[512];
+    if (disk_load(&key, code))
+        return FUSEC_OK;
+    fusec_status status = nvrtc_compile(nvrtc, cuda, arch, NULL, code, error);
+    if (status == FUSEC_OK)
+        disk_store(&key, arch, code, unused, sizeof unused);
+    return status;
+}
+
+static fusec_status choose_arch(const Nvrtc *nvrtc, const char *arch, fusec_format format,
+                                char name[32], fusec_error *error)
+{
+    const char *number = strncmp(arch, "sm_", 3) == 0 ? arch + 3 : "";
+    if (!nvrtc_knows(nvrtc, atoi(number)) || strlen(number) > 8)
+        return fail(error, FUSEC_UNSUPPORTED, "NVRTC %d.%d does not know '%.32s'",
+                    nvrtc->major, nvrtc->minor, arch);
+    snprintf(name, 32, "%s%.8s", format == FUSEC_PTX ? "compute_" : "sm_", number);
+    return FUSEC_OK;
+}
+
+static fusec_status make_binary(fusec_binary *binary, const char *cuda, const char *arch,
+                                fusec_error *error)
+{
+    Nvrtc nvrtc;
+    char name[32];
+    fusec_status status = nvrtc_open(&nvrtc, error);
+    if (status != FUSEC_OK)
+        return status;
+    status = choose_arch(&nvrtc, arch, binary->format, name, error);
+    if (status == FUSEC_OK)
+        status = compile_code(&nvrtc, cuda, name, &binary->code, error);
+    nvrtc_close(&nvrtc);
+    return status;
+}
+
+fusec_status fusec_binary_compile(const char *cuda, const char *arch, fusec_format format,
+                                  fusec_binary **result, fusec_error *error)
+{
+    if (!cuda || !arch || !result)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
+                    !cuda   ? "the text"
+                    : !arch ? "the architecture"
+                            : "the place for the binary");
+    *result = NULL;
+    fusec_binary *binary = calloc(1, sizeof *binary);
+    if (!binary)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    binary->format = format;
+    fusec_status status = make_binary(binary, cuda, arch, error);
+    if (status != FUSEC_OK) {
+        fusec_binary_destroy(binary);
+        return status;
+    }
+    *result = binary;
+    return succeed(error);
+}
+
+void fusec_binary_destroy(fusec_binary *binary)
+{
+    if (!binary)
+        return;
+    code_free(&binary->code);
+    free(binary);
+}
+
+const void *fusec_binary_data(const fusec_binary *binary, size_t *bytes)
+{
+    if (bytes)
+        *bytes = binary->code.bytes;
+    return binary->code.data;
+}
+
+double fusec_binary_milliseconds(const fusec_binary *binary)
+{
+    return binary->code.milliseconds;
+}
+
+fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
+                                 fusec_kernel_info *info)
+{
+    Usage usage;
+    if (!kernel || binary->format != FUSEC_CUBIN
+        || !cubin_usage(binary->code.data, binary->code.bytes, binary->code.log, kernel,
+                        &usage))
+        return FUSEC_INVALID_ARGUMENT;
+    *info = (fusec_kernel_info){.name = kernel, .registers = usage.registers};
+    info->spill_bytes = usage.spill_bytes;
+    info->stack_bytes = usage.stack_bytes;
+    info->static_smem_bytes = usage.smem_bytes;
+    return FUSEC_OK;
+}
+
+fusec_status fusec_nvrtc_version(int *major, int *minor, char *path, size_t size,
+                                 fusec_error *error)
+{
+    Nvrtc nvrtc;
+    fusec_status status = nvrtc_open(&nvrtc, error);
+    if (status != FUSEC_OK)
+        return status;
+    if (major)
+        *major = nvrtc.major;
+    if (minor)
+        *minor = nvrtc.minor;
+    if (path && size)
+        snprintf(path, size, "%s", nvrtc.path);
+    nvrtc_close(&nvrtc);
+    return succeed(error);
+}

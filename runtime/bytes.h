@@ -1,0 +1,47 @@
+/* bytes.h: writing and reading files of ours: numbers and strings one after another,
+ * sealed by a header with a magic, the length and a checksum. Saved plans and the disk
+ * cache use it. */
+#ifndef FUSEC_BYTES_H
+#define FUSEC_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    char *data; /* malloc'ed */
+    size_t length, capacity;
+    bool failed; /* out of memory: everything after was dropped */
+} Writer;
+
+void put_bytes(Writer *w, const void *bytes, size_t length);
+void put_int(Writer *w, int64_t value);
+void put_double(Writer *w, double value);
+void put_string(Writer *w, const char *text, size_t length); /* stored with a NUL */
+void writer_free(Writer *w);
+
+typedef struct {
+    const char *data;
+    size_t left;
+    bool failed; /* read past the end, or something impossible; then all reads give 0 */
+} Reader;
+
+int64_t get_int(Reader *r);
+int64_t get_range(Reader *r, int64_t least, int64_t most); /* fails outside */
+double get_double(Reader *r);
+const char *get_string(Reader *r,
+                       size_t *length); /* in place, NUL-ended, "" on failure */
+
+enum { SEAL_MAGIC = 8 };
+
+/* Writes `magic`, length, checksum and payload to a temporary name beside `path`, syncs,
+ * renames. false with errno set on failure; nothing is left behind. */
+bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
+                       const Writer *payload);
+
+typedef enum { SEALED_OK, SEALED_ABSENT, SEALED_DAMAGED } Sealed;
+/* Reads it back: `*data` is malloc'ed and holds the payload. ABSENT: errno says why. */
+Sealed file_read_sealed(const char *path, const char magic[SEAL_MAGIC], char **data,
+                        size_t *bytes);
+
+#endif

@@ -1,0 +1,23 @@
+/* cubin.h: what a kernel uses, read off its cubin (an ELF file) and the assembler's log.
+ */
+#ifndef FUSEC_CUBIN_H
+#define FUSEC_CUBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+    int registers; /* a thread; -1: not known */
+    int stack_bytes; /* local memory frame a thread */
+    int smem_bytes; /* static, without what the system reserves */
+    int spill_bytes; /* stores plus loads, from the log */
+} Usage;
+
+/* false if `cubin` is no ELF file of this kind or has no such kernel. Any bytes are safe
+ * to give. `log` is that of `ptxas -v`, or NULL: spill_bytes is then -1. */
+bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *kernel,
+                 Usage *usage);
+/* The name of kernel number `index`, or NULL; points into the cubin. */
+const char *cubin_kernel_name(const void *cubin, size_t bytes, int index);
+
+#endif

@@ -1,0 +1,260 @@
+/* device.c: devices: a CUDA context or the CPU evaluator, and the conveniences on them.
+ */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double milliseconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* --------------------------------------------------------------------------------
+ * opening -- */
+
+static fusec_device *device_new(void)
+{
+    fusec_device *device = calloc(1, sizeof *device);
+    if (!device)
+        return NULL;
+    if (!modules_init(&device->modules)) {
+        free(device);
+        return NULL;
+    }
+    pthread_mutex_init(&device->nvrtc_lock, NULL);
+    pthread_mutex_init(&device->warning_lock, NULL);
+    atomic_init(&device->references, 1);
+    return device;
+}
+
+void device_retain(fusec_device *device)
+{
+    atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
+}
+
+void fusec_device_destroy(fusec_device *device)
+{
+    if (!device
+        || atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) != 1)
+        return;
+    modules_free(device);
+    if (device->primary)
+        device->driver.cuDevicePrimaryCtxRelease(device->handle);
+    nvrtc_close(&device->nvrtc);
+    pthread_mutex_destroy(&device->nvrtc_lock);
+    pthread_mutex_destroy(&device->warning_lock);
+    free(device);
+}
+
+static int read_attribute(const fusec_device *device, int attribute)
+{
+    int value = 0;
+    device->driver.cuDeviceGetAttribute(&value, attribute, device->handle);
+    return value;
+}
+
+/* The newest target that the device can run: "sm_90a" before "sm_90", and of its own
+ * major version if there is one, since only that gives cubins. */
+static const Target *choose_target(int cc)
+{
+    char name[16];
+    snprintf(name, sizeof name, "sm_%da", cc);
+    const Target *best = target_find(name);
+    if (best)
+        return best;
+    int best_cc = 0, count;
+    const char *const *names = target_names(&count);
+    for (int i = 0; i < count; i++) {
+        int candidate = atoi(names[i] + strlen("sm_"));
+        bool exact_only = strspn(names[i] + 3, "0123456789") != strlen(names[i] + 3);
+        if (!exact_only && candidate <= cc && candidate > best_cc) {
+            best_cc = candidate;
+            best = target_find(names[i]);
+        }
+    }
+    return best;
+}
+
+static fusec_status choose_arch(fusec_device *device, fusec_error *error)
+{
+    int cc = device->info.major * 10 + device->info.minor;
+    const Target *target = choose_target(cc);
+    if (!target)
+        return fail(error, FUSEC_UNSUPPORTED,
+                    "%s has compute capability %d.%d, which is too old for fusec",
+                    device->info.name, device->info.major, device->info.minor);
+    device->target = *target;
+    device->target.sms = device->info.sms;
+    if (device->info.smem_per_cta > 0 && device->info.smem_per_cta < target->smem_per_cta)
+        device->target.smem_per_cta = device->info.smem_per_cta;
+    bool exact = strchr(target->arch, 'a') != NULL;
+    snprintf(device->code_arch, sizeof device->code_arch, exact ? "sm_%da" : "sm_%d", cc);
+    snprintf(device->info.arch, sizeof device->info.arch, "%s", target->arch);
+    return FUSEC_OK;
+}
+
+static fusec_status describe_device(fusec_device *device, fusec_error *error)
+{
+    fusec_device_info *info = &device->info;
+    const Driver *driver = &device->driver;
+    size_t bytes = 0;
+    driver->cuDeviceGetName(info->name, sizeof info->name, device->handle);
+    driver->cuDeviceTotalMem(&bytes, device->handle);
+    info->memory_bytes = bytes;
+    info->ordinal = device->handle;
+    info->driver_version = driver->version;
+    info->major = read_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info->minor = read_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info->sms = read_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info->l2_bytes = read_attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    info->smem_per_cta =
+        read_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    return choose_arch(device, error);
+}
+
+static fusec_status open_current_context(fusec_device *device, fusec_error *error)
+{
+    const Driver *driver = &device->driver;
+    fusec_status status = driver_check(driver, driver->cuCtxGetCurrent(&device->context),
+                                       "cuCtxGetCurrent", error);
+    if (status != FUSEC_OK)
+        return status;
+    if (!device->context)
+        return fail(error, FUSEC_NO_DEVICE, "this thread has no current CUDA context");
+    return driver_check(driver, driver->cuCtxGetDevice(&device->handle), "cuCtxGetDevice",
+                        error);
+}
+
+static fusec_status open_primary_context(fusec_device *device, int ordinal,
+                                         fusec_error *error)
+{
+    const Driver *driver = &device->driver;
+    int count = 0;
+    fusec_status status =
+        driver_check(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount", error);
+    if (status != FUSEC_OK)
+        return status;
+    if (ordinal < 0 || ordinal >= count)
+        return fail(error, FUSEC_NO_DEVICE, "no CUDA device %d: there are %d", ordinal,
+                    count);
+    status = driver_check(driver, driver->cuDeviceGet(&device->handle, ordinal),
+                          "cuDeviceGet", error);
+    if (status == FUSEC_OK)
+        status = driver_check(
+            driver, driver->cuDevicePrimaryCtxRetain(&device->context, device->handle),
+            "cuDevicePrimaryCtxRetain", error);
+    device->primary = status == FUSEC_OK;
+    return status;
+}
+
+fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *error)
+{
+    if (!result)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "no place for the device");
+    *result = NULL;
+    fusec_device *device = device_new();
+    if (!device)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    fusec_status status = driver_open(&device->driver, error);
+    if (status == FUSEC_OK)
+        status = ordinal == -1 ? open_current_context(device, error)
+                               : open_primary_context(device, ordinal, error);
+    if (status == FUSEC_OK)
+        status = describe_device(device, error);
+    if (status != FUSEC_OK) {
+        fusec_device_destroy(device);
+        return status;
+    }
+    *result = device;
+    return succeed(error);
+}
+
+fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
+{
+    if (!result)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "no place for the device");
+    *result = NULL;
+    fusec_device *device = device_new();
+    const Target *target = target_find("sm_90a");
+    if (!device || !target) {
+        fusec_device_destroy(device);
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    }
+    device->cpu = true;
+    device->target = *target;
+    device->info.is_cpu = 1;
+    device->info.ordinal = -1;
+    snprintf(device->info.name, sizeof device->info.name, "CPU");
+    snprintf(device->info.arch, sizeof device->info.arch, "%s", target->arch);
+    *result = device;
+    return succeed(error);
+}
+
+/* ------------------------------------------------------------------- what the others
+ * need -- */
+
+fusec_status device_enter(const fusec_device *device, CurrentContext *current,
+                          fusec_error *error)
+{
+    return context_enter(&device->driver, device->context, current, error);
+}
+
+fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error *error)
+{
+    fusec_status status = FUSEC_OK;
+    pthread_mutex_lock(&device->nvrtc_lock);
+    if (!device->nvrtc_open)
+        status = nvrtc_open(&device->nvrtc, error);
+    device->nvrtc_open = status == FUSEC_OK;
+    pthread_mutex_unlock(&device->nvrtc_lock);
+    *nvrtc = &device->nvrtc;
+    return status;
+}
+
+fusec_status device_target(const fusec_device *device, const char *arch, Target *target,
+                           const char **code_arch, fusec_error *error)
+{
+    *target = device->target;
+    *code_arch = device->code_arch;
+    if (!arch || strcmp(arch, device->target.arch) == 0)
+        return FUSEC_OK;
+    const Target *other = target_find(arch);
+    if (!other)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s'", arch);
+    int sms = target->sms;
+    *target = *other;
+    if (!device->cpu)
+        target->sms = sms;
+    *code_arch = other->arch;
+    return FUSEC_OK;
+}
+
+void device_warn(fusec_device *device, const char *text)
+{
+    pthread_mutex_lock(&device->warning_lock);
+    if (!device->warning[0])
+        snprintf(device->warning, sizeof device->warning, "%s", text);
+    pthread_mutex_unlock(&device->warning_lock);
+}
+
+size_t fusec_device_warning(const fusec_device *device, char *text, size_t size)
+{
+    fusec_device *d =
+        (fusec_device *)device; /* the lock, not the device, is what changes */
+    pthread_mutex_lock(&d->warning_lock);
+    size_t length = strlen(d->warning);
+    if (size)
+        snprintf(text, size, "%s", d->warning);
+    pthread_mutex_unlock(&d->warning_lock);
+    return length;
+}
+
+void fusec_device_get_info(const fusec_device *device, fusec_device_info *info)
+{
+    *info = device->info;
+}

@@ -1,0 +1,21 @@
+/* disk.h: the disk cache of compiled code, one sealed file an entry. */
+#ifndef FUSEC_DISK_H
+#define FUSEC_DISK_H
+
+#include "nvrtc.h"
+
+/* Everything that the code depends on, as a file name. */
+typedef struct {
+    char name[48];
+} DiskKey;
+
+DiskKey disk_key(const char *cuda, const char *arch, const char *option,
+                 const Nvrtc *nvrtc);
+/* false: not there, or damaged (then it is removed). A hit counts as a use. */
+bool disk_load(const DiskKey *key, Code *code);
+/* Stores an entry and drops old ones over the size cap. false: `why` says what stands
+ * against it. */
+bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *why,
+                size_t size);
+
+#endif

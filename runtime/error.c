@@ -1,0 +1,79 @@
+/* error.c: statuses, their names and the filling in of messages.
+ *
+ * The one place where text meets a fusec_error: messages too long for it are cut at a
+ * line's end. */
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const status_names[] = {
+#define STATUS_NAME(name, text) #name,
+    FUSEC_STATUSES(STATUS_NAME)
+#undef STATUS_NAME
+};
+
+static const char *const status_texts[] = {
+#define STATUS_TEXT(name, text) text,
+    FUSEC_STATUSES(STATUS_TEXT)
+#undef STATUS_TEXT
+};
+
+static int is_status(fusec_status status)
+{
+    return (unsigned)status < (unsigned)FUSEC_STATUS_COUNT;
+}
+
+const char *fusec_status_name(fusec_status status)
+{
+    return is_status(status) ? status_names[status] : "UNKNOWN";
+}
+
+const char *fusec_status_text(fusec_status status)
+{
+    return is_status(status) ? status_texts[status] : "unknown status";
+}
+
+const char *fusec_version(void)
+{
+    return FUSEC_VERSION;
+}
+
+static void trim_message(char *message, size_t size, int printed)
+{
+    if (printed < 0)
+        message[0] = 0;
+    size_t length = strlen(message);
+    if (printed >= 0 && (size_t)printed >= size) {
+        static const char more[] = "\n...";
+        message[size - sizeof more] = 0;
+        char *end = strrchr(message, '\n');
+        memcpy(end ? end : message + size - sizeof more, more, sizeof more);
+        length = strlen(message);
+    }
+    while (length && message[length - 1] == '\n')
+        message[--length] = 0;
+}
+
+fusec_status fail(fusec_error *error, fusec_status status, const char *format, ...)
+{
+    if (!error)
+        return status;
+    error->status = status;
+    va_list args;
+    va_start(args, format);
+    int printed = vsnprintf(error->message, sizeof error->message, format, args);
+    va_end(args);
+    trim_message(error->message, sizeof error->message, printed);
+    return status;
+}
+
+fusec_status succeed(fusec_error *error)
+{
+    if (error) {
+        error->status = FUSEC_OK;
+        error->message[0] = 0;
+    }
+    return FUSEC_OK;
+}

@@ -1,0 +1,483 @@
+/* fusec.h: the public interface of libfusec, a fusion compiler and runtime for
+ * normalization graphs.
+ *
+ *     fusec_program   a parsed and checked .fuse file          needs no GPU
+ *     fusec_device    a CUDA context, or the CPU evaluator     its compilers and caches
+ *     fusec_plan      one graph compiled for column sizes      launched for any rows
+ *
+ * The page goes from simple to explicit to advanced: most programs need only the first
+ * section.
+ *
+ *     fusec_program *program;  fusec_device *device;  fusec_plan *plan;
+ *     fusec_error error;
+ *     fusec_program_parse(text, strlen(text), "ln.fuse", &program, &error);
+ *     fusec_device_open(0, &device, &error);
+ *     fusec_plan_create(device, program, NULL, sizes, 2, NULL, &plan, &error);
+ *     fusec_plan_launch(plan, inputs, outputs, NULL, workspace, stream, &error);
+ *
+ * RULES FOR ALL ENTRIES
+ *  - Every call that can fail returns a fusec_status and takes a fusec_error, which may
+ *    be NULL. On success the error's status is FUSEC_OK and its message is "". Nothing
+ *    is ever printed.
+ *  - Results are written to the pointer arguments only on success; on failure `*result`
+ *    is NULL.
+ *  - Objects are immutable once made and may be used from many threads at once. The one
+ *    thing to order is a _destroy: nobody may use the object during or after it. Every
+ *    _destroy takes NULL.
+ *  - Objects hold what they need: a device, or a program, may be destroyed before the
+ *    plans made from it; the context of a device lives until its last plan is gone.
+ *  - Strings returned live as long as the object they were asked of. Strings given are
+ *    copied.
+ *  - libcuda and libnvrtc are opened at run time. Without libcuda there is only the CPU
+ *    device, without libnvrtc a CUDA device runs only saved plans.
+ *  - No CUDA header is needed, neither here nor to build the library. */
+#ifndef FUSEC_H
+#define FUSEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define FUSEC_API __attribute__((visibility("default")))
+#else
+#define FUSEC_API
+#endif
+
+#define FUSEC_VERSION "0.1.0"
+
+/* ========================================================================= simple == */
+
+/* clang-format off */
+/* Every status, with its meaning. The numbers are part of the ABI: new ones go to the
+ * end.
+ *
+ *      name              text */
+#define FUSEC_STATUSES(STATUS)                                                           \
+    STATUS(OK,               "success")                                                  \
+    STATUS(INVALID_PROGRAM,  "the program has errors")                                   \
+    STATUS(INVALID_ARGUMENT, "an argument is wrong, or the schedule was refused")        \
+    STATUS(INVALID_TENSOR,   "a tensor does not fit the plan")                           \
+    STATUS(OUT_OF_MEMORY,    "out of memory")                                            \
+    STATUS(NO_DRIVER,        "no usable CUDA driver")                                    \
+    STATUS(NO_DEVICE,        "no such CUDA device or context")                           \
+    STATUS(NO_NVRTC,         "no usable NVRTC")                                          \
+    STATUS(COMPILE_FAILED,   "NVRTC or the driver refused the generated code")           \
+    STATUS(CUDA_ERROR,       "a CUDA call failed")                                       \
+    STATUS(IO_ERROR,         "a file could not be read or written")                      \
+    STATUS(INVALID_FILE,     "a plan file is damaged or of another version")             \
+    STATUS(UNSUPPORTED,      "this device cannot do that")
+/* clang-format on */
+
+typedef enum fusec_status {
+#define FUSEC_STATUS_ENUM(name, text) FUSEC_##name,
+    FUSEC_STATUSES(FUSEC_STATUS_ENUM)
+#undef FUSEC_STATUS_ENUM
+        FUSEC_STATUS_COUNT
+} fusec_status;
+
+/* What went wrong. `message` is one or more lines without a newline at the end: for
+ * programs the diagnostics with places and carets; long ones are cut at the end of a
+ * line. */
+typedef struct fusec_error {
+    fusec_status status;
+    char message[1024];
+} fusec_error;
+
+/* The status as an identifier: "INVALID_TENSOR"; "UNKNOWN" for a number that is none. */
+FUSEC_API const char *fusec_status_name(fusec_status status);
+/* The status in words: "a tensor does not fit the plan". */
+FUSEC_API const char *fusec_status_text(fusec_status status);
+/* The version of the library that runs; FUSEC_VERSION is the header's. */
+FUSEC_API const char *fusec_version(void);
+
+typedef struct fusec_program fusec_program;
+typedef struct fusec_device fusec_device;
+typedef struct fusec_plan fusec_plan;
+
+/* A CUstream or cudaStream_t. NULL is the legacy default stream. The CPU device ignores
+ * it. */
+typedef struct CUstream_st *fusec_stream;
+
+/* How a tensor's elements are stored. The numbers are part of the ABI.
+ * F16 BF16 F8E4M3 F8E5M2 are computed with as f32; BOOL is one byte, 0 or 1. */
+typedef enum fusec_dtype {
+    FUSEC_F64,
+    FUSEC_F32,
+    FUSEC_F16,
+    FUSEC_BF16,
+    FUSEC_F8E4M3,
+    FUSEC_F8E5M2,
+    FUSEC_I64,
+    FUSEC_I32,
+    FUSEC_I8,
+    FUSEC_U8,
+    FUSEC_BOOL,
+    FUSEC_DTYPE_COUNT
+} fusec_dtype;
+
+FUSEC_API const char *
+fusec_dtype_name(fusec_dtype dtype); /* "bf16", as in .fuse; NULL if none */
+FUSEC_API size_t fusec_dtype_bytes(fusec_dtype dtype); /* of one element; 0 if none */
+
+/* The size of an axis, by the axis's name in the graph. */
+typedef struct fusec_size {
+    const char *axis;
+    int64_t size;
+} fusec_size;
+
+enum { FUSEC_MAX_RANK = 8 };
+
+/* A tensor in the device's memory (the host's for the CPU device), owned by the caller.
+ * Axis 0 is the outermost, in the order of the graph's declaration. Strides are in
+ * ELEMENTS.
+ *  - The last axis must be dense (stride 1); an axis of size 0 or 1 may have any stride.
+ *  - Other strides of inputs are free: 0 repeats, negative walks backwards.
+ *  - Elements of an output must not lie on each other.
+ *  - `data` must be aligned to the element size; more alignment is faster, never
+ *    different.
+ *  - A tensor without elements may have data NULL. `T[]` is rank 0 with one element. */
+typedef struct fusec_tensor {
+    void *data;
+    fusec_dtype dtype;
+    int32_t rank;
+    int64_t sizes[8], strides[8];
+} fusec_tensor;
+
+/* Parses and checks a program.
+ *   text, length   the .fuse source; need not end in NUL
+ *   name           of the file, for diagnostics, and what imports are relative to; NULL:
+ *                  "<memory>"
+ * The program holds one or more graphs. Imports are read now and again by
+ * fusec_plan_create.
+ * Errors: INVALID_PROGRAM with the diagnostics as message; OUT_OF_MEMORY; IO_ERROR. */
+FUSEC_API fusec_status fusec_program_parse(const char *text, size_t length,
+                                           const char *name, fusec_program **program,
+                                           fusec_error *error);
+FUSEC_API void fusec_program_destroy(fusec_program *program);
+
+/* Opens a CUDA device.
+ *   ordinal   0, 1, …: the device's primary context (the one the CUDA runtime API and
+ *             PyTorch use), retained until the device and its plans are destroyed
+ *             -1: the calling thread's current context, which must outlive the device's
+ *             plans
+ * No call leaves another current context behind than it found.
+ * Errors: NO_DRIVER (libcuda missing, too old, or not initializing), NO_DEVICE,
+ * CUDA_ERROR. */
+FUSEC_API fusec_status fusec_device_open(int ordinal, fusec_device **device,
+                                         fusec_error *error);
+
+/* The CPU evaluator as a device: always there, exact (f64 arithmetic, storage rounded as
+ * declared), slow. Tensors are host pointers, launches are finished when they return,
+ * streams are ignored, and launching may allocate. Errors: OUT_OF_MEMORY. */
+FUSEC_API fusec_status fusec_device_cpu(fusec_device **device, fusec_error *error);
+FUSEC_API void fusec_device_destroy(fusec_device *device);
+
+/* Conveniences for programs without an allocator of their own.
+ * fusec_alloc: memory of the device, aligned to 256 bytes; 0 bytes give NULL. May
+ * synchronize.
+ * fusec_free:  NULL is allowed; waits for work that uses the memory, as cuMemFree does.
+ * fusec_copy:  between host and device or within one of them, the direction follows from
+ *              the pointers; finished when it returns, ordered after the default stream.
+ * Errors: OUT_OF_MEMORY, CUDA_ERROR. */
+FUSEC_API fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
+                                   fusec_error *error);
+FUSEC_API void fusec_free(fusec_device *device, void *memory);
+FUSEC_API fusec_status fusec_copy(fusec_device *device, void *to, const void *from,
+                                  size_t bytes, fusec_error *error);
+
+/* Options of a plan; pass NULL for none, or begin with `= {.struct_size = sizeof
+ * options}`.
+ * Fields that a caller's older header does not have count as zero. */
+typedef struct fusec_plan_options {
+    size_t struct_size; /* sizeof(fusec_plan_options) */
+    /* NULL: all. Else the outputs wanted, "dx,dgamma"; what only the others need
+     * is neither computed nor read. */
+    const char *outputs;
+    /* NULL: chosen. Else FAMILY[:key=value,…], as --schedule. */
+    const char *schedule;
+    /* NULL: the device's. Else "sm_90a", … (CPU device: what fusec_plan_text is
+     * written for; sm_90a by default). */
+    const char *arch;
+    /* Nonzero: an output may be the very memory of an input, where the plan can do that;
+     * fusec_plan_launch says where. */
+    int32_t in_place;
+    /* Nonzero: neither looks into the caches nor fills the disk cache. */
+    int32_t no_cache;
+} fusec_plan_options;
+
+/* Compiles one graph of a program for a device.
+ *   graph          its name; NULL: the only one
+ *   sizes, count   sizes of axes; those not given take the program's defaults. Column
+ *                  sizes are compiled in; row sizes only guide the choice, launches may
+ *                  have any.
+ *   options        NULL: none
+ * Takes 20-100 ms cold; equal requests are compiled once a process, and once a machine
+ * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
+ * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph or axis, an axis without a
+ * size, a refused schedule), NO_NVRTC, COMPILE_FAILED with NVRTC's log, OUT_OF_MEMORY,
+ * CUDA_ERROR, UNSUPPORTED. */
+FUSEC_API fusec_status fusec_plan_create(fusec_device *device,
+                                         const fusec_program *program, const char *graph,
+                                         const fusec_size *sizes, size_t count,
+                                         const fusec_plan_options *options,
+                                         fusec_plan **plan, fusec_error *error);
+/* The launches already made go on; what they use of the plan is released after them. */
+FUSEC_API void fusec_plan_destroy(fusec_plan *plan);
+
+/* The CUDA C that the plan runs, to read or to paste into a project. "" for a loaded
+ * plan that was saved without it. */
+FUSEC_API const char *fusec_plan_text(const fusec_plan *plan);
+
+/* Bytes of workspace that a launch with these row sizes needs; 0: none, SIZE_MAX: an
+ * unknown axis, a size below 0 or one that cannot be. Axes not given have the sizes the
+ * plan was made with. It never shrinks when a row size grows, so the workspace for the
+ * largest serves all. */
+FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows,
+                                      size_t count);
+
+/* Runs the plan on a stream.
+ *   inputs      all tensor inputs, in declaration order (scalars left out)
+ *   outputs     all outputs, in declaration order; entries of unwanted outputs are not
+ *               read
+ *   scalars     all scalars, in declaration order, rounded to their dtype; NULL: the
+ *               defaults
+ *   workspace   device memory of fusec_plan_workspace bytes, 256-byte aligned, for this
+ *               launch alone until it is finished; its contents do not matter; NULL if
+ *               none is needed
+ * Row sizes are read off the wanted tensors; an axis that none has keeps the plan's
+ * size. All memory must stay until the work is finished.
+ * No allocation, no synchronization, no memset: nothing but kernel launches, so it may
+ * be captured into a CUDA graph. Thread-safe. The same arguments give the same bits
+ * every time, and a row's result does not depend on the other rows.
+ * An output must not overlap an input, another output or the workspace. With the option
+ * in_place an output may be an input with the same pointer, element size, sizes and
+ * strides, if all reads come before the writes: either no kernel that reads the input
+ * runs beside or after one that writes the output, or both have all axes of the graph
+ * and one kernel does both.
+ * Errors: INVALID_TENSOR (dtype, rank, sizes, strides, alignment, NULL, overlap: which,
+ * and why), INVALID_ARGUMENT (a scalar without a value, the workspace), CUDA_ERROR.
+ * After an error found in the arguments nothing was launched. */
+FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan,
+                                         const fusec_tensor *inputs,
+                                         const fusec_tensor *outputs,
+                                         const double *scalars, void *workspace,
+                                         fusec_stream stream, fusec_error *error);
+
+/* ======================================================================= explicit == */
+
+/* Writes a plan as one checksummed file: machine code, launch data and the text, for
+ * machines without NVRTC. Written to a temporary name and renamed. Plans of the CPU
+ * device hold no machine code and cannot be saved: UNSUPPORTED. Errors: IO_ERROR,
+ * OUT_OF_MEMORY, UNSUPPORTED. */
+FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
+                                       fusec_error *error);
+
+/* Reads it back; needs neither NVRTC nor the program. The device must be able to run the
+ * plan's architecture (a plan for sm_90a runs on compute capability 9.0 alone): else
+ * UNSUPPORTED.
+ * A damaged file never does more harm than INVALID_FILE, but it holds machine code: load
+ * only what you trust. Errors: IO_ERROR, INVALID_FILE, UNSUPPORTED, OUT_OF_MEMORY,
+ * CUDA_ERROR. */
+FUSEC_API fusec_status fusec_plan_load(fusec_device *device, const char *path,
+                                       fusec_plan **plan, fusec_error *error);
+
+/* The graphs of a program, in order; the name of graph `index`, or NULL. */
+FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
+FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t index);
+/* The warnings of a program that has no errors, as text; "" if there are none. */
+FUSEC_API const char *fusec_program_warnings(const fusec_program *program);
+
+/* A tensor of a plan. Its axes are numbers of the plan's axes, outermost first. */
+typedef struct fusec_tensor_info {
+    const char *name;
+    fusec_dtype dtype;
+    int32_t rank;
+    int32_t axes[8];
+    int32_t is_output;
+    int32_t is_wanted; /* 0: never touched, its entry at launch is not read */
+} fusec_tensor_info;
+
+typedef struct fusec_scalar_info {
+    const char *name;
+    fusec_dtype dtype;
+    int32_t has_default;
+    double default_value;
+} fusec_scalar_info;
+
+typedef struct fusec_axis_info {
+    const char *name;
+    int64_t size; /* compiled in, or what the plan was made with */
+    int32_t is_fixed; /* nonzero: compiled in; every launch must have this size */
+} fusec_axis_info;
+
+/* What bindings need to know about a plan. Tensors are numbered inputs first, then
+ * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone. */
+FUSEC_API const char *fusec_plan_graph(const fusec_plan *plan);
+FUSEC_API size_t fusec_plan_input_count(const fusec_plan *plan);
+FUSEC_API size_t fusec_plan_output_count(const fusec_plan *plan);
+FUSEC_API size_t fusec_plan_tensor_count(const fusec_plan *plan);
+FUSEC_API fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index,
+                                         fusec_tensor_info *info);
+FUSEC_API size_t fusec_plan_scalar_count(const fusec_plan *plan);
+FUSEC_API fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
+                                         fusec_scalar_info *info);
+FUSEC_API size_t fusec_plan_axis_count(const fusec_plan *plan);
+FUSEC_API fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index,
+                                       fusec_axis_info *info);
+
+/* What a device is. */
+typedef struct fusec_device_info {
+    char name[128]; /* "NVIDIA H100 80GB HBM3", "CPU" */
+    char arch[16]; /* what plans are made for: "sm_90a" */
+    int32_t is_cpu;
+    int32_t ordinal; /* of the CUDA device; -1 for the CPU */
+    int32_t major, minor; /* compute capability */
+    int32_t sms; /* multiprocessors */
+    int32_t smem_per_cta; /* bytes a CTA may have by opt-in */
+    int32_t l2_bytes;
+    int32_t driver_version; /* 13000 for CUDA 13.0; 0 for the CPU */
+    uint64_t memory_bytes;
+} fusec_device_info;
+
+FUSEC_API void fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
+
+/* Copies the device's standing warning (the disk cache cannot be written: said once,
+ * everything works without it) and returns its length; 0: none. `text` may be NULL when
+ * size is 0. */
+FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text,
+                                      size_t size);
+
+/* Waits for all work of the device's context. Errors: CUDA_ERROR, also of earlier
+ * launches. */
+FUSEC_API fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error);
+
+/* ======================================================================= advanced == */
+
+/* What a compiled kernel uses. Numbers that are not known are -1. */
+typedef struct fusec_kernel_info {
+    const char *name;
+    int32_t registers; /* a thread */
+    /* Stores plus loads that the assembler put in for lack of registers. */
+    int32_t spill_bytes;
+    int32_t stack_bytes; /* local memory frame a thread, spilled or not */
+    int32_t static_smem_bytes;
+    int32_t threads; /* a CTA */
+    int32_t cluster; /* CTAs a cluster; 1: none */
+    int64_t dynamic_smem_bytes;
+    int64_t grid[2]; /* CTAs for the sizes the plan was made with */
+} fusec_kernel_info;
+
+/* The kernels of a plan in launch order. Of the CPU device's plans only launch data are
+ * known. */
+FUSEC_API size_t fusec_plan_kernel_count(const fusec_plan *plan);
+FUSEC_API fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
+                                         fusec_kernel_info *info);
+/* The machine code that runs: a cubin, or PTX text where NVRTC does not know the device.
+ * NULL for the CPU device. Lives as long as the plan. */
+FUSEC_API const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes);
+/* Milliseconds that fusec_plan_create took in all, and whether the machine code came
+ * from a cache. */
+FUSEC_API double fusec_plan_milliseconds(const fusec_plan *plan);
+FUSEC_API int fusec_plan_was_cached(const fusec_plan *plan);
+
+/* The arguments of a launch, checked once and kept: what fusec_plan_launch does behind
+ * its checks.
+ * For loops that launch the same memory again and again. The memory must outlive the
+ * call; the plan may be destroyed before it. Many threads may launch one call, if the
+ * work itself may overlap. */
+typedef struct fusec_call fusec_call;
+FUSEC_API fusec_status fusec_call_create(const fusec_plan *plan,
+                                         const fusec_tensor *inputs,
+                                         const fusec_tensor *outputs,
+                                         const double *scalars, void *workspace,
+                                         fusec_call **call, fusec_error *error);
+FUSEC_API fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
+                                         fusec_error *error);
+FUSEC_API void fusec_call_destroy(fusec_call *call);
+
+/* Streams and events, for programs that bring no CUDA of their own (timing, tests). On
+ * the CPU device a stream is NULL and an event is a point in time. */
+FUSEC_API fusec_status fusec_stream_create(fusec_device *device, fusec_stream *stream,
+                                           fusec_error *error);
+FUSEC_API void fusec_stream_destroy(fusec_device *device, fusec_stream stream);
+
+typedef struct fusec_event fusec_event;
+FUSEC_API fusec_status fusec_event_create(fusec_device *device, fusec_event **event,
+                                          fusec_error *error);
+FUSEC_API fusec_status fusec_event_record(fusec_event *event, fusec_stream stream,
+                                          fusec_error *error);
+/* Waits for `end` and gives the milliseconds since `begin`; both must have been
+ * recorded. */
+FUSEC_API fusec_status fusec_event_elapsed(const fusec_event *begin,
+                                           const fusec_event *end, double *milliseconds,
+                                           fusec_error *error);
+FUSEC_API void fusec_event_destroy(fusec_event *event);
+
+/* A copy within the device, and filling with a byte, both in stream order and
+ * asynchronous: what benchmarks measure the memory with and clear the L2 cache with. */
+FUSEC_API fusec_status fusec_copy_async(fusec_device *device, void *to, const void *from,
+                                        size_t bytes, fusec_stream stream,
+                                        fusec_error *error);
+FUSEC_API fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
+                                        size_t bytes, fusec_stream stream,
+                                        fusec_error *error);
+
+/* CUDA C to machine code without a device or driver: what `fusec emit --emit=ptx|cubin`
+ * and the register counts of `fusec explain` come from. */
+typedef enum fusec_format { FUSEC_CUBIN, FUSEC_PTX } fusec_format;
+
+typedef struct fusec_binary fusec_binary;
+
+/*   cuda   the text, ended by NUL     arch   "sm_90a", … (for PTX its compute_90a is
+ *        used)
+ * Goes through the disk cache. Errors: NO_NVRTC (with the places searched),
+ * COMPILE_FAILED with NVRTC's log, UNSUPPORTED for an architecture that this NVRTC does
+ * not know, OUT_OF_MEMORY. */
+FUSEC_API fusec_status fusec_binary_compile(const char *cuda, const char *arch,
+                                            fusec_format format, fusec_binary **binary,
+                                            fusec_error *error);
+FUSEC_API void fusec_binary_destroy(fusec_binary *binary);
+/* The bytes; PTX is ended by a NUL that does not count. */
+FUSEC_API const void *fusec_binary_data(const fusec_binary *binary, size_t *bytes);
+/* Milliseconds that NVRTC took when this code was compiled; what it cost, also if
+ * cached. */
+FUSEC_API double fusec_binary_milliseconds(const fusec_binary *binary);
+/* Resource usage of the kernel of that name; launch data are 0. INVALID_ARGUMENT if
+ * there is none or the binary is PTX. info->name is the caller's `kernel`. */
+FUSEC_API fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
+                                           fusec_kernel_info *info);
+
+/* NVRTC's version and file, or NO_NVRTC with the places searched. path may be NULL. */
+FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
+                                           size_t size, fusec_error *error);
+
+/* The disk cache: $FUSEC_CACHE_DIR, else $XDG_CACHE_HOME/fusec, else ~/.cache/fusec. It
+ * keeps at most $FUSEC_CACHE_BYTES (256 MiB by default), dropping what was used least
+ * recently.
+ * path:   its directory, whether it exists or not; the length written, 0 if there is none
+ * list:   calls `entry` for each entry, most recently used first; a return other than 0
+ *         stops
+ * clear:  removes all entries (and nothing else); *count is how many, may be NULL */
+typedef struct fusec_cache_entry {
+    const char *name; /* the file in the directory */
+    const char *arch;
+    const char *kernel; /* the first kernel in it */
+    uint64_t bytes;
+    int64_t used; /* seconds since 1970 */
+} fusec_cache_entry;
+
+FUSEC_API size_t fusec_cache_path(char *path, size_t size);
+FUSEC_API fusec_status fusec_cache_list(int (*entry)(void *data,
+                                                     const fusec_cache_entry *entry),
+                                        void *data, fusec_error *error);
+FUSEC_API fusec_status fusec_cache_clear(size_t *count, fusec_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,143 @@
+/* internal.h: what the opaque handles of fusec.h are, shared by the files of runtime/.
+ *
+ *     program.c  device.c  modules.c  plan.c  check.c  launch.c  cpu.c  saved.c  binary.c
+ */
+#ifndef FUSEC_INTERNAL_H
+#define FUSEC_INTERNAL_H
+
+#include "compile.h"
+#include "driver.h"
+#include "error.h"
+#include "nvrtc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    MAX_LAUNCH_ARGS = 512, /* of one kernel: its pointers are built on the stack */
+    MAX_LAUNCH_SLOTS = 256
+};
+
+struct fusec_program {
+    char *text, *name;
+    size_t length;
+    Compilation checked; /* its arena holds the names */
+    const char **graphs;
+    int graph_count;
+};
+
+/* Compiled code loaded into a device's context. Shared by all plans with the same text;
+ * made once, by the first thread that asks, while the others wait. See modules.c. */
+typedef struct CodeModule CodeModule;
+struct CodeModule {
+    uint64_t key[2];
+    enum { MODULE_COMPILING, MODULE_READY, MODULE_FAILED } state;
+    bool shared; /* is in the device's list */
+    int users;
+    uint64_t last_use;
+    Code code;
+    bool is_ptx, from_disk;
+    CUmodule handle;
+    fusec_error error;
+    CodeModule *next;
+};
+
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* some module is no longer COMPILING */
+    CodeModule *first;
+    uint64_t clock;
+} Modules;
+
+struct fusec_device {
+    atomic_int references;
+    bool cpu;
+    Driver driver;
+    CUdevice handle;
+    CUcontext context;
+    bool primary; /* the context was retained by us */
+    fusec_device_info info;
+    char code_arch[16]; /* "sm_89": what NVRTC makes cubins for */
+    Target target; /* what the compiler plans for; target.sms is the device's own */
+    Modules modules;
+    pthread_mutex_t nvrtc_lock;
+    bool nvrtc_open;
+    Nvrtc nvrtc;
+    pthread_mutex_t warning_lock;
+    char warning[512];
+};
+
+struct fusec_plan {
+    atomic_int references;
+    fusec_device *device;
+    Compilation compilation; /* a loaded plan has none ... */
+    Arena *arena; /* ... but this */
+    const LaunchPlan *launch;
+    const char *cuda, *arch;
+    bool in_place, was_cached;
+    double milliseconds;
+    CodeModule *module; /* NULL on the CPU device */
+    CUfunction *functions; /* by kernel */
+    fusec_kernel_info *kernels;
+};
+
+double milliseconds_now(void);
+
+/* compile() with its status and diagnostics as an error; on failure there is nothing to
+ * free. */
+fusec_status compile_checked(const CompileRequest *request, Compilation *c,
+                             fusec_error *error);
+
+void device_retain(fusec_device *device);
+void device_warn(fusec_device *device, const char *text);
+fusec_status device_enter(const fusec_device *device, CurrentContext *current,
+                          fusec_error *error);
+/* Opens NVRTC at the first call; a failure is tried again at the next. */
+fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error *error);
+/* What plans are made for: the device's own target, or that of `arch`, which need not fit
+ * it. */
+fusec_status device_target(const fusec_device *device, const char *arch, Target *target,
+                           const char **code_arch, fusec_error *error);
+
+bool modules_init(Modules *modules);
+void modules_free(fusec_device *device);
+/* The module of a text, compiled for `arch`, or loaded from a cache. */
+fusec_status module_acquire(fusec_device *device, const char *cuda, const char *arch,
+                            const char *option, bool use_cache, CodeModule **module,
+                            bool *was_cached, fusec_error *error);
+/* A module of its own from code at hand; takes the code over, also on failure. */
+fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx,
+                              CodeModule **module, fusec_error *error);
+void module_release(fusec_device *device, CodeModule *module);
+
+fusec_plan *plan_new(fusec_device *device);
+void plan_retain(const fusec_plan *plan);
+/* Looks up the kernels in plan->module and reads their usage. */
+fusec_status plan_attach(fusec_plan *plan, fusec_error *error);
+
+/* check.c. Numbers tensors as the LaunchPlan does. */
+static inline const fusec_tensor *launch_tensor(const LaunchPlan *plan, int index,
+                                                const fusec_tensor *inputs,
+                                                const fusec_tensor *outputs)
+{
+    return index < plan->input_count ? &inputs[index]
+                                     : &outputs[index - plan->input_count];
+}
+/* Checks all tensors of a launch and reads the sizes of all axes off them. */
+fusec_status check_tensors(const fusec_plan *plan, const fusec_tensor *inputs,
+                           const fusec_tensor *outputs, Sizes *sizes, fusec_error *error);
+fusec_status check_workspace(const fusec_plan *plan, const fusec_tensor *inputs,
+                             const fusec_tensor *outputs, const void *workspace,
+                             int64_t bytes, fusec_error *error);
+fusec_status check_scalars(const fusec_plan *plan, const double *scalars,
+                           fusec_error *error);
+
+/* The value of scalar `index`, rounded to its dtype. */
+double scalar_value(const LaunchPlan *plan, int index, const double *scalars);
+
+/* cpu.c: a launch on the CPU device, tensors already checked. */
+fusec_status launch_on_cpu(const fusec_plan *plan, const fusec_tensor *inputs,
+                           const fusec_tensor *outputs, const double *scalars,
+                           const Sizes *sizes, fusec_error *error);
+
+#endif

@@ -1,0 +1,284 @@
+/* launch.c: a launch: check, work out grids and arguments from the LaunchPlan, hand them
+ * to the driver. Everything is on the stack; the only driver calls are those that make
+ * the context current and cuLaunchKernelEx, so that a launch may be captured into a CUDA
+ * graph. */
+#include "internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_GRID_X = INT32_MAX, MAX_GRID_Y = 65535 };
+
+typedef union {
+    void *pointer;
+    long long integer;
+    int number;
+    float f32;
+    double f64;
+    bool boolean;
+} ArgValue;
+
+/* What the kernels of one launch have in common. */
+typedef struct {
+    const fusec_plan *plan;
+    const fusec_tensor *inputs, *outputs;
+    const double *scalars;
+    char *workspace;
+    Sizes sizes;
+    int64_t offsets[MAX_LAUNCH_SLOTS];
+} Launch;
+
+/* A kernel ready to go. */
+typedef struct {
+    CUfunction function;
+    const LaunchKernel *kernel;
+    int64_t grid[GRID_RANK];
+    ArgValue *values; /* kernel->arg_count of them */
+} Ready;
+
+struct fusec_call {
+    fusec_plan *plan;
+    int kernel_count;
+    Ready *kernels;
+    ArgValue *values;
+};
+
+static fusec_status open_launch(Launch *launch, fusec_error *error)
+{
+    const fusec_plan *plan = launch->plan;
+    fusec_status status =
+        check_tensors(plan, launch->inputs, launch->outputs, &launch->sizes, error);
+    if (status == FUSEC_OK)
+        status = check_scalars(plan, launch->scalars, error);
+    if (status != FUSEC_OK || plan->device->cpu)
+        return status;
+    int64_t bytes = launch_workspace(plan->launch, &launch->sizes, launch->offsets);
+    return check_workspace(plan, launch->inputs, launch->outputs, launch->workspace,
+                           bytes, error);
+}
+
+/* The stride of a tensor along an axis of the graph; 0 if it has none there. */
+static int64_t tensor_stride(const LaunchPlan *plan, const fusec_tensor *tensor,
+                             int index, int axis)
+{
+    AxisSet axes = plan->tensors[index].axes;
+    if (!(axes >> axis & 1))
+        return 0;
+    return tensor->strides[__builtin_popcount(axes & (((AxisSet)1 << axis) - 1))];
+}
+
+static ArgValue scalar_argument(const Launch *launch, int index)
+{
+    double value = scalar_value(launch->plan->launch, index, launch->scalars);
+    switch (dtype_info[launch->plan->launch->scalars[index].dtype].type) {
+    case TYPE_F64: return (ArgValue){.f64 = value};
+    case TYPE_I64: return (ArgValue){.integer = int_from_double(value)};
+    case TYPE_BOOL: return (ArgValue){.boolean = value != 0};
+    case TYPE_F32: break;
+    }
+    return (ArgValue){.f32 = (float)value};
+}
+
+static ArgValue argument(const Launch *launch, const LaunchArg *arg)
+{
+    const LaunchPlan *plan = launch->plan->launch;
+    const fusec_tensor *tensor = NULL;
+    if (arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE)
+        tensor = launch_tensor(plan, arg->index, launch->inputs, launch->outputs);
+    switch (arg->kind) {
+    case ARG_TENSOR: return (ArgValue){.pointer = tensor->data};
+    case ARG_STRIDE:
+        return (ArgValue){.integer = tensor_stride(plan, tensor, arg->index, arg->axis)};
+    case ARG_SIZE: return (ArgValue){.integer = launch->sizes.of[arg->axis]};
+    case ARG_SCALAR: return scalar_argument(launch, arg->index);
+    case ARG_SLOT:
+        return (ArgValue){.pointer = launch->workspace + launch->offsets[arg->index]};
+    case ARG_GRID: break;
+    }
+    return (ArgValue){.number =
+                          (int)launch_ctas(plan, arg->index, arg->axis, &launch->sizes)};
+}
+
+/* Fills in a kernel; ready->values has room for its arguments. */
+static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
+                               fusec_error *error)
+{
+    const LaunchPlan *plan = launch->plan->launch;
+    const LaunchKernel *kernel = &plan->kernels[index];
+    ready->kernel = kernel;
+    ready->function = launch->plan->functions[index];
+    for (int dim = 0; dim < GRID_RANK; dim++) {
+        int64_t ctas = launch_ctas(plan, index, dim, &launch->sizes);
+        if (ctas > (dim == 0 ? MAX_GRID_X : MAX_GRID_Y))
+            return fail(error, FUSEC_UNSUPPORTED,
+                        "kernel %s needs %" PRId64
+                        " CTAs along grid dimension %d, too many",
+                        kernel->name, ctas, dim);
+        ready->grid[dim] = ctas;
+    }
+    if (kernel->cluster > 1 && ready->grid[0] % kernel->cluster != 0)
+        return fail(error, FUSEC_UNSUPPORTED,
+                    "kernel %s: %" PRId64 " CTAs are no multiple of its cluster of %d",
+                    kernel->name, ready->grid[0], kernel->cluster);
+    for (int i = 0; i < kernel->arg_count; i++)
+        ready->values[i] = argument(launch, &kernel->args[i]);
+    return FUSEC_OK;
+}
+
+static fusec_status launch_ready(const Driver *driver, const Ready *ready,
+                                 fusec_stream stream, fusec_error *error)
+{
+    const LaunchKernel *kernel = ready->kernel;
+    if (ready->grid[0] == 0 || ready->grid[1] == 0)
+        return FUSEC_OK;
+    void *parameters[MAX_LAUNCH_ARGS];
+    for (int i = 0; i < kernel->arg_count; i++)
+        parameters[i] = &ready->values[i];
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    cluster.value.cluster.x = (unsigned)kernel->cluster;
+    cluster.value.cluster.y = cluster.value.cluster.z = 1;
+    CUlaunchConfig config = {.grid_z = 1, .block_y = 1, .block_z = 1};
+    config.grid_x = (unsigned)ready->grid[0];
+    config.grid_y = (unsigned)ready->grid[1];
+    config.block_x = (unsigned)kernel->threads;
+    config.smem_bytes = (unsigned)kernel->smem_bytes;
+    config.stream = stream;
+    config.attributes = kernel->cluster > 1 ? &cluster : NULL;
+    config.attribute_count = kernel->cluster > 1;
+    return driver_check(
+        driver, driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
+        kernel->name, error);
+}
+
+/* All kernels are made ready before the first one runs: an argument error launches
+ * nothing. */
+static fusec_status check_grids(const Launch *launch, fusec_error *error)
+{
+    fusec_status status = FUSEC_OK;
+    ArgValue values[MAX_LAUNCH_ARGS];
+    for (int k = 1; k < launch->plan->launch->kernel_count && status == FUSEC_OK; k++) {
+        Ready ready = {.values = values};
+        status = make_ready(launch, k, &ready, error);
+    }
+    return status;
+}
+
+static fusec_status launch_kernels(const Launch *launch, fusec_stream stream,
+                                   fusec_error *error)
+{
+    const fusec_device *device = launch->plan->device;
+    CurrentContext current;
+    ArgValue values[MAX_LAUNCH_ARGS];
+    fusec_status status = check_grids(launch, error);
+    if (status == FUSEC_OK)
+        status = device_enter(device, &current, error);
+    if (status != FUSEC_OK)
+        return status;
+    for (int k = 0; k < launch->plan->launch->kernel_count && status == FUSEC_OK; k++) {
+        Ready ready = {.values = values};
+        status = make_ready(launch, k, &ready, error);
+        if (status == FUSEC_OK)
+            status = launch_ready(&device->driver, &ready, stream, error);
+    }
+    context_leave(&current);
+    return status;
+}
+
+fusec_status fusec_plan_launch(const fusec_plan *plan, const fusec_tensor *inputs,
+                               const fusec_tensor *outputs, const double *scalars,
+                               void *workspace, fusec_stream stream, fusec_error *error)
+{
+    if (!plan)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "the plan is NULL");
+    Launch launch;
+    launch.plan = plan;
+    launch.inputs = inputs;
+    launch.outputs = outputs;
+    launch.scalars = scalars;
+    launch.workspace = workspace;
+    fusec_status status = open_launch(&launch, error);
+    if (status == FUSEC_OK)
+        status = plan->device->cpu
+                     ? launch_on_cpu(plan, inputs, outputs, scalars, &launch.sizes, error)
+                     : launch_kernels(&launch, stream, error);
+    return status == FUSEC_OK ? succeed(error) : status;
+}
+
+/* ------------------------------------------------------------------------ calls kept
+ * ready -- */
+
+static fusec_status fill_call(fusec_call *call, const Launch *launch, fusec_error *error)
+{
+    const LaunchPlan *plan = launch->plan->launch;
+    size_t total = 0;
+    for (int k = 0; k < plan->kernel_count; k++)
+        total += (size_t)plan->kernels[k].arg_count;
+    call->kernels = calloc((size_t)plan->kernel_count + 1, sizeof *call->kernels);
+    call->values = calloc(total + 1, sizeof *call->values);
+    if (!call->kernels || !call->values)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    ArgValue *values = call->values;
+    fusec_status status = FUSEC_OK;
+    for (int k = 0; k < plan->kernel_count && status == FUSEC_OK; k++) {
+        call->kernels[k].values = values;
+        values += plan->kernels[k].arg_count;
+        status = make_ready(launch, k, &call->kernels[k], error);
+    }
+    call->kernel_count = plan->kernel_count;
+    return status;
+}
+
+fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *inputs,
+                               const fusec_tensor *outputs, const double *scalars,
+                               void *workspace, fusec_call **result, fusec_error *error)
+{
+    if (!plan || !result)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
+                    plan ? "the place for the call" : "the plan");
+    *result = NULL;
+    if (plan->device->cpu)
+        return fail(error, FUSEC_UNSUPPORTED, "the CPU device keeps no calls ready");
+    Launch launch = {
+        .plan = plan, .inputs = inputs, .outputs = outputs, .scalars = scalars};
+    launch.workspace = workspace;
+    fusec_status status = open_launch(&launch, error);
+    if (status != FUSEC_OK)
+        return status;
+    fusec_call *call = calloc(1, sizeof *call);
+    if (!call)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    plan_retain(plan);
+    call->plan = (fusec_plan *)plan;
+    status = fill_call(call, &launch, error);
+    if (status != FUSEC_OK) {
+        fusec_call_destroy(call);
+        return status;
+    }
+    *result = call;
+    return succeed(error);
+}
+
+fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
+                               fusec_error *error)
+{
+    if (!call)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "the call is NULL");
+    const fusec_device *device = call->plan->device;
+    CurrentContext current;
+    fusec_status status = device_enter(device, &current, error);
+    for (int k = 0; k < call->kernel_count && status == FUSEC_OK; k++)
+        status = launch_ready(&device->driver, &call->kernels[k], stream, error);
+    context_leave(&current);
+    return status == FUSEC_OK ? succeed(error) : status;
+}
+
+void fusec_call_destroy(fusec_call *call)
+{
+    if (!call)
+        return;
+    fusec_plan_destroy(call->plan);
+    free(call->kernels);
+    free(call->values);
+    free(call);
+}

@@ -1,0 +1,233 @@
+/* modules.c: the modules of a device: text -> machine code -> CUmodule, each made once.
+ *
+ * One lock guards the list and the modules' states; compiling, reading the disk and
+ * loading run outside of it. A module that nobody uses stays for a while, since plans
+ * come and go. */
+#include "internal.h"
+
+#include "disk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { MAX_IDLE_MODULES = 64 };
+
+bool modules_init(Modules *modules)
+{
+    memset(modules, 0, sizeof *modules);
+    if (pthread_mutex_init(&modules->lock, NULL) != 0)
+        return false;
+    if (pthread_cond_init(&modules->changed, NULL) == 0)
+        return true;
+    pthread_mutex_destroy(&modules->lock);
+    return false;
+}
+
+/* The caller has the context current, or the module was never loaded. */
+static void module_free(fusec_device *device, CodeModule *module)
+{
+    if (module->handle) {
+        CurrentContext current;
+        if (device_enter(device, &current, NULL) == FUSEC_OK)
+            device->driver.cuModuleUnload(module->handle);
+        context_leave(&current);
+    }
+    code_free(&module->code);
+    free(module);
+}
+
+void modules_free(fusec_device *device)
+{
+    Modules *modules = &device->modules;
+    for (CodeModule *next, *module = modules->first; module; module = next) {
+        next = module->next;
+        module_free(device, module);
+    }
+    pthread_cond_destroy(&modules->changed);
+    pthread_mutex_destroy(&modules->lock);
+}
+
+static void make_key(uint64_t key[2], const char *cuda, const char *arch,
+                     const char *option)
+{
+    XXH64_hash_t seed = XXH3_64bits(arch, strlen(arch));
+    if (option)
+        seed ^= XXH3_64bits_withSeed(option, strlen(option), 1);
+    XXH128_hash_t hash = XXH3_128bits_withSeed(cuda, strlen(cuda), seed);
+    key[0] = hash.low64;
+    key[1] = hash.high64;
+}
+
+static void unlink_module(Modules *modules, CodeModule *module)
+{
+    for (CodeModule **at = &modules->first; *at; at = &(*at)->next)
+        if (*at == module) {
+            *at = module->next;
+            break;
+        }
+    module->shared = false;
+}
+
+/* The least recently used idle module if there are too many, taken out of the list. */
+static CodeModule *take_oldest_idle(Modules *modules)
+{
+    CodeModule *oldest = NULL;
+    int idle = 0;
+    for (CodeModule *m = modules->first; m; m = m->next)
+        if (m->users == 0) {
+            idle++;
+            if (!oldest || m->last_use < oldest->last_use)
+                oldest = m;
+        }
+    if (idle <= MAX_IDLE_MODULES)
+        return NULL;
+    unlink_module(modules, oldest);
+    return oldest;
+}
+
+static fusec_status load_module(fusec_device *device, CodeModule *module,
+                                fusec_error *error)
+{
+    CurrentContext current;
+    fusec_status status = device_enter(device, &current, error);
+    if (status == FUSEC_OK)
+        status = driver_check(
+            &device->driver,
+            device->driver.cuModuleLoadData(&module->handle, module->code.data),
+            "cuModuleLoadData", error);
+    context_leave(&current);
+    return status;
+}
+
+/* Code for the architecture: from the disk cache, else from NVRTC. An architecture that
+ * NVRTC does not know gets PTX of the newest one below it, for the driver to compile. */
+static fusec_status make_code(fusec_device *device, CodeModule *module, const char *cuda,
+                              const char *arch, const char *option, bool use_cache,
+                              fusec_error *error)
+{
+    const Nvrtc *nvrtc;
+    fusec_status status = device_nvrtc(device, &nvrtc, error);
+    if (status != FUSEC_OK)
+        return status;
+    int cc = atoi(arch + strlen("sm_"));
+    char ptx_arch[32];
+    if (!nvrtc_knows(nvrtc, cc)) {
+        while (cc > 75 && !nvrtc_knows(nvrtc, cc))
+            cc--;
+        snprintf(ptx_arch, sizeof ptx_arch, "compute_%d", cc);
+        arch = ptx_arch;
+        module->is_ptx = true;
+    }
+    DiskKey key = disk_key(cuda, arch, option, nvrtc);
+    if (use_cache && disk_load(&key, &module->code)) {
+        module->from_disk = true;
+        return FUSEC_OK;
+    }
+    status = nvrtc_compile(nvrtc, cuda, arch, option, &module->code, error);
+    char why[512];
+    if (status == FUSEC_OK && use_cache
+        && !disk_store(&key, arch, &module->code, why, sizeof why))
+        device_warn(device, why);
+    return status;
+}
+
+static void make_module(fusec_device *device, CodeModule *module, const char *cuda,
+                        const char *arch, const char *option, bool use_cache)
+{
+    fusec_status status =
+        make_code(device, module, cuda, arch, option, use_cache, &module->error);
+    if (status == FUSEC_OK)
+        status = load_module(device, module, &module->error);
+    Modules *modules = &device->modules;
+    pthread_mutex_lock(&modules->lock);
+    module->state = status == FUSEC_OK ? MODULE_READY : MODULE_FAILED;
+    if (status != FUSEC_OK && module->shared)
+        unlink_module(modules, module);
+    pthread_cond_broadcast(&modules->changed);
+    pthread_mutex_unlock(&modules->lock);
+}
+
+/* With the lock held: the module with this key, waiting until it is made; or a new one,
+ * which the caller has to make (*is_new). */
+static CodeModule *find_module(Modules *modules, const uint64_t key[2], bool use_cache,
+                               bool *is_new)
+{
+    CodeModule *m = modules->first;
+    while (use_cache && m && memcmp(m->key, key, sizeof m->key) != 0)
+        m = m->next;
+    *is_new = !use_cache || !m;
+    if (*is_new) {
+        m = calloc(1, sizeof *m);
+        if (!m)
+            return NULL;
+        memcpy(m->key, key, sizeof m->key);
+        m->shared = use_cache;
+        if (use_cache) {
+            m->next = modules->first;
+            modules->first = m;
+        }
+    }
+    m->users++;
+    m->last_use = ++modules->clock;
+    while (!*is_new && m->state == MODULE_COMPILING)
+        pthread_cond_wait(&modules->changed, &modules->lock);
+    return m;
+}
+
+fusec_status module_acquire(fusec_device *device, const char *cuda, const char *arch,
+                            const char *option, bool use_cache, CodeModule **module,
+                            bool *was_cached, fusec_error *error)
+{
+    uint64_t key[2];
+    bool is_new;
+    make_key(key, cuda, arch, option);
+    pthread_mutex_lock(&device->modules.lock);
+    CodeModule *m = find_module(&device->modules, key, use_cache, &is_new);
+    pthread_mutex_unlock(&device->modules.lock);
+    if (!m)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (is_new)
+        make_module(device, m, cuda, arch, option, use_cache);
+    if (m->state == MODULE_READY) {
+        *module = m;
+        *was_cached = !is_new || m->from_disk;
+        return FUSEC_OK;
+    }
+    fusec_status status = fail(error, m->error.status, "%s", m->error.message);
+    module_release(device, m);
+    return status;
+}
+
+fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx,
+                              CodeModule **module, fusec_error *error)
+{
+    CodeModule *m = calloc(1, sizeof *m);
+    if (!m) {
+        code_free(code);
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    }
+    *m = (CodeModule){.state = MODULE_READY, .users = 1, .code = *code, .is_ptx = is_ptx};
+    *code = (Code){0};
+    fusec_status status = load_module(device, m, error);
+    if (status == FUSEC_OK)
+        *module = m;
+    else
+        module_release(device, m);
+    return status;
+}
+
+void module_release(fusec_device *device, CodeModule *module)
+{
+    if (!module)
+        return;
+    Modules *modules = &device->modules;
+    pthread_mutex_lock(&modules->lock);
+    CodeModule *unused = NULL;
+    if (--module->users == 0)
+        unused = module->shared ? take_oldest_idle(modules) : module;
+    pthread_mutex_unlock(&modules->lock);
+    if (unused)
+        module_free(device, unused);
+}

@@ -1,0 +1,212 @@
+/* nvrtc.c: opens libnvrtc and compiles the generated text with it.
+ *
+ * NVRTC may be called from many threads, each with programs of its own. Its own cache
+ * (12.9 and later) is switched off: ours is keyed on more, and the assembler's report
+ * must be a fresh one. */
+#include "nvrtc.h"
+
+#include "error.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 8 };
+
+typedef struct {
+    const char *name;
+    size_t offset; /* of the pointer in Nvrtc */
+} EntryPoint;
+
+static const EntryPoint entry_points[] = {
+#define NVRTC_OFFSET(name, parameters) {#name, offsetof(Nvrtc, name)},
+    NVRTC_ENTRY_POINTS(NVRTC_OFFSET)
+#undef NVRTC_OFFSET
+};
+
+typedef struct {
+    Nvrtc *nvrtc;
+    char refused[512]; /* libraries found but not usable, and why */
+} Search;
+
+static void refuse(Search *search, const char *path, const char *why)
+{
+    size_t used = strlen(search->refused);
+    snprintf(search->refused + used, sizeof search->refused - used, "\n  %.200s: %.160s",
+             path, why);
+}
+
+static bool resolve_entry_points(Nvrtc *nvrtc)
+{
+    for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {
+        void *symbol = dlsym(nvrtc->library, entry_points[i].name);
+        if (!symbol)
+            return false;
+        memcpy((char *)nvrtc + entry_points[i].offset, &symbol, sizeof symbol);
+    }
+    return nvrtc->nvrtcVersion(&nvrtc->major, &nvrtc->minor) == 0;
+}
+
+static void remember_path(Nvrtc *nvrtc, const char *path)
+{
+    Dl_info info;
+    void *address = dlsym(nvrtc->library, "nvrtcVersion");
+    if (address && dladdr(address, &info) && info.dli_fname)
+        path = info.dli_fname;
+    snprintf(nvrtc->path, sizeof nvrtc->path, "%s", path);
+}
+
+/* VisitLibrary: takes the library if it opens, is complete and is new enough. */
+static bool try_library(void *data, const char *path)
+{
+    Search *search = data;
+    Nvrtc *nvrtc = search->nvrtc;
+    nvrtc->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!nvrtc->library) {
+        const char *why = dlerror();
+        if (strchr(path, '/'))
+            refuse(search, path, why ? why : "cannot be opened");
+        return false;
+    }
+    char why[64] = "is not an NVRTC";
+    if (resolve_entry_points(nvrtc)) {
+        if (nvrtc->major > OLDEST_MAJOR
+            || (nvrtc->major == OLDEST_MAJOR && nvrtc->minor >= OLDEST_MINOR)) {
+            remember_path(nvrtc, path);
+            return true;
+        }
+        snprintf(why, sizeof why, "version %d.%d is too old", nvrtc->major, nvrtc->minor);
+    }
+    refuse(search, path, why);
+    nvrtc_close(nvrtc);
+    return false;
+}
+
+fusec_status nvrtc_open(Nvrtc *nvrtc, fusec_error *error)
+{
+    Search search = {nvrtc, ""};
+    memset(nvrtc, 0, sizeof *nvrtc);
+    if (nvrtc_search(try_library, &search))
+        return FUSEC_OK;
+    const char *chosen = getenv("FUSEC_NVRTC");
+    if (chosen && *chosen)
+        return fail(
+            error, FUSEC_NO_NVRTC,
+            "no usable NVRTC: $FUSEC_NVRTC names it, so nothing else was searched; "
+            "version %d.%d or later is needed%s",
+            OLDEST_MAJOR, OLDEST_MINOR, search.refused);
+    return fail(
+        error, FUSEC_NO_NVRTC,
+        "no NVRTC %d.%d or later. Searched: $FUSEC_NVRTC, the library path "
+        "(libnvrtc.so.13, .12, .so), $CUDA_HOME, $CUDA_PATH, /usr/local/cuda*, "
+        "/opt/cuda*, Python's site-packages (wheel nvidia-cuda-nvrtc) in $VIRTUAL_ENV, "
+        "$CONDA_PREFIX, ~/.local, /usr and beside python3, and nvrtc/ beside fusec.%s",
+        OLDEST_MAJOR, OLDEST_MINOR, search.refused);
+}
+
+void nvrtc_close(Nvrtc *nvrtc)
+{
+    if (nvrtc->library)
+        dlclose(nvrtc->library);
+    memset(nvrtc, 0, sizeof *nvrtc);
+}
+
+bool nvrtc_knows(const Nvrtc *nvrtc, int cc)
+{
+    int count = 0;
+    if (nvrtc->nvrtcGetNumSupportedArchs(&count) != 0 || count <= 0)
+        return false;
+    int *archs = calloc((size_t)count, sizeof *archs);
+    bool known = false;
+    if (archs && nvrtc->nvrtcGetSupportedArchs(archs) == 0)
+        for (int i = 0; i < count; i++)
+            known |= archs[i] == cc;
+    free(archs);
+    return known;
+}
+
+/* ------------------------------------------------------------------------------
+ * compiling -- */
+
+static char *read_log(const Nvrtc *nvrtc, NvrtcProgram program)
+{
+    size_t bytes = 0;
+    if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) != 0)
+        bytes = 0;
+    char *log = calloc(bytes + 1, 1);
+    if (log && bytes && nvrtc->nvrtcGetProgramLog(program, log) != 0)
+        log[0] = 0;
+    return log;
+}
+
+static bool read_code(const Nvrtc *nvrtc, NvrtcProgram program, bool ptx, Code *code)
+{
+    int got = ptx ? nvrtc->nvrtcGetPTXSize(program, &code->bytes)
+                  : nvrtc->nvrtcGetCUBINSize(program, &code->bytes);
+    if (got != 0 || !(code->data = calloc(code->bytes + 1, 1)))
+        return false;
+    got = ptx ? nvrtc->nvrtcGetPTX(program, code->data)
+              : nvrtc->nvrtcGetCUBIN(program, code->data);
+    if (ptx)
+        code->bytes = strlen(code->data);
+    return got == 0;
+}
+
+static double now_milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program,
+                                    const char *arch, const char *option, Code *code,
+                                    fusec_error *error)
+{
+    char architecture[64];
+    snprintf(architecture, sizeof architecture, "--gpu-architecture=%s", arch);
+    bool ptx = strncmp(arch, "compute_", 8) == 0;
+    const char *options[8] = {"--std=c++17", architecture};
+    int count = 2;
+    if (!ptx)
+        options[count++] = "--ptxas-options=-v";
+    if (nvrtc->major > 12 || nvrtc->minor >= 9)
+        options[count++] = "--no-cache";
+    if (option && *option)
+        options[count++] = option;
+    double begin = now_milliseconds();
+    int result = nvrtc->nvrtcCompileProgram(program, count, options);
+    code->milliseconds = now_milliseconds() - begin;
+    code->log = read_log(nvrtc, program);
+    if (!code->log)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (result != 0)
+        return fail(error, FUSEC_COMPILE_FAILED, "NVRTC %d.%d for %s: %s", nvrtc->major,
+                    nvrtc->minor, arch, *code->log ? code->log : "compilation failed");
+    if (!read_code(nvrtc, program, ptx, code))
+        return fail(error, FUSEC_OUT_OF_MEMORY, "NVRTC gives no code for %s", arch);
+    return FUSEC_OK;
+}
+
+fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arch,
+                           const char *option, Code *code, fusec_error *error)
+{
+    *code = (Code){0};
+    NvrtcProgram program = NULL;
+    if (nvrtc->nvrtcCreateProgram(&program, cuda, "fusec.cu", 0, NULL, NULL) != 0)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "NVRTC cannot create a program");
+    fusec_status status = compile_program(nvrtc, program, arch, option, code, error);
+    nvrtc->nvrtcDestroyProgram(&program);
+    if (status != FUSEC_OK)
+        code_free(code);
+    return status;
+}
+
+void code_free(Code *code)
+{
+    free(code->data);
+    free(code->log);
+    *code = (Code){0};
+}

@@ -1,0 +1,249 @@
+/* plan.c: plans: compile() for the device's target, its text made a module, its kernels
+ * looked up. */
+#include "internal.h"
+
+#include "cubin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* In place the kernels must not promise that their pointers are different. */
+static const char no_restrict[] = "--define-macro=__restrict__=";
+
+fusec_plan *plan_new(fusec_device *device)
+{
+    fusec_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return NULL;
+    atomic_init(&plan->references, 1);
+    plan->device = device;
+    device_retain(device);
+    return plan;
+}
+
+void plan_retain(const fusec_plan *plan)
+{
+    fusec_plan *counted =
+        (fusec_plan *)plan; /* the count is no part of the plan's value */
+    atomic_fetch_add_explicit(&counted->references, 1, memory_order_relaxed);
+}
+
+void fusec_plan_destroy(fusec_plan *plan)
+{
+    if (!plan
+        || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1)
+        return;
+    module_release(plan->device, plan->module);
+    if (plan->compilation.arena)
+        compile_free(&plan->compilation);
+    arena_free(plan->arena);
+    free(plan->functions);
+    free(plan->kernels);
+    fusec_device_destroy(plan->device);
+    free(plan);
+}
+
+/* ------------------------------------------------------------------------------- kernels
+ * -- */
+
+static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info *info)
+{
+    const LaunchKernel *kernel = &plan->launch->kernels[index];
+    Usage usage = {-1, -1, -1, -1};
+    if (plan->module && !plan->module->is_ptx)
+        cubin_usage(plan->module->code.data, plan->module->code.bytes,
+                    plan->module->code.log, kernel->name, &usage);
+    info->name = kernel->name;
+    info->registers = usage.registers;
+    info->spill_bytes = usage.spill_bytes;
+    info->stack_bytes = usage.stack_bytes;
+    info->static_smem_bytes = usage.smem_bytes;
+    info->threads = kernel->threads;
+    info->cluster = kernel->cluster;
+    info->dynamic_smem_bytes = kernel->smem_bytes;
+    for (int dim = 0; dim < GRID_RANK; dim++)
+        info->grid[dim] = launch_ctas(plan->launch, index, dim, &plan->launch->sizes);
+}
+
+static fusec_status prepare_function(fusec_plan *plan, int index, fusec_error *error)
+{
+    enum { SMEM_WITHOUT_ASKING = 48 << 10, PORTABLE_CLUSTER = 8 };
+    const Driver *driver = &plan->device->driver;
+    const LaunchKernel *kernel = &plan->launch->kernels[index];
+    CUfunction *function = &plan->functions[index];
+    fusec_status status = driver_check(
+        driver, driver->cuModuleGetFunction(function, plan->module->handle, kernel->name),
+        kernel->name, error);
+    if (status == FUSEC_OK && kernel->smem_bytes > SMEM_WITHOUT_ASKING)
+        status =
+            driver_check(driver,
+                         driver->cuFuncSetAttribute(
+                             *function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                             (int)kernel->smem_bytes),
+                         "dynamic shared memory", error);
+    if (status == FUSEC_OK && kernel->cluster > PORTABLE_CLUSTER)
+        status = driver_check(
+            driver,
+            driver->cuFuncSetAttribute(
+                *function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+            "cluster size", error);
+    return status;
+}
+
+static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
+{
+    CurrentContext current;
+    fusec_status status = device_enter(plan->device, &current, error);
+    for (int i = 0; i < plan->launch->kernel_count && status == FUSEC_OK; i++)
+        status = prepare_function(plan, i, error);
+    context_leave(&current);
+    return status;
+}
+
+fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
+{
+    size_t count = (size_t)plan->launch->kernel_count;
+    plan->functions = calloc(count + 1, sizeof *plan->functions);
+    plan->kernels = calloc(count + 1, sizeof *plan->kernels);
+    if (!plan->functions || !plan->kernels)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    for (int i = 0; i < plan->launch->kernel_count; i++) {
+        if (plan->launch->kernels[i].arg_count > MAX_LAUNCH_ARGS)
+            return fail(error, FUSEC_UNSUPPORTED,
+                        "kernel %s has %d arguments, more than %d",
+                        plan->launch->kernels[i].name, plan->launch->kernels[i].arg_count,
+                        MAX_LAUNCH_ARGS);
+        describe_kernel(plan, i, &plan->kernels[i]);
+    }
+    if (plan->launch->slot_count > MAX_LAUNCH_SLOTS)
+        return fail(error, FUSEC_UNSUPPORTED,
+                    "the plan needs %d workspace buffers, more than %d",
+                    plan->launch->slot_count, MAX_LAUNCH_SLOTS);
+    return plan->device->cpu ? FUSEC_OK : prepare_functions(plan, error);
+}
+
+/* -------------------------------------------------------------------------------
+ * creating -- */
+
+/* Copies what the caller's header knew of the options. */
+static fusec_status read_options(const fusec_plan_options *given,
+                                 fusec_plan_options *options, fusec_error *error)
+{
+    *options = (fusec_plan_options){.struct_size = sizeof *options};
+    if (!given)
+        return FUSEC_OK;
+    if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096)
+        return fail(error, FUSEC_INVALID_ARGUMENT,
+                    "options.struct_size must be sizeof(fusec_plan_options), not %zu",
+                    given->struct_size);
+    const char *bytes = (const char *)given;
+    for (size_t i = sizeof *options; i < given->struct_size; i++)
+        if (bytes[i])
+            return fail(error, FUSEC_UNSUPPORTED,
+                        "an option is set that libfusec " FUSEC_VERSION " does not know");
+    size_t known =
+        given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
+    memcpy(options, given, known);
+    return FUSEC_OK;
+}
+
+static fusec_status compile_graph(fusec_plan *plan, const fusec_program *program,
+                                  const char *graph, const fusec_size *sizes,
+                                  size_t count, const fusec_plan_options *options,
+                                  const char **code_arch, fusec_error *error)
+{
+    AxisSize given[MAX_AXES];
+    if (count > MAX_AXES)
+        return fail(error, FUSEC_INVALID_ARGUMENT,
+                    "%zu sizes are more than a graph has axes", count);
+    for (size_t i = 0; i < count; i++) {
+        if (!sizes[i].axis || sizes[i].size < 0)
+            return fail(error, FUSEC_INVALID_ARGUMENT, "size %zu: %s", i,
+                        sizes[i].axis ? "is negative" : "has no axis");
+        given[i] = (AxisSize){sizes[i].axis, sizes[i].size};
+    }
+    CompileRequest request = {.text = program->text, .length = program->length};
+    request.name = program->name;
+    request.graph = graph;
+    request.sizes = given;
+    request.size_count = (int)count;
+    request.outputs = options->outputs;
+    request.schedule = options->schedule;
+    request.until = UNTIL_CUDA;
+    fusec_status status =
+        device_target(plan->device, options->arch, &request.target, code_arch, error);
+    if (status == FUSEC_OK)
+        status = compile_checked(&request, &plan->compilation, error);
+    plan->arch = request.target.arch;
+    return status;
+}
+
+static fusec_status make_plan(fusec_plan *plan, const fusec_program *program,
+                              const char *graph, const fusec_size *sizes, size_t count,
+                              const fusec_plan_options *options, fusec_error *error)
+{
+    const char *code_arch;
+    fusec_status status =
+        compile_graph(plan, program, graph, sizes, count, options, &code_arch, error);
+    if (status != FUSEC_OK)
+        return status;
+    plan->launch = plan->compilation.launch;
+    plan->cuda = plan->compilation.cuda;
+    plan->in_place = options->in_place != 0;
+    if (!plan->device->cpu)
+        status = module_acquire(plan->device, plan->cuda, code_arch,
+                                plan->in_place ? no_restrict : NULL, !options->no_cache,
+                                &plan->module, &plan->was_cached, error);
+    return status == FUSEC_OK ? plan_attach(plan, error) : status;
+}
+
+fusec_status fusec_plan_create(fusec_device *device, const fusec_program *program,
+                               const char *graph, const fusec_size *sizes, size_t count,
+                               const fusec_plan_options *given, fusec_plan **result,
+                               fusec_error *error)
+{
+    if (!device || !program || !result || (count && !sizes))
+        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
+                    !device    ? "the device"
+                    : !program ? "the program"
+                    : !result  ? "the place for the plan"
+                               : "sizes");
+    *result = NULL;
+    double begin = milliseconds_now();
+    fusec_plan_options options;
+    fusec_status status = read_options(given, &options, error);
+    if (status != FUSEC_OK)
+        return status;
+    fusec_plan *plan = plan_new(device);
+    if (!plan)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    status = make_plan(plan, program, graph, sizes, count, &options, error);
+    if (status != FUSEC_OK) {
+        fusec_plan_destroy(plan);
+        return status;
+    }
+    plan->milliseconds = milliseconds_now() - begin;
+    *result = plan;
+    return succeed(error);
+}
+
+size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows, size_t count)
+{
+    const LaunchPlan *launch = plan->launch;
+    Sizes sizes = launch->sizes;
+    for (size_t i = 0; i < count; i++) {
+        int axis = 0;
+        while (axis < launch->axis_count && rows[i].axis
+               && strcmp(launch->axis_names[axis], rows[i].axis) != 0)
+            axis++;
+        bool wrong = !rows[i].axis || axis == launch->axis_count || rows[i].size < 0
+                     || ((launch->fixed >> axis & 1) && rows[i].size != sizes.of[axis]);
+        if (wrong)
+            return SIZE_MAX;
+        sizes.of[axis] = rows[i].size;
+    }
+    if (plan->device->cpu)
+        return 0;
+    int64_t bytes = launch_workspace(launch, &sizes, NULL);
+    return bytes == INT64_MAX ? SIZE_MAX : (size_t)bytes;
+}

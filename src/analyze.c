@@ -1,0 +1,175 @@
+/* analyze.c: graph -> analysis. Facts only; every decision is schedule.c's.
+ *
+ * A phase ends where an inner reduction's result is needed: everything before the row barrier is
+ * phase 0, everything after it phase 1, and so on. A value needed on both sides of a barrier is
+ * projected to the inputs it is computed from: those inputs persist, the rest is recomputed. */
+#include "analyze.h"
+
+const char *kind_name(ReductionKind kind)
+{
+    static const char *const names[] = {"inner", "outer", "partial_outer", "full", "mixed"};
+    return names[kind];
+}
+
+/* The longest proper suffix of the axes that some reduction removes exactly; else the last axis. */
+static AxisSet find_columns(const Graph *g, const bool *live)
+{
+    AxisSet all = ((AxisSet)1 << g->axis_count) - 1;
+    for (int first = 1; first < g->axis_count; first++) {
+        AxisSet suffix = all & ~(((AxisSet)1 << first) - 1);
+        for (int i = 1; i < g->nodes.count; i++) {
+            Node n = {(uint32_t)i};
+            if (live[i] && is_reduction(g, n) && node(g, n)->reduced == suffix)
+                return suffix;
+        }
+    }
+    return g->axis_count ? (AxisSet)1 << (g->axis_count - 1) : 0;
+}
+
+static ReductionKind find_kind(const Analysis *a, Node n)
+{
+    AxisSet reduced = node(a->graph, n)->reduced;
+    if (axes_within(reduced, a->columns))
+        return KIND_INNER;
+    if (!node(a->graph, n)->axes)
+        return KIND_FULL;
+    if (reduced & a->columns)
+        return KIND_MIXED;
+    return reduced == a->rows ? KIND_OUTER : KIND_PARTIAL_OUTER;
+}
+
+static int *find_phases(Arena *arena, const Analysis *a)
+{
+    const Graph *g = a->graph;
+    int *phase = NEW_ARRAY(arena, int, g->nodes.count);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        for (int k = 0; k < op_info[info->op].arity; k++)
+            if (phase[info->args[k].id] > phase[i])
+                phase[i] = phase[info->args[k].id];
+        Node n = {(uint32_t)i};
+        if (is_reduction(g, n) && find_kind(a, n) == KIND_INNER)
+            phase[i]++;
+    }
+    return phase;
+}
+
+static void find_reductions(Arena *arena, Analysis *a, const bool *live)
+{
+    const Graph *g = a->graph;
+    LIST(Reduction) found = {0};
+    for (int i = 1; i < g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!live[i] || !is_reduction(g, n))
+            continue;
+        const char *name = node(g, n)->name;
+        *list_push(arena, &found) = (Reduction){
+            .node = n,
+            .name = name ? name : node_text(arena, g, n, true),
+            .kind = find_kind(a, n),
+            .phase = a->phase[arg(g, n, 0).id],
+        };
+    }
+    a->reductions = found.data;
+    a->reduction_count = found.count;
+}
+
+/* Which phases compute each node: by node id a bit set of phases. A root is computed in its own
+ * phase, and with it all that it is made of, down to inputs and reduction results. */
+static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
+{
+    const Graph *g = a->graph;
+    uint64_t *uses = NEW_ARRAY(arena, uint64_t, g->nodes.count);
+    for (int i = 0; i < g->outputs.count; i++) {
+        uint32_t root = g->outputs.data[i].value.id;
+        if (root)
+            uses[root] |= (uint64_t)1 << (a->phase[root] & 63);
+    }
+    for (int i = g->nodes.count - 1; i > 0; i--) {
+        Node n = {(uint32_t)i};
+        if (!live[i])
+            continue;
+        for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
+            uint32_t from = arg(g, n, k).id;
+            uses[from] |= is_reduction(g, n) ? (uint64_t)1 << (a->phase[from] & 63) : uses[i];
+        }
+    }
+    return uses;
+}
+
+static int64_t param_bytes(const Param *p, const Sizes *sizes, AxisSet over)
+{
+    return dtype_info[p->dtype].bytes * axes_size(sizes, p->axes & over);
+}
+
+static void find_persistent(Arena *arena, Analysis *a, const bool *live)
+{
+    const Graph *g = a->graph;
+    const uint64_t *uses = find_uses(arena, a, live);
+    LIST(Persistent) found = {0};
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        bool several = uses[i] & (uses[i] - 1);
+        if (!live[i] || info->op != OP_PARAM || !several || !(info->axes & a->rows))
+            continue;
+        const Param *p = &g->params.data[info->param];
+        int64_t bytes = info->axes & a->columns ? param_bytes(p, &a->sizes, a->columns) : 4;
+        *list_push(arena, &found) =
+            (Persistent){.node = {(uint32_t)i}, .name = p->name, .bytes_per_row = bytes};
+    }
+    a->persistent = found.data;
+    a->persistent_count = found.count;
+}
+
+static void count_traffic(Analysis *a, const bool *live)
+{
+    const Graph *g = a->graph;
+    AxisSet all = ~(AxisSet)0;
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        if (live[i] && info->op == OP_PARAM && !g->params.data[info->param].scalar)
+            a->read_bytes += param_bytes(&g->params.data[info->param], &a->sizes, all);
+    }
+    for (int i = 0; i < g->outputs.count; i++) {
+        const Output *o = &g->outputs.data[i];
+        if (o->value.id)
+            a->write_bytes += dtype_info[o->dtype].bytes * axes_size(&a->sizes, o->axes);
+    }
+}
+
+Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
+{
+    Analysis *a = NEW(arena, Analysis);
+    const bool *live = graph_live(g);
+    a->graph = g;
+    a->sizes = *sizes;
+    a->columns = find_columns(g, live);
+    a->rows = (((AxisSet)1 << g->axis_count) - 1) & ~a->columns;
+    a->phase = find_phases(arena, a);
+    for (int i = 1; i < g->nodes.count; i++)
+        if (live[i] && a->phase[i] >= a->phases)
+            a->phases = a->phase[i] + 1;
+    find_reductions(arena, a, live);
+    find_persistent(arena, a, live);
+    count_traffic(a, live);
+    return a;
+}
+
+void print_analysis(Text *out, const Analysis *a)
+{
+    const Graph *g = a->graph;
+    line(out, "graph %s", g->name);
+    line(out, "rows %s", axes_text(out->arena, g, a->rows));
+    line(out, "columns %s", axes_text(out->arena, g, a->columns));
+    for (int i = 0; i < a->reduction_count; i++) {
+        const Reduction *r = &a->reductions[i];
+        line(out, "reduction %s: %s, phase %d, %s", r->name, kind_name(r->kind), r->phase,
+             node_text(out->arena, g, r->node, true));
+    }
+    for (int i = 0; i < a->persistent_count; i++)
+        line(out, "persistent %s: %lld bytes a row", a->persistent[i].name,
+             (long long)a->persistent[i].bytes_per_row);
+    line(out, "phases %d", a->phases);
+    line(out, "traffic: read %lld, write %lld bytes", (long long)a->read_bytes,
+         (long long)a->write_bytes);
+}

@@ -1,0 +1,51 @@
+/* analyze.h: graph -> analysis: which axes are rows and which columns, what kind each reduction is,
+ * in which phase it runs, what must stay on chip between phases, and the bytes physics asks for.
+ * The vocabulary is docs/hacking.md's; schedule.c decides from it, explain.c prints it. */
+#ifndef FUSEC_ANALYZE_H
+#define FUSEC_ANALYZE_H
+
+#include "graph.h"
+
+typedef enum {
+    KIND_INNER,            /* reduces columns only, all of them or some */
+    KIND_OUTER,            /* reduces all row axes and no column */
+    KIND_PARTIAL_OUTER,    /* reduces some row axes and no column */
+    KIND_FULL,             /* reduces everything its expression has */
+    KIND_MIXED             /* anything else that touches rows and columns */
+} ReductionKind;
+
+typedef struct {
+    Node node;
+    const char *name;      /* its binding's name, else its text, `sum[N](-a)` */
+    ReductionKind kind;
+    int phase;             /* the phase in which it accumulates: that of its operand */
+} Reduction;
+
+/* An input that more than one phase needs, so that it stays on chip between them. */
+typedef struct {
+    Node node;             /* a PARAM with row axes */
+    const char *name;
+    int64_t bytes_per_row;
+} Persistent;
+
+typedef struct Analysis {
+    const Graph *graph;
+    Sizes sizes;
+    AxisSet rows, columns;
+    int reduction_count;
+    const Reduction *reductions;
+    int persistent_count;
+    const Persistent *persistent;
+    const int *phase;              /* by node id: how many inner reductions lie before the value */
+    int phases;                    /* 1 + the largest phase */
+    int64_t read_bytes, write_bytes;   /* each used input once, each wanted output once */
+} Analysis;
+
+const char *kind_name(ReductionKind kind);      /* "inner", "partial_outer", ... */
+Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
+void print_analysis(Text *out, const Analysis *a);       /* --emit=analysis */
+
+/* Elements of a tensor over `axes`, and the row axes' share of them. */
+static inline bool axes_within(AxisSet inner, AxisSet outer) { return !(inner & ~outer); }
+
+#endif

@@ -1,0 +1,338 @@
+/* batch.c: the tensors of one run: host memory, device memory, layouts, launch. See session.h. */
+#include "device.h"
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { POISON = 0xFF };      /* a NaN in every float dtype */
+
+/* The sizes of a tensor's axes in order, its rank and elements; false if that overflows. */
+static bool describe(const Graph *g, const Sizes *sizes, DType dtype, AxisSet axes, Buffer *buffer)
+{
+    fusec_tensor *t = &buffer->tensor;
+    t->dtype = (fusec_dtype)dtype;
+    int64_t count = 1;
+    for (int i = 0; i < g->axis_count; i++) {
+        if (!(axes >> i & 1)) continue;
+        t->sizes[t->rank++] = sizes->of[i];
+        if (__builtin_mul_overflow(count, sizes->of[i], &count)) return false;
+    }
+    int64_t stride = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        t->strides[i] = stride;
+        stride *= t->sizes[i] > 0 ? t->sizes[i] : 1;
+    }
+    buffer->count = count;
+    return !__builtin_mul_overflow((size_t)count, (size_t)dtype_info[dtype].bytes, &buffer->bytes);
+}
+
+static bool is_scalar(const Session *s, int param)
+{
+    return s->graph->params.data[param].scalar;
+}
+
+static bool describe_all(const Session *s, Batch *b, size_t *total)
+{
+    const Graph *g = s->graph;
+    bool fits = true;
+    for (int i = 0; i < g->params.count && fits; i++) {
+        const Param *p = &g->params.data[i];
+        fits = describe(g, &b->sizes, p->dtype, p->scalar ? 0 : p->axes, &b->inputs[i]) &&
+               !__builtin_add_overflow(*total, b->inputs[i].bytes, total);
+    }
+    for (int i = 0; i < g->outputs.count && fits; i++) {
+        const Output *o = &g->outputs.data[i];
+        fits = describe(g, &b->sizes, o->dtype, o->axes, &b->outputs[i]) &&
+               !__builtin_add_overflow(*total, b->outputs[i].bytes, total);
+    }
+    return fits && *total < SIZE_MAX / 4;
+}
+
+static int complain_memory(size_t bytes)
+{
+    complain(NULL, "the tensors need %.1f GB of memory, which is not there", (double)bytes * 1e-9);
+    return EXIT_MACHINE;
+}
+
+int open_batch(const Session *s, const Sizes *sizes, Batch *b)
+{
+    const Graph *g = s->graph;
+    size_t total = 0;
+    *b = (Batch){.sizes = *sizes,
+                 .inputs = NEW_ARRAY(s->arena, Buffer, g->params.count + 1),
+                 .outputs = NEW_ARRAY(s->arena, Buffer, g->outputs.count + 1),
+                 .scalars = NEW_ARRAY(s->arena, double, g->params.count + 1),
+                 .in = NEW_ARRAY(s->arena, fusec_tensor, g->params.count + 1),
+                 .out = NEW_ARRAY(s->arena, fusec_tensor, g->outputs.count + 1),
+                 .values = NEW_ARRAY(s->arena, double, g->params.count + 1)};
+    if (!describe_all(s, b, &total)) {
+        complain(NULL, "the tensors are larger than any memory");
+        return EXIT_MACHINE;
+    }
+    size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    if (total > physical) return complain_memory(total);
+    bool got = true;
+    for (int i = 0; i < g->params.count; i++)
+        got &= (b->inputs[i].data = calloc(1, b->inputs[i].bytes + 16)) != NULL;
+    for (int i = 0; i < g->outputs.count; i++)
+        if (s->wanted[i])
+            got &= (b->outputs[i].data = calloc(1, b->outputs[i].bytes + 16)) != NULL;
+    return got ? EXIT_DONE : complain_memory(total);
+}
+
+/* ---- scalars and random inputs ---- */
+
+static double load_scalar(DType dtype, const void *data)
+{
+    return dtype_is_float(dtype) ? dtype_load_float(dtype, data)
+                                 : (double)dtype_load_int(dtype, data);
+}
+
+static int find_scalar(const Session *s, const char *name)
+{
+    for (int i = 0; i < s->graph->params.count; i++)
+        if (is_scalar(s, i) && !strcmp(s->graph->params.data[i].name, name)) return i;
+    return -1;
+}
+
+static int complain_setting(const Session *s, const char *name)
+{
+    const Graph *g = s->graph;
+    const char **names = NEW_ARRAY(s->arena, const char *, g->params.count + 1);
+    int count = 0;
+    for (int i = 0; i < g->params.count; i++)
+        if (is_scalar(s, i)) names[count++] = g->params.data[i].name;
+    const char *near = nearest_name(name, names, count);
+    complain(near ? arena_format(s->arena, "did you mean %s?", near) : NULL,
+             "graph %s has no scalar %s to set", g->name, name);
+    return EXIT_USAGE;
+}
+
+int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
+{
+    const Graph *g = s->graph;
+    const Options *o = s->options;
+    bool *known = NEW_ARRAY(s->arena, bool, g->params.count + 1);
+    for (int i = 0; i < g->params.count; i++) {
+        const Param *p = &g->params.data[i];
+        if (!p->scalar) continue;
+        known[i] = p->has_default || random || (given && given[i]);
+        if (given && given[i]) {
+            b->scalars[i] = load_scalar(p->dtype, b->inputs[i].data);
+        } else if (p->has_default) {
+            b->scalars[i] = p->default_value;
+        } else if (random) {
+            random_input(g, i, &b->sizes, o->seed, b->inputs[i].data);
+            b->scalars[i] = load_scalar(p->dtype, b->inputs[i].data);
+        }
+    }
+    for (int i = 0; i < o->settings.count; i++) {
+        int param = find_scalar(s, o->settings.data[i].name);
+        if (param < 0) return complain_setting(s, o->settings.data[i].name);
+        DType dtype = g->params.data[param].dtype;
+        known[param] = true;
+        double value = o->settings.data[i].value;
+        b->scalars[param] = dtype_is_float(dtype) ? dtype_round(dtype, value) : value;
+    }
+    for (int i = 0; i < g->params.count; i++) {
+        const char *name = g->params.data[i].name;
+        if (!is_scalar(s, i) || known[i]) continue;
+        complain(arena_format(s->arena, "--set %s=1", name), "scalar %s has no value", name);
+        return EXIT_WRONG;
+    }
+    return EXIT_DONE;
+}
+
+void fill_random(const Session *s, Batch *b)
+{
+    Progress progress = progress_begin("random inputs");
+    int count = s->graph->params.count;
+    for (int i = 0; i < count; i++) {
+        if (!is_scalar(s, i))
+            random_input(s->graph, i, &b->sizes, s->options->seed, b->inputs[i].data);
+        progress_step(&progress, (double)(i + 1) / count);
+    }
+    progress_end(&progress);
+}
+
+/* ---- layouts ---- */
+
+static const Layout *find_layout(const Layout *layouts, int count, const char *name)
+{
+    const Layout *found = NULL;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(layouts[i].name, name)) found = &layouts[i];
+    return found;
+}
+
+static int check_layout(const Session *s, const Layout *layout, bool stride)
+{
+    const Graph *g = s->graph;
+    for (int i = 0; i < g->params.count; i++) {
+        const Param *p = &g->params.data[i];
+        if (p->scalar || strcmp(p->name, layout->name)) continue;
+        if (!stride || layout->count == axes_count(p->axes)) return EXIT_DONE;
+        complain(NULL, "input %s has %d axes, --stride gives %d", p->name, axes_count(p->axes),
+                 layout->count);
+        return EXIT_USAGE;
+    }
+    complain(NULL, "graph %s has no input tensor %s to lay out", g->name, layout->name);
+    return EXIT_USAGE;
+}
+
+static int check_layouts(const Session *s)
+{
+    const Options *o = s->options;
+    int status = EXIT_DONE;
+    for (int i = 0; i < o->strides.count && status == EXIT_DONE; i++)
+        status = check_layout(s, &o->strides.data[i], true);
+    for (int i = 0; i < o->offsets.count && status == EXIT_DONE; i++)
+        status = check_layout(s, &o->offsets.data[i], false);
+    return status;
+}
+
+/* Where dense element `index` lies in a strided tensor. */
+static int64_t strided_place(const fusec_tensor *t, int64_t index)
+{
+    int64_t place = 0;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        place += index % t->sizes[i] * t->strides[i];
+        index /= t->sizes[i];
+    }
+    return place;
+}
+
+static bool laid_out_bytes(const Buffer *x, int64_t offset, size_t element, size_t *bytes)
+{
+    int64_t last = offset;
+    for (int i = 0; i < x->tensor.rank; i++) {
+        int64_t extent;
+        int64_t steps = x->tensor.sizes[i] > 0 ? x->tensor.sizes[i] - 1 : 0;
+        if (__builtin_mul_overflow(steps, x->tensor.strides[i], &extent) ||
+            __builtin_add_overflow(last, extent, &last))
+            return false;
+    }
+    return last < INT64_MAX / 16 && !__builtin_mul_overflow((size_t)last + 1, element, bytes);
+}
+
+/* Copies an input into its larger buffer (poisoned between the elements) and that to the device.
+ * Elements that share a place end up equal, in the dense copy too. */
+static int upload_strided(const Session *s, Buffer *x, int64_t offset)
+{
+    size_t element = fusec_dtype_bytes(x->tensor.dtype), bytes;
+    fusec_error error;
+    if (!laid_out_bytes(x, offset, element, &bytes)) {
+        complain(NULL, "the strides reach beyond any memory");
+        return EXIT_MACHINE;
+    }
+    char *image = malloc(bytes);
+    if (!image) return complain_memory(bytes);
+    memset(image, POISON, bytes);
+    char *first = image + (size_t)offset * element, *dense = x->data;
+    for (int64_t i = 0; i < x->count; i++)
+        memcpy(first + (size_t)strided_place(&x->tensor, i) * element, dense + (size_t)i * element,
+               element);
+    for (int64_t i = 0; i < x->count; i++)
+        memcpy(dense + (size_t)i * element, first + (size_t)strided_place(&x->tensor, i) * element,
+               element);
+    int status = finish_call(fusec_alloc(s->device, bytes, &x->memory, &error), &error);
+    if (status == EXIT_DONE)
+        status = finish_call(fusec_copy(s->device, x->memory, image, bytes, &error), &error);
+    free(image);
+    x->tensor.data = (char *)x->memory + (size_t)offset * element;
+    return status;
+}
+
+static int upload_input(const Session *s, const char *name, Buffer *x)
+{
+    const Options *o = s->options;
+    const Layout *stride = find_layout(o->strides.data, o->strides.count, name);
+    const Layout *offset = find_layout(o->offsets.data, o->offsets.count, name);
+    fusec_error error;
+    if (stride || offset) {
+        for (int i = 0; stride && i < x->tensor.rank; i++)
+            x->tensor.strides[i] = stride->values[i];
+        return upload_strided(s, x, offset ? offset->values[0] : 0);
+    }
+    int status = finish_call(fusec_alloc(s->device, x->bytes, &x->memory, &error), &error);
+    x->tensor.data = x->memory;
+    if (status != EXIT_DONE || x->bytes == 0) return status;
+    return finish_call(fusec_copy(s->device, x->memory, x->data, x->bytes, &error), &error);
+}
+
+static int alloc_poisoned(const Session *s, size_t bytes, void **memory)
+{
+    fusec_error error;
+    int status = finish_call(fusec_alloc(s->device, bytes, memory, &error), &error);
+    if (status != EXIT_DONE || bytes == 0) return status;
+    return finish_call(fusec_fill_async(s->device, *memory, POISON, bytes, NULL, &error), &error);
+}
+
+static int upload_workspace(const Session *s, Batch *b)
+{
+    const Graph *g = s->graph;
+    fusec_size sizes[MAX_AXES];
+    for (int i = 0; i < g->axis_count; i++)
+        sizes[i] = (fusec_size){g->axes[i].name, b->sizes.of[i]};
+    size_t bytes = fusec_plan_workspace(s->plan, sizes, (size_t)g->axis_count);
+    return alloc_poisoned(s, bytes, &b->workspace);
+}
+
+int upload_batch(const Session *s, Batch *b)
+{
+    const Graph *g = s->graph;
+    int status = check_layouts(s), inputs = 0, scalars = 0;
+    for (int i = 0; i < g->params.count && status == EXIT_DONE; i++) {
+        if (is_scalar(s, i)) {
+            b->values[scalars++] = b->scalars[i];
+            continue;
+        }
+        status = upload_input(s, g->params.data[i].name, &b->inputs[i]);
+        b->in[inputs++] = b->inputs[i].tensor;
+    }
+    for (int i = 0; i < g->outputs.count && status == EXIT_DONE; i++) {
+        Buffer *y = &b->outputs[i];
+        if (s->wanted[i]) status = alloc_poisoned(s, y->bytes, &y->memory);
+        y->tensor.data = y->memory;
+        b->out[i] = y->tensor;
+    }
+    return status == EXIT_DONE ? upload_workspace(s, b) : status;
+}
+
+/* ---- running ---- */
+
+int launch_batch(const Session *s, const Batch *b)
+{
+    fusec_error error;
+    return finish_call(fusec_plan_launch(s->plan, b->in, b->out, b->values, b->workspace, NULL,
+                                         &error), &error);
+}
+
+int download_batch(const Session *s, Batch *b)
+{
+    fusec_error error;
+    int status = finish_call(fusec_device_synchronize(s->device, &error), &error);
+    for (int i = 0; i < s->graph->outputs.count && status == EXIT_DONE; i++) {
+        Buffer *y = &b->outputs[i];
+        if (s->wanted[i] && y->bytes)
+            status = finish_call(fusec_copy(s->device, y->data, y->memory, y->bytes, &error),
+                                 &error);
+    }
+    return status;
+}
+
+void close_batch(const Session *s, Batch *b)
+{
+    for (int i = 0; b->inputs && i < s->graph->params.count; i++) {
+        free(b->inputs[i].data);
+        if (s->device) fusec_free(s->device, b->inputs[i].memory);
+    }
+    for (int i = 0; b->outputs && i < s->graph->outputs.count; i++) {
+        free(b->outputs[i].data);
+        if (s->device) fusec_free(s->device, b->outputs[i].memory);
+    }
+    if (s->device) fusec_free(s->device, b->workspace);
+    *b = (Batch){0};
+}

@@ -1,0 +1,15 @@
+/* commands.h: one function a command; each returns the exit status. */
+#ifndef FUSEC_CLI_COMMANDS_H
+#define FUSEC_CLI_COMMANDS_H
+
+#include "options.h"
+
+int command_emit(Options *o);
+int command_check(Options *o);
+int command_explain(Options *o);
+int command_run(Options *o);
+int command_bench(Options *o);
+int command_fmt(Options *o);
+int command_cache(Options *o);
+
+#endif

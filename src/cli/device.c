@@ -1,0 +1,90 @@
+/* device.c: see device.h. */
+#include "device.h"
+
+#include "driver.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int status_of(fusec_status status)
+{
+    switch (status) {
+    case FUSEC_OK: return EXIT_DONE;
+    case FUSEC_INVALID_PROGRAM:
+    case FUSEC_INVALID_TENSOR:
+    case FUSEC_INVALID_FILE: return EXIT_WRONG;
+    case FUSEC_INVALID_ARGUMENT: return EXIT_USAGE;
+    case FUSEC_OUT_OF_MEMORY:
+    case FUSEC_NO_DRIVER:
+    case FUSEC_NO_DEVICE:
+    case FUSEC_NO_NVRTC:
+    case FUSEC_COMPILE_FAILED:
+    case FUSEC_CUDA_ERROR:
+    case FUSEC_IO_ERROR:
+    case FUSEC_UNSUPPORTED:
+    case FUSEC_STATUS_COUNT: return EXIT_MACHINE;
+    }
+    return EXIT_MACHINE;
+}
+
+int finish_call(fusec_status status, const fusec_error *error)
+{
+    if (status != FUSEC_OK) complain(NULL, "%s", error->message);
+    return status_of(status);
+}
+
+/* The architecture of GPU 0 and its number of SMs, without making a context. */
+static const Target *device_target(int *sms)
+{
+    Driver driver;
+    CUdevice device;
+    int major = 0, minor = 0;
+    if (driver_open(&driver, NULL) != FUSEC_OK || driver.cuDeviceGet(&device, 0) != CUDA_SUCCESS)
+        return NULL;
+    driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    char name[32];
+    snprintf(name, sizeof name, "sm_%d%da", major, minor);
+    const Target *target = target_find(name);
+    if (target) return target;
+    snprintf(name, sizeof name, "sm_%d%d", major, minor);
+    return target_find(name);
+}
+
+static int complain_arch(const Options *o)
+{
+    int count;
+    const char *const *names = target_names(&count);
+    Text *list = text_new(o->arena);
+    for (int i = 0; i < count; i++)
+        text_print(list, "%s%s", i ? ", " : "one of ", names[i]);
+    complain(text_string(list), "unknown architecture '%s'", o->arch);
+    return EXIT_USAGE;
+}
+
+int choose_target(const Options *o, Target *target)
+{
+    int sms = 0;
+    const Target *found = o->arch ? target_find(o->arch) : device_target(&sms);
+    if (!found && o->arch) return complain_arch(o);
+    if (!found) found = target_find("sm_90a");
+    *target = *found;
+    if (sms > 0) target->sms = sms;
+    return EXIT_DONE;
+}
+
+int emit_machine_code(const Options *o, const Target *target, const char *cuda, Text *out)
+{
+    fusec_binary *binary;
+    fusec_error error;
+    fusec_format format = o->emit == EMIT_PTX ? FUSEC_PTX : FUSEC_CUBIN;
+    int status = finish_call(fusec_binary_compile(cuda, target->arch, format, &binary, &error),
+                             &error);
+    if (status != EXIT_DONE) return status;
+    size_t bytes;
+    const void *data = fusec_binary_data(binary, &bytes);
+    text_put(out, data, bytes);
+    fusec_binary_destroy(binary);
+    return EXIT_DONE;
+}

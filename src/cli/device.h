@@ -1,0 +1,20 @@
+/* device.h: the CLI's side of the runtime: which architecture to compile for, machine code, and
+ * statuses of the runtime as exit statuses. */
+#ifndef FUSEC_CLI_DEVICE_H
+#define FUSEC_CLI_DEVICE_H
+
+#include "fusec.h"
+#include "options.h"
+
+/* The target of --arch, else of the GPU here, else sm_90a; complains about an unknown one. */
+int choose_target(const Options *o, Target *target);
+
+/* The exit status that a status of the runtime means. */
+int status_of(fusec_status status);
+/* The same, after complaining with the error's message unless all is well. */
+int finish_call(fusec_status status, const fusec_error *error);
+
+/* The PTX or cubin of a generated text. */
+int emit_machine_code(const Options *o, const Target *target, const char *cuda, Text *out);
+
+#endif

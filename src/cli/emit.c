@@ -1,0 +1,107 @@
+/* emit.c: `fusec FILE`, `fusec emit`, `fusec check`: what each stage of the compiler made. */
+#include "analyze.h"
+#include "commands.h"
+#include "device.h"
+#include "dot.h"
+#include "files.h"
+#include "program.h"
+#include "schedule.h"
+#include "fmt.h"
+
+static const struct {
+    CompileUntil until;
+    bool one_graph;            /* several cannot go into one file */
+} stages[EMIT_COUNT] = {
+    [EMIT_TOKENS] = {UNTIL_AST, false},        [EMIT_AST] = {UNTIL_AST, false},
+    [EMIT_GRAPH] = {UNTIL_GRAPH, false},       [EMIT_DOT] = {UNTIL_ANALYSIS, false},
+    [EMIT_ANALYSIS] = {UNTIL_ANALYSIS, false}, [EMIT_PLAN] = {UNTIL_PLAN, false},
+    [EMIT_CUDA] = {UNTIL_CUDA, false},         [EMIT_PTX] = {UNTIL_CUDA, true},
+    [EMIT_CUBIN] = {UNTIL_CUDA, true},
+};
+
+/* Adds what was asked for of one graph. */
+static int emit_graph(Program *p, const char *graph, Text *out)
+{
+    const Options *o = p->options;
+    Compilation c;
+    int status = compile_graph(p, graph, stages[o->emit].until, NULL, 0, &c);
+    if (status == EXIT_DONE && out->length && o->emit != EMIT_DOT) text_print(out, "\n");
+    if (status == EXIT_DONE) switch (o->emit) {
+    case EMIT_GRAPH: print_graph(out, c.graph); break;
+    case EMIT_ANALYSIS: print_analysis(out, c.analysis); break;
+    case EMIT_PLAN: print_plan(out, c.plan); break;
+    case EMIT_DOT: print_dot(out, c.analysis); break;
+    case EMIT_CUDA: text_print(out, "%s", c.cuda); break;
+    case EMIT_PTX:
+    case EMIT_CUBIN: status = emit_machine_code(o, &p->target, c.cuda, out); break;
+    case EMIT_TOKENS:
+    case EMIT_AST:
+    case EMIT_COUNT: break;
+    }
+    compile_free(&c);
+    return status;
+}
+
+static int emit_ast(Program *p, Text *out)
+{
+    Compilation c;
+    int status = compile_graph(p, NULL, UNTIL_AST, NULL, 0, &c);
+    if (status == EXIT_DONE) print_ast(out, c.program);
+    compile_free(&c);
+    return status;
+}
+
+int command_emit(Options *o)
+{
+    Text *out = text_new(o->arena);
+    int status;
+    if (o->emit == EMIT_TOKENS) {
+        status = list_tokens(o, out);
+    } else {
+        Program p;
+        status = open_program(&p, o, o->files.data[0]);
+        if (status == EXIT_DONE && (stages[o->emit].one_graph || p.graph_count == 0) &&
+            o->emit != EMIT_AST)
+            status = need_one_graph(&p);
+        if (status == EXIT_DONE && o->emit == EMIT_AST)
+            status = emit_ast(&p, out);
+        else
+            for (int i = 0; i < p.graph_count && status == EXIT_DONE; i++)
+                status = emit_graph(&p, p.graphs[i], out);
+    }
+    if (status != EXIT_DONE) return status;
+    return save_result(o->arena, o->output, text_string(out), out->length);
+}
+
+/* The worst of the two. */
+static int worse(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int check_file(const Options *o, const char *file)
+{
+    Program p;
+    int status = open_program(&p, o, file);
+    if (status != EXIT_DONE) return status;
+    if (p.graph_count == 0 || !o->graph) {
+        Compilation c;
+        status = compile_graph(&p, NULL, UNTIL_CHECK, NULL, 0, &c);
+        compile_free(&c);
+        return status;
+    }
+    for (int i = 0; i < p.graph_count; i++) {
+        Compilation c;
+        status = worse(status, compile_graph(&p, p.graphs[i], UNTIL_GRAPH, NULL, 0, &c));
+        compile_free(&c);
+    }
+    return status;
+}
+
+int command_check(Options *o)
+{
+    int status = EXIT_DONE;
+    for (int i = 0; i < o->files.count; i++)
+        status = worse(status, check_file(o, o->files.data[i]));
+    return status;
+}

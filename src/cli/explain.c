@@ -1,0 +1,47 @@
+/* explain.c: `fusec explain`: asks NVRTC, where there is one, what the kernels use. */
+#include "explain.h"
+
+#include "commands.h"
+#include "device.h"
+#include "files.h"
+#include "program.h"
+
+/* Registers and spills of each kernel; -1 where NVRTC cannot tell. */
+static KernelUsage *measure_usage(const Options *o, const Compilation *c, const Target *target)
+{
+    int count = c->plan->kernel_count;
+    KernelUsage *usage = NEW_ARRAY(o->arena, KernelUsage, count + 1);
+    fusec_binary *binary = NULL;
+    fusec_error error;
+    fusec_status status =
+        fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, &error);
+    if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
+        remark("%s", error.message);
+    for (int i = 0; i < count; i++) {
+        fusec_kernel_info info;
+        usage[i] = (KernelUsage){-1, -1};
+        if (status == FUSEC_OK &&
+            fusec_binary_kernel(binary, c->plan->kernels[i].name, &info) == FUSEC_OK)
+            usage[i] = (KernelUsage){info.registers, info.spill_bytes};
+    }
+    fusec_binary_destroy(binary);
+    return usage;
+}
+
+int command_explain(Options *o)
+{
+    Program p;
+    Compilation c;
+    int status = open_program(&p, o, o->files.data[0]);
+    if (status == EXIT_DONE) status = need_one_graph(&p);
+    if (status != EXIT_DONE) return status;
+    status = compile_graph(&p, p.graphs[0], UNTIL_CUDA, NULL, 0, &c);
+    Text *out = text_new(o->arena);
+    if (status == EXIT_DONE) {
+        const KernelUsage *usage = measure_usage(o, &c, &p.target);
+        (o->json ? explain_json : explain_words)(out, c.plan, usage);
+    }
+    compile_free(&c);
+    if (status != EXIT_DONE) return status;
+    return save_result(o->arena, o->output, text_string(out), out->length);
+}

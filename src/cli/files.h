@@ -1,0 +1,30 @@
+/* files.h: reading whole files, and writing results so that none is ever half there. */
+#ifndef FUSEC_CLI_FILES_H
+#define FUSEC_CLI_FILES_H
+
+#include "options.h"
+
+/* Reads a file ("-": stdin) into the arena, a NUL behind it. Complains and returns an exit status
+ * (EXIT_DONE: read). */
+int read_file(Arena *arena, const char *path, const char **text, size_t *length);
+
+/* A file being written: to a temporary name beside it, renamed by close_result; devices, pipes and
+ * stdout (path NULL or "-") are written directly. */
+typedef struct {
+    int fd;                   /* -1: failed */
+    const char *path;         /* NULL: stdout */
+    const char *temporary;    /* NULL: written directly */
+} Result;
+
+/* All complain themselves and return false when the machine could not. */
+bool open_result(Arena *arena, const char *path, Result *result);
+bool write_result(Result *result, const void *data, size_t length);
+bool close_result(Result *result);
+void drop_result(Result *result);
+
+/* All three in one; EXIT_DONE or EXIT_MACHINE. */
+int save_result(Arena *arena, const char *path, const char *text, size_t length);
+/* Flushes stdout; the status, or EXIT_MACHINE if it could not be written. */
+int finish_stdout(int status);
+
+#endif

@@ -1,0 +1,47 @@
+/* fmt.c: `fusec fmt` and `--emit=tokens`: one file, its text, no graph. */
+#include "fmt.h"
+
+#include "commands.h"
+#include "files.h"
+
+#include <string.h>
+
+typedef void Printer(Text *out, Arena *arena, Diagnostics *d, const Source *source);
+
+/* Reads FILE and runs a printer over it under its own setjmp; says what is wrong with the file. */
+static int print_source(const Options *o, Printer *printer, Source *source, Text *out)
+{
+    const char *file = o->files.data[0];
+    int status = read_file(o->arena, file, &source->text, &source->length);
+    if (status != EXIT_DONE) return status;
+    source->name = strcmp(file, "-") ? file : "<stdin>";
+    jmp_buf escape;
+    Diagnostics d = {.arena = o->arena, .text = text_new(o->arena), .escape = &escape};
+    if (setjmp(escape) == 0) printer(out, o->arena, &d, source);
+    print_diagnostics(text_string(d.text));
+    if (!d.errors) return EXIT_DONE;
+    return d.machine ? EXIT_MACHINE : EXIT_WRONG;
+}
+
+int list_tokens(const Options *o, Text *out)
+{
+    Source source;
+    return print_source(o, print_tokens, &source, out);
+}
+
+int command_fmt(Options *o)
+{
+    Source source;
+    Text *out = text_new(o->arena);
+    int status = print_source(o, format_source, &source, out);
+    if (status != EXIT_DONE) return status;
+    bool same = out->length == source.length &&
+                !memcmp(text_string(out), source.text, source.length);
+    if (o->check) {
+        if (!same) remark("%s is not in the canonical formatting", source.name);
+        return same ? EXIT_DONE : EXIT_WRONG;
+    }
+    if (o->write && same) return EXIT_DONE;
+    return save_result(o->arena, o->write ? o->files.data[0] : o->output, text_string(out),
+                       out->length);
+}

@@ -1,0 +1,10 @@
+/* fmt.h: what needs a file's text alone: `fmt` and `--emit=tokens`. */
+#ifndef FUSEC_CLI_FMT_H
+#define FUSEC_CLI_FMT_H
+
+#include "options.h"
+
+/* The tokens of FILE; an exit status. */
+int list_tokens(const Options *o, Text *out);
+
+#endif

@@ -1,0 +1,39 @@
+/* main.c: the command line: options.c reads it, one function a command does it. */
+#include "commands.h"
+#include "files.h"
+
+#include <stdlib.h>
+
+static void give_up(void *data)
+{
+    (void)data;
+    complain(NULL, "out of memory");
+    exit(EXIT_MACHINE);
+}
+
+static int dispatch(Options *o)
+{
+    switch (o->command) {
+    case COMMAND_EMIT: return command_emit(o);
+    case COMMAND_CHECK: return command_check(o);
+    case COMMAND_EXPLAIN: return command_explain(o);
+    case COMMAND_RUN: return command_run(o);
+    case COMMAND_BENCH: return command_bench(o);
+    case COMMAND_FMT: return command_fmt(o);
+    case COMMAND_CACHE: return command_cache(o);
+    case COMMAND_COUNT: break;
+    }
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    Arena *arena = arena_new();
+    if (!arena) give_up(NULL);
+    arena_on_out_of_memory(arena, give_up, NULL);
+    Options options = {.arena = arena};
+    int status;
+    if (parse_options(&options, argc, argv, &status)) status = dispatch(&options);
+    arena_free(arena);
+    return finish_stdout(status);
+}

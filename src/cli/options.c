@@ -1,0 +1,399 @@
+/* options.c: parsing of the command line. Everything wrong with it is found here, said with a hint,
+ * and exits with status 2; commands see only well-formed options. */
+#include "options.h"
+
+#include "fusec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+static const char *const command_words[] = {
+#define COMMAND(name, word, arguments, help) word,
+#include "commands.def"
+#undef COMMAND
+};
+
+static const struct { const char *arguments, *help; } command_info[] = {
+#define COMMAND(name, word, arguments, help) {arguments, help},
+#include "commands.def"
+#undef COMMAND
+};
+
+typedef enum {
+#define OPTION(name, flag, value, commands, help) OPTION_##name,
+#include "options.def"
+#undef OPTION
+    OPTION_COUNT
+} Option;
+
+#define IN(name) (1u << COMMAND_##name)
+#define COMPILING (IN(EXPLAIN) | IN(RUN) | IN(BENCH))
+#define EVERY (~0u)
+
+static const char *const flags[] = {
+#define OPTION(name, flag, value, commands, help) flag,
+#include "options.def"
+#undef OPTION
+};
+
+static const struct { const char *value; unsigned commands; const char *help; } flag_info[] = {
+#define OPTION(name, flag, value, commands, help) {value, commands, help},
+#include "options.def"
+#undef OPTION
+};
+
+static const char *const emit_words[EMIT_COUNT] = {
+    [EMIT_CUDA] = "cuda",   [EMIT_TOKENS] = "tokens",     [EMIT_AST] = "ast",
+    [EMIT_GRAPH] = "graph", [EMIT_ANALYSIS] = "analysis", [EMIT_PLAN] = "plan",
+    [EMIT_PTX] = "ptx",     [EMIT_CUBIN] = "cubin",       [EMIT_DOT] = "dot",
+};
+
+static const char *const device_words[] = {"cuda", "cpu"};
+static const char *const cache_words[] = {"list", "clear", "path"};
+
+/* ---- help ---- */
+
+static void print_flags(unsigned commands)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (!(flag_info[i].commands & commands)) continue;
+        char head[64];
+        snprintf(head, sizeof head, "%s%s%s", flags[i], flag_info[i].value[0] ? " " : "",
+                 flag_info[i].value);
+        printf("  %-28s %s\n", head, flag_info[i].help);
+    }
+}
+
+static void print_help(void)
+{
+    puts("fusec compiles normalization graphs (.fuse files) to readable CUDA C.\n\n"
+         "usage: fusec FILE.fuse [AXIS=SIZE ...] [options]     print the CUDA C\n"
+         "       fusec COMMAND ...\n\ncommands:");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-8s %-21s %s\n", command_words[i], command_info[i].arguments,
+               command_info[i].help);
+    puts("\nFILE may be `-`. `fusec COMMAND --help` lists the command's options, all of them are:");
+    print_flags(EVERY);
+    puts("\nexit status: 0 done; 1 the program or its data is wrong; 2 usage; 3 the machine could\n"
+         "not (driver, NVRTC, memory, unwritable output); 4 --verify failed");
+}
+
+static void print_command_help(Command command)
+{
+    printf("usage: fusec %s %s [options]\n\n%s\n\noptions:\n", command_words[command],
+           command_info[command].arguments, command_info[command].help);
+    print_flags(1u << command);
+}
+
+/* ---- values ---- */
+
+static bool parse_integer(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return end != text && *end == 0 && errno == 0 && !isspace((unsigned char)text[0]);
+}
+
+static bool parse_number(const char *text, double *value)
+{
+    char *end;
+    if (!strcmp(text, "true") || !strcmp(text, "false")) {
+        *value = text[0] == 't';
+        return true;
+    }
+    *value = strtod(text, &end);
+    return end != text && *end == 0 && !isspace((unsigned char)text[0]);
+}
+
+/* Splits NAME=REST where NAME is an identifier; NULL if `text` is nothing such. */
+static const char *split_name(Arena *arena, const char *text, const char **rest)
+{
+    const char *p = text;
+    if (!isalpha((unsigned char)*p) && *p != '_') return NULL;
+    while (isalnum((unsigned char)*p) || *p == '_') p++;
+    if (*p != '=') return NULL;
+    *rest = p + 1;
+    return arena_copy(arena, text, (size_t)(p - text));
+}
+
+static bool parse_word(const char *what, const char *text, const char *const *words, int count,
+                       int *index)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(text, words[i])) {
+            *index = i;
+            return true;
+        }
+    char hint[256] = "one of";
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(hint);
+        snprintf(hint + used, sizeof hint - used, "%s %s", i ? "," : "", words[i]);
+    }
+    complain(hint, "unknown %s '%s'", what, text);
+    return false;
+}
+
+static bool add_size(Options *o, const char *axis, const char *text)
+{
+    int64_t size;
+    if (!parse_integer(text, &size)) {
+        complain("a size is a whole number, as in M=4096", "'%s' is no size for axis %s", text, axis);
+        return false;
+    }
+    if (size < 0) {
+        complain(NULL, "axis %s cannot have the negative size %s", axis, text);
+        return false;
+    }
+    for (int i = 0; i < o->sizes.count; i++)
+        if (!strcmp(o->sizes.data[i].axis, axis)) {
+            o->sizes.data[i].size = size;
+            return true;
+        }
+    *list_push(o->arena, &o->sizes) = (AxisSize){axis, size};
+    return true;
+}
+
+static bool add_setting(Options *o, const char *text)
+{
+    const char *rest;
+    Setting s = {split_name(o->arena, text, &rest), 0};
+    if (!s.name || !parse_number(rest, &s.value)) {
+        complain("write it as --set eps=1e-6", "'%s' sets no scalar", text);
+        return false;
+    }
+    *list_push(o->arena, &o->settings) = s;
+    return true;
+}
+
+static bool parse_layout(Options *o, const char *flag, const char *text, int most, Layout *layout)
+{
+    const char *p;
+    layout->name = split_name(o->arena, text, &p);
+    while (layout->name && layout->count < most) {
+        char *end;
+        errno = 0;
+        int64_t value = strtoll(p, &end, 10);
+        if (end == p || errno || value < 0) break;
+        layout->values[layout->count++] = value;
+        if (*end == 0) return true;
+        if (*end != ',') break;
+        p = end + 1;
+    }
+    complain(most == 1 ? "write it as --offset x=3" : "write it as --stride x=576,1",
+             "%s cannot take '%s'", flag, text);
+    return false;
+}
+
+static bool parse_seed(Options *o, const char *text)
+{
+    char *end;
+    errno = 0;
+    o->seed = strtoull(text, &end, 0);
+    if (isdigit((unsigned char)text[0]) && *end == 0 && errno == 0) return true;
+    complain("a seed is a whole number from 0", "'%s' is no seed", text);
+    return false;
+}
+
+/* ---- the walk over argv ---- */
+
+static bool store_option(Options *o, Option option, const char *value)
+{
+    int index = 0;
+    Layout layout = {0};
+    switch (option) {
+    case OPTION_EMIT:
+        if (!parse_word("--emit kind", value, emit_words, EMIT_COUNT, &index)) return false;
+        o->emit = (EmitKind)index;
+        return true;
+    case OPTION_DEVICE:
+        o->device = value;
+        return parse_word("device", value, device_words, LENGTH(device_words), &index);
+    case OPTION_STRIDE:
+        if (!parse_layout(o, "--stride", value, MAX_RANK, &layout)) return false;
+        *list_push(o->arena, &o->strides) = layout;
+        return true;
+    case OPTION_OFFSET:
+        if (!parse_layout(o, "--offset", value, 1, &layout)) return false;
+        *list_push(o->arena, &o->offsets) = layout;
+        return true;
+    case OPTION_SET: return add_setting(o, value);
+    case OPTION_SEED: return parse_seed(o, value);
+    case OPTION_GRAPH: o->graph = value; return true;
+    case OPTION_ARCH: o->arch = value; return true;
+    case OPTION_OUTPUTS: o->outputs = value; return true;
+    case OPTION_SCHEDULE: o->schedule = value; return true;
+    case OPTION_OUTPUT: o->output = value; return true;
+    case OPTION_IN: o->in = value; return true;
+    case OPTION_OUT: o->out = value; return true;
+    case OPTION_JSON: o->json = true; return true;
+    case OPTION_VERIFY: o->verify = true; return true;
+    case OPTION_WRITE: o->write = true; return true;
+    case OPTION_CHECK: o->check = true; return true;
+    case OPTION_HELP:
+    case OPTION_VERSION:
+    case OPTION_COUNT: break;
+    }
+    return true;
+}
+
+/* Which option `arg` is, with its value behind `=` if there is one; OPTION_COUNT if none. */
+static Option find_option(const char *arg, const char **value)
+{
+    size_t length = strcspn(arg, "=");
+    *value = arg[length] ? arg + length + 1 : NULL;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (strlen(flags[i]) == length && !memcmp(flags[i], arg, length)) return (Option)i;
+    return OPTION_COUNT;
+}
+
+static void complain_unknown(Arena *arena, const char *arg, const char *const *words, int count,
+                             const char *what)
+{
+    const char *near = nearest_name(arg, words, count);
+    complain(near ? arena_format(arena, "did you mean %s?", near) : "fusec --help lists them all",
+             "unknown %s '%s'", what, arg);
+}
+
+/* argv[*i] is a flag: stores it, steps over its value. */
+static bool take_flag(Options *o, int argc, char **argv, int *i)
+{
+    const char *value;
+    Option option = find_option(argv[*i], &value);
+    if (option == OPTION_COUNT) {
+        complain_unknown(o->arena, argv[*i], flags, OPTION_COUNT, "option");
+        return false;
+    }
+    if (!(flag_info[option].commands & (1u << o->command))) {
+        complain(arena_format(o->arena, "`fusec %s --help` lists the options it has",
+                              command_words[o->command]),
+                 "`fusec %s` has no option %s", command_words[o->command], flags[option]);
+        return false;
+    }
+    if (!flag_info[option].value[0]) {
+        if (!value) return store_option(o, option, NULL);
+        complain(NULL, "%s takes no value", flags[option]);
+        return false;
+    }
+    if (!value && *i + 1 < argc) value = argv[++*i];
+    if (value && *value) return store_option(o, option, value);
+    complain(NULL, "%s needs a value: %s %s", flags[option], flags[option],
+             flag_info[option].value);
+    return false;
+}
+
+static bool is_file_name(const char *arg)
+{
+    size_t length = strlen(arg);
+    return strchr(arg, '/') || (length > 5 && !strcmp(arg + length - 5, ".fuse"));
+}
+
+static bool take_word(Options *o, const char *arg)
+{
+    const char *rest;
+    const char *axis = is_file_name(arg) ? NULL : split_name(o->arena, arg, &rest);
+    if (axis && o->command != COMMAND_CACHE) return add_size(o, axis, rest);
+    *list_push(o->arena, &o->files) = arg;
+    return true;
+}
+
+static bool take_arguments(Options *o, int argc, char **argv, int first)
+{
+    bool only_files = false;
+    for (int i = first; i < argc; i++) {
+        if (only_files) {
+            *list_push(o->arena, &o->files) = argv[i];
+        } else if (!strcmp(argv[i], "--")) {
+            only_files = true;
+        } else if (argv[i][0] == '-' && argv[i][1]) {
+            if (!take_flag(o, argc, argv, &i)) return false;
+        } else if (!take_word(o, argv[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_combination(const Options *o)
+{
+    const char *word = command_words[o->command];
+    int index;
+    if (o->files.count == 0) {
+        complain(arena_format(o->arena, "usage: fusec %s %s", word,
+                              command_info[o->command].arguments),
+                 o->command == COMMAND_CACHE ? "`fusec %s` needs a verb" : "`fusec %s` needs a FILE",
+                 word);
+        return false;
+    }
+    if (o->files.count > 1 && o->command != COMMAND_CHECK) {
+        complain(NULL, "`fusec %s` takes one argument, and '%s' is a second one", word,
+                 o->files.data[1]);
+        return false;
+    }
+    if (o->command == COMMAND_CACHE &&
+        !parse_word("cache verb", o->files.data[0], cache_words, LENGTH(cache_words), &index))
+        return false;
+    if (o->sizes.count && (o->command == COMMAND_FMT || o->command == COMMAND_CHECK)) {
+        complain(NULL, "`fusec %s` takes no axis sizes", word);
+        return false;
+    }
+    if (o->write && (!strcmp(o->files.data[0], "-") || o->output || o->check)) {
+        complain(NULL, "-w rewrites FILE itself: it goes with no `-`, -o or --check");
+        return false;
+    }
+    return true;
+}
+
+/* The command that argv[1] names; a FILE there means emit. */
+static bool find_command(Options *o, const char *word, int *first)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (!strcmp(word, command_words[i])) {
+            o->command = (Command)i;
+            *first = 2;
+            return true;
+        }
+    o->command = COMMAND_EMIT;
+    *first = 1;
+    if (word[0] == '-' || strpbrk(word, "./=") || access(word, F_OK) == 0) return true;
+    complain_unknown(o->arena, word, command_words, COMMAND_COUNT, "command");
+    return false;
+}
+
+static bool asks_for(int argc, char **argv, const char *flag)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+        if (!strcmp(argv[i], flag)) return true;
+    return false;
+}
+
+bool parse_options(Options *o, int argc, char **argv, int *status)
+{
+    int first;
+    *status = EXIT_DONE;
+    if (asks_for(argc, argv, "--version")) {
+        puts("fusec " FUSEC_VERSION);
+        return false;
+    }
+    if (asks_for(argc, argv, "--help") || asks_for(argc, argv, "-h")) {
+        if (argv[1][0] != '-' && find_command(o, argv[1], &first) && first == 2)
+            print_command_help(o->command);
+        else
+            print_help();
+        return false;
+    }
+    *status = EXIT_USAGE;
+    if (argc < 2) {
+        complain("fusec --help tells more",
+                 "usage: fusec FILE.fuse [AXIS=SIZE ...], or fusec COMMAND ...");
+        return false;
+    }
+    return find_command(o, argv[1], &first) && take_arguments(o, argc, argv, first) &&
+           check_combination(o);
+}

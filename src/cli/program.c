@@ -1,0 +1,155 @@
+/* program.c: see program.h. */
+#include "program.h"
+
+#include "files.h"
+#include "lower.h"
+#include "device.h"
+
+#include <string.h>
+
+static int exit_status(CompileStatus status)
+{
+    switch (status) {
+    case COMPILE_OK: return EXIT_DONE;
+    case COMPILE_WRONG: return EXIT_WRONG;
+    case COMPILE_USAGE: return EXIT_USAGE;
+    case COMPILE_MACHINE: return EXIT_MACHINE;
+    }
+    return EXIT_MACHINE;
+}
+
+static bool begins_report(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    return memmem(text, length, ": error: ", 9) || memmem(text, length, ": warning: ", 11);
+}
+
+/* Prints each report once, though a file is compiled once for each of its graphs. */
+static void show(Program *p, const char *text)
+{
+    Arena *arena = p->options->arena;
+    while (*text) {
+        const char *end = text;
+        do {
+            end += strcspn(end, "\n");
+            if (*end) end++;
+        } while (*end && !begins_report(end));
+        const char *report = arena_copy(arena, text, (size_t)(end - text));
+        bool seen = false;
+        for (int i = 0; i < p->shown.count && !seen; i++)
+            seen = !strcmp(p->shown.data[i], report);
+        if (!seen) {
+            print_diagnostics(report);
+            *list_push(arena, &p->shown) = report;
+        }
+        text = end;
+    }
+}
+
+/* The graphs of the parsed file that the command takes, as names in our own arena. */
+static int choose_graphs(Program *p, const Module *module)
+{
+    enum { MOST = 4096 };
+    Arena *arena = p->options->arena;
+    const Item **items = NEW_ARRAY(arena, const Item *, MOST);
+    int count = program_graphs(module, items, MOST);
+    const char **names = NEW_ARRAY(arena, const char *, count + 1);
+    for (int i = 0; i < count; i++)
+        names[i] = arena_format(arena, "%s", items[i]->name.name);
+    p->graphs = names;
+    p->graph_count = count;
+    const char *wanted = p->options->graph;
+    if (!wanted) return EXIT_DONE;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], wanted)) {
+            p->graphs = names + i;
+            p->graph_count = 1;
+            return EXIT_DONE;
+        }
+    const char *near = nearest_name(wanted, names, count);
+    complain(near ? arena_format(arena, "did you mean %s?", near) : NULL, "%s has no graph %s",
+             p->name, wanted);
+    return EXIT_USAGE;
+}
+
+/* Every axis on the command line belongs to some graph that is taken. */
+static int check_sizes(const Program *p, const Module *module)
+{
+    enum { MOST = 4096 };
+    const Options *o = p->options;
+    const Item **items = NEW_ARRAY(o->arena, const Item *, MOST);
+    int count = program_graphs(module, items, MOST);
+    for (int i = 0; i < o->sizes.count; i++) {
+        bool known = count == 0;
+        for (int g = 0; g < count && !known; g++)
+            for (const AxisDecl *a = items[g]->axes; a && !known; a = a->next)
+                known = !strcmp(a->name.name, o->sizes.data[i].axis);
+        if (known) continue;
+        complain(NULL, "no graph of %s has an axis %s", p->name, o->sizes.data[i].axis);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+int open_program(Program *p, const Options *o, const char *file)
+{
+    *p = (Program){.options = o, .name = strcmp(file, "-") ? file : "<stdin>"};
+    int status = choose_target(o, &p->target);
+    if (status == EXIT_DONE) status = read_file(o->arena, file, &p->text, &p->length);
+    if (status != EXIT_DONE) return status;
+    Compilation c;
+    status = compile_graph(p, NULL, UNTIL_AST, NULL, 0, &c);
+    if (status == EXIT_DONE) status = choose_graphs(p, c.program);
+    if (status == EXIT_DONE && p->graph_count != 1) status = check_sizes(p, c.program);
+    compile_free(&c);
+    return status;
+}
+
+int need_one_graph(const Program *p)
+{
+    if (p->graph_count == 1) return EXIT_DONE;
+    if (p->graph_count == 0) {
+        complain(NULL, "%s holds no graph", p->name);
+        return EXIT_WRONG;
+    }
+    Text *names = text_new(p->options->arena);
+    for (int i = 0; i < p->graph_count; i++)
+        text_print(names, "%s%s", i ? ", " : "", p->graphs[i]);
+    complain(arena_format(p->options->arena, "--graph %s", p->graphs[0]),
+             "%s holds %d graphs, name one of them: %s", p->name, p->graph_count,
+             text_string(names));
+    return EXIT_USAGE;
+}
+
+static bool has_axis(const Program *p, const char *graph, const char *axis)
+{
+    if (p->graph_count <= 1) return true;   /* let the compiler say what is wrong with it */
+    CompileRequest request = {.text = p->text, .length = p->length, .name = p->name,
+                              .graph = graph, .target = p->target, .until = UNTIL_GRAPH};
+    Compilation c = compile(&request);
+    bool found = false;
+    for (int i = 0; c.lowered && i < c.lowered->axis_count && !found; i++)
+        found = !strcmp(c.lowered->axes[i].name, axis);
+    compile_free(&c);
+    return found;
+}
+
+int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
+                  int size_count, Compilation *c)
+{
+    const Options *o = p->options;
+    LIST(AxisSize) given = {0};
+    if (!sizes) {
+        sizes = o->sizes.data;
+        size_count = o->sizes.count;
+    }
+    for (int i = 0; i < size_count && graph; i++)
+        if (has_axis(p, graph, sizes[i].axis)) *list_push(o->arena, &given) = sizes[i];
+    CompileRequest request = {
+        .text = p->text, .length = p->length, .name = p->name, .graph = graph,
+        .sizes = given.data, .size_count = given.count, .outputs = o->outputs,
+        .schedule = o->schedule, .target = p->target, .until = until};
+    *c = compile(&request);
+    show(p, c->diagnostics);
+    return exit_status(c->status);
+}

@@ -1,0 +1,167 @@
+/* tensors.c: see tensors.h. */
+#include "tensors.h"
+
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+static int complain_extra(const Session *s, const InputFile *file, const char *name)
+{
+    const Graph *g = s->graph;
+    const char **names = NEW_ARRAY(s->arena, const char *, g->params.count + 1);
+    int count = 0;
+    for (int i = 0; i < g->params.count; i++)
+        if (!file->params[i]) names[count++] = g->params.data[i].name;
+    const char *near = nearest_name(name, names, count);
+    complain(near ? arena_format(s->arena, "did you mean %s?", near) : NULL,
+             "%s: graph %s has no input %s", file->path, g->name, name);
+    return EXIT_WRONG;
+}
+
+static int match_names(const Session *s, InputFile *file)
+{
+    const Graph *g = s->graph;
+    for (int t = 0; t < file->file.count; t++)
+        for (int i = 0; i < g->params.count; i++)
+            if (!strcmp(g->params.data[i].name, file->file.tensors[t].name)) {
+                file->params[i] = &file->file.tensors[t];
+                file->given[i] = true;
+            }
+    for (int t = 0; t < file->file.count; t++) {
+        bool used = false;
+        for (int i = 0; i < g->params.count; i++)
+            used |= file->params[i] == &file->file.tensors[t];
+        if (!used) return complain_extra(s, file, file->file.tensors[t].name);
+    }
+    for (int i = 0; i < g->params.count; i++) {
+        if (file->params[i] || g->params.data[i].scalar) continue;
+        complain(NULL, "%s: the input %s is missing", file->path, g->params.data[i].name);
+        return EXIT_WRONG;
+    }
+    return EXIT_DONE;
+}
+
+/* Takes the sizes of one tensor; what an axis has must be the same everywhere. */
+static int fit_tensor(const Session *s, InputFile *file, const Param *p, const Tensor *t)
+{
+    const Graph *g = s->graph;
+    int rank = p->scalar ? 0 : axes_count(p->axes), next = 0;
+    if (t->dtype != p->dtype) {
+        complain(NULL, "%s: %s is %s, the graph wants %s (%s)", file->path, t->name,
+                 dtype_info[t->dtype].safetensors, dtype_info[p->dtype].safetensors, dtype_info[p->dtype].fuse);
+        return EXIT_WRONG;
+    }
+    if (t->rank != rank) {
+        complain(NULL, "%s: %s has %d axes, the graph wants %s", file->path, t->name, t->rank,
+                 p->scalar ? "a scalar" : axes_text(s->arena, g, p->axes));
+        return EXIT_WRONG;
+    }
+    for (int i = 0; i < g->axis_count && rank; i++) {
+        if (!(p->axes >> i & 1)) continue;
+        int64_t size = t->sizes[next++];
+        if (file->sizes.of[i] < 0) file->sizes.of[i] = size;
+        if (file->sizes.of[i] == size) continue;
+        complain(NULL, "%s: %s has %s = %lld, another tensor %lld", file->path, t->name,
+                 g->axes[i].name, (long long)size, (long long)file->sizes.of[i]);
+        return EXIT_WRONG;
+    }
+    return EXIT_DONE;
+}
+
+int open_inputs(const Session *s, const char *path, InputFile *file)
+{
+    const Graph *g = s->graph;
+    *file = (InputFile){.path = path,
+                        .params = NEW_ARRAY(s->arena, const Tensor *, g->params.count + 1),
+                        .given = NEW_ARRAY(s->arena, bool, g->params.count + 1)};
+    for (int i = 0; i < MAX_AXES; i++) file->sizes.of[i] = -1;
+    char message[512];
+    if (!tensors_read(path, &file->file, message, sizeof message)) {
+        complain(NULL, "%s", message);
+        return EXIT_WRONG;
+    }
+    int status = match_names(s, file);
+    for (int i = 0; i < g->params.count && status == EXIT_DONE; i++)
+        if (file->params[i]) status = fit_tensor(s, file, &g->params.data[i], file->params[i]);
+    return status;
+}
+
+void fill_from_inputs(const Session *s, const InputFile *file, Batch *b)
+{
+    for (int i = 0; i < s->graph->params.count; i++)
+        if (file->params[i] && tensor_bytes(file->params[i]))
+            memcpy(b->inputs[i].data, file->params[i]->data, tensor_bytes(file->params[i]));
+}
+
+void close_inputs(InputFile *file)
+{
+    tensors_close(&file->file);
+}
+
+/* ---- outputs ---- */
+
+int save_outputs(const Session *s, const Batch *b, const char *path)
+{
+    const Graph *g = s->graph;
+    char message[512];
+    Tensor *tensors = NEW_ARRAY(s->arena, Tensor, g->outputs.count + 1);
+    int count = 0;
+    for (int i = 0; i < g->outputs.count; i++) {
+        const Output *o = &g->outputs.data[i];
+        if (!s->wanted[i]) continue;
+        Tensor *t = &tensors[count++];
+        *t = (Tensor){.name = arena_format(s->arena, "%s", o->name), .dtype = o->dtype,
+                      .rank = b->outputs[i].tensor.rank, .data = b->outputs[i].data};
+        memcpy(t->sizes, b->outputs[i].tensor.sizes, sizeof t->sizes);
+    }
+    if (tensors_write(path, tensors, count, message, sizeof message)) return EXIT_DONE;
+    complain(NULL, "%s", message);
+    return EXIT_MACHINE;
+}
+
+typedef struct {
+    double min, max, sum;
+    int64_t nans;
+} Range;
+
+static Range measure(DType dtype, const Buffer *y)
+{
+    Range r = {INFINITY, -INFINITY, 0, 0};
+    const char *element = y->data;
+    for (int64_t i = 0; i < y->count; i++, element += dtype_info[dtype].bytes) {
+        double v = dtype_is_float(dtype) ? dtype_load_float(dtype, element)
+                                         : (double)dtype_load_int(dtype, element);
+        if (isnan(v)) {
+            r.nans++;
+            continue;
+        }
+        if (v < r.min) r.min = v;
+        if (v > r.max) r.max = v;
+        r.sum += v;
+    }
+    return r;
+}
+
+void summarize_outputs(const Session *s, const Batch *b, Text *out)
+{
+    const Graph *g = s->graph;
+    line(out, "%-16s %-6s %-18s %12s %12s %12s  %s", "output", "dtype", "shape", "min", "max",
+         "mean", "hash");
+    for (int i = 0; i < g->outputs.count; i++) {
+        if (!s->wanted[i]) continue;
+        const Output *o = &g->outputs.data[i];
+        const Buffer *y = &b->outputs[i];
+        Text *shape = text_new(s->arena);
+        for (int k = 0; k < y->tensor.rank; k++)
+            text_print(shape, "%s%lld", k ? ", " : "", (long long)y->tensor.sizes[k]);
+        Range r = measure(o->dtype, y);
+        int64_t numbers = y->count - r.nans;
+        line(out, "%-16s %-6s %-18s %12.6g %12.6g %12.6g  %016llx", o->name,
+             dtype_info[o->dtype].fuse, arena_format(s->arena, "[%s]", text_string(shape)),
+             numbers ? r.min : (double)NAN, numbers ? r.max : (double)NAN,
+             numbers ? r.sum / (double)numbers : (double)NAN,
+             (unsigned long long)XXH3_64bits(y->data, y->bytes));
+        if (r.nans) line(out, "    %lld of %lld elements are NaN", (long long)r.nans,
+                         (long long)y->count);
+    }
+}

@@ -1,0 +1,27 @@
+/* tensors.h: --in and --out: tensor files against the parameters of a graph. */
+#ifndef FUSEC_CLI_TENSORS_H
+#define FUSEC_CLI_TENSORS_H
+
+#include "safetensors.h"
+#include "session.h"
+
+typedef struct {
+    const char *path;
+    TensorFile file;
+    const Tensor **params;       /* by param; NULL: not in the file (scalars only) */
+    bool *given;                 /* the same as flags */
+    Sizes sizes;                 /* of the axes they have; -1: unknown */
+} InputFile;
+
+/* Reads a file and fits it to the graph: names, dtypes, shapes; every tensor input must be there and
+ * nothing else but scalars of shape []. Complains and returns an exit status. */
+int open_inputs(const Session *s, const char *path, InputFile *file);
+void fill_from_inputs(const Session *s, const InputFile *file, Batch *b);
+void close_inputs(InputFile *file);
+
+/* Writes the wanted outputs. */
+int save_outputs(const Session *s, const Batch *b, const char *path);
+/* A table of the wanted outputs: shape, dtype, range, mean, a hash of the bytes. */
+void summarize_outputs(const Session *s, const Batch *b, Text *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* terminal.h: what goes to stderr: diagnostics, remarks and progress. Colour and progress appear
+ * only on a terminal, and colour not where NO_COLOR is set. */
+#ifndef FUSEC_CLI_TERMINAL_H
+#define FUSEC_CLI_TERMINAL_H
+
+#include <stdbool.h>
+
+/* "fusec: error: ..." and a hint (NULL: none). */
+void complain(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "fusec: ..." */
+void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The compiler's diagnostics. */
+void print_diagnostics(const char *text);
+
+typedef struct {
+    const char *what;
+    double start, shown;      /* seconds; shown: when the bar was last drawn, 0 never */
+} Progress;
+
+double now(void);             /* seconds, monotonic */
+Progress progress_begin(const char *what);
+/* Draws the bar once the work has taken a second. `progress` is a Progress *: this is the callback
+ * of evaluate(). */
+void progress_step(void *progress, double fraction);
+void progress_end(Progress *progress);
+
+#endif

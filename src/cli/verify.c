@@ -1,0 +1,89 @@
+/* verify.c: outputs against the f64 reference and its running error bound. See session.h. */
+#include "session.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    double **exact;
+    float **bound;
+    HostTensor *outputs, *inputs;
+} Truth;
+
+static bool open_truth(const Session *s, const Batch *b, Truth *t)
+{
+    const Graph *g = s->graph;
+    *t = (Truth){NEW_ARRAY(s->arena, double *, g->outputs.count + 1),
+                 NEW_ARRAY(s->arena, float *, g->outputs.count + 1),
+                 NEW_ARRAY(s->arena, HostTensor, g->outputs.count + 1),
+                 NEW_ARRAY(s->arena, HostTensor, g->params.count + 1)};
+    bool got = true;
+    for (int i = 0; i < g->outputs.count; i++) {
+        if (!s->wanted[i]) continue;
+        t->exact[i] = calloc((size_t)b->outputs[i].count + 1, sizeof(double));
+        t->bound[i] = calloc((size_t)b->outputs[i].count + 1, sizeof(float));
+        got &= t->exact[i] && t->bound[i];
+    }
+    for (int i = 0; i < g->params.count; i++) {
+        const Param *p = &g->params.data[i];
+        t->inputs[i] = (HostTensor){p->scalar ? NULL : b->inputs[i].data, p->dtype, p->axes};
+    }
+    for (int i = 0; i < g->outputs.count; i++)
+        t->outputs[i] = (HostTensor){NULL, g->outputs.data[i].dtype, g->outputs.data[i].axes};
+    return got;
+}
+
+static void close_truth(const Session *s, Truth *t)
+{
+    for (int i = 0; i < s->graph->outputs.count; i++) {
+        free(t->exact[i]);
+        free(t->bound[i]);
+    }
+}
+
+/* A graph that steps on computed floats may land on the other side of a step in a few places, or be
+ * a little off everywhere behind one. */
+static bool is_accepted(const Verdict *v)
+{
+    if (v->wrong == 0) return true;
+    return v->discontinuous && ((double)v->wrong <= 1e-3 * (double)v->count || v->relative <= 1e-2);
+}
+
+static void report(Text *table, const Output *o, const Verdict *v)
+{
+    line(table, "%-16s %-6s %12.3f ulp %9.1f%% %14.3e   %s", o->name, dtype_info[o->dtype].fuse,
+         v->worst_ulps, 100 * v->worst_share, v->relative,
+         is_accepted(v) ? (v->wrong ? "ok (steps)" : "ok") : "WRONG");
+    if (v->wrong)
+        line(table, "    %lld of %lld elements outside the bound, the worst is element %lld",
+             (long long)v->wrong, (long long)v->count, (long long)v->worst);
+}
+
+int verify_batch(const Session *s, const Batch *b, Text *table, bool *passed)
+{
+    const Graph *g = s->graph;
+    Truth t;
+    *passed = true;
+    bool got = open_truth(s, b, &t);
+    Progress progress = progress_begin("reference");
+    Evaluation e = {.graph = g, .sizes = b->sizes, .inputs = t.inputs, .scalars = b->scalars,
+                    .outputs = t.outputs, .exact = t.exact, .bound = t.bound,
+                    .progress = progress_step, .progress_data = &progress};
+    got = got && evaluate(&e);
+    progress_end(&progress);
+    if (table && got)
+        line(table, "%-16s %-6s %16s %10s %14s", "verified", "dtype", "worst error", "of bound",
+             "|out-ref|/|ref|");
+    for (int i = 0; i < g->outputs.count && got; i++) {
+        if (!s->wanted[i]) continue;
+        const Output *o = &g->outputs.data[i];
+        Verdict v = judge(o->dtype, b->outputs[i].data, t.exact[i], t.bound[i],
+                          b->outputs[i].count, is_discontinuous(g, i));
+        if (table) report(table, o, &v);
+        *passed &= is_accepted(&v);
+    }
+    close_truth(s, &t);
+    if (got) return EXIT_DONE;
+    complain(NULL, "not enough memory for the reference");
+    return EXIT_MACHINE;
+}

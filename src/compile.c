@@ -1,0 +1,223 @@
+/* compile.c: the compiler on one page. Text goes in, CUDA comes out, one way:
+ *
+ *   parse -> lower -> simplify -> analyze -> schedule -> cuda
+ *
+ * Every stage reports errors to one Diagnostics and unwinds to the setjmp below. */
+#include "compile.h"
+
+#include "analyze.h"
+#include "cuda.h"
+#include "lower.h"
+#include "schedule.h"
+#include "simplify.h"
+
+#include <string.h>
+
+typedef struct {
+    const CompileRequest *request;
+    Diagnostics d;
+    Compilation *result;
+    CompileStatus failure;       /* what an error would mean now */
+} Pipeline;
+
+static Span no_place(const Pipeline *p)
+{
+    return (Span){p->result->program ? p->result->program->source : NULL, 0, 0};
+}
+
+static const char *graph_list(Arena *arena, const Item *const *graphs, int count)
+{
+    Text *text = text_new(arena);
+    for (int i = 0; i < count; i++)
+        text_print(text, "%s%s", i ? ", " : "", graphs[i]->name.name);
+    return text_string(text);
+}
+
+enum { MAX_GRAPHS = 1024 };
+
+static const Item *find_graph(Pipeline *p)
+{
+    const Item *graphs[MAX_GRAPHS];
+    int count = program_graphs(p->result->program, graphs, MAX_GRAPHS);
+    const char *wanted = p->request->graph, *names[MAX_GRAPHS];
+    p->failure = COMPILE_USAGE;
+    for (int i = 0; i < count; i++) {
+        names[i] = graphs[i]->name.name;
+        if (wanted && !strcmp(names[i], wanted))
+            return graphs[i];
+    }
+    const char *list = graph_list(p->d.arena, graphs, count);
+    if (wanted)
+        report_error(&p->d, no_place(p), nearest_name(wanted, names, count),
+                     "there is no graph '%s' (graphs: %s)", wanted, count ? list : "none");
+    else if (count == 0)
+        report_error(&p->d, no_place(p), NULL, "there is no graph in this file");
+    else if (count > 1)
+        report_error(&p->d, no_place(p), "choose one with --graph NAME",
+                     "the file has several graphs: %s", list);
+    stop_on_errors(&p->d);
+    return graphs[0];
+}
+
+static int find_axis(const Graph *g, const char *name)
+{
+    for (int i = 0; i < g->axis_count; i++)
+        if (!strcmp(g->axes[i].name, name))
+            return i;
+    return -1;
+}
+
+/* The declared defaults, overridden by the request. */
+static void bind_sizes(Pipeline *p, const Graph *g)
+{
+    p->failure = COMPILE_USAGE;
+    const char *names[MAX_AXES];
+    for (int i = 0; i < g->axis_count; i++) {
+        names[i] = g->axes[i].name;
+        p->result->sizes.of[i] = g->axes[i].size;
+    }
+    for (int i = 0; i < p->request->size_count; i++) {
+        const AxisSize *given = &p->request->sizes[i];
+        int axis = find_axis(g, given->axis);
+        if (axis < 0)
+            report_error(&p->d, g->span, nearest_name(given->axis, names, g->axis_count),
+                         "graph '%s' has no axis '%s'", g->name, given->axis);
+        else if (given->size < 0)
+            report_error(&p->d, g->axes[axis].span, NULL, "axis '%s' has a negative size",
+                         given->axis);
+        else
+            p->result->sizes.of[axis] = given->size;
+    }
+    for (int i = 0; i < g->axis_count; i++)
+        if (p->result->sizes.of[i] < 0)
+            report_error(&p->d, g->axes[i].span, NULL, "axis '%s' has no size: give %s=SIZE",
+                         names[i], names[i]);
+    stop_on_errors(&p->d);
+}
+
+/* A tensor's bytes must fit 63 bits whatever the dtype. */
+static void check_sizes(Pipeline *p, const Graph *g)
+{
+    p->failure = COMPILE_WRONG;
+    int64_t elements = axes_size(&p->result->sizes, ((AxisSet)1 << g->axis_count) - 1);
+    for (int i = 0; i < g->params.count; i++)
+        if (axes_size(&p->result->sizes, g->params.data[i].axes) > INT64_MAX / 16)
+            report_error(&p->d, g->params.data[i].span, NULL, "the sizes of '%s' overflow",
+                         g->params.data[i].name);
+    if (elements > INT64_MAX / 16)
+        report_error(&p->d, g->span, NULL, "the sizes of the graph's axes overflow");
+    stop_on_errors(&p->d);
+}
+
+/* Which outputs --outputs names; NULL for all. */
+static bool *find_wanted(Pipeline *p, const Graph *g)
+{
+    if (!p->request->outputs)
+        return NULL;
+    p->failure = COMPILE_USAGE;
+    bool *wanted = NEW_ARRAY(p->d.arena, bool, g->outputs.count + 1);
+    const char **names = NEW_ARRAY(p->d.arena, const char *, g->outputs.count + 1);
+    for (int i = 0; i < g->outputs.count; i++)
+        names[i] = g->outputs.data[i].name;
+    for (const char *at = p->request->outputs; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        const char *name = arena_copy(p->d.arena, at, length);
+        bool found = false;
+        for (int i = 0; i < g->outputs.count; i++)
+            if (!strcmp(names[i], name))
+                wanted[i] = found = true;
+        if (!found)
+            report_error(&p->d, g->span, nearest_name(name, names, g->outputs.count),
+                         "graph '%s' has no output '%s'", g->name, name);
+        at += length;
+    }
+    stop_on_errors(&p->d);
+    return wanted;
+}
+
+static void run_pipeline(Pipeline *p)
+{
+    const CompileRequest *request = p->request;
+    Compilation *c = p->result;
+    Arena *arena = c->arena;
+    Source *source = NEW(arena, Source);
+    *source = (Source){arena_copy(arena, request->name, strlen(request->name)),
+                       arena_copy(arena, request->text, request->length), request->length};
+
+    p->failure = COMPILE_WRONG;
+    c->program = parse_program(arena, &p->d, source);
+    stop_on_errors(&p->d);
+    if (request->until == UNTIL_AST)
+        return;
+    if (request->until == UNTIL_CHECK) {
+        const Item *graphs[MAX_GRAPHS];
+        int count = program_graphs(c->program, graphs, MAX_GRAPHS);
+        check_program(arena, &p->d, c->program);
+        for (int i = 0; i < count; i++)
+            lower(arena, &p->d, c->program, graphs[i]);
+        stop_on_errors(&p->d);
+        return;
+    }
+
+    const Item *declaration = find_graph(p);
+    p->failure = COMPILE_WRONG;
+    check_program(arena, &p->d, c->program);
+    c->lowered = lower(arena, &p->d, c->program, declaration);
+    stop_on_errors(&p->d);
+    verify_graph(c->lowered);
+
+    c->graph = simplify(arena, c->lowered, find_wanted(p, c->lowered));
+    verify_graph(c->graph);
+    if (request->until == UNTIL_GRAPH)
+        return;
+
+    bind_sizes(p, c->graph);
+    check_sizes(p, c->graph);
+    c->analysis = analyze(arena, c->graph, &c->sizes);
+    if (request->until == UNTIL_ANALYSIS)
+        return;
+
+    bool refused = false;
+    p->failure = COMPILE_USAGE;
+    c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule, &refused);
+    c->launch = &c->plan->launch;
+    if (request->until == UNTIL_PLAN)
+        return;
+
+    c->cuda = emit_cuda(arena, c->plan);
+}
+
+static void leave(void *data)
+{
+    Pipeline *p = data;
+    p->failure = COMPILE_MACHINE;
+    longjmp(*p->d.escape, 2);
+}
+
+Compilation compile(const CompileRequest *request)
+{
+    static const char no_memory[] = "error: out of memory\n";
+    Compilation result = {.arena = arena_new(), .diagnostics = no_memory, .status = COMPILE_MACHINE};
+    if (!result.arena)
+        return result;
+    jmp_buf escape;
+    Pipeline p = {.request = request, .result = &result, .failure = COMPILE_MACHINE};
+    p.d.escape = &escape;
+    p.d.arena = result.arena;
+    arena_on_out_of_memory(result.arena, leave, &p);
+    int jumped = setjmp(escape);
+    if (jumped == 0) {
+        p.d.text = text_new(result.arena);
+        run_pipeline(&p);
+    }
+    result.status = jumped == 0 ? COMPILE_OK : p.d.machine ? COMPILE_MACHINE : p.failure;
+    result.diagnostics = jumped == 2 || !p.d.text ? no_memory : text_string(p.d.text);
+    arena_on_out_of_memory(result.arena, NULL, NULL);
+    return result;
+}
+
+void compile_free(Compilation *c)
+{
+    arena_free(c->arena);
+    *c = (Compilation){.diagnostics = ""};
+}

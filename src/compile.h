@@ -1,0 +1,61 @@
+/* compile.h: the whole compiler as one function; compile.c shows the pipeline on one page. */
+#ifndef FUSEC_COMPILE_H
+#define FUSEC_COMPILE_H
+
+#include "ast.h"
+#include "graph.h"
+#include "launch.h"
+#include "target.h"
+
+struct Analysis;
+struct Plan;
+
+typedef struct {
+    const char *axis;
+    int64_t size;
+} AxisSize;
+
+typedef enum {
+    COMPILE_OK,
+    COMPILE_WRONG,       /* the program or its data: exit status 1 */
+    COMPILE_USAGE,       /* unknown graph or axis, several graphs and none named, an axis without a
+                            size, a refused schedule: exit status 2 */
+    COMPILE_MACHINE      /* out of memory, an unreadable import: exit status 3 */
+} CompileStatus;
+
+/* How far to go. Each stage implies those before it. */
+typedef enum {
+    UNTIL_AST, UNTIL_CHECK, UNTIL_GRAPH, UNTIL_ANALYSIS, UNTIL_PLAN, UNTIL_CUDA
+} CompileUntil;
+
+typedef struct {
+    const char *text;            /* the program, need not be NUL-terminated */
+    size_t length;
+    const char *name;            /* of the file, for diagnostics and relative imports */
+    const char *graph;           /* NULL: the only one */
+    const AxisSize *sizes;       /* override the declared defaults */
+    int size_count;
+    const char *outputs;         /* NULL: all; else names separated by commas */
+    const char *schedule;        /* NULL: chosen; else FAMILY[:key=value,...] */
+    Target target;
+    CompileUntil until;
+} CompileRequest;
+
+typedef struct {
+    CompileStatus status;
+    Arena *arena;                /* holds everything below; free it with compile_free */
+    const char *diagnostics;     /* errors and warnings as text, "" if none */
+    Module *program;
+    Graph *lowered;              /* as written: what the reference evaluates */
+    Graph *graph;                /* simplified, unwanted outputs dropped */
+    Sizes sizes;
+    struct Analysis *analysis;
+    struct Plan *plan;
+    const LaunchPlan *launch;
+    const char *cuda;            /* the generated text */
+} Compilation;
+
+Compilation compile(const CompileRequest *request);
+void compile_free(Compilation *c);
+
+#endif

@@ -1,0 +1,137 @@
+/* cuda.c: plan -> CUDA C. The module is the prelude sections its kernels mention, then the kernels in
+ * launch order, each with the comment of cuda_comment.c. */
+#include "cuda_emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *arg_type(const Emitter *e, const LaunchArg *arg)
+{
+    const LaunchPlan *plan = &e->plan->launch;
+    switch (arg->kind) {
+    case ARG_TENSOR: {
+        const LaunchTensor *tensor = &plan->tensors[arg->index];
+        return arena_format(e->arena, "%s%s *__restrict__ ", tensor->output ? "" : "const ",
+                            dtype_info[tensor->dtype].cuda);
+    }
+    case ARG_SLOT: {
+        bool reads = e->k->finishes >= 0 && plan->slots[arg->index].copies_kernel >= 0;
+        for (int i = 0; i < e->k->load_count; i++)
+            reads |= e->k->loads[i].slot == arg->index;
+        return arena_format(e->arena, "%s%s *__restrict__ ", reads ? "const " : "",
+                            dtype_info[plan->slots[arg->index].dtype].cuda);
+    }
+    case ARG_SCALAR:
+        return arena_format(e->arena, "%s ",
+                            type_cuda(dtype_info[plan->scalars[arg->index].dtype].type));
+    case ARG_GRID: return "int ";
+    case ARG_STRIDE: case ARG_SIZE: break;
+    }
+    return "long long ";
+}
+
+/* The parameters, a tensor with its strides on one line. */
+const char *signature_text(Emitter *e)
+{
+    Text *text = text_new(e->arena);
+    const LaunchKernel *launch = e->launch;
+    line(text, "extern \"C\" __global__ __launch_bounds__(%d)", launch->threads);
+    text_print(text, "void %s(", e->k->name);
+    for (int i = 0; i < launch->arg_count; i++) {
+        bool same_line = i && launch->args[i].kind == launch->args[i - 1].kind &&
+                         launch->args[i].kind != ARG_TENSOR && launch->args[i].kind != ARG_SLOT;
+        same_line |= launch->args[i].kind == ARG_STRIDE;
+        text_print(text, "%s%s%s", i ? same_line ? ", " : ",\n    " : "\n    ",
+                   arg_type(e, &launch->args[i]), e->args[i]);
+    }
+    text_put(text, ")", 1);
+    return text_string(text);
+}
+
+static const char *lower_case(Emitter *e, const char *name)
+{
+    char *copy = arena_copy(e->arena, name, strlen(name));
+    for (char *c = copy; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return copy;
+}
+
+static void name_arguments(Emitter *e)
+{
+    for (int i = 0; i < e->g->axis_count; i++)
+        e->sizes[i] = unique_name(e, e->g->axes[i].name);
+    e->args = NEW_ARRAY(e->arena, const char *, e->launch->arg_count + 1);
+    for (int i = 0; i < e->launch->arg_count; i++) {
+        const LaunchArg *arg = &e->launch->args[i];
+        e->args[i] = arg->kind == ARG_SIZE ? e->sizes[arg->axis] :
+                     arg->kind == ARG_GRID ? arg->name : unique_name(e, arg->name);
+    }
+}
+
+/* One axis is counted by the loop variable itself, several get a coordinate each. */
+static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
+{
+    bool several = axes & (axes - 1);
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (axes >> i & 1)
+            e->coords[i] = several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
+}
+
+static void count_users(Emitter *e)
+{
+    const Kernel *k = e->k;
+    for (int i = 1; k->computed && i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        for (int j = 0; k->computed[i] && j < op_info[node(e->g, n)->op].arity; j++)
+            e->users[arg(e->g, n, j).id]++;
+    }
+    for (int i = 0; i < k->store_count; i++)
+        e->users[k->stores[i].node.id]++;
+    for (int i = 0; i < k->accumulator_count; i++)
+        e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
+}
+
+static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
+{
+    const Graph *g = plan->analysis->graph;
+    Emitter *e = NEW(arena, Emitter);
+    e->arena = arena;
+    e->plan = plan;
+    e->g = g;
+    e->k = &plan->kernels[index];
+    e->launch = &plan->launch.kernels[index];
+    e->index = index;
+    e->out = out;
+    e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->local = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->users = NEW_ARRAY(arena, int, g->nodes.count);
+    *list_push(arena, &e->used) = e->k->name;
+    name_arguments(e);
+    bool finish = e->k->finishes >= 0;
+    name_coordinates(e, e->k->rows, "row");
+    name_coordinates(e, e->k->kept, "group");
+    name_coordinates(e, e->k->columns, finish ? "col" : "col + i");
+    e->columns = e->k->columns & (e->k->columns - 1) ? "columns" :
+                 e->k->columns ? count_text(e, e->k->columns) : "1";
+    count_users(e);
+    emit_comment(e);
+    if (finish)
+        emit_finish_kernel(e);
+    else
+        emit_rows_kernel(e);
+}
+
+const char *emit_cuda(Arena *arena, const Plan *plan)
+{
+    Text *kernels = text_new(arena), *module = text_new(arena);
+    for (int i = 0; i < plan->kernel_count; i++) {
+        blank(kernels);
+        emit_kernel(arena, plan, i, kernels);
+    }
+    const Graph *g = plan->analysis->graph;
+    line(module, "// graph %s, for %s; the comment above each kernel says how to launch it", g->name,
+         plan->target.arch);
+    emit_prelude(module, text_string(kernels));
+    text_print(module, "%s", text_string(kernels));
+    return text_string(module);
+}

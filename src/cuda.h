@@ -1,0 +1,10 @@
+/* cuda.h: plan -> CUDA C text. Prints what the plan says; decides nothing but names and layout. */
+#ifndef FUSEC_CUDA_H
+#define FUSEC_CUDA_H
+
+#include "schedule.h"
+
+/* The whole module: the prelude sections it mentions, then its kernels in launch order. */
+const char *emit_cuda(Arena *arena, const Plan *plan);
+
+#endif

@@ -1,0 +1,90 @@
+/* cuda_comment.c: the comment above a kernel: where it comes from, what it computes, how threads map
+ * to data, and all that a person needs to launch it by hand. */
+#include "cuda_emit.h"
+
+#include <inttypes.h>
+
+static void emit_origin(Emitter *e)
+{
+    const Graph *g = e->g;
+    int first = 0, last = 0, column = 0;
+    source_place(g->span.source, g->span.begin, &first, &column);
+    source_place(g->span.source, g->span.end ? g->span.end - 1 : 0, &last, &column);
+    line(e->out, "// %s (%s), from %s:%d-%d", e->k->name, family_name(e->k->family),
+         g->span.source->name, first, last);
+}
+
+static void emit_formulas(Emitter *e)
+{
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (e->k->finishes < 0)
+            line(e->out, "//   %s = %s", store->name, node_text(e->arena, e->g, store->node, true));
+    }
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        const char *name = node(e->g, acc->node)->name;
+        if (acc->slot >= 0)
+            line(e->out, "//   %s = %s%s", name ? name : acc->slot_name,
+                 node_text(e->arena, e->g, acc->node, true),
+                 e->k->finishes >= 0 ? ", from the CTAs' partials" : ", this CTA's rows");
+    }
+}
+
+static void emit_mapping(Emitter *e)
+{
+    const Kernel *k = e->k;
+    if (k->finishes >= 0) {
+        line(e->out, "// A thread adds one column of every eighth partial; eight slices then meet.");
+        return;
+    }
+    const char *walk = k->kept ? "all rows of its group" :
+                       k->accumulator_count ? "blockIdx.x, + gridDim.x, ... and keeps its sums" :
+                       "blockIdx.x, + gridDim.x, ...";
+    if (k->teams > 1)
+        line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.", k->teams, walk,
+             k->threads_per_row);
+    else
+        line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk, k->threads_per_row);
+    if (k->streamed)
+        line(e->out, "// A thread takes %d neighbouring columns at a time and reads them again in "
+                     "each phase.", k->vec);
+    else
+        line(e->out, "// A thread has %d neighbouring columns in each of %d tiles.", k->vec, k->tiles);
+}
+
+static const char *grid_text(Emitter *e, const LaunchGrid *grid)
+{
+    const char *count = grid->axes ? count_text(e, grid->axes) : "1";
+    if (grid->per_cta > 1)
+        count = arena_format(e->arena, "ceil(%s / %" PRId64 ")", count, grid->per_cta);
+    if (grid->axes && grid->max_ctas < 65535)
+        count = arena_format(e->arena, "min(%s, %" PRId64 ")", count, grid->max_ctas);
+    return count;
+}
+
+static void emit_launch(Emitter *e)
+{
+    const LaunchPlan *plan = &e->plan->launch;
+    line(e->out, "// Launch %d of %d: grid (%s, %s), block %d, no dynamic shared memory.", e->index + 1,
+         plan->kernel_count, grid_text(e, &e->launch->grid[0]), grid_text(e, &e->launch->grid[1]),
+         e->launch->threads);
+    for (int i = 0; i < e->launch->arg_count; i++) {
+        const LaunchArg *arg = &e->launch->args[i];
+        if (arg->kind != ARG_SLOT)
+            continue;
+        const LaunchSlot *slot = &plan->slots[arg->index];
+        const char *copies = slot->copies_kernel < 0 ? "" :
+            arena_format(e->arena, "%s's grid.x x ", plan->kernels[slot->copies_kernel].name);
+        line(e->out, "// %s: workspace, %s%s of %s", e->args[i], copies,
+             slot->axes ? count_text(e, slot->axes) : "1", dtype_info[slot->dtype].fuse);
+    }
+}
+
+void emit_comment(Emitter *e)
+{
+    emit_origin(e);
+    emit_formulas(e);
+    emit_mapping(e);
+    emit_launch(e);
+}

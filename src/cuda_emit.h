@@ -1,0 +1,82 @@
+/* cuda_emit.h: what the files of the CUDA printer share; nobody else includes it.
+ *
+ *   cuda.c           the module: header, prelude sections, kernels in order
+ *   cuda_expr.c      names, expressions, addresses
+ *   cuda_rows.c      kernels that walk rows
+ *   cuda_end.c       what follows the last row: partials, and the finish kernel
+ *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
+ *   prelude.c        which helpers a text needs
+ */
+#ifndef FUSEC_CUDA_EMIT_H
+#define FUSEC_CUDA_EMIT_H
+
+#include "cuda.h"
+
+typedef LIST(const char *) NameList;
+
+typedef struct {
+    Arena *arena;
+    const Plan *plan;
+    const Graph *g;
+    const Kernel *k;
+    const LaunchKernel *launch;
+    int index;                      /* of the kernel in the plan */
+    Text *out;
+    NameList used;                  /* C identifiers of this kernel */
+    const char **args;              /* identifiers of the kernel's parameters, as launch->args */
+    const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
+    const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
+    const char *columns;            /* how many columns a row has */
+    const char **names;             /* by node id: its identifier, once chosen */
+    bool *local;                    /* by node id: a variable of that name is in scope */
+    int *users;                     /* by node id: how many times this kernel mentions it */
+    LIST(uint32_t) scope;           /* nodes that became local, in order */
+} Emitter;
+
+/* ---- names ---- */
+const char *unique_name(Emitter *e, const char *base);
+const char *node_name(Emitter *e, Node n);
+const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis);
+const char *type_cuda(Type type);
+int open_scope(const Emitter *e);
+void close_scope(Emitter *e, int mark);
+void make_local(Emitter *e, Node n);
+
+/* Declares the coordinates of the current column, where it stands for several axes. */
+void emit_column_coords(Emitter *e);
+
+/* ---- expressions ---- */
+/* A node as a C expression; parenthesized if it binds less tightly than `precedence`. */
+const char *expression(Emitter *e, Node n, int precedence);
+/* `value`, of compute type `type`, as what the store of a `dtype` takes (its compute type). */
+const char *store_value(Emitter *e, const char *value, Type type, DType dtype);
+/* Pointer plus the offset of the current row (VECTOR: to its first column). */
+const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access);
+/* `pointer[offset]` of the current element. */
+const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes);
+/* The same, rounded or saturated to `dtype`: what is assigned to an element. */
+const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
+const char *load_pointer(const Emitter *e, const Load *load);
+const char *store_pointer(const Emitter *e, const Store *store);
+bool is_column_value(const Emitter *e, Node n);
+/* Whether a node gets a line of its own: it has the user's name or is mentioned more than once. */
+bool wants_line(const Emitter *e, Node n);
+const char *identity_text(const Graph *g, Node reduction);
+void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *value);
+const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
+const char *count_text(Emitter *e, AxisSet axes);
+const char *join(Arena *arena, const NameList *list, const char *separator);
+
+/* ---- kernels ---- */
+void emit_comment(Emitter *e);
+void emit_rows_kernel(Emitter *e);
+void emit_finish_kernel(Emitter *e);
+void emit_accumulators_end(Emitter *e);
+const char *accumulator_name(Emitter *e, const Accumulator *acc);
+const char *signature_text(Emitter *e);
+
+/* The sections of the prelude that `body` mentions, in order, wrapped in #ifndef FUSEC_SIM. */
+void emit_prelude(Text *out, const char *body);
+bool is_prelude_name(const char *name);
+
+#endif

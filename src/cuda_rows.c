@@ -1,0 +1,605 @@
+/* cuda_rows.c: a kernel that walks rows. In each row: per-row scalars, then phase by phase a pass
+ * over the columns (load, compute, store) and the reductions that end the phase. */
+#include "cuda_emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef struct {
+    Emitter *e;
+    int phase;
+    bool *needed;      /* by node id: column values this pass computes */
+    bool any;
+} Pass;
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+/* Part of a warp a row: the last rows' idle teams follow along and must not count. */
+static bool rows_share_warps(const Kernel *k)
+{
+    return k->threads_per_row < 32 && k->teams > 1;
+}
+
+static bool whole_vectors(const Emitter *e)
+{
+    return !e->k->dynamic && e->k->columns &&
+           axes_size(&e->plan->analysis->sizes, e->k->columns) % e->k->vec == 0;
+}
+
+/* When an element counts: "" always. */
+static const char *element_guard(Emitter *e)
+{
+    NameList all = {0};
+    if (rows_share_warps(e->k))
+        *list_push(e->arena, &all) = "mine";
+    if (e->k->ragged && !(e->k->streamed && whole_vectors(e)))
+        *list_push(e->arena, &all) =
+            arena_format(e->arena, whole_vectors(e) ? "col < %s" : "col + i < %s", e->columns);
+    return join(e->arena, &all, " && ");
+}
+
+/* Which thread acts for its row. */
+static const char *row_guard(Emitter *e)
+{
+    NameList all = {0};
+    *list_push(e->arena, &all) = "lane == 0";
+    if (rows_share_warps(e->k))
+        *list_push(e->arena, &all) = "mine";
+    if (e->k->column_ctas > 1)
+        *list_push(e->arena, &all) = "blockIdx.y == 0";
+    return join(e->arena, &all, " && ");
+}
+
+/* ---- one value a row ------------------------------------------------------------------------- */
+
+static void emit_value(Emitter *e, Node n)
+{
+    const char *text = expression(e, n, 0);
+    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n), text);
+    make_local(e, n);
+}
+
+static bool depends_on_row(const Emitter *e, Node n)
+{
+    return (node(e->g, n)->axes & (e->k->rows | e->k->kept)) != 0;
+}
+
+/* Reads what has one value a row (or one for all rows, where `rows` is false). */
+static void emit_row_loads(Emitter *e, bool rows)
+{
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->access == ACCESS_ROW && depends_on_row(e, load->node) == rows &&
+            e->users[load->node.id] > 0)
+            emit_value(e, load->node);
+    }
+}
+
+static bool is_store_only(const Emitter *e, Node n)
+{
+    for (int i = 0; i < e->k->store_count; i++)
+        if (e->k->stores[i].node.id == n.id)
+            return e->users[n.id] == 1;
+    return false;
+}
+
+static bool wants_row_line(const Emitter *e, Node n)
+{
+    return e->k->computed[n.id] && !is_reduction(e->g, n) && !is_column_value(e, n) &&
+           !e->local[n.id] && e->users[n.id] > 0 && node(e->g, n)->op != OP_PARAM &&
+           wants_line(e, n) && !is_store_only(e, n);
+}
+
+/* Values without a column that become known at the start of a phase. */
+static void emit_row_values(Emitter *e, int phase, bool rows)
+{
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!wants_row_line(e, n) || e->k->phase[i] != phase)
+            continue;
+        if (phase > 0 || depends_on_row(e, n) == rows)
+            emit_value(e, n);
+    }
+}
+
+static void emit_row_stores(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (store->access != ACCESS_ROW || store->phase != phase || store->result)
+            continue;
+        const char *value = rounded(e, expression(e, store->node, 0),
+                                    node(e->g, store->node)->type, store->dtype);
+        line(e->out, "if (%s)", row_guard(e));
+        line(e->out, "    %s = %s;",
+             element(e, store_pointer(e, store), store->tensor, store->axes), value);
+    }
+}
+
+/* Accumulators of values without a column: one thread a row adds. */
+static void emit_row_accumulators(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        Node from = arg(e->g, acc->node, 0);
+        if (acc->phase != phase || is_column_value(e, from))
+            continue;
+        line(e->out, "if (%s)", row_guard(e));
+        e->out->indent++;
+        emit_accumulate(e, acc->node, acc->name, expression(e, from, 0));
+        e->out->indent--;
+    }
+}
+
+/* ---- a pass over the columns ----------------------------------------------------------------- */
+
+static void need(Pass *pass, Node n)
+{
+    if (is_column_value(pass->e, n)) {
+        pass->needed[n.id] = true;
+        pass->any = true;
+    }
+}
+
+static Pass find_pass(Emitter *e, int phase)
+{
+    const Kernel *k = e->k;
+    Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].phase == phase)
+            need(&pass, arg(e->g, k->inner[i].node, 0));
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].phase == phase)
+            need(&pass, arg(e->g, k->accumulators[i].node, 0));
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].phase == phase && !k->stores[i].result)
+            need(&pass, k->stores[i].node);
+    for (int i = e->g->nodes.count - 1; i > 0; i--) {
+        Node n = {(uint32_t)i};
+        if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n))
+            continue;
+        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
+            need(&pass, arg(e->g, n, j));
+    }
+    return pass;
+}
+
+static const char *vector_type(Emitter *e, DType dtype)
+{
+    return arena_format(e->arena, "vector<%s, vec>", dtype_info[dtype].cuda);
+}
+
+/* Loads that keep every tile of the row in registers. */
+static void emit_resident_loads(Emitter *e, int phase, bool hoisted)
+{
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!load->resident || load->hoisted != hoisted ||
+            (!hoisted && load->first_phase != phase))
+            continue;
+        line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
+        line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
+             address(e, load_pointer(e, load), load->tensor, load->axes, load->access), e->columns);
+    }
+}
+
+/* Loads of this tile alone. */
+static void emit_tile_loads(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->access != ACCESS_VECTOR || load->resident || !pass->needed[load->node.id])
+            continue;
+        line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
+        line(e->out, "load(%s_v, %s, col, %s);", load->name,
+             address(e, load_pointer(e, load), load->tensor, load->axes, load->access), e->columns);
+    }
+}
+
+static bool is_pass_store(const Pass *pass, const Store *store)
+{
+    return store->phase == pass->phase && store->access != ACCESS_ROW && !store->result;
+}
+
+static void emit_output_vectors(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (is_pass_store(pass, store) && store->access == ACCESS_VECTOR)
+            line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type), store->name);
+    }
+}
+
+static void emit_vector_stores(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR)
+            continue;
+        if (rows_share_warps(e->k))
+            line(e->out, "if (mine)");
+        line(e->out, "%sstore(%s, col, %s_out, %s);", rows_share_warps(e->k) ? "    " : "",
+             address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
+             store->name, e->columns);
+    }
+}
+
+static void emit_column_values(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        bool load = pass->needed[i] && !e->k->computed[i];
+        if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n)))
+            continue;
+        emit_value(e, n);
+    }
+}
+
+static void emit_contributions(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->phase == pass->phase)
+            emit_accumulate(e, r->node, node_name(e, r->node),
+                            expression(e, arg(e->g, r->node, 0), 0));
+    }
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        Node from = arg(e->g, acc->node, 0);
+        if (acc->phase != pass->phase || !is_column_value(e, from))
+            continue;
+        const char *into = acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
+        emit_accumulate(e, acc->node, into, expression(e, from, 0));
+    }
+}
+
+static bool has_contributions(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].phase == pass->phase)
+            return true;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].phase == pass->phase &&
+            is_column_value(pass->e, arg(pass->e->g, k->accumulators[i].node, 0)))
+            return true;
+    return false;
+}
+
+static void emit_element_stores(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *guard = element_guard(e);
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        Type type = node(e->g, store->node)->type;
+        if (!is_pass_store(pass, store))
+            continue;
+        const char *value = expression(e, store->node, 0);
+        if (store->access == ACCESS_VECTOR) {
+            line(e->out, "%s_out[i] = %s;", store->name, store_value(e, value, type, store->dtype));
+            continue;
+        }
+        if (*guard)
+            line(e->out, "if (%s)", guard);
+        line(e->out, "%s%s = %s;", *guard ? "    " : "",
+             element(e, store_pointer(e, store), store->tensor, store->axes),
+             rounded(e, value, type, store->dtype));
+    }
+}
+
+static void emit_element(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *guard = element_guard(e);
+    int scope = open_scope(e);
+    emit_column_coords(e);
+    emit_column_values(pass);
+    if (*guard && has_contributions(pass)) {
+        block(e->out, "if (%s)", guard)
+            emit_contributions(pass);
+    } else {
+        emit_contributions(pass);
+    }
+    emit_element_stores(pass);
+    close_scope(e, scope);
+}
+
+static void emit_tile(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    emit_tile_loads(pass);
+    emit_output_vectors(pass);
+    line(e->out, "#pragma unroll");
+    block(e->out, "for (int i = 0; i < vec; i++)")
+        emit_element(pass);
+    emit_vector_stores(pass);
+}
+
+/* Whether a text holds `name` as a word. */
+static bool mentions(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
+        char before = at == text ? ' ' : at[-1], after = at[length];
+        if (!isalnum((unsigned char)before) && before != '_' && !isalnum((unsigned char)after) &&
+            after != '_')
+            return true;
+    }
+    return false;
+}
+
+static void emit_pass(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    if (!pass->any)
+        return;
+    if (e->k->streamed) {
+        block(e->out, "for (%s col = first; col < %s; col += step)",
+              e->k->dynamic ? "long long" : "int", e->columns)
+            emit_tile(pass);
+        return;
+    }
+    Text *kernel = e->out, *tile = text_new(e->arena);
+    tile->indent = kernel->indent + 1;
+    e->out = tile;
+    emit_tile(pass);
+    e->out = kernel;
+    line(e->out, "#pragma unroll");
+    block(e->out, "for (int t = 0; t < tiles; t++)") {
+        if (mentions(text_string(tile), "col"))
+            line(e->out, "const int col = first + t * step;");
+        text_put(e->out, tile->data, tile->length);
+    }
+}
+
+/* ---- the reductions that end a phase --------------------------------------------------------- */
+
+static void declare_reductions(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->phase == phase)
+            line(e->out, "%s %s = %s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node),
+                 identity_text(e->g, r->node));
+    }
+}
+
+static void emit_reductions(Emitter *e, int phase)
+{
+    const Kernel *k = e->k;
+    NameList calls = {0};
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].phase == phase)
+            *list_push(e->arena, &calls) =
+                reduce_call(e, k->inner[i].node, node_name(e, k->inner[i].node));
+    if (!calls.count)
+        return;
+    const char *list = join(e->arena, &calls, ", ");
+    if (k->threads_per_row > 32)
+        line(e->out, "row_reduce<threads>(scratch, turn, %s);", list);
+    else
+        line(e->out, "row_reduce<threads_per_row>(%s);", list);
+    for (int i = 0; i < k->inner_count; i++) {
+        Node n = k->inner[i].node;
+        if (k->inner[i].phase != phase)
+            continue;
+        if (node(e->g, n)->op == OP_MEAN)
+            line(e->out, "%s /= %s;", node_name(e, n), count_text(e, node(e->g, n)->reduced));
+        make_local(e, n);
+    }
+}
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static void emit_phase(Emitter *e, int phase)
+{
+    Pass pass = find_pass(e, phase);
+    emit_row_values(e, phase, true);
+    emit_row_accumulators(e, phase);
+    emit_resident_loads(e, phase, false);
+    declare_reductions(e, phase);
+    emit_pass(&pass);
+    emit_reductions(e, phase);
+    emit_row_stores(e, phase);
+}
+
+/* The coordinates of `item`, which counts the elements of several axes. */
+static void emit_split(Emitter *e, const char *item, AxisSet axes)
+{
+    const char *rest = item;
+    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
+        AxisSet outer = axes & (((AxisSet)1 << axis) - 1);
+        if (!(axes >> axis & 1) || !outer)
+            continue;
+        bool last = !(outer & (outer - 1));
+        const char *next = unique_name(e, "rest");
+        if (last)
+            for (int i = 0; i < axis; i++)
+                if (outer >> i & 1)
+                    next = e->coords[i];
+        line(e->out, "long long %s, %s;", next, e->coords[axis]);
+        line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next, e->coords[axis]);
+        rest = next;
+    }
+}
+
+static void emit_row(Emitter *e)
+{
+    int scope = open_scope(e);
+    if (e->k->rows & (e->k->rows - 1))
+        emit_split(e, "row", e->k->rows);
+    emit_row_loads(e, true);
+    for (int phase = 0; phase < e->k->phases; phase++) {
+        if (phase)
+            blank(e->out);
+        emit_phase(e, phase);
+    }
+    close_scope(e, scope);
+}
+
+/* `name` for the number of elements of `axes`: a size, or a product. */
+static const char *count_name(Emitter *e, AxisSet axes, const char *name)
+{
+    if (!(axes & (axes - 1)))
+        return count_text(e, axes);
+    line(e->out, "const long long %s = %s;", name, count_text(e, axes));
+    return name;
+}
+
+static void emit_row_loop(Emitter *e)
+{
+    const Kernel *k = e->k;
+    if (!k->rows) {
+        emit_row(e);
+        return;
+    }
+    const char *rows = count_name(e, k->rows, "rows");
+    const char *begin = k->kept ? "0" : "blockIdx.x", *step = k->kept ? "1" : "gridDim.x";
+    line(e->out, "#pragma unroll 1");
+    if (rows_share_warps(k)) {
+        block(e->out, "for (long long base = (long long)%s * teams; base < %s; base += (long long)%s * teams)",
+              begin, rows, step) {
+            line(e->out, "const bool mine = base + team < %s;", rows);
+            line(e->out, "const long long row = mine ? base + team : base;");
+            emit_row(e);
+        }
+    } else if (k->teams > 1) {
+        block(e->out, "for (long long row = (long long)%s * teams + team; row < %s; row += (long long)%s * teams)",
+              begin, rows, step)
+            emit_row(e);
+    } else {
+        block(e->out, "for (long long row = %s; row < %s; row += %s)", begin, rows, step)
+            emit_row(e);
+    }
+}
+
+/* ---- before the rows ------------------------------------------------------------------------- */
+
+static void declare_accumulators(Emitter *e)
+{
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        Accumulator *acc = &e->k->accumulators[i];
+        const char *type = type_cuda(node(e->g, acc->node)->type);
+        const char *identity = identity_text(e->g, acc->node);
+        acc->name = accumulator_name(e, acc);
+        if (!acc->per_column)
+            line(e->out, "%s %s = %s;", type, acc->name, identity);
+        else if (!strcmp(identity, "0"))
+            line(e->out, "%s %s[tiles][vec] = {};", type, acc->name);
+        else {
+            line(e->out, "%s %s[tiles][vec];", type, acc->name);
+            line(e->out, "for (int t = 0; t < tiles; t++)");
+            line(e->out, "    for (int i = 0; i < vec; i++)");
+            line(e->out, "        %s[t][i] = %s;", acc->name, identity);
+        }
+    }
+}
+
+static int most_reductions(const Kernel *k)
+{
+    int most = 0;
+    for (int phase = 0; phase < k->phases; phase++) {
+        int count = 0;
+        for (int i = 0; i < k->inner_count; i++)
+            count += k->inner[i].phase == phase;
+        most = count > most ? count : most;
+    }
+    if (k->threads_per_row <= 32)
+        most = 0;
+    int full = 0;
+    for (int i = 0; i < k->accumulator_count; i++)
+        full += !k->accumulators[i].per_column;
+    return full > most ? full : most;
+}
+
+static bool has_wide_reductions(const Emitter *e)
+{
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (node(e->g, e->k->inner[i].node)->type != TYPE_F32)
+            return true;
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (node(e->g, e->k->accumulators[i].node)->type != TYPE_F32)
+            return true;
+    return false;
+}
+
+static void emit_constants(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const Sizes *sizes = &e->plan->analysis->sizes;
+    NameList names = {0};
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (e->plan->launch.fixed >> i & 1)
+            *list_push(e->arena, &names) =
+                arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
+    if (names.count)
+        line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
+    if (k->columns & (k->columns - 1))
+        line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
+             count_text(e, k->columns));
+    if (k->teams > 1)
+        line(e->out, "constexpr int threads_per_row = %d, teams = %d, threads = threads_per_row * teams;",
+             k->threads_per_row, k->teams);
+    else
+        line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
+             k->threads_per_row <= 32 ? ", threads_per_row = threads" : "");
+    line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
+         k->streamed ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
+         k->teams > 1 ? "threads_per_row" : "threads");
+}
+
+static void emit_thread_place(Emitter *e)
+{
+    const Kernel *k = e->k;
+    if (k->teams > 1)
+        line(e->out, "const int team = threadIdx.x / threads_per_row, "
+                     "lane = threadIdx.x %% threads_per_row;");
+    else
+        line(e->out, "const int lane = threadIdx.x;");
+    if (!k->columns)
+        return;
+    line(e->out, "const int first = %slane * vec;",
+         k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " : "");
+    int values = most_reductions(k);
+    if (values && kernel_threads(k) > 32) {
+        line(e->out, "__shared__ %s scratch[2][%d * (threads / 32)];",
+             has_wide_reductions(e) ? "double" : "float", values);
+        line(e->out, "int turn = 0;");
+    }
+}
+
+static void emit_walk(Emitter *e)
+{
+    declare_accumulators(e);
+    emit_row_loop(e);
+    if (e->k->accumulator_count)
+        emit_accumulators_end(e);
+}
+
+void emit_rows_kernel(Emitter *e)
+{
+    block(e->out, "%s", signature_text(e)) {
+        emit_constants(e);
+        emit_thread_place(e);
+        emit_row_loads(e, false);
+        emit_row_values(e, 0, false);
+        emit_resident_loads(e, 0, true);
+        blank(e->out);
+        if (e->k->kept) {
+            const char *groups = count_name(e, e->k->kept, "groups");
+            block(e->out, "for (long long group = blockIdx.x; group < %s; group += gridDim.x)", groups) {
+                if (e->k->kept & (e->k->kept - 1))
+                    emit_split(e, "group", e->k->kept);
+                emit_walk(e);
+            }
+        } else {
+            emit_walk(e);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+/* explain.c: plan -> words. Bytes are decimal (1 MB = 1e6 bytes), as in the GB/s of the bench. */
+#include "explain.h"
+
+#include <string.h>
+
+static const char *bytes_text(Arena *arena, int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes;
+    int unit = 0;
+    for (; value >= 1000 && unit < 6; unit++) value /= 1000;
+    return arena_format(arena, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static const char *names_text(Arena *arena, const Graph *g, AxisSet axes)
+{
+    Text *text = text_new(arena);
+    for (int i = 0; i < g->axis_count; i++)
+        if (axes >> i & 1)
+            text_print(text, "%s%s", text->length ? ", " : "", g->axes[i].name);
+    return text->length ? text_string(text) : "none";
+}
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void explain_sizes(Text *out, const Plan *plan)
+{
+    const Analysis *a = plan->analysis;
+    const Graph *g = a->graph;
+    text_print(out, "%s for %s with %d SMs", g->name, plan->target.arch, plan->target.sms);
+    for (int i = 0; i < g->axis_count; i++)
+        text_print(out, ", %s = %lld", g->axes[i].name, (long long)a->sizes.of[i]);
+    text_print(out, "\n");
+    line(out, "axes: rows %s; columns %s", names_text(out->arena, g, a->rows),
+         names_text(out->arena, g, a->columns));
+}
+
+static void explain_reductions(Text *out, const Analysis *a)
+{
+    if (!a->reduction_count) {
+        line(out, "reductions: none");
+        return;
+    }
+    line(out, "reductions: %d, in %d phase%s", a->reduction_count, a->phases, plural(a->phases));
+    int width = 0;
+    for (int i = 0; i < a->reduction_count; i++)
+        if ((int)strlen(a->reductions[i].name) > width)
+            width = (int)strlen(a->reductions[i].name);
+    if (width > 24) width = 24;
+    for (int i = 0; i < a->reduction_count; i++) {
+        const Reduction *r = &a->reductions[i];
+        line(out, "  %-*s  %-13s  phase %d   %s", width, r->name, kind_name(r->kind), r->phase,
+             node_text(out->arena, a->graph, r->node, true));
+    }
+}
+
+static void explain_persistence(Text *out, const Analysis *a)
+{
+    if (!a->persistent_count) {
+        line(out, "persistent: nothing is needed in more than one phase");
+        return;
+    }
+    int64_t sum = 0;
+    for (int i = 0; i < a->persistent_count; i++) sum += a->persistent[i].bytes_per_row;
+    line(out, "persistent: needed in more than one phase, %s a row",
+         bytes_text(out->arena, sum));
+    for (int i = 0; i < a->persistent_count; i++)
+        line(out, "  %-12s %s a row", a->persistent[i].name,
+             bytes_text(out->arena, a->persistent[i].bytes_per_row));
+}
+
+static int64_t kernel_ctas(const Plan *plan, int kernel)
+{
+    int64_t ctas = 1;
+    for (int dim = 0; dim < GRID_RANK; dim++)
+        ctas *= launch_ctas(&plan->launch, kernel, dim, &plan->launch.sizes);
+    return ctas;
+}
+
+static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
+{
+    const Kernel *k = &plan->kernels[index];
+    const LaunchKernel *launch = &plan->launch.kernels[index];
+    const Graph *g = plan->analysis->graph;
+    Arena *arena = out->arena;
+    int64_t ctas = kernel_ctas(plan, index);
+    line(out, "  %s: %s, %lld CTA%s of %d threads", k->name, family_name(k->family),
+         (long long)ctas, plural(ctas), launch->threads);
+    line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row,"
+         " %d x %d elements a thread%s",
+         names_text(arena, g, k->rows), names_text(arena, g, k->columns), k->teams,
+         plural(k->teams), k->threads_per_row, plural(k->threads_per_row), k->tiles, k->vec,
+         k->ragged ? ", the last tile not full" : "");
+    if (k->phases > 1)
+        line(out, "    %d phases; between them the row %s", k->phases,
+             k->streamed ? "is read again" : "stays in registers");
+    if (launch->cluster > 1) line(out, "    clusters of %d CTAs", launch->cluster);
+    if (launch->smem_bytes)
+        line(out, "    %s of dynamic shared memory", bytes_text(arena, launch->smem_bytes));
+    if (usage[index].registers >= 0)
+        line(out, "    %d registers a thread, %s", usage[index].registers,
+             usage[index].spill_bytes == 0
+                 ? "no spills"
+                 : arena_format(arena, "%d bytes of spills", usage[index].spill_bytes));
+}
+
+static void explain_traffic(Text *out, const Plan *plan)
+{
+    const Analysis *a = plan->analysis;
+    Arena *arena = out->arena;
+    line(out, "traffic: at least %s read and %s written", bytes_text(arena, a->read_bytes),
+         bytes_text(arena, a->write_bytes));
+    line(out, "workspace: %s",
+         bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
+}
+
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage)
+{
+    explain_sizes(out, plan);
+    explain_reductions(out, plan->analysis);
+    explain_persistence(out, plan->analysis);
+    line(out, "kernels: %d", plan->kernel_count);
+    for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
+    explain_traffic(out, plan);
+    for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);
+    for (int i = 0; i < plan->rejection_count; i++)
+        line(out, "rejected: %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
+}
+
+/* ---- JSON ---- */
+
+static void put_string(Text *out, const char *text)
+{
+    text_print(out, "\"");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') text_print(out, "\\%c", c);
+        else if (c < 0x20) text_print(out, "\\u%04x", c);
+        else text_put(out, text, 1);
+    }
+    text_print(out, "\"");
+}
+
+/* `, ` before all members but the first. */
+static void put_comma(Text *out, bool *first)
+{
+    if (!*first) text_print(out, ", ");
+    *first = false;
+}
+
+static void put_axes(Text *out, const Graph *g, AxisSet axes)
+{
+    bool first = true;
+    text_print(out, "[");
+    for (int i = 0; i < g->axis_count; i++)
+        if (axes >> i & 1) {
+            put_comma(out, &first);
+            put_string(out, g->axes[i].name);
+        }
+    text_print(out, "]");
+}
+
+/* One object a line in an array: the opening of the next one. */
+static void put_item(Text *out, bool first)
+{
+    text_print(out, first ? "\n    {" : ",\n    {");
+}
+
+static void put_reductions(Text *out, const Analysis *a)
+{
+    text_print(out, ",\n  \"reductions\": [");
+    for (int i = 0; i < a->reduction_count; i++) {
+        const Reduction *r = &a->reductions[i];
+        put_item(out, i == 0);
+        text_print(out, "\"name\": ");
+        put_string(out, r->name);
+        text_print(out, ", \"kind\": \"%s\", \"axes\": ", kind_name(r->kind));
+        put_axes(out, a->graph, node(a->graph, r->node)->reduced);
+        text_print(out, ", \"phase\": %d}", r->phase);
+    }
+    text_print(out, "],\n  \"persistent\": [");
+    for (int i = 0; i < a->persistent_count; i++) {
+        put_item(out, i == 0);
+        text_print(out, "\"name\": ");
+        put_string(out, a->persistent[i].name);
+        text_print(out, ", \"bytes_per_row\": %lld}",
+                   (long long)a->persistent[i].bytes_per_row);
+    }
+    text_print(out, "]");
+}
+
+static void put_usage(Text *out, const char *key, int value)
+{
+    if (value < 0) text_print(out, ", \"%s\": null", key);
+    else text_print(out, ", \"%s\": %d", key, value);
+}
+
+static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
+{
+    text_print(out, ",\n  \"kernels\": [");
+    for (int i = 0; i < plan->kernel_count; i++) {
+        const Kernel *k = &plan->kernels[i];
+        const LaunchKernel *launch = &plan->launch.kernels[i];
+        put_item(out, i == 0);
+        text_print(out, "\"name\": ");
+        put_string(out, k->name);
+        text_print(out, ", \"schedule\": \"%s\", \"ctas\": %lld, \"threads\": %d",
+                   family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
+        text_print(out, ", \"stages\": 1, \"groups\": 1, \"rows\": %d, \"cluster\": %d", k->teams,
+                   launch->cluster);
+        text_print(out, ", \"smem_bytes\": %lld", (long long)launch->smem_bytes);
+        put_usage(out, "registers", usage[i].registers);
+        put_usage(out, "spill_bytes", usage[i].spill_bytes);
+        text_print(out, "}");
+    }
+    text_print(out, "]");
+}
+
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage)
+{
+    const Analysis *a = plan->analysis;
+    const Graph *g = a->graph;
+    bool first = true;
+    text_print(out, "{\n  \"graph\": ");
+    put_string(out, g->name);
+    text_print(out, ",\n  \"target\": \"%s\",\n  \"sizes\": {", plan->target.arch);
+    for (int i = 0; i < g->axis_count; i++) {
+        put_comma(out, &first);
+        text_print(out, "\"%s\": %lld", g->axes[i].name, (long long)a->sizes.of[i]);
+    }
+    text_print(out, "},\n  \"axes\": {\"rows\": ");
+    put_axes(out, g, a->rows);
+    text_print(out, ", \"columns\": ");
+    put_axes(out, g, a->columns);
+    text_print(out, "}");
+    put_reductions(out, a);
+    put_kernels(out, plan, usage);
+    text_print(out, ",\n  \"workspace_bytes\": %lld",
+               (long long)launch_workspace(&plan->launch, &plan->launch.sizes, NULL));
+    text_print(out, ",\n  \"traffic\": {\"read\": %lld, \"write\": %lld}",
+               (long long)a->read_bytes, (long long)a->write_bytes);
+    text_print(out, ",\n  \"rejected\": [");
+    for (int i = 0; i < plan->rejection_count; i++) {
+        put_item(out, i == 0);
+        text_print(out, "\"schedule\": ");
+        put_string(out, plan->rejections[i].schedule);
+        text_print(out, ", \"reason\": ");
+        put_string(out, plan->rejections[i].reason);
+        text_print(out, "}");
+    }
+    text_print(out, "]\n}\n");
+}

@@ -1,0 +1,60 @@
+/* launch.c: grid sizes and workspace layout, from a LaunchPlan and the sizes of a launch.
+ * The one place for these formulas: the runtime, the simulator and the plan's comments
+ * all come here. */
+#include "launch.h"
+
+enum { SLOT_ALIGNMENT = 256 };
+
+/* a * b for numbers that are not negative; saturates. */
+static int64_t multiply(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int64_t product_of_sizes(const LaunchPlan *plan, AxisSet axes, const Sizes *sizes)
+{
+    int64_t product = 1;
+    for (int i = 0; i < plan->axis_count; i++)
+        if (axes >> i & 1) {
+            if (sizes->of[i] == 0)
+                return 0;
+            product = multiply(product, sizes->of[i]);
+        }
+    return product;
+}
+
+int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
+{
+    const LaunchGrid *grid = &plan->kernels[kernel].grid[dim];
+    int64_t product = product_of_sizes(plan, grid->axes, sizes);
+    if (product == 0)
+        return 0;
+    int64_t ctas = (product - 1) / grid->per_cta + 1;
+    return ctas < grid->max_ctas ? ctas : grid->max_ctas;
+}
+
+static int64_t slot_bytes(const LaunchPlan *plan, const LaunchSlot *slot,
+                          const Sizes *sizes)
+{
+    int64_t copies = 1;
+    if (slot->copies_kernel >= 0)
+        copies = launch_ctas(plan, slot->copies_kernel, slot->copies_dim, sizes);
+    int64_t elements = multiply(copies, product_of_sizes(plan, slot->axes, sizes));
+    int64_t bytes = multiply(elements, dtype_info[slot->dtype].bytes);
+    if (bytes > INT64_MAX - SLOT_ALIGNMENT)
+        return INT64_MAX;
+    return (bytes + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
+}
+
+int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets)
+{
+    int64_t total = 0;
+    for (int i = 0; i < plan->slot_count; i++) {
+        if (offsets)
+            offsets[i] = total;
+        int64_t bytes = slot_bytes(plan, &plan->slots[i], sizes);
+        total = bytes > INT64_MAX - total ? INT64_MAX : total + bytes;
+    }
+    return total;
+}

@@ -1,0 +1,90 @@
+/* launch.h: all that a launcher needs to know about a compiled plan, as plain data without a graph:
+ * the runtime launches from it, the simulator too, and it is what a saved plan holds.
+ *
+ * Axes are numbered as in the graph; column sizes are compiled in, row sizes are given at launch.
+ * Tensors are numbered inputs first (declaration order, scalars left out), then outputs. */
+#ifndef FUSEC_LAUNCH_H
+#define FUSEC_LAUNCH_H
+
+#include "graph.h"
+
+enum { GRID_RANK = 2 };
+
+typedef struct {
+    const char *name;
+    DType dtype;
+    AxisSet axes;
+    bool output, wanted;      /* unwanted outputs are never touched; pass NULL */
+} LaunchTensor;
+
+typedef struct {
+    const char *name;
+    DType dtype;              /* passed as its compute type: float, double, long long, bool, after
+                                 rounding to dtype */
+    bool has_default;
+    double default_value;
+} LaunchScalar;
+
+/* A buffer of the workspace. Elements: `copies` x product of the axes' sizes; each slot begins at a
+ * multiple of 256 bytes, in order. */
+typedef struct {
+    const char *name;
+    DType dtype;
+    AxisSet axes;
+    int copies_kernel;        /* -1: one copy; else one for each CTA of that kernel ... */
+    int copies_dim;           /* ... along this dimension of its grid */
+} LaunchSlot;
+
+typedef enum {
+    ARG_TENSOR,     /* index: tensor; a pointer */
+    ARG_STRIDE,     /* index: tensor, axis: graph axis; elements between neighbours, long long */
+    ARG_SIZE,       /* axis; long long */
+    ARG_SCALAR,     /* index: scalar */
+    ARG_SLOT,       /* index: slot; a pointer into the workspace */
+    ARG_GRID        /* index: kernel, axis: grid dimension; its CTA count, int */
+} ArgKind;
+
+typedef struct {
+    ArgKind kind;
+    int index, axis;
+    const char *name;         /* of the kernel's parameter */
+} LaunchArg;
+
+/* CTAs along one grid dimension: min(ceil(product of sizes / per_cta), max_ctas). A product of zero
+ * gives zero CTAs and the kernel is not launched (its copies are then zero too). */
+typedef struct {
+    AxisSet axes;             /* empty: the product is 1 */
+    int64_t per_cta;
+    int64_t max_ctas;
+} LaunchGrid;
+
+typedef struct {
+    const char *name;         /* the extern "C" symbol */
+    int threads;
+    int cluster;              /* CTAs a cluster, 1: none; the grid is a multiple of it */
+    int64_t smem_bytes;       /* dynamic */
+    LaunchGrid grid[GRID_RANK];
+    int arg_count;
+    const LaunchArg *args;
+} LaunchKernel;
+
+typedef struct {
+    const char *graph;
+    int axis_count;
+    const char *axis_names[MAX_AXES];
+    AxisSet fixed;            /* axes whose size is compiled in */
+    Sizes sizes;              /* compiled-in sizes, and the sizes planned with for the others */
+    int tensor_count, scalar_count, slot_count, kernel_count;
+    const LaunchTensor *tensors;
+    const LaunchScalar *scalars;
+    const LaunchSlot *slots;
+    const LaunchKernel *kernels;
+    int input_count;          /* tensors[0 .. input_count) are inputs */
+} LaunchPlan;
+
+/* CTAs of a kernel along a dimension for the given sizes. */
+int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
+/* Byte offset of each slot, and the workspace's size in bytes. `offsets` may be NULL. */
+int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);
+
+#endif

@@ -1,0 +1,325 @@
+/* lower.c: ast -> graph: the declarations of a graph, its body, its outputs. Expressions
+ * are lower_expr.c's. The errors of one graph are collected; the graph is NULL if there
+ * was any.
+ *
+ * check_program comes first: it reports the wrong names inside functions, so that those
+ * of a graph's own body are all that lower reports. */
+#include "lowering.h"
+
+#include <math.h>
+#include <string.h>
+
+int program_graphs(const Module *program, const Item **graphs, int capacity)
+{
+    int count = 0;
+    for (const Item *item = program ? program->items : NULL; item; item = item->next) {
+        if (item->kind != ITEM_GRAPH || !item->name.name)
+            continue;
+        if (count < capacity)
+            graphs[count] = item;
+        count++;
+    }
+    return count;
+}
+
+/* ---- axes ---- */
+
+static void declare_axes(Lowering *l, Scope *s, const AxisDecl *axis)
+{
+    Graph *g = l->g;
+    for (; axis; axis = axis->next) {
+        if (g->axis_count == MAX_AXES) {
+            name_error(l, s, axis->span, NULL, "a graph has at most %d axes", MAX_AXES);
+            return;
+        }
+        if (axis->size < -1)
+            name_error(l, s, axis->span, NULL, "the size of axis '%s' is negative",
+                       axis->name.name);
+        if (!bind_axis(l, s, &axis->name, (AxisSet)1 << g->axis_count))
+            continue;
+        g->axes[g->axis_count++] = (Axis){axis->name.name, axis->size, axis->span};
+    }
+}
+
+/* The axes of a tensor, which come in the graph's order. */
+static bool tensor_axes(Lowering *l, Scope *s, const ParamDecl *p, AxisSet *axes)
+{
+    bool in_order = true;
+    int rank = 0;
+    *axes = 0;
+    for (const Ident *axis = p->axes; axis; axis = axis->next, rank++) {
+        AxisSet bit;
+        if (!find_axis(l, s, axis->name, axis->span, &bit))
+            return false;
+        if (*axes & bit) {
+            name_error(l, s, axis->span, NULL, "'%s' has axis '%s' twice", p->name.name,
+                       axis->name);
+            return false;
+        }
+        in_order &= bit > *axes;
+        *axes |= bit;
+    }
+    const char *ordered = axes_text(l->arena, l->g, *axes);
+    if (!in_order)
+        name_error(l, s, p->span,
+                   arena_format(l->arena, "write %s : %s%s", p->name.name, p->dtype.name,
+                                ordered),
+                   "the axes of '%s' are not in the graph's order", p->name.name);
+    if (rank > MAX_RANK)
+        name_error(l, s, p->span, NULL, "'%s' has %d axes; a tensor has at most %d",
+                   p->name.name, rank, MAX_RANK);
+    return in_order && rank <= MAX_RANK;
+}
+
+/* With the default sizes, where every axis has one. */
+static void check_bytes(Lowering *l, Scope *s, const ParamDecl *p, DType dtype,
+                        AxisSet axes)
+{
+    Sizes sizes;
+    for (int i = 0; i < MAX_AXES; i++) {
+        sizes.of[i] = i < l->g->axis_count ? l->g->axes[i].size : 1;
+        if ((axes >> i & 1) && sizes.of[i] < 0)
+            return;
+    }
+    if (axes_size(&sizes, axes) > INT64_MAX / dtype_info[dtype].bytes)
+        name_error(l, s, p->span, NULL, "'%s' has more than 2^63 bytes", p->name.name);
+}
+
+/* ---- parameters ---- */
+
+static bool find_dtype(Lowering *l, Scope *s, const ParamDecl *p, DType *dtype)
+{
+    if (dtype_find(p->dtype.name, dtype))
+        return true;
+    const char *names[DTYPE_COUNT];
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        names[i] = dtype_info[i].fuse;
+    name_error(l, s, p->dtype.span, did_you_mean(l, p->dtype.name, names, DTYPE_COUNT),
+               "unknown dtype '%s'", p->dtype.name);
+    return false;
+}
+
+static double literal_as(DType dtype, const Expr *e, bool negative)
+{
+    if (dtype_info[dtype].type == TYPE_BOOL)
+        return strcmp(e->name, "true") == 0;
+    if (dtype_info[dtype].type == TYPE_I64)
+        return (double)dtype_saturate(dtype, negative ? -e->integer : e->integer);
+    double value = e->kind == EXPR_INTEGER ? (double)e->integer
+                   : e->kind == EXPR_FLOAT ? e->number
+                                           : (double)INFINITY;
+    return dtype_round(dtype, negative ? -value : value);
+}
+
+/* A default is a literal or a constant, perhaps signed. */
+static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
+{
+    const Expr *e = p->initial;
+    bool negative = false;
+    for (; e->kind == EXPR_UNARY && strcmp(e->name, "-") == 0; e = e->left)
+        negative = !negative;
+    Type to = dtype_info[param->dtype].type;
+    bool is_bool = e->kind == EXPR_CONSTANT && strcmp(e->name, "inf") != 0;
+    bool is_float = e->kind == EXPR_FLOAT || (e->kind == EXPR_CONSTANT && !is_bool);
+    if (e->kind == EXPR_ERROR) {
+        l->failed = true;
+        return false;
+    }
+    if ((!is_bool && !is_float && e->kind != EXPR_INTEGER) || (negative && is_bool)) {
+        name_error(l, s, p->initial->span, NULL,
+                   "a default is a signed literal or constant");
+        return false;
+    }
+    if (is_bool != (to == TYPE_BOOL) || (is_float && to == TYPE_I64)) {
+        name_error(l, s, p->initial->span, NULL, "this is no default for a scalar of %s",
+                   p->dtype.name);
+        return false;
+    }
+    param->default_value = literal_as(param->dtype, e, negative);
+    param->has_default = true;
+    return true;
+}
+
+static void declare_param(Lowering *l, Scope *s, const ParamDecl *p)
+{
+    Param param = {.name = p->name.name, .span = p->span, .scalar = !p->has_brackets};
+    bool fine = find_dtype(l, s, p, &param.dtype) && tensor_axes(l, s, p, &param.axes);
+    if (fine)
+        check_bytes(l, s, p, param.dtype, param.axes);
+    if (p->initial && !param.scalar)
+        l->failed = true;   /* reported by the parser */
+    else if (fine && p->initial)
+        fine = set_default(l, s, p, &param);
+    Node value = {0};
+    if (fine) {
+        *list_push(l->arena, &l->g->params) = param;
+        value = graph_param(l->g, (uint32_t)l->g->params.count - 1);
+    }
+    if (bind_value(l, s, &p->name, value))
+        s->bindings.data[s->bindings.count - 1].is_input = true;
+}
+
+/* ---- outputs ---- */
+
+/* Where the outputs' declarations are, by name and by number. */
+typedef struct {
+    Map map;
+    Map clashing;            /* names of inputs too: already reported */
+    LIST(const ParamDecl *) decls;
+    LIST(bool) bound;
+    LIST(bool) usable;       /* its dtype and axes are known */
+} Outputs;
+
+static void declare_output(Lowering *l, Scope *s, Outputs *outputs, const ParamDecl *p)
+{
+    Output output = {.name = p->name.name, .span = p->span};
+    bool usable =
+        find_dtype(l, s, p, &output.dtype) && tensor_axes(l, s, p, &output.axes);
+    if (usable)
+        check_bytes(l, s, p, output.dtype, output.axes);
+    if (!p->has_brackets)
+        name_error(l, s, p->span,
+                   arena_format(l->arena, "write %s : %s[]", p->name.name, p->dtype.name),
+                   "output '%s' needs brackets", p->name.name);
+    if (p->initial && !p->has_brackets)
+        name_error(l, s, p->initial->span, NULL, "output '%s' cannot have a default",
+                   p->name.name);
+    l->failed |= p->initial != NULL;   /* with brackets, reported by the parser */
+    if (name_find(&outputs->map, p->name.name) >= 0) {
+        name_error(l, s, p->name.span, NULL, "output '%s' is declared twice",
+                   p->name.name);
+        return;
+    }
+    if (name_find(&s->values, p->name.name) >= 0) {
+        name_error(l, s, p->name.span, NULL, "'%s' is an input and an output",
+                   p->name.name);
+        name_add(l->arena, &outputs->clashing, p->name.name, 0);
+        return;
+    }
+    name_add(l->arena, &outputs->map, p->name.name, outputs->decls.count);
+    *list_push(l->arena, &outputs->decls) = p;
+    *list_push(l->arena, &outputs->bound) = false;
+    *list_push(l->arena, &outputs->usable) = usable && p->has_brackets;
+    *list_push(l->arena, &l->g->outputs) = output;
+}
+
+static const char *store_hint(Lowering *l, const Output *output, const char *dtype,
+                              AxisSet has)
+{
+    AxisSet extra = has & ~output->axes;
+    if (extra && !(output->axes & ~has))
+        return arena_format(l->arena, "reduce it, e.g. sum%s(...), or declare %s : %s%s",
+                            axes_text(l->arena, l->g, extra), output->name, dtype,
+                            axes_text(l->arena, l->g, has));
+    return arena_format(l->arena, "declare %s : %s%s", output->name, dtype,
+                        axes_text(l->arena, l->g, has));
+}
+
+static bool check_output_axes(Lowering *l, Scope *s, const Statement *at,
+                              const Output *output, Node value)
+{
+    AxisSet has = node(l->g, value)->axes;
+    if (has == output->axes)
+        return true;
+    type_error(l, s, at->value->span,
+               store_hint(l, output, dtype_info[output->dtype].fuse, has),
+               "output '%s' is declared with the axes %s, but its expression has %s",
+               output->name, axes_text(l->arena, l->g, output->axes),
+               axes_text(l->arena, l->g, has));
+    return false;
+}
+
+/* What a store takes: floats take any number (rounded once: an f64 is not narrowed
+ * before), integers take integers and bool, bool takes only bool. */
+static bool check_output_type(Lowering *l, Scope *s, const Statement *at,
+                              const Output *output, Node value)
+{
+    Type from = node(l->g, value)->type, to = dtype_info[output->dtype].type;
+    const char *fuse = dtype_info[output->dtype].fuse;
+    if (type_is_float(to) || from == to || (to == TYPE_I64 && from == TYPE_BOOL))
+        return true;
+    const char *hint =
+        to == TYPE_BOOL
+            ? arena_format(l->arena, "compare it: %s = ... != 0", output->name)
+            : arena_format(l->arena, "convert it: %s(...)", fuse);
+    type_error(l, s, at->value->span, hint, "output '%s' is %s, but its expression is %s",
+               output->name, fuse, type_name(from));
+    return false;
+}
+
+static void bind_output(Lowering *l, Scope *s, Outputs *outputs, int index,
+                        const Statement *at, Node value)
+{
+    Output *output = &l->g->outputs.data[index];
+    outputs->bound.data[index] = true;
+    output->span = at->span;
+    if (!value.id || !outputs->usable.data[index])
+        return;
+    if (!check_output_axes(l, s, at, output, value) ||
+        !check_output_type(l, s, at, output, value))
+        return;
+    Type to = dtype_info[output->dtype].type;
+    bool narrows = to == TYPE_F32 && node(l->g, value)->type == TYPE_F64;
+    output->value = narrows ? value : widen(l, to, value);
+}
+
+/* ---- the body ---- */
+
+static void lower_statement(Lowering *l, Scope *s, Outputs *outputs, const Statement *at)
+{
+    Node value = lower_expr(l, s, at->value);
+    if (value.id)
+        graph_name(l->g, value, at->name.name, at->value->span);
+    if (name_find(&outputs->clashing, at->name.name) >= 0 ||
+        !bind_value(l, s, &at->name, value))
+        return;
+    int index = name_find(&outputs->map, at->name.name);
+    if (index < 0)
+        return;
+    s->bindings.data[s->bindings.count - 1].is_output = true;
+    bind_output(l, s, outputs, index, at, value);
+}
+
+static void check_all_bound(Lowering *l, Scope *s, const Outputs *outputs)
+{
+    for (int i = 0; i < outputs->decls.count; i++)
+        if (!outputs->bound.data[i])
+            name_error(l, s, outputs->decls.data[i]->span, NULL,
+                       "output '%s' is never bound", outputs->decls.data[i]->name.name);
+}
+
+static void warn_unused(Lowering *l, const Scope *s)
+{
+    for (int i = 0; i < s->bindings.count; i++) {
+        const Binding *b = &s->bindings.data[i];
+        if (!b->used && !b->is_output)
+            report_warning(l->d, b->span, NULL, "%s '%s' is never used",
+                           b->is_input ? "input" : "binding", b->name);
+    }
+}
+
+Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *graph)
+{
+    Lowering *l = lowering_new(arena, d, program);
+    Graph *g = l->g = graph_new(arena);
+    Scope *s = scope_new(l, graph);
+    Outputs outputs = {0};
+    g->name = graph->name.name;
+    g->source = graph->span.source;
+    g->span = graph->span;
+    declare_axes(l, s, graph->axes);
+    for (const ParamDecl *p = graph->params; p; p = p->next)
+        declare_param(l, s, p);
+    for (const ParamDecl *p = graph->outputs; p; p = p->next)
+        declare_output(l, s, &outputs, p);
+    if (!graph->outputs)
+        name_error(l, s, graph->name.span, NULL, "graph '%s' has no output", g->name);
+    for (const Statement *at = graph->body; at; at = at->next)
+        if (at->name.name)   /* a stray return was reported by the parser */
+            lower_statement(l, s, &outputs, at);
+    check_all_bound(l, s, &outputs);
+    if (l->failed)
+        return NULL;
+    warn_unused(l, s);
+    return g;
+}

@@ -1,0 +1,15 @@
+/* lower.h: ast -> graph. Name, axis and type checking; functions are inlined here. */
+#ifndef FUSEC_LOWER_H
+#define FUSEC_LOWER_H
+
+#include "ast.h"
+#include "graph.h"
+
+/* The graphs declared in the main module, in order. */
+int program_graphs(const Module *program, const Item **graphs, int capacity);
+/* Checks what belongs to no graph: functions that nothing calls, duplicate items. */
+void check_program(Arena *arena, Diagnostics *d, const Module *program);
+/* Checks one graph declaration and builds its graph; NULL after errors. */
+Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *graph);
+
+#endif

@@ -1,0 +1,196 @@
+/* lower_check.c: checks what belongs to no graph. Functions have no types of their own,
+ * so their names are checked here, called or not, and their types where lower inlines
+ * them. */
+#include "lowering.h"
+
+#include <string.h>
+
+enum { MAX_CHECK_DEPTH = 2500 };
+
+/* ---- duplicate items ---- */
+
+static void check_duplicate(Arena *arena, Diagnostics *d, Map *seen, const Item **items,
+                            const Item *item, const char *what)
+{
+    const char *name = item->name.name;
+    int first = name_find(seen, name);
+    if (first < 0) {
+        items[seen->count] = item;
+        name_add(arena, seen, name, (int)seen->count);
+        return;
+    }
+    int row, column;
+    Span at = items[first]->name.span;
+    source_place(at.source, at.begin, &row, &column);
+    report_error(
+        d, item->name.span,
+        arena_format(arena, "first defined at %s:%d:%d", at.source->name, row, column),
+        "%s '%s' is defined twice", what, name);
+}
+
+static int count_items(const Module *program)
+{
+    int count = 0;
+    for (; program; program = program->next)
+        for (const Item *item = program->items; item; item = item->next)
+            count++;
+    return count;
+}
+
+static void check_items(Arena *arena, Diagnostics *d, const Module *program)
+{
+    int count = count_items(program);
+    const Item **functions = NEW_ARRAY(arena, const Item *, count + 1);
+    const Item **graphs = NEW_ARRAY(arena, const Item *, count + 1);
+    Map function_map = {0}, graph_map = {0};
+    for (const Module *module = program; module; module = module->next) {
+        for (const Item *item = module->items; item; item = item->next) {
+            if (!item->name.name)
+                continue;
+            if (item->kind == ITEM_FUNCTION)
+                check_duplicate(arena, d, &function_map, functions, item, "function");
+            /* Graphs of imported files are not part of the program. */
+            if (item->kind == ITEM_GRAPH && module == program)
+                check_duplicate(arena, d, &graph_map, graphs, item, "graph");
+            if (item->kind == ITEM_FUNCTION && is_builtin(item->name.name))
+                report_error(d, item->name.span, "give it another name",
+                             "'%s' is a built-in function", item->name.name);
+        }
+    }
+}
+
+/* ---- names in functions ---- */
+
+static void check_expr(Lowering *l, Scope *s, const Expr *e);
+
+static void check_call(Lowering *l, Scope *s, const Expr *e)
+{
+    Callee callee;
+    bool resolved = resolve_call(l, s, e, &callee);
+    if (resolved && callee.kind == CALLEE_FUNCTION) {
+        *list_push(l->arena, &l->callees) = callee.function;
+        *list_push(l->arena, &l->callee_spans) = e->span;
+    }
+    if (strcmp(e->name, "index") == 0 || strcmp(e->name, "size") == 0)
+        return;
+    for (const Expr *a = e->left; a; a = a->next)
+        check_expr(l, s, a);
+}
+
+/* Chains lean to the left and may be very long: they are walked, not recursed into. */
+static void check_chain(Lowering *l, Scope *s, const Expr *e)
+{
+    int count = 0;
+    for (const Expr *at = e; at->kind == EXPR_BINARY; at = at->left)
+        count++;
+    const Expr **right = NEW_ARRAY(l->arena, const Expr *, count);
+    for (int i = count - 1; i >= 0; i--, e = e->left)
+        right[i] = e->right;
+    check_expr(l, s, e);
+    for (int i = 0; i < count; i++)
+        check_expr(l, s, right[i]);
+}
+
+static bool is_too_deep(Lowering *l, const Expr *e)
+{
+    if (l->depth < MAX_CHECK_DEPTH)
+        return false;
+    if (!l->overflowed)
+        report_error(l->d, e->span, NULL, "expressions nest over %d levels",
+                     MAX_CHECK_DEPTH);
+    l->overflowed = true;
+    return true;
+}
+
+static void check_expr(Lowering *l, Scope *s, const Expr *e)
+{
+    while (e->kind == EXPR_PAREN || e->kind == EXPR_UNARY)
+        e = e->left;
+    if (is_too_deep(l, e))
+        return;
+    l->depth++;
+    if (e->kind == EXPR_BINARY)
+        check_chain(l, s, e);
+    if (e->kind == EXPR_NAME)
+        find_value(l, s, e);
+    if (e->kind == EXPR_CALL)
+        check_call(l, s, e);
+    l->depth--;
+}
+
+static void check_function(Lowering *l, const Item *function)
+{
+    Scope *s = scope_new(l, function);
+    uint32_t bit = 0;
+    for (const AxisDecl *axis = function->axes; axis; axis = axis->next)
+        bind_axis(l, s, &axis->name, (AxisSet)1 << (bit++ % 32));
+    if (bit > MAX_AXES)
+        report_error(l->d, function->span, NULL, "'%s' has more than %d axes",
+                     function->name.name, MAX_AXES);
+    for (const Ident *name = function->arguments; name; name = name->next)
+        bind_value(l, s, name, (Node){0});
+    for (const Statement *at = function->body; at; at = at->next) {
+        check_expr(l, s, at->value);
+        if (at->name.name)
+            bind_value(l, s, &at->name, (Node){0});
+    }
+}
+
+/* ---- recursion ---- */
+
+typedef struct {
+    int end;             /* its calls in Lowering.callees: next .. end */
+    int next;            /* the call to follow next */
+    enum { UNSEEN, ACTIVE, DONE } state;
+} Visit;
+
+static int function_index(const Lowering *l, const Item *function)
+{
+    return name_find(&l->function_map, function->name.name);
+}
+
+/* Depth first along the calls without recursing; a call of an active function is an
+ * error. */
+static void check_recursion(Lowering *l, Visit *visits, int root)
+{
+    int *stack = NEW_ARRAY(l->arena, int, l->functions.count + 1);
+    int depth = 0;
+    stack[depth++] = root;
+    visits[root].state = ACTIVE;
+    while (depth > 0) {
+        int caller = stack[depth - 1];
+        Visit *visit = &visits[caller];
+        if (visit->next == visit->end) {
+            visit->state = DONE;
+            depth--;
+            continue;
+        }
+        int call = visit->next++;
+        int callee = function_index(l, l->callees.data[call]);
+        if (visits[callee].state == ACTIVE)
+            report_error(l->d, l->callee_spans.data[call], NULL,
+                         callee == caller
+                             ? "recursion: '%s' calls itself"
+                             : "recursion: '%s' is called again while it runs",
+                         l->functions.data[callee]->name.name);
+        if (visits[callee].state == UNSEEN) {
+            visits[callee].state = ACTIVE;
+            stack[depth++] = callee;
+        }
+    }
+}
+
+void check_program(Arena *arena, Diagnostics *d, const Module *program)
+{
+    check_items(arena, d, program);
+    Lowering *l = lowering_new(arena, d, program);
+    Visit *visits = NEW_ARRAY(arena, Visit, l->functions.count + 1);
+    for (int i = 0; i < l->functions.count; i++) {
+        visits[i].next = l->callees.count;
+        check_function(l, l->functions.data[i]);
+        visits[i].end = l->callees.count;
+    }
+    for (int i = 0; i < l->functions.count; i++)
+        if (visits[i].state == UNSEEN)
+            check_recursion(l, visits, i);
+}

@@ -1,0 +1,395 @@
+/* lower_expr.c: expressions -> nodes: the type rules, the functions inlined.
+ *
+ * Types. bool counts as 0 and 1 (i64) in arithmetic; i64 becomes f32 under `/`, `**`,
+ * with floats and in element functions, f64 beside an f64; f32 becomes f64 beside an f64.
+ * Conversions are explicit CONVERT nodes. A literal has no precision of its own: beside
+ * an f64 it is an f64 literal with all its digits. Node {0} stands for an expression with
+ * an error that was already reported. */
+#include "lowering.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+enum { MAX_DEPTH = 2500, MAX_NODES = 1 << 20 };
+
+static const Node none = {0};
+
+static Type type_of(Lowering *l, Node n)
+{
+    return node(l->g, n)->type;
+}
+
+/* ---- types ---- */
+
+static Node widen_constant(Lowering *l, Type type, const NodeInfo *info)
+{
+    if (type == TYPE_I64)
+        return graph_integer(l->g, TYPE_I64, info->integer);
+    if (type_is_float(info->type))
+        return graph_number(l->g, type, info->number);
+    double value =
+        type == TYPE_F32 ? (double)(float)info->integer : (double)info->integer;
+    return graph_number(l->g, type, value);
+}
+
+Node widen(Lowering *l, Type type, Node n)
+{
+    NodeInfo info = *node(l->g, n);
+    if (!n.id || info.type == type)
+        return n;
+    if (info.op == OP_CONST)
+        return widen_constant(l, type, &info);
+    if (info.type == TYPE_BOOL)
+        n = graph_convert(l->g, TYPE_I64, n);
+    return graph_convert(l->g, type, n);
+}
+
+static Type wider(Type a, Type b)
+{
+    if (a == TYPE_F64 || b == TYPE_F64)
+        return TYPE_F64;
+    return a == TYPE_F32 || b == TYPE_F32 ? TYPE_F32 : TYPE_I64;
+}
+
+static Type float_type(Type type)
+{
+    return type_is_float(type) ? type : TYPE_F32;
+}
+
+static bool require_condition(Lowering *l, Scope *s, const Expr *e, Node n,
+                              const char *what)
+{
+    if (type_of(l, n) == TYPE_BOOL)
+        return true;
+    type_error(l, s, e->span, "compare it, e.g. 'mask != 0'",
+               "'%s' needs a condition, not %s", what, type_name(type_of(l, n)));
+    return false;
+}
+
+/* ---- operators ---- */
+
+static Node combine_logic(Lowering *l, Scope *s, const Expr *e, Op op, Node a, Node b)
+{
+    if (!require_condition(l, s, e->left, a, e->name) ||
+        (b.id && !require_condition(l, s, e->right, b, e->name)))
+        return none;
+    return graph_op(l->g, op, a, b, none);
+}
+
+/* Operators, and the element functions of two arguments that promote like `+`. */
+static Node promote(Lowering *l, Op op, Node a, Node b)
+{
+    Type type = wider(type_of(l, a), type_of(l, b));
+    if (op == OP_DIV || op == OP_POW)
+        type = float_type(type);
+    return graph_op(l->g, op, widen(l, type, a), widen(l, type, b), none);
+}
+
+static Node combine(Lowering *l, Scope *s, const Expr *e, Node a, Node b)
+{
+    if (!a.id || !b.id)
+        return none;
+    Op op = find_operator(e->name, 2);
+    return op == OP_AND || op == OP_OR ? combine_logic(l, s, e, op, a, b)
+                                       : promote(l, op, a, b);
+}
+
+/* Chains like a + b + c + ... lean to the left and may be very long: they are walked, not
+ * recursed into. */
+static Node lower_chain(Lowering *l, Scope *s, const Expr *e)
+{
+    int count = 0;
+    for (const Expr *at = e; at->kind == EXPR_BINARY; at = at->left)
+        count++;
+    const Expr **chain = NEW_ARRAY(l->arena, const Expr *, count);
+    for (int i = count - 1; i >= 0; i--, e = e->left)
+        chain[i] = e;
+    Node value = lower_expr(l, s, e);
+    for (int i = 0; i < count; i++) {
+        value = combine(l, s, chain[i], value, lower_expr(l, s, chain[i]->right));
+        if (value.id)
+            graph_name(l->g, value, NULL, chain[i]->span);
+    }
+    return value;
+}
+
+static Node lower_unary(Lowering *l, Scope *s, const Expr *e)
+{
+    Node a = lower_expr(l, s, e->left);
+    if (!a.id)
+        return none;
+    if (find_operator(e->name, 1) == OP_NOT)
+        return combine_logic(l, s, e, OP_NOT, a, none);
+    a = widen(l, wider(type_of(l, a), TYPE_I64), a);
+    const NodeInfo *info = node(l->g, a);
+    if (info->op != OP_CONST)
+        return graph_op(l->g, OP_NEG, a, none, none);
+    if (info->type == TYPE_I64)
+        return graph_integer(l->g, TYPE_I64, (int64_t)(0 - (uint64_t)info->integer));
+    return graph_number(l->g, info->type, -info->number);
+}
+
+static Node lower_constant(Lowering *l, const Expr *e)
+{
+    switch (e->kind) {
+    case EXPR_INTEGER:
+        return graph_integer(l->g, TYPE_I64, e->integer);
+    case EXPR_FLOAT:
+        return graph_number(l->g, TYPE_F32, e->number);
+    default:
+        if (strcmp(e->name, "inf") == 0)
+            return graph_number(l->g, TYPE_F32, (double)__builtin_inf());
+        return graph_integer(l->g, TYPE_BOOL, strcmp(e->name, "true") == 0);
+    }
+}
+
+/* ---- calls ---- */
+
+static Node where(Lowering *l, Scope *s, const Expr *e, const Node *args)
+{
+    if (!require_condition(l, s, e->left, args[0], e->name))
+        return none;
+    Type a = type_of(l, args[1]), b = type_of(l, args[2]);
+    /* Choosing between two conditions gives a condition. */
+    Type type = a == TYPE_BOOL && b == TYPE_BOOL ? TYPE_BOOL : wider(a, b);
+    return graph_op(l->g, OP_WHERE, args[0], widen(l, type, args[1]),
+                    widen(l, type, args[2]));
+}
+
+static Node clamp(Lowering *l, const Node *args)
+{
+    Type type =
+        wider(wider(type_of(l, args[0]), type_of(l, args[1])), type_of(l, args[2]));
+    Node above =
+        graph_op(l->g, OP_MAX, widen(l, type, args[0]), widen(l, type, args[1]), none);
+    return graph_op(l->g, OP_MIN, above, widen(l, type, args[2]), none);
+}
+
+static Node element(Lowering *l, Scope *s, const Expr *e, Op op, const Node *args)
+{
+    if (op == OP_WHERE)
+        return where(l, s, e, args);
+    if (op_info[op].arity == 2)
+        return promote(l, op, args[0], args[1]);
+    bool is_float = type_is_float(type_of(l, args[0]));
+    Node whole = widen(l, wider(type_of(l, args[0]), TYPE_I64), args[0]);
+    if (is_float || op == OP_ABS || op == OP_SIGN)
+        return graph_op(l->g, op, whole, none, none);
+    if (op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND)
+        return whole;
+    /* No integer is NaN; a comparison keeps the axes. */
+    if (op == OP_ISNAN)
+        return graph_op(l->g, OP_NE, whole, whole, none);
+    return graph_op(l->g, op, widen(l, TYPE_F32, whole), none, none);
+}
+
+static Node cast(Lowering *l, DType dtype, Node a)
+{
+    Type from = type_of(l, a);
+    if (dtype == DTYPE_BOOL) {
+        /* Everything but zero is true, NaN too. */
+        if (from == TYPE_BOOL)
+            return a;
+        return graph_op(l->g, OP_NE, a, widen(l, from, graph_integer(l->g, TYPE_I64, 0)),
+                        none);
+    }
+    a = widen(l, wider(from, TYPE_I64), a);
+    if (dtype == DTYPE_F64 && node(l->g, a)->op == OP_CONST)
+        a = widen(l, TYPE_F64, a);
+    return graph_cast(l->g, dtype, a);
+}
+
+static Node reduction(Lowering *l, Scope *s, const Expr *e, const Callee *callee, Node a)
+{
+    AxisSet has = node(l->g, a)->axes, missing = callee->axes & ~has;
+    if (missing) {
+        const char *hint = NULL;
+        if (!s->caller && has)
+            hint = arena_format(l->arena, "it can be reduced over its own axes: %s%s",
+                                e->name, axes_text(l->arena, l->g, has));
+        type_error(l, s, e->span, hint, "'%s' over %s of an expression with the axes %s",
+                   e->name, axes_text(l->arena, l->g, missing),
+                   axes_text(l->arena, l->g, has));
+        return none;
+    }
+    Type type = wider(type_of(l, a), TYPE_I64);
+    if (callee->op == OP_MEAN || callee->op == OP_VAR)
+        type = float_type(type);
+    return graph_reduce(l->g, callee->op, callee->axes, widen(l, type, a));
+}
+
+/* index(K) and size(K); a function's axis parameter may stand for several axes. */
+static Node axis_call(Lowering *l, Scope *s, const Expr *e, const Callee *callee)
+{
+    if (callee->kind == CALLEE_INDEX) {
+        if (axes_count(callee->axes) == 1)
+            return graph_index(l->g, (uint32_t)__builtin_ctz(callee->axes));
+        type_error(l, s, e->span, NULL, "'index(%s)' of several axes %s", e->left->name,
+                   axes_text(l->arena, l->g, callee->axes));
+        return none;
+    }
+    Node product = none;
+    for (uint32_t axis = 0; axis < MAX_AXES; axis++) {
+        if (!(callee->axes >> axis & 1))
+            continue;
+        Node size = graph_size(l->g, axis);
+        product = product.id ? graph_op(l->g, OP_MUL, product, size, none) : size;
+    }
+    return product;
+}
+
+/* ---- functions ---- */
+
+static bool is_active(const Scope *s, const Item *function)
+{
+    for (; s; s = s->caller)
+        if (s->item == function)
+            return true;
+    return false;
+}
+
+static Node lower_body(Lowering *l, Scope *s)
+{
+    Node value = none;
+    for (const Statement *at = s->item->body; at; at = at->next) {
+        value = lower_expr(l, s, at->value);
+        if (!at->name.name)
+            return value;
+        bind_value(l, s, &at->name, value);
+        if (value.id)
+            graph_name(l->g, value, at->name.name, at->value->span);
+    }
+    return value;
+}
+
+static Node inline_function(Lowering *l, Scope *caller, const Expr *e,
+                            const Callee *callee, const Node *args)
+{
+    const Item *function = callee->function;
+    if (is_active(caller, function)) {
+        name_error(l, caller, e->span, NULL, "recursion: '%s' calls itself", e->name);
+        return none;
+    }
+    Scope *s = scope_new(l, function);
+    s->caller = caller;
+    s->call = e->span;
+    int i = 0;
+    for (const AxisDecl *axis = function->axes; axis; axis = axis->next)
+        bind_axis(l, s, &axis->name, callee->axis_args[i++]);
+    i = 0;
+    for (const Ident *name = function->arguments; name; name = name->next)
+        bind_value(l, s, name, args[i++]);
+    return lower_body(l, s);
+}
+
+/* A function's value depends only on its axes and arguments, so equal calls are inlined
+ * once; without this, functions that call each other twice would take exponential time.
+ */
+static Node call_function(Lowering *l, Scope *s, const Expr *e, const Callee *callee,
+                          const Node *args, int count)
+{
+    int axes = 0, length = 0;
+    for (const AxisDecl *axis = callee->function->axes; axis; axis = axis->next)
+        axes++;
+    uint64_t *key = NEW_ARRAY(l->arena, uint64_t, 1 + axes + count);
+    key[length++] = (uint64_t)(uintptr_t)callee->function;
+    for (int i = 0; i < axes; i++)
+        key[length++] = callee->axis_args[i];
+    for (int i = 0; i < count; i++)
+        key[length++] = args[i].id;
+    size_t bytes = sizeof *key * (size_t)length;
+    int found = map_find(&l->inlined, key, bytes);
+    if (found >= 0)
+        return l->results.data[found];
+    Node value = inline_function(l, s, e, callee, args);
+    map_add(l->arena, &l->inlined, key, bytes, l->results.count);
+    *list_push(l->arena, &l->results) = value;
+    return value;
+}
+
+/* All arguments are lowered even after an error in one, so that each is reported. */
+static Node *lower_arguments(Lowering *l, Scope *s, const Expr *e, int *count)
+{
+    *count = 0;
+    for (const Expr *a = e->left; a; a = a->next)
+        ++*count;
+    Node *args = NEW_ARRAY(l->arena, Node, *count + 1);
+    bool whole = true;
+    int i = 0;
+    for (const Expr *a = e->left; a; a = a->next, i++) {
+        args[i] = lower_expr(l, s, a);
+        whole &= args[i].id != 0;
+    }
+    return whole ? args : NULL;
+}
+
+static Node lower_call(Lowering *l, Scope *s, const Expr *e)
+{
+    Callee callee;
+    if (!resolve_call(l, s, e, &callee))
+        return none;
+    if (callee.kind == CALLEE_INDEX || callee.kind == CALLEE_SIZE)
+        return axis_call(l, s, e, &callee);
+    int count;
+    const Node *args = lower_arguments(l, s, e, &count);
+    if (!args)
+        return none;
+    switch (callee.kind) {
+    case CALLEE_ELEMENT: return element(l, s, e, callee.op, args);
+    case CALLEE_CLAMP: return clamp(l, args);
+    case CALLEE_CAST: return cast(l, callee.dtype, args[0]);
+    case CALLEE_REDUCTION: return reduction(l, s, e, &callee, args[0]);
+    default: return call_function(l, s, e, &callee, args, count);
+    }
+}
+
+/* ---- expressions ---- */
+
+static Node dispatch(Lowering *l, Scope *s, const Expr *e)
+{
+    switch (e->kind) {
+    case EXPR_INTEGER: case EXPR_FLOAT: case EXPR_CONSTANT:
+        return lower_constant(l, e);
+    case EXPR_NAME: {
+        Binding *found = find_value(l, s, e);
+        return found ? found->value : none;
+    }
+    case EXPR_UNARY:
+        return lower_unary(l, s, e);
+    case EXPR_BINARY:
+        return lower_chain(l, s, e);
+    case EXPR_CALL:
+        return lower_call(l, s, e);
+    default:
+        l->failed = true;
+        return none;
+    }
+}
+
+static bool is_too_large(Lowering *l, Scope *s, const Expr *e)
+{
+    if (l->overflowed)
+        return true;
+    bool deep = l->depth >= MAX_DEPTH;
+    if (!deep && l->g->nodes.count < MAX_NODES)
+        return false;
+    l->overflowed = true;
+    type_error(l, s, e->span, NULL, deep ? "functions and expressions nest over %d levels"
+                                         : "the graph has over %d operations",
+               deep ? MAX_DEPTH : MAX_NODES);
+    return true;
+}
+
+Node lower_expr(Lowering *l, Scope *s, const Expr *e)
+{
+    while (e->kind == EXPR_PAREN)
+        e = e->left;
+    if (is_too_large(l, s, e))
+        return none;
+    l->depth++;
+    Node value = dispatch(l, s, e);
+    l->depth--;
+    if (value.id)
+        graph_name(l->g, value, NULL, e->span);
+    return value;
+}

@@ -1,0 +1,105 @@
+/* lowering.h: what the files of the lowering share (lower.c the declarations and the
+ * body, lower_expr.c expressions and types, lower_names.c scopes and callees,
+ * lower_check.c functions by themselves). Private to them; the interface is lower.h. */
+#ifndef FUSEC_LOWERING_H
+#define FUSEC_LOWERING_H
+
+#include "lower.h"
+
+/* A hash map from bytes (names, memo keys) to small integers. */
+typedef struct {
+    const void *key;
+    size_t length;
+    int value;
+} MapEntry;
+typedef struct {
+    MapEntry *entries;
+    uint32_t capacity, count;
+} Map;
+
+int map_find(const Map *map, const void *key, size_t length);   /* -1: absent */
+void map_add(Arena *arena, Map *map, const void *key, size_t length, int value);
+int name_find(const Map *map, const char *name);
+void name_add(Arena *arena, Map *map, const char *name, int value);
+
+typedef struct {
+    const char *name;
+    Span span;
+    Node value;       /* {0} after an error, and where only names are checked */
+    bool is_input, is_output, used;
+} Binding;
+
+typedef struct {
+    const char *name;
+    AxisSet set;      /* one axis in a graph; several perhaps in a function */
+} AxisName;
+
+/* The names that one graph's or one function's body sees. */
+typedef struct Scope Scope;
+struct Scope {
+    const Item *item;
+    Map values;                   /* name -> index into bindings */
+    LIST(Binding) bindings;
+    Map axis_map;                 /* name -> index into axes */
+    LIST(AxisName) axes;
+    const Scope *caller;          /* NULL for the graph's own body */
+    Span call;                    /* where the caller calls */
+};
+
+typedef struct {
+    Arena *arena;
+    Diagnostics *d;
+    Graph *g;                     /* NULL in check_program */
+    Map function_map;             /* name -> index into functions */
+    LIST(const Item *) functions;
+    LIST(Span) reported;          /* places in functions that have their error */
+    Map inlined;                  /* (function, axes, arguments) -> index into results */
+    LIST(Node) results;
+    LIST(const Item *) callees;   /* in check_program: what each function calls ... */
+    LIST(Span) callee_spans;      /* ... and where */
+    int depth;
+    bool failed, overflowed;
+} Lowering;
+
+typedef enum {
+    CALLEE_ELEMENT, CALLEE_CLAMP, CALLEE_INDEX, CALLEE_SIZE, CALLEE_CAST,
+    CALLEE_REDUCTION, CALLEE_FUNCTION
+} CalleeKind;
+
+typedef struct {
+    CalleeKind kind;
+    Op op;                   /* ELEMENT, REDUCTION */
+    DType dtype;             /* CAST */
+    const Item *function;
+    AxisSet axes;            /* REDUCTION: all of them; INDEX and SIZE: the argument's */
+    AxisSet *axis_args;      /* FUNCTION: by axis parameter */
+} Callee;
+
+/* Reports an error of names. Those inside functions are check_program's to report, so a
+ * lowering is silent about them. */
+void name_error(Lowering *l, const Scope *s, Span at, const char *hint,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Reports an error of types or axes; in functions once a place, with the way there. */
+void type_error(Lowering *l, const Scope *s, Span at, const char *hint,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+Lowering *lowering_new(Arena *arena, Diagnostics *d, const Module *program);
+Scope *scope_new(Lowering *l, const Item *item);
+/* false (and an error) if the name was bound before. */
+bool bind_axis(Lowering *l, Scope *s, const Ident *name, AxisSet set);
+bool bind_value(Lowering *l, Scope *s, const Ident *name, Node value);
+Binding *find_value(Lowering *l, Scope *s, const Expr *name);
+bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *set);
+/* Finds what a call calls and checks its brackets and its number of arguments. */
+bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee);
+bool is_builtin(const char *name);
+/* The operator node of a UNARY or BINARY expression; OP_NONE if there is none. */
+Op find_operator(const char *text, int arity);
+const char *did_you_mean(Lowering *l, const char *name, const char *const *names,
+                         int count);
+
+Node lower_expr(Lowering *l, Scope *s, const Expr *e);
+/* Widens a value to a type; literals take it on exactly. */
+Node widen(Lowering *l, Type type, Node n);
+
+#endif

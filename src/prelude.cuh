@@ -1,0 +1,405 @@
+// prelude.cuh: the device helpers that generated kernels call, written by hand and header-free.
+// A section begins at a line `//@ names it provides`; the printed text holds only the sections whose
+// names it mentions, directly or through another section. All inline PTX of fusec is here.
+// tests/sim has a host twin of every name.
+
+//@ DEVICE
+#define DEVICE static __device__ __forceinline__
+
+//@ infinity not_a_number
+// constants that C has no literal for
+DEVICE float infinity() { return __int_as_float(0x7f800000); }
+DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
+
+//@ sigmoid
+DEVICE float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+DEVICE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+//@ sign
+// -1, 0 or 1; NaN stays NaN
+template <class T> DEVICE T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x; }
+
+//@ is_nan
+template <class T> DEVICE bool is_nan(T x) { return x != x; }
+
+//@ abs_int
+DEVICE long long abs_int(long long x) { return x < 0 ? -x : x; }
+
+//@ min_nan max_nan
+// NaN if either operand is (fminf and fmaxf would drop it)
+DEVICE float min_nan(float a, float b)
+{
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE float max_nan(float a, float b)
+{
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
+DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+//@ min_int max_int
+DEVICE long long min_int(long long a, long long b) { return a < b ? a : b; }
+DEVICE long long max_int(long long a, long long b) { return a > b ? a : b; }
+
+//@ whole
+// a float as an integer: toward zero, saturating, NaN gives 0
+template <class T> DEVICE long long whole(T x) { return x == x ? (long long)x : 0; }
+
+//@ clamp_int
+DEVICE long long clamp_int(long long x, long long low, long long high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+//@ sticky_float
+// a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
+// a narrower format is then right in one step
+DEVICE float sticky_float(double x)
+{
+    const float cut = __double2float_rz(x);
+    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
+}
+
+//@ to_storage
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+DEVICE double to_storage(double x, double *) { return x; }
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(float x, float *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+DEVICE bool to_storage(bool x, bool *) { return x; }
+DEVICE long long to_storage(long long x, long long *) { return x; }
+DEVICE int to_storage(long long x, int *)
+{
+    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
+}
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+
+//@ bf16
+struct bf16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
+};
+DEVICE bf16 to_storage(float x, bf16 *)
+{
+    bf16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
+// two neighbours in one instruction
+DEVICE void store_pair(bf16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+//@ f16
+struct f16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const
+    {
+        float r;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));
+        return r;
+    }
+};
+DEVICE f16 to_storage(float x, f16 *)
+{
+    f16 r;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE f16 to_storage(double x, f16 *) { return to_storage(sticky_float(x), (f16 *)0); }
+DEVICE void store_pair(f16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+//@ round_fp8
+// x to an 8-bit float: `mantissa` bits, smallest normal 2^lowest, largest finite `highest` (as bits);
+// to nearest even, saturating; works on every architecture
+template <int mantissa, int lowest, int highest> DEVICE unsigned char round_fp8(float x)
+{
+    const unsigned sign = __float_as_uint(x) >> 24 & 0x80;
+    if (x != x)
+        return (unsigned char)(sign | 0x7f);
+    const float size = fabsf(x);
+    int exponent = (int)(__float_as_uint(size) >> 23) - 127;
+    if (exponent < lowest)
+        exponent = lowest;
+    if (exponent > 16)
+        return (unsigned char)(sign | highest);
+    // in units of the last place: exact, since both factors are powers of two
+    const float steps = size * __int_as_float((127 + mantissa - exponent) << 23);
+    const int code = ((exponent - lowest) << mantissa) + (int)rintf(steps);
+    return (unsigned char)(sign | (code > highest ? highest : code));
+}
+
+//@ f8e4m3
+struct f8e4m3 {
+    unsigned char bits;
+    __device__ __forceinline__ operator float() const
+    {
+        const int magnitude = bits & 0x7f, exponent = magnitude >> 3, fraction = magnitude & 7;
+        const float size = exponent ? __int_as_float((exponent + 120) << 23 | fraction << 20)
+                                    : (float)fraction * 0.001953125f;
+        const float value = magnitude == 0x7f ? __int_as_float(0x7fffffff) : size;
+        return bits & 0x80 ? -value : value;
+    }
+};
+DEVICE f8e4m3 to_storage(float x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(x)}; }
+DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(sticky_float(x))}; }
+
+//@ f8e5m2
+struct f8e5m2 {
+    unsigned char bits;
+    __device__ __forceinline__ operator float() const
+    {
+        float r;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"((unsigned short)(bits << 8)));
+        return r;
+    }
+};
+DEVICE f8e5m2 to_storage(float x, f8e5m2 *) { return {round_fp8<2, -14, 0x7b>(x)}; }
+DEVICE f8e5m2 to_storage(double x, f8e5m2 *) { return {round_fp8<2, -14, 0x7b>(sticky_float(x))}; }
+
+//@ as
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+//@ split
+// item = outer * size + inner
+DEVICE void split(long long item, long long size, long long &outer, long long &inner)
+{
+    if ((unsigned long long)(item | size) >> 32 == 0)    // 32-bit division is several times faster
+        outer = (unsigned)item / (unsigned)size;
+    else
+        outer = item / size;
+    inner = item - outer * size;
+}
+
+//@ vector
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+//@ copy_vector
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+//@ load
+// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && col + n <= size) {
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    }
+}
+
+//@ load_row
+// a whole row: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && size % n == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+            else
+                v[t] = {};
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            #pragma unroll
+            for (int i = 0; i < n; i++)
+                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+    }
+}
+
+//@ fill
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
+        #pragma unroll
+        for (int i = 0; i < n; i += 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = as<T>(values[i]);
+    }
+}
+//@ store
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V>
+DEVICE void store(T *row, int col, const V (&values)[n], int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    vector<T, n> v;
+    fill(v, values);
+    if (aligned && col + n <= size) {
+        copy_vector((vector<T, n> *)(row + col), &v);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (col + i < size)
+                row[col + i] = v[i];
+    }
+}
+
+//@ sum_of max_of min_of prod_of Sum Max Min Prod
+// which reduction a variable takes part in
+template <class T> struct Sum {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
+};
+template <class T> struct Max {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
+};
+template <class T> struct Min {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
+};
+template <> struct Max<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return max_int(a, b); }
+};
+template <> struct Min<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return min_int(a, b); }
+};
+template <class T> struct Prod {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
+};
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
+template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
+template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
+
+//@ lane_reduce
+// over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
+template <int lanes, class R> DEVICE void lane_reduce(R r)
+{
+    #pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+}
+
+//@ put_slot
+template <class S, class T> DEVICE void put_slot(S *slot, bool mine, T value)
+{
+    if (mine)
+        *(T *)slot = value;
+}
+
+//@ combine_slots
+// every thread adds the warps' values in the same order
+template <int warps, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *slots, R<T> r)
+{
+    r.value = *(const T *)slots;
+    #pragma unroll
+    for (int w = 1; w < warps; w++)
+        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+}
+
+//@ row_reduce
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory:
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// A row of a whole CTA costs one barrier: the halves of `scratch` are used in turn, so that a fast
+// warp's next reduction cannot overwrite what a slow warp still reads.
+template <int threads, class S, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    S *slot = scratch[turn];
+    turn ^= 1;
+    (lane_reduce<32>(r), ...);
+    int k = 0;
+    (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
+    __syncthreads();
+    k = 0;
+    (combine_slots<warps>(slot + k++ * warps, r), ...);
+}
+
+//@ team_reduce
+// Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
+// A team is `lanes` neighbouring threads (at most a warp); scratch holds a tile of every warp.
+template <int threads, int lanes, template <class> class R, class T, int slots, int vec>
+DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
+{
+    constexpr int warps = threads / 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    #pragma unroll
+    for (int i = 0; i < vec; i++) {
+        #pragma unroll
+        for (int distance = lanes; distance < 32; distance *= 2)
+            acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
+        if (lane < lanes)
+            scratch[(warp * lanes + lane) * vec + i] = acc[i];
+    }
+    __syncthreads();
+    if (threadIdx.x < lanes)
+        for (int w = 1; w < warps; w++)
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                acc[i] = R<T>::combine(acc[i], scratch[(w * lanes + lane) * vec + i]);
+    __syncthreads();
+}
+
+//@ slice_reduce
+// Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
+// the first 32 threads get the results.
+template <class S, template <class> class R, class T>
+DEVICE void reduce_one_slice(S *scratch, int slices, R<T> r)
+{
+    *(T *)(scratch + threadIdx.x) = r.value;
+    __syncthreads();
+    if (threadIdx.x < 32)
+        for (int s = 1; s < slices; s++)
+            r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
+    __syncthreads();
+}
+template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
+{
+    (reduce_one_slice(scratch, slices, r), ...);
+}

@@ -1,0 +1,69 @@
+/* reference_steps.h: the row arithmetic below the evaluator: what one operation does to a chunk of
+ * values and to their error bounds. reference.c decides what runs where; these only compute.
+ *
+ * A chunk is up to CHUNK elements of one row. Floats are double, integers and bool int64_t. The
+ * bounds `e` are absolute; HUGE_VAL means that f32 arithmetic may give anything here (overflow,
+ * division by something that may be zero). Values known to be exact carry no bounds at all. */
+#ifndef FUSEC_REFERENCE_STEPS_H
+#define FUSEC_REFERENCE_STEPS_H
+
+#include "graph.h"
+
+enum { CHUNK = 512 };
+
+#define UNIT_F32 0x1p-24
+#define UNIT_F64 0x1p-53
+#define MAX_F32 0x1.fffffep127
+/* Judges allow this many times the first-order bound, so decisions are doubted as far. */
+#define DOUBT 4
+
+typedef struct {
+    Op op;
+    Type type;        /* of the result */
+    Type from;        /* of the operands (of WHERE: the second) */
+    DType dtype;      /* CAST */
+    bool nonnegative; /* the first operand is so in f32 too, whatever its bound */
+} Operation;
+
+typedef struct {
+    const void *v;
+    const double *e;  /* never NULL: zeros where exact */
+} Operand;
+
+/* v[i] = op(...), and the bounds e[i] unless e is NULL. Values of type f32 beyond the range of f32
+ * become infinite. */
+void compute(const Operation *op, int n, void *v, double *e, const Operand args[]);
+void compute_bounds(const Operation *op, int n, void *v, double *e, const Operand args[]);
+void limit_to_f32(int n, double *v);
+/* The operations on integers and bool, and all comparisons. */
+void compute_int_values(const Operation *op, int n, int64_t *v, const Operand args[]);
+void compute_int_bounds(const Operation *op, int n, double *e, const Operand args[]);
+bool is_comparison(Op op);
+
+/* Partial results of a reduction, one item for each element of its result. m: the sum of
+ * magnitudes, or the product of magnitudes with their errors; m and e are NULL where exact. */
+typedef struct {
+    void *v;
+    double *m, *e;
+} Accumulator;
+
+Accumulator accumulator_at(Accumulator a, int64_t offset);
+void accumulator_clear(const Operation *op, Accumulator a, int64_t count);
+/* One item takes in n elements. */
+void accumulate_row(const Operation *op, Accumulator a, int n, Operand x);
+/* n items take in one element each. */
+void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x);
+void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumulator from);
+/* The results and their bounds, after `terms` elements each; e may be NULL. */
+void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64_t terms,
+                        void *v, double *e);
+
+/* n elements of a dense tensor to values and back (the store rounds or saturates). */
+void load_chunk(DType dtype, const void *data, int64_t offset, int n, void *v);
+void store_chunk(DType dtype, void *data, int64_t offset, int n, Type type, const void *v);
+
+/* By node id: whether f32 arithmetic gives the value without error, and whether it is >= 0. */
+bool *find_exact(Arena *arena, const Graph *g);
+bool *find_nonnegative(Arena *arena, const Graph *g);
+
+#endif

@@ -1,0 +1,235 @@
+/* schedule.c: analysis + target -> plan. Tries the ways to cut the graph from the fewest kernels
+ * (fewest passes over memory) on, and keeps the first whose kernels all fit the target. */
+#include "scheduling.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *family_name(Family family)
+{
+    static const char *const names[] = {"pointwise", "row", "grid-stride", "column", "finish"};
+    return names[family];
+}
+
+/* ---- --schedule ------------------------------------------------------------------------------ */
+
+static bool parse_key(Forced *forced, const char *key, size_t length, int value)
+{
+    struct { const char *name; int *at; } keys[] = {
+        {"threads", &forced->threads}, {"rows", &forced->rows}, {"ctas", &forced->ctas}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length)) {
+            *keys[i].at = value;
+            return true;
+        }
+    return false;
+}
+
+/* FAMILY[:key=value,...]; a reason in the arena where that is no schedule, else NULL. */
+static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
+{
+    size_t length = strcspn(text, ":");
+    forced->any = true;
+    int family = 0;
+    while (family < FAMILY_FINISH && (strlen(family_name((Family)family)) != length ||
+                                      memcmp(family_name((Family)family), text, length)))
+        family++;
+    if (family == FAMILY_FINISH)
+        return arena_format(arena, "there is no family '%.*s' (pointwise, row, grid-stride, column)",
+                            (int)length, text);
+    forced->family = (Family)family;
+    const char *at = text + length;
+    while (*at) {
+        const char *key = at + 1;
+        size_t key_length = strcspn(key, "=");
+        char *end = NULL;
+        long value = key[key_length] ? strtol(key + key_length + 1, &end, 10) : 0;
+        if (!end || (*end && *end != ',') || value < 1 || value > 1 << 20)
+            return arena_format(arena, "'%s' is not key=NUMBER", key);
+        if (!parse_key(forced, key, key_length, (int)value))
+            return arena_format(arena, "%s has no key '%.*s' (threads, rows, ctas)",
+                                family_name(forced->family), (int)key_length, key);
+        at = end;
+    }
+    return NULL;
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
+{
+    Scheduler *s = NEW(arena, Scheduler);
+    s->arena = arena;
+    s->a = a;
+    s->g = a->graph;
+    s->target = target;
+    s->live = graph_live(a->graph);
+    return s;
+}
+
+static bool cut_and_map(Scheduler *s, bool ride)
+{
+    s->ride = ride;
+    s->problem = NULL;
+    cut_graph(s);
+    for (int i = 0; i < s->kernels.count; i++)
+        if (!map_kernel(s, &s->kernels.data[i]))
+            return false;
+    return true;
+}
+
+/* The family that a cut stands for: that of the kernel with most to do. */
+static Family main_family(const Scheduler *s)
+{
+    static const int rank[] = {[FAMILY_POINTWISE] = 1, [FAMILY_ROW] = 3, [FAMILY_GRID_STRIDE] = 4,
+                               [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0};
+    Family best = FAMILY_FINISH;
+    for (int i = 0; i < s->kernels.count; i++)
+        if (rank[s->kernels.data[i].family] > rank[best])
+            best = s->kernels.data[i].family;
+    return best == FAMILY_FINISH ? FAMILY_POINTWISE : best;
+}
+
+static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
+{
+    Rejection *more = NEW_ARRAY(arena, Rejection, plan->rejection_count + 1);
+    if (plan->rejection_count)
+        memcpy(more, plan->rejections, sizeof *more * (size_t)plan->rejection_count);
+    more[plan->rejection_count++] = (Rejection){family_name(family), reason};
+    plan->rejections = more;
+}
+
+/* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */
+static bool choose(Scheduler *s, Plan *plan)
+{
+    bool tried_ride = !s->forced.any || s->forced.family != FAMILY_ROW;
+    if (tried_ride && cut_and_map(s, true))
+        return true;
+    if (tried_ride) {
+        reject(plan, s->arena, main_family(s), s->problem);
+        if (s->forced.any)
+            return false;
+    }
+    if (cut_and_map(s, false))
+        return true;
+    reject(plan, s->arena, main_family(s), s->problem);
+    return false;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static int order(const void *left, const void *right)
+{
+    const Kernel *a = left, *b = right;
+    if (a->level != b->level)
+        return a->level < b->level ? -1 : 1;
+    int finish = (a->finishes >= 0) - (b->finishes >= 0);
+    return finish ? finish : a->index - b->index;
+}
+
+static void sort_kernels(Scheduler *s, Plan *plan)
+{
+    Kernel *k = s->kernels.data;
+    int count = s->kernels.count;
+    for (int i = 0; i < count; i++)
+        k[i].index = i;
+    if (count)
+        qsort(k, (size_t)count, sizeof *k, order);
+    int *moved = NEW_ARRAY(s->arena, int, count + 1);
+    for (int i = 0; i < count; i++)
+        moved[k[i].index] = i;
+    for (int i = 0; i < count; i++)
+        if (k[i].finishes >= 0)
+            k[i].finishes = moved[k[i].finishes];
+    plan->kernels = k;
+    plan->kernel_count = count;
+}
+
+static const char *reduction_name(const Scheduler *s, Node n)
+{
+    const char *name = node(s->g, n)->name;
+    return name ? name : node_text(s->arena, s->g, n, true);
+}
+
+/* Says for every reduction that ends a kernel why it does. */
+static void explain_cuts(Scheduler *s, Plan *plan)
+{
+    static const char *const why[] = {
+        [BY_RIDING] = "it is complete when every CTA has added its rows",
+        [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads keep their columns",
+        [BY_ITSELF] = "it reduces neither exactly the columns nor only rows, so a kernel walks its "
+                      "axes for it alone"};
+    LIST(const char *) cuts = {0};
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!s->live[i] || !is_reduction(s->g, n) || reduction_way(s, n) == BY_ROW)
+            continue;
+        *list_push(s->arena, &cuts) = arena_format(s->arena, "after %s: %s", reduction_name(s, n),
+                                                   why[reduction_way(s, n)]);
+    }
+    plan->cuts = cuts.data;
+    plan->cut_count = cuts.count;
+}
+
+Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
+               const char *forced, bool *refused)
+{
+    Scheduler *s = new_scheduler(arena, a, target);
+    Plan *plan = NEW(arena, Plan);
+    const char *problem = forced ? parse_forced(arena, forced, &s->forced) : NULL;
+    if (!problem && !choose(s, plan))
+        problem = s->problem;
+    if (!problem && forced && main_family(s) != s->forced.family)
+        problem = arena_format(arena, "%s does not fit this graph: what it computes is %s",
+                               family_name(s->forced.family), family_name(main_family(s)));
+    if (problem) {
+        *refused = true;
+        report_error(d, a->graph->span, NULL, "schedule refused: %s", problem);
+        stop(d);
+    }
+    plan->analysis = a;
+    plan->target = *target;
+    plan->family = main_family(s);
+    sort_kernels(s, plan);
+    build_launch(s, plan);
+    plan->slots = s->slots.data;
+    plan->slot_count = s->slots.count;
+    explain_cuts(s, plan);
+    return plan;
+}
+
+static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
+{
+    const Graph *g = plan->analysis->graph;
+    block(out, "kernel %s: %s", k->name, family_name(k->family)) {
+        line(out, "rows %s columns %s kept %s", axes_text(out->arena, g, k->rows),
+             axes_text(out->arena, g, k->columns), axes_text(out->arena, g, k->kept));
+        line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s", k->threads_per_row,
+             k->teams, k->vec, k->tiles, k->streamed ? ", streamed" : "",
+             k->ragged ? ", ragged" : "");
+        for (int i = 0; i < k->load_count; i++)
+            line(out, "load %s%s%s", k->loads[i].name, k->loads[i].resident ? ", resident" : "",
+                 k->loads[i].hoisted ? ", hoisted" : "");
+        for (int i = 0; i < k->inner_count; i++)
+            line(out, "phase %d reduces %s", k->inner[i].phase,
+                 node_text(out->arena, g, k->inner[i].node, true));
+        for (int i = 0; i < k->accumulator_count; i++)
+            line(out, "%s %s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
+                 node_text(out->arena, g, k->accumulators[i].node, true));
+        for (int i = 0; i < k->store_count; i++)
+            line(out, "store %s", k->stores[i].name);
+    }
+}
+
+void print_plan(Text *out, const Plan *plan)
+{
+    line(out, "plan for %s: %s", plan->target.arch, family_name(plan->family));
+    for (int i = 0; i < plan->kernel_count; i++)
+        print_kernel(out, plan, &plan->kernels[i]);
+    for (int i = 0; i < plan->launch.slot_count; i++)
+        line(out, "slot %s: %s%s", plan->launch.slots[i].name,
+             dtype_info[plan->launch.slots[i].dtype].fuse,
+             axes_text(out->arena, plan->analysis->graph, plan->launch.slots[i].axes));
+    for (int i = 0; i < plan->rejection_count; i++)
+        line(out, "rejected %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
+}

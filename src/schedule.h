@@ -1,0 +1,130 @@
+/* schedule.h: analysis + target -> plan: which kernels run, what each computes, how its threads walk
+ * the data. schedule.c decides everything here; cuda.c only prints it.
+ *
+ * Every kernel walks rows: the elements of `rows` one after another (a team of threads a row), the
+ * elements of `columns` across the team. A pass over a row's columns is a phase; the inner
+ * reductions of a phase share one barrier. Reductions over all rows are accumulated across the rows
+ * a CTA walks and leave one partial a CTA; a finish kernel adds the partials. */
+#ifndef FUSEC_SCHEDULE_H
+#define FUSEC_SCHEDULE_H
+
+#include "analyze.h"
+#include "launch.h"
+#include "target.h"
+
+typedef enum {
+    FAMILY_POINTWISE,        /* no reduction */
+    FAMILY_ROW,              /* inner reductions only */
+    FAMILY_GRID_STRIDE,      /* reductions over all rows beside per-row work */
+    FAMILY_COLUMN,           /* reductions over rows only */
+    FAMILY_FINISH,           /* adds the partials of another kernel */
+    FAMILY_COUNT
+} Family;
+
+/* A value that crosses kernels, unrounded, in the workspace. */
+typedef struct {
+    Node node;               /* a reduction */
+    int slot;                /* of LaunchPlan */
+    bool partial;            /* one copy for each CTA that walks rows */
+} Slot;
+
+/* How a kernel reads or writes a tensor or slot along its columns. */
+typedef enum {
+    ACCESS_ROW,              /* no column: one element a row (or one for all) */
+    ACCESS_VECTOR,           /* its fastest axis is the only column: neighbours are adjacent */
+    ACCESS_ELEMENT           /* columns at strides: one element at a time */
+} Access;
+
+typedef struct {
+    Node node;               /* the PARAM, or the reduction that a slot holds */
+    int tensor, slot;        /* one of them is -1 */
+    const char *name;        /* of the kernel's pointer */
+    DType dtype;
+    AxisSet axes;
+    Access access;
+    int first_phase;         /* where it is first needed, and ... */
+    bool resident;           /* ... whether all tiles stay in registers from there on */
+    bool hoisted;            /* the same for all rows: loaded once before the first */
+    uint64_t phases;         /* bit set of the phases that need it */
+} Load;
+
+typedef struct {
+    Node node;               /* the value */
+    int tensor, slot;        /* one of them is -1 */
+    const char *name;
+    DType dtype;
+    AxisSet axes;
+    Access access;
+    int phase;
+    bool result;             /* an accumulator's value: stored when the last row is done */
+} Store;
+
+/* A reduction over the rows that the kernel walks. */
+typedef struct {
+    Node node;
+    const char *name;        /* of the accumulator */
+    int phase;               /* in which its operand is computed */
+    bool per_column;         /* an accumulator for each column; else one for all */
+    int slot;                /* of its partials; -1 when the kernel has all rows and stores it itself */
+    const char *slot_name;   /* the kernel's pointer to them */
+} Accumulator;
+
+typedef struct {
+    Node node;
+    int phase;
+} InnerReduction;
+
+typedef struct {
+    const char *name;
+    Family family;
+    int level, index;                /* kernels run in ascending level, then in order of index */
+    AxisSet rows, columns;           /* what it walks */
+    bool columnwise;                 /* walks rows only to reduce them: computes no inner reduction */
+    AxisSet kept;                    /* COLUMN: row axes that remain; a CTA has one element of them */
+    int vec, tiles;                  /* elements a thread handles side by side, and how many times */
+    int threads_per_row, teams;      /* threads = threads_per_row * teams */
+    int registers;                   /* expected a thread */
+    int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
+    bool streamed;                   /* walks a row's columns in a loop and reads them again in each
+                                        phase; else every tile of a row has its registers */
+    bool dynamic;                    /* columns include a row axis: their count is known at launch */
+    bool ragged;                     /* the last tile is not full */
+    int phases;
+    int load_count, store_count, inner_count, accumulator_count;
+    Load *loads;
+    Store *stores;
+    InnerReduction *inner;
+    Accumulator *accumulators;
+    int finishes;                    /* FINISH: the kernel whose partials it adds */
+    int partial_dim;                 /* grid dimension whose CTAs leave partials */
+    int *phase;                      /* by node id: phases within this kernel */
+    bool *computed;                  /* by node id: computed here (not loaded from a slot) */
+} Kernel;
+
+typedef struct {
+    const char *schedule, *reason;
+} Rejection;
+
+typedef struct Plan {
+    const Analysis *analysis;
+    Target target;
+    Family family;                   /* of the kernel that does the most */
+    int kernel_count, slot_count, rejection_count;
+    Kernel *kernels;                 /* in launch order, as launch.kernels */
+    Slot *slots;
+    Rejection *rejections;
+    const char **cuts;               /* why there is more than one kernel */
+    int cut_count;
+    LaunchPlan launch;
+} Plan;
+
+static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
+const char *family_name(Family family);       /* "grid-stride" */
+
+/* `forced` is the text of --schedule or NULL. A schedule that cannot be is refused: an error that
+ * begins `schedule refused: ` is reported and *refused set. */
+Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
+               const char *forced, bool *refused);
+void print_plan(Text *out, const Plan *plan);  /* --emit=plan */
+
+#endif

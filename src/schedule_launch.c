@@ -1,0 +1,214 @@
+/* schedule_launch.c: the plain data a launcher needs: tensors, scalars, workspace slots, and for each
+ * kernel its grid and arguments in the order the printed signature has them. */
+#include "scheduling.h"
+
+typedef LIST(LaunchArg) Args;
+
+static void list_tensors(Scheduler *s, LaunchPlan *l)
+{
+    const Graph *g = s->g;
+    LIST(LaunchTensor) tensors = {0};
+    LIST(LaunchScalar) scalars = {0};
+    bool *used = NEW_ARRAY(s->arena, bool, g->params.count + 1);
+    for (int i = 1; i < g->nodes.count; i++)
+        if (s->live[i] && g->nodes.data[i].op == OP_PARAM)
+            used[g->nodes.data[i].param] = true;
+    for (int i = 0; i < g->params.count; i++) {
+        const Param *p = &g->params.data[i];
+        if (p->scalar)
+            *list_push(s->arena, &scalars) = (LaunchScalar){
+                p->name, p->dtype, p->has_default, p->default_value};
+        else
+            *list_push(s->arena, &tensors) =
+                (LaunchTensor){p->name, p->dtype, p->axes, false, used[i]};
+    }
+    l->input_count = tensors.count;
+    for (int i = 0; i < g->outputs.count; i++) {
+        const Output *o = &g->outputs.data[i];
+        *list_push(s->arena, &tensors) =
+            (LaunchTensor){o->name, o->dtype, o->axes, true, o->value.id != 0};
+    }
+    l->tensors = tensors.data;
+    l->tensor_count = tensors.count;
+    l->scalars = scalars.data;
+    l->scalar_count = scalars.count;
+}
+
+static const char *slot_name(Scheduler *s, const Slot *slot, int index)
+{
+    const char *name = node(s->g, slot->node)->name;
+    if (!name)
+        name = arena_format(s->arena, "%s_%d", op_info[node(s->g, slot->node)->op].text, index);
+    return arena_format(s->arena, "%s_%s", name, slot->partial ? "partial" : "value");
+}
+
+static void list_slots(Scheduler *s, Plan *plan)
+{
+    LaunchSlot *slots = NEW_ARRAY(s->arena, LaunchSlot, s->slots.count);
+    for (int i = 0; i < s->slots.count; i++) {
+        const Slot *slot = &s->slots.data[i];
+        slots[i] = (LaunchSlot){.name = slot_name(s, slot, i),
+                                .dtype = slot_dtype(node(s->g, slot->node)->type),
+                                .axes = node(s->g, slot->node)->axes,
+                                .copies_kernel = -1};
+    }
+    for (int i = 0; i < plan->kernel_count; i++)
+        for (int j = 0; j < plan->kernels[i].accumulator_count; j++) {
+            Accumulator *acc = &plan->kernels[i].accumulators[j];
+            if (acc->slot >= 0 && plan->kernels[i].finishes < 0)
+                slots[acc->slot].copies_kernel = i;
+            if (acc->slot >= 0)
+                acc->slot_name = slots[acc->slot].name;
+        }
+    plan->launch.slots = slots;
+    plan->launch.slot_count = s->slots.count;
+}
+
+static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis, const char *name)
+{
+    *list_push(s->arena, args) = (LaunchArg){kind, index, axis, name};
+}
+
+/* A tensor's pointer and the strides of all its axes but the fastest, which is dense. */
+static void push_tensor(Scheduler *s, Args *args, int tensor, const char *name, AxisSet axes)
+{
+    push(s, args, ARG_TENSOR, tensor, 0, name);
+    for (int i = 0; i < s->g->axis_count; i++) {
+        bool fastest = axes >> i == 1;
+        if (axes >> i & 1 && !fastest)
+            push(s, args, ARG_STRIDE, tensor, i,
+                 arena_format(s->arena, "%s_%s", name, s->g->axes[i].name));
+    }
+}
+
+/* Row sizes that the kernel's text mentions. */
+static AxisSet sizes_used(const Scheduler *s, const Kernel *k)
+{
+    AxisSet used = k->rows | k->kept | k->columns;
+    for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
+        const NodeInfo *info = &s->g->nodes.data[i];
+        if (k->computed[i] && info->op == OP_SIZE)
+            used |= (AxisSet)1 << info->axis;
+        if (k->computed[i] && info->op == OP_MEAN)
+            used |= info->reduced;
+    }
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (node(s->g, k->accumulators[i].node)->op == OP_MEAN)
+            used |= node(s->g, k->accumulators[i].node)->reduced;
+    for (int i = 0; i < k->load_count; i++)
+        used |= k->loads[i].slot >= 0 ? k->loads[i].axes : 0;
+    for (int i = 0; i < k->store_count; i++)
+        used |= k->stores[i].slot >= 0 ? k->stores[i].axes : 0;
+    return used & ~s->a->columns;
+}
+
+static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch)
+{
+    Kernel *k = &plan->kernels[kernel];
+    const LaunchSlot *slots = plan->launch.slots;
+    Args args = {0};
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        if (load->slot >= 0)
+            push(s, &args, ARG_SLOT, load->slot, 0, load->name = slots[load->slot].name);
+        else
+            push_tensor(s, &args, load->tensor, load->name, load->axes);
+    }
+    if (k->finishes >= 0)
+        for (int i = 0; i < k->accumulator_count; i++)
+            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
+    for (int i = 0; i < k->store_count; i++) {
+        Store *store = &k->stores[i];
+        if (store->slot >= 0)
+            push(s, &args, ARG_SLOT, store->slot, 0, store->name = slots[store->slot].name);
+        else
+            push_tensor(s, &args, store->tensor, store->name, store->axes);
+    }
+    if (k->finishes < 0)
+        for (int i = 0; i < k->accumulator_count; i++)
+            if (k->accumulators[i].slot >= 0)
+                push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
+    int scalar = 0;
+    for (int i = 0; i < s->g->params.count; i++) {
+        if (!s->g->params.data[i].scalar)
+            continue;
+        for (int n = 1; k->computed && n < s->g->nodes.count; n++)
+            if (k->computed[n] && s->g->nodes.data[n].op == OP_PARAM &&
+                s->g->nodes.data[n].param == (uint32_t)i)
+                push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
+        scalar++;
+    }
+    AxisSet sizes = sizes_used(s, k);
+    for (int i = 0; i < s->g->axis_count; i++)
+        if (sizes >> i & 1)
+            push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
+    if (k->finishes >= 0)
+        push(s, &args, ARG_GRID, k->finishes, 0, "partials");
+    launch->args = args.data;
+    launch->arg_count = args.count;
+}
+
+/* CTAs that live at once, for kernels that keep accumulators: enough threads to hide latency, few
+ * enough partials. */
+static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
+{
+    int per_sm = 1024 / kernel_threads(k);
+    int fit = s->target->registers_per_sm / (kernel_threads(k) * k->registers);
+    per_sm = fit < per_sm ? fit : per_sm;
+    per_sm = per_sm < 1 ? 1 : per_sm;
+    int64_t ctas = (int64_t)per_sm * s->target->sms / k->column_ctas;
+    return s->forced.ctas ? s->forced.ctas : ctas < 1 ? 1 : ctas;
+}
+
+static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
+{
+    const int64_t most = 0x7fffffff;
+    grid[0] = (LaunchGrid){k->rows, k->teams, k->accumulator_count ? resident_ctas(s, k) : most};
+    grid[1] = (LaunchGrid){0, 1, 1};
+    if (k->kept)
+        grid[0] = (LaunchGrid){k->kept, 1, most};
+    if (k->column_ctas > 1)
+        grid[1] = (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles, 65535};
+    if (k->finishes >= 0)
+        grid[0] = (LaunchGrid){k->columns, 32, most};
+}
+
+static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
+{
+    const Kernel *k = &plan->kernels[index];
+    const char *graph = s->g->name;
+    int producers = 0, before = 0, twin = 0;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        producers += plan->kernels[i].finishes < 0;
+        before += plan->kernels[i].finishes < 0 && i < index;
+        twin += plan->kernels[i].finishes >= 0 && i < index;
+    }
+    if (k->finishes >= 0)
+        return twin ? arena_format(s->arena, "%s_finish_%d", graph, twin + 1)
+                    : arena_format(s->arena, "%s_finish", graph);
+    return before ? arena_format(s->arena, "%s_%d", graph, before + 1) : graph;
+}
+
+void build_launch(Scheduler *s, Plan *plan)
+{
+    LaunchPlan *l = &plan->launch;
+    l->graph = s->g->name;
+    l->axis_count = s->g->axis_count;
+    for (int i = 0; i < s->g->axis_count; i++)
+        l->axis_names[i] = s->g->axes[i].name;
+    l->fixed = s->a->columns;
+    l->sizes = s->a->sizes;
+    list_tensors(s, l);
+    list_slots(s, plan);
+    LaunchKernel *kernels = NEW_ARRAY(s->arena, LaunchKernel, plan->kernel_count);
+    for (int i = 0; i < plan->kernel_count; i++) {
+        Kernel *k = &plan->kernels[i];
+        k->name = kernels[i].name = kernel_name(s, plan, i);
+        kernels[i].threads = kernel_threads(k);
+        kernels[i].cluster = 1;
+        set_grid(s, k, kernels[i].grid);
+        list_args(s, plan, i, &kernels[i]);
+    }
+    l->kernels = kernels;
+    l->kernel_count = plan->kernel_count;
+}

@@ -1,0 +1,232 @@
+/* schedule_map.c: maps one kernel onto threads: vector width, tiles, threads a row, teams, and what
+ * stays in registers. Column sizes are known here, row sizes are not and decide nothing, so a row's
+ * reduction tree is the same in every batch. */
+#include "scheduling.h"
+
+enum {
+    WARP = 32,
+    TEAM_THREADS = 256,       /* of a CTA whose rows take up to a warp each */
+    MAX_VECTOR = 8,
+    /* ptxas needs about this many registers a thread beside those counted: addresses, loop
+     * counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
+    BASE_REGISTERS = 44,
+    MAX_REGISTERS = 255
+};
+
+static int min_int(int a, int b) { return a < b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return a ? (a - 1) / b + 1 : 0; }
+
+static int64_t column_count(const Scheduler *s, const Kernel *k)
+{
+    return k->columns ? axes_size(&s->a->sizes, k->columns) : 1;
+}
+
+static int power_of_two_from(int64_t n)
+{
+    int p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* The fewest bytes an element has among the tensors that are read or written as vectors. */
+static int narrowest(const Kernel *k)
+{
+    int bytes = 16;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR)
+            bytes = min_int(bytes, dtype_info[k->loads[i].dtype].bytes);
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].access == ACCESS_VECTOR)
+            bytes = min_int(bytes, dtype_info[k->stores[i].dtype].bytes);
+    return bytes;
+}
+
+static int find_vector(const Scheduler *s, const Kernel *k)
+{
+    int vec = k->dynamic ? 1 : min_int(16 / narrowest(k), MAX_VECTOR);
+    while (vec > 1 && vec / 2 >= column_count(s, k))
+        vec /= 2;
+    return vec;
+}
+
+static bool has_column_accumulators(const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            return true;
+    return false;
+}
+
+/* Registers that the accumulators of one column take. */
+static double accumulator_registers(const Scheduler *s, const Kernel *k)
+{
+    double registers = 0;
+    for (int i = 0; i < k->accumulator_count; i++) {
+        Type type = node(s->g, k->accumulators[i].node)->type;
+        if (k->accumulators[i].per_column)
+            registers += type == TYPE_F32 ? 1 : 2;
+    }
+    return registers;
+}
+
+static int register_cap(const Scheduler *s, int threads)
+{
+    return min_int(MAX_REGISTERS, s->target->registers_per_sm / threads / 8 * 8);
+}
+
+/* A row of up to 32 vectors: part of a warp or a warp, several rows a CTA. Longer: whole warps, about
+ * two tiles a thread, up to `most` threads. */
+static void share_row(Kernel *k, int64_t vectors, int most)
+{
+    k->teams = 1;
+    if (vectors <= 2 * WARP) {
+        k->threads_per_row = power_of_two_from(min_int((int)vectors, WARP));
+        if (vectors < 1)
+            k->threads_per_row = 1;
+        k->teams = TEAM_THREADS / k->threads_per_row;
+    } else {
+        int64_t warps = ceil_div(vectors, 2 * WARP);
+        k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
+    }
+    int64_t tiles = ceil_div(vectors, k->threads_per_row);
+    k->tiles = tiles > 1 << 20 ? 1 << 20 : tiles < 1 ? 1 : (int)tiles;
+}
+
+static void set_residency(Kernel *k, bool hoist, bool resident)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        bool vector = load->access == ACCESS_VECTOR;
+        bool all_rows = vector && !(load->axes & (k->rows | k->kept));
+        load->hoisted = hoist && all_rows;
+        load->resident = vector && (load->hoisted || (resident && !all_rows));
+    }
+}
+
+/* Registers a thread is expected to need. */
+static int estimate(const Scheduler *s, const Kernel *k)
+{
+    double per_column = accumulator_registers(s, k);
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].resident)
+            per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
+    return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
+}
+
+/* Keeps as much in registers as fits: first column vectors go, then the rows themselves. */
+static bool fit_registers(const Scheduler *s, Kernel *k)
+{
+    bool persistent_grid = k->accumulator_count > 0;
+    int cap = register_cap(s, kernel_threads(k));
+    set_residency(k, persistent_grid, true);
+    if (estimate(s, k) <= cap)
+        return true;
+    set_residency(k, false, true);
+    if (estimate(s, k) <= cap)
+        return true;
+    set_residency(k, false, false);
+    return estimate(s, k) <= cap;
+}
+
+/* A kernel with no inner reduction may cut a row into several CTAs. */
+static void cut_columns(Kernel *k, int64_t vectors)
+{
+    if (vectors <= TEAM_THREADS)
+        return;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (!k->accumulators[i].per_column)
+            return;
+    k->threads_per_row = TEAM_THREADS;
+    k->teams = 1;
+    k->tiles = 1;
+    int64_t ctas = ceil_div(vectors, TEAM_THREADS);
+    while (ctas > 65535) {
+        k->tiles *= 2;
+        ctas = ceil_div(vectors, (int64_t)TEAM_THREADS * k->tiles);
+    }
+    k->column_ctas = (int)ctas;
+}
+
+static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
+{
+    int threads = s->forced.threads;
+    if (threads && k->threads_per_row >= WARP && k->column_ctas == 1) {
+        k->threads_per_row = threads;
+        k->teams = 1;
+        k->tiles = (int)ceil_div(vectors, threads);
+    }
+    if (s->forced.rows && k->threads_per_row <= WARP)
+        k->teams = s->forced.rows;
+    if (k->teams * k->threads_per_row % WARP || kernel_threads(k) > 1024) {
+        s->problem = "rows x threads must be a multiple of 32 up to 1024";
+        return false;
+    }
+    return true;
+}
+
+static void set_ragged(const Scheduler *s, Kernel *k)
+{
+    int64_t covered = (int64_t)k->threads_per_row * k->vec * k->tiles * k->column_ctas;
+    k->ragged = k->streamed || column_count(s, k) != covered;
+}
+
+/* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
+static void widen(Kernel *k)
+{
+    if (k->threads_per_row >= WARP || (k->rows | k->kept))
+        return;
+    k->threads_per_row = WARP;
+    k->teams = 1;
+}
+
+static bool share_threads(Scheduler *s, Kernel *k)
+{
+    int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
+    k->column_ctas = 1;
+    share_row(k, vectors, has_column_accumulators(k) ? 512 : 1024);
+    if (!k->inner_count && !k->dynamic)
+        cut_columns(k, vectors);
+    widen(k);
+    return apply_forced(s, k, vectors);
+}
+
+bool map_kernel(Scheduler *s, Kernel *k)
+{
+    k->column_ctas = 1;
+    if (k->family == FAMILY_FINISH) {
+        k->threads_per_row = TEAM_THREADS;
+        k->vec = k->tiles = k->teams = 1;
+        k->registers = BASE_REGISTERS;
+        return true;
+    }
+    bool columns_acc = has_column_accumulators(k);
+    /* columns are counted in int unless there are too many or the count comes at launch */
+    k->dynamic = !axes_within(k->columns, s->a->columns) || column_count(s, k) > 1 << 30;
+    k->vec = find_vector(s, k);
+    if (!share_threads(s, k))
+        return false;
+    bool fits = !k->dynamic && fit_registers(s, k);
+    /* a columnwise kernel is the last resort, so it takes narrower vectors until it fits */
+    while (!fits && k->columnwise && columns_acc && k->vec > 1) {
+        k->vec /= 2;
+        if (!share_threads(s, k))
+            return false;
+        fits = fit_registers(s, k);
+    }
+    if (!fits && columns_acc && !k->columnwise) {
+        s->problem = arena_format(
+            s->arena, "%d column accumulators need about %d registers a thread, %d are there",
+            k->accumulator_count, estimate(s, k), register_cap(s, kernel_threads(k)));
+        return false;
+    }
+    bool any_resident = false;
+    for (int i = 0; i < k->load_count; i++)
+        any_resident |= k->loads[i].resident;
+    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8));
+    if (k->streamed)
+        set_residency(k, false, false);
+    k->registers = estimate(s, k);
+    set_ragged(s, k);
+    return true;
+}

@@ -1,0 +1,51 @@
+/* scheduling.h: what the files of the schedule stage share; nobody else includes it.
+ *
+ *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
+ *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
+ *   schedule_map.c       a kernel's threads, vectors, tiles, residency
+ *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
+ */
+#ifndef FUSEC_SCHEDULING_H
+#define FUSEC_SCHEDULING_H
+
+#include "schedule.h"
+
+/* The numbers of `--schedule FAMILY:key=value`; 0: not given. */
+typedef struct {
+    bool any;
+    Family family;
+    int threads, rows, ctas;
+} Forced;
+
+typedef struct {
+    Arena *arena;
+    const Analysis *a;
+    const Graph *g;
+    const Target *target;
+    Forced forced;
+    bool ride;             /* reductions over all rows, kept by column, ride on the row kernels */
+    const bool *live;
+    int *level, *cut;      /* by node id: see schedule_cut.c */
+    int *slot_of;          /* by node id: the slot with the value, -1 none */
+    LIST(Kernel) kernels;
+    LIST(Slot) slots;
+    const char *problem;   /* why this cut cannot be mapped, NULL if it can */
+} Scheduler;
+
+/* How a reduction that is not computed inside a row is computed. */
+typedef enum {
+    BY_ROW,        /* it reduces exactly the columns: inside a row-walking kernel */
+    BY_RIDING,     /* over all rows of its operand: accumulated by the kernel that walks them */
+    BY_COLUMN,     /* over row axes: a kernel of its own whose threads keep their columns */
+    BY_ITSELF      /* a row kernel of its own whose columns are the reduced axes */
+} Way;
+
+Way reduction_way(const Scheduler *s, Node n);
+void cut_graph(Scheduler *s);
+bool map_kernel(Scheduler *s, Kernel *k);
+void build_launch(Scheduler *s, Plan *plan);
+
+Access find_access(AxisSet axes, AxisSet columns);
+DType slot_dtype(Type type);
+
+#endif

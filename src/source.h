@@ -1,0 +1,51 @@
+/* source.h: source files, places in them, and diagnostics that point at those places.
+ *
+ * Line and column are computed only when something is reported. The reports are collected as text:
+ * `file:line:col: error: …`, the source line, a caret range, at most one `hint:`. */
+#ifndef FUSEC_SOURCE_H
+#define FUSEC_SOURCE_H
+
+#include "text.h"
+
+#include <setjmp.h>
+#include <stdint.h>
+
+typedef struct {
+    const char *name;   /* as printed before `:line:col` */
+    const char *text;   /* NUL behind the last byte (the scanner's sentinel) */
+    size_t length;
+} Source;
+
+typedef struct {
+    const Source *source;   /* NULL: no place */
+    uint32_t begin, end;    /* byte offsets, half open */
+} Span;
+
+enum { MAX_ERRORS = 10 };
+
+typedef struct {
+    Arena *arena;
+    Text *text;          /* what was reported so far */
+    int errors, warnings;
+    jmp_buf *escape;     /* where stop() goes: the one setjmp of compile.c */
+    bool machine;        /* the error is the machine's (memory, a file), not the program's */
+} Diagnostics;
+
+/* Reports an error or a warning. `hint` may be NULL. After MAX_ERRORS errors it stops for good. */
+void report_error(Diagnostics *d, Span at, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void report_warning(Diagnostics *d, Span at, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Leaves the compilation; something was reported before. */
+_Noreturn void stop(Diagnostics *d);
+/* Leaves it if any error was reported. */
+void stop_on_errors(Diagnostics *d);
+
+Span span_join(Span first, Span last);
+/* 1-based line and column (in bytes) of an offset. */
+void source_place(const Source *source, uint32_t offset, int *line_number, int *column);
+/* The candidate nearest to `name` in edit distance if that is near enough for a hint, else NULL. */
+const char *nearest_name(const char *name, const char *const *candidates, int count);
+
+#endif

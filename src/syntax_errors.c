@@ -1,0 +1,275 @@
+/* syntax_errors.c: what the scanner and the grammar say about text that is not a
+ * program.
+ *
+ * The grammar knows which tokens could stand at a place; the message names them as a
+ * reader would ("an expression"), behind the token that they should have followed. */
+#include "syntax.h"
+
+#include "fuse.h"
+
+#include <string.h>
+
+static const char *const kind_names[] = {
+    [0] = "end",
+    [TOKEN_OR] = "||",
+    [TOKEN_AND] = "&&",
+    [TOKEN_EQ] = "==",
+    [TOKEN_NE] = "!=",
+    [TOKEN_LT] = "<",
+    [TOKEN_LE] = "<=",
+    [TOKEN_GT] = ">",
+    [TOKEN_GE] = ">=",
+    [TOKEN_PLUS] = "+",
+    [TOKEN_MINUS] = "-",
+    [TOKEN_STAR] = "*",
+    [TOKEN_SLASH] = "/",
+    [TOKEN_NOT] = "!",
+    [TOKEN_POWER] = "**",
+    [TOKEN_IMPORT] = "import",
+    [TOKEN_STRING] = "string",
+    [TOKEN_FN] = "fn",
+    [TOKEN_NAME] = "name",
+    [TOKEN_LPAREN] = "(",
+    [TOKEN_RPAREN] = ")",
+    [TOKEN_ASSIGN] = "=",
+    [TOKEN_LBRACE] = "{",
+    [TOKEN_RBRACE] = "}",
+    [TOKEN_GRAPH] = "graph",
+    [TOKEN_ARROW] = "->",
+    [TOKEN_LBRACKET] = "[",
+    [TOKEN_RBRACKET] = "]",
+    [TOKEN_COMMA] = ",",
+    [TOKEN_BIND] = "bind",
+    [TOKEN_INTEGER] = "integer",
+    [TOKEN_COLON] = ":",
+    [TOKEN_FLOAT] = "float",
+    [TOKEN_CONSTANT] = "constant",
+    [TOKEN_RETURN] = "return",
+};
+
+const char *token_kind_name(int kind)
+{
+    return kind_names[kind];
+}
+
+static bool has_own_text(int kind)
+{
+    return kind == TOKEN_NAME || kind == TOKEN_INTEGER || kind == TOKEN_FLOAT ||
+           kind == TOKEN_CONSTANT;
+}
+
+const char *token_shown(Arena *arena, const Token *token)
+{
+    if (token->kind == 0)
+        return "the end of the file";
+    if (token->kind == TOKEN_STRING)
+        return "the path";
+    if (token->kind == TOKEN_BIND)
+        return arena_format(arena, "'%.60s ='", token->text);
+    bool own = has_own_text(token->kind);
+    return arena_format(arena, "'%.60s'", own ? token->text : kind_names[token->kind]);
+}
+
+/* ---- characters and literals ------------------------------------------------------ */
+
+static void damage(Scanner *s, const char *begin, const char *hint, const char *message)
+{
+    s->damaged = true;
+    report_error(s->d, scanner_span(s, begin, s->cursor), hint, "%s", message);
+}
+
+/* Characters that editors and papers put where an operator was meant. */
+static const char *plain_spelling(const char *begin)
+{
+    static const char *const look_alikes[][2] = {
+        {"\xc3\x97", "*"},      {"\xc2\xb7", "*"},       {"\xe2\x88\x92", "-"},
+        {"\xe2\x80\x93", "-"},  {"\xe2\x80\x94", "-"},   {"\xc3\xb7", "/"},
+        {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},  {"\xe2\x89\xa0", "!="},
+        {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
+        {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y)"},
+    };
+    for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
+        if (strncmp(begin, look_alikes[i][0], strlen(look_alikes[i][0])) == 0)
+            return look_alikes[i][1];
+    return NULL;
+}
+
+void report_character(Scanner *s, const char *begin)
+{
+    const char *plain = plain_spelling(begin);
+    const char *hint = plain ? arena_format(s->arena, "write %s", plain) : NULL;
+    unsigned char byte = (unsigned char)*begin;
+    const char *message =
+        byte > ' ' && byte < 0x7f
+            ? arena_format(s->arena, "unexpected character '%c'", byte)
+        : byte >= 0x80 ? "unexpected character: names and operators are plain ASCII"
+                       : arena_format(s->arena, "unexpected byte 0x%02x", byte);
+    damage(s, begin, hint, message);
+}
+
+void report_number(Scanner *s, const char *begin)
+{
+    const char *hint = strpbrk(begin, "xX") == begin + 1
+                           ? "only decimal numbers are read"
+                           : "numbers look like 42, 1.5 or 1e-5";
+    int length = (int)(s->cursor - begin);
+    damage(s, begin, hint,
+           arena_format(s->arena, "'%.*s' is not a number", length < 60 ? length : 60,
+                        begin));
+}
+
+void report_string(Scanner *s, const char *begin)
+{
+    damage(s, begin, "a path ends with '\"' on its line", "the path does not end");
+}
+
+void report_misspelling(Scanner *s, const char *begin, const char *written,
+                        const char *hint)
+{
+    report_error(s->d, scanner_span(s, begin, s->cursor), hint, "unexpected '%s'",
+                 written);
+}
+
+/* ---- syntax ----------------------------------------------------------------------- */
+
+void report_too_deep(Syntax *s, Span at)
+{
+    report_error(s->d, at, "bind a part of it to a name",
+                 "nested too deeply (more than %d levels)", MAX_DEPTH);
+    stop(s->d);
+}
+
+typedef struct {
+    const char *names[8];
+    int count;
+} Wanted;
+
+static void want(Wanted *wanted, bool expected, const char *name)
+{
+    if (expected && wanted->count < 8)
+        wanted->names[wanted->count++] = name;
+}
+
+/* What a name would be, judged by the token before it. */
+static const char *name_role(const Token *previous)
+{
+    switch (previous ? previous->kind : 0) {
+    case TOKEN_FN: return "a function name";
+    case TOKEN_GRAPH: return "a graph name";
+    case TOKEN_COLON: return "a dtype";
+    case TOKEN_LBRACKET: return "an axis name";
+    default: return "a name";
+    }
+}
+
+static void want_punctuation(Wanted *wanted, const bool *expected)
+{
+    static const int kinds[] = {TOKEN_STRING,   TOKEN_COLON, TOKEN_COMMA,  TOKEN_RPAREN,
+                                TOKEN_RBRACKET, TOKEN_ARROW, TOKEN_LBRACE, TOKEN_ASSIGN};
+    static const char *const shown[] = {
+        "a path in quotes", "':'", "','", "')'", "']'", "'->'", "'{'", "'='"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        want(wanted, expected[kinds[i]], shown[i]);
+}
+
+static Wanted list_wanted(const Token *previous, const bool *expected)
+{
+    Wanted wanted = {0};
+    bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
+    bool operator= expected[TOKEN_PLUS];
+    want(&wanted, expression, "an expression");
+    want(&wanted, operator, "an operator");
+    want(&wanted, expected[TOKEN_FN],
+         operator ? "the next item" : "'import', 'fn' or 'graph'");
+    if (expected[TOKEN_FN])
+        return wanted;
+    want(&wanted, !expression && expected[TOKEN_INTEGER],
+         expected[TOKEN_FLOAT] ? "a number" : "an integer");
+    want(&wanted, !expression && expected[TOKEN_NAME], name_role(previous));
+    want(&wanted, !expression && !operator&& expected[TOKEN_LPAREN], "'('");
+    want(&wanted, !expression && !operator&& expected[TOKEN_LBRACKET], "'['");
+    if (!expression)
+        want_punctuation(&wanted, expected);
+    want(&wanted, expected[TOKEN_BIND] && expected[TOKEN_RETURN], "a statement");
+    want(&wanted, expected[TOKEN_RBRACE], "'}'");
+    return wanted;
+}
+
+static const char *join_wanted(Arena *arena, const Wanted *wanted)
+{
+    Text *text = text_new(arena);
+    for (int i = 0; i < wanted->count; i++) {
+        const char *comma = i == 0 ? "" : i == wanted->count - 1 ? " or " : ", ";
+        text_print(text, "%s%s", comma, wanted->names[i]);
+    }
+    return text_string(text);
+}
+
+static const char *hint_for_item(Arena *arena, const Token *found)
+{
+    static const char *const items[] = {"import", "fn", "graph"};
+    static const char *const others[] = {"def", "func", "function"};
+    if (found->kind != TOKEN_NAME && found->kind != TOKEN_BIND)
+        return NULL;
+    const char *meant = nearest_name(found->text, items, 3);
+    for (int i = 0; i < 3; i++)
+        if (strcmp(found->text, others[i]) == 0)
+            meant = "fn";
+    return meant ? arena_format(arena, "did you mean '%s'?", meant) : NULL;
+}
+
+static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
+{
+    bool reserved = found->kind == TOKEN_CONSTANT || found->kind == TOKEN_RETURN;
+    bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
+    if (expected[TOKEN_FN])
+        return hint_for_item(s->arena, found);
+    if (found->kind == TOKEN_BIND && !found->first_on_line) {
+        if (expected[TOKEN_PLUS] || expression)
+            return "'==' compares, '=' binds a name";
+        if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)
+            return "a parameter is written NAME : DTYPE[AXES]";
+    }
+    if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
+        return "a statement is written NAME = EXPRESSION";
+    if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND]))
+        return "the word is reserved";
+    return NULL;
+}
+
+/* Something missing at the end of a line is shown there, not on the line that came
+ * instead. */
+static Span place_of(const Token *previous, const Token *found, const bool *expected)
+{
+    bool word = found->kind == TOKEN_NAME || found->kind == TOKEN_CONSTANT;
+    bool wrong = word && expected[TOKEN_BIND];
+    bool moved = found->first_on_line || found->kind == 0;
+    if (!previous || !moved || wrong || expected[TOKEN_FN])
+        return found->span;
+    if (previous->kind == TOKEN_BIND)
+        return (Span){previous->span.source, previous->end - 1, previous->end};
+    return previous->span;
+}
+
+static const char *format_syntax_error(Syntax *s, const Token *found,
+                                       const bool *expected)
+{
+    Wanted wanted = list_wanted(s->previous, expected);
+    const char *wish = join_wanted(s->arena, &wanted);
+    const char *shown = token_shown(s->arena, found);
+    if (!s->previous || expected[TOKEN_FN])
+        return arena_format(s->arena, "expected %s, found %s", wish, shown);
+    const char *before = s->previous->kind == TOKEN_BIND
+                             ? "'='"
+                             : token_shown(s->arena, s->previous);
+    return arena_format(s->arena, "expected %s after %s, found %s", wish, before, shown);
+}
+
+void report_syntax_error(Syntax *s, const Token *found, const bool *expected)
+{
+    s->failed = s->muted = true;
+    if (!s->scanner.damaged)
+        report_error(s->d, place_of(s->previous, found, expected),
+                     hint_for(s, found, expected), "%s",
+                     format_syntax_error(s, found, expected));
+}

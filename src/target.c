@@ -1,0 +1,41 @@
+/* target.c: the limits of the GPUs that code is generated for, from NVIDIA's programming
+ * guide (table of compute capabilities) and data sheets. The `a` architectures are those
+ * whose special instructions (setmaxnreg, wgmma, tcgen05) do not carry over to later
+ * ones. A cluster of more than 8 CTAs is non-portable: its kernel needs the attribute
+ * that allows it. */
+#include "target.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { KB = 1024, REGISTERS = 64 * KB, TARGETS = 8 };
+
+/*   arch      SMs  smem a CTA  smem an SM  registers  threads  cluster  bulk copies */
+static const Target targets[TARGETS] = {
+    {"sm_80",  108, 163 * KB,   164 * KB,   REGISTERS, 2048,    1,       false},
+    {"sm_86",  84,  99 * KB,    100 * KB,   REGISTERS, 1536,    1,       false},
+    {"sm_89",  128, 99 * KB,    100 * KB,   REGISTERS, 1536,    1,       false},
+    {"sm_90",  132, 227 * KB,   228 * KB,   REGISTERS, 2048,    16,      true},
+    {"sm_90a", 132, 227 * KB,   228 * KB,   REGISTERS, 2048,    16,      true},
+    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048,    16,      true},
+    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048,    16,      true},
+    {"sm_120", 170, 99 * KB,    100 * KB,   REGISTERS, 1536,    8,       true},
+};
+
+static const char *const names[TARGETS] = {
+    "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120",
+};
+
+const Target *target_find(const char *arch)
+{
+    for (int i = 0; i < TARGETS; i++)
+        if (strcmp(targets[i].arch, arch) == 0)
+            return &targets[i];
+    return NULL;
+}
+
+const char *const *target_names(int *count)
+{
+    *count = TARGETS;
+    return names;
+}

@@ -1,0 +1,221 @@
+#!/bin/bash
+# The command line from outside: exit statuses, where output goes, and every class of bad input. A bad
+# input must end in its own exit status with something on stderr, never in a signal, and must leave no
+# output behind. Runs build/fusec, or the program named in FUSEC.
+set -u
+cd "$(dirname "$0")/.."
+root=$PWD
+fusec=${FUSEC:-$root/build/fusec}
+work=$root/build/cli
+export FUSEC_CACHE_DIR=$work/cache NO_COLOR=1
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work" || exit 1
+bad=0 tests=0
+
+fail() {
+    echo "FAILED: $*"
+    sed 's/^/    | /' stderr | head -n 5
+    bad=$((bad + 1))
+}
+
+# expect STATUS PATTERN ARGUMENTS...: the exit status, and a pattern that stderr (for 0: stdout) has.
+expect() {
+    local status=$1 pattern=$2 got stream=stderr
+    shift 2
+    tests=$((tests + 1))
+    timeout 60 "$fusec" "$@" >stdout 2>stderr <"${stdin:-/dev/null}"
+    got=$?
+    [ $status = 0 ] && stream=stdout
+    if [ $got != $status ]; then fail "exit $got, not $status: fusec $*"
+    elif ! grep -q -e "$pattern" $stream; then fail "no '$pattern' on $stream: fusec $*"
+    elif [ $status = 1 ] && ! [ -s stderr ]; then fail "silent: fusec $*"
+    elif [ $status != 0 ] && [ $status != 4 ] && [ -s stdout ]; then
+        fail "output in spite of an error: fusec $*"
+    fi
+}
+
+tensors() {   # FILE HEADER BYTES
+    local length=${#2}
+    {
+        printf "\\x$(printf %02x $((length & 255)))\\x$(printf %02x $((length >> 8 & 255)))"
+        printf '\0\0\0\0\0\0%s' "$2"
+        head -c "$3" /dev/zero
+    } >"$1"
+}
+
+cat >two.fuse <<'END'
+graph first[M = 4](x : f32[M]) -> (y : f32[M]) { y = x + 1 }
+graph second[M, N = 8](x : f32[M, N]) -> (y : f32[M], z : f32[M]) {
+    y = sum[N](x)
+    z = max[N](x)
+}
+END
+cat >one.fuse <<'END'
+graph one[M = 4, N = 8](x : f32[M, N], w : f32[N], eps : f32) -> (y : f32[M, N], s : f32[M]) {
+    s = rsqrt(mean[N](x * x) + eps)
+    y = x * s * w
+}
+END
+echo 'graph g[M, N](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }' >sizeless.fuse
+
+# ---- usage ----
+expect 0 'fusec [0-9]' --version
+expect 0 'usage:' --help
+for command in emit check explain run bench fmt cache; do
+    expect 0 "usage: fusec $command" $command --help
+done
+expect 2 'usage' 
+expect 2 'FILE' emit
+expect 2 'unknown option' one.fuse --arhc sm_80
+expect 2 'did you mean' one.fuse --grahp one
+expect 2 'unknown command' exlpain one.fuse
+expect 2 'architecture' one.fuse --arch sm_12
+expect 2 'cannot read' nothing.fuse
+expect 2 'no size' sizeless.fuse
+expect 2 'no size' run sizeless.fuse
+expect 2 'no axis' one.fuse Q=3
+expect 2 'no axis' run one.fuse Q=3
+expect 2 'negative' one.fuse M=-1
+expect 2 'size' one.fuse M=123456789012345678901234567890
+expect 2 'size' one.fuse M=2x
+expect 2 'no graph' one.fuse --graph tow
+expect 2 'no output' one.fuse --outputs y,t
+expect 2 'no output' run one.fuse --outputs t
+expect 2 'schedule refused' one.fuse --schedule nonsense
+expect 2 'schedule refused' run one.fuse --schedule pointwise
+expect 2 'no scalar' run one.fuse --set esp=1
+expect 2 'axes' run one.fuse --stride x=1
+expect 2 'no input' run one.fuse --offset z=1
+
+# ---- several graphs ----
+expect 0 '' check two.fuse
+expect 0 'second' two.fuse M=4
+expect 2 'first, second' run two.fuse M=4
+expect 2 'first, second' explain two.fuse M=4
+expect 2 'first, second' bench two.fuse M=4
+expect 0 '"graph": "second"' explain two.fuse --graph second M=4 --json
+
+# ---- stages ----
+for stage in tokens ast graph analysis plan cuda; do
+    expect 0 '[a-z]' emit one.fuse --emit=$stage
+done
+expect 0 'digraph' emit "$root/examples/layernorm_bwd.fuse" --emit=dot
+if command -v dot >/dev/null; then
+    tests=$((tests + 1))
+    for file in "$root"/examples/*.fuse; do
+        "$fusec" emit "$file" --emit=dot | dot -Tsvg >dot.svg 2>stderr || fail "dot: $file"
+    done
+fi
+stdin=one.fuse expect 0 '__global__' -
+stdin=one.fuse expect 0 'mean' fmt -
+expect 0 'registers' explain one.fuse
+
+# ---- programs that are wrong ----
+printf 'graph g[M](x : f32[M]) -> (y : f32[M]) { y = ' >cut.fuse
+head -c 4096 /dev/urandom >binary.fuse
+printf 'graph g[M = 2](x : f32[M]) -> (y : f32[M]) { y = x\0+ 1 }' >nul.fuse
+head -c 3000000 /dev/zero | tr '\0' 'x' >megabyte.fuse
+{
+    printf 'graph g[M = 2](x : f32[M]) -> (y : f32[M]) { y = '
+    head -c 200000 /dev/zero | tr '\0' '('
+    printf 'x'
+    head -c 200000 /dev/zero | tr '\0' ')'
+    printf ' }'
+} >deep.fuse
+echo 'import "nowhere.fuse"' >import.fuse
+echo 'import "cycle.fuse"' >cycle.fuse
+: >empty.fuse
+for file in cut binary nul megabyte deep import cycle; do
+    expect 1 'error' check $file.fuse
+    expect 1 'error' emit $file.fuse M=4
+    expect 1 'error' run $file.fuse M=4
+done
+expect 0 '' check empty.fuse
+expect 1 'graph' run empty.fuse
+stdin=binary.fuse expect 1 'error' fmt -
+expect 1 'overflow' one.fuse M=9223372036854775807
+
+# ---- sizes ----
+for sizes in 'M=0' 'M=1' 'N=0' 'N=1' 'M=0 N=0' 'M=3 N=7' 'M=1 N=1'; do
+    expect 0 'ok' run one.fuse $sizes --verify --device cpu
+done
+expect 3 'memory' run one.fuse M=100000000 N=100000 --device cpu
+
+# ---- tensors ----
+x='"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}'
+w='"w":{"dtype":"F32","shape":[3],"data_offsets":[24,36]}'
+e='"eps":{"dtype":"F32","shape":[],"data_offsets":[36,40]}'
+tensors good "{$x,$w,$e}" 40
+tensors no_eps "{$x,$w}" 36
+tensors missing "{$x}" 24
+tensors extra "{$x,$w,\"epz\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[36,40]}}" 40
+tensors dtype "{\"x\":{\"dtype\":\"F16\",\"shape\":[2,6],\"data_offsets\":[0,24]},$w}" 36
+tensors rank "{\"x\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]},$w}" 36
+tensors shape "{\"x\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},$w}" 36
+tensors truncated "{$x,$w}" 30
+tensors overlap "{$x,\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[12,24]}}" 24
+tensors huge "{$x,\"w\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[24,36]}}" 36
+printf 'no tensors' >text
+: >nothing
+export device="--device cpu"
+expect 0 '^y .*\[2, 3\]' run one.fuse --in good $device --verify
+expect 0 '^y ' run one.fuse --in no_eps --set eps=1e-5 $device
+expect 1 'eps' run one.fuse --in no_eps $device
+expect 1 'w is missing' run one.fuse --in missing $device
+expect 1 'epz' run one.fuse --in extra $device
+expect 1 'hint: did you mean eps' run one.fuse --in extra $device
+expect 1 'F16' run one.fuse --in dtype $device --set eps=1
+expect 1 'axes' run one.fuse --in rank $device --set eps=1
+expect 1 'N = ' run one.fuse --in shape $device --set eps=1
+expect 1 'M = 2' run one.fuse M=5 --in good $device
+for file in truncated overlap huge text nothing absent .; do
+    expect 1 '[a-z]' run one.fuse --in $file $device --set eps=1 --out leftover
+done
+[ -e leftover ] && fail 'an output file from a failed run'
+
+# ---- outputs ----
+expect 0 '' run one.fuse --in good $device --out result
+expect 1 'x is missing\|no input' run one.fuse --in result $device
+expect 3 'cannot write' run one.fuse $device --out absent/result
+expect 3 'cannot write' one.fuse -o absent/out.cu
+expect 0 '' one.fuse -o out.cu
+grep -q __global__ out.cu || fail '-o wrote no kernel'
+ls -- *.cu.* result.* >/dev/null 2>&1 && fail 'a temporary file was left'
+if [ -w /dev/full ]; then
+    tests=$((tests + 1))
+    "$fusec" one.fuse >/dev/full 2>stderr
+    [ $? = 3 ] || fail 'a full stdout is not exit 3'
+fi
+tests=$((tests + 2))
+"$fusec" run one.fuse --seed 3 $device >first 2>/dev/null
+"$fusec" run one.fuse --seed 3 $device >second 2>/dev/null
+"$fusec" run one.fuse --seed 4 $device >third 2>/dev/null
+cmp -s first second || fail 'the same seed gives another result'
+cmp -s first third && fail 'another seed gives the same result'
+expect 0 'ok' run one.fuse M=5 N=6 --stride x=11,1 --offset x=3 --verify $device
+expect 0 'ok' run one.fuse M=5 N=6 --stride x=0,1 --verify $device
+
+# ---- machine ----
+if ! "$fusec" run one.fuse --device cuda >/dev/null 2>&1; then
+    expect 3 '[a-z]' run one.fuse --device cuda
+    expect 3 '[a-z]' bench one.fuse
+fi
+FUSEC_NVRTC=/dev/null expect 3 'NVRTC' emit one.fuse --emit=cubin
+FUSEC_NVRTC=/dev/null expect 0 '"registers": null, "spill_bytes": null' explain one.fuse --json
+
+# ---- fmt, cache ----
+expect 0 'graph' fmt one.fuse
+cp stdout formatted.fuse
+expect 0 '' fmt --check formatted.fuse
+echo 'graph  g[M=2](x:f32[M])->(y:f32[M]){y=x+1} # kept' >ugly.fuse
+expect 1 'canonical' fmt --check ugly.fuse
+expect 0 '' fmt -w ugly.fuse
+expect 0 '' fmt --check ugly.fuse
+grep -q '# kept' ugly.fuse || fail 'fmt lost a comment'
+expect 0 "$work/cache" cache path
+expect 0 '' cache list
+expect 0 'removed' cache clear
+
+echo "-- command line: $((tests - bad)) of $tests passed"
+[ $bad = 0 ]

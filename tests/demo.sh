@@ -1,0 +1,20 @@
+#!/bin/bash
+# make demo: one layer-norm backward from the text to verified gradients.
+set -eu
+cd "$(dirname "$0")/.."
+file=examples/layernorm_bwd.fuse
+say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
+[ -t 1 ] || say() { printf '\n$ %s\n' "$*"; }
+
+say cat $file
+cat $file
+say fusec check $file
+build/fusec check $file && echo "no errors"
+say fusec explain $file
+build/fusec explain $file
+say "fusec $file | head -n 60"
+build/fusec $file -o build/layernorm_bwd.cu
+head -n 60 build/layernorm_bwd.cu
+echo "... ($(wc -l <build/layernorm_bwd.cu) lines in all: build/layernorm_bwd.cu)"
+say fusec run $file M=512 N=1024 --verify
+build/fusec run $file M=512 N=1024 --verify

@@ -1,0 +1,48 @@
+#!/bin/bash
+# The documentation tells the truth: every ```fuse fence is a program without errors, and every
+# ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest).
+set -u
+cd "$(dirname "$0")/.."
+export FUSEC_NVRTC=/dev/null NO_COLOR=1 PATH="$PWD/build:$PATH"
+work=build/docs
+rm -rf $work
+mkdir -p $work
+
+# Cuts the fences out: NUMBER.fuse, NUMBER.sh, NUMBER.output, each with its place in NUMBER.place.
+for file in README.md docs/*.md; do
+    awk -v work=$work -v base="$(basename $file .md)" -v file=$file '
+    !kind && /^```(fuse|sh|output)$/ {
+        kind = substr($0, 4)
+        out = sprintf("%s/%s.%04d.%s", work, base, ++n, kind)
+        print file ":" FNR > (out ".place")
+        printf "" > out
+        next
+    }
+    kind && /^```$/ { kind = ""; close(out); next }
+    kind { print > out }' $file
+done
+
+bad=0 programs=0 outputs=0
+for program in $work/*.fuse; do
+    programs=$((programs + 1))
+    fusec check "$program" || { echo "$(cat $program.place): does not compile"; bad=$((bad + 1)); }
+done
+last=
+for fence in $(ls $work | grep -E '\.(sh|output)$'); do
+    case $fence in
+    *.sh) last=$work/$fence; continue ;;
+    esac
+    outputs=$((outputs + 1))
+    bash "$last" >$work/now 2>&1
+    expected=$work/$fence
+    if [ "$(tail -n 1 $expected)" = ... ]; then
+        lines=$(($(wc -l <$expected) - 1))
+        head -n $lines $expected >$work/cut
+        head -n $lines $work/now >$work/now.cut
+        expected=$work/cut
+        mv $work/now.cut $work/now
+    fi
+    diff -u --label "$(cat $work/$fence.place)" --label now $expected $work/now || bad=$((bad + 1))
+done
+echo "-- docs: $programs programs and $outputs outputs, $bad wrong"
+[ $bad = 0 ]

@@ -1,0 +1,51 @@
+/* abi.h: what the simulator and a kernel compiled against sim.h know of each other: the kernel's
+ * object exports one `sim_link`, through which it finds the running thread and calls the machine.
+ * C and C++. */
+#ifndef FUSEC_SIM_ABI_H
+#define FUSEC_SIM_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SIM_WARP = 32, SIM_DYNAMIC_SMEM = 227 * 1024 };
+
+typedef struct {
+    unsigned x, y, z;
+} SimDim;
+
+/* What a thread may read about itself; it lies on the thread's own stack. */
+typedef struct {
+    SimDim thread, block, block_size, grid_size;
+    unsigned cluster_rank, cluster_size;
+} SimThread;
+
+typedef enum { SIM_READ, SIM_WRITE, SIM_ATOMIC } SimAccess;
+typedef enum { SIM_SHUFFLE_XOR, SIM_SHUFFLE_INDEX, SIM_SHUFFLE_DOWN, SIM_SHUFFLE_UP } SimShuffle;
+
+/* The machine's side. `at` is the caller's return address: where in the kernel this happens.
+ * Calls that wait come back when the scheduler picks the thread again; a call that finds a fault
+ * never comes back. */
+typedef struct {
+    void (*access)(void *machine, const void *address, size_t size, SimAccess kind, int aligned, void *at);
+    uint64_t (*shuffle)(void *machine, SimShuffle kind, unsigned mask, uint64_t value, int by, int width,
+                        void *at);
+    unsigned (*ballot)(void *machine, unsigned mask, int predicate, void *at);
+    void (*warp_barrier)(void *machine, unsigned mask, void *at);
+    void (*block_barrier)(void *machine, void *at);
+    /* bar.sync (wait = 1) and bar.arrive (0) of barrier `id` for `count` threads of the CTA */
+    void (*named_barrier)(void *machine, int id, int count, int wait, void *at);
+    void (*fence)(void *machine);
+    void (*atomic)(void *machine, void *address, size_t size, void *at);    /* just before it takes place */
+    void (*yield)(void *machine);
+    void (*trap)(void *machine, const char *what, void *at);
+} SimApi;
+
+typedef struct {
+    const SimApi *api;
+    void *machine;
+    SimThread *self;               /* of the running thread */
+    char *shared;                  /* the running CTA's shared variables */
+    uintptr_t stack, stack_size;   /* of the running thread: its local memory */
+} SimLink;
+
+#endif

@@ -1,0 +1,26 @@
+/* clock.h: vector clocks. A thread's epoch grows whenever it releases something; a clock says up to
+ * which epoch of each thread everything happened before. Clocks are kept by CTA: a kernel whose CTAs
+ * do not talk has clocks of one block. */
+#ifndef FUSEC_SIM_CLOCK_H
+#define FUSEC_SIM_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    int cta;
+    uint32_t *epochs;      /* by thread of the CTA */
+} ClockBlock;
+
+typedef struct {
+    ClockBlock *blocks;
+    int count, capacity;
+} Clock;
+
+uint32_t clock_get(const Clock *clock, int cta, int thread);
+/* All functions that raise a clock take the number of threads of a CTA. */
+void clock_raise(Clock *clock, int threads, int cta, int thread, uint32_t epoch);
+void clock_join(Clock *to, const Clock *from, int threads);
+void clock_clear(Clock *clock);
+
+#endif

@@ -1,0 +1,40 @@
+/* machine.h: runs the kernels of a loaded object one after the other, each thread a fiber, in an order
+ * that a seed decides, and stops at the first fault: an access out of bounds, a race, a deadlock. */
+#ifndef FUSEC_SIM_MACHINE_H
+#define FUSEC_SIM_MACHINE_H
+
+#include "object.h"
+
+typedef struct Machine Machine;
+
+typedef enum { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_WORKSPACE } BufferKind;
+
+/* Global memory that the kernels may touch. Inputs are only read. Outputs and workspace begin as
+ * NaN (here: bytes 0xff) and must be written before they are read; every element of an output must
+ * be written in the end. */
+typedef struct {
+    const char *name;
+    BufferKind kind;
+    void *data;
+    int element;                   /* bytes; all accesses are of whole elements */
+    int rank;
+    const int64_t *sizes, *strides;      /* strides in elements */
+} SimBuffer;
+
+typedef struct {
+    const char *kernel;
+    int grid[2], threads, cluster;
+    int64_t smem_bytes;            /* dynamic */
+    void **args;                   /* as for cuLaunchKernel */
+    int arg_count;
+} SimLaunch;
+
+/* The first fault is told in `message`. */
+Machine *machine_new(SimObject *object, uint64_t seed, char *message, size_t message_size);
+void machine_free(Machine *machine);      /* NULL allowed */
+bool machine_add_buffer(Machine *machine, const SimBuffer *buffer);
+bool machine_launch(Machine *machine, const SimLaunch *launch);
+/* After the last launch: has every element of the outputs been written? */
+bool machine_finish(Machine *machine);
+
+#endif

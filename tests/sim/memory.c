@@ -1,0 +1,215 @@
+/* memory.c: judges every access of a kernel to memory that is not the thread's own: where it lies, how
+ * it is aligned, whether what it reads was written, and by whom without a barrier between.
+ *
+ * A cell keeps the last write and two reads. Two accesses race if one is a write and the earlier is
+ * not in the later thread's clock; the order in which they happened to run does not matter. */
+#include "state.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+static const char *verb(SimAccess kind)
+{
+    return kind == SIM_READ ? "read" : kind == SIM_WRITE ? "write" : "atomic";
+}
+
+void *map_zeros(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool happened_before(const Machine *m, const Thread *t, const Touch *touch)
+{
+    if (touch->by < m->first_id || touch->by == t->id) return true;
+    const int index = (int)(touch->by - m->first_id);
+    const int cta = index / m->launch->threads, thread = index % m->launch->threads;
+    return clock_get(&t->cta->base, cta, thread) >= touch->epoch ||
+           clock_get(&t->clock, cta, thread) >= touch->epoch;
+}
+
+typedef struct {
+    Machine *m;
+    Thread *t;
+    SimAccess kind;
+    uint32_t at;
+    size_t size;
+    const char *name;        /* of the buffer or shared variable */
+    size_t offset;           /* bytes from its beginning */
+    bool shared;
+} Access;
+
+_Noreturn static void report_race(const Access *a, const Touch *other, const char *how)
+{
+    char who[128], where[256];
+    print_thread(a->m, other->by, who, sizeof who);
+    object_place(a->m->object, other->at, where, sizeof where);
+    fault(a->m, a->at, "race: %s of %zu bytes of %s%s, byte %zu, %s by %s at %s with nothing between "
+          "that orders the two", verb(a->kind), a->size, a->shared ? "shared " : "", a->name,
+          a->offset, how, who, where);
+}
+
+static void note_read(const Access *a, Cell *cell)
+{
+    const Touch touch = {a->t->id, a->t->epoch, a->at};
+    for (int i = 0; i < CELL_READERS; i++) {
+        if (cell->read[i].by == a->t->id || happened_before(a->m, a->t, &cell->read[i])) {
+            cell->read[i] = touch;
+            return;
+        }
+    }
+    cell->read[random_below(a->m, CELL_READERS)] = touch;
+}
+
+static void check_cell(const Access *a, Cell *cell)
+{
+    if (a->kind != SIM_WRITE && !(cell->flags & CELL_WRITTEN))
+        fault(a->m, a->at, "%s of %s%s, byte %zu, which nobody has written", verb(a->kind),
+              a->shared ? "shared " : "", a->name, a->offset);
+    const bool both_atomic = a->kind == SIM_ATOMIC && cell->flags & CELL_ATOMIC;
+    if (!both_atomic && !happened_before(a->m, a->t, &cell->write))
+        report_race(a, &cell->write, "written");
+    if (a->kind == SIM_READ) {
+        note_read(a, cell);
+        return;
+    }
+    for (int i = 0; i < CELL_READERS; i++)
+        if (!happened_before(a->m, a->t, &cell->read[i]))
+            report_race(a, &cell->read[i], "read");
+    cell->write = (Touch){a->t->id, a->t->epoch, a->at};
+    cell->flags = (cell->flags & CELL_WRITABLE) | CELL_WRITTEN |
+                  (a->kind == SIM_ATOMIC ? CELL_ATOMIC : 0);
+}
+
+static void check_cells(Access *a, Cell *cells, size_t first, size_t count, size_t granule)
+{
+    for (size_t i = 0; i < count; i++) {
+        check_cell(a, &cells[first + i]);
+        a->offset += granule;
+    }
+}
+
+static const SharedVariable *find_shared(const Machine *m, size_t offset, size_t size)
+{
+    for (int i = 0; i < m->object->shared_count; i++) {
+        const SharedVariable *v = &m->object->shared[i];
+        const size_t length = v->offset == m->dynamic_at ? (size_t)m->launch->smem_bytes : v->size;
+        if (offset >= v->offset && offset + size <= v->offset + length) return v;
+    }
+    return NULL;
+}
+
+static const SharedVariable *nearest_shared(const Machine *m, size_t offset)
+{
+    const SharedVariable *best = NULL;
+    for (int i = 0; i < m->object->shared_count; i++) {
+        const SharedVariable *v = &m->object->shared[i];
+        if (v->offset <= offset && (!best || v->offset > best->offset)) best = v;
+    }
+    return best;
+}
+
+static void check_shared(Access *a, const Cta *cta, size_t offset)
+{
+    const SharedVariable *v = find_shared(a->m, offset, a->size);
+    if (!v) {
+        const SharedVariable *near = nearest_shared(a->m, offset);
+        fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
+              verb(a->kind), a->size, near ? offset - near->offset : offset,
+              near ? near->name : "memory",
+              !near ? 0 : near->offset == a->m->dynamic_at ? (size_t)a->m->launch->smem_bytes
+                                                           : near->size);
+    }
+    a->shared = true;
+    a->name = v->name;
+    a->offset = offset - v->offset;
+    check_cells(a, cta->cells, offset, a->size, 1);
+}
+
+static void check_region(Access *a, const Region *r, size_t offset)
+{
+    const size_t element = (size_t)r->buffer.element;
+    a->name = r->buffer.name;
+    a->offset = offset;
+    if (r->buffer.kind == BUFFER_INPUT) {
+        if (a->kind != SIM_READ)
+            fault(a->m, a->at, "%s of %s, byte %zu, which is an input", verb(a->kind), a->name,
+                  offset);
+        return;
+    }
+    const size_t first = offset / element, last = (offset + a->size - 1) / element;
+    for (size_t i = first; r->holes && a->kind != SIM_READ && i <= last; i++)
+        if (!(r->cells[i].flags & CELL_WRITABLE))
+            fault(a->m, a->at, "%s of %s, byte %zu, between its rows", verb(a->kind), a->name,
+                  i * element);
+    check_cells(a, r->cells, first, last - first + 1, element);
+}
+
+/* The buffer that an address is in or, out of bounds, most likely was meant to be in. */
+static const Region *find_region(const Machine *m, uintptr_t address, size_t size, bool *inside)
+{
+    const Region *near = NULL;
+    uintptr_t least = UINTPTR_MAX;
+    for (int i = 0; i < m->region_count; i++) {
+        const Region *r = &m->regions[i];
+        const uintptr_t base = (uintptr_t)r->base;
+        if (address >= base && address + size <= base + r->bytes) {
+            *inside = true;
+            return r;
+        }
+        const uintptr_t gap = address < base ? base - address : address - base;
+        if (gap < least) near = r, least = gap;
+    }
+    *inside = false;
+    return near;
+}
+
+_Noreturn static void report_outside(const Access *a, uintptr_t address, const Region *near)
+{
+    if (address - (uintptr_t)a->m->stacks < a->m->stacks_size)
+        fault(a->m, a->at, "%s of %zu bytes of another thread's local memory", verb(a->kind),
+              a->size);
+    if (!near) fault(a->m, a->at, "%s of %zu bytes at no buffer", verb(a->kind), a->size);
+    const int64_t offset = (int64_t)(address - (uintptr_t)near->base);
+    fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %lld of %s (%zu bytes)",
+          verb(a->kind), a->size, (long long)offset, near->buffer.name, near->bytes);
+}
+
+static void check_alignment(const Access *a, uintptr_t address, int aligned)
+{
+    if (aligned && address % a->size != 0)
+        fault(a->m, a->at, "misaligned: %s of %zu bytes at an address that is %zu past a multiple "
+              "of %zu", verb(a->kind), a->size, address % a->size, a->size);
+}
+
+/* Constants of the object may be read; the rest of it is the simulator's. */
+static bool is_constant(const Access *a, uintptr_t address)
+{
+    return a->kind == SIM_READ && address >= a->m->object->begin && address < a->m->object->end;
+}
+
+static void check_access(Access *a, uintptr_t address, int aligned)
+{
+    const Cta *cta = a->t->cta;
+    const uintptr_t smem = (uintptr_t)cta->smem;
+    if (is_constant(a, address)) return;
+    check_alignment(a, address, aligned);
+    if (address - smem < a->m->smem_size) {
+        check_shared(a, cta, address - smem);
+        return;
+    }
+    bool inside;
+    const Region *r = find_region(a->m, address, a->size, &inside);
+    if (!inside) report_outside(a, address, r);
+    check_region(a, r, address - (uintptr_t)r->base);
+}
+
+void touch_memory(void *machine, const void *address, size_t size, SimAccess kind, int aligned,
+                  void *at)
+{
+    Machine *m = machine;
+    if (random_below(m, m->patience) == 0) switch_away(m);
+    Access a = {.m = m, .t = m->current, .kind = kind, .at = place_of(m, at), .size = size};
+    check_access(&a, (uintptr_t)address, aligned);
+}

@@ -1,0 +1,356 @@
+/* object.c: see object.h. The text is compiled in a directory of its own, beside the headers it needs;
+ * the names and places of its __shared__ variables are read from the object's symbol table. */
+#include "object.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static const char header_text[] = {
+#include "sim.inc"
+};
+static const char abi_text[] = {
+#include "abi.inc"
+};
+static const char prelude_text[] = {
+#include "prelude.inc"
+};
+
+enum { OUTPUT = 8192, PATH = 4096 };
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+/* Runs a program and gives the first part of what it says; its exit status, or -1. */
+static int run_program(char *const *words, char *said, size_t size)
+{
+    int ends[2], status = -1;
+    pid_t child;
+    char rest[512];
+    size_t used = 0;
+    posix_spawn_file_actions_t actions;
+    said[0] = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    const int failed = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    for (ssize_t n; !failed && (n = read(ends[0], rest, sizeof rest)) > 0;) {
+        const size_t kept = (size_t)n < size - 1 - used ? (size_t)n : size - 1 - used;
+        memcpy(said + used, rest, kept);
+        said[used += kept] = 0;
+    }
+    close(ends[0]);
+    if (failed || waitpid(child, &status, 0) != child) return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool can_run(const char *compiler)
+{
+    char said[OUTPUT];
+    char *words[] = {(char *)(uintptr_t)compiler, (char *)(uintptr_t)"--version", NULL};
+    return run_program(words, said, sizeof said) == 0;
+}
+
+static const char *find_compiler(void)
+{
+    const char *named = getenv("CXX");
+    if (named && *named) return can_run(named) ? named : NULL;
+    return can_run("g++") ? "g++" : can_run("clang++") ? "clang++" : NULL;
+}
+
+/* ---- the directory ------------------------------------------------------------------------- */
+
+static void path_in(const SimObject *o, const char *file, char *path)
+{
+    snprintf(path, PATH, "%s/%s", o->directory, file);
+}
+
+static FILE *create(const SimObject *o, const char *file)
+{
+    char path[PATH];
+    path_in(o, file, path);
+    return fopen(path, "w");
+}
+
+static bool write_text(const SimObject *o, const char *file, const char *text)
+{
+    FILE *f = create(o, file);
+    if (!f) return false;
+    const bool good = fputs(text, f) >= 0;
+    return fclose(f) == 0 && good;
+}
+
+/* Is there a twin of the section that begins with this line? */
+static bool has_twin(const char *line, size_t length)
+{
+    for (const char *at = header_text; (at = strstr(at, "\n//@ ")); at++)
+        if (strncmp(at + 1, line, length) == 0 && at[1 + length] == '\n') return true;
+    return false;
+}
+
+/* The prelude, less the sections that sim.h has twins of; their lines stay, empty. */
+static bool write_prelude(const SimObject *o)
+{
+    FILE *f = create(o, "prelude.cuh");
+    if (!f) return false;
+    bool twin = false;
+    for (const char *line = prelude_text, *end; *line; line = end) {
+        const size_t length = strcspn(line, "\n");
+        end = line + length + (line[length] == '\n');
+        if (strncmp(line, "//@ ", 4) == 0) twin = has_twin(line, length);
+        fprintf(f, "%.*s\n", twin ? 0 : (int)length, line);
+    }
+    return fclose(f) == 0;
+}
+
+static bool write_unit(const SimObject *o, const char *const *kernels, int count)
+{
+    FILE *f = create(o, "unit.cpp");
+    if (!f) return false;
+    fputs("#include \"sim.h\"\n#include \"prelude.cuh\"\n#include \"kernel.cu\"\n", f);
+    for (int i = 0; i < count; i++)
+        fprintf(f, "SIM_KERNEL(%s)\n", kernels[i]);
+    return fclose(f) == 0;
+}
+
+static bool make_directory(SimObject *o)
+{
+    const char *keep = getenv("FUSEC_SIM_KEEP"), *tmp = getenv("TMPDIR");
+    char path[PATH];
+    o->keep = keep && *keep;
+    if (o->keep) {
+        o->directory = realpath(keep, NULL);
+        if (o->directory) return true;
+        if (mkdir(keep, 0777) != 0) return false;
+        return (o->directory = realpath(keep, NULL)) != NULL;
+    }
+    snprintf(path, sizeof path, "%s/fusec-sim-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    return mkdtemp(path) && (o->directory = strdup(path));
+}
+
+static void remove_directory(const SimObject *o)
+{
+    static const char *const files[] = {"sim.h", "abi.h", "prelude.cuh", "kernel.cu", "unit.cpp",
+                                        "unit.o", "unit.so"};
+    char path[PATH];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        path_in(o, files[i], path);
+        unlink(path);
+    }
+    rmdir(o->directory);
+}
+
+/* ---- compiling ----------------------------------------------------------------------------- */
+
+static bool is_clang(const char *compiler)
+{
+    return strstr(compiler, "clang") != NULL;
+}
+
+static bool compile_unit(const SimObject *o, const char *compiler, char *message, size_t size)
+{
+    char unit[PATH], object[PATH], shared[PATH], said[OUTPUT], *words[24];
+    int n = 0;
+    path_in(o, "unit.cpp", unit);
+    path_in(o, "unit.o", object);
+    path_in(o, "unit.so", shared);
+    const char *const flags[] = {compiler, "-std=c++17", "-O1", "-g", "-fPIC", "-c",
+                                 "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+                                 "-fno-math-errno", "-ffp-contract=off", "-w",
+                                 "-fsanitize=thread"};
+    const char *const gcc_only[] = {"-fno-extern-tls-init", "-fno-ipa-reference-addressable"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        words[n++] = (char *)(uintptr_t)flags[i];
+    for (size_t i = 0; i < 2 && !is_clang(compiler); i++)
+        words[n++] = (char *)(uintptr_t)gcc_only[i];
+    words[n++] = (char *)(uintptr_t)"-o";
+    words[n++] = object;
+    words[n++] = unit;
+    words[n] = NULL;
+    /* linked without the sanitizer, whose place sim.h takes */
+    char *link[] = {(char *)(uintptr_t)compiler, (char *)(uintptr_t)"-shared",
+                    (char *)(uintptr_t)"-o", shared, object, NULL};
+    if (run_program(words, said, sizeof said) == 0 && run_program(link, said, sizeof said) == 0)
+        return true;
+    snprintf(message, size, "%s cannot compile the generated text:\n%s", compiler, said);
+    return false;
+}
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
+static int find_segments(struct dl_phdr_info *info, size_t size, void *data)
+{
+    SimObject *o = data;
+    (void)size;
+    uintptr_t begin = info->dlpi_addr, end = begin;
+    size_t shared = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && begin + p->p_vaddr + p->p_memsz > end)
+            end = begin + p->p_vaddr + p->p_memsz;
+        if (p->p_type == PT_TLS) shared = p->p_memsz;
+    }
+    if ((uintptr_t)o->link < begin || (uintptr_t)o->link >= end) return 0;
+    o->begin = begin;
+    o->end = end;
+    o->shared_size = (shared + 4095) / 4096 * 4096;
+    return 1;
+}
+
+/* The last name in a mangled one: "_ZZ3addE7scratch" is "scratch". */
+static char *plain_name(const char *symbol)
+{
+    const char *e = strncmp(symbol, "_ZZ", 3) == 0 ? strrchr(symbol, 'E') : NULL;
+    char *end;
+    for (; e && e > symbol; e--) {
+        if (*e != 'E') continue;
+        const unsigned long length = strtoul(e + 1, &end, 10);
+        if (end > e + 1 && strlen(end) >= length) return strndup(end, length);
+    }
+    return strdup(symbol);
+}
+
+static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) *symbol)
+{
+    SharedVariable *grown =
+        realloc(o->shared, ((size_t)o->shared_count + 1) * sizeof *o->shared);
+    if (!grown) return false;
+    o->shared = grown;
+    o->shared[o->shared_count++] =
+        (SharedVariable){plain_name(name), symbol->st_value, symbol->st_size};
+    return true;
+}
+
+static bool scan_symbols(SimObject *o, const char *file)
+{
+    const ElfW(Ehdr) *header = (const void *)file;
+    const ElfW(Shdr) *sections = (const void *)(file + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_SYMTAB) continue;
+        const char *names = file + sections[sections[i].sh_link].sh_offset;
+        const ElfW(Sym) *symbols = (const void *)(file + sections[i].sh_offset);
+        for (size_t k = 0; k < sections[i].sh_size / sizeof *symbols; k++)
+            if (ELF64_ST_TYPE(symbols[k].st_info) == STT_TLS && symbols[k].st_size > 0 &&
+                !add_shared(o, names + symbols[k].st_name, &symbols[k]))
+                return false;
+    }
+    return true;
+}
+
+static bool read_symbols(SimObject *o)
+{
+    char path[PATH];
+    path_in(o, "unit.so", path);
+    FILE *f = fopen(path, "rb");
+    struct stat info;
+    if (!f) return false;
+    char *file = fstat(fileno(f), &info) == 0 ? malloc((size_t)info.st_size) : NULL;
+    const bool good = file && fread(file, (size_t)info.st_size, 1, f) == 1 &&
+                      scan_symbols(o, file);
+    free(file);
+    fclose(f);
+    return good;
+}
+
+static bool load_unit(SimObject *o, char *message, size_t size)
+{
+    char path[PATH];
+    path_in(o, "unit.so", path);
+    o->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    o->link = o->handle ? dlsym(o->handle, "sim_link") : NULL;
+    if (!o->link) {
+        snprintf(message, size, "cannot load the simulated kernel: %s", dlerror());
+        return false;
+    }
+    if (dl_iterate_phdr(find_segments, o) && read_symbols(o)) return true;
+    snprintf(message, size, "cannot read the simulated kernel's symbols");
+    return false;
+}
+
+static bool build(SimObject *o, const char *text, const char *const *kernels, int count,
+                  char *message, size_t size)
+{
+    const char *compiler = find_compiler();
+    if (!compiler) {
+        snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
+        return false;
+    }
+    if (!make_directory(o) || !write_text(o, "sim.h", header_text) ||
+        !write_text(o, "abi.h", abi_text) || !write_text(o, "kernel.cu", text) ||
+        !write_prelude(o) || !write_unit(o, kernels, count)) {
+        snprintf(message, size, "cannot write %s: %s", o->directory ? o->directory : "a directory",
+                 strerror(errno));
+        return false;
+    }
+    return compile_unit(o, compiler, message, size) && load_unit(o, message, size);
+}
+
+SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
+                       char *message, size_t message_size)
+{
+    SimObject *o = calloc(1, sizeof *o);
+    if (!o) {
+        snprintf(message, message_size, "out of memory");
+        return NULL;
+    }
+    if (build(o, text, kernels, kernel_count, message, message_size)) return o;
+    object_free(o);
+    return NULL;
+}
+
+void object_free(SimObject *o)
+{
+    if (!o) return;
+    if (o->handle) dlclose(o->handle);
+    if (o->directory && !o->keep) remove_directory(o);
+    for (int i = 0; i < o->shared_count; i++)
+        free(o->shared[i].name);
+    free(o->shared);
+    free(o->directory);
+    free(o);
+}
+
+/* ---- source lines -------------------------------------------------------------------------- */
+
+/* "…/kernel.cu:45\n" -> "kernel.cu:45"; what follows (discriminators) is dropped. */
+static char *short_line(char *line)
+{
+    char *slash = strrchr(line, '/');
+    line[strcspn(line, " \n")] = 0;
+    return slash ? slash + 1 : line;
+}
+
+void object_place(const SimObject *o, uint32_t place, char *text, size_t size)
+{
+    char path[PATH], address[32], said[OUTPUT];
+    path_in(o, "unit.so", path);
+    snprintf(address, sizeof address, "0x%x", place);
+    char *words[] = {(char *)(uintptr_t)"addr2line", (char *)(uintptr_t)"-ie", path, address,
+                     NULL};
+    snprintf(text, size, "byte %s of unit.so", address);
+    if (run_program(words, said, sizeof said) != 0) return;
+    char *rest = said, *inner = NULL, *outer = NULL;
+    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+        char *plain = short_line(line);
+        if (strncmp(plain, "sim.h", 5) == 0) continue;
+        if (!inner) inner = plain;
+        outer = plain;
+    }
+    if (!inner) return;
+    snprintf(text, size, "%s", inner);
+    if (outer != inner && strcmp(outer, inner) != 0)
+        snprintf(text, size, "%s, from %s", inner, outer);
+}

@@ -1,0 +1,36 @@
+/* object.h: a generated text, compiled by the host's C++ compiler against sim.h and loaded. */
+#ifndef FUSEC_SIM_OBJECT_H
+#define FUSEC_SIM_OBJECT_H
+
+#include "abi.h"
+
+#include <stdbool.h>
+
+/* A __shared__ variable, at its place in a CTA's shared memory. */
+typedef struct {
+    char *name;
+    size_t offset, size;
+} SharedVariable;
+
+typedef struct {
+    char *directory;              /* the text, the headers and the object lie here */
+    bool keep;                    /* leave it behind */
+    void *handle;
+    SimLink *link;
+    uintptr_t begin, end;         /* where the object lies in memory */
+    SharedVariable *shared;
+    int shared_count;
+    size_t shared_size;
+} SimObject;
+
+/* Compiles and loads `text`, whose kernels are named. NULL with a message when the machine has no
+ * compiler or the text does not compile. With FUSEC_SIM_KEEP=DIR in the environment the text and
+ * the object stay in DIR. The compiler is $CXX, else g++, else clang++. */
+SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
+                       char *message, size_t message_size);
+void object_free(SimObject *object);      /* NULL allowed */
+
+/* Source lines of a place in the object, "kernel.cu:45, from kernel.cu:80". */
+void object_place(const SimObject *object, uint32_t place, char *text, size_t size);
+
+#endif

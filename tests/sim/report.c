@@ -1,0 +1,119 @@
+/* report.c: faults as text: who, where in the source, and what; and a deadlock with all that wait. */
+#include "fiber.h"
+#include "state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The instruction before the return address, from the object's beginning. */
+uint32_t place_of(const Machine *m, const void *at)
+{
+    return (uint32_t)((uintptr_t)at - 1 - m->object->begin);
+}
+
+void print_thread(const Machine *m, uint32_t id, char *text, size_t size)
+{
+    const int index = (int)(id - m->first_id), threads = m->launch->threads;
+    snprintf(text, size, "CTA %d thread %d", index / threads, index % threads);
+}
+
+static void append(Machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void vappend(Machine *m, const char *format, va_list args)
+{
+    const size_t used = strlen(m->message);
+    if (used + 1 < m->message_size)
+        vsnprintf(m->message + used, m->message_size - used, format, args);
+}
+static void append(Machine *m, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vappend(m, format, args);
+    va_end(args);
+}
+
+static void begin_message(Machine *m)
+{
+    m->failed = true;
+    snprintf(m->message, m->message_size, "seed %llu: ", (unsigned long long)m->seed);
+}
+
+bool complain_about(Machine *m, const char *format, ...)
+{
+    va_list args;
+    begin_message(m);
+    va_start(args, format);
+    vappend(m, format, args);
+    va_end(args);
+    return false;
+}
+
+void fault(Machine *m, uint32_t place, const char *format, ...)
+{
+    char who[128], where[256] = "its end";
+    va_list args;
+    print_thread(m, m->current->id, who, sizeof who);
+    if (place) object_place(m->object, place, where, sizeof where);
+    begin_message(m);
+    append(m, "%s, %s, at %s: ", m->launch->kernel, who, where);
+    va_start(args, format);
+    vappend(m, format, args);
+    va_end(args);
+    for (;;)
+        fiber_switch(&m->current->context, m->context);
+}
+
+static bool same_wait(const Wait *a, const Wait *b)
+{
+    return a->kind == b->kind && a->at == b->at && a->mask == b->mask &&
+           (a->kind != WAIT_BARRIER || a->by == b->by);
+}
+
+static void append_wait(Machine *m, const Cta *cta, const Wait *w)
+{
+    char where[256];
+    object_place(m->object, w->at, where, sizeof where);
+    switch (w->kind) {
+    case WAIT_SHUFFLE: append(m, "a shuffle of lanes 0x%08x", w->mask); break;
+    case WAIT_BALLOT: append(m, "a vote of lanes 0x%08x", w->mask); break;
+    case WAIT_WARP_BARRIER: append(m, "__syncwarp of lanes 0x%08x", w->mask); break;
+    case WAIT_BARRIER:
+        append(m, "barrier %d, %d of %d threads there", w->by, cta->barriers[w->by].arrived,
+               w->width);
+        break;
+    }
+    append(m, ", %s", where);
+}
+
+/* "threads 0-31, 64-95 wait at ...": all those like the one at `first`; each is told once. */
+static void append_group(Machine *m, const Cta *cta, int first)
+{
+    const Wait *w = &cta->threads[first].wait;
+    const char *between = "";
+    for (int i = 0; i < first; i++)
+        if (cta->threads[i].state == THREAD_WAITING && same_wait(&cta->threads[i].wait, w)) return;
+    append(m, "\n  CTA %d threads ", cta->number);
+    for (int i = first, end; i < m->launch->threads; i = end) {
+        for (end = i; end < m->launch->threads; end++)
+            if (cta->threads[end].state != THREAD_WAITING ||
+                !same_wait(&cta->threads[end].wait, w))
+                break;
+        if (end > i) append(m, "%s%d-%d", between, i, end - 1);
+        if (end > i) between = ", ";
+        end += end == i;
+    }
+    append(m, " wait at ");
+    append_wait(m, cta, w);
+}
+
+bool report_deadlock(Machine *m)
+{
+    begin_message(m);
+    append(m, "%s: deadlock", m->launch->kernel);
+    for (int c = 0; c < m->resident; c++)
+        for (int i = 0; i < m->launch->threads; i++)
+            if (m->ctas[c].threads[i].state == THREAD_WAITING)
+                append_group(m, &m->ctas[c], i);
+    return false;
+}

@@ -1,0 +1,17 @@
+/* suites.h: the Check suites, one line each; run_suites.c runs all that are declared here. */
+#ifndef FUSEC_TESTS_SUITES_H
+#define FUSEC_TESTS_SUITES_H
+
+#include <check.h>
+
+Suite *options_suite(void);
+Suite *graph_suite(void);
+Suite *parse_suite(void);
+Suite *lower_suite(void);
+Suite *runtime_suite(void);
+Suite *binary_suite(void);
+Suite *dtype_suite(void);
+Suite *safetensors_suite(void);
+Suite *reference_suite(void);
+
+#endif

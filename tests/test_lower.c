@@ -1,0 +1,451 @@
+/* test_lower.c: the rules of names, axes and types, and that every error has its place.
+ */
+#include "from_text.h"
+#include "suites.h"
+
+#include "lower.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- types ---- */
+
+typedef struct {
+    const char *expression;
+    Type type;
+    const char *text;   /* of the node, conversions unseen */
+} TypeCase;
+
+static const TypeCase type_cases[] = {
+    {"x + 1", TYPE_F32, "x + 1.0"},
+    {"h * x", TYPE_F32, "h * x"},
+    {"i + 1", TYPE_I64, "i + 1"},
+    {"i - k * i", TYPE_I64, "i - k * i"},
+    {"i / 2", TYPE_F32, "i / 2.0"},
+    {"i / k", TYPE_F32, "i / k"},
+    {"x + i", TYPE_F32, "x + i"},
+    {"x + d", TYPE_F64, "x + d"},
+    {"i + d", TYPE_F64, "i + d"},
+    {"i / d", TYPE_F64, "i / d"},
+    {"d + 0.1", TYPE_F64, "d + 0.1"},
+    {"d * -0.1", TYPE_F64, "d * -0.1"},
+    {"p + q", TYPE_I64, "p + q"},
+    {"-p", TYPE_I64, "-p"},
+    {"p * x", TYPE_F32, "p * x"},
+    {"p / q", TYPE_F32, "p / q"},
+    {"x ** 2", TYPE_F32, "x ** 2.0"},
+    {"i ** i", TYPE_F32, "i ** i"},
+    {"d ** 2", TYPE_F64, "d ** 2.0"},
+    {"pow(x, 3)", TYPE_F32, "x ** 3.0"},
+    {"-x ** 2", TYPE_F32, "-x ** 2.0"},
+    {"(-x) ** 2", TYPE_F32, "(-x) ** 2.0"},
+    {"x ** r ** s", TYPE_F32, "x ** r ** s"},
+    {"(x ** r) ** s", TYPE_F32, "(x ** r) ** s"},
+    {"x - (r - s)", TYPE_F32, "x - (r - s)"},
+    {"x - r - s", TYPE_F32, "x - r - s"},
+    {"x / (r * s)", TYPE_F32, "x / (r * s)"},
+    {"(x + r) * s", TYPE_F32, "(x + r) * s"},
+    {"x < 1", TYPE_BOOL, "x < 1.0"},
+    {"i == k", TYPE_BOOL, "i == k"},
+    {"i > x", TYPE_BOOL, "i > x"},
+    {"p == q", TYPE_BOOL, "p == q"},
+    {"!p && (q || x > 0)", TYPE_BOOL, "!p && (q || x > 0.0)"},
+    {"where(p, 1, x)", TYPE_F32, "where(p, 1.0, x)"},
+    {"where(p, i, 2)", TYPE_I64, "where(p, i, 2)"},
+    {"where(p, q, i)", TYPE_I64, "where(p, q, i)"},
+    {"where(p, x, d)", TYPE_F64, "where(p, x, d)"},
+    {"where(p, q, true)", TYPE_BOOL, "where(p, q, true)"},
+    {"min(i, 3)", TYPE_I64, "min(i, 3)"},
+    {"max(i, 0.5)", TYPE_F32, "max(i, 0.5)"},
+    {"clamp(i, 0, 5)", TYPE_I64, "min(max(i, 0), 5)"},
+    {"clamp(i, 0, 1.5)", TYPE_F32, "min(max(i, 0.0), 1.5)"},
+    {"clamp(x, -s, d)", TYPE_F64, "min(max(x, -s), d)"},
+    {"abs(i)", TYPE_I64, "abs(i)"},
+    {"sign(p)", TYPE_I64, "sign(p)"},
+    {"sqrt(i)", TYPE_F32, "sqrt(i)"},
+    {"exp(d)", TYPE_F64, "exp(d)"},
+    {"tanh(p)", TYPE_F32, "tanh(p)"},
+    {"floor(i + 1)", TYPE_I64, "i + 1"},
+    {"round(x)", TYPE_F32, "round(x)"},
+    {"isnan(x)", TYPE_BOOL, "isnan(x)"},
+    {"isnan(i)", TYPE_BOOL, "i != i"},
+    {"bf16(x)", TYPE_F32, "bf16(x)"},
+    {"f32(d)", TYPE_F32, "f32(d)"},
+    {"f64(x)", TYPE_F64, "f64(x)"},
+    {"i32(x)", TYPE_I64, "i32(x)"},
+    {"u8(p)", TYPE_I64, "u8(p)"},
+    {"f16(i)", TYPE_F32, "f16(i)"},
+    {"bool(x)", TYPE_BOOL, "x != 0.0"},
+    {"bool(i)", TYPE_BOOL, "i != 0"},
+    {"sum[N](i)", TYPE_I64, "sum[N](i)"},
+    {"sum[N](p)", TYPE_I64, "sum[N](p)"},
+    {"max[M, N](i)", TYPE_I64, "max[M, N](i)"},
+    {"prod[M](d)", TYPE_F64, "prod[M](d)"},
+    {"mean[N](i)", TYPE_F32, "mean[N](i)"},
+    {"mean[N](d)", TYPE_F64, "mean[N](d)"},
+    {"var[N](p)", TYPE_F32, "var[N](p)"},
+    {"min[N](x)", TYPE_F32, "min[N](x)"},
+    {"1 / size(N)", TYPE_F32, "1.0 / size(N)"},
+    {"index(M) + size(N)", TYPE_I64, "index(M) + size(N)"},
+    {"index(M) > k", TYPE_BOOL, "index(M) > k"},
+    {"x * inf", TYPE_F32, "x * inf"},
+    {"where(p, -inf, x)", TYPE_F32, "where(p, -inf, x)"},
+    {"i + true", TYPE_I64, "i + 1"},
+    {"silu(i)", TYPE_F32, "i * sigmoid(i)"},
+    {"relu(i)", TYPE_I64, "max(i, 0)"},
+};
+enum { TYPE_CASES = sizeof type_cases / sizeof *type_cases };
+
+START_TEST(types_follow_the_rules)
+{
+    const TypeCase *c = &type_cases[_i];
+    char body[200];
+    snprintf(body, sizeof body, "v = %s\ny = x", c->expression);
+    FromText f = from_body("f32[M, N]", body);
+    ck_assert_msg(f.graph != NULL, "%s:\n%s", c->expression, f.report);
+    verify_graph(f.graph);
+    Node v = find_named(f.graph, "v");
+    ck_assert_msg(v.id != 0, "%s", c->expression);
+    ck_assert_str_eq(type_name(node(f.graph, v)->type), type_name(c->type));
+    ck_assert_str_eq(node_text(f.arena, f.graph, v, true), c->text);
+    arena_free(f.arena);
+}
+END_TEST
+
+static double constant_of(const FromText *f)
+{
+    ck_assert_msg(f->graph != NULL, "%s", f->report);
+    const NodeInfo *info = node(f->graph, f->graph->outputs.data[0].value);
+    ck_assert_int_eq(info->op, OP_CONST);
+    return type_is_float(info->type) ? info->number : (double)info->integer;
+}
+
+START_TEST(literals_keep_their_digits_beside_f64)
+{
+    static const char *const bodies[] = {"y = 0.1", "tenth = 0.1  y = tenth",
+                                         "y = -(-0.1)"};
+    for (int i = 0; i < 3; i++) {
+        FromText f = from_body("f64[]", bodies[i]);
+        ck_assert(constant_of(&f) == 0.1);
+        ck_assert_int_eq(node(f.graph, f.graph->outputs.data[0].value)->type, TYPE_F64);
+        arena_free(f.arena);
+    }
+}
+END_TEST
+
+/* ---- outputs ---- */
+
+typedef struct {
+    const char *output, *body;
+    Type type;
+} StoreCase;
+
+static const StoreCase stores[] = {
+    {"bf16[M, N]", "y = x", TYPE_F32},        {"bf16[M, N]", "y = i", TYPE_F32},
+    {"f32[M, N]", "y = d", TYPE_F64},         {"f64[M, N]", "y = x", TYPE_F64},
+    {"f64[M, N]", "y = i", TYPE_F64},         {"f32[M, N]", "y = p", TYPE_F32},
+    {"i8[M, N]", "y = i + 1", TYPE_I64},      {"i64[M, N]", "y = p", TYPE_I64},
+    {"i32[M, N]", "y = i32(x)", TYPE_I64},    {"bool[M, N]", "y = x > 0", TYPE_BOOL},
+    {"f32[]", "y = s", TYPE_F32},             {"f8e4m3[M]", "y = r", TYPE_F32},
+    {"f32[M]", "y = sum[N](x)", TYPE_F32},    {"f32[N]", "y = sum[M](x)", TYPE_F32},
+};
+enum { STORES = sizeof stores / sizeof *stores };
+
+START_TEST(stores_take_what_fits)
+{
+    const StoreCase *c = &stores[_i];
+    FromText f = from_body(c->output, c->body);
+    ck_assert_msg(f.graph != NULL, "%s", f.report);
+    verify_graph(f.graph);
+    ck_assert_int_eq(node(f.graph, f.graph->outputs.data[0].value)->type, c->type);
+    arena_free(f.arena);
+}
+END_TEST
+
+START_TEST(outputs_read_unrounded)
+{
+    FromText f = from_text("graph g[M = 4](x : f32[M]) -> (y : bf16[M], z : f32[M]) {\n"
+                           "y = x + 1  z = y * 2 }");
+    ck_assert_msg(f.graph != NULL, "%s", f.report);
+    Node z = f.graph->outputs.data[1].value;
+    ck_assert_uint_eq(arg(f.graph, z, 0).id, f.graph->outputs.data[0].value.id);
+    ck_assert_str_eq(output_text(f.graph, 1), "y * 2.0");
+    arena_free(f.arena);
+}
+END_TEST
+
+/* ---- functions ---- */
+
+START_TEST(functions_are_hygienic)
+{
+    FromText f = from_text(
+        "fn twice(x) { a = x + 1  return a * 2 }\n"
+        "fn centred[K](v) = v - mean[K](v)\n"
+        "fn both[A, B](v) = centred[B](centred[A](v))\n"
+        "graph g[M = 2, N = 3](x : f32[M, N]) -> (y : f32[M, N], z : f32[M, N]"
+        ", w : f32[M, N]) {\n"
+        "a = x - 1  y = twice(a) + a  z = centred[M, N](x)  w = both[M, N](x) }");
+    ck_assert_msg(f.graph != NULL, "%s", f.report);
+    verify_graph(f.graph);
+    Node y = f.graph->outputs.data[0].value;
+    ck_assert_str_eq(node_text(f.arena, f.graph, arg(f.graph, y, 0), true), "a * 2.0");
+    Node inner = arg(f.graph, arg(f.graph, y, 0), 0);
+    ck_assert_str_eq(node_text(f.arena, f.graph, inner, true), "a + 1.0");
+    ck_assert_uint_ne(inner.id, arg(f.graph, y, 1).id);
+    ck_assert_str_eq(output_text(f.graph, 1), "x - mean[M, N](x)");
+    ck_assert_str_eq(output_text(f.graph, 2), "x - mean[M](x) - mean[N](x - mean[M](x))");
+    arena_free(f.arena);
+}
+END_TEST
+
+START_TEST(equal_calls_are_inlined_once)
+{
+    Arena *arena = arena_new();
+    Text *text = text_new(arena);
+    text_print(text, "fn g0(x) = x + 1\n");
+    for (int i = 1; i < 60; i++)
+        text_print(text, "fn g%d(x) = g%d(x) + g%d(x)\n", i, i - 1, i - 1);
+    text_print(text, "graph g[M = 2](x : f32[M]) -> (y : f32[M]) { y = g59(x) }\n");
+    FromText f = from_text(text_string(text));
+    ck_assert_msg(f.graph != NULL, "%s", f.report);
+    ck_assert_int_lt(f.graph->nodes.count, 100);
+    arena_free(f.arena);
+    arena_free(arena);
+}
+END_TEST
+
+START_TEST(std_is_written_in_the_language)
+{
+    static const char *const calls[] = {
+        "softmax[N](x)",
+        "log_softmax[N](x)",
+        "layer_norm[M, N](x, 1e-5)",
+        "rms_norm[N](x, s)",
+        "l2_normalize[N](x, 1e-12)",
+        "silu(x)",
+        "gelu(x)",
+        "gelu_tanh(x)",
+        "relu(x)",
+        "x - logsumexp[N](x)",
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char body[100];
+        snprintf(body, sizeof body, "y = %s", calls[i]);
+        FromText f = from_body("f32[M, N]", body);
+        ck_assert_msg(f.graph != NULL, "%s:\n%s", calls[i], f.report);
+        arena_free(f.arena);
+    }
+}
+END_TEST
+
+/* ---- parameters ---- */
+
+START_TEST(defaults_are_rounded_to_their_dtype)
+{
+    FromText f =
+        from_text("graph g[M = 2](x : f32[M], a : f32 = 0.1, b : f64 = 0.1,"
+                  " c : i8 = -1000, d : bool = true, e : bf16 = 0.1, n : f32 = -inf,"
+                  " t : f32[]) -> (y : f64[M]) {\n"
+                  "y = x + a + b + c + d + e + n + t }");
+    ck_assert_msg(f.graph != NULL, "%s", f.report);
+    const Param *p = f.graph->params.data;
+    ck_assert(p[1].default_value == (double)0.1f && p[1].has_default && p[1].scalar);
+    ck_assert(p[2].default_value == 0.1);
+    ck_assert(p[3].default_value == -128.0);
+    ck_assert(p[4].default_value == 1.0);
+    ck_assert(p[5].default_value == 0.10009765625);
+    ck_assert(isinf(p[6].default_value) && p[6].default_value < 0);
+    ck_assert(!p[7].scalar && !p[7].has_default && p[7].axes == 0);
+    ck_assert(!p[0].scalar && p[0].axes == 1);
+    arena_free(f.arena);
+}
+END_TEST
+
+/* ---- errors ---- */
+
+typedef struct {
+    const char *text, *place, *message, *hint;
+} ErrorCase;
+
+#define HEAD "graph g[M = 4, N = 8](x : f32[M, N], i : i32[M], p : bool[M])"
+static const ErrorCase error_cases[] = {
+    {HEAD " -> (y : f32[M]) {\n y = xx }", "2:6", "unknown name 'xx'",
+     "did you mean 'x'"},
+    {HEAD " -> (y : f32[M]) {\n y = N }", "2:6", "unknown name 'N'", "size(N)"},
+    {HEAD " -> (y : f32[M]) {\n y = z z = i }", "2:6", "unknown name 'z'",
+     "further down"},
+    {HEAD " -> (y : f32[M]) {\n y = softmx(i) }", "2:6", "unknown function 'softmx'",
+     NULL},
+    {HEAD " -> (y : f32[M]) {\n y = sqr(i) }", "2:6", "unknown function 'sqr'", "'sqrt'"},
+    {HEAD " -> (y : f32[M]) {\n y = sum(x) }", "2:6", "needs its axes", "sum[N](...)"},
+    {HEAD " -> (y : f32[M]) {\n y = max(x) }", "2:6", "needs its axes", "max[N](...)"},
+    {HEAD " -> (y : f32[M]) {\n y = sum[K](x) }", "2:10", "unknown axis 'K'", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = sum[N](i) }", "2:6", "'sum' over [N]", "sum[M]"},
+    {HEAD " -> (y : f32[M]) {\n y = sum[N, N](x) }", "2:13", "named twice", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = index(K) }", "2:12", "unknown axis 'K'", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = size(3) }", "2:11", "name of an axis", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = exp[M](i) }", "2:6", "takes no axes", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = exp(i, i) }", "2:6", "takes 1 argument, not 2", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = where(i, i, i) }", "2:12",
+     "needs a condition, not i64", "!= 0"},
+    {HEAD " -> (y : f32[M]) {\n y = !i }", "2:7", "needs a condition, not i64", "!= 0"},
+    {HEAD " -> (y : bool[M]) {\n y = p && i }", "2:11", "needs a condition", "!= 0"},
+    {HEAD " -> (y : f32[M]) {\n y = x }", "2:6", "[M], but its expression has [M, N]",
+     "sum[N]"},
+    {HEAD " -> (y : f32[M, N]) {\n y = i }", "2:6", "[M, N], but its expression has [M]",
+     "declare y : f32[M]"},
+    {HEAD " -> (y : f32[M]) {\n y = 1 }", "2:6", "but its expression has []", NULL},
+    {HEAD " -> (y : i32[M]) {\n y = i / 2 }", "2:6",
+     "y' is i32, but its expression is f32", "i32("},
+    {HEAD " -> (y : bool[M]) {\n y = i }", "2:6", "is bool, but its expression is i64",
+     "!= 0"},
+    {HEAD " -> (y : f32[M], z : f32[M]) {\n y = i + 0.5 }", "1:79", "'z' is never bound",
+     NULL},
+    {HEAD " -> (y : f32[M]) {\n y = i + 1\n y = i + 2 }", "3:2", "'y' is bound twice",
+     "2:2"},
+    {HEAD " -> (y : f32[M]) {\n x = i + 1\n y = i + 2 }", "2:2", "'x' is bound twice",
+     "1:23"},
+    {HEAD " -> (x : f32[M]) {\n x = i + 1 }", "1:67", "an input and an output", NULL},
+    {HEAD " -> (y : f32[M], y : f32[M]) {\n y = i + 1 }", "1:79", "declared twice", NULL},
+    {HEAD " -> (y : f32) {\n y = sum[M](i) }", "1:67", "needs brackets", "y : f32[]"},
+    {HEAD " -> (y : f31[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'f31'", "'f32'"},
+    {HEAD " -> () {\n u = x }", "1:7", "no output", NULL},
+    {"graph g[M = 1, N = 2](x : f32[N, M]) -> (y : f32[M, N]) {\n y = x }", "1:23",
+     "graph's order", "x : f32[M, N]"},
+    {"graph g[M = 1](x : f32[M, M]) -> (y : f32[M]) {\n y = x }", "1:27",
+     "axis 'M' twice", NULL},
+    {"graph g[M = 1](x : f32[K]) -> (y : f32[M]) {\n y = x }", "1:24", "unknown axis 'K'",
+     NULL},
+    {"graph g[M = 1, M = 2](x : f32[M]) -> (y : f32[M]) {\n y = x }", "1:16",
+     "declared twice", NULL},
+    {"graph g[M = 1](x : f32[M], x : f32) -> (y : f32[M]) {\n y = x }", "1:28",
+     "bound twice", "1:16"},
+    {"graph g[M = 1](x : f32[M], c : i32 = 1.5) -> (y : f32[M]) {\n y = x + c }", "1:38",
+     "no default for a scalar of i32", NULL},
+    {"graph g[M = 1](x : f32[M], c : f32 = true) -> (y : f32[M]) {\n y = x + c }", "1:38",
+     "no default for a scalar of f32", NULL},
+    {"graph g[A,B,C,D,E,F,G,H,I](x : f32[A,B,C,D,E,F,G,H,I]) -> (y : f32[]) {\n y = 1 }",
+     "1:28", "at most 8", NULL},
+    {"graph g[A,B,C,D,E,F,G,H,I,J,K,L,M,N,O,P,Q](x : f32[A]) -> (y : f32[A]) {\n y = x }",
+     "1:41", "at most 16 axes", NULL},
+    {"graph g[M = 4294967296, N = 2147483648](x : f32[M, N]) -> (y : f32[M]) {\n"
+     " y = sum[N](x) }",
+     "1:41", "more than 2^63 bytes", NULL},
+    {"fn f(a) = a + b\n" HEAD " -> (y : f32[M]) {\n y = f(i) + 1.0 }", "1:15",
+     "unknown name 'b'", NULL},
+    {"fn f(a) = a + b\n" HEAD " -> (y : f32[M]) {\n y = i + 1 }", "1:15",
+     "unknown name 'b'", NULL},
+    {"fn f(a) = f(a)\n" HEAD " -> (y : f32[M]) {\n y = i + 1 }", "1:11", "recursion",
+     NULL},
+    {"fn f(a) = h(a)\nfn h(a) = f(a)\n" HEAD " -> (y : f32[M]) {\n y = f(i) }", "2:11",
+     "recursion", NULL},
+    {"fn f(a) = a\nfn f(a) = a + 1\n" HEAD " -> (y : f32[M]) {\n y = f(i) }", "2:4",
+     "defined twice", "1:4"},
+    {"fn exp(a) = a\n" HEAD " -> (y : f32[M]) {\n y = i }", "1:4", "built-in", NULL},
+    {"fn f(a, a) = a\n" HEAD " -> (y : f32[M]) {\n y = i }", "1:9", "bound twice", NULL},
+    {"fn f[K](a) = sum[K](a)\n" HEAD " -> (y : f32[M]) {\n y = f(x) }", "3:6",
+     "takes 1 axis in brackets, not 0", "f[N](...)"},
+    {"fn f[K, L](a) = sum[K, L](a)\n" HEAD " -> (y : f32[M]) {\n y = f[N](x) }", "3:6",
+     "takes 2 axes in brackets, not 1", NULL},
+    {"fn f[K](a) = sum[K](a)\n" HEAD " -> (y : f32[M]) {\n y = f[N](i) }", "1:14",
+     "'sum' over [N]", "called at t.fuse:3:6"},
+    {"fn f[K](a) = index(K) + a\n" HEAD " -> (y : f32[M, N]) {\n y = f[M, N](x) }",
+     "1:14", "of several axes [M, N]", NULL},
+    {"import \"std\"\n" HEAD " -> (y : f32[M]) {\n y = softmax[N](i) }", "3:6",
+     "in 'softmax': 'max' over [N]", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = i }\n" HEAD " -> (y : f32[M]) {\n y = i }", "3:7",
+     "graph 'g' is defined twice", "1:7"},
+};
+enum { ERROR_CASES = sizeof error_cases / sizeof *error_cases };
+
+START_TEST(errors_have_places_and_hints)
+{
+    const ErrorCase *c = &error_cases[_i];
+    char place[60];
+    snprintf(place, sizeof place, "t.fuse:%s: error: ", c->place);
+    FromText f = from_text(c->text);
+    ck_assert_msg(f.graph == NULL && f.errors == 1, "%s\n%s", c->text, f.report);
+    ck_assert_msg(strstr(f.report, place) != NULL, "%s not in\n%s", place, f.report);
+    ck_assert_msg(strstr(f.report, c->message) != NULL, "%s not in\n%s", c->message,
+                  f.report);
+    const char *hint = strstr(f.report, "hint: ");
+    if (c->hint)
+        ck_assert_msg(hint && strstr(hint, c->hint), "%s not in\n%s", c->hint, f.report);
+    arena_free(f.arena);
+}
+END_TEST
+
+START_TEST(one_bad_name_is_one_error)
+{
+    FromText f = from_text(HEAD " -> (y : f32[M], z : f32[M]) {\n"
+                           " a = nope\n b = a + 1\n y = b\n z = sum[K](x) + nix }");
+    ck_assert_int_eq(f.errors, 3);
+    ck_assert_ptr_nonnull(strstr(f.report, "'nope'"));
+    ck_assert_ptr_nonnull(strstr(f.report, "axis 'K'"));
+    ck_assert_ptr_nonnull(strstr(f.report, "'nix'"));
+    arena_free(f.arena);
+}
+END_TEST
+
+START_TEST(an_error_inside_a_function_is_told_once)
+{
+    FromText f = from_text("fn f[K](a) = sum[K](a)\n" HEAD " -> (y : f32[M]) {\n"
+                           " y = f[N](i) + f[N](i + 1) + f[N](p) }");
+    ck_assert_int_eq(f.errors, 1);
+    arena_free(f.arena);
+}
+END_TEST
+
+/* ---- warnings ---- */
+
+START_TEST(unused_names_warn)
+{
+    FromText f = from_text("import \"std\"\nfn unused(a, b) { c = a  return b }\n" HEAD
+                           " -> (y : f32[M]) {\n u = x * 2\n y = unused(i, i) + 0.5 }");
+    ck_assert_msg(f.graph != NULL, "%s", f.report);
+    ck_assert_int_eq(f.warnings, 2);
+    ck_assert_ptr_nonnull(
+        strstr(f.report, "t.fuse:4:2: warning: binding 'u' is never used"));
+    ck_assert_ptr_nonnull(
+        strstr(f.report, "t.fuse:3:50: warning: input 'p' is never used"));
+    arena_free(f.arena);
+}
+END_TEST
+
+START_TEST(separate_namespaces)
+{
+    FromText f =
+        from_text("fn f(f) = f + 1\n"
+                  "graph g[mean = 4, max = 0](mean : f32[mean, max], sum : f32[mean])"
+                  " -> (exp : f32[mean]) {\n"
+                  " f = sum[max](mean) + f(sum)\n exp = exp(f) }");
+    ck_assert_msg(f.graph != NULL, "%s", f.report);
+    ck_assert_int_eq(f.warnings, 0);
+    ck_assert_str_eq(output_text(f.graph, 0), "exp(f)");
+    ck_assert_int_eq(f.graph->axes[1].size, 0);
+    arena_free(f.arena);
+}
+END_TEST
+
+Suite *lower_suite(void)
+{
+    Suite *suite = suite_create("lower");
+    TCase *c = tcase_create("lower");
+    tcase_add_loop_test(c, types_follow_the_rules, 0, TYPE_CASES);
+    tcase_add_test(c, literals_keep_their_digits_beside_f64);
+    tcase_add_loop_test(c, stores_take_what_fits, 0, STORES);
+    tcase_add_test(c, outputs_read_unrounded);
+    tcase_add_test(c, functions_are_hygienic);
+    tcase_add_test(c, equal_calls_are_inlined_once);
+    tcase_add_test(c, std_is_written_in_the_language);
+    tcase_add_test(c, defaults_are_rounded_to_their_dtype);
+    tcase_add_loop_test(c, errors_have_places_and_hints, 0, ERROR_CASES);
+    tcase_add_test(c, one_bad_name_is_one_error);
+    tcase_add_test(c, an_error_inside_a_function_is_told_once);
+    tcase_add_test(c, unused_names_warn);
+    tcase_add_test(c, separate_namespaces);
+    suite_add_tcase(suite, c);
+    return suite;
+}

@@ -1,0 +1,485 @@
+/* test_parse.c: the front end from text to tree, its diagnostics, and the canonical
+ * formatting. */
+#include "suites.h"
+
+#include "ast.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    Arena *arena;
+    Diagnostics d;
+    Module *program;
+    const char *tree, *formatted;
+} Parsed;
+
+static void parse_source(Parsed *p, Source text)
+{
+    jmp_buf escape;
+    *p = (Parsed){.arena = arena_new(), .tree = "", .formatted = ""};
+    Source *source = NEW(p->arena, Source);
+    *source = text;
+    source->name = arena_copy(p->arena, text.name, strlen(text.name));
+    p->d =
+        (Diagnostics){.arena = p->arena, .text = text_new(p->arena), .escape = &escape};
+    Text *tree = text_new(p->arena), *formatted = text_new(p->arena);
+    if (!setjmp(escape)) {
+        p->program = parse_program(p->arena, &p->d, source);
+        print_ast(tree, p->program);
+        if (!p->d.errors)
+            format_source(formatted, p->arena, &p->d, source);
+    }
+    p->tree = text_string(tree);
+    p->formatted = text_string(formatted);
+    p->d.escape = NULL;
+}
+
+static Parsed parse_bytes(const char *text, size_t length)
+{
+    Parsed p;
+    parse_source(&p, (Source){"t.fuse", text, length});
+    return p;
+}
+
+static Parsed parse_text(const char *text)
+{
+    return parse_bytes(text, strlen(text));
+}
+
+static void check_report(const char *text, const char *expected)
+{
+    Parsed p = parse_text(text);
+    ck_assert_str_eq(text_string(p.d.text), expected);
+    arena_free(p.arena);
+}
+
+/* `part` occurs in the reports, and there are `errors` of them. */
+static void check_error(const char *text, int errors, const char *part)
+{
+    Parsed p = parse_text(text);
+    const char *reports = text_string(p.d.text);
+    ck_assert_msg(strstr(reports, part) != NULL, "no \"%s\" in:\n%s", part, reports);
+    ck_assert_msg(p.d.errors == errors, "%d errors, not %d:\n%s", p.d.errors, errors,
+                  reports);
+    arena_free(p.arena);
+}
+
+static void check_tree(const char *expression, const char *expected)
+{
+    char text[256];
+    snprintf(text, sizeof text, "fn f(x) = %s", expression);
+    Parsed p = parse_text(text);
+    ck_assert_msg(p.d.errors == 0, "%s", text_string(p.d.text));
+    const char *tree = strstr(p.tree, "return\n") + strlen("return\n");
+    ck_assert_str_eq(tree, expected);
+    arena_free(p.arena);
+}
+
+static void check_formatted(const char *text, const char *expected)
+{
+    Parsed p = parse_text(text);
+    ck_assert_msg(p.d.errors == 0, "%s", text_string(p.d.text));
+    ck_assert_str_eq(p.formatted, expected);
+    Parsed again = parse_text(p.formatted);
+    ck_assert_str_eq(again.formatted, expected);
+    ck_assert_str_eq(again.tree, p.tree);
+    arena_free(again.arena);
+    arena_free(p.arena);
+}
+
+#define HEAD "graph f[N](x : f32[N]) -> (y : f32[N]) {\n"
+
+/* ---- what is read ----------------------------------------------------------------- */
+
+START_TEST(test_precedence)
+{
+    check_tree("-x ** 2", "        unary -\n"
+                          "            binary **\n"
+                          "                name x\n"
+                          "                integer 2\n");
+    check_tree("2 ** -x ** 3", "        binary **\n"
+                               "            integer 2\n"
+                               "            unary -\n"
+                               "                binary **\n"
+                               "                    name x\n"
+                               "                    integer 3\n");
+    check_tree("1 - x - 2", "        binary -\n"
+                            "            binary -\n"
+                            "                integer 1\n"
+                            "                name x\n"
+                            "            integer 2\n");
+    check_tree("x || !x == 1 && x < 2 + 3 * x", "        binary ||\n"
+                                                "            name x\n"
+                                                "            binary &&\n"
+                                                "                binary ==\n"
+                                                "                    unary !\n"
+                                                "                        name x\n"
+                                                "                    integer 1\n"
+                                                "                binary <\n"
+                                                "                    name x\n"
+                                                "                    binary +\n"
+                                                "                        integer 2\n"
+                                                "                        binary *\n"
+                                                "                            integer 3\n"
+                                                "                            name x\n");
+}
+END_TEST
+
+START_TEST(test_literals)
+{
+    check_tree("1e-5", "        float 1e-5\n");
+    check_tree(".5", "        float .5\n");
+    check_tree("1.", "        float 1.\n");
+    check_tree("-inf", "        unary -\n            constant inf\n");
+    check_tree("9223372036854775807", "        integer 9223372036854775807\n");
+    check_error("fn f(x) = 9223372036854775808", 1,
+                "t.fuse:1:11: error: the integer literal");
+    check_error("fn f(x) = 1e999", 1, "the float literal is too large");
+    check_error("fn f(x) = 1e", 1, "'1e' is not a number");
+    check_error("fn f(x) = 0x10", 1, "only decimal numbers");
+}
+END_TEST
+
+START_TEST(test_names_before_brackets_are_calls)
+{
+    check_tree("mean[M, N,](mean,)", "        call mean[M, N]\n            name mean\n");
+    check_tree("x\n(2)", "        call x\n            integer 2\n");
+}
+END_TEST
+
+START_TEST(test_file_forms)
+{
+    static const char *const same[] = {
+        "fn f(x) = x == 1\n",
+        "\xef\xbb\xbf\nfn f(x) = x == 1",
+        "fn f(x)\r\n = x\r\n == 1\r\n",
+        "fn\nf # c\n(\nx # d\n)=x==1#e",
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        Parsed p = parse_text(same[i]);
+        ck_assert_str_eq(p.tree,
+                         "fn f(x)\n    return\n        binary ==\n            name x\n"
+                         "            integer 1\n");
+        arena_free(p.arena);
+    }
+}
+END_TEST
+
+START_TEST(test_leading_minus_continues)
+{
+    Parsed p = parse_text(HEAD "    y = x\n    - 1\n}\n");
+    ck_assert_int_eq(p.d.errors, 0);
+    ck_assert_int_eq(p.d.warnings, 1);
+    ck_assert_ptr_nonnull(strstr(text_string(p.d.text), "t.fuse:3:5: warning:"));
+    ck_assert_ptr_nonnull(strstr(p.tree, "binary -"));
+    arena_free(p.arena);
+    p = parse_text(HEAD "    y = x +\n    -1\n}\n");
+    ck_assert_int_eq(p.d.warnings, 0);
+    arena_free(p.arena);
+}
+END_TEST
+
+/* ---- what is refused -------------------------------------------------------------- */
+
+START_TEST(test_report_form)
+{
+    check_report(
+        HEAD "\ty = \"\xc3\xa9\" + \xc3\x97 + x\n}\n",
+        "t.fuse:2:6: error: expected an expression after '=', found the path\n"
+        "      y = \"\xc3\xa9\" + \xc3\x97 + x\n"
+        "          ^~~\n"
+        "t.fuse:2:13: error: unexpected character: names and operators are plain ASCII\n"
+        "      y = \"\xc3\xa9\" + \xc3\x97 + x\n"
+        "                ^\n"
+        "  hint: write *\n");
+    check_report("fn f(x) = 1 + 12abc", "t.fuse:1:15: error: '12abc' is not a number\n"
+                                        "  fn f(x) = 1 + 12abc\n"
+                                        "                ^~~~~\n"
+                                        "  hint: numbers look like 42, 1.5 or 1e-5\n");
+}
+END_TEST
+
+START_TEST(test_expectations)
+{
+    check_error(HEAD "    y = x +\n}\n", 1,
+                "t.fuse:2:11: error: expected an expression after '+'");
+    check_error(HEAD "    y = g(x x)\n}\n", 1,
+                "expected an operator, ',' or ')' after 'x'");
+    check_error(HEAD "    y = x\n", 1, "found the end of the file");
+    check_error("graph f[N=2.5]() -> () {}", 1, "expected an integer after '='");
+    check_error("graph f(x : ) -> () {}", 1, "expected a dtype after ':'");
+    check_error("graf f() -> () {}", 1, "did you mean 'graph'?");
+    check_error("fn inf(x) = x", 1, "the word is reserved");
+    check_error("fn f(x) { y = x }", 1, "function 'f' returns nothing");
+    check_error(HEAD "    return x\n}\n", 1, "a graph returns nothing");
+    check_error(HEAD "    y = where(x = 1, 2, 3)\n}\n", 1, "'==' compares");
+    check_error("graph f(x : f32[] = 1) -> () {}", 1, "a tensor has no default");
+}
+END_TEST
+
+START_TEST(test_foreign_spellings)
+{
+    check_error(HEAD "    y = x;\n}\n", 1, "hint: statements end by themselves");
+    check_error(HEAD "    y := x\n}\n", 1, "hint: write '=' to bind a name");
+    check_error(HEAD "    y = x ^ 2\n}\n", 1, "hint: write '**' for a power");
+    check_error(HEAD "    y = x & x\n}\n", 1, "hint: write '&&'");
+    check_error(HEAD "    y += x\n}\n", 1, "every name is bound once");
+    check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
+}
+END_TEST
+
+START_TEST(test_recovery)
+{
+    check_error(HEAD "    a = x +\n    b = * x\n    y = x\n}\n", 2, "t.fuse:3:9: error:");
+    check_error(HEAD "    y = x\ngraph g() -> () { a = 1 2 }\nfn h(x) = x x\n", 3,
+                "t.fuse:4:13:");
+    check_error("graph f(x = f32) -> () {\n    y = x\n}\nfn g(x) = +\n", 2,
+                "t.fuse:4:11: error:");
+}
+END_TEST
+
+START_TEST(test_ten_errors)
+{
+    Text *text = text_new(arena_new());
+    for (int i = 0; i < 30; i++)
+        text_print(text, "fn f%d(x) = *\n", i);
+    check_error(text_string(text), 10, "error: too many errors\n");
+    arena_free(text->arena);
+}
+END_TEST
+
+START_TEST(test_garbage)
+{
+    static const char bytes[] = "fn f(x) = x\0 + \xff\xfe\x01 1\n#\0\n\x7f";
+    Parsed p = parse_bytes(bytes, sizeof bytes - 1);
+    ck_assert_int_gt(p.d.errors, 0);
+    for (const char *at = text_string(p.d.text); *at; at++)
+        ck_assert_msg(*at == '\n' || (*at >= ' ' && *at < 0x7f), "byte %d is shown", *at);
+    arena_free(p.arena);
+}
+END_TEST
+
+START_TEST(test_long_lines_are_clipped)
+{
+    Text *text = text_new(arena_new());
+    text_print(text, "fn f(x) = x");
+    for (int i = 0; i < 100000; i++)
+        text_print(text, " # \xc3\xa9%s", i == 50000 ? "\nfn g(x) = x +" : "\t");
+    text_print(text, "\nfn h(x) = x");
+    for (int i = 0; i < 900; i++)
+        text_print(text, " + x");
+    text_print(text, " + )");
+    Parsed p = parse_text(text_string(text));
+    ck_assert_int_eq(p.d.errors, 2);
+    ck_assert_uint_lt(p.d.text->length, 1000);
+    ck_assert_ptr_nonnull(strstr(text_string(p.d.text), "\n  ..."));
+    arena_free(p.arena);
+    arena_free(text->arena);
+}
+END_TEST
+
+static void check_nesting(const char *open, const char *inner, const char *close,
+                          int levels, int errors)
+{
+    Text *text = text_new(arena_new());
+    text_print(text, "fn f(x) = ");
+    for (int i = 0; i < levels; i++)
+        text_print(text, "%s", open);
+    text_print(text, "%s", inner);
+    for (int i = 0; i < levels; i++)
+        text_print(text, "%s", close);
+    check_error(text_string(text), errors, errors ? "nested too deeply" : "");
+    arena_free(text->arena);
+}
+
+START_TEST(test_nesting)
+{
+    static const char *const forms[][3] = {
+        {"(", "x", ")"},
+        {"-", "x", ""},
+        {"x ** ", "x", ""},
+        {"", "x", " + x"},
+        {"f(", "x", ")"},
+        {"(x + ", "x", ")"},
+        {"!(x + f(x * ", "x", "))"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        check_nesting(forms[i][0], forms[i][1], forms[i][2], 300, 0);
+        check_nesting(forms[i][0], forms[i][1], forms[i][2], 1100, 1);
+        check_nesting(forms[i][0], forms[i][1], forms[i][2], 100000, 1);
+    }
+    check_nesting("(", "x", ")", 1000, 0);
+    check_nesting("", "x", " + x", 1000, 0);
+}
+END_TEST
+
+/* ---- imports ---------------------------------------------------------------------- */
+
+typedef struct {
+    char directory[64];
+    char path[128];
+} Place;
+
+static Place make_place(void)
+{
+    Place place = {.directory = "/tmp/fusec-parse-XXXXXX"};
+    ck_assert_ptr_nonnull(mkdtemp(place.directory));
+    return place;
+}
+
+static const char *in_place(Place *place, const char *name)
+{
+    snprintf(place->path, sizeof place->path, "%s/%s", place->directory, name);
+    return place->path;
+}
+
+static void write_file(Place *place, const char *name, const char *text)
+{
+    FILE *file = fopen(in_place(place, name), "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static Parsed parse_in(Place *place, const char *text)
+{
+    Parsed p;
+    parse_source(&p, (Source){in_place(place, "main.fuse"), text, strlen(text)});
+    return p;
+}
+
+static void remove_place(Place *place, int files)
+{
+    for (int i = 0; i < files; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d.fuse", i);
+        unlink(in_place(place, name));
+    }
+    ck_assert_int_eq(rmdir(place->directory), 0);
+}
+
+START_TEST(test_diamond)
+{
+    Place place = make_place();
+    write_file(&place, "0.fuse", "import \"std\" import \"2.fuse\"\n");
+    write_file(&place, "1.fuse", "import \"./2.fuse\" import \"std\"\n");
+    write_file(&place, "2.fuse", "import \"std\" fn g(x) = x\n");
+    Parsed p = parse_in(&place, "import \"0.fuse\" import \"1.fuse\" import \"std\"");
+    ck_assert_msg(p.d.errors == 0, "%s", text_string(p.d.text));
+    int modules = 0;
+    for (const Module *at = p.program; at; at = at->next)
+        modules++;
+    ck_assert_int_eq(modules, 5);
+    ck_assert_ptr_nonnull(strstr(p.program->source->name, "main.fuse"));
+    arena_free(p.arena);
+    remove_place(&place, 3);
+}
+END_TEST
+
+START_TEST(test_import_faults)
+{
+    Place place = make_place();
+    write_file(&place, "0.fuse", "import \"1.fuse\"\n");
+    write_file(&place, "1.fuse", "import \"0.fuse\"\nfn f(x) = +\n");
+    Parsed p = parse_in(&place,
+                        "import \"0.fuse\"\nimport \"gone.fuse\"\nimport \".\"\n");
+    const char *reports = text_string(p.d.text);
+    ck_assert_int_eq(p.d.errors, 4);
+    ck_assert_ptr_nonnull(strstr(reports, "/1.fuse:1:1: error: import cycle"));
+    ck_assert_ptr_nonnull(strstr(reports, "/1.fuse:2:11: error: expected an expression"));
+    ck_assert_ptr_nonnull(strstr(reports, "/main.fuse:2:8: error: cannot read"));
+    ck_assert_ptr_nonnull(strstr(reports, "Is a directory"));
+    ck_assert(!p.d.machine);
+    arena_free(p.arena);
+    remove_place(&place, 2);
+}
+END_TEST
+
+/* ---- formatting ------------------------------------------------------------------- */
+
+START_TEST(test_format_aligns)
+{
+    check_formatted(
+        "graph f[M=3,N](x:bf16[M,N],gamma:f32[N],eps:f32=-1e-5)->(y:f32[M],total:f32[])\n"
+        "{xhat=x*gamma b=f[N](x,) y=sum[N](xhat) total=sum[M,N](b)}",
+        "graph f[M = 3, N](\n"
+        "    x     : bf16[M, N],\n"
+        "    gamma : f32[N],\n"
+        "    eps   : f32 = -1e-5\n"
+        ") -> (\n"
+        "    y     : f32[M],\n"
+        "    total : f32[]\n"
+        ") {\n"
+        "    xhat = x * gamma\n"
+        "    b    = f[N](x)\n"
+        "    y     = sum[N](xhat)\n"
+        "    total = sum[M, N](b)\n"
+        "}\n");
+    check_formatted("graph f(x:f32)->(y:f32[]){y=x}",
+                    "graph f(x : f32) -> (y : f32[]) {\n    y = x\n}\n");
+}
+END_TEST
+
+START_TEST(test_format_comments)
+{
+    check_formatted(
+        "import \"std\" # s\nfn f(x, # a\n y) { z = x + # in\n y # tr\n\n\n# own\n"
+        "return z # r\n# last\n}#}\n\n\n# end",
+        "import \"std\"  # s\n\nfn f(x, y) {\n    # a\n    # in\n    z = x + y  # tr\n\n"
+        "    # own\n    return z  # r\n    # last\n}  #}\n\n# end\n");
+}
+END_TEST
+
+START_TEST(test_format_breaks)
+{
+    check_formatted(
+        "fn f(a_rather_long_name, another_rather_long_name) = a_rather_long_name * 3 - "
+        "another_rather_long_name * 4 + 1",
+        "fn f(a_rather_long_name, another_rather_long_name) = a_rather_long_name * 3 -\n"
+        "    another_rather_long_name * 4 +\n    1\n");
+}
+END_TEST
+
+START_TEST(test_nearest_name)
+{
+    static const char *const names[] = {"softmax", "gamma", "beta", "N"};
+    ck_assert_str_eq(nearest_name("sofmtax", names, 4), "softmax");
+    ck_assert_str_eq(nearest_name("gama", names, 4), "gamma");
+    ck_assert_ptr_null(nearest_name("M", names, 4));
+    ck_assert_ptr_null(nearest_name("rstd", names, 4));
+}
+END_TEST
+
+Suite *parse_suite(void)
+{
+    const TTest *const tests[] = {
+        test_precedence,
+        test_literals,
+        test_names_before_brackets_are_calls,
+        test_file_forms,
+        test_leading_minus_continues,
+        test_report_form,
+        test_expectations,
+        test_foreign_spellings,
+        test_recovery,
+        test_ten_errors,
+        test_garbage,
+        test_long_lines_are_clipped,
+        test_nesting,
+        test_diamond,
+        test_import_faults,
+        test_format_aligns,
+        test_format_comments,
+        test_format_breaks,
+        test_nearest_name,
+    };
+    Suite *suite = suite_create("parse");
+    TCase *tcase = tcase_create("parse");
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(tcase, tests[i]);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}

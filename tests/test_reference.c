@@ -1,0 +1,312 @@
+/* test_reference.c: the evaluator against plain loops, its bounds against real f32 arithmetic, and
+ * the judge against right and wrong results. */
+#include "from_text.h"
+#include "reference.h"
+#include "suites.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TENSORS = 8 };
+
+/* One evaluation of a program with random inputs. */
+typedef struct {
+    FromText program;
+    Graph *graph;
+    Sizes sizes;
+    HostTensor inputs[MAX_TENSORS], outputs[MAX_TENSORS];
+    double scalars[MAX_TENSORS];
+    double *exact[MAX_TENSORS];
+    float *bound[MAX_TENSORS];
+} Case;
+
+static size_t count_of(const Case *c, AxisSet axes)
+{
+    return (size_t)axes_size(&c->sizes, axes);
+}
+
+static void run_case(Case *c, int threads)
+{
+    const Evaluation e = {
+        .graph = c->graph, .sizes = c->sizes, .inputs = c->inputs, .scalars = c->scalars,
+        .outputs = c->outputs, .exact = c->exact, .bound = c->bound, .threads = threads,
+    };
+    ck_assert(evaluate(&e));
+}
+
+static Case open_case(const char *text)
+{
+    Case c = {.program = from_text(text)};
+    ck_assert_msg(c.program.graph != NULL, "%s", c.program.report);
+    c.graph = c.program.graph;
+    Arena *arena = c.program.arena;
+    for (int i = 0; i < MAX_AXES; i++)
+        c.sizes.of[i] = i < c.graph->axis_count ? c.graph->axes[i].size : 1;
+    for (int i = 0; i < c.graph->params.count; i++) {
+        const Param *p = &c.graph->params.data[i];
+        c.inputs[i] = (HostTensor){NEW_ARRAY(arena, double, count_of(&c, p->axes) + 1), p->dtype,
+                                   p->axes};
+        c.scalars[i] = p->default_value;
+        random_input(c.graph, i, &c.sizes, 7, c.inputs[i].data);
+    }
+    for (int i = 0; i < c.graph->outputs.count; i++) {
+        const Output *o = &c.graph->outputs.data[i];
+        const size_t count = count_of(&c, o->axes) + 1;
+        c.outputs[i] = (HostTensor){NEW_ARRAY(arena, double, count), o->dtype, o->axes};
+        c.exact[i] = NEW_ARRAY(arena, double, count);
+        c.bound[i] = NEW_ARRAY(arena, float, count);
+    }
+    return c;
+}
+
+static Case evaluate_text(const char *text)
+{
+    Case c = open_case(text);
+    run_case(&c, 1);
+    return c;
+}
+
+static void close_case(Case *c)
+{
+    arena_free(c->program.arena);
+}
+
+static Verdict judge_output(const Case *c, int output, const void *out)
+{
+    const Output *o = &c->graph->outputs.data[output];
+    return judge(o->dtype, out, c->exact[output], c->bound[output],
+                 (int64_t)count_of(c, o->axes), false);
+}
+
+#define LAYER_NORM_BWD                                                                   \
+    "graph g[M = 37, N = 1030](x : f32[M, N], dy : f32[M, N], gamma : f32[N],"           \
+    " mean : f32[M], rstd : f32[M]) -> (dx : f32[M, N], dgamma : f32[N]) {"              \
+    " xhat = (x - mean) * rstd\n wdy = dy * gamma\n c1 = mean[N](wdy * xhat)\n"          \
+    " c2 = mean[N](wdy)\n dx = (wdy - xhat * c1 - c2) * rstd\n"                          \
+    " dgamma = sum[M](dy * xhat) }"
+
+/* The same in plain f32, one row. */
+static void layer_norm_row(const Case *c, int m, int n, float *dx, float *dgamma)
+{
+    const float *x = (const float *)c->inputs[0].data + m * n;
+    const float *dy = (const float *)c->inputs[1].data + m * n;
+    const float *gamma = c->inputs[2].data;
+    const float mean = ((const float *)c->inputs[3].data)[m];
+    const float rstd = ((const float *)c->inputs[4].data)[m];
+    float c1 = 0, c2 = 0;
+    for (int i = 0; i < n; i++) {
+        const float xhat = (x[i] - mean) * rstd, wdy = dy[i] * gamma[i];
+        c1 += wdy * xhat;
+        c2 += wdy;
+        dgamma[i] += dy[i] * xhat;
+    }
+    c1 /= (float)n;
+    c2 /= (float)n;
+    for (int i = 0; i < n; i++) {
+        const float xhat = (x[i] - mean) * rstd, wdy = dy[i] * gamma[i];
+        dx[m * n + i] = (wdy - xhat * c1 - c2) * rstd;
+    }
+}
+
+START_TEST(f32_layer_norm_stays_inside_the_bound)
+{
+    Case c = evaluate_text(LAYER_NORM_BWD);
+    enum { M = 37, N = 1030 };
+    float *dx = NEW_ARRAY(c.program.arena, float, M * N);
+    float *dgamma = NEW_ARRAY(c.program.arena, float, N);
+    for (int m = 0; m < M; m++)
+        layer_norm_row(&c, m, N, dx, dgamma);
+    ck_assert_int_eq(judge_output(&c, 0, dx).wrong, 0);
+    ck_assert_int_eq(judge_output(&c, 1, dgamma).wrong, 0);
+    ck_assert_int_eq(judge_output(&c, 0, c.outputs[0].data).wrong, 0);
+    for (int i = 0; i < M * N; i++)
+        dx[i] += 1e-4f;                      /* a small mistake, but everywhere */
+    ck_assert_int_gt(judge_output(&c, 0, dx).wrong, M * N / 2);
+    dgamma[5] = NAN;
+    const Verdict verdict = judge_output(&c, 1, dgamma);
+    ck_assert_int_eq(verdict.wrong, 1);
+    ck_assert_int_eq(verdict.worst, 5);
+    close_case(&c);
+}
+END_TEST
+
+START_TEST(threads_change_no_bit)
+{
+    Case one = open_case(LAYER_NORM_BWD), three = open_case(LAYER_NORM_BWD);
+    run_case(&one, 1);
+    run_case(&three, 3);
+    for (int i = 0; i < 2; i++) {
+        const size_t count = count_of(&one, one.graph->outputs.data[i].axes);
+        ck_assert_mem_eq(one.exact[i], three.exact[i], count * sizeof(double));
+        ck_assert_mem_eq(one.bound[i], three.bound[i], count * sizeof(float));
+    }
+    close_case(&one);
+    close_case(&three);
+}
+END_TEST
+
+START_TEST(masked_softmax_is_exact_where_masked)
+{
+    Case c = evaluate_text("graph g[Q = 9, K = 9](x : f32[Q, K]) -> (y : f32[Q, K]) {"
+                           " s = where(index(K) > index(Q), -inf, x)\n"
+                           " e = exp(s - max[K](s))\n y = e / sum[K](e) }");
+    const float *x = c.inputs[0].data;
+    float y[81];
+    for (int q = 0; q < 9; q++) {
+        float top = -INFINITY, sum = 0;
+        for (int k = 0; k <= q; k++)
+            top = fmaxf(top, x[q * 9 + k]);
+        for (int k = 0; k <= q; k++)
+            sum += expf(x[q * 9 + k] - top);
+        for (int k = 0; k < 9; k++)
+            y[q * 9 + k] = k > q ? 0 : expf(x[q * 9 + k] - top) / sum;
+    }
+    ck_assert_int_eq(judge_output(&c, 0, y).wrong, 0);
+    ck_assert_double_eq(c.exact[0][1], 0);
+    ck_assert_double_lt((double)c.bound[0][1], 1e-40);
+    ck_assert(!is_discontinuous(c.graph, 0));
+    y[1] = 1e-6f;
+    ck_assert_int_eq(judge_output(&c, 0, y).wrong, 1);
+    close_case(&c);
+}
+END_TEST
+
+/* Every set of axes of a rank-3 tensor, with an innermost axis that is no whole chunk. */
+START_TEST(reductions_over_any_axes)
+{
+    Case c = evaluate_text(
+        "graph g[A = 3, B = 5, C = 700](x : f32[A, B, C]) -> (a : f64[B, C], b : f64[A, C],"
+        " c : f64[A, B], ac : f64[B], abc : f64[]) { d = f64(x)\n"
+        " a = sum[A](d)\n b = mean[B](d)\n c = max[C](d)\n ac = var[A, C](d)\n"
+        " abc = sum[A, B, C](d) }");
+    const float *x = c.inputs[0].data;
+    double ac[5] = {0}, mean[5] = {0}, total = 0;
+    for (int i = 0; i < 3 * 5 * 700; i++) {
+        mean[i / 700 % 5] += (double)x[i] / 2100;
+        total += (double)x[i];
+    }
+    for (int i = 0; i < 3 * 5 * 700; i++) {
+        const double d = (double)x[i] - mean[i / 700 % 5];
+        ac[i / 700 % 5] += d * d / 2100;
+    }
+    for (int i = 0; i < 5; i++)
+        ck_assert_double_eq_tol(c.exact[3][i], ac[i], 1e-12);
+    ck_assert_double_eq_tol(c.exact[4][0], total, 1e-9);
+    for (int i = 0; i < 5 * 700; i++)
+        ck_assert_double_eq_tol(c.exact[0][i],
+                                (double)x[i] + (double)x[i + 3500] + (double)x[i + 7000], 1e-12);
+    for (int i = 0; i < 15; i++) {
+        double top = -HUGE_VAL;
+        for (int k = 0; k < 700; k++)
+            top = fmax(top, (double)x[i * 700 + k]);
+        ck_assert_double_eq(c.exact[2][i], top);
+    }
+    double b = 0;
+    for (int i = 0; i < 5; i++)
+        b += (double)x[(2 * 5 + i) * 700 + 699] / 5;
+    ck_assert_double_eq_tol(c.exact[1][2 * 700 + 699], b, 1e-12);
+    close_case(&c);
+}
+END_TEST
+
+START_TEST(empty_axes)
+{
+    Case c = evaluate_text(
+        "graph g[M = 2, N = 0](x : f32[M, N]) -> (a : f32[M], b : f32[M], c : f32[M],"
+        " d : f32[M], e : f32[M], f : f32[M], g : f32[M, N], h : f32[N]) {"
+        " a = sum[N](x)\n b = prod[N](x)\n c = max[N](x)\n d = min[N](x)\n e = mean[N](x)\n"
+        " f = var[N](x)\n g = x * 2.0\n h = sum[M](x) }");
+    for (int m = 0; m < 2; m++) {
+        ck_assert_double_eq(c.exact[0][m], 0);
+        ck_assert_double_eq(c.exact[1][m], 1);
+        ck_assert_double_eq(c.exact[2][m], -HUGE_VAL);
+        ck_assert_double_eq(c.exact[3][m], HUGE_VAL);
+        ck_assert(isnan(c.exact[4][m]) && isnan(c.exact[5][m]));
+        ck_assert_int_eq(judge_output(&c, 4, c.outputs[4].data).wrong, 0);
+    }
+    close_case(&c);
+}
+END_TEST
+
+START_TEST(integers_wrap_and_stay_integers)
+{
+    Case c = open_case("graph g[N = 3](k : i64[N]) -> (a : i64[], b : i64[N], c : i8[N],"
+                       " d : f32[N]) { a = sum[N](k)\n b = k * k\n c = k\n d = k / 2 }");
+    const int64_t values[] = {INT64_MAX, 1, -7};
+    memcpy(c.inputs[0].data, values, sizeof values);
+    run_case(&c, 1);
+    ck_assert_int_eq(*(int64_t *)c.outputs[0].data, INT64_MAX - 6);
+    ck_assert_int_eq(((int64_t *)c.outputs[1].data)[0], 1);
+    ck_assert_int_eq(((signed char *)c.outputs[2].data)[0], 127);
+    ck_assert_double_eq(c.exact[3][2], -3.5);
+    close_case(&c);
+}
+END_TEST
+
+START_TEST(nan_and_range_follow_f32)
+{
+    Case c = open_case("graph g[N = 4](x : f32[N]) -> (a : f32[], b : f32[N], c : f32[N]) {"
+                       " a = max[N](x)\n b = max(x, 0.0)\n c = x * x }");
+    const float values[] = {NAN, 1e30f, -1, 2};
+    memcpy(c.inputs[0].data, values, sizeof values);
+    run_case(&c, 1);
+    ck_assert(isnan(c.exact[0][0]) && isnan(c.exact[1][0]));
+    ck_assert_double_eq(c.exact[2][1], HUGE_VAL);
+    float right[] = {NAN, INFINITY, 1, 4}, wrong[] = {0, 3e38f, 1, 4};
+    ck_assert_int_eq(judge_output(&c, 2, right).wrong, 0);
+    ck_assert_int_eq(judge_output(&c, 2, wrong).wrong, 2);
+    close_case(&c);
+}
+END_TEST
+
+START_TEST(steps_are_found)
+{
+    Case c = evaluate_text("graph g[N = 4](x : f32[N]) -> (a : f32[N], b : f32[N], c : f32[N]) {"
+                           " a = floor(x * 3.0)\n b = floor(x)\n c = where(x > 0.0, x, 0.0) }");
+    ck_assert(is_discontinuous(c.graph, 0));
+    ck_assert(!is_discontinuous(c.graph, 1));
+    ck_assert(!is_discontinuous(c.graph, 2));
+    close_case(&c);
+}
+END_TEST
+
+START_TEST(random_inputs_keep_their_promises)
+{
+    Case c = open_case("graph g[M = 50, N = 40](x : f32[M, N], rstd : f32[M], len : i32[M],"
+                       " mask : u8[M]) -> (y : f32[M, N]) {"
+                       " y = where(index(N) < len, x * rstd * mask, 0.0) }");
+    double sum = 0, squares = 0;
+    for (int i = 0; i < 2000; i++) {
+        const double x = (double)((float *)c.inputs[0].data)[i];
+        sum += x;
+        squares += x * x;
+    }
+    ck_assert_double_lt(fabs(sum / 2000), 0.1);
+    ck_assert_double_lt(fabs(squares / 2000 - 1), 0.15);
+    for (int i = 0; i < 50; i++) {
+        const int32_t length = ((int32_t *)c.inputs[2].data)[i];
+        ck_assert(((float *)c.inputs[1].data)[i] >= 0.5f);
+        ck_assert(length >= 0 && length < 40);
+        ck_assert_uint_le(((unsigned char *)c.inputs[3].data)[i], 1);
+    }
+    close_case(&c);
+}
+END_TEST
+
+Suite *reference_suite(void)
+{
+    Suite *suite = suite_create("reference");
+    TCase *cases = tcase_create("evaluator");
+    tcase_add_test(cases, f32_layer_norm_stays_inside_the_bound);
+    tcase_add_test(cases, threads_change_no_bit);
+    tcase_add_test(cases, masked_softmax_is_exact_where_masked);
+    tcase_add_test(cases, reductions_over_any_axes);
+    tcase_add_test(cases, empty_axes);
+    tcase_add_test(cases, integers_wrap_and_stay_integers);
+    tcase_add_test(cases, nan_and_range_follow_f32);
+    tcase_add_test(cases, steps_are_found);
+    tcase_add_test(cases, random_inputs_keep_their_promises);
+    suite_add_tcase(suite, cases);
+    return suite;
+}
