@@ -21,12 +21,12 @@ LDLIBS   = -lm -ldl -lpthread
 JANSSON  = $(shell pkg-config --variable=libdir jansson 2>/dev/null)/libjansson.a
 
 GEN      = build/gen/scan.c build/gen/fuse.c
-INC      = build/gen/std.inc build/gen/prelude.inc build/gen/fuse.h
+INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h
 LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
-CLI      = $(wildcard src/cli/*.c)
+# The command line, and the simulator behind its --device sim.
+CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 PROGRAMS = tests/gpu_cases.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
-SIM      = $(wildcard tests/sim/*.c)
 FORMATTED = $(LIBRARY) $(CLI) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch])
 
 objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -63,6 +63,8 @@ build/gen/fuse.h: build/gen/fuse.c
 # A text as the bytes of a C array, closed by a zero.
 build/gen/std.inc: src/std.fuse
 build/gen/prelude.inc: src/prelude.cuh
+build/gen/sim.inc: tests/sim/sim.h
+build/gen/abi.inc: tests/sim/abi.h
 build/gen/%.inc:
 	@mkdir -p $(@D)
 	{ od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo 0; } > $@
@@ -112,6 +114,17 @@ $(BUILD)/gpu_cases: $(PARTS_OBJ) $(call objects,tests/gpu_cases.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
+FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+$(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(PARTS_OBJ)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
+	@echo link $@
+	@$(CC) $(OPT) -fsanitize=fuzzer,address,undefined $^ $(JANSSON) $(LDLIBS) -o $@
+.PRECIOUS: $(BUILD)/obj/tests/fuzz/%.o
+
 # ---- checks ----------------------------------------------------------------------------------------
 
 ## check      everything that can be checked without a GPU
@@ -122,17 +135,23 @@ check: deps
 SANITIZED = BUILD=build/asan OPT='-O1 -g' \
             EXTRA='-Werror -fsanitize=address,undefined -fno-omit-frame-pointer'
 
+# A program's stderr only if it fails: the suites provoke many complaints.
+quietly = { $(1) 2>$(1).log || { cat $(1).log; exit 1; }; }
+
 checks:
 	@tests/layers.sh
 	@$(MAKE) lint
-	@echo '-- suites' && build/suites
-	@$(MAKE) $(SANITIZED) build/asan/suites build/asan/fusec
-	@echo '-- suites under ASan and UBSan' && CK_DEFAULT_TIMEOUT=60 build/asan/suites
+	@echo '-- suites' && $(call quietly,build/suites)
+	@$(MAKE) $(SANITIZED) build/asan/suites build/asan/fusec \
+	    $(FUZZERS:%=build/asan/replay_%)
+	@echo '-- suites under ASan and UBSan' && \
+	    CK_DEFAULT_TIMEOUT=60 $(call quietly,build/asan/suites)
 	@tests/golden.sh
 	@tests/cli.sh
+	@echo '-- the command line under ASan and UBSan' && FUSEC=$$PWD/build/asan/fusec tests/cli.sh
 	@tests/docs.sh
 	@tests/check_nvrtc.sh
-	@if [ -x tests/fuzz.sh ]; then tests/fuzz.sh replay; fi
+	@tests/fuzz.sh replay
 	@echo 'make check: all passed'
 
 ## suites     the Check suites alone
@@ -162,9 +181,11 @@ check-gpu: deps
 bless: build/fusec
 	tests/golden.sh bless
 
-## fuzz       fuzz the parser and the tensor reader (needs clang; SECONDS=60)
+## fuzz       fuzz the parser and the tensor reader with libFuzzer (SECONDS_EACH=60)
 fuzz: $(INC) $(GEN)
-	tests/fuzz.sh
+	@$(MAKE) BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' \
+	    EXTRA='-fsanitize=fuzzer-no-link,address,undefined' $(FUZZERS:%=build/fuzz/fuzz_%)
+	@tests/fuzz.sh
 
 ## format     clang-format all sources
 format:

@@ -125,7 +125,7 @@ const char *emit_cuda(Arena *arena, const Plan *plan)
 {
     Text *kernels = text_new(arena), *module = text_new(arena);
     for (int i = 0; i < plan->kernel_count; i++) {
-        blank(kernels);
+        blank_line(kernels);
         emit_kernel(arena, plan, i, kernels);
     }
     const Graph *g = plan->analysis->graph;

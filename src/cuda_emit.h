@@ -64,7 +64,9 @@ bool wants_line(const Emitter *e, Node n);
 const char *identity_text(const Graph *g, Node reduction);
 void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *value);
 const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
+/* The number of elements of some axes, as a factor and as a whole: `(B * H)`, `B * H`. */
 const char *count_text(Emitter *e, AxisSet axes);
+const char *product_text(Emitter *e, AxisSet axes);
 const char *join(Arena *arena, const NameList *list, const char *separator);
 
 /* ---- kernels ---- */

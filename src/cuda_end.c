@@ -149,7 +149,7 @@ static void emit_full_results(Emitter *e)
 
 void emit_accumulators_end(Emitter *e)
 {
-    blank(e->out);
+    blank_line(e->out);
     emit_column_results(e);
     emit_full_results(e);
 }
@@ -168,7 +168,7 @@ static void emit_finish_constants(Emitter *e)
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     AxisSet columns = e->k->columns;
     if (columns & (columns - 1))
-        line(e->out, "constexpr int columns = %s;", count_text(e, columns));
+        line(e->out, "constexpr int columns = %s;", product_text(e, columns));
     bool wide = false;
     for (int i = 0; i < e->k->accumulator_count; i++)
         wide |= node(e->g, e->k->accumulators[i].node)->type != TYPE_F32;
@@ -216,7 +216,7 @@ void emit_finish_kernel(Emitter *e)
     NameList calls = {0};
     block(e->out, "%s", signature_text(e)) {
         emit_finish_constants(e);
-        blank(e->out);
+        blank_line(e->out);
         emit_finish_sums(e);
         for (int i = 0; i < e->k->accumulator_count; i++)
             *list_push(e->arena, &calls) =

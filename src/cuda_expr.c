@@ -237,14 +237,19 @@ static const char *integer_text(Emitter *e, Type type, int64_t value)
     return arena_format(e->arena, small ? "%" PRId64 : "%" PRId64 "LL", value);
 }
 
-const char *count_text(Emitter *e, AxisSet axes)
+const char *product_text(Emitter *e, AxisSet axes)
 {
     NameList factors = {0};
     for (int i = 0; i < e->g->axis_count; i++)
         if (axes >> i & 1)
             *list_push(e->arena, &factors) = e->sizes[i];
-    const char *product = join(e->arena, &factors, " * ");
-    return factors.count > 1 ? arena_format(e->arena, "(%s)", product) : product;
+    return join(e->arena, &factors, " * ");
+}
+
+const char *count_text(Emitter *e, AxisSet axes)
+{
+    const char *product = product_text(e, axes);
+    return axes & (axes - 1) ? arena_format(e->arena, "(%s)", product) : product;
 }
 
 static const char *cast_text(Emitter *e, Node n)

@@ -437,7 +437,7 @@ static void emit_row(Emitter *e)
     emit_row_loads(e, true);
     for (int phase = 0; phase < e->k->phases; phase++) {
         if (phase)
-            blank(e->out);
+            blank_line(e->out);
         emit_phase(e, phase);
     }
     close_scope(e, scope);
@@ -448,7 +448,7 @@ static const char *count_name(Emitter *e, AxisSet axes, const char *name)
 {
     if (!(axes & (axes - 1)))
         return count_text(e, axes);
-    line(e->out, "const long long %s = %s;", name, count_text(e, axes));
+    line(e->out, "const long long %s = %s;", name, product_text(e, axes));
     return name;
 }
 
@@ -542,7 +542,7 @@ static void emit_constants(Emitter *e)
         line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (k->columns & (k->columns - 1))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
-             count_text(e, k->columns));
+             product_text(e, k->columns));
     if (k->teams > 1)
         line(e->out, "constexpr int threads_per_row = %d, teams = %d, threads = threads_per_row * teams;",
              k->threads_per_row, k->teams);
@@ -590,7 +590,7 @@ void emit_rows_kernel(Emitter *e)
         emit_row_loads(e, false);
         emit_row_values(e, 0, false);
         emit_resident_loads(e, 0, true);
-        blank(e->out);
+        blank_line(e->out);
         if (e->k->kept) {
             const char *groups = count_name(e, e->k->kept, "groups");
             block(e->out, "for (long long group = blockIdx.x; group < %s; group += gridDim.x)", groups) {

@@ -1,8 +1,9 @@
 /* dtype.c: stored elements to values and back.
  *
- * Every small float is described by a Format; one rounding routine and one encoder serve them all.
- * A double is rounded once, by adding and subtracting a constant whose last place is the wanted
- * quantum, so no conversion passes through a second format on its way. */
+ * Every small float is described by a Format; one rounding routine and one encoder serve
+ * them all. A double is rounded once, by adding and subtracting a constant whose last
+ * place is the wanted quantum, so no conversion passes through a second format on its
+ * way. */
 #include "dtype.h"
 
 #include <math.h>
@@ -15,9 +16,10 @@ const DTypeInfo dtype_info[DTYPE_COUNT] = {
 #undef DTYPE
 };
 
-/* A binary float: `precision` significant bits with the hidden one, `emin` the exponent of the
- * smallest normal number. Magnitude bits are ((E - emin) << (precision - 1)) + m for a value
- * m * 2^(E - precision + 1): this covers subnormals (E = emin, m without its top bit) too. */
+/* A binary float: `precision` significant bits with the hidden one, `emin` the exponent
+ * of the smallest normal number. Magnitude bits are ((E - emin) << (precision - 1)) + m
+ * for a value m * 2^(E - precision + 1): this covers subnormals (E = emin, m without its
+ * top bit) too. */
 typedef struct {
     int precision, emin, emax;
     double max;
@@ -63,7 +65,8 @@ bool dtype_is_float(DType dtype)
     return type_is_float(dtype_info[dtype].type);
 }
 
-/* The exponent of |value|; of a subnormal double, below every emin; of infinity and NaN, 1024. */
+/* The exponent of |value|; of a subnormal double, below every emin; of infinity and NaN,
+ * 1024. */
 static int exponent_of(double value)
 {
     uint64_t bits;

@@ -52,8 +52,10 @@ static void explain_reductions(Text *out, const Analysis *a)
     if (width > 24) width = 24;
     for (int i = 0; i < a->reduction_count; i++) {
         const Reduction *r = &a->reductions[i];
-        line(out, "  %-*s  %-13s  phase %d   %s", width, r->name, kind_name(r->kind), r->phase,
-             node_text(out->arena, a->graph, r->node, true));
+        const char *text = node_text(out->arena, a->graph, r->node, true);
+        bool same = !strcmp(text, r->name);
+        line(out, "  %-*s  %-13s  phase %d%s%s", width, r->name, kind_name(r->kind), r->phase,
+             same ? "" : "   ", same ? "" : text);
     }
 }
 
@@ -80,20 +82,29 @@ static int64_t kernel_ctas(const Plan *plan, int kernel)
     return ctas;
 }
 
+static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
+{
+    const Graph *g = plan->analysis->graph;
+    line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row,"
+         " %d x %d elements a thread%s",
+         names_text(out->arena, g, k->rows), names_text(out->arena, g, k->columns), k->teams,
+         plural(k->teams), k->threads_per_row, plural(k->threads_per_row), k->tiles, k->vec,
+         k->ragged ? ", the last tile not full" : "");
+}
+
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
 {
     const Kernel *k = &plan->kernels[index];
     const LaunchKernel *launch = &plan->launch.kernels[index];
-    const Graph *g = plan->analysis->graph;
     Arena *arena = out->arena;
     int64_t ctas = kernel_ctas(plan, index);
     line(out, "  %s: %s, %lld CTA%s of %d threads", k->name, family_name(k->family),
          (long long)ctas, plural(ctas), launch->threads);
-    line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row,"
-         " %d x %d elements a thread%s",
-         names_text(arena, g, k->rows), names_text(arena, g, k->columns), k->teams,
-         plural(k->teams), k->threads_per_row, plural(k->threads_per_row), k->tiles, k->vec,
-         k->ragged ? ", the last tile not full" : "");
+    if (k->family == FAMILY_FINISH)
+        line(out, "    adds the partials that the CTAs of %s left",
+             plan->kernels[k->finishes].name);
+    else
+        explain_walk(out, plan, k);
     if (k->phases > 1)
         line(out, "    %d phases; between them the row %s", k->phases,
              k->streamed ? "is read again" : "stays in registers");

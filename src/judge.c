@@ -1,8 +1,8 @@
 /* judge.c: compares stored results with the evaluator's exact values and bounds.
  *
- * The law: |out - ref| <= 0.53 ulp of the stored type + 4 E. NaN must be NaN, infinity infinity,
- * except where f32 arithmetic may leave its range (E infinite), and where the stored type's own
- * overflow is within the tolerance. */
+ * The law: |out - ref| <= 0.53 ulp of the stored type + 4 E. NaN must be NaN, infinity
+ * infinity, except where f32 arithmetic may leave its range (E infinite), and where the
+ * stored type's own overflow is within the tolerance. */
 #include "reference.h"
 
 #include <math.h>
@@ -41,7 +41,8 @@ static double target_value(DType dtype, double exact)
     return is_fp8(dtype) && fabs(exact) > end ? copysign(end, exact) : exact;
 }
 
-/* An infinity on either side: right if the rounded value is so, or may be within the tolerance. */
+/* An infinity on either side: right if the rounded value is so, or may be within the
+ * tolerance. */
 static Deviation judge_infinity(DType dtype, double out, double ref, double tolerance)
 {
     const Deviation none = {0, 0, 0};

@@ -1,5 +1,6 @@
-/* random.c: seeded random inputs. Counter-based: an element depends on the seed, the input's name and
- * its own index alone, so it is the same whatever the sizes of other tensors. */
+/* random.c: seeded random inputs. Counter-based: an element depends on the seed, the
+ * input's name and its own index alone, so it is the same whatever the sizes of other
+ * tensors. */
 #include "reference.h"
 
 #include <math.h>

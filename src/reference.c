@@ -1,9 +1,9 @@
-/* reference.c: the CPU evaluator. reference_plan.c says what is done; this walks the passes with as
- * many threads as asked for.
+/* reference.c: the CPU evaluator. reference_plan.c says what is done; this walks the
+ * passes with as many threads as asked for.
  *
- * A pass is cut into blocks by sizes alone; threads take blocks as they come, each with chunks of
- * its own, and the blocks' partial reductions are merged in order, so the result does not depend on
- * the number of threads. Only the calling thread allocates. */
+ * A pass is cut into blocks by sizes alone; threads take blocks as they come, each with
+ * chunks of its own, and the blocks' partial reductions are merged in order, so the
+ * result does not depend on the number of threads. Only the calling thread allocates. */
 #include "reference_plan.h"
 
 #include <math.h>

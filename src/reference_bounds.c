@@ -1,8 +1,9 @@
 /* reference_bounds.c: how far f32 arithmetic may be off, a chunk at a time.
  *
- * Each rule takes the operands' errors through the operation: through its derivative where that is
- * honest for large errors too, else through the difference it can make. finish_bounds() then adds
- * the operation's own rounding, and says where f32 may leave its range. */
+ * Each rule takes the operands' errors through the operation: through its derivative
+ * where that is honest for large errors too, else through the difference it can make.
+ * finish_bounds() then adds the operation's own rounding, and says where f32 may leave
+ * its range. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
 #endif
@@ -15,7 +16,8 @@
 #define SMALLEST_F32 0x1p-150   /* half the distance of f32 subnormals */
 #define LN2 0.693147180559945309417
 
-/* min(|x|, the largest f32): keeps 0 * infinity out of the sums; NaN counts as the largest. */
+/* min(|x|, the largest f32): keeps 0 * infinity out of the sums; NaN counts as the
+ * largest. */
 static double size_of(double x)
 {
     const double magnitude = fabs(x);
@@ -109,7 +111,8 @@ static double bound_step(Op op, double a, double e)
     return fmax(step(op, a + DOUBT * e) - middle, middle - step(op, a - DOUBT * e));
 }
 
-/* A cast hides an error that reaches no rounding boundary, and makes a whole ulp of one that does. */
+/* A cast hides an error that reaches no rounding boundary, and makes a whole ulp of one
+ * that does. */
 static double bound_cast(const Operation *op, double v, double a, double e)
 {
     if (!(e > 0))
@@ -196,8 +199,9 @@ static void take_errors_through(const Operation *op, int n, const double *v, dou
     }
 }
 
-/* Adds the operation's own rounding, and makes what f32 cannot hold infinite. Near the end of the
- * range f32 may be infinite or not. A NaN is one in f32 too, unless an operand could be anything. */
+/* Adds the operation's own rounding, and makes what f32 cannot hold infinite. Near the
+ * end of the range f32 may be infinite or not. A NaN is one in f32 too, unless an
+ * operand could be anything. */
 static void finish_f32(int n, double units, double *v, double *e)
 {
     EACH {

@@ -18,7 +18,8 @@ static void load_bf16(const uint16_t *x, int n, double *v)
     EACH v[i] = (double)values[i];
 }
 
-/* The exponent is moved by a multiplication, which is exact and right for subnormals too. */
+/* The exponent is moved by a multiplication, which is exact and right for subnormals
+ * too. */
 static void load_f16(const uint16_t *x, int n, double *v)
 {
     uint32_t bits[CHUNK];

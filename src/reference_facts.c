@@ -1,11 +1,13 @@
-/* reference_facts.c: what can be said of a graph's values before any is computed: which are exact in
- * f32 arithmetic, which cannot be negative, and which outputs step on a computed float. */
+/* reference_facts.c: what can be said of a graph's values before any is computed: which
+ * are exact in f32 arithmetic, which cannot be negative, and which outputs step on a
+ * computed float. */
 #include "reference.h"
 #include "reference_steps.h"
 
 #include <math.h>
 
-/* Operations that only choose among their operands or change signs are exact on exact operands. */
+/* Operations that only choose among their operands or change signs are exact on exact
+ * operands. */
 static bool rounds(const NodeInfo *info)
 {
     const OpClass class = op_info[info->op].class;

@@ -1,7 +1,8 @@
-/* reference_ints.c: the evaluator's operations whose result is an integer or a bool: their values,
- * and how far they may be off where they step on computed floats.
+/* reference_ints.c: the evaluator's operations whose result is an integer or a bool:
+ * their values, and how far they may be off where they step on computed floats.
  *
- * Integers wrap, so they are computed unsigned. A bool that may be either way has the bound 1. */
+ * Integers wrap, so they are computed unsigned. A bool that may be either way has the
+ * bound 1. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
 #endif

@@ -1,4 +1,5 @@
-/* reference_plan.c: Evaluation -> Plan: which values are kept, and which passes make them. */
+/* reference_plan.c: Evaluation -> Plan: which values are kept, and which passes make
+ * them. */
 #include "reference_plan.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static bool is_wanted(const Evaluation *e, int output)
             (e->bound && e->bound[output]));
 }
 
-/* As graph_live, but without a write to the graph's own arena: programs are shared by threads. */
+/* As graph_live, but without a write to the graph's own arena: programs are shared by
+ * threads. */
 static bool *find_wanted(Arena *arena, const Evaluation *e)
 {
     const Graph *g = e->graph;
@@ -215,7 +217,8 @@ static Step make_step(const Plan *p, const Pass *pass, uint32_t id, const int *s
     return step;
 }
 
-/* Chunk numbers: a step once a row keeps its own; the others hand theirs on after the last use. */
+/* Chunk numbers: a step once a row keeps its own; the others hand theirs on after the
+ * last use. */
 typedef struct {
     int *slot_of, *last_use;
     LIST(int) free;
@@ -261,8 +264,8 @@ static uint32_t source_of(const Plan *p, const Target *t)
     return reduces ? p->graph->nodes.data[t->node].args[0].id : t->node;
 }
 
-/* The leading outer axes that a reduction keeps tell rows apart; the items of its result that rows
- * with equal such coordinates share are a slab. */
+/* The leading outer axes that a reduction keeps tell rows apart; the items of its result
+ * that rows with equal such coordinates share are a slab. */
 static void find_slabs(const Plan *p, const Pass *pass, Sink *sink, AxisSet kept)
 {
     const Sizes *sizes = &p->evaluation->sizes;
@@ -306,7 +309,8 @@ static void add_sink(const Plan *p, Pass *pass, const Target *t, int slot)
 
 /* ---- passes ---- */
 
-/* Few enough blocks that the partial results of reductions stay small beside everything else. */
+/* Few enough blocks that the partial results of reductions stay small beside everything
+ * else. */
 static int count_blocks(const Pass *pass)
 {
     int64_t shared = 1;

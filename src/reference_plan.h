@@ -1,8 +1,10 @@
-/* reference_plan.h: how the evaluator goes about a graph: a list of passes over index spaces.
+/* reference_plan.h: how the evaluator goes about a graph: a list of passes over index
+ * spaces.
  *
- * A pass walks the space of one set of axes, row by row and chunk by chunk, computes what its sinks
- * need, and feeds the sinks: outputs, values kept for later passes, reductions. All reductions of
- * a space that are ready together share a pass; what is cheap to hold is never computed twice. */
+ * A pass walks the space of one set of axes, row by row and chunk by chunk, computes
+ * what its sinks need, and feeds the sinks: outputs, values kept for later passes,
+ * reductions. All reductions of a space that are ready together share a pass; what is
+ * cheap to hold is never computed twice. */
 #ifndef FUSEC_REFERENCE_PLAN_H
 #define FUSEC_REFERENCE_PLAN_H
 
@@ -17,7 +19,8 @@ typedef struct {
 
 typedef enum { STEP_COMPUTE, STEP_CONST, STEP_INDEX, STEP_TENSOR, STEP_KEPT } StepKind;
 
-/* Computes one node. A step without the innermost axis is done once a row and fills its chunk. */
+/* Computes one node. A step without the innermost axis is done once a row and fills its
+ * chunk. */
 typedef struct {
     StepKind kind;
     Operation operation;
@@ -74,7 +77,8 @@ typedef struct {
 } Plan;
 
 Plan *plan_evaluation(Arena *arena, const Evaluation *e);
-/* The items of a reduction's result that a block may touch: whole slabs, from its first row's on. */
+/* The items of a reduction's result that a block may touch: whole slabs, from its first
+ * row's on. */
 int64_t first_slab(const Pass *pass, const Sink *sink, int block);
 int64_t slab_items(const Pass *pass, const Sink *sink, int block);
 int64_t block_begin(const Pass *pass, int block);   /* its first unit; of `blocks`: the end */

@@ -1,8 +1,8 @@
 /* reference_reduce.c: the evaluator's reductions.
  *
- * Partial results are kept item by item, so that blocks of rows can be reduced apart
- * and merged in a fixed order: the result does not depend on the number of threads. Sums carry
- * sum |t| beside them for the bound; products carry prod (|t| + E). */
+ * Partial results are kept item by item, so that blocks of rows can be reduced apart and
+ * merged in a fixed order: the result does not depend on the number of threads. Sums
+ * carry sum |t| beside them for the bound; products carry prod (|t| + E). */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
 #endif
@@ -191,8 +191,8 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
     }
 }
 
-/* The bound of one finished sum or product. Terms that cancel beyond the range of f32 may have
- * left it in either direction. */
+/* The bound of one finished sum or product. Terms that cancel beyond the range of f32
+ * may have left it in either direction. */
 static double reduction_bound(const Operation *op, double v, double m, double e)
 {
     const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;

@@ -1,9 +1,11 @@
-/* reference_steps.h: the row arithmetic below the evaluator: what one operation does to a chunk of
- * values and to their error bounds. reference.c decides what runs where; these only compute.
+/* reference_steps.h: the row arithmetic below the evaluator: what one operation does to
+ * a chunk of values and to their error bounds. reference.c decides what runs where;
+ * these only compute.
  *
- * A chunk is up to CHUNK elements of one row. Floats are double, integers and bool int64_t. The
- * bounds `e` are absolute; HUGE_VAL means that f32 arithmetic may give anything here (overflow,
- * division by something that may be zero). Values known to be exact carry no bounds at all. */
+ * A chunk is up to CHUNK elements of one row. Floats are double, integers and bool
+ * int64_t. The bounds `e` are absolute; HUGE_VAL means that f32 arithmetic may give
+ * anything here (overflow, division by something that may be zero). Values known to be
+ * exact carry no bounds at all. */
 #ifndef FUSEC_REFERENCE_STEPS_H
 #define FUSEC_REFERENCE_STEPS_H
 
@@ -30,8 +32,8 @@ typedef struct {
     const double *e;  /* never NULL: zeros where exact */
 } Operand;
 
-/* v[i] = op(...), and the bounds e[i] unless e is NULL. Values of type f32 beyond the range of f32
- * become infinite. */
+/* v[i] = op(...), and the bounds e[i] unless e is NULL. Values of type f32 beyond the
+ * range of f32 become infinite. */
 void compute(const Operation *op, int n, void *v, double *e, const Operand args[]);
 void compute_bounds(const Operation *op, int n, void *v, double *e, const Operand args[]);
 void limit_to_f32(int n, double *v);
@@ -41,7 +43,8 @@ void compute_int_bounds(const Operation *op, int n, double *e, const Operand arg
 bool is_comparison(Op op);
 
 /* Partial results of a reduction, one item for each element of its result. m: the sum of
- * magnitudes, or the product of magnitudes with their errors; m and e are NULL where exact. */
+ * magnitudes, or the product of magnitudes with their errors; m and e are NULL where
+ * exact. */
 typedef struct {
     void *v;
     double *m, *e;
@@ -62,7 +65,8 @@ void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64
 void load_chunk(DType dtype, const void *data, int64_t offset, int n, void *v);
 void store_chunk(DType dtype, void *data, int64_t offset, int n, Type type, const void *v);
 
-/* By node id: whether f32 arithmetic gives the value without error, and whether it is >= 0. */
+/* By node id: whether f32 arithmetic gives the value without error, and whether it is >=
+ * 0. */
 bool *find_exact(Arena *arena, const Graph *g);
 bool *find_nonnegative(Arena *arena, const Graph *g);
 

@@ -90,7 +90,7 @@ void line(Text *text, const char *format, ...)
     text_put(text, "\n", 1);
 }
 
-void blank(Text *text) { text_put(text, "\n", 1); }
+void blank_line(Text *text) { text_put(text, "\n", 1); }
 
 bool block_open(Text *text, const char *format, ...)
 {

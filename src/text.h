@@ -29,7 +29,7 @@ void text_vprint(Text *text, const char *format, va_list args);
 void line(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* An empty line. */
-void blank(Text *text);
+void blank_line(Text *text);
 
 /* `head {`, the indented body, `}`. */
 bool block_open(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -28,7 +28,7 @@ expect() {
     got=$?
     [ $status = 0 ] && stream=stdout
     if [ $got != $status ]; then fail "exit $got, not $status: fusec $*"
-    elif ! grep -q -e "$pattern" $stream; then fail "no '$pattern' on $stream: fusec $*"
+    elif [ -n "$pattern" ] && ! grep -q -e "$pattern" $stream; then fail "no '$pattern' on $stream: fusec $*"
     elif [ $status = 1 ] && ! [ -s stderr ]; then fail "silent: fusec $*"
     elif [ $status != 0 ] && [ $status != 4 ] && [ -s stdout ]; then
         fail "output in spite of an error: fusec $*"

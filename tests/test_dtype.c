@@ -1,4 +1,5 @@
-/* test_dtype.c: conversions between stored elements and values, exhaustively for 8 and 16 bits. */
+/* test_dtype.c: conversions between stored elements and values, exhaustively for 8 and
+ * 16 bits. */
 #include "dtype.h"
 #include "suites.h"
 

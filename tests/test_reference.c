@@ -1,5 +1,5 @@
-/* test_reference.c: the evaluator against plain loops, its bounds against real f32 arithmetic, and
- * the judge against right and wrong results. */
+/* test_reference.c: the evaluator against plain loops, its bounds against real f32
+ * arithmetic, and the judge against right and wrong results. */
 #include "from_text.h"
 #include "reference.h"
 #include "suites.h"

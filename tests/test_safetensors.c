@@ -1,4 +1,5 @@
-/* test_safetensors.c: tensor files: written and read back, and refused with a reason when wrong. */
+/* test_safetensors.c: tensor files: written and read back, and refused with a reason
+ * when wrong. */
 #include "safetensors.h"
 #include "suites.h"
 

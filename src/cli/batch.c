@@ -1,6 +1,7 @@
 /* batch.c: the tensors of one run: host memory, device memory, layouts, launch. See session.h. */
 #include "device.h"
 #include "session.h"
+#include "simulate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -298,13 +299,33 @@ int upload_batch(const Session *s, Batch *b)
         y->tensor.data = y->memory;
         b->out[i] = y->tensor;
     }
-    return status == EXIT_DONE ? upload_workspace(s, b) : status;
+    return status == EXIT_DONE && !s->is_simulated ? upload_workspace(s, b) : status;
 }
 
 /* ---- running ---- */
 
+static int simulate_batch(const Session *s, const Batch *b)
+{
+    const LaunchPlan *plan = s->simulated.launch;
+    char message[4096] = "";
+    void **tensors = NEW_ARRAY(s->arena, void *, plan->tensor_count + 1);
+    int64_t(*strides)[MAX_RANK] =
+        arena_alloc(s->arena, sizeof *strides * (size_t)(plan->tensor_count + 1));
+    for (int i = 0; i < plan->tensor_count; i++) {
+        const fusec_tensor *t = i < plan->input_count ? &b->in[i] : &b->out[i - plan->input_count];
+        tensors[i] = t->data;
+        memcpy(strides[i], t->strides, sizeof strides[i]);
+    }
+    if (simulate(plan, &b->sizes, s->simulated.cuda, tensors, (const int64_t(*)[MAX_RANK])strides,
+                 b->values, s->options->seed, message, sizeof message))
+        return EXIT_DONE;
+    complain(NULL, "simulator: %s", message);
+    return EXIT_MACHINE;
+}
+
 int launch_batch(const Session *s, const Batch *b)
 {
+    if (s->is_simulated) return simulate_batch(s, b);
     fusec_error error;
     return finish_call(fusec_plan_launch(s->plan, b->in, b->out, b->values, b->workspace, NULL,
                                          &error), &error);

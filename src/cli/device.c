@@ -65,8 +65,10 @@ static int complain_arch(const Options *o)
 
 int choose_target(const Options *o, Target *target)
 {
-    int sms = 0;
-    const Target *found = o->arch ? target_find(o->arch) : device_target(&sms);
+    enum { SIMULATED_SMS = 4 };   /* few, so that CTAs walk many rows */
+    bool simulated = o->device && !strcmp(o->device, "sim");
+    int sms = !simulated ? 0 : o->sms ? o->sms : SIMULATED_SMS;
+    const Target *found = o->arch ? target_find(o->arch) : simulated ? NULL : device_target(&sms);
     if (!found && o->arch) return complain_arch(o);
     if (!found) found = target_find("sm_90a");
     *target = *found;

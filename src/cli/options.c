@@ -54,7 +54,7 @@ static const char *const emit_words[EMIT_COUNT] = {
     [EMIT_PTX] = "ptx",     [EMIT_CUBIN] = "cubin",       [EMIT_DOT] = "dot",
 };
 
-static const char *const device_words[] = {"cuda", "cpu"};
+static const char *const device_words[] = {"cuda", "cpu", "sim"};
 static const char *const cache_words[] = {"list", "clear", "path"};
 
 /* ---- help ---- */
@@ -201,6 +201,17 @@ static bool parse_seed(Options *o, const char *text)
     return false;
 }
 
+static bool parse_sms(Options *o, const char *text)
+{
+    int64_t count;
+    if (!parse_integer(text, &count) || count < 1 || count > 4096) {
+        complain("a whole number from 1 to 4096", "--sms cannot take '%s'", text);
+        return false;
+    }
+    o->sms = (int)count;
+    return true;
+}
+
 /* ---- the walk over argv ---- */
 
 static bool store_option(Options *o, Option option, const char *value)
@@ -225,6 +236,7 @@ static bool store_option(Options *o, Option option, const char *value)
         return true;
     case OPTION_SET: return add_setting(o, value);
     case OPTION_SEED: return parse_seed(o, value);
+    case OPTION_SMS: return parse_sms(o, value);
     case OPTION_GRAPH: o->graph = value; return true;
     case OPTION_ARCH: o->arch = value; return true;
     case OPTION_OUTPUTS: o->outputs = value; return true;

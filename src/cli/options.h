@@ -51,6 +51,7 @@ typedef struct {
     const char *output;            /* -o */
     const char *in, *out, *device;
     uint64_t seed;
+    int sms;                       /* of the simulated GPU; 0: not given */
     bool json, verify, write, check;
 } Options;
 

@@ -1,7 +1,8 @@
 /* safetensors.c: reads safetensors files for the command line.
  *
- * A regular file is mapped, so that reading costs nothing; a pipe is read whole. Then the header is
- * checked against the bytes that are really there before any tensor is believed. */
+ * A regular file is mapped, so that reading costs nothing; a pipe is read whole. Then
+ * the header is checked against the bytes that are really there before any tensor is
+ * believed. */
 #include "safetensors.h"
 
 #include <errno.h>

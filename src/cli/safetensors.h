@@ -1,8 +1,9 @@
-/* safetensors.h: the tensor files of the command line: 8 bytes with the header's length (little
- * endian), a JSON header { "name": {"dtype", "shape", "data_offsets"}, ... }, the elements.
+/* safetensors.h: the tensor files of the command line: 8 bytes with the header's length
+ * (little endian), a JSON header { "name": {"dtype", "shape", "data_offsets"}, ... },
+ * the elements.
  *
- * Files are not trusted: whatever is wrong with one is said in one message. Tensors may have no
- * axes; dtypes that fusec does not have are refused. */
+ * Files are not trusted: whatever is wrong with one is said in one message. Tensors may
+ * have no axes; dtypes that fusec does not have are refused. */
 #ifndef FUSEC_SAFETENSORS_H
 #define FUSEC_SAFETENSORS_H
 
@@ -29,7 +30,8 @@ typedef struct {
     void *copy;                       /* ... or into this, where the file's data is not aligned */
 } TensorFile;
 
-/* Reads a file ("-": standard input). false: `message` says what is wrong, nothing is held. */
+/* Reads a file ("-": standard input). false: `message` says what is wrong, nothing is
+ * held. */
 bool tensors_read(const char *path, TensorFile *file, char *message, size_t capacity);
 /* The same from bytes in memory, which stay the caller's and must outlive the tensors. */
 bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *file,
@@ -41,8 +43,9 @@ const Tensor *tensors_find(const TensorFile *file, const char *name);   /* NULL:
 int64_t tensor_count(const Tensor *tensor);
 size_t tensor_bytes(const Tensor *tensor);
 
-/* Writes a file ("-": standard output). A regular file is written under a temporary name in its
- * directory, synced and renamed; anything else (a pipe, a device) is written directly. */
+/* Writes a file ("-": standard output). A regular file is written under a temporary name
+ * in its directory, synced and renamed; anything else (a pipe, a device) is written
+ * directly. */
 bool tensors_write(const char *path, const Tensor *tensors, int count, char *message,
                    size_t capacity);
 

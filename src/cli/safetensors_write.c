@@ -1,7 +1,8 @@
 /* safetensors_write.c: writes safetensors files for the command line.
  *
- * Nobody ever sees half a file: it is written under a temporary name beside the real one, synced and
- * renamed. Tensors go widest elements first, so that all of them are aligned without holes. */
+ * Nobody ever sees half a file: it is written under a temporary name beside the real
+ * one, synced and renamed. Tensors go widest elements first, so that all of them are
+ * aligned without holes. */
 #include "safetensors.h"
 
 #include <errno.h>
@@ -41,7 +42,8 @@ static json_t *describe_tensor(const Tensor *t, size_t begin)
                      (json_int_t)(begin + tensor_bytes(t)));
 }
 
-/* The header's text, padded so that the data is aligned; NULL for names that are not UTF-8. */
+/* The header's text, padded so that the data is aligned; NULL for names that are not
+ * UTF-8. */
 static char *make_header(const Tensor *tensors, int count, size_t *length)
 {
     json_t *header = json_object();

@@ -57,6 +57,7 @@ int open_device(Session *s, const char *name)
         remark("no usable GPU, so the CPU reference evaluator runs it (%s)", error.message);
     }
     s->is_cpu = true;
+    s->is_simulated = name && !strcmp(name, "sim");
     return finish_call(fusec_device_cpu(&s->device, &error), &error);
 }
 
@@ -108,8 +109,18 @@ int settle_sizes(Session *s, const Sizes *from_tensors)
     return status;
 }
 
+static int open_simulated(Session *s)
+{
+    AxisSize sizes[MAX_AXES];
+    for (int i = 0; i < s->graph->axis_count; i++)
+        sizes[i] = (AxisSize){s->graph->axes[i].name, s->sizes.of[i]};
+    return compile_graph(&s->program, s->graph->name, UNTIL_CUDA, sizes, s->graph->axis_count,
+                         &s->simulated);
+}
+
 int open_plan(Session *s, bool no_cache)
 {
+    if (s->is_simulated) return open_simulated(s);
     const Graph *g = s->graph;
     const Options *o = s->options;
     fusec_error error;
@@ -137,5 +148,6 @@ void close_session(Session *s)
     fusec_plan_destroy(s->plan);
     if (s->owns_device) fusec_device_destroy(s->device);
     fusec_program_destroy(s->parsed);
+    compile_free(&s->simulated);
     compile_free(&s->checked);
 }

@@ -18,6 +18,8 @@ typedef struct {
     fusec_program *parsed;
     fusec_device *device;
     bool owns_device, is_cpu;
+    bool is_simulated;            /* then `device` is the CPU's, for its memory, and ... */
+    Compilation simulated;        /* ... this takes the plan's place */
     fusec_plan *plan;
     Sizes sizes;                  /* planned with */
 } Session;
@@ -43,7 +45,7 @@ typedef struct {
 
 /* Reads FILE and checks its one graph. */
 int open_session(Session *s, const Options *o);
-/* Opens the device that --device asks for: "cuda", "cpu", NULL: the GPU, else the CPU, said aloud. */
+/* Opens the device that --device asks for: "cuda", "cpu", "sim", NULL: the GPU, else the CPU, said aloud. */
 int open_device(Session *s, const char *name);
 /* Sizes from --in tensors (NULL: none known, -1), the command line and the defaults. */
 int settle_sizes(Session *s, const Sizes *from_tensors);

@@ -4,7 +4,6 @@
  * run as far as it can, changing priorities now and then: so one warp gets far ahead of another, which
  * even picks hardly ever do. All randomness comes from the seed and none from addresses, so a seed
  * replays exactly. */
-#include "fiber.h"
 #include "state.h"
 
 #include <dlfcn.h>
@@ -13,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STACK = 128 * 1024, PAGE = 4096, SMS = 4, THREADS_PER_SM = 2048, CTAS_PER_SM = 32 };
+enum { STACK = 128 * 1024, VIEW = 128, SMS = 4, THREADS_PER_SM = 2048, CTAS_PER_SM = 32 };
 static const int64_t smem_per_sm = 228 * 1024;
 
 uint64_t random_below(Machine *m, uint64_t limit)
@@ -180,7 +179,7 @@ void wake(Machine *m, Thread *t)
 
 void switch_away(Machine *m)
 {
-    fiber_switch(&m->current->context, m->context);
+    fiber_switch(&m->current->context, &m->context);
 }
 
 void wait_for(Machine *m, Wait wait)
@@ -194,6 +193,7 @@ static void run_thread(void *argument)
 {
     Thread *t = argument;
     Machine *m = t->cta->machine;
+    fiber_entered(&m->context);
     m->call(m->launch->args);
     thread_exit(m, t);
     set_unready(m, t, THREAD_DONE);
@@ -206,7 +206,7 @@ static void start_thread(Machine *m, Cta *cta, int index)
     Thread *t = &cta->threads[index];
     const SimLaunch *l = m->launch;
     char *stack = m->stacks + ((size_t)cta->slot * (size_t)l->threads + (size_t)index) * STACK;
-    SimThread *view = (SimThread *)(stack + STACK - 128);
+    SimThread *view = (SimThread *)(stack + STACK - VIEW);
     *view = (SimThread){
         .thread = {(unsigned)index, 0, 0},
         .block = {(unsigned)(cta->number % l->grid[0]), (unsigned)(cta->number / l->grid[0]), 0},
@@ -217,7 +217,7 @@ static void start_thread(Machine *m, Cta *cta, int index)
     *t = (Thread){
         .cta = cta, .view = view, .stack = stack, .index = index, .epoch = 1,
         .id = m->first_id + (uint32_t)cta->number * (uint32_t)l->threads + (uint32_t)index,
-        .context = fiber_new(view, run_thread, t),
+        .context = fiber_new(stack, STACK, VIEW, run_thread, t),
     };
     set_ready(m, t);
 }
@@ -277,6 +277,14 @@ static Thread *pick_thread(Machine *m, const Warp *w)
     return &w->cta->threads[w->index * SIM_WARP + __builtin_ctz(lanes)];
 }
 
+/* A thread is deepest in its stack where it switches, or nearly so. */
+static void check_stack(Machine *m, const Thread *t)
+{
+    if ((const char *)t->context.sp - t->stack < STACK / 8)
+        complain_about(m, "%s: more than %d KB of local memory a thread", m->launch->kernel,
+                       STACK / 8 * 7 / 1024);
+}
+
 static void run_some(Machine *m, Thread *t)
 {
     SimLink *link = m->object->link;
@@ -285,7 +293,8 @@ static void run_some(Machine *m, Thread *t)
     link->shared = t->cta->smem;
     link->stack = (uintptr_t)t->stack;
     link->stack_size = STACK;
-    fiber_switch(&m->context, t->context);
+    fiber_switch(&m->context, &t->context);
+    check_stack(m, t);
     if (m->failed || t->cta->live > 0) return;
     m->done++;
     end_cta(m, t->cta);
@@ -368,14 +377,10 @@ static bool make_cta(Machine *m, int slot)
     return cta->threads && cta->warps && cta->smem && cta->cells;
 }
 
-/* The lowest page of each stack is no memory, so that an overflow stops there. */
 static bool make_stacks(Machine *m)
 {
-    const size_t count = (size_t)m->resident * (size_t)m->launch->threads;
-    m->stacks_size = count * STACK;
+    m->stacks_size = (size_t)m->resident * (size_t)m->launch->threads * STACK;
     m->stacks = map_zeros(m->stacks_size);
-    for (size_t i = 0; m->stacks && i < count; i++)
-        mprotect(m->stacks + i * STACK, PAGE, PROT_NONE);
     return m->stacks != NULL;
 }
 
@@ -402,7 +407,10 @@ static void free_room(Machine *m)
         free(cta->threads);
         free(cta->warps);
     }
-    if (m->stacks) munmap(m->stacks, m->stacks_size);
+    if (m->stacks) {
+        fiber_forget(m->stacks, m->stacks_size);
+        munmap(m->stacks, m->stacks_size);
+    }
     if (m->locations) forget_locations(m);
     free(m->locations);
     free(m->ctas);

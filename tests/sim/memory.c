@@ -5,7 +5,7 @@
  * not in the later thread's clock; the order in which they happened to run does not matter. */
 #include "state.h"
 
-#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 static const char *verb(SimAccess kind)
@@ -42,9 +42,9 @@ typedef struct {
 
 _Noreturn static void report_race(const Access *a, const Touch *other, const char *how)
 {
-    char who[128], where[256];
+    char who[128];
     print_thread(a->m, other->by, who, sizeof who);
-    object_place(a->m->object, other->at, where, sizeof where);
+    const char *where = object_place(a->m->object, other->at);
     fault(a->m, a->at, "race: %s of %zu bytes of %s%s, byte %zu, %s by %s at %s with nothing between "
           "that orders the two", verb(a->kind), a->size, a->shared ? "shared " : "", a->name,
           a->offset, how, who, where);
@@ -90,41 +90,31 @@ static void check_cells(Access *a, Cell *cells, size_t first, size_t count, size
     }
 }
 
-static const SharedVariable *find_shared(const Machine *m, size_t offset, size_t size)
-{
-    for (int i = 0; i < m->object->shared_count; i++) {
-        const SharedVariable *v = &m->object->shared[i];
-        const size_t length = v->offset == m->dynamic_at ? (size_t)m->launch->smem_bytes : v->size;
-        if (offset >= v->offset && offset + size <= v->offset + length) return v;
-    }
-    return NULL;
-}
-
-static const SharedVariable *nearest_shared(const Machine *m, size_t offset)
+/* The variable at or before a place in shared memory, of those that the kernel can mean. */
+static const SharedVariable *find_shared(const Machine *m, size_t offset)
 {
     const SharedVariable *best = NULL;
     for (int i = 0; i < m->object->shared_count; i++) {
         const SharedVariable *v = &m->object->shared[i];
+        if (v->kernel && strcmp(v->kernel, m->launch->kernel) != 0) continue;
         if (v->offset <= offset && (!best || v->offset > best->offset)) best = v;
     }
     return best;
 }
 
-static void check_shared(Access *a, const Cta *cta, size_t offset)
+static void check_shared(Access *a, const Cta *cta, size_t place)
 {
-    const SharedVariable *v = find_shared(a->m, offset, a->size);
-    if (!v) {
-        const SharedVariable *near = nearest_shared(a->m, offset);
-        fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
-              verb(a->kind), a->size, near ? offset - near->offset : offset,
-              near ? near->name : "memory",
-              !near ? 0 : near->offset == a->m->dynamic_at ? (size_t)a->m->launch->smem_bytes
-                                                           : near->size);
-    }
+    const SharedVariable *v = find_shared(a->m, place);
+    if (!v) fault(a->m, a->at, "%s of %zu bytes at no shared variable", verb(a->kind), a->size);
+    const size_t bytes =
+        v->offset == a->m->dynamic_at ? (size_t)a->m->launch->smem_bytes : v->size;
     a->shared = true;
     a->name = v->name;
-    a->offset = offset - v->offset;
-    check_cells(a, cta->cells, offset, a->size, 1);
+    a->offset = place - v->offset;
+    if (a->offset + a->size > bytes)
+        fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
+              verb(a->kind), a->size, a->offset, v->name, bytes);
+    check_cells(a, cta->cells, place, a->size, 1);
 }
 
 static void check_region(Access *a, const Region *r, size_t offset)

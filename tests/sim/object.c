@@ -170,7 +170,7 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
     const char *const flags[] = {compiler, "-std=c++17", "-O1", "-g", "-fPIC", "-c",
                                  "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
                                  "-fno-math-errno", "-ffp-contract=off", "-w",
-                                 "-fsanitize=thread"};
+                                 "-fsanitize=thread", "-DFUSEC_SIM"};
     const char *const gcc_only[] = {"-fno-extern-tls-init", "-fno-ipa-reference-addressable"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         words[n++] = (char *)(uintptr_t)flags[i];
@@ -210,17 +210,24 @@ static int find_segments(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* The last name in a mangled one: "_ZZ3addE7scratch" is "scratch". */
-static char *plain_name(const char *symbol)
+/* The name whose length stands at `at`, as mangled names have it; NULL if there is none. */
+static char *counted_name(const char *at)
 {
-    const char *e = strncmp(symbol, "_ZZ", 3) == 0 ? strrchr(symbol, 'E') : NULL;
     char *end;
-    for (; e && e > symbol; e--) {
-        if (*e != 'E') continue;
-        const unsigned long length = strtoul(e + 1, &end, 10);
-        if (end > e + 1 && strlen(end) >= length) return strndup(end, length);
+    const unsigned long length = strtoul(at, &end, 10);
+    return end > at && strlen(end) >= length ? strndup(end, length) : NULL;
+}
+
+/* "_ZZ3addE7scratch" is scratch of the kernel add. */
+static void split_symbol(const char *symbol, SharedVariable *v)
+{
+    const char *e = symbol + strlen(symbol);
+    if (strncmp(symbol, "_ZZ", 3) == 0) {
+        v->kernel = counted_name(symbol + 3);
+        while (!v->name && --e > symbol)
+            if (*e == 'E') v->name = counted_name(e + 1);
     }
-    return strdup(symbol);
+    if (!v->name) v->name = strdup(symbol);
 }
 
 static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) *symbol)
@@ -229,9 +236,10 @@ static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) *symbol)
         realloc(o->shared, ((size_t)o->shared_count + 1) * sizeof *o->shared);
     if (!grown) return false;
     o->shared = grown;
-    o->shared[o->shared_count++] =
-        (SharedVariable){plain_name(name), symbol->st_value, symbol->st_size};
-    return true;
+    SharedVariable *v = &o->shared[o->shared_count++];
+    *v = (SharedVariable){.offset = symbol->st_value, .size = symbol->st_size};
+    split_symbol(name, v);
+    return v->name != NULL;
 }
 
 static bool scan_symbols(SimObject *o, const char *file)
@@ -316,8 +324,10 @@ void object_free(SimObject *o)
     if (!o) return;
     if (o->handle) dlclose(o->handle);
     if (o->directory && !o->keep) remove_directory(o);
-    for (int i = 0; i < o->shared_count; i++)
+    for (int i = 0; i < o->shared_count; i++) {
         free(o->shared[i].name);
+        free(o->shared[i].kernel);
+    }
     free(o->shared);
     free(o->directory);
     free(o);
@@ -333,24 +343,34 @@ static char *short_line(char *line)
     return slash ? slash + 1 : line;
 }
 
-void object_place(const SimObject *o, uint32_t place, char *text, size_t size)
+/* What addr2line says: one line a level of inlining, the innermost first. */
+static void describe_lines(char *said, PlaceText *p)
 {
-    char path[PATH], address[32], said[OUTPUT];
-    path_in(o, "unit.so", path);
-    snprintf(address, sizeof address, "0x%x", place);
-    char *words[] = {(char *)(uintptr_t)"addr2line", (char *)(uintptr_t)"-ie", path, address,
-                     NULL};
-    snprintf(text, size, "byte %s of unit.so", address);
-    if (run_program(words, said, sizeof said) != 0) return;
-    char *rest = said, *inner = NULL, *outer = NULL;
-    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+    char *inner = NULL, *outer = NULL;
+    for (char *line; (line = strsep(&said, "\n")) && *line;) {
         char *plain = short_line(line);
         if (strncmp(plain, "sim.h", 5) == 0) continue;
         if (!inner) inner = plain;
         outer = plain;
     }
-    if (!inner) return;
-    snprintf(text, size, "%s", inner);
-    if (outer != inner && strcmp(outer, inner) != 0)
-        snprintf(text, size, "%s, from %s", inner, outer);
+    if (inner && strcmp(outer, inner) != 0)
+        snprintf(p->text, PLACE_TEXT, "%.50s, from %.50s", inner, outer);
+    else if (inner)
+        snprintf(p->text, PLACE_TEXT, "%.100s", inner);
+}
+
+const char *object_place(SimObject *o, uint32_t place)
+{
+    char path[PATH], address[32], said[OUTPUT];
+    for (int i = 0; i < PLACES; i++)
+        if (o->places[i].text[0] && o->places[i].place == place) return o->places[i].text;
+    PlaceText *p = &o->places[o->next_place++ % PLACES];
+    path_in(o, "unit.so", path);
+    snprintf(address, sizeof address, "0x%x", place);
+    char *words[] = {(char *)(uintptr_t)"addr2line", (char *)(uintptr_t)"-ie", path, address,
+                     NULL};
+    p->place = place;
+    snprintf(p->text, PLACE_TEXT, "byte %s of unit.so", address);
+    if (run_program(words, said, sizeof said) == 0) describe_lines(said, p);
+    return p->text;
 }

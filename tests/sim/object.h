@@ -9,8 +9,16 @@
 /* A __shared__ variable, at its place in a CTA's shared memory. */
 typedef struct {
     char *name;
+    char *kernel;                 /* that declares it; NULL: a device function, all kernels */
     size_t offset, size;
 } SharedVariable;
+
+enum { PLACES = 16, PLACE_TEXT = 128 };
+
+typedef struct {
+    uint32_t place;
+    char text[PLACE_TEXT];
+} PlaceText;
 
 typedef struct {
     char *directory;              /* the text, the headers and the object lie here */
@@ -21,6 +29,8 @@ typedef struct {
     SharedVariable *shared;
     int shared_count;
     size_t shared_size;
+    PlaceText places[PLACES];     /* those last asked for, in turn */
+    int next_place;
 } SimObject;
 
 /* Compiles and loads `text`, whose kernels are named. NULL with a message when the machine has no
@@ -30,7 +40,8 @@ SimObject *object_load(const char *text, const char *const *kernels, int kernel_
                        char *message, size_t message_size);
 void object_free(SimObject *object);      /* NULL allowed */
 
-/* Source lines of a place in the object, "kernel.cu:45, from kernel.cu:80". */
-void object_place(const SimObject *object, uint32_t place, char *text, size_t size);
+/* Source lines of a place in the object, "kernel.cu:45, from kernel.cu:80"; the text lives until a
+ * dozen other places have been asked for. */
+const char *object_place(SimObject *object, uint32_t place);
 
 #endif

@@ -1,5 +1,4 @@
 /* report.c: faults as text: who, where in the source, and what; and a deadlock with all that wait. */
-#include "fiber.h"
 #include "state.h"
 
 #include <stdarg.h>
@@ -51,17 +50,18 @@ bool complain_about(Machine *m, const char *format, ...)
 
 void fault(Machine *m, uint32_t place, const char *format, ...)
 {
-    char who[128], where[256] = "its end";
+    char who[128];
+    const char *where = "its end";
     va_list args;
     print_thread(m, m->current->id, who, sizeof who);
-    if (place) object_place(m->object, place, where, sizeof where);
+    if (place) where = object_place(m->object, place);
     begin_message(m);
     append(m, "%s, %s, at %s: ", m->launch->kernel, who, where);
     va_start(args, format);
     vappend(m, format, args);
     va_end(args);
     for (;;)
-        fiber_switch(&m->current->context, m->context);
+        fiber_switch(&m->current->context, &m->context);
 }
 
 static bool same_wait(const Wait *a, const Wait *b)
@@ -72,8 +72,7 @@ static bool same_wait(const Wait *a, const Wait *b)
 
 static void append_wait(Machine *m, const Cta *cta, const Wait *w)
 {
-    char where[256];
-    object_place(m->object, w->at, where, sizeof where);
+    const char *where = object_place(m->object, w->at);
     switch (w->kind) {
     case WAIT_SHUFFLE: append(m, "a shuffle of lanes 0x%08x", w->mask); break;
     case WAIT_BALLOT: append(m, "a vote of lanes 0x%08x", w->mask); break;
@@ -86,22 +85,31 @@ static void append_wait(Machine *m, const Cta *cta, const Wait *w)
     append(m, ", %s", where);
 }
 
-/* "threads 0-31, 64-95 wait at ...": all those like the one at `first`; each is told once. */
+static bool waits_so(const Cta *cta, int thread, const Wait *w)
+{
+    const Thread *t = &cta->threads[thread];
+    return t->state == THREAD_WAITING && same_wait(&t->wait, w);
+}
+
+/* "threads 0-31, 64 wait at ...": all those like the one at `first`, which is told once; many
+ * pieces are cut short. */
 static void append_group(Machine *m, const Cta *cta, int first)
 {
     const Wait *w = &cta->threads[first].wait;
-    const char *between = "";
+    const int threads = m->launch->threads;
+    int pieces = 0;
     for (int i = 0; i < first; i++)
-        if (cta->threads[i].state == THREAD_WAITING && same_wait(&cta->threads[i].wait, w)) return;
-    append(m, "\n  CTA %d threads ", cta->number);
-    for (int i = first, end; i < m->launch->threads; i = end) {
-        for (end = i; end < m->launch->threads; end++)
-            if (cta->threads[end].state != THREAD_WAITING ||
-                !same_wait(&cta->threads[end].wait, w))
-                break;
-        if (end > i) append(m, "%s%d-%d", between, i, end - 1);
-        if (end > i) between = ", ";
-        end += end == i;
+        if (waits_so(cta, i, w)) return;
+    append(m, "\n  CTA %d threads", cta->number);
+    for (int i = first, end; i < threads; i = end + 1) {
+        for (end = i; end < threads && waits_so(cta, end, w); end++) {}
+        if (end == i || ++pieces > 5) continue;
+        if (pieces == 5)
+            append(m, ", ...");
+        else if (end > i + 1)
+            append(m, "%s %d-%d", pieces > 1 ? "," : "", i, end - 1);
+        else
+            append(m, "%s %d", pieces > 1 ? "," : "", i);
     }
     append(m, " wait at ");
     append_wait(m, cta, w);

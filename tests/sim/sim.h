@@ -7,7 +7,7 @@
 #include "abi.h"
 
 // Declared here, not included: a kernel may be called what a header calls something else.
-#define SIM_MATH(name) extern "C" double name(double), name##f(float);
+#define SIM_MATH(name) extern "C" double name(double); extern "C" float name##f(float);
 SIM_MATH(acos) SIM_MATH(asin) SIM_MATH(atan) SIM_MATH(cbrt) SIM_MATH(ceil) SIM_MATH(cos) SIM_MATH(cosh)
 SIM_MATH(erf) SIM_MATH(erfc) SIM_MATH(exp) SIM_MATH(exp2) SIM_MATH(expm1) SIM_MATH(fabs) SIM_MATH(floor)
 SIM_MATH(log) SIM_MATH(log10) SIM_MATH(log1p) SIM_MATH(log2) SIM_MATH(rint) SIM_MATH(round) SIM_MATH(sin)

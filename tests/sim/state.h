@@ -3,6 +3,7 @@
 #define FUSEC_SIM_STATE_H
 
 #include "clock.h"
+#include "fiber.h"
 #include "machine.h"
 
 enum { BARRIERS = 16, CELL_READERS = 2, MAX_REGIONS = 64, MAX_LOCATIONS = 4096 };
@@ -45,7 +46,7 @@ struct Cta;
 
 typedef struct {
     struct Cta *cta;
-    void *context;
+    Fiber context;
     SimThread *view;         /* at the top of the stack */
     char *stack;
     int index;
@@ -109,7 +110,7 @@ struct Machine {
     Warp **ready;
     int ready_count;
     Thread *current;
-    void *context;           /* of the scheduler */
+    Fiber context;           /* of the scheduler */
     Location *locations;
     int location_count;
     char *stacks;

@@ -60,8 +60,8 @@ static bool warp_complete(Machine *m, const Wait *mine)
         if (!(mine->mask >> lane & 1) || !exists(t, lane)) continue;
         const Thread *other = lane_of(t, lane);
         if (other->state == THREAD_DONE)
-            fault(m, mine->at, "the mask 0x%08x names lane %d, which has exited", mine->mask,
-                  lane);
+            fault(m, mine->at, "warp divergence: the mask 0x%08x names lane %d, which has exited",
+                  mine->mask, lane);
         if (other != t && !meets(other, mine)) complete = false;
     }
     return complete;
@@ -169,11 +169,11 @@ static bool waits_at(const Thread *t, int id)
 static void check_divergence(Machine *m, int id, uint32_t place)
 {
     const Thread *t = m->current;
-    char where[256];
+    const char *where;
     for (int lane = 0; lane < SIM_WARP; lane++) {
         if (!exists(t, lane) || !waits_at(lane_of(t, lane), id)) continue;
         if (lane_of(t, lane)->wait.at == place) continue;
-        object_place(m->object, lane_of(t, lane)->wait.at, where, sizeof where);
+        where = object_place(m->object, lane_of(t, lane)->wait.at);
         fault(m, place, "barrier divergence: lane %d of the same warp is at another call of "
               "barrier %d, %s", lane, id, where);
     }
@@ -236,7 +236,7 @@ static void do_block_barrier(void *machine, void *at)
 
 void thread_exit(Machine *m, Thread *t)
 {
-    char where[256];
+    const char *where;
     for (int i = 0; i < m->launch->threads; i++) {
         const Thread *other = &t->cta->threads[i];
         if (other->state != THREAD_WAITING) continue;
@@ -246,7 +246,7 @@ void thread_exit(Machine *m, Thread *t)
                                : i / SIM_WARP == t->index / SIM_WARP &&
                                      w->mask >> t->index % SIM_WARP & 1;
         if (!named) continue;
-        object_place(m->object, w->at, where, sizeof where);
+        where = object_place(m->object, w->at);
         fault(m, 0, "%s: the thread exits while thread %d of the CTA waits for it at %s",
               w->kind == WAIT_BARRIER ? "barrier divergence" : "warp divergence", i, where);
     }

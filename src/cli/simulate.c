@@ -1,0 +1,248 @@
+/* simulate.c: see simulate.h. From a LaunchPlan to the simulator's buffers and launches, as the
+ * runtime's launch goes from the same plan to the driver's. */
+#include "simulate.h"
+
+#include "../../tests/sim/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef union {
+    void *pointer;
+    long long wide;
+    int count;
+    float single;
+    double number;
+    bool truth;
+} Argument;
+
+typedef struct {
+    const LaunchPlan *plan;
+    const Sizes *sizes;
+    void **tensors;
+    const int64_t (*strides)[MAX_RANK];
+    const double *scalars;
+    char *workspace;
+    int64_t *offsets;              /* of its slots */
+    int64_t (*tensor_sizes)[MAX_RANK];
+    int64_t *slot_sizes;
+    char *message;
+    size_t message_size;
+} Run;
+
+static bool refuse(const Run *run, const char *why)
+{
+    snprintf(run->message, run->message_size, "%s", why);
+    return false;
+}
+
+/* ---- buffers ------------------------------------------------------------------------------- */
+
+static bool add_tensor(const Run *run, Machine *m, int index)
+{
+    const LaunchTensor *t = &run->plan->tensors[index];
+    int64_t *sizes = run->tensor_sizes[index];
+    int rank = 0;
+    if (t->output && !t->wanted) return true;
+    for (int axis = 0; axis < run->plan->axis_count; axis++)
+        if (t->axes >> axis & 1) sizes[rank++] = run->sizes->of[axis];
+    return machine_add_buffer(
+        m, &(SimBuffer){.name = t->name, .kind = t->output ? BUFFER_OUTPUT : BUFFER_INPUT,
+                        .data = run->tensors[index], .element = dtype_info[t->dtype].bytes,
+                        .rank = rank, .sizes = sizes, .strides = run->strides[index]});
+}
+
+static int64_t slot_elements(const Run *run, const LaunchSlot *slot)
+{
+    const int64_t copies = slot->copies_kernel < 0
+                               ? 1
+                               : launch_ctas(run->plan, slot->copies_kernel, slot->copies_dim,
+                                             run->sizes);
+    return copies * axes_size(run->sizes, slot->axes);
+}
+
+static bool add_slot(const Run *run, Machine *m, int index)
+{
+    static const int64_t dense = 1;
+    const LaunchSlot *slot = &run->plan->slots[index];
+    run->slot_sizes[index] = slot_elements(run, slot);
+    return machine_add_buffer(
+        m, &(SimBuffer){.name = slot->name, .kind = BUFFER_WORKSPACE,
+                        .data = run->workspace + run->offsets[index],
+                        .element = dtype_info[slot->dtype].bytes, .rank = 1,
+                        .sizes = &run->slot_sizes[index], .strides = &dense});
+}
+
+static bool add_buffers(const Run *run, Machine *m)
+{
+    for (int i = 0; i < run->plan->tensor_count; i++)
+        if (!add_tensor(run, m, i)) return false;
+    for (int i = 0; i < run->plan->slot_count; i++)
+        if (!add_slot(run, m, i)) return false;
+    return true;
+}
+
+/* ---- launches ------------------------------------------------------------------------------ */
+
+static Argument scalar_argument(const Run *run, int index)
+{
+    const LaunchScalar *s = &run->plan->scalars[index];
+    const double given = run->scalars ? run->scalars[index] : s->default_value;
+    const double value = dtype_round(s->dtype, given);
+    switch (dtype_info[s->dtype].type) {
+    case TYPE_F32: return (Argument){.single = (float)value};
+    case TYPE_F64: return (Argument){.number = value};
+    case TYPE_I64: return (Argument){.wide = int_from_double(value)};
+    case TYPE_BOOL: return (Argument){.truth = value != 0};
+    }
+    return (Argument){.wide = 0};
+}
+
+static int64_t stride_of(const Run *run, int tensor, int axis)
+{
+    const AxisSet before = run->plan->tensors[tensor].axes & ((1U << axis) - 1);
+    return run->strides[tensor][axes_count(before)];
+}
+
+static Argument argument_of(const Run *run, const LaunchArg *arg)
+{
+    switch (arg->kind) {
+    case ARG_TENSOR: return (Argument){.pointer = run->tensors[arg->index]};
+    case ARG_STRIDE: return (Argument){.wide = stride_of(run, arg->index, arg->axis)};
+    case ARG_SIZE: return (Argument){.wide = run->sizes->of[arg->axis]};
+    case ARG_SCALAR: return scalar_argument(run, arg->index);
+    case ARG_SLOT: return (Argument){.pointer = run->workspace + run->offsets[arg->index]};
+    case ARG_GRID:
+        return (Argument){.count = (int)launch_ctas(run->plan, arg->index, arg->axis, run->sizes)};
+    }
+    return (Argument){.wide = 0};
+}
+
+static bool launch_kernel(const Run *run, Machine *m, int index)
+{
+    const LaunchKernel *k = &run->plan->kernels[index];
+    Argument *values = calloc((size_t)k->arg_count + 1, sizeof *values);
+    void **args = calloc((size_t)k->arg_count + 1, sizeof *args);
+    SimLaunch launch = {.kernel = k->name, .threads = k->threads, .cluster = k->cluster,
+                        .smem_bytes = k->smem_bytes, .args = args, .arg_count = k->arg_count};
+    for (int i = 0; i < GRID_RANK; i++)
+        launch.grid[i] = (int)launch_ctas(run->plan, index, i, run->sizes);
+    for (int i = 0; i < k->arg_count && values && args; i++) {
+        values[i] = argument_of(run, &k->args[i]);
+        args[i] = &values[i];
+    }
+    const bool good = values && args ? machine_launch(m, &launch) : refuse(run, "out of memory");
+    free(values);
+    free(args);
+    return good;
+}
+
+static bool run_plan(const Run *run, SimObject *object, uint64_t seed)
+{
+    Machine *m = machine_new(object, seed, run->message, run->message_size);
+    if (!m) return refuse(run, "out of memory");
+    bool good = add_buffers(run, m);
+    for (int i = 0; i < run->plan->kernel_count && good; i++)
+        good = launch_kernel(run, m, i);
+    good = good && machine_finish(m);
+    machine_free(m);
+    return good;
+}
+
+/* ---- one run after the other --------------------------------------------------------------- */
+
+static SimObject *load(const LaunchPlan *plan, const char *text, char *message, size_t size)
+{
+    const char **names = calloc((size_t)plan->kernel_count + 1, sizeof *names);
+    if (!names) return NULL;
+    for (int i = 0; i < plan->kernel_count; i++)
+        names[i] = plan->kernels[i].name;
+    SimObject *object = object_load(text, names, plan->kernel_count, message, size);
+    free(names);
+    return object;
+}
+
+/* The bits of all wanted outputs, in row-major order. */
+static uint64_t hash_tensor(const Run *run, int index)
+{
+    const LaunchTensor *t = &run->plan->tensors[index];
+    const size_t bytes = (size_t)dtype_info[t->dtype].bytes;
+    const int rank = axes_count(t->axes);
+    const int64_t count = axes_size(run->sizes, t->axes);
+    uint64_t hash = 14695981039346656037u;
+    for (int64_t item = 0; item < count; item++) {
+        int64_t at = 0, rest = item;
+        for (int i = rank - 1; i >= 0; i--) {
+            at += rest % run->tensor_sizes[index][i] * run->strides[index][i];
+            rest /= run->tensor_sizes[index][i];
+        }
+        const unsigned char *element =
+            (const unsigned char *)run->tensors[index] + (size_t)at * bytes;
+        for (size_t i = 0; i < bytes; i++)
+            hash = (hash ^ element[i]) * 1099511628211u;
+    }
+    return hash;
+}
+
+static bool check_bits(const Run *run, uint64_t *hashes, bool first, uint64_t seed)
+{
+    for (int i = run->plan->input_count; i < run->plan->tensor_count; i++) {
+        if (!run->plan->tensors[i].wanted) continue;
+        const uint64_t hash = hash_tensor(run, i);
+        if (!first && hash != hashes[i]) {
+            snprintf(run->message, run->message_size,
+                     "seed %llu: %s comes out with other bits than under the first seed",
+                     (unsigned long long)seed, run->plan->tensors[i].name);
+            return false;
+        }
+        hashes[i] = hash;
+    }
+    return true;
+}
+
+static bool run_seeds(const Run *run, SimObject *object, uint64_t seed, int count)
+{
+    uint64_t *hashes = calloc((size_t)run->plan->tensor_count + 1, sizeof *hashes);
+    bool good = hashes ? true : refuse(run, "out of memory");
+    for (int i = 0; i < count && good; i++)
+        good = run_plan(run, object, seed + (uint64_t)i) &&
+               (count == 1 || check_bits(run, hashes, i == 0, seed + (uint64_t)i));
+    free(hashes);
+    return good;
+}
+
+bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
+                    void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
+                    uint64_t seed, int count, char *message, size_t message_size)
+{
+    Run run = {.plan = plan, .sizes = sizes, .tensors = tensors, .strides = strides,
+               .scalars = scalars, .message = message, .message_size = message_size};
+    const size_t slots = (size_t)plan->slot_count + 1;
+    bool good = false;
+    snprintf(message, message_size, "out of memory");
+    run.offsets = calloc(slots, sizeof *run.offsets);
+    run.slot_sizes = calloc(slots, sizeof *run.slot_sizes);
+    run.tensor_sizes = calloc((size_t)plan->tensor_count + 1, sizeof *run.tensor_sizes);
+    if (run.offsets && run.slot_sizes && run.tensor_sizes) {
+        const int64_t bytes = launch_workspace(plan, sizes, run.offsets);
+        run.workspace = aligned_alloc(256, ((size_t)bytes + 511) / 256 * 256);
+        SimObject *object = run.workspace ? load(plan, cuda_text, message, message_size) : NULL;
+        good = object && run_seeds(&run, object, seed, count);
+        object_free(object);
+    }
+    if (good && message_size > 0) message[0] = 0;
+    free(run.workspace);
+    free(run.tensor_sizes);
+    free(run.slot_sizes);
+    free(run.offsets);
+    return good;
+}
+
+bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text, void **tensors,
+              const int64_t (*strides)[MAX_RANK], const double *scalars, uint64_t seed,
+              char *message, size_t message_size)
+{
+    return simulate_seeds(plan, sizes, cuda_text, tensors, strides, scalars, seed, 1, message,
+                          message_size);
+}

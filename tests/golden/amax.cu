@@ -1,0 +1,407 @@
+// graph amax, for sm_90a; the comment above each kernel says how to launch it
+#ifndef FUSEC_SIM
+
+#define DEVICE static __device__ __forceinline__
+
+// constants that C has no literal for
+DEVICE float infinity() { return __int_as_float(0x7f800000); }
+DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
+
+// -1, 0 or 1; NaN stays NaN
+template <class T> DEVICE T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x; }
+
+// NaN if either operand is (fminf and fmaxf would drop it)
+DEVICE float min_nan(float a, float b)
+{
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE float max_nan(float a, float b)
+{
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
+DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+DEVICE long long min_int(long long a, long long b) { return a < b ? a : b; }
+DEVICE long long max_int(long long a, long long b) { return a > b ? a : b; }
+
+DEVICE long long clamp_int(long long x, long long low, long long high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+// a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
+// a narrower format is then right in one step
+DEVICE float sticky_float(double x)
+{
+    const float cut = __double2float_rz(x);
+    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
+}
+
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+DEVICE double to_storage(double x, double *) { return x; }
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(float x, float *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+DEVICE bool to_storage(bool x, bool *) { return x; }
+DEVICE long long to_storage(long long x, long long *) { return x; }
+DEVICE int to_storage(long long x, int *)
+{
+    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
+}
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+
+struct bf16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
+};
+DEVICE bf16 to_storage(float x, bf16 *)
+{
+    bf16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
+// two neighbours in one instruction
+DEVICE void store_pair(bf16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+// x to an 8-bit float: `mantissa` bits, smallest normal 2^lowest, largest finite `highest` (as bits);
+// to nearest even, saturating; works on every architecture
+template <int mantissa, int lowest, int highest> DEVICE unsigned char round_fp8(float x)
+{
+    const unsigned sign = __float_as_uint(x) >> 24 & 0x80;
+    if (x != x)
+        return (unsigned char)(sign | 0x7f);
+    const float size = fabsf(x);
+    int exponent = (int)(__float_as_uint(size) >> 23) - 127;
+    if (exponent < lowest)
+        exponent = lowest;
+    if (exponent > 16)
+        return (unsigned char)(sign | highest);
+    // in units of the last place: exact, since both factors are powers of two
+    const float steps = size * __int_as_float((127 + mantissa - exponent) << 23);
+    const int code = ((exponent - lowest) << mantissa) + (int)rintf(steps);
+    return (unsigned char)(sign | (code > highest ? highest : code));
+}
+
+struct f8e4m3 {
+    unsigned char bits;
+    __device__ __forceinline__ operator float() const
+    {
+        const int magnitude = bits & 0x7f, exponent = magnitude >> 3, fraction = magnitude & 7;
+        const float size = exponent ? __int_as_float((exponent + 120) << 23 | fraction << 20)
+                                    : (float)fraction * 0.001953125f;
+        const float value = magnitude == 0x7f ? __int_as_float(0x7fffffff) : size;
+        return bits & 0x80 ? -value : value;
+    }
+};
+DEVICE f8e4m3 to_storage(float x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(x)}; }
+DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(sticky_float(x))}; }
+
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+// a whole row: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && size % n == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+            else
+                v[t] = {};
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            #pragma unroll
+            for (int i = 0; i < n; i++)
+                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+    }
+}
+
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
+        #pragma unroll
+        for (int i = 0; i < n; i += 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = as<T>(values[i]);
+    }
+}
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V>
+DEVICE void store(T *row, int col, const V (&values)[n], int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    vector<T, n> v;
+    fill(v, values);
+    if (aligned && col + n <= size) {
+        copy_vector((vector<T, n> *)(row + col), &v);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (col + i < size)
+                row[col + i] = v[i];
+    }
+}
+
+// which reduction a variable takes part in
+template <class T> struct Sum {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
+};
+template <class T> struct Max {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
+};
+template <class T> struct Min {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
+};
+template <> struct Max<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return max_int(a, b); }
+};
+template <> struct Min<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return min_int(a, b); }
+};
+template <class T> struct Prod {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
+};
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
+template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
+template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
+
+// over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
+template <int lanes, class R> DEVICE void lane_reduce(R r)
+{
+    #pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+}
+
+template <class S, class T> DEVICE void put_slot(S *slot, bool mine, T value)
+{
+    if (mine)
+        *(T *)slot = value;
+}
+
+// every thread adds the warps' values in the same order
+template <int warps, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *slots, R<T> r)
+{
+    r.value = *(const T *)slots;
+    #pragma unroll
+    for (int w = 1; w < warps; w++)
+        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+}
+
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory:
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// A row of a whole CTA costs one barrier: the halves of `scratch` are used in turn, so that a fast
+// warp's next reduction cannot overwrite what a slow warp still reads.
+template <int threads, class S, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    S *slot = scratch[turn];
+    turn ^= 1;
+    (lane_reduce<32>(r), ...);
+    int k = 0;
+    (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
+    __syncthreads();
+    k = 0;
+    (combine_slots<warps>(slot + k++ * warps, r), ...);
+}
+
+// Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
+// the first 32 threads get the results.
+template <class S, template <class> class R, class T>
+DEVICE void reduce_one_slice(S *scratch, int slices, R<T> r)
+{
+    *(T *)(scratch + threadIdx.x) = r.value;
+    __syncthreads();
+    if (threadIdx.x < 32)
+        for (int s = 1; s < slices; s++)
+            r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
+    __syncthreads();
+}
+template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
+{
+    (reduce_one_slice(scratch, slices, r), ...);
+}
+#endif
+
+// amax (column), from amax.fuse:1-4
+//   max_1_partial = max[M, N](abs(x)), this CTA's rows
+// A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 32 threads share a row.
+// A thread has 8 neighbouring columns in each of 2 tiles.
+// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, no dynamic shared memory.
+// max_1_partial: workspace, amax's grid.x x 1 of f32
+extern "C" __global__ __launch_bounds__(256)
+void amax(
+    const bf16 *__restrict__ x, long long x_M,
+    float *__restrict__ max_1_partial,
+    long long M) {
+    constexpr int N = 512;
+    constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
+    const int first = lane * vec;
+    __shared__ float scratch[2][1 * (threads / 32)];
+    int turn = 0;
+
+    float column_max = -infinity();
+    #pragma unroll 1
+    for (long long row = (long long)blockIdx.x * teams + team; row < M; row += (long long)gridDim.x * teams) {
+        vector<bf16, vec> x_v[tiles];
+        load_row<step>(x_v, x + row * x_M, first, N);
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                column_max = max_nan(column_max, fabsf(x_));
+            }
+        }
+    }
+
+    row_reduce<threads>(scratch, turn, max_of(column_max));
+    if (threadIdx.x == 0) {
+        max_1_partial[blockIdx.x] = column_max;
+    }
+}
+
+// amax_finish (finish), from amax.fuse:1-4
+//   max_1_partial = max[M, N](abs(x)), from the CTAs' partials
+// A thread adds one column of every eighth partial; eight slices then meet.
+// Launch 2 of 4: grid (ceil(1 / 32), 1), block 256, no dynamic shared memory.
+// max_1_partial: workspace, amax's grid.x x 1 of f32
+// max_0_value: workspace, 1 of f32
+extern "C" __global__ __launch_bounds__(256)
+void amax_finish(
+    const float *__restrict__ max_1_partial,
+    float *__restrict__ max_0_value,
+    int partials) {
+    constexpr int N = 512, slices = 8;
+    __shared__ float scratch[slices * 32];
+    const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
+    const int col = blockIdx.x * 32 + lane;
+
+    float column_max = -infinity();
+    if (col < 1) {
+        #pragma unroll 4
+        for (int p = slice; p < partials; p += slices) {
+            column_max = max_nan(column_max, max_1_partial[p * (long long)1 + col]);
+        }
+    }
+    slice_reduce<slices>(scratch, max_of(column_max));
+    if (slice == 0 && col < 1) {
+        max_0_value[0] = column_max;
+    }
+}
+
+// amax_2 (pointwise), from amax.fuse:1-4
+//   q = x / scale
+// A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ...; 32 threads share a row.
+// A thread has 8 neighbouring columns in each of 2 tiles.
+// Launch 3 of 4: grid (ceil(M / 8), 1), block 256, no dynamic shared memory.
+// max_0_value: workspace, 1 of f32
+extern "C" __global__ __launch_bounds__(256)
+void amax_2(
+    const bf16 *__restrict__ x, long long x_M,
+    const float *__restrict__ max_0_value,
+    f8e4m3 *__restrict__ q, long long q_M,
+    long long M) {
+    constexpr int N = 512;
+    constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
+    const int first = lane * vec;
+    const float row_max = max_0_value[0];
+    const float scale = row_max / 448.0f;
+
+    #pragma unroll 1
+    for (long long row = (long long)blockIdx.x * teams + team; row < M; row += (long long)gridDim.x * teams) {
+        vector<bf16, vec> x_v[tiles];
+        load_row<step>(x_v, x + row * x_M, first, N);
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first + t * step;
+            float q_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                q_out[i] = x_ / scale;
+            }
+            store(q + row * q_M, col, q_out, N);
+        }
+    }
+}
+
+// amax_3 (pointwise), from amax.fuse:1-4
+//   scale = max[M, N](abs(x)) / 448.0
+// A CTA walks rows blockIdx.x, + gridDim.x, ...; its 256 threads share a row.
+// A thread has 1 neighbouring columns in each of 1 tiles.
+// Launch 4 of 4: grid (1, ceil(N / 256)), block 256, no dynamic shared memory.
+// max_0_value: workspace, 1 of f32
+extern "C" __global__ __launch_bounds__(256)
+void amax_3(
+    const float *__restrict__ max_0_value,
+    float *__restrict__ scale) {
+    constexpr int N = 512;
+    constexpr int threads = 256;
+    constexpr int vec = 1, tiles = 1, step = threads * vec;
+    const int lane = threadIdx.x;
+    const int first = blockIdx.y * (tiles * step) + lane * vec;
+    const float row_max = max_0_value[0];
+
+    if (lane == 0 && blockIdx.y == 0)
+        scale[0] = row_max / 448.0f;
+}

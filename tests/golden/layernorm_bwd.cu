@@ -1,0 +1,359 @@
+// graph layernorm_bwd, for sm_90a; the comment above each kernel says how to launch it
+#ifndef FUSEC_SIM
+
+#define DEVICE static __device__ __forceinline__
+
+// NaN if either operand is (fminf and fmaxf would drop it)
+DEVICE float min_nan(float a, float b)
+{
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE float max_nan(float a, float b)
+{
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
+DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+DEVICE long long min_int(long long a, long long b) { return a < b ? a : b; }
+DEVICE long long max_int(long long a, long long b) { return a > b ? a : b; }
+
+DEVICE long long clamp_int(long long x, long long low, long long high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+// a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
+// a narrower format is then right in one step
+DEVICE float sticky_float(double x)
+{
+    const float cut = __double2float_rz(x);
+    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
+}
+
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+DEVICE double to_storage(double x, double *) { return x; }
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(float x, float *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+DEVICE bool to_storage(bool x, bool *) { return x; }
+DEVICE long long to_storage(long long x, long long *) { return x; }
+DEVICE int to_storage(long long x, int *)
+{
+    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
+}
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+
+struct bf16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
+};
+DEVICE bf16 to_storage(float x, bf16 *)
+{
+    bf16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
+// two neighbours in one instruction
+DEVICE void store_pair(bf16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+// a whole row: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && size % n == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+            else
+                v[t] = {};
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            #pragma unroll
+            for (int i = 0; i < n; i++)
+                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+    }
+}
+
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
+        #pragma unroll
+        for (int i = 0; i < n; i += 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = as<T>(values[i]);
+    }
+}
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V>
+DEVICE void store(T *row, int col, const V (&values)[n], int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    vector<T, n> v;
+    fill(v, values);
+    if (aligned && col + n <= size) {
+        copy_vector((vector<T, n> *)(row + col), &v);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (col + i < size)
+                row[col + i] = v[i];
+    }
+}
+
+// which reduction a variable takes part in
+template <class T> struct Sum {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
+};
+template <class T> struct Max {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
+};
+template <class T> struct Min {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
+};
+template <> struct Max<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return max_int(a, b); }
+};
+template <> struct Min<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return min_int(a, b); }
+};
+template <class T> struct Prod {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
+};
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
+template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
+template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
+
+// over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
+template <int lanes, class R> DEVICE void lane_reduce(R r)
+{
+    #pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+}
+
+template <class S, class T> DEVICE void put_slot(S *slot, bool mine, T value)
+{
+    if (mine)
+        *(T *)slot = value;
+}
+
+// every thread adds the warps' values in the same order
+template <int warps, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *slots, R<T> r)
+{
+    r.value = *(const T *)slots;
+    #pragma unroll
+    for (int w = 1; w < warps; w++)
+        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+}
+
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory:
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// A row of a whole CTA costs one barrier: the halves of `scratch` are used in turn, so that a fast
+// warp's next reduction cannot overwrite what a slow warp still reads.
+template <int threads, class S, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    S *slot = scratch[turn];
+    turn ^= 1;
+    (lane_reduce<32>(r), ...);
+    int k = 0;
+    (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
+    __syncthreads();
+    k = 0;
+    (combine_slots<warps>(slot + k++ * warps, r), ...);
+}
+
+// Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
+// the first 32 threads get the results.
+template <class S, template <class> class R, class T>
+DEVICE void reduce_one_slice(S *scratch, int slices, R<T> r)
+{
+    *(T *)(scratch + threadIdx.x) = r.value;
+    __syncthreads();
+    if (threadIdx.x < 32)
+        for (int s = 1; s < slices; s++)
+            r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
+    __syncthreads();
+}
+template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
+{
+    (reduce_one_slice(scratch, slices, r), ...);
+}
+#endif
+
+// layernorm_bwd (grid-stride), from layernorm_bwd.fuse:9-27
+//   dx = (wdy - xhat * c1 - c2) * rstd
+//   dgamma = sum[M](dy * xhat), this CTA's rows
+//   dbeta = sum[M](dy), this CTA's rows
+// A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 256 threads share a row.
+// A thread has 8 neighbouring columns in each of 2 tiles.
+// Launch 1 of 2: grid (min(M, 264), 1), block 256, no dynamic shared memory.
+// dgamma_partial: workspace, layernorm_bwd's grid.x x N of f32
+// dbeta_partial: workspace, layernorm_bwd's grid.x x N of f32
+extern "C" __global__ __launch_bounds__(256)
+void layernorm_bwd(
+    const bf16 *__restrict__ x, long long x_M,
+    const bf16 *__restrict__ dy, long long dy_M,
+    const bf16 *__restrict__ gamma,
+    const float *__restrict__ mean,
+    const float *__restrict__ rstd,
+    bf16 *__restrict__ dx, long long dx_M,
+    float *__restrict__ dgamma_partial,
+    float *__restrict__ dbeta_partial,
+    long long M) {
+    constexpr int N = 4096;
+    constexpr int threads = 256;
+    constexpr int vec = 8, tiles = 2, step = threads * vec;
+    const int lane = threadIdx.x;
+    const int first = lane * vec;
+    __shared__ float scratch[2][2 * (threads / 32)];
+    int turn = 0;
+    vector<bf16, vec> gamma_v[tiles];
+    load_row<step>(gamma_v, gamma, first, N);
+
+    float dgamma_sum[tiles][vec] = {};
+    float dbeta_sum[tiles][vec] = {};
+    #pragma unroll 1
+    for (long long row = blockIdx.x; row < M; row += gridDim.x) {
+        const float mean_ = mean[row];
+        const float rstd_ = rstd[row];
+        vector<bf16, vec> x_v[tiles];
+        load_row<step>(x_v, x + row * x_M, first, N);
+        vector<bf16, vec> dy_v[tiles];
+        load_row<step>(dy_v, dy + row * dy_M, first, N);
+        float c1 = 0;
+        float c2 = 0;
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                const float dy_ = dy_v[t][i];
+                const float gamma_ = gamma_v[t][i];
+                const float xhat = (x_ - mean_) * rstd_;
+                const float wdy = dy_ * gamma_;
+                c1 += wdy * xhat;
+                c2 += wdy;
+                dgamma_sum[t][i] += dy_ * xhat;
+                dbeta_sum[t][i] += dy_;
+            }
+        }
+        row_reduce<threads>(scratch, turn, sum_of(c1), sum_of(c2));
+        c1 /= N;
+        c2 /= N;
+
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first + t * step;
+            float dx_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                const float dy_ = dy_v[t][i];
+                const float gamma_ = gamma_v[t][i];
+                const float xhat = (x_ - mean_) * rstd_;
+                const float wdy = dy_ * gamma_;
+                dx_out[i] = (wdy - xhat * c1 - c2) * rstd_;
+            }
+            store(dx + row * dx_M, col, dx_out, N);
+        }
+    }
+
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        store(dgamma_partial + blockIdx.x * (long long)N, first + t * step, dgamma_sum[t], N);
+        store(dbeta_partial + blockIdx.x * (long long)N, first + t * step, dbeta_sum[t], N);
+    }
+}
+
+// layernorm_bwd_finish (finish), from layernorm_bwd.fuse:9-27
+//   dgamma = sum[M](dy * xhat), from the CTAs' partials
+//   dbeta = sum[M](dy), from the CTAs' partials
+// A thread adds one column of every eighth partial; eight slices then meet.
+// Launch 2 of 2: grid (ceil(N / 32), 1), block 256, no dynamic shared memory.
+// dgamma_partial: workspace, layernorm_bwd's grid.x x N of f32
+// dbeta_partial: workspace, layernorm_bwd's grid.x x N of f32
+extern "C" __global__ __launch_bounds__(256)
+void layernorm_bwd_finish(
+    const float *__restrict__ dgamma_partial,
+    const float *__restrict__ dbeta_partial,
+    bf16 *__restrict__ dgamma,
+    bf16 *__restrict__ dbeta,
+    int partials) {
+    constexpr int N = 4096, slices = 8;
+    __shared__ float scratch[slices * 32];
+    const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
+    const int col = blockIdx.x * 32 + lane;
+
+    float dgamma_sum = 0;
+    float dbeta_sum = 0;
+    if (col < N) {
+        #pragma unroll 4
+        for (int p = slice; p < partials; p += slices) {
+            dgamma_sum += dgamma_partial[p * (long long)N + col];
+            dbeta_sum += dbeta_partial[p * (long long)N + col];
+        }
+    }
+    slice_reduce<slices>(scratch, sum_of(dgamma_sum), sum_of(dbeta_sum));
+    if (slice == 0 && col < N) {
+        dgamma[col] = as<bf16>(dgamma_sum);
+        dbeta[col] = as<bf16>(dbeta_sum);
+    }
+}

@@ -1,0 +1,209 @@
+// graph scale_shift, for sm_90a; the comment above each kernel says how to launch it
+#ifndef FUSEC_SIM
+
+#define DEVICE static __device__ __forceinline__
+
+DEVICE long long clamp_int(long long x, long long low, long long high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+// a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
+// a narrower format is then right in one step
+DEVICE float sticky_float(double x)
+{
+    const float cut = __double2float_rz(x);
+    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
+}
+
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+DEVICE double to_storage(double x, double *) { return x; }
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(float x, float *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+DEVICE bool to_storage(bool x, bool *) { return x; }
+DEVICE long long to_storage(long long x, long long *) { return x; }
+DEVICE int to_storage(long long x, int *)
+{
+    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
+}
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+
+struct bf16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
+};
+DEVICE bf16 to_storage(float x, bf16 *)
+{
+    bf16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
+// two neighbours in one instruction
+DEVICE void store_pair(bf16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+struct f16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const
+    {
+        float r;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));
+        return r;
+    }
+};
+DEVICE f16 to_storage(float x, f16 *)
+{
+    f16 r;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE f16 to_storage(double x, f16 *) { return to_storage(sticky_float(x), (f16 *)0); }
+DEVICE void store_pair(f16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && col + n <= size) {
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    }
+}
+
+// a whole row: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && size % n == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+            else
+                v[t] = {};
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            #pragma unroll
+            for (int i = 0; i < n; i++)
+                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+    }
+}
+
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
+        #pragma unroll
+        for (int i = 0; i < n; i += 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = as<T>(values[i]);
+    }
+}
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V>
+DEVICE void store(T *row, int col, const V (&values)[n], int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    vector<T, n> v;
+    fill(v, values);
+    if (aligned && col + n <= size) {
+        copy_vector((vector<T, n> *)(row + col), &v);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (col + i < size)
+                row[col + i] = v[i];
+    }
+}
+
+#endif
+
+// scale_shift (pointwise), from pointwise.fuse:1-3
+//   y = a * x + b
+// A CTA walks 16 rows at a time, blockIdx.x, + gridDim.x, ...; 16 threads share a row.
+// A thread has 8 neighbouring columns in each of 1 tiles.
+// Launch 1 of 1: grid (ceil(M / 16), 1), block 256, no dynamic shared memory.
+extern "C" __global__ __launch_bounds__(256)
+void scale_shift(
+    const f16 *__restrict__ x, long long x_M,
+    const float *__restrict__ b,
+    bf16 *__restrict__ y, long long y_M,
+    float a,
+    long long M) {
+    constexpr int N = 96;
+    constexpr int threads_per_row = 16, teams = 16, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
+    const int first = lane * vec;
+
+    #pragma unroll 1
+    for (long long base = (long long)blockIdx.x * teams; base < M; base += (long long)gridDim.x * teams) {
+        const bool mine = base + team < M;
+        const long long row = mine ? base + team : base;
+        vector<f16, vec> x_v[tiles];
+        load_row<step>(x_v, x + row * x_M, first, N);
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first + t * step;
+            vector<float, vec> b_v;
+            load(b_v, b, col, N);
+            float y_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                const float b_ = b_v[i];
+                y_out[i] = a * x_ + b_;
+            }
+            if (mine)
+                store(y + row * y_M, col, y_out, N);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+// graph g, for sm_90a; the comment above each kernel says how to launch it
+#ifndef FUSEC_SIM
+
+#define DEVICE static __device__ __forceinline__
+
+DEVICE long long clamp_int(long long x, long long low, long long high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+DEVICE double to_storage(double x, double *) { return x; }
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(float x, float *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+DEVICE bool to_storage(bool x, bool *) { return x; }
+DEVICE long long to_storage(long long x, long long *) { return x; }
+DEVICE int to_storage(long long x, int *)
+{
+    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
+}
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && col + n <= size) {
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    }
+}
+
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
+        #pragma unroll
+        for (int i = 0; i < n; i += 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = as<T>(values[i]);
+    }
+}
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V>
+DEVICE void store(T *row, int col, const V (&values)[n], int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    vector<T, n> v;
+    fill(v, values);
+    if (aligned && col + n <= size) {
+        copy_vector((vector<T, n> *)(row + col), &v);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (col + i < size)
+                row[col + i] = v[i];
+    }
+}
+
+#endif
+
+// g (pointwise), from unused.fuse:1-4
+//   y = x + 1.0
+// A CTA walks rows blockIdx.x, + gridDim.x, ...; its 32 threads share a row.
+// A thread has 4 neighbouring columns in each of 1 tiles.
+// Launch 1 of 1: grid (1, 1), block 32, no dynamic shared memory.
+extern "C" __global__ __launch_bounds__(32)
+void g(
+    const float *__restrict__ x,
+    float *__restrict__ y) {
+    constexpr int M = 4;
+    constexpr int threads = 32, threads_per_row = threads;
+    constexpr int vec = 4, tiles = 1, step = threads * vec;
+    const int lane = threadIdx.x;
+    const int first = lane * vec;
+
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        vector<float, vec> x_v;
+        load(x_v, x, col, M);
+        float y_out[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[i];
+            y_out[i] = x_ + 1.0f;
+        }
+        store(y, col, y_out, M);
+    }
+}

@@ -1,0 +1,275 @@
+// kernels.cu: small kernels for tests/test_sim.c, each with one thing planted wrong (bad_*) or right
+// where it could have been wrong (good_*). in: 256 floats; out: 256 floats; count: workspace.
+
+extern "C" __global__ void bad_missing_barrier(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+
+extern "C" __global__ void bad_second_barrier(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[8];
+    float sum = 0;
+    for (int i = 0; i < 2; i++) {
+        if (threadIdx.x % 32 == 0)
+            s[threadIdx.x / 32] = in[threadIdx.x] + i;
+        __syncthreads();
+        for (int w = 0; w < 8; w++)
+            sum += s[w];
+    }
+    out[threadIdx.x] = sum;
+}
+
+extern "C" __global__ void bad_no_syncwarp(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    const int warp = threadIdx.x & ~31, lane = threadIdx.x & 31;
+    s[threadIdx.x] = in[threadIdx.x];
+    __shfl_sync(0xffffffff, 0.0f, 0);
+    out[threadIdx.x] = s[warp + (lane ^ 1)];
+}
+
+extern "C" __global__ void bad_scalar_race(const float *in, float *out, unsigned *count)
+{
+    __shared__ float total;
+    if (threadIdx.x == 77)
+        total = in[0];
+    __syncwarp();
+    out[threadIdx.x] = total;
+}
+
+extern "C" __global__ void bad_read_past_end(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x + 1];
+}
+
+extern "C" __global__ void bad_write_before(const float *in, float *out, unsigned *count)
+{
+    out[(int)threadIdx.x - 1] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_shared_past_end(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[255];
+    s[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_dynamic_past_end(const float *in, float *out, unsigned *count)
+{
+    extern __shared__ float smem[];
+    smem[threadIdx.x + 1] = in[threadIdx.x];
+    out[threadIdx.x] = smem[threadIdx.x + 1];
+}
+
+extern "C" __global__ void bad_misaligned(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x < 63) {
+        vector<float, 4> v;
+        copy_vector(&v, (const vector<float, 4> *)(in + 4 * threadIdx.x + 1));
+        copy_vector((vector<float, 4> *)(out + 4 * threadIdx.x), &v);
+    }
+}
+
+extern "C" __global__ void bad_divergent_barrier(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x % 2)
+        __syncthreads();
+    else
+        __syncthreads();
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_barrier_after_exit(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x < 100)
+        return;
+    __syncthreads();
+}
+
+extern "C" __global__ void bad_deadlock(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x < 128)
+        __syncthreads();
+    else
+        __syncwarp(threadIdx.x % 2 ? 0xffffffff : 0x55555555);
+    __syncthreads();
+}
+
+extern "C" __global__ void bad_partial_shuffle(const float *in, float *out, unsigned *count)
+{
+    float x = in[threadIdx.x];
+    if (threadIdx.x % 32 < 16)
+        x += __shfl_xor_sync(0xffffffff, x, 1);
+    out[threadIdx.x] = x;
+}
+
+extern "C" __global__ void bad_uninitialised(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    if (threadIdx.x != 3)
+        s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+
+extern "C" __global__ void bad_unwritten_workspace(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x] + count[0];
+}
+
+extern "C" __global__ void bad_unwritten_output(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x != 200)
+        out[threadIdx.x] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_written_input(const float *in, float *out, unsigned *count)
+{
+    ((float *)in)[threadIdx.x] = 0;
+}
+
+extern "C" __global__ void bad_cta_race(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_no_fence(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x % gridDim.x == blockIdx.x)
+        out[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    __shared__ bool last;
+    if (threadIdx.x == 0)
+        last = atomicAdd(&count[1], 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (last)
+        out[threadIdx.x] += 1;
+}
+
+extern "C" __global__ void bad_local_pointer(const float *in, float *out, unsigned *count)
+{
+    __shared__ float *where;
+    float mine = in[threadIdx.x];
+    if (threadIdx.x == 0)
+        where = &mine;
+    __syncthreads();
+    out[threadIdx.x] = mine + *where;
+    __syncthreads();
+}
+
+// ---- right -----------------------------------------------------------------------------------------
+
+extern "C" __global__ void prepare(const float *in, float *out, unsigned *count)
+{
+    if (blockIdx.x == 0 && threadIdx.x < 4)
+        count[threadIdx.x] = 0;
+}
+
+extern "C" __global__ void good_reverse(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+
+extern "C" __global__ void good_dynamic(const float *in, float *out, unsigned *count)
+{
+    extern __shared__ float smem[];
+    smem[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = smem[255 - threadIdx.x];
+}
+
+extern "C" __global__ void good_syncwarp(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncwarp();
+    out[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+
+extern "C" __global__ void good_reduce(const float *in, float *out, unsigned *count)
+{
+    __shared__ double scratch[2][8];
+    int turn = 0;
+    float sum = 0;
+    for (int i = 0; i < 5; i++) {
+        float x = in[threadIdx.x] + i;
+        row_reduce<256>(scratch, turn, sum_of(x));
+        sum += x;
+    }
+    out[threadIdx.x] = sum;
+}
+
+extern "C" __global__ void good_vectors(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x < 64) {
+        vector<float, 4> v;
+        copy_vector(&v, (const vector<float, 4> *)(in + 4 * threadIdx.x));
+        copy_vector((vector<float, 4> *)(out + 4 * threadIdx.x), &v);
+    }
+}
+
+extern "C" __global__ void good_shuffles(const float *in, float *out, unsigned *count)
+{
+    const float x = in[threadIdx.x];
+    const int lane = threadIdx.x % 32;
+    float y = __shfl_xor_sync(0xffffffff, x, 5) + 2 * __shfl_sync(0xffffffff, x, lane / 2);
+    y += 4 * __shfl_down_sync(0xffffffff, x, 3) + 8 * __shfl_up_sync(0xffffffff, x, 3, 16);
+    if (lane < 16)
+        y += __ballot_sync(0xffff, lane % 3 == 0);
+    out[threadIdx.x] = y;
+}
+
+extern "C" __global__ void good_last_cta(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x % gridDim.x == blockIdx.x)
+        out[threadIdx.x] = in[threadIdx.x];
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(&count[1], 1u) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (last)
+        out[threadIdx.x] += 1;
+}
+
+extern "C" __global__ void good_early_warps(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x < 64)
+        return;
+    lane_reduce<32>(sum_of(out[threadIdx.x]));
+}
+
+// ---- numbers: in holds bit patterns ----------------------------------------------------------------
+
+extern "C" __global__ void numbers(const float *in, unsigned *bits)
+{
+    for (int i = threadIdx.x; i < 65536; i += blockDim.x) {
+        const float x = in[i];
+        bits[4 * i] = as<bf16>(x).bits;
+        bits[4 * i + 1] = as<f16>(x).bits;
+        bits[4 * i + 2] = as<f8e4m3>(x).bits;
+        bits[4 * i + 3] = as<f8e5m2>(x).bits;
+    }
+}
+
+extern "C" __global__ void values(float *of)
+{
+    for (int i = threadIdx.x; i < 65536; i += blockDim.x) {
+        of[4 * i] = bf16{(unsigned short)i};
+        of[4 * i + 1] = f16{(unsigned short)i};
+        of[4 * i + 2] = f8e4m3{(unsigned char)i};
+        of[4 * i + 3] = f8e5m2{(unsigned char)i};
+    }
+}

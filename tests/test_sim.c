@@ -1,0 +1,281 @@
+/* test_sim.c: the simulator against tests/sim/kernels.cu: what is planted wrong must be reported, what
+ * is right must pass under many seeds with the results of plain C. */
+#include "sim/machine.h"
+
+#include "dtype.h"
+#include "suites.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 256, NUMBERS = 65536, SEEDS = 8, TEXT = 65536 };
+
+typedef struct {
+    const char *kernel;
+    int ctas;
+    int64_t smem;
+    const char *report;      /* part of it; NULL: it is right */
+} Case;
+
+static const Case wrong[] = {
+    {"bad_missing_barrier", 1, 0, "of shared s, byte "},
+    {"bad_second_barrier", 1, 0, "race: "},
+    {"bad_no_syncwarp", 1, 0, "race: "},
+    {"bad_scalar_race", 1, 0, "total"},
+    {"bad_read_past_end", 1, 0, "out of bounds: read of 4 bytes at byte 1024 of in (1024 bytes)"},
+    {"bad_write_before", 1, 0, "out of bounds: write of 4 bytes at byte -4 of out"},
+    {"bad_shared_past_end", 1, 0, "out of bounds: write of 4 bytes at byte 1020 of shared s"},
+    {"bad_dynamic_past_end", 1, 1024, "out of bounds: write of 4 bytes at byte 1024 of shared smem"},
+    {"bad_misaligned", 1, 0, "misaligned: read of 16 bytes"},
+    {"bad_divergent_barrier", 1, 0, "barrier divergence"},
+    {"bad_barrier_after_exit", 1, 0, "barrier divergence"},
+    {"bad_deadlock", 1, 0, "deadlock\n  CTA 0 threads 0-127 wait at barrier 0, 192 of 256"},
+    {"bad_partial_shuffle", 1, 0, "warp divergence"},
+    {"bad_uninitialised", 1, 0, "shared s, byte 12, which nobody has written"},
+    {"bad_unwritten_workspace", 1, 0, "count, byte 0, which nobody has written"},
+    {"bad_unwritten_output", 1, 0, "element 200 of out"},
+    {"bad_written_input", 1, 0, "which is an input"},
+    {"bad_cta_race", 2, 0, "race: write of 4 bytes of out"},
+    {"bad_no_fence", 5, 0, "race: "},
+    {"bad_local_pointer", 1, 0, "another thread's local memory"},
+};
+
+static const Case right[] = {
+    {"good_reverse", 1, 0, NULL},  {"good_dynamic", 1, 1024, NULL}, {"good_syncwarp", 1, 0, NULL},
+    {"good_reduce", 1, 0, NULL},   {"good_vectors", 1, 0, NULL},    {"good_shuffles", 1, 0, NULL},
+    {"good_last_cta", 7, 0, NULL}, {"good_early_warps", 1, 0, NULL},
+};
+
+enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *right };
+
+static SimObject *object;
+static char message[4096];
+
+static void load_kernels(void)
+{
+    static char text[TEXT];
+    const char *names[WRONG + RIGHT + 3];
+    int count = 0;
+    FILE *f = fopen("tests/sim/kernels.cu", "r");
+    ck_assert_msg(f != NULL, "tests/sim/kernels.cu: run this from the top directory");
+    text[fread(text, 1, TEXT - 1, f)] = 0;
+    fclose(f);
+    for (int i = 0; i < WRONG; i++)
+        names[count++] = wrong[i].kernel;
+    for (int i = 0; i < RIGHT; i++)
+        names[count++] = right[i].kernel;
+    names[count++] = "prepare";
+    names[count++] = "numbers";
+    names[count++] = "values";
+    object = object_load(text, names, count, message, sizeof message);
+    ck_assert_msg(object != NULL, "%s", message);
+}
+
+static void unload_kernels(void)
+{
+    object_free(object);
+}
+
+/* Runs a case; those of several CTAs count in the workspace, which `prepare` makes zero. */
+static bool run_case(const Case *c, uint64_t seed, float *in, float *out)
+{
+    static const int64_t sizes[] = {COUNT}, one[] = {1};
+    unsigned count[COUNT];
+    void *ins = in, *outs = out, *counts = count, *args[] = {&ins, &outs, &counts};
+    SimLaunch launch = {.kernel = "prepare", .grid = {1, 1}, .threads = COUNT, .cluster = 1,
+                        .args = args, .arg_count = 3};
+    Machine *m = machine_new(object, seed, message, sizeof message);
+    message[0] = 0;
+    bool good = machine_add_buffer(m, &(SimBuffer){"in", BUFFER_INPUT, in, 4, 1, sizes, one}) &&
+                machine_add_buffer(m, &(SimBuffer){"out", BUFFER_OUTPUT, out, 4, 1, sizes, one}) &&
+                machine_add_buffer(
+                    m, &(SimBuffer){"count", BUFFER_WORKSPACE, count, 4, 1, sizes, one});
+    if (good && c->ctas > 1) good = machine_launch(m, &launch);
+    launch.kernel = c->kernel;
+    launch.grid[0] = c->ctas;
+    launch.smem_bytes = c->smem;
+    good = good && machine_launch(m, &launch) && machine_finish(m);
+    machine_free(m);
+    return good;
+}
+
+static void fill_input(float *in)
+{
+    for (int i = 0; i < COUNT; i++)
+        in[i] = (float)((i * 37) % 101);
+}
+
+START_TEST(wrong_kernels_are_reported)
+{
+    const Case *c = &wrong[_i];
+    float memory[4 * COUNT], *in = memory, *out = memory + 2 * COUNT;
+    fill_input(in);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        ck_assert_msg(!run_case(c, seed, in, out), "%s passes under seed %d", c->kernel, (int)seed);
+        ck_assert_msg(strstr(message, c->report) != NULL, "%s: '%s' lacks '%s'", c->kernel, message,
+                      c->report);
+    }
+}
+END_TEST
+
+static float shuffled(const float *in, int i)
+{
+    const int warp = i & ~31, lane = i & 31;
+    float y = in[warp + (lane ^ 5)] + 2 * in[warp + lane / 2];
+    y += 4 * in[warp + (lane + 3 > 31 ? lane : lane + 3)];
+    y += 8 * in[lane % 16 < 3 ? i : i - 3];
+    return lane < 16 ? y + 0x9249 : y;
+}
+
+static float expected(const char *kernel, const float *in, int i)
+{
+    float sum = 0;
+    for (int k = 0; k < COUNT; k++)
+        sum += 5 * in[k] + 10;
+    if (!strcmp(kernel, "good_reverse") || !strcmp(kernel, "good_dynamic")) return in[COUNT - 1 - i];
+    if (!strcmp(kernel, "good_syncwarp")) return in[i ^ 1];
+    if (!strcmp(kernel, "good_reduce")) return sum;
+    if (!strcmp(kernel, "good_shuffles")) return shuffled(in, i);
+    if (!strcmp(kernel, "good_last_cta")) return in[i] + 1;
+    if (strcmp(kernel, "good_early_warps") != 0 || i < 64) return in[i];
+    sum = 0;
+    for (int k = 0; k < 32; k++)
+        sum += in[(i & ~31) + k];
+    return sum;
+}
+
+START_TEST(right_kernels_pass)
+{
+    const Case *c = &right[_i];
+    float memory[4 * COUNT], *in = memory, *out = memory + 2 * COUNT;
+    fill_input(in);
+    for (uint64_t seed = 0; seed < 3 * SEEDS; seed++) {
+        ck_assert_msg(run_case(c, seed, in, out), "%s: %s", c->kernel, message);
+        for (int i = 0; i < COUNT; i++)
+            ck_assert_msg(out[i] == expected(c->kernel, in, i), "%s: out[%d] is %g, not %g",
+                          c->kernel, i, (double)out[i], (double)expected(c->kernel, in, i));
+    }
+}
+END_TEST
+
+START_TEST(seed_replays)
+{
+    float memory[4 * COUNT], *in = memory, *out = memory + 2 * COUNT;
+    char first[sizeof message];
+    fill_input(in);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        run_case(&wrong[0], seed, in, out);
+        memcpy(first, message, sizeof first);
+        run_case(&wrong[0], seed, in, out);
+        ck_assert_str_eq(message, first);
+    }
+}
+END_TEST
+
+START_TEST(places_are_source_lines)
+{
+    float memory[4 * COUNT], *in = memory, *out = memory + 2 * COUNT;
+    fill_input(in);
+    run_case(&wrong[0], 1, in, out);
+    const char *line = strstr(message, "kernel.cu:");
+    ck_assert_msg(line != NULL, "%s", message);
+    const int number = atoi(line + strlen("kernel.cu:"));
+    ck_assert_msg(number == 7 || number == 8, "%s", message);
+}
+END_TEST
+
+static bool run_numbers(const char *kernel, void **args, int arg_count, const SimBuffer *buffers,
+                        int count)
+{
+    const SimLaunch launch = {.kernel = kernel, .grid = {1, 1}, .threads = 64, .cluster = 1,
+                              .args = args, .arg_count = arg_count};
+    Machine *m = machine_new(object, 1, message, sizeof message);
+    bool good = true;
+    for (int i = 0; i < count && good; i++)
+        good = machine_add_buffer(m, &buffers[i]);
+    good = good && machine_launch(m, &launch) && machine_finish(m);
+    machine_free(m);
+    return good;
+}
+
+static const DType narrow[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F8E4M3, DTYPE_F8E5M2};
+
+/* Floats from all over, most of them near a tie of one of the formats or another. */
+static float number_at(uint32_t i)
+{
+    const uint32_t bits = i << 16 | (i % 7 == 0 ? 0 : i * 2654435761U >> 16 & 0xf00f);
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    if (i % 3 == 0) x = ldexpf(1 + (float)(i % 4096) / 4096, (int)(i % 50) - 30);
+    return x;
+}
+
+START_TEST(stores_round_like_dtype)
+{
+    static const int64_t n[] = {NUMBERS}, n4[] = {NUMBERS, 4}, one[] = {1}, rows[] = {4, 1};
+    float *in = malloc(NUMBERS * sizeof *in);
+    uint32_t *out = malloc(NUMBERS * 4 * sizeof *out);
+    void *ins = in, *outs = out, *args[] = {&ins, &outs};
+    const SimBuffer buffers[] = {{"in", BUFFER_INPUT, in, 4, 1, n, one},
+                                 {"bits", BUFFER_OUTPUT, out, 4, 2, n4, rows}};
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        in[i] = number_at(i);
+    ck_assert_msg(run_numbers("numbers", args, 2, buffers, 2), "%s", message);
+    for (int i = 0; i < 4 * NUMBERS; i++) {
+        uint32_t bits = 0;
+        const DType d = narrow[i % 4];
+        if (isnan(in[i / 4])) continue;
+        dtype_store_float(d, &bits, (double)in[i / 4]);
+        ck_assert_msg(out[i] == bits, "%s of %a is 0x%x, not 0x%x", dtype_info[d].fuse,
+                      (double)in[i / 4], out[i], bits);
+    }
+    free(in);
+    free(out);
+}
+END_TEST
+
+START_TEST(loads_widen_like_dtype)
+{
+    static const int64_t n4[] = {NUMBERS, 4}, rows[] = {4, 1};
+    float *out = malloc(NUMBERS * 4 * sizeof *out);
+    void *outs = out, *args[] = {&outs};
+    const SimBuffer buffers[] = {{"of", BUFFER_OUTPUT, out, 4, 2, n4, rows}};
+    ck_assert_msg(run_numbers("values", args, 1, buffers, 1), "%s", message);
+    for (int i = 0; i < 4 * NUMBERS; i++) {
+        const uint16_t bits = (uint16_t)(i / 4);
+        const double value = dtype_load_float(narrow[i % 4], &bits);
+        ck_assert_msg((isnan(value) && isnan(out[i])) || value == (double)out[i],
+                      "%s 0x%x is %a, not %a", dtype_info[narrow[i % 4]].fuse, bits,
+                      (double)out[i], value);
+    }
+    free(out);
+}
+END_TEST
+
+START_TEST(text_that_does_not_compile_is_told)
+{
+    const char *name = "k";
+    ck_assert(object_load("extern \"C\" void k() { nonsense(); }", &name, 1, message,
+                          sizeof message) == NULL);
+    ck_assert(strstr(message, "nonsense") != NULL);
+}
+END_TEST
+
+Suite *sim_suite(void)
+{
+    Suite *suite = suite_create("sim");
+    TCase *kernels = tcase_create("kernels");
+    tcase_add_unchecked_fixture(kernels, load_kernels, unload_kernels);
+    tcase_set_timeout(kernels, 60);
+    tcase_add_loop_test(kernels, wrong_kernels_are_reported, 0, WRONG);
+    tcase_add_loop_test(kernels, right_kernels_pass, 0, RIGHT);
+    tcase_add_test(kernels, seed_replays);
+    tcase_add_test(kernels, places_are_source_lines);
+    tcase_add_test(kernels, stores_round_like_dtype);
+    tcase_add_test(kernels, loads_widen_like_dtype);
+    tcase_add_test(kernels, text_that_does_not_compile_is_told);
+    suite_add_tcase(suite, kernels);
+    return suite;
+}
