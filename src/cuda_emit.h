@@ -3,6 +3,7 @@
  *   cuda.c           the module: header, prelude sections, kernels in order
  *   cuda_expr.c      names, expressions, addresses
  *   cuda_rows.c      kernels that walk rows
+ *   cuda_pass.c      one pass over a row's columns
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
  *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
  *   prelude.c        which helpers a text needs
@@ -68,6 +69,15 @@ const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /*
 const char *count_text(Emitter *e, AxisSet axes);
 const char *product_text(Emitter *e, AxisSet axes);
 const char *join(Arena *arena, const NameList *list, const char *separator);
+
+/* ---- passes ---- */
+/* Whether a row has less than a warp, so that teams of one warp must stay together. */
+bool rows_share_warps(const Kernel *k);
+void emit_value(Emitter *e, Node n);            /* `const T name = expression;` */
+bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mentions it */
+const char *vector_type(Emitter *e, DType dtype);
+void emit_resident_loads(Emitter *e, int phase, bool hoisted);
+void emit_pass(Emitter *e, int phase);
 
 /* ---- kernels ---- */
 void emit_comment(Emitter *e);

@@ -2,41 +2,7 @@
  * over the columns (load, compute, store) and the reductions that end the phase. */
 #include "cuda_emit.h"
 
-#include <ctype.h>
 #include <string.h>
-
-typedef struct {
-    Emitter *e;
-    int phase;
-    bool *needed;      /* by node id: column values this pass computes */
-    bool any;
-} Pass;
-
-/* ---- conditions ------------------------------------------------------------------------------ */
-
-/* Part of a warp a row: the last rows' idle teams follow along and must not count. */
-static bool rows_share_warps(const Kernel *k)
-{
-    return k->threads_per_row < 32 && k->teams > 1;
-}
-
-static bool whole_vectors(const Emitter *e)
-{
-    return !e->k->dynamic && e->k->columns &&
-           axes_size(&e->plan->analysis->sizes, e->k->columns) % e->k->vec == 0;
-}
-
-/* When an element counts: "" always. */
-static const char *element_guard(Emitter *e)
-{
-    NameList all = {0};
-    if (rows_share_warps(e->k))
-        *list_push(e->arena, &all) = "mine";
-    if (e->k->ragged && !(e->k->streamed && whole_vectors(e)))
-        *list_push(e->arena, &all) =
-            arena_format(e->arena, whole_vectors(e) ? "col < %s" : "col + i < %s", e->columns);
-    return join(e->arena, &all, " && ");
-}
 
 /* Which thread acts for its row. */
 static const char *row_guard(Emitter *e)
@@ -52,13 +18,6 @@ static const char *row_guard(Emitter *e)
 
 /* ---- one value a row ------------------------------------------------------------------------- */
 
-static void emit_value(Emitter *e, Node n)
-{
-    const char *text = expression(e, n, 0);
-    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n), text);
-    make_local(e, n);
-}
-
 static bool depends_on_row(const Emitter *e, Node n)
 {
     return (node(e->g, n)->axes & (e->k->rows | e->k->kept)) != 0;
@@ -73,14 +32,6 @@ static void emit_row_loads(Emitter *e, bool rows)
             e->users[load->node.id] > 0)
             emit_value(e, load->node);
     }
-}
-
-static bool is_store_only(const Emitter *e, Node n)
-{
-    for (int i = 0; i < e->k->store_count; i++)
-        if (e->k->stores[i].node.id == n.id)
-            return e->users[n.id] == 1;
-    return false;
 }
 
 static bool wants_row_line(const Emitter *e, Node n)
@@ -131,233 +82,6 @@ static void emit_row_accumulators(Emitter *e, int phase)
     }
 }
 
-/* ---- a pass over the columns ----------------------------------------------------------------- */
-
-static void need(Pass *pass, Node n)
-{
-    if (is_column_value(pass->e, n)) {
-        pass->needed[n.id] = true;
-        pass->any = true;
-    }
-}
-
-static Pass find_pass(Emitter *e, int phase)
-{
-    const Kernel *k = e->k;
-    Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == phase)
-            need(&pass, arg(e->g, k->inner[i].node, 0));
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].phase == phase)
-            need(&pass, arg(e->g, k->accumulators[i].node, 0));
-    for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].phase == phase && !k->stores[i].result)
-            need(&pass, k->stores[i].node);
-    for (int i = e->g->nodes.count - 1; i > 0; i--) {
-        Node n = {(uint32_t)i};
-        if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n))
-            continue;
-        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
-            need(&pass, arg(e->g, n, j));
-    }
-    return pass;
-}
-
-static const char *vector_type(Emitter *e, DType dtype)
-{
-    return arena_format(e->arena, "vector<%s, vec>", dtype_info[dtype].cuda);
-}
-
-/* Loads that keep every tile of the row in registers. */
-static void emit_resident_loads(Emitter *e, int phase, bool hoisted)
-{
-    for (int i = 0; i < e->k->load_count; i++) {
-        const Load *load = &e->k->loads[i];
-        if (!load->resident || load->hoisted != hoisted ||
-            (!hoisted && load->first_phase != phase))
-            continue;
-        line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
-        line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
-             address(e, load_pointer(e, load), load->tensor, load->axes, load->access), e->columns);
-    }
-}
-
-/* Loads of this tile alone. */
-static void emit_tile_loads(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->load_count; i++) {
-        const Load *load = &e->k->loads[i];
-        if (load->access != ACCESS_VECTOR || load->resident || !pass->needed[load->node.id])
-            continue;
-        line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
-        line(e->out, "load(%s_v, %s, col, %s);", load->name,
-             address(e, load_pointer(e, load), load->tensor, load->axes, load->access), e->columns);
-    }
-}
-
-static bool is_pass_store(const Pass *pass, const Store *store)
-{
-    return store->phase == pass->phase && store->access != ACCESS_ROW && !store->result;
-}
-
-static void emit_output_vectors(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->store_count; i++) {
-        const Store *store = &e->k->stores[i];
-        if (is_pass_store(pass, store) && store->access == ACCESS_VECTOR)
-            line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type), store->name);
-    }
-}
-
-static void emit_vector_stores(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->store_count; i++) {
-        const Store *store = &e->k->stores[i];
-        if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR)
-            continue;
-        if (rows_share_warps(e->k))
-            line(e->out, "if (mine)");
-        line(e->out, "%sstore(%s, col, %s_out, %s);", rows_share_warps(e->k) ? "    " : "",
-             address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
-             store->name, e->columns);
-    }
-}
-
-static void emit_column_values(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 1; i < e->g->nodes.count; i++) {
-        Node n = {(uint32_t)i};
-        bool load = pass->needed[i] && !e->k->computed[i];
-        if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n)))
-            continue;
-        emit_value(e, n);
-    }
-}
-
-static void emit_contributions(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *r = &e->k->inner[i];
-        if (r->phase == pass->phase)
-            emit_accumulate(e, r->node, node_name(e, r->node),
-                            expression(e, arg(e->g, r->node, 0), 0));
-    }
-    for (int i = 0; i < e->k->accumulator_count; i++) {
-        const Accumulator *acc = &e->k->accumulators[i];
-        Node from = arg(e->g, acc->node, 0);
-        if (acc->phase != pass->phase || !is_column_value(e, from))
-            continue;
-        const char *into = acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
-        emit_accumulate(e, acc->node, into, expression(e, from, 0));
-    }
-}
-
-static bool has_contributions(const Pass *pass)
-{
-    const Kernel *k = pass->e->k;
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == pass->phase)
-            return true;
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].phase == pass->phase &&
-            is_column_value(pass->e, arg(pass->e->g, k->accumulators[i].node, 0)))
-            return true;
-    return false;
-}
-
-static void emit_element_stores(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    const char *guard = element_guard(e);
-    for (int i = 0; i < e->k->store_count; i++) {
-        const Store *store = &e->k->stores[i];
-        Type type = node(e->g, store->node)->type;
-        if (!is_pass_store(pass, store))
-            continue;
-        const char *value = expression(e, store->node, 0);
-        if (store->access == ACCESS_VECTOR) {
-            line(e->out, "%s_out[i] = %s;", store->name, store_value(e, value, type, store->dtype));
-            continue;
-        }
-        if (*guard)
-            line(e->out, "if (%s)", guard);
-        line(e->out, "%s%s = %s;", *guard ? "    " : "",
-             element(e, store_pointer(e, store), store->tensor, store->axes),
-             rounded(e, value, type, store->dtype));
-    }
-}
-
-static void emit_element(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    const char *guard = element_guard(e);
-    int scope = open_scope(e);
-    emit_column_coords(e);
-    emit_column_values(pass);
-    if (*guard && has_contributions(pass)) {
-        block(e->out, "if (%s)", guard)
-            emit_contributions(pass);
-    } else {
-        emit_contributions(pass);
-    }
-    emit_element_stores(pass);
-    close_scope(e, scope);
-}
-
-static void emit_tile(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    emit_tile_loads(pass);
-    emit_output_vectors(pass);
-    line(e->out, "#pragma unroll");
-    block(e->out, "for (int i = 0; i < vec; i++)")
-        emit_element(pass);
-    emit_vector_stores(pass);
-}
-
-/* Whether a text holds `name` as a word. */
-static bool mentions(const char *text, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
-        char before = at == text ? ' ' : at[-1], after = at[length];
-        if (!isalnum((unsigned char)before) && before != '_' && !isalnum((unsigned char)after) &&
-            after != '_')
-            return true;
-    }
-    return false;
-}
-
-static void emit_pass(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    if (!pass->any)
-        return;
-    if (e->k->streamed) {
-        block(e->out, "for (%s col = first; col < %s; col += step)",
-              e->k->dynamic ? "long long" : "int", e->columns)
-            emit_tile(pass);
-        return;
-    }
-    Text *kernel = e->out, *tile = text_new(e->arena);
-    tile->indent = kernel->indent + 1;
-    e->out = tile;
-    emit_tile(pass);
-    e->out = kernel;
-    line(e->out, "#pragma unroll");
-    block(e->out, "for (int t = 0; t < tiles; t++)") {
-        if (mentions(text_string(tile), "col"))
-            line(e->out, "const int col = first + t * step;");
-        text_put(e->out, tile->data, tile->length);
-    }
-}
-
 /* ---- the reductions that end a phase --------------------------------------------------------- */
 
 static void declare_reductions(Emitter *e, int phase)
@@ -399,12 +123,11 @@ static void emit_reductions(Emitter *e, int phase)
 
 static void emit_phase(Emitter *e, int phase)
 {
-    Pass pass = find_pass(e, phase);
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
     emit_resident_loads(e, phase, false);
     declare_reductions(e, phase);
-    emit_pass(&pass);
+    emit_pass(e, phase);
     emit_reductions(e, phase);
     emit_row_stores(e, phase);
 }

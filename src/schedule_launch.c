@@ -177,9 +177,8 @@ static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
 {
     const Kernel *k = &plan->kernels[index];
     const char *graph = s->g->name;
-    int producers = 0, before = 0, twin = 0;
+    int before = 0, twin = 0;
     for (int i = 0; i < plan->kernel_count; i++) {
-        producers += plan->kernels[i].finishes < 0;
         before += plan->kernels[i].finishes < 0 && i < index;
         twin += plan->kernels[i].finishes >= 0 && i < index;
     }

@@ -196,6 +196,12 @@ cmp -s first third && fail 'another seed gives the same result'
 expect 0 'ok' run one.fuse M=5 N=6 --stride x=11,1 --offset x=3 --verify $device
 expect 0 'ok' run one.fuse M=5 N=6 --stride x=0,1 --verify $device
 
+if command -v g++ >/dev/null || command -v clang++ >/dev/null; then
+    expect 0 'ok' run "$root/examples/layernorm_bwd.fuse" M=13 N=96 --device sim --verify
+    expect 0 'ok' run one.fuse M=5 N=7 --device sim --sms 2 --seed 5 --stride x=9,1 --verify
+fi
+expect 2 'sms' run one.fuse --device sim --sms 0
+
 # ---- machine ----
 if ! "$fusec" run one.fuse --device cuda >/dev/null 2>&1; then
     expect 3 '[a-z]' run one.fuse --device cuda

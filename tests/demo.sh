@@ -12,9 +12,9 @@ say fusec check $file
 build/fusec check $file && echo "no errors"
 say fusec explain $file
 build/fusec explain $file
-say "fusec $file | head -n 60"
+say "fusec $file     (the first kernel; the helpers it calls come before it)"
 build/fusec $file -o build/layernorm_bwd.cu
-head -n 60 build/layernorm_bwd.cu
-echo "... ($(wc -l <build/layernorm_bwd.cu) lines in all: build/layernorm_bwd.cu)"
+sed -n '/^\/\/ layernorm_bwd/,/^}/{p;/^}/q}' build/layernorm_bwd.cu
+echo "($(wc -l <build/layernorm_bwd.cu) lines in all: build/layernorm_bwd.cu)"
 say fusec run $file M=512 N=1024 --verify
 build/fusec run $file M=512 N=1024 --verify

@@ -13,5 +13,6 @@ Suite *binary_suite(void);
 Suite *dtype_suite(void);
 Suite *safetensors_suite(void);
 Suite *reference_suite(void);
+Suite *sim_suite(void);
 
 #endif
