@@ -66,9 +66,11 @@ static const char *grid_text(Emitter *e, const LaunchGrid *grid)
 static void emit_launch(Emitter *e)
 {
     const LaunchPlan *plan = &e->plan->launch;
-    line(e->out, "// Launch %d of %d: grid (%s, %s), block %d, no dynamic shared memory.", e->index + 1,
+    const char *smem = e->launch->smem_bytes
+        ? arena_format(e->arena, "%lld bytes of", (long long)e->launch->smem_bytes) : "no";
+    line(e->out, "// Launch %d of %d: grid (%s, %s), block %d, %s dynamic shared memory.", e->index + 1,
          plan->kernel_count, grid_text(e, &e->launch->grid[0]), grid_text(e, &e->launch->grid[1]),
-         e->launch->threads);
+         e->launch->threads, smem);
     for (int i = 0; i < e->launch->arg_count; i++) {
         const LaunchArg *arg = &e->launch->args[i];
         if (arg->kind != ARG_SLOT)

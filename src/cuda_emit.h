@@ -4,6 +4,7 @@
  *   cuda_expr.c      names, expressions, addresses
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
+ *   cuda_ring.c      the ring of row buffers in shared memory
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
  *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
  *   prelude.c        which helpers a text needs
@@ -78,6 +79,13 @@ bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mention
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_pass(Emitter *e, int phase);
+
+/* ---- the ring ---- */
+void emit_ring(Emitter *e, const char *rows);
+void emit_ring_start(Emitter *e, const char *first_row, const char *stride);
+void emit_ring_step(Emitter *e, const char *stride);
+/* Declares the coordinates of `item`, which counts the elements of several axes. */
+void emit_split(Emitter *e, const char *item, AxisSet axes);
 
 /* ---- kernels ---- */
 void emit_comment(Emitter *e);

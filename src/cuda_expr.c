@@ -27,7 +27,8 @@ static const char *const reserved[] = {
     "exp2", "logf", "log", "log2f", "log2", "log1pf", "log1p", "expm1f", "expm1", "sinf", "sin",
     "cosf", "cos", "tanhf", "tanh", "erff", "erf", "floorf", "floor", "ceilf", "ceil", "rintf",
     "rint", "row", "col", "t", "i", "lane", "team", "first", "turn", "scratch", "mine", "base",
-    "rows", "columns", "threads", "teams", "vec", "tiles", "step", "group", "groups", "partials",
+    "rows", "columns", "threads", "smem", "ring", "stage", "stages", "now",
+    "ahead", "fetch", "next", "held", "into", "Stage", "Columns", "s", "teams", "vec", "tiles", "step", "group", "groups", "partials",
     "threads_per_row", "slice", "slices", "item", "items", "p", "y0", "y1", "yn", "j0", "j1", "jn",
     "linux", "unix", "assert", "signbit", "NULL"};
 

@@ -100,8 +100,12 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
             (!hoisted && load->first_phase != phase))
             continue;
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
-        line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
-             address(e, load_pointer(e, load), load->tensor, load->axes, load->access), e->columns);
+        if (load->staged)
+            line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+        else
+            line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
+                 address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
+                 e->columns);
     }
 }
 
@@ -113,6 +117,11 @@ static void emit_tile_loads(const Pass *pass)
         const Load *load = &e->k->loads[i];
         if (load->access != ACCESS_VECTOR || load->resident || !pass->needed[load->node.id])
             continue;
+        if (load->staged) {
+            line(e->out, "const %s %s_v = %s.%s[t][threadIdx.x];", vector_type(e, load->dtype),
+                 load->name, load->hoisted ? "held" : "now", load->name);
+            continue;
+        }
         line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         line(e->out, "load(%s_v, %s, col, %s);", load->name,
              address(e, load_pointer(e, load), load->tensor, load->axes, load->access), e->columns);
@@ -256,6 +265,20 @@ static bool mentions(const char *text, const char *name)
     return false;
 }
 
+/* Whether a pass keeps something in registers for each tile: then its loop over tiles must unroll,
+ * because registers have no index. */
+static bool has_tile_registers(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].resident && pass->needed[k->loads[i].node.id])
+            return true;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column)
+            return true;
+    return false;
+}
+
 void emit_pass(Emitter *e, int phase)
 {
     const Pass found = find_pass(e, phase), *pass = &found;
@@ -272,7 +295,7 @@ void emit_pass(Emitter *e, int phase)
     e->out = tile;
     emit_tile(pass);
     e->out = kernel;
-    line(e->out, "#pragma unroll");
+    line(e->out, has_tile_registers(pass) ? "#pragma unroll" : "#pragma unroll 1");
     block(e->out, "for (int t = 0; t < tiles; t++)") {
         if (mentions(text_string(tile), "col"))
             line(e->out, "const int col = first + t * step;");

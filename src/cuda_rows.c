@@ -34,6 +34,62 @@ static void emit_row_loads(Emitter *e, bool rows)
     }
 }
 
+/* With a ring, the rows' own scalars are read a row ahead too: a fresh read is a whole memory latency. */
+static bool is_ahead(const Emitter *e, const Load *load)
+{
+    return load->access == ACCESS_ROW && depends_on_row(e, load->node) && e->users[load->node.id] > 0;
+}
+
+static bool has_scalars_ahead(const Emitter *e)
+{
+    return e->k->stages > 0 && !(e->k->rows & (e->k->rows - 1));
+}
+
+static const char *scalar_at(Emitter *e, const Load *load, const char *row, const char *rows)
+{
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (e->k->rows >> i & 1)
+            e->coords[i] = row;
+    const char *at = element(e, load_pointer(e, load), load->tensor, load->axes);
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (e->k->rows >> i & 1)
+            e->coords[i] = "row";
+    return arena_format(e->arena, "%s < %s ? (%s)%s : 0", row, rows,
+                        type_cuda(dtype_info[load->dtype].type), at);
+}
+
+static void emit_scalars_ahead(Emitter *e, const char *begin, const char *rows)
+{
+    bool any = false;
+    for (int i = 0; has_scalars_ahead(e) && i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_ahead(e, load))
+            continue;
+        if (!any)
+            line(e->out, "long long next = %s;", begin);
+        any = true;
+        line(e->out, "%s %s_next = %s;", type_cuda(dtype_info[load->dtype].type), load->name,
+             scalar_at(e, load, "next", rows));
+    }
+}
+
+static void emit_next_scalars(Emitter *e, const char *rows, const char *stride)
+{
+    bool any = false;
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_ahead(e, load))
+            continue;
+        if (!any)
+            line(e->out, "next += %s;", stride);
+        any = true;
+        line(e->out, "const %s %s = %s_next;", type_cuda(dtype_info[load->dtype].type),
+             node_name(e, load->node), load->name);
+        make_local(e, load->node);
+        line(e->out, "%s_next = %s;", load->name, scalar_at(e, load, "next", rows));
+    }
+}
+
 static bool wants_row_line(const Emitter *e, Node n)
 {
     return e->k->computed[n.id] && !is_reduction(e->g, n) && !is_column_value(e, n) &&
@@ -132,8 +188,7 @@ static void emit_phase(Emitter *e, int phase)
     emit_row_stores(e, phase);
 }
 
-/* The coordinates of `item`, which counts the elements of several axes. */
-static void emit_split(Emitter *e, const char *item, AxisSet axes)
+void emit_split(Emitter *e, const char *item, AxisSet axes)
 {
     const char *rest = item;
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
@@ -152,12 +207,15 @@ static void emit_split(Emitter *e, const char *item, AxisSet axes)
     }
 }
 
-static void emit_row(Emitter *e)
+static void emit_row(Emitter *e, const char *rows, const char *stride)
 {
     int scope = open_scope(e);
     if (e->k->rows & (e->k->rows - 1))
         emit_split(e, "row", e->k->rows);
-    emit_row_loads(e, true);
+    if (has_scalars_ahead(e))
+        emit_next_scalars(e, rows, stride);
+    else
+        emit_row_loads(e, true);
     for (int phase = 0; phase < e->k->phases; phase++) {
         if (phase)
             blank_line(e->out);
@@ -179,26 +237,27 @@ static void emit_row_loop(Emitter *e)
 {
     const Kernel *k = e->k;
     if (!k->rows) {
-        emit_row(e);
+        emit_row(e, NULL, NULL);
         return;
     }
     const char *rows = count_name(e, k->rows, "rows");
-    const char *begin = k->kept ? "0" : "blockIdx.x", *step = k->kept ? "1" : "gridDim.x";
+    const char *cta = k->kept ? "0" : "blockIdx.x", *ctas = k->kept ? "1" : "gridDim.x";
+    bool teams = k->teams > 1, shared = rows_share_warps(k);
+    const char *base = teams && !k->kept ? "(long long)blockIdx.x * teams" : teams ? "0" : cta;
+    const char *begin = !teams ? cta : k->kept ? "team" : arena_format(e->arena, "%s + team", base);
+    const char *stride = !teams ? ctas : k->kept ? "teams" : "(long long)gridDim.x * teams";
+    emit_ring(e, rows);
+    emit_ring_start(e, begin, stride);
+    emit_scalars_ahead(e, begin, rows);
     line(e->out, "#pragma unroll 1");
-    if (rows_share_warps(k)) {
-        block(e->out, "for (long long base = (long long)%s * teams; base < %s; base += (long long)%s * teams)",
-              begin, rows, step) {
+    block(e->out, "for (long long %s = %s; %s < %s; %s += %s)", shared ? "base" : "row",
+          shared ? base : begin, shared ? "base" : "row", rows, shared ? "base" : "row", stride) {
+        if (shared) {
             line(e->out, "const bool mine = base + team < %s;", rows);
             line(e->out, "const long long row = mine ? base + team : base;");
-            emit_row(e);
         }
-    } else if (k->teams > 1) {
-        block(e->out, "for (long long row = (long long)%s * teams + team; row < %s; row += (long long)%s * teams)",
-              begin, rows, step)
-            emit_row(e);
-    } else {
-        block(e->out, "for (long long row = %s; row < %s; row += %s)", begin, rows, step)
-            emit_row(e);
+        emit_ring_step(e, stride);
+        emit_row(e, rows, stride);
     }
 }
 

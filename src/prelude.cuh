@@ -250,6 +250,51 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
+//@ async_copy fetch_commit fetch_wait
+// copies to shared memory that go on while the thread computes; it waits for its own, in order
+template <int bytes> DEVICE void async_copy(void *to, const void *from)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+}
+DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
+
+//@ fetch_row
+// starts the copies of this thread's part of a row into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+{
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    const bool aligned = (unsigned long long)row % piece == 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        vector<T, n> &to = buffer[t][threadIdx.x];
+        const int col = first + t * step;
+        if (aligned && size % n == 0) {
+            if (tiles * step == size || col < size)
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
+        } else {
+            load(to, row, col, size);
+        }
+    }
+}
+
+//@ read_row
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
+}
+
 //@ fill
 // rounds n computed values into the vector that a store writes
 template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])

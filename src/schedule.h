@@ -45,6 +45,8 @@ typedef struct {
     int first_phase;         /* where it is first needed, and ... */
     bool resident;           /* ... whether all tiles stay in registers from there on */
     bool hoisted;            /* the same for all rows: loaded once before the first */
+    bool staged;             /* passes through shared memory: a row's through the ring of stages,
+                                what is hoisted once */
     uint64_t phases;         /* bit set of the phases that need it */
 } Load;
 
@@ -84,6 +86,9 @@ typedef struct {
     int vec, tiles;                  /* elements a thread handles side by side, and how many times */
     int threads_per_row, teams;      /* threads = threads_per_row * teams */
     int registers;                   /* expected a thread */
+    int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
+    int stages;                      /* rows in the ring at once; 0: a row is loaded when its turn comes */
+    int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
     bool streamed;                   /* walks a row's columns in a loop and reads them again in each
                                         phase; else every tile of a row has its registers */

@@ -148,15 +148,10 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     launch->arg_count = args.count;
 }
 
-/* CTAs that live at once, for kernels that keep accumulators: enough threads to hide latency, few
- * enough partials. */
+/* CTAs that live at once, for kernels that keep accumulators. */
 static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
-    int per_sm = 1024 / kernel_threads(k);
-    int fit = s->target->registers_per_sm / (kernel_threads(k) * k->registers);
-    per_sm = fit < per_sm ? fit : per_sm;
-    per_sm = per_sm < 1 ? 1 : per_sm;
-    int64_t ctas = (int64_t)per_sm * s->target->sms / k->column_ctas;
+    int64_t ctas = (int64_t)k->ctas_per_sm * s->target->sms / k->column_ctas;
     return s->forced.ctas ? s->forced.ctas : ctas < 1 ? 1 : ctas;
 }
 
@@ -205,6 +200,7 @@ void build_launch(Scheduler *s, Plan *plan)
         k->name = kernels[i].name = kernel_name(s, plan, i);
         kernels[i].threads = kernel_threads(k);
         kernels[i].cluster = 1;
+        kernels[i].smem_bytes = k->smem_bytes;
         set_grid(s, k, kernels[i].grid);
         list_args(s, plan, i, &kernels[i]);
     }

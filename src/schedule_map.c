@@ -9,7 +9,7 @@ enum {
     MAX_VECTOR = 8,
     /* ptxas needs about this many registers a thread beside those counted: addresses, loop
      * counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
-    BASE_REGISTERS = 44,
+    BASE_REGISTERS = 50,
     MAX_REGISTERS = 255
 };
 
@@ -93,14 +93,21 @@ static void share_row(Kernel *k, int64_t vectors, int most)
     k->tiles = tiles > 1 << 20 ? 1 << 20 : tiles < 1 ? 1 : (int)tiles;
 }
 
-static void set_residency(Kernel *k, bool hoist, bool resident)
+/* Where a row's vectors live between their load and their last use, and the column vectors that all
+ * rows share. From left to right it takes fewer registers. */
+typedef enum { IN_REGISTERS, IN_STAGES, IN_MEMORY } Home;
+
+static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         bool vector = load->access == ACCESS_VECTOR;
-        bool all_rows = vector && !(load->axes & (k->rows | k->kept));
-        load->hoisted = hoist && all_rows;
-        load->resident = vector && (load->hoisted || (resident && !all_rows));
+        bool stageable = ring && vector && k->vec * dtype_info[load->dtype].bytes >= 4;
+        bool shared = vector && !(load->axes & (k->rows | k->kept));
+        Home home = shared ? columns : rows;
+        load->hoisted = shared && home != IN_MEMORY;
+        load->resident = vector && home == IN_REGISTERS;
+        load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
     }
 }
 
@@ -114,19 +121,72 @@ static int estimate(const Scheduler *s, const Kernel *k)
     return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
 }
 
-/* Keeps as much in registers as fits: first column vectors go, then the rows themselves. */
-static bool fit_registers(const Scheduler *s, Kernel *k)
+/* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
+static int64_t staged_bytes(const Kernel *k, bool hoisted)
 {
-    bool persistent_grid = k->accumulator_count > 0;
-    int cap = register_cap(s, kernel_threads(k));
-    set_residency(k, persistent_grid, true);
-    if (estimate(s, k) <= cap)
-        return true;
-    set_residency(k, false, true);
-    if (estimate(s, k) <= cap)
-        return true;
-    set_residency(k, false, false);
-    return estimate(s, k) <= cap;
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
+            bytes += (int64_t)dtype_info[k->loads[i].dtype].bytes * k->vec * k->tiles *
+                     kernel_threads(k);
+    return bytes;
+}
+
+/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More measured
+ * flat; fewer than two is no ring. */
+static bool fit_ring(const Scheduler *s, Kernel *k)
+{
+    enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10, TEAMS = 18 << 10 };
+    int64_t stage = staged_bytes(k, false), once = staged_bytes(k, true);
+    int64_t other = (k->teams > 1 ? TEAMS : STATIC) + once;
+    if (!stage)
+        return false;
+    for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
+        int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
+        room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
+        int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1;
+        wanted = wanted > MAX_STAGES ? MAX_STAGES : wanted < 3 ? 3 : wanted;
+        k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
+        k->smem_bytes = k->stages * stage + once;
+        if (k->stages >= 3 || (k->stages == 2 && k->ctas_per_sm == 1))
+            return true;
+    }
+    return false;
+}
+
+/* CTAs of a kernel that keeps accumulators: enough to hide latency, few enough partials. */
+static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
+{
+    int threads = 1024 / kernel_threads(k);
+    int registers = s->target->registers_per_sm / (kernel_threads(k) * k->registers);
+    k->ctas_per_sm = threads < registers ? threads : registers;
+    if (k->ctas_per_sm < 1)
+        k->ctas_per_sm = 1;
+}
+
+static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home columns)
+{
+    set_homes(k, ring, rows, columns);
+    k->stages = 0;
+    k->smem_bytes = 0;
+    k->registers = estimate(s, k);
+    if (k->registers > register_cap(s, kernel_threads(k)))
+        return false;
+    set_ctas_per_sm(s, k);
+    return !ring || fit_ring(s, k);
+}
+
+/* Keeps as much in registers as fits. A kernel that walks rows with a persistent grid gets a ring. */
+static bool fit_homes(const Scheduler *s, Kernel *k)
+{
+    bool persistent = k->accumulator_count > 0;
+    bool ring = persistent && k->rows && !k->kept && k->column_ctas == 1;
+    return (ring && (try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS) ||
+                     try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
+                     try_homes(s, k, true, IN_STAGES, IN_MEMORY))) ||
+           (persistent && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
+           try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) ||
+           try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
 }
 
 /* A kernel with no inner reduction may cut a row into several CTAs. */
@@ -206,13 +266,13 @@ bool map_kernel(Scheduler *s, Kernel *k)
     k->vec = find_vector(s, k);
     if (!share_threads(s, k))
         return false;
-    bool fits = !k->dynamic && fit_registers(s, k);
+    bool fits = !k->dynamic && fit_homes(s, k);
     /* a columnwise kernel is the last resort, so it takes narrower vectors until it fits */
     while (!fits && k->columnwise && columns_acc && k->vec > 1) {
         k->vec /= 2;
         if (!share_threads(s, k))
             return false;
-        fits = fit_registers(s, k);
+        fits = fit_homes(s, k);
     }
     if (!fits && columns_acc && !k->columnwise) {
         s->problem = arena_format(
@@ -222,11 +282,10 @@ bool map_kernel(Scheduler *s, Kernel *k)
     }
     bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
-        any_resident |= k->loads[i].resident;
+        any_resident |= k->loads[i].resident || k->loads[i].staged;
     k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8));
-    if (k->streamed)
-        set_residency(k, false, false);
-    k->registers = estimate(s, k);
+    if (k->streamed || k->dynamic)
+        (void)try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
     set_ragged(s, k);
     return true;
 }

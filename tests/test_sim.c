@@ -1,5 +1,5 @@
-/* test_sim.c: the simulator against tests/sim/kernels.cu: what is planted wrong must be reported, what
- * is right must pass under many seeds with the results of plain C. */
+/* test_sim.c: the simulator against tests/sim/kernels.cu: what is planted wrong must be
+ * reported, what is right must pass under many seeds with the results of plain C. */
 #include "sim/machine.h"
 
 #include "dtype.h"
@@ -16,7 +16,7 @@ typedef struct {
     const char *kernel;
     int ctas;
     int64_t smem;
-    const char *report;      /* part of it; NULL: it is right */
+    const char *report; /* part of it; NULL: it is right */
 } Case;
 
 static const Case wrong[] = {
@@ -24,14 +24,18 @@ static const Case wrong[] = {
     {"bad_second_barrier", 1, 0, "race: "},
     {"bad_no_syncwarp", 1, 0, "race: "},
     {"bad_scalar_race", 1, 0, "total"},
-    {"bad_read_past_end", 1, 0, "out of bounds: read of 4 bytes at byte 1024 of in (1024 bytes)"},
+    {"bad_read_past_end", 1, 0,
+     "out of bounds: read of 4 bytes at byte 1024 of in (1024 bytes)"},
     {"bad_write_before", 1, 0, "out of bounds: write of 4 bytes at byte -4 of out"},
-    {"bad_shared_past_end", 1, 0, "out of bounds: write of 4 bytes at byte 1020 of shared s"},
-    {"bad_dynamic_past_end", 1, 1024, "out of bounds: write of 4 bytes at byte 1024 of shared smem"},
+    {"bad_shared_past_end", 1, 0,
+     "out of bounds: write of 4 bytes at byte 1020 of shared s"},
+    {"bad_dynamic_past_end", 1, 1024,
+     "out of bounds: write of 4 bytes at byte 1024 of shared smem"},
     {"bad_misaligned", 1, 0, "misaligned: read of 16 bytes"},
     {"bad_divergent_barrier", 1, 0, "barrier divergence"},
     {"bad_barrier_after_exit", 1, 0, "barrier divergence"},
-    {"bad_deadlock", 1, 0, "deadlock\n  CTA 0 threads 0-127 wait at barrier 0, 192 of 256"},
+    {"bad_deadlock", 1, 0,
+     "deadlock\n  CTA 0 threads 0-127 wait at barrier 0, 192 of 256"},
     {"bad_partial_shuffle", 1, 0, "warp divergence"},
     {"bad_uninitialised", 1, 0, "shared s, byte 12, which nobody has written"},
     {"bad_unwritten_workspace", 1, 0, "count, byte 0, which nobody has written"},
@@ -39,13 +43,18 @@ static const Case wrong[] = {
     {"bad_written_input", 1, 0, "which is an input"},
     {"bad_cta_race", 2, 0, "race: write of 4 bytes of out"},
     {"bad_no_fence", 5, 0, "race: "},
+    {"bad_unwaited_copy", 1, 0, "has not been waited for"},
+    {"bad_copy_no_barrier", 1, 0, "of shared s, byte "},
     {"bad_local_pointer", 1, 0, "another thread's local memory"},
 };
 
 static const Case right[] = {
-    {"good_reverse", 1, 0, NULL},  {"good_dynamic", 1, 1024, NULL}, {"good_syncwarp", 1, 0, NULL},
-    {"good_reduce", 1, 0, NULL},   {"good_vectors", 1, 0, NULL},    {"good_shuffles", 1, 0, NULL},
-    {"good_last_cta", 7, 0, NULL}, {"good_early_warps", 1, 0, NULL},
+    {"good_reverse", 1, 0, NULL},        {"good_dynamic", 1, 1024, NULL},
+    {"good_syncwarp", 1, 0, NULL},       {"good_reduce", 1, 0, NULL},
+    {"good_vectors", 1, 0, NULL},        {"good_shuffles", 1, 0, NULL},
+    {"good_last_cta", 7, 0, NULL},       {"good_early_warps", 1, 0, NULL},
+    {"good_copy", 1, 0, NULL},           {"good_extremes", 1, 0, NULL},
+    {"good_unused_garbage", 1, 0, NULL},
 };
 
 enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *right };
@@ -62,10 +71,8 @@ static void load_kernels(void)
     ck_assert_msg(f != NULL, "tests/sim/kernels.cu: run this from the top directory");
     text[fread(text, 1, TEXT - 1, f)] = 0;
     fclose(f);
-    for (int i = 0; i < WRONG; i++)
-        names[count++] = wrong[i].kernel;
-    for (int i = 0; i < RIGHT; i++)
-        names[count++] = right[i].kernel;
+    for (int i = 0; i < WRONG; i++) names[count++] = wrong[i].kernel;
+    for (int i = 0; i < RIGHT; i++) names[count++] = right[i].kernel;
     names[count++] = "prepare";
     names[count++] = "numbers";
     names[count++] = "values";
@@ -78,33 +85,54 @@ static void unload_kernels(void)
     object_free(object);
 }
 
-/* Runs a case; those of several CTAs count in the workspace, which `prepare` makes zero. */
-static bool run_case(const Case *c, uint64_t seed, float *in, float *out)
+/* Runs a case; those of several CTAs count in the workspace, which `prepare` makes zero.
+ */
+static bool run_filled(const Case *c, uint64_t seed, unsigned char fill, float *in,
+                       float *out, char *doubted)
 {
     static const int64_t sizes[] = {COUNT}, one[] = {1};
     unsigned count[COUNT];
     void *ins = in, *outs = out, *counts = count, *args[] = {&ins, &outs, &counts};
-    SimLaunch launch = {.kernel = "prepare", .grid = {1, 1}, .threads = COUNT, .cluster = 1,
-                        .args = args, .arg_count = 3};
+    SimLaunch launch = {.kernel = "prepare",
+                        .grid = {1, 1},
+                        .threads = COUNT,
+                        .cluster = 1,
+                        .args = args,
+                        .arg_count = 3};
     Machine *m = machine_new(object, seed, message, sizeof message);
     message[0] = 0;
-    bool good = machine_add_buffer(m, &(SimBuffer){"in", BUFFER_INPUT, in, 4, 1, sizes, one}) &&
-                machine_add_buffer(m, &(SimBuffer){"out", BUFFER_OUTPUT, out, 4, 1, sizes, one}) &&
-                machine_add_buffer(
-                    m, &(SimBuffer){"count", BUFFER_WORKSPACE, count, 4, 1, sizes, one});
+    machine_fill_shared(m, fill);
+    bool good =
+        machine_add_buffer(m, &(SimBuffer){"in", BUFFER_INPUT, in, 4, 1, sizes, one}) &&
+        machine_add_buffer(m,
+                           &(SimBuffer){"out", BUFFER_OUTPUT, out, 4, 1, sizes, one}) &&
+        machine_add_buffer(
+            m, &(SimBuffer){"count", BUFFER_WORKSPACE, count, 4, 1, sizes, one});
     if (good && c->ctas > 1) good = machine_launch(m, &launch);
     launch.kernel = c->kernel;
     launch.grid[0] = c->ctas;
     launch.smem_bytes = c->smem;
     good = good && machine_launch(m, &launch) && machine_finish(m);
+    snprintf(doubted, sizeof message, "%s", machine_doubt(m));
     machine_free(m);
     return good;
 }
 
+static bool run_case(const Case *c, uint64_t seed, float *in, float *out)
+{
+    float before[COUNT];
+    char doubted[sizeof message], again[sizeof message];
+    if (!run_filled(c, seed, 0xff, in, out, doubted)) return false;
+    if (!doubted[0]) return true;
+    memcpy(before, out, sizeof before);
+    if (!run_filled(c, seed, 0x3c, in, out, again)) return false;
+    memcpy(message, doubted, sizeof message);
+    return memcmp(before, out, sizeof before) == 0;
+}
+
 static void fill_input(float *in)
 {
-    for (int i = 0; i < COUNT; i++)
-        in[i] = (float)((i * 37) % 101);
+    for (int i = 0; i < COUNT; i++) in[i] = (float)((i * 37) % 101);
 }
 
 START_TEST(wrong_kernels_are_reported)
@@ -113,9 +141,10 @@ START_TEST(wrong_kernels_are_reported)
     float memory[4 * COUNT], *in = memory, *out = memory + 2 * COUNT;
     fill_input(in);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        ck_assert_msg(!run_case(c, seed, in, out), "%s passes under seed %d", c->kernel, (int)seed);
-        ck_assert_msg(strstr(message, c->report) != NULL, "%s: '%s' lacks '%s'", c->kernel, message,
-                      c->report);
+        ck_assert_msg(!run_case(c, seed, in, out), "%s passes under seed %d", c->kernel,
+                      (int)seed);
+        ck_assert_msg(strstr(message, c->report) != NULL, "%s: '%s' lacks '%s'",
+                      c->kernel, message, c->report);
     }
 }
 END_TEST
@@ -132,17 +161,18 @@ static float shuffled(const float *in, int i)
 static float expected(const char *kernel, const float *in, int i)
 {
     float sum = 0;
-    for (int k = 0; k < COUNT; k++)
-        sum += 5 * in[k] + 10;
-    if (!strcmp(kernel, "good_reverse") || !strcmp(kernel, "good_dynamic")) return in[COUNT - 1 - i];
+    for (int k = 0; k < COUNT; k++) sum += 5 * in[k] + 10;
+    if (!strcmp(kernel, "good_reverse") || !strcmp(kernel, "good_dynamic") ||
+        !strcmp(kernel, "good_copy"))
+        return in[COUNT - 1 - i];
     if (!strcmp(kernel, "good_syncwarp")) return in[i ^ 1];
     if (!strcmp(kernel, "good_reduce")) return sum;
+    if (!strcmp(kernel, "good_extremes")) return 1000 * 50 - 50;
     if (!strcmp(kernel, "good_shuffles")) return shuffled(in, i);
     if (!strcmp(kernel, "good_last_cta")) return in[i] + 1;
     if (strcmp(kernel, "good_early_warps") != 0 || i < 64) return in[i];
     sum = 0;
-    for (int k = 0; k < 32; k++)
-        sum += in[(i & ~31) + k];
+    for (int k = 0; k < 32; k++) sum += in[(i & ~31) + k];
     return sum;
 }
 
@@ -154,8 +184,9 @@ START_TEST(right_kernels_pass)
     for (uint64_t seed = 0; seed < 3 * SEEDS; seed++) {
         ck_assert_msg(run_case(c, seed, in, out), "%s: %s", c->kernel, message);
         for (int i = 0; i < COUNT; i++)
-            ck_assert_msg(out[i] == expected(c->kernel, in, i), "%s: out[%d] is %g, not %g",
-                          c->kernel, i, (double)out[i], (double)expected(c->kernel, in, i));
+            ck_assert_msg(out[i] == expected(c->kernel, in, i),
+                          "%s: out[%d] is %g, not %g", c->kernel, i, (double)out[i],
+                          (double)expected(c->kernel, in, i));
     }
 }
 END_TEST
@@ -186,15 +217,18 @@ START_TEST(places_are_source_lines)
 }
 END_TEST
 
-static bool run_numbers(const char *kernel, void **args, int arg_count, const SimBuffer *buffers,
-                        int count)
+static bool run_numbers(const char *kernel, void **args, int arg_count,
+                        const SimBuffer *buffers, int count)
 {
-    const SimLaunch launch = {.kernel = kernel, .grid = {1, 1}, .threads = 64, .cluster = 1,
-                              .args = args, .arg_count = arg_count};
+    const SimLaunch launch = {.kernel = kernel,
+                              .grid = {1, 1},
+                              .threads = 64,
+                              .cluster = 1,
+                              .args = args,
+                              .arg_count = arg_count};
     Machine *m = machine_new(object, 1, message, sizeof message);
     bool good = true;
-    for (int i = 0; i < count && good; i++)
-        good = machine_add_buffer(m, &buffers[i]);
+    for (int i = 0; i < count && good; i++) good = machine_add_buffer(m, &buffers[i]);
     good = good && machine_launch(m, &launch) && machine_finish(m);
     machine_free(m);
     return good;
@@ -214,14 +248,14 @@ static float number_at(uint32_t i)
 
 START_TEST(stores_round_like_dtype)
 {
-    static const int64_t n[] = {NUMBERS}, n4[] = {NUMBERS, 4}, one[] = {1}, rows[] = {4, 1};
+    static const int64_t n[] = {NUMBERS}, n4[] = {NUMBERS, 4}, one[] = {1},
+                         rows[] = {4, 1};
     float *in = malloc(NUMBERS * sizeof *in);
     uint32_t *out = malloc(NUMBERS * 4 * sizeof *out);
     void *ins = in, *outs = out, *args[] = {&ins, &outs};
     const SimBuffer buffers[] = {{"in", BUFFER_INPUT, in, 4, 1, n, one},
                                  {"bits", BUFFER_OUTPUT, out, 4, 2, n4, rows}};
-    for (uint32_t i = 0; i < NUMBERS; i++)
-        in[i] = number_at(i);
+    for (uint32_t i = 0; i < NUMBERS; i++) in[i] = number_at(i);
     ck_assert_msg(run_numbers("numbers", args, 2, buffers, 2), "%s", message);
     for (int i = 0; i < 4 * NUMBERS; i++) {
         uint32_t bits = 0;

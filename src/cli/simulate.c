@@ -1,5 +1,5 @@
-/* simulate.c: see simulate.h. From a LaunchPlan to the simulator's buffers and launches, as the
- * runtime's launch goes from the same plan to the driver's. */
+/* simulate.c: see simulate.h. From a LaunchPlan to the simulator's buffers and launches,
+ * as the runtime's launch goes from the same plan to the driver's. */
 #include "simulate.h"
 
 #include "../../tests/sim/machine.h"
@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { DOUBT = 512 };
 
 typedef union {
     void *pointer;
@@ -24,7 +26,7 @@ typedef struct {
     const int64_t (*strides)[MAX_RANK];
     const double *scalars;
     char *workspace;
-    int64_t *offsets;              /* of its slots */
+    int64_t *offsets; /* of its slots */
     int64_t (*tensor_sizes)[MAX_RANK];
     int64_t *slot_sizes;
     char *message;
@@ -37,7 +39,8 @@ static bool refuse(const Run *run, const char *why)
     return false;
 }
 
-/* ---- buffers ------------------------------------------------------------------------------- */
+/* ---- buffers
+ * ------------------------------------------------------------------------------- */
 
 static bool add_tensor(const Run *run, Machine *m, int index)
 {
@@ -48,17 +51,21 @@ static bool add_tensor(const Run *run, Machine *m, int index)
     for (int axis = 0; axis < run->plan->axis_count; axis++)
         if (t->axes >> axis & 1) sizes[rank++] = run->sizes->of[axis];
     return machine_add_buffer(
-        m, &(SimBuffer){.name = t->name, .kind = t->output ? BUFFER_OUTPUT : BUFFER_INPUT,
-                        .data = run->tensors[index], .element = dtype_info[t->dtype].bytes,
-                        .rank = rank, .sizes = sizes, .strides = run->strides[index]});
+        m, &(SimBuffer){.name = t->name,
+                        .kind = t->output ? BUFFER_OUTPUT : BUFFER_INPUT,
+                        .data = run->tensors[index],
+                        .element = dtype_info[t->dtype].bytes,
+                        .rank = rank,
+                        .sizes = sizes,
+                        .strides = run->strides[index]});
 }
 
 static int64_t slot_elements(const Run *run, const LaunchSlot *slot)
 {
-    const int64_t copies = slot->copies_kernel < 0
-                               ? 1
-                               : launch_ctas(run->plan, slot->copies_kernel, slot->copies_dim,
-                                             run->sizes);
+    const int64_t copies =
+        slot->copies_kernel < 0
+            ? 1
+            : launch_ctas(run->plan, slot->copies_kernel, slot->copies_dim, run->sizes);
     return copies * axes_size(run->sizes, slot->axes);
 }
 
@@ -67,11 +74,14 @@ static bool add_slot(const Run *run, Machine *m, int index)
     static const int64_t dense = 1;
     const LaunchSlot *slot = &run->plan->slots[index];
     run->slot_sizes[index] = slot_elements(run, slot);
-    return machine_add_buffer(
-        m, &(SimBuffer){.name = slot->name, .kind = BUFFER_WORKSPACE,
-                        .data = run->workspace + run->offsets[index],
-                        .element = dtype_info[slot->dtype].bytes, .rank = 1,
-                        .sizes = &run->slot_sizes[index], .strides = &dense});
+    return machine_add_buffer(m,
+                              &(SimBuffer){.name = slot->name,
+                                           .kind = BUFFER_WORKSPACE,
+                                           .data = run->workspace + run->offsets[index],
+                                           .element = dtype_info[slot->dtype].bytes,
+                                           .rank = 1,
+                                           .sizes = &run->slot_sizes[index],
+                                           .strides = &dense});
 }
 
 static bool add_buffers(const Run *run, Machine *m)
@@ -83,7 +93,8 @@ static bool add_buffers(const Run *run, Machine *m)
     return true;
 }
 
-/* ---- launches ------------------------------------------------------------------------------ */
+/* ---- launches
+ * ------------------------------------------------------------------------------ */
 
 static Argument scalar_argument(const Run *run, int index)
 {
@@ -112,9 +123,11 @@ static Argument argument_of(const Run *run, const LaunchArg *arg)
     case ARG_STRIDE: return (Argument){.wide = stride_of(run, arg->index, arg->axis)};
     case ARG_SIZE: return (Argument){.wide = run->sizes->of[arg->axis]};
     case ARG_SCALAR: return scalar_argument(run, arg->index);
-    case ARG_SLOT: return (Argument){.pointer = run->workspace + run->offsets[arg->index]};
+    case ARG_SLOT:
+        return (Argument){.pointer = run->workspace + run->offsets[arg->index]};
     case ARG_GRID:
-        return (Argument){.count = (int)launch_ctas(run->plan, arg->index, arg->axis, run->sizes)};
+        return (Argument){
+            .count = (int)launch_ctas(run->plan, arg->index, arg->axis, run->sizes)};
     }
     return (Argument){.wide = 0};
 }
@@ -124,46 +137,43 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
     const LaunchKernel *k = &run->plan->kernels[index];
     Argument *values = calloc((size_t)k->arg_count + 1, sizeof *values);
     void **args = calloc((size_t)k->arg_count + 1, sizeof *args);
-    SimLaunch launch = {.kernel = k->name, .threads = k->threads, .cluster = k->cluster,
-                        .smem_bytes = k->smem_bytes, .args = args, .arg_count = k->arg_count};
+    SimLaunch launch = {.kernel = k->name,
+                        .threads = k->threads,
+                        .cluster = k->cluster,
+                        .smem_bytes = k->smem_bytes,
+                        .args = args,
+                        .arg_count = k->arg_count};
     for (int i = 0; i < GRID_RANK; i++)
         launch.grid[i] = (int)launch_ctas(run->plan, index, i, run->sizes);
     for (int i = 0; i < k->arg_count && values && args; i++) {
         values[i] = argument_of(run, &k->args[i]);
         args[i] = &values[i];
     }
-    const bool good = values && args ? machine_launch(m, &launch) : refuse(run, "out of memory");
+    const bool good =
+        values && args ? machine_launch(m, &launch) : refuse(run, "out of memory");
     free(values);
     free(args);
     return good;
 }
 
-static bool run_plan(const Run *run, SimObject *object, uint64_t seed)
+/* With shared memory filled so before it is written; `doubted` gets the first read of
+ * such a value. */
+static bool run_filled(const Run *run, SimObject *object, uint64_t seed,
+                       unsigned char fill, char *doubted)
 {
     Machine *m = machine_new(object, seed, run->message, run->message_size);
     if (!m) return refuse(run, "out of memory");
+    machine_fill_shared(m, fill);
     bool good = add_buffers(run, m);
     for (int i = 0; i < run->plan->kernel_count && good; i++)
         good = launch_kernel(run, m, i);
     good = good && machine_finish(m);
+    snprintf(doubted, DOUBT, "%s", machine_doubt(m));
     machine_free(m);
     return good;
 }
 
-/* ---- one run after the other --------------------------------------------------------------- */
-
-static SimObject *load(const LaunchPlan *plan, const char *text, char *message, size_t size)
-{
-    const char **names = calloc((size_t)plan->kernel_count + 1, sizeof *names);
-    if (!names) return NULL;
-    for (int i = 0; i < plan->kernel_count; i++)
-        names[i] = plan->kernels[i].name;
-    SimObject *object = object_load(text, names, plan->kernel_count, message, size);
-    free(names);
-    return object;
-}
-
-/* The bits of all wanted outputs, in row-major order. */
+/* The bits of an output, in row-major order. */
 static uint64_t hash_tensor(const Run *run, int index)
 {
     const LaunchTensor *t = &run->plan->tensors[index];
@@ -179,45 +189,88 @@ static uint64_t hash_tensor(const Run *run, int index)
         }
         const unsigned char *element =
             (const unsigned char *)run->tensors[index] + (size_t)at * bytes;
-        for (size_t i = 0; i < bytes; i++)
-            hash = (hash ^ element[i]) * 1099511628211u;
+        for (size_t i = 0; i < bytes; i++) hash = (hash ^ element[i]) * 1099511628211u;
     }
     return hash;
 }
 
-static bool check_bits(const Run *run, uint64_t *hashes, bool first, uint64_t seed)
+/* The name of the first wanted output that has other bits than `hashes` says; NULL: none.
+ */
+static const char *compare_bits(const Run *run, uint64_t *hashes, bool first)
 {
+    const char *differs = NULL;
     for (int i = run->plan->input_count; i < run->plan->tensor_count; i++) {
         if (!run->plan->tensors[i].wanted) continue;
         const uint64_t hash = hash_tensor(run, i);
-        if (!first && hash != hashes[i]) {
-            snprintf(run->message, run->message_size,
-                     "seed %llu: %s comes out with other bits than under the first seed",
-                     (unsigned long long)seed, run->plan->tensors[i].name);
-            return false;
-        }
+        if (!first && hash != hashes[i] && !differs) differs = run->plan->tensors[i].name;
         hashes[i] = hash;
     }
-    return true;
+    return differs;
+}
+
+/* Whatever was read of shared memory before it was written must not show in the outputs.
+ */
+static bool run_plan(const Run *run, SimObject *object, uint64_t seed, uint64_t *hashes)
+{
+    char doubted[DOUBT], again[DOUBT];
+    if (!run_filled(run, object, seed, 0xff, doubted)) return false;
+    if (!doubted[0]) return true;
+    compare_bits(run, hashes, true);
+    if (!run_filled(run, object, seed, 0x3c, again)) return false;
+    const char *differs = compare_bits(run, hashes, false);
+    if (!differs) return true;
+    snprintf(run->message, run->message_size, "%s, and it shows in %s", doubted, differs);
+    return false;
+}
+
+/* ---- one run after the other
+ * --------------------------------------------------------------- */
+
+static SimObject *load(const LaunchPlan *plan, const char *text, char *message,
+                       size_t size)
+{
+    const char **names = calloc((size_t)plan->kernel_count + 1, sizeof *names);
+    if (!names) return NULL;
+    for (int i = 0; i < plan->kernel_count; i++) names[i] = plan->kernels[i].name;
+    SimObject *object = object_load(text, names, plan->kernel_count, message, size);
+    free(names);
+    return object;
+}
+
+static bool check_bits(const Run *run, uint64_t *hashes, bool first, uint64_t seed)
+{
+    const char *differs = compare_bits(run, hashes, first);
+    if (!differs) return true;
+    snprintf(run->message, run->message_size,
+             "seed %llu: %s comes out with other bits than under the first seed",
+             (unsigned long long)seed, differs);
+    return false;
 }
 
 static bool run_seeds(const Run *run, SimObject *object, uint64_t seed, int count)
 {
-    uint64_t *hashes = calloc((size_t)run->plan->tensor_count + 1, sizeof *hashes);
+    const size_t tensors = (size_t)run->plan->tensor_count + 1;
+    uint64_t *hashes = calloc(2 * tensors, sizeof *hashes);
     bool good = hashes ? true : refuse(run, "out of memory");
     for (int i = 0; i < count && good; i++)
-        good = run_plan(run, object, seed + (uint64_t)i) &&
+        good = run_plan(run, object, seed + (uint64_t)i, hashes + tensors) &&
                (count == 1 || check_bits(run, hashes, i == 0, seed + (uint64_t)i));
     free(hashes);
     return good;
 }
 
 bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
-                    void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
-                    uint64_t seed, int count, char *message, size_t message_size)
+                    void **tensors, const int64_t (*strides)[MAX_RANK],
+                    const double *scalars, uint64_t seed, int count, char *message,
+                    size_t message_size)
 {
-    Run run = {.plan = plan, .sizes = sizes, .tensors = tensors, .strides = strides,
-               .scalars = scalars, .message = message, .message_size = message_size};
+    Run run = {.plan = plan,
+               .sizes = sizes,
+               .tensors = tensors,
+               .strides = strides,
+               .scalars = scalars,
+               .message = message,
+               .message_size = message_size};
     const size_t slots = (size_t)plan->slot_count + 1;
     bool good = false;
     snprintf(message, message_size, "out of memory");
@@ -227,7 +280,8 @@ bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda
     if (run.offsets && run.slot_sizes && run.tensor_sizes) {
         const int64_t bytes = launch_workspace(plan, sizes, run.offsets);
         run.workspace = aligned_alloc(256, ((size_t)bytes + 511) / 256 * 256);
-        SimObject *object = run.workspace ? load(plan, cuda_text, message, message_size) : NULL;
+        SimObject *object =
+            run.workspace ? load(plan, cuda_text, message, message_size) : NULL;
         good = object && run_seeds(&run, object, seed, count);
         object_free(object);
     }
@@ -239,10 +293,10 @@ bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda
     return good;
 }
 
-bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text, void **tensors,
-              const int64_t (*strides)[MAX_RANK], const double *scalars, uint64_t seed,
-              char *message, size_t message_size)
+bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
+              void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
+              uint64_t seed, char *message, size_t message_size)
 {
-    return simulate_seeds(plan, sizes, cuda_text, tensors, strides, scalars, seed, 1, message,
-                          message_size);
+    return simulate_seeds(plan, sizes, cuda_text, tensors, strides, scalars, seed, 1,
+                          message, message_size);
 }

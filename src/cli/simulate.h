@@ -1,5 +1,5 @@
-/* simulate.h: a plan on the simulator: its generated text compiled for the host and run thread by
- * thread, without a GPU, every access checked. */
+/* simulate.h: a plan on the simulator: its generated text compiled for the host and run
+ * thread by thread, without a GPU, every access checked. */
 #ifndef FUSEC_CLI_SIMULATE_H
 #define FUSEC_CLI_SIMULATE_H
 
@@ -7,18 +7,20 @@
 
 #include <stddef.h>
 
-/* `tensors` are those of the plan, inputs then outputs (NULL where unwanted); strides[i] holds the
- * strides in elements of tensor i, axis by axis in its own order. scalars NULL: the defaults. The
- * first fault, or why nothing could be run, is told in `message` (a few lines; 4 KB are plenty) and
- * gives false. The same seed gives the same order of events. */
-bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text, void **tensors,
-              const int64_t (*strides)[MAX_RANK], const double *scalars, uint64_t seed,
-              char *message, size_t message_size);
+/* `tensors` are those of the plan, inputs then outputs (NULL where unwanted); strides[i]
+ * holds the strides in elements of tensor i, axis by axis in its own order. scalars NULL:
+ * the defaults. The first fault, or why nothing could be run, is told in `message` (a few
+ * lines; 4 KB are plenty) and gives false. The same seed gives the same order of events.
+ */
+bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
+              void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
+              uint64_t seed, char *message, size_t message_size);
 
-/* The same under the `count` seeds from `seed` on, with one compilation: outputs must come out with
- * the same bits every time. */
+/* The same under the `count` seeds from `seed` on, with one compilation: outputs must
+ * come out with the same bits every time. */
 bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
-                    void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
-                    uint64_t seed, int count, char *message, size_t message_size);
+                    void **tensors, const int64_t (*strides)[MAX_RANK],
+                    const double *scalars, uint64_t seed, int count, char *message,
+                    size_t message_size);
 
 #endif

@@ -1,6 +1,6 @@
-/* abi.h: what the simulator and a kernel compiled against sim.h know of each other: the kernel's
- * object exports one `sim_link`, through which it finds the running thread and calls the machine.
- * C and C++. */
+/* abi.h: what the simulator and a kernel compiled against sim.h know of each other: the
+ * kernel's object exports one `sim_link`, through which it finds the running thread and
+ * calls the machine. C and C++. */
 #ifndef FUSEC_SIM_ABI_H
 #define FUSEC_SIM_ABI_H
 
@@ -20,32 +20,45 @@ typedef struct {
 } SimThread;
 
 typedef enum { SIM_READ, SIM_WRITE, SIM_ATOMIC } SimAccess;
-typedef enum { SIM_SHUFFLE_XOR, SIM_SHUFFLE_INDEX, SIM_SHUFFLE_DOWN, SIM_SHUFFLE_UP } SimShuffle;
+typedef enum {
+    SIM_SHUFFLE_XOR,
+    SIM_SHUFFLE_INDEX,
+    SIM_SHUFFLE_DOWN,
+    SIM_SHUFFLE_UP
+} SimShuffle;
 
-/* The machine's side. `at` is the caller's return address: where in the kernel this happens.
- * Calls that wait come back when the scheduler picks the thread again; a call that finds a fault
- * never comes back. */
+/* The machine's side. `at` is the caller's return address: where in the kernel this
+ * happens. Calls that wait come back when the scheduler picks the thread again; a call
+ * that finds a fault never comes back. */
 typedef struct {
-    void (*access)(void *machine, const void *address, size_t size, SimAccess kind, int aligned, void *at);
-    uint64_t (*shuffle)(void *machine, SimShuffle kind, unsigned mask, uint64_t value, int by, int width,
-                        void *at);
+    void (*access)(void *machine, const void *address, size_t size, SimAccess kind,
+                   int aligned, void *at);
+    uint64_t (*shuffle)(void *machine, SimShuffle kind, unsigned mask, uint64_t value,
+                        int by, int width, void *at);
     unsigned (*ballot)(void *machine, unsigned mask, int predicate, void *at);
     void (*warp_barrier)(void *machine, unsigned mask, void *at);
     void (*block_barrier)(void *machine, void *at);
-    /* bar.sync (wait = 1) and bar.arrive (0) of barrier `id` for `count` threads of the CTA */
+    /* bar.sync (wait = 1) and bar.arrive (0) of barrier `id` for `count` threads of the
+     * CTA */
     void (*named_barrier)(void *machine, int id, int count, int wait, void *at);
     void (*fence)(void *machine);
-    void (*atomic)(void *machine, void *address, size_t size, void *at);    /* just before it takes place */
+    /* just before it takes place */
+    void (*atomic)(void *machine, void *address, size_t size, void *at);
     void (*yield)(void *machine);
+    /* cp.async, its commit_group, and wait_group: until all but the newest `left` have
+     * landed */
+    void (*begin_copy)(void *machine, void *to, const void *from, size_t size, void *at);
+    void (*commit_copies)(void *machine);
+    void (*wait_for_copies)(void *machine, int left);
     void (*trap)(void *machine, const char *what, void *at);
 } SimApi;
 
 typedef struct {
     const SimApi *api;
     void *machine;
-    SimThread *self;               /* of the running thread */
-    char *shared;                  /* the running CTA's shared variables */
-    uintptr_t stack, stack_size;   /* of the running thread: its local memory */
+    SimThread *self;             /* of the running thread */
+    char *shared;                /* the running CTA's shared variables */
+    uintptr_t stack, stack_size; /* of the running thread: its local memory */
 } SimLink;
 
 #endif

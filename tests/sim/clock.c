@@ -22,12 +22,14 @@ static uint32_t *block_of(Clock *clock, int threads, int cta)
         if (clock->blocks[i].cta == cta) return clock->blocks[i].epochs;
     if (clock->count == clock->capacity) {
         clock->capacity = clock->capacity ? clock->capacity * 2 : 2;
-        clock->blocks = need(
-            realloc(clock->blocks, (size_t)clock->capacity * sizeof *clock->blocks));
+        clock->blocks =
+            need(realloc(clock->blocks, (size_t)clock->capacity * sizeof *clock->blocks));
     }
     ClockBlock *block = &clock->blocks[clock->count++];
-    block->cta = cta;
-    block->epochs = need(calloc((size_t)threads, sizeof *block->epochs));
+    block
+        ->cta = cta;
+    block
+        ->epochs = need(calloc((size_t)threads, sizeof *block->epochs));
     return block->epochs;
 }
 
@@ -49,8 +51,7 @@ void clock_join(Clock *to, const Clock *from, int threads)
 
 void clock_clear(Clock *clock)
 {
-    for (int i = 0; i < clock->count; i++)
-        free(clock->blocks[i].epochs);
+    for (int i = 0; i < clock->count; i++) free(clock->blocks[i].epochs);
     free(clock->blocks);
     *clock = (Clock){0};
 }

@@ -1,6 +1,6 @@
-/* clock.h: vector clocks. A thread's epoch grows whenever it releases something; a clock says up to
- * which epoch of each thread everything happened before. Clocks are kept by CTA: a kernel whose CTAs
- * do not talk has clocks of one block. */
+/* clock.h: vector clocks. A thread's epoch grows whenever it releases something; a clock
+ * says up to which epoch of each thread everything happened before. Clocks are kept by
+ * CTA: a kernel whose CTAs do not talk has clocks of one block. */
 #ifndef FUSEC_SIM_CLOCK_H
 #define FUSEC_SIM_CLOCK_H
 
@@ -9,7 +9,7 @@
 
 typedef struct {
     int cta;
-    uint32_t *epochs;      /* by thread of the CTA */
+    uint32_t *epochs; /* by thread of the CTA */
 } ClockBlock;
 
 typedef struct {

@@ -162,6 +162,25 @@ extern "C" __global__ void bad_local_pointer(const float *in, float *out, unsign
     __syncthreads();
 }
 
+extern "C" __global__ void bad_unwaited_copy(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    async_copy<4>(&s[threadIdx.x], in + threadIdx.x);
+    fetch_commit();
+    fetch_wait<1>();
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_copy_no_barrier(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    async_copy<4>(&s[threadIdx.x], in + threadIdx.x);
+    fetch_commit();
+    __syncthreads();
+    fetch_wait<0>();
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+
 // ---- right -----------------------------------------------------------------------------------------
 
 extern "C" __global__ void prepare(const float *in, float *out, unsigned *count)
@@ -207,6 +226,24 @@ extern "C" __global__ void good_reduce(const float *in, float *out, unsigned *co
     out[threadIdx.x] = sum;
 }
 
+extern "C" __global__ void good_extremes(const float *in, float *out, unsigned *count)
+{
+    __shared__ double scratch[2][16];
+    int turn = 0;
+    float highest = in[threadIdx.x] - 50, lowest = highest;
+    row_reduce<256>(scratch, turn, max_of(highest), min_of(lowest));
+    out[threadIdx.x] = 1000 * max_nan(highest, -infinity()) + min_nan(-lowest, lowest);
+}
+
+extern "C" __global__ void good_unused_garbage(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    if (threadIdx.x % 2)
+        s[threadIdx.x] = in[threadIdx.x];
+    const float mine = s[threadIdx.x];
+    out[threadIdx.x] = threadIdx.x % 2 ? mine : in[threadIdx.x];
+}
+
 extern "C" __global__ void good_vectors(const float *in, float *out, unsigned *count)
 {
     if (threadIdx.x < 64) {
@@ -249,6 +286,20 @@ extern "C" __global__ void good_early_warps(const float *in, float *out, unsigne
     if (threadIdx.x < 64)
         return;
     lane_reduce<32>(sum_of(out[threadIdx.x]));
+}
+
+extern "C" __global__ void good_copy(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[2][256];
+    async_copy<4>(&s[0][threadIdx.x], in + threadIdx.x);
+    fetch_commit();
+    async_copy<4>(&s[1][threadIdx.x], in + 255 - threadIdx.x);
+    fetch_commit();
+    fetch_wait<1>();
+    __syncthreads();
+    float sum = s[0][255 - threadIdx.x];
+    fetch_wait<0>();
+    out[threadIdx.x] = (sum + s[1][threadIdx.x]) / 2;
 }
 
 // ---- numbers: in holds bit patterns ----------------------------------------------------------------

@@ -1,9 +1,10 @@
-/* machine.c: launches: CTAs come and go in a random order, and the scheduler picks which thread runs on.
+/* machine.c: launches: CTAs come and go in a random order, and the scheduler picks which
+ * thread runs on.
  *
- * Half of the seeds pick warps evenly; the others give each warp a priority and let the first in line
- * run as far as it can, changing priorities now and then: so one warp gets far ahead of another, which
- * even picks hardly ever do. All randomness comes from the seed and none from addresses, so a seed
- * replays exactly. */
+ * Half of the seeds pick warps evenly; the others give each warp a priority and let the
+ * first in line run as far as it can, changing priorities now and then: so one warp gets
+ * far ahead of another, which even picks hardly ever do. All randomness comes from the
+ * seed and none from addresses, so a seed replays exactly. */
 #include "state.h"
 
 #include <dlfcn.h>
@@ -33,8 +34,8 @@ Machine *machine_new(SimObject *object, uint64_t seed, char *message, size_t mes
     m->message = message;
     m->message_size = message_size;
     m->first_id = m->next_id = 1;
-    for (int i = 0; i < 8; i++)
-        random_below(m, 2);
+    m->fill = 0xff;
+    for (int i = 0; i < 8; i++) random_below(m, 2);
     m->skew = random_below(m, 2) ? 0 : (uint64_t)64 << random_below(m, 6);
     m->patience = (uint64_t)16 << random_below(m, 8);
     object->link->api = &sim_api;
@@ -50,7 +51,18 @@ void machine_free(Machine *m)
     free(m);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------- */
+void machine_fill_shared(Machine *m, unsigned char byte)
+{
+    m->fill = byte;
+}
+
+const char *machine_doubt(const Machine *m)
+{
+    return m->doubt;
+}
+
+/* ---- buffers
+ * ------------------------------------------------------------------------------- */
 
 static bool is_dense(const SimBuffer *b)
 {
@@ -131,8 +143,9 @@ static bool check_written(Machine *m, const Region *r)
     int64_t at;
     for (int64_t i = 0; (at = offset_of(&r->buffer, i)) >= 0; i++)
         if (!(r->cells[at].flags & CELL_WRITTEN))
-            return complain_about(m, "element %lld of %s (in row-major order) is never written",
-                                  (long long)i, r->buffer.name);
+            return complain_about(
+                m, "element %lld of %s (in row-major order) is never written",
+                (long long)i, r->buffer.name);
     return true;
 }
 
@@ -143,7 +156,8 @@ bool machine_finish(Machine *m)
     return !m->failed;
 }
 
-/* ---- threads ------------------------------------------------------------------------------- */
+/* ---- threads
+ * ------------------------------------------------------------------------------- */
 
 static Warp *warp_of(const Thread *t)
 {
@@ -205,18 +219,25 @@ static void start_thread(Machine *m, Cta *cta, int index)
 {
     Thread *t = &cta->threads[index];
     const SimLaunch *l = m->launch;
-    char *stack = m->stacks + ((size_t)cta->slot * (size_t)l->threads + (size_t)index) * STACK;
+    char *stack =
+        m->stacks + ((size_t)cta->slot * (size_t)l->threads + (size_t)index) * STACK;
     SimThread *view = (SimThread *)(stack + STACK - VIEW);
     *view = (SimThread){
         .thread = {(unsigned)index, 0, 0},
-        .block = {(unsigned)(cta->number % l->grid[0]), (unsigned)(cta->number / l->grid[0]), 0},
+        .block = {(unsigned)(cta->number % l->grid[0]),
+                  (unsigned)(cta->number / l->grid[0]), 0},
         .block_size = {(unsigned)l->threads, 1, 1},
         .grid_size = {(unsigned)l->grid[0], (unsigned)l->grid[1], 1},
         .cluster_size = 1,
     };
     *t = (Thread){
-        .cta = cta, .view = view, .stack = stack, .index = index, .epoch = 1,
-        .id = m->first_id + (uint32_t)cta->number * (uint32_t)l->threads + (uint32_t)index,
+        .cta = cta,
+        .view = view,
+        .stack = stack,
+        .index = index,
+        .epoch = 1,
+        .id =
+            m->first_id + (uint32_t)cta->number * (uint32_t)l->threads + (uint32_t)index,
         .context = fiber_new(stack, STACK, VIEW, run_thread, t),
     };
     set_ready(m, t);
@@ -226,8 +247,8 @@ static void start_thread(Machine *m, Cta *cta, int index)
 static void poison_smem(const Machine *m, const Cta *cta)
 {
     const size_t end = m->dynamic_at + SIM_DYNAMIC_SMEM;
-    memset(cta->smem, 0xff, m->dynamic_at + (size_t)m->launch->smem_bytes);
-    memset(cta->smem + end, 0xff, m->smem_size - end);
+    memset(cta->smem, m->fill, m->dynamic_at + (size_t)m->launch->smem_bytes);
+    memset(cta->smem + end, m->fill, m->smem_size - end);
 }
 
 static void start_cta(Machine *m, Cta *cta)
@@ -237,10 +258,11 @@ static void start_cta(Machine *m, Cta *cta)
     poison_smem(m, cta);
     madvise(cta->cells, m->smem_size * sizeof *cta->cells, MADV_DONTNEED);
     for (int w = 0; w < (cta->live + SIM_WARP - 1) / SIM_WARP; w++)
-        cta->warps[w] = (Warp){.cta = cta, .index = w, .place = -1,
+        cta->warps[w] = (Warp){.cta = cta,
+                               .index = w,
+                               .place = -1,
                                .priority = (uint32_t)random_below(m, 1U << 30)};
-    for (int i = 0; i < cta->live; i++)
-        start_thread(m, cta, i);
+    for (int i = 0; i < cta->live; i++) start_thread(m, cta, i);
 }
 
 static void end_cta(Machine *m, Cta *cta)
@@ -249,6 +271,8 @@ static void end_cta(Machine *m, Cta *cta)
         clock_clear(&cta->threads[i].clock);
         clock_clear(&cta->threads[i].released);
         clock_clear(&cta->threads[i].acquired);
+        free(cta->threads[i].copies);
+        cta->threads[i].copies = NULL;
     }
     for (int i = 0; i < BARRIERS; i++) {
         clock_clear(&cta->barriers[i].clock);
@@ -257,7 +281,8 @@ static void end_cta(Machine *m, Cta *cta)
     clock_clear(&cta->base);
 }
 
-/* ---- scheduler ----------------------------------------------------------------------------- */
+/* ---- scheduler
+ * ----------------------------------------------------------------------------- */
 
 static Warp *pick_warp(Machine *m)
 {
@@ -265,7 +290,8 @@ static Warp *pick_warp(Machine *m)
     Warp *best = m->ready[0];
     for (int i = 1; i < m->ready_count; i++)
         if (m->ready[i]->priority > best->priority) best = m->ready[i];
-    if (random_below(m, m->skew) == 0) best->priority = (uint32_t)random_below(m, 1U << 30);
+    if (random_below(m, m->skew) == 0)
+        best->priority = (uint32_t)random_below(m, 1U << 30);
     return best;
 }
 
@@ -281,8 +307,8 @@ static Thread *pick_thread(Machine *m, const Warp *w)
 static void check_stack(Machine *m, const Thread *t)
 {
     if ((const char *)t->context.sp - t->stack < STACK / 8)
-        complain_about(m, "%s: more than %d KB of local memory a thread", m->launch->kernel,
-                       STACK / 8 * 7 / 1024);
+        complain_about(m, "%s: more than %d KB of local memory a thread",
+                       m->launch->kernel, STACK / 8 * 7 / 1024);
 }
 
 static void run_some(Machine *m, Thread *t)
@@ -303,8 +329,7 @@ static void run_some(Machine *m, Thread *t)
 
 static void run_all(Machine *m)
 {
-    for (int i = 0; i < m->resident; i++)
-        start_cta(m, &m->ctas[i]);
+    for (int i = 0; i < m->resident; i++) start_cta(m, &m->ctas[i]);
     while (m->done < m->cta_count && !m->failed) {
         if (m->ready_count == 0) {
             report_deadlock(m);
@@ -314,7 +339,8 @@ static void run_all(Machine *m)
     }
 }
 
-/* ---- launches ------------------------------------------------------------------------------ */
+/* ---- launches
+ * ------------------------------------------------------------------------------ */
 
 static bool find_kernel(Machine *m, const SimLaunch *l)
 {
@@ -326,21 +352,23 @@ static bool find_kernel(Machine *m, const SimLaunch *l)
     if (!call || !count) return complain_about(m, "there is no kernel %s", l->kernel);
     memcpy(&m->call, &call, sizeof call);
     if (*count != l->arg_count)
-        return complain_about(m, "%s has %d parameters, not %d", l->kernel, *count, l->arg_count);
+        return complain_about(m, "%s has %d parameters, not %d", l->kernel, *count,
+                              l->arg_count);
     return true;
 }
 
 static bool check_limits(Machine *m, const SimLaunch *l)
 {
-    const uint64_t threads = (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->threads;
+    const uint64_t threads =
+        (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->threads;
     if (l->threads < 1 || l->threads > 1024)
         return complain_about(m, "%s: a CTA of %d threads", l->kernel, l->threads);
     if (l->smem_bytes > SIM_DYNAMIC_SMEM)
         return complain_about(m, "%s: %lld bytes of dynamic shared memory", l->kernel,
                               (long long)l->smem_bytes);
     if (l->cluster > 1)
-        return complain_about(m, "%s: a cluster of %d CTAs cannot be simulated", l->kernel,
-                              l->cluster);
+        return complain_about(m, "%s: a cluster of %d CTAs cannot be simulated",
+                              l->kernel, l->cluster);
     if (threads + m->next_id > UINT32_MAX / 2)
         return complain_about(m, "%s: too many threads", l->kernel);
     return true;
@@ -392,8 +420,7 @@ static bool make_room(Machine *m)
     m->ready = calloc((size_t)m->resident * warps, sizeof *m->ready);
     m->locations = calloc(MAX_LOCATIONS, sizeof *m->locations);
     bool good = m->ctas && m->order && m->ready && m->locations && make_stacks(m);
-    for (int i = 0; i < m->resident && good; i++)
-        good = make_cta(m, i);
+    for (int i = 0; i < m->resident && good; i++) good = make_cta(m, i);
     return good || complain_about(m, "%s: no memory for its threads", m->launch->kernel);
 }
 
@@ -416,7 +443,8 @@ static void free_room(Machine *m)
     free(m->ctas);
     free(m->order);
     free(m->ready);
-    m->ctas = NULL, m->order = NULL, m->ready = NULL, m->locations = NULL, m->stacks = NULL;
+    m->ctas = NULL, m->order = NULL, m->ready = NULL, m->locations = NULL,
+    m->stacks = NULL;
     m->ready_count = 0;
     m->current = NULL;
 }

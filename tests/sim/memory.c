@@ -1,8 +1,10 @@
-/* memory.c: judges every access of a kernel to memory that is not the thread's own: where it lies, how
- * it is aligned, whether what it reads was written, and by whom without a barrier between.
+/* memory.c: judges every access of a kernel to memory that is not the thread's own: where
+ * it lies, how it is aligned, whether what it reads was written, and by whom without a
+ * barrier between.
  *
- * A cell keeps the last write and two reads. Two accesses race if one is a write and the earlier is
- * not in the later thread's clock; the order in which they happened to run does not matter. */
+ * A cell keeps the last write and two reads. Two accesses race if one is a write and the
+ * earlier is not in the later thread's clock; the order in which they happened to run
+ * does not matter. */
 #include "state.h"
 
 #include <string.h>
@@ -35,8 +37,8 @@ typedef struct {
     SimAccess kind;
     uint32_t at;
     size_t size;
-    const char *name;        /* of the buffer or shared variable */
-    size_t offset;           /* bytes from its beginning */
+    const char *name; /* of the buffer or shared variable */
+    size_t offset;    /* bytes from its beginning */
     bool shared;
 } Access;
 
@@ -45,9 +47,11 @@ _Noreturn static void report_race(const Access *a, const Touch *other, const cha
     char who[128];
     print_thread(a->m, other->by, who, sizeof who);
     const char *where = object_place(a->m->object, other->at);
-    fault(a->m, a->at, "race: %s of %zu bytes of %s%s, byte %zu, %s by %s at %s with nothing between "
-          "that orders the two", verb(a->kind), a->size, a->shared ? "shared " : "", a->name,
-          a->offset, how, who, where);
+    fault(a->m, a->at,
+          "race: %s of %zu bytes of %s%s, byte %zu, %s by %s at %s with nothing between "
+          "that orders the two",
+          verb(a->kind), a->size, a->shared ? "shared " : "", a->name, a->offset, how,
+          who, where);
 }
 
 static void note_read(const Access *a, Cell *cell)
@@ -64,9 +68,17 @@ static void note_read(const Access *a, Cell *cell)
 
 static void check_cell(const Access *a, Cell *cell)
 {
-    if (a->kind != SIM_WRITE && !(cell->flags & CELL_WRITTEN))
-        fault(a->m, a->at, "%s of %s%s, byte %zu, which nobody has written", verb(a->kind),
-              a->shared ? "shared " : "", a->name, a->offset);
+    if (cell->flags & CELL_PENDING)
+        fault(a->m, a->at,
+              "%s of shared %s, byte %zu, while an asynchronous copy to it has not been "
+              "waited for",
+              verb(a->kind), a->name, a->offset);
+    const bool unwritten = a->kind != SIM_WRITE && !(cell->flags & CELL_WRITTEN);
+    if (unwritten && a->shared && a->kind == SIM_READ)
+        doubt(a->m, a->at, a->name, a->offset);
+    else if (unwritten)
+        fault(a->m, a->at, "%s of %s%s, byte %zu, which nobody has written",
+              verb(a->kind), a->shared ? "shared " : "", a->name, a->offset);
     const bool both_atomic = a->kind == SIM_ATOMIC && cell->flags & CELL_ATOMIC;
     if (!both_atomic && !happened_before(a->m, a->t, &cell->write))
         report_race(a, &cell->write, "written");
@@ -82,7 +94,8 @@ static void check_cell(const Access *a, Cell *cell)
                   (a->kind == SIM_ATOMIC ? CELL_ATOMIC : 0);
 }
 
-static void check_cells(Access *a, Cell *cells, size_t first, size_t count, size_t granule)
+static void check_cells(Access *a, Cell *cells, size_t first, size_t count,
+                        size_t granule)
 {
     for (size_t i = 0; i < count; i++) {
         check_cell(a, &cells[first + i]);
@@ -90,7 +103,8 @@ static void check_cells(Access *a, Cell *cells, size_t first, size_t count, size
     }
 }
 
-/* The variable at or before a place in shared memory, of those that the kernel can mean. */
+/* The variable at or before a place in shared memory, of those that the kernel can mean.
+ */
 static const SharedVariable *find_shared(const Machine *m, size_t offset)
 {
     const SharedVariable *best = NULL;
@@ -105,14 +119,17 @@ static const SharedVariable *find_shared(const Machine *m, size_t offset)
 static void check_shared(Access *a, const Cta *cta, size_t place)
 {
     const SharedVariable *v = find_shared(a->m, place);
-    if (!v) fault(a->m, a->at, "%s of %zu bytes at no shared variable", verb(a->kind), a->size);
+    if (!v)
+        fault(a->m, a->at, "%s of %zu bytes at no shared variable", verb(a->kind),
+              a->size);
     const size_t bytes =
         v->offset == a->m->dynamic_at ? (size_t)a->m->launch->smem_bytes : v->size;
     a->shared = true;
     a->name = v->name;
     a->offset = place - v->offset;
     if (a->offset + a->size > bytes)
-        fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
+        fault(a->m, a->at,
+              "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
               verb(a->kind), a->size, a->offset, v->name, bytes);
     check_cells(a, cta->cells, place, a->size, 1);
 }
@@ -124,20 +141,21 @@ static void check_region(Access *a, const Region *r, size_t offset)
     a->offset = offset;
     if (r->buffer.kind == BUFFER_INPUT) {
         if (a->kind != SIM_READ)
-            fault(a->m, a->at, "%s of %s, byte %zu, which is an input", verb(a->kind), a->name,
-                  offset);
+            fault(a->m, a->at, "%s of %s, byte %zu, which is an input", verb(a->kind),
+                  a->name, offset);
         return;
     }
     const size_t first = offset / element, last = (offset + a->size - 1) / element;
     for (size_t i = first; r->holes && a->kind != SIM_READ && i <= last; i++)
         if (!(r->cells[i].flags & CELL_WRITABLE))
-            fault(a->m, a->at, "%s of %s, byte %zu, between its rows", verb(a->kind), a->name,
-                  i * element);
+            fault(a->m, a->at, "%s of %s, byte %zu, between its rows", verb(a->kind),
+                  a->name, i * element);
     check_cells(a, r->cells, first, last - first + 1, element);
 }
 
 /* The buffer that an address is in or, out of bounds, most likely was meant to be in. */
-static const Region *find_region(const Machine *m, uintptr_t address, size_t size, bool *inside)
+static const Region *find_region(const Machine *m, uintptr_t address, size_t size,
+                                 bool *inside)
 {
     const Region *near = NULL;
     uintptr_t least = UINTPTR_MAX;
@@ -155,11 +173,12 @@ static const Region *find_region(const Machine *m, uintptr_t address, size_t siz
     return near;
 }
 
-_Noreturn static void report_outside(const Access *a, uintptr_t address, const Region *near)
+_Noreturn static void report_outside(const Access *a, uintptr_t address,
+                                     const Region *near)
 {
     if (address - (uintptr_t)a->m->stacks < a->m->stacks_size)
-        fault(a->m, a->at, "%s of %zu bytes of another thread's local memory", verb(a->kind),
-              a->size);
+        fault(a->m, a->at, "%s of %zu bytes of another thread's local memory",
+              verb(a->kind), a->size);
     if (!near) fault(a->m, a->at, "%s of %zu bytes at no buffer", verb(a->kind), a->size);
     const int64_t offset = (int64_t)(address - (uintptr_t)near->base);
     fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %lld of %s (%zu bytes)",
@@ -169,14 +188,17 @@ _Noreturn static void report_outside(const Access *a, uintptr_t address, const R
 static void check_alignment(const Access *a, uintptr_t address, int aligned)
 {
     if (aligned && address % a->size != 0)
-        fault(a->m, a->at, "misaligned: %s of %zu bytes at an address that is %zu past a multiple "
-              "of %zu", verb(a->kind), a->size, address % a->size, a->size);
+        fault(a->m, a->at,
+              "misaligned: %s of %zu bytes at an address that is %zu past a multiple "
+              "of %zu",
+              verb(a->kind), a->size, address % a->size, a->size);
 }
 
 /* Constants of the object may be read; the rest of it is the simulator's. */
 static bool is_constant(const Access *a, uintptr_t address)
 {
-    return a->kind == SIM_READ && address >= a->m->object->begin && address < a->m->object->end;
+    return a->kind == SIM_READ && address >= a->m->object->begin &&
+           address < a->m->object->end;
 }
 
 static void check_access(Access *a, uintptr_t address, int aligned)
@@ -195,11 +217,19 @@ static void check_access(Access *a, uintptr_t address, int aligned)
     check_region(a, r, address - (uintptr_t)r->base);
 }
 
-void touch_memory(void *machine, const void *address, size_t size, SimAccess kind, int aligned,
-                  void *at)
+void touch_memory(void *machine, const void *address, size_t size, SimAccess kind,
+                  int aligned, void *at)
 {
     Machine *m = machine;
     if (random_below(m, m->patience) == 0) switch_away(m);
-    Access a = {.m = m, .t = m->current, .kind = kind, .at = place_of(m, at), .size = size};
+    Access a = {
+        .m = m, .t = m->current, .kind = kind, .at = place_of(m, at), .size = size};
     check_access(&a, (uintptr_t)address, aligned);
+}
+
+void note_landing(Machine *m, const Copy *copy)
+{
+    Access a = {
+        .m = m, .t = m->current, .kind = SIM_WRITE, .at = copy->at, .size = copy->size};
+    check_shared(&a, a.t->cta, (size_t)(copy->to - a.t->cta->smem));
 }

@@ -1,5 +1,6 @@
-/* object.c: see object.h. The text is compiled in a directory of its own, beside the headers it needs;
- * the names and places of its __shared__ variables are read from the object's symbol table. */
+/* object.c: see object.h. The text is compiled in a directory of its own, beside the
+ * headers it needs; the names and places of its __shared__ variables are read from the
+ * object's symbol table. */
 #include "object.h"
 
 #include <dlfcn.h>
@@ -29,7 +30,8 @@ static const char prelude_text[] = {
 
 enum { OUTPUT = 8192, PATH = 4096 };
 
-/* ---- programs ------------------------------------------------------------------------------ */
+/* ---- programs
+ * ------------------------------------------------------------------------------ */
 
 /* Runs a program and gives the first part of what it says; its exit status, or -1. */
 static int run_program(char *const *words, char *said, size_t size)
@@ -60,7 +62,7 @@ static int run_program(char *const *words, char *said, size_t size)
 static bool can_run(const char *compiler)
 {
     char said[OUTPUT];
-    char *words[] = {(char *)(uintptr_t)compiler, (char *)(uintptr_t)"--version", NULL};
+    char *words[] = {(char *)(uintptr_t)compiler, (char *)(uintptr_t) "--version", NULL};
     return run_program(words, said, sizeof said) == 0;
 }
 
@@ -71,7 +73,8 @@ static const char *find_compiler(void)
     return can_run("g++") ? "g++" : can_run("clang++") ? "clang++" : NULL;
 }
 
-/* ---- the directory ------------------------------------------------------------------------- */
+/* ---- the directory
+ * ------------------------------------------------------------------------- */
 
 static void path_in(const SimObject *o, const char *file, char *path)
 {
@@ -121,8 +124,7 @@ static bool write_unit(const SimObject *o, const char *const *kernels, int count
     FILE *f = create(o, "unit.cpp");
     if (!f) return false;
     fputs("#include \"sim.h\"\n#include \"prelude.cuh\"\n#include \"kernel.cu\"\n", f);
-    for (int i = 0; i < count; i++)
-        fprintf(f, "SIM_KERNEL(%s)\n", kernels[i]);
+    for (int i = 0; i < count; i++) fprintf(f, "SIM_KERNEL(%s)\n", kernels[i]);
     return fclose(f) == 0;
 }
 
@@ -143,8 +145,8 @@ static bool make_directory(SimObject *o)
 
 static void remove_directory(const SimObject *o)
 {
-    static const char *const files[] = {"sim.h", "abi.h", "prelude.cuh", "kernel.cu", "unit.cpp",
-                                        "unit.o", "unit.so"};
+    static const char *const files[] = {"sim.h",    "abi.h",  "prelude.cuh", "kernel.cu",
+                                        "unit.cpp", "unit.o", "unit.so"};
     char path[PATH];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         path_in(o, files[i], path);
@@ -153,43 +155,62 @@ static void remove_directory(const SimObject *o)
     rmdir(o->directory);
 }
 
-/* ---- compiling ----------------------------------------------------------------------------- */
+/* ---- compiling
+ * ----------------------------------------------------------------------------- */
 
 static bool is_clang(const char *compiler)
 {
     return strstr(compiler, "clang") != NULL;
 }
 
-static bool compile_unit(const SimObject *o, const char *compiler, char *message, size_t size)
+static bool compile_unit(const SimObject *o, const char *compiler, char *message,
+                         size_t size)
 {
     char unit[PATH], object[PATH], shared[PATH], said[OUTPUT], *words[24];
     int n = 0;
     path_in(o, "unit.cpp", unit);
     path_in(o, "unit.o", object);
     path_in(o, "unit.so", shared);
-    const char *const flags[] = {compiler, "-std=c++17", "-O1", "-g", "-fPIC", "-c",
-                                 "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
-                                 "-fno-math-errno", "-ffp-contract=off", "-w",
-                                 "-fsanitize=thread", "-DFUSEC_SIM"};
-    const char *const gcc_only[] = {"-fno-extern-tls-init", "-fno-ipa-reference-addressable"};
+    const char *const flags[] = {compiler,
+                                 "-std=c++17",
+                                 "-O1",
+                                 "-g",
+                                 "-fPIC",
+                                 "-c",
+                                 "-fvisibility=hidden",
+                                 "-fno-exceptions",
+                                 "-fno-rtti",
+                                 "-fno-math-errno",
+                                 "-ffp-contract=off",
+                                 "-w",
+                                 "-fsanitize=thread",
+                                 "-DFUSEC_SIM"};
+    const char *const gcc_only[] = {"-fno-extern-tls-init",
+                                    "-fno-ipa-reference-addressable"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         words[n++] = (char *)(uintptr_t)flags[i];
     for (size_t i = 0; i < 2 && !is_clang(compiler); i++)
         words[n++] = (char *)(uintptr_t)gcc_only[i];
-    words[n++] = (char *)(uintptr_t)"-o";
+    words[n++] = (char *)(uintptr_t) "-o";
     words[n++] = object;
     words[n++] = unit;
     words[n] = NULL;
     /* linked without the sanitizer, whose place sim.h takes */
-    char *link[] = {(char *)(uintptr_t)compiler, (char *)(uintptr_t)"-shared",
-                    (char *)(uintptr_t)"-o", shared, object, NULL};
-    if (run_program(words, said, sizeof said) == 0 && run_program(link, said, sizeof said) == 0)
+    char *link[] = {(char *)(uintptr_t)compiler,
+                    (char *)(uintptr_t) "-shared",
+                    (char *)(uintptr_t) "-o",
+                    shared,
+                    object,
+                    NULL};
+    if (run_program(words, said, sizeof said) == 0 &&
+        run_program(link, said, sizeof said) == 0)
         return true;
     snprintf(message, size, "%s cannot compile the generated text:\n%s", compiler, said);
     return false;
 }
 
-/* ---- loading ------------------------------------------------------------------------------- */
+/* ---- loading
+ * ------------------------------------------------------------------------------- */
 
 static int find_segments(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -210,7 +231,8 @@ static int find_segments(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* The name whose length stands at `at`, as mangled names have it; NULL if there is none. */
+/* The name whose length stands at `at`, as mangled names have it; NULL if there is none.
+ */
 static char *counted_name(const char *at)
 {
     char *end;
@@ -230,7 +252,7 @@ static void split_symbol(const char *symbol, SharedVariable *v)
     if (!v->name) v->name = strdup(symbol);
 }
 
-static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) *symbol)
+static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) * symbol)
 {
     SharedVariable *grown =
         realloc(o->shared, ((size_t)o->shared_count + 1) * sizeof *o->shared);
@@ -266,8 +288,8 @@ static bool read_symbols(SimObject *o)
     struct stat info;
     if (!f) return false;
     char *file = fstat(fileno(f), &info) == 0 ? malloc((size_t)info.st_size) : NULL;
-    const bool good = file && fread(file, (size_t)info.st_size, 1, f) == 1 &&
-                      scan_symbols(o, file);
+    const bool good =
+        file && fread(file, (size_t)info.st_size, 1, f) == 1 && scan_symbols(o, file);
     free(file);
     fclose(f);
     return good;
@@ -293,14 +315,15 @@ static bool build(SimObject *o, const char *text, const char *const *kernels, in
 {
     const char *compiler = find_compiler();
     if (!compiler) {
-        snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
+        snprintf(message, size,
+                 "the simulator needs a C++ compiler: $CXX, g++ or clang++");
         return false;
     }
     if (!make_directory(o) || !write_text(o, "sim.h", header_text) ||
         !write_text(o, "abi.h", abi_text) || !write_text(o, "kernel.cu", text) ||
         !write_prelude(o) || !write_unit(o, kernels, count)) {
-        snprintf(message, size, "cannot write %s: %s", o->directory ? o->directory : "a directory",
-                 strerror(errno));
+        snprintf(message, size, "cannot write %s: %s",
+                 o->directory ? o->directory : "a directory", strerror(errno));
         return false;
     }
     return compile_unit(o, compiler, message, size) && load_unit(o, message, size);
@@ -333,7 +356,8 @@ void object_free(SimObject *o)
     free(o);
 }
 
-/* ---- source lines -------------------------------------------------------------------------- */
+/* ---- source lines
+ * -------------------------------------------------------------------------- */
 
 /* "…/kernel.cu:45\n" -> "kernel.cu:45"; what follows (discriminators) is dropped. */
 static char *short_line(char *line)
@@ -367,8 +391,8 @@ const char *object_place(SimObject *o, uint32_t place)
     PlaceText *p = &o->places[o->next_place++ % PLACES];
     path_in(o, "unit.so", path);
     snprintf(address, sizeof address, "0x%x", place);
-    char *words[] = {(char *)(uintptr_t)"addr2line", (char *)(uintptr_t)"-ie", path, address,
-                     NULL};
+    char *words[] = {(char *)(uintptr_t) "addr2line", (char *)(uintptr_t) "-ie", path,
+                     address, NULL};
     p->place = place;
     snprintf(p->text, PLACE_TEXT, "byte %s of unit.so", address);
     if (run_program(words, said, sizeof said) == 0) describe_lines(said, p);

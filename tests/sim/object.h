@@ -1,4 +1,5 @@
-/* object.h: a generated text, compiled by the host's C++ compiler against sim.h and loaded. */
+/* object.h: a generated text, compiled by the host's C++ compiler against sim.h and
+ * loaded. */
 #ifndef FUSEC_SIM_OBJECT_H
 #define FUSEC_SIM_OBJECT_H
 
@@ -9,7 +10,7 @@
 /* A __shared__ variable, at its place in a CTA's shared memory. */
 typedef struct {
     char *name;
-    char *kernel;                 /* that declares it; NULL: a device function, all kernels */
+    char *kernel; /* that declares it; NULL: a device function, all kernels */
     size_t offset, size;
 } SharedVariable;
 
@@ -21,27 +22,28 @@ typedef struct {
 } PlaceText;
 
 typedef struct {
-    char *directory;              /* the text, the headers and the object lie here */
-    bool keep;                    /* leave it behind */
+    char *directory; /* the text, the headers and the object lie here */
+    bool keep;       /* leave it behind */
     void *handle;
     SimLink *link;
-    uintptr_t begin, end;         /* where the object lies in memory */
+    uintptr_t begin, end; /* where the object lies in memory */
     SharedVariable *shared;
     int shared_count;
     size_t shared_size;
-    PlaceText places[PLACES];     /* those last asked for, in turn */
+    PlaceText places[PLACES]; /* those last asked for, in turn */
     int next_place;
 } SimObject;
 
-/* Compiles and loads `text`, whose kernels are named. NULL with a message when the machine has no
- * compiler or the text does not compile. With FUSEC_SIM_KEEP=DIR in the environment the text and
- * the object stay in DIR. The compiler is $CXX, else g++, else clang++. */
+/* Compiles and loads `text`, whose kernels are named. NULL with a message when the
+ * machine has no compiler or the text does not compile. With FUSEC_SIM_KEEP=DIR in the
+ * environment the text and the object stay in DIR. The compiler is $CXX, else g++, else
+ * clang++. */
 SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
                        char *message, size_t message_size);
-void object_free(SimObject *object);      /* NULL allowed */
+void object_free(SimObject *object); /* NULL allowed */
 
-/* Source lines of a place in the object, "kernel.cu:45, from kernel.cu:80"; the text lives until a
- * dozen other places have been asked for. */
+/* Source lines of a place in the object, "kernel.cu:45, from kernel.cu:80"; the text
+ * lives until a dozen other places have been asked for. */
 const char *object_place(SimObject *object, uint32_t place);
 
 #endif

@@ -1,4 +1,5 @@
-/* report.c: faults as text: who, where in the source, and what; and a deadlock with all that wait. */
+/* report.c: faults as text: who, where in the source, and what; and a deadlock with all
+ * that wait. */
 #include "state.h"
 
 #include <stdarg.h>
@@ -17,7 +18,8 @@ void print_thread(const Machine *m, uint32_t id, char *text, size_t size)
     snprintf(text, size, "CTA %d thread %d", index / threads, index % threads);
 }
 
-static void append(Machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(Machine *m, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void vappend(Machine *m, const char *format, va_list args)
 {
     const size_t used = strlen(m->message);
@@ -60,8 +62,19 @@ void fault(Machine *m, uint32_t place, const char *format, ...)
     va_start(args, format);
     vappend(m, format, args);
     va_end(args);
-    for (;;)
-        fiber_switch(&m->current->context, &m->context);
+    for (;;) fiber_switch(&m->current->context, &m->context);
+}
+
+void doubt(Machine *m, uint32_t place, const char *name, size_t offset)
+{
+    char who[128];
+    if (m->doubt[0]) return;
+    print_thread(m, m->current->id, who, sizeof who);
+    snprintf(
+        m->doubt, sizeof m->doubt,
+        "seed %llu: %s, %s, at %s: read of shared %s, byte %zu, which nobody has written",
+        (unsigned long long)m->seed, m->launch->kernel, who,
+        object_place(m->object, place), name, offset);
 }
 
 static bool same_wait(const Wait *a, const Wait *b)
@@ -78,8 +91,8 @@ static void append_wait(Machine *m, const Cta *cta, const Wait *w)
     case WAIT_BALLOT: append(m, "a vote of lanes 0x%08x", w->mask); break;
     case WAIT_WARP_BARRIER: append(m, "__syncwarp of lanes 0x%08x", w->mask); break;
     case WAIT_BARRIER:
-        append(m, "barrier %d, %d of %d threads there", w->by, cta->barriers[w->by].arrived,
-               w->width);
+        append(m, "barrier %d, %d of %d threads there", w->by,
+               cta->barriers[w->by].arrived, w->width);
         break;
     }
     append(m, ", %s", where);
@@ -91,8 +104,8 @@ static bool waits_so(const Cta *cta, int thread, const Wait *w)
     return t->state == THREAD_WAITING && same_wait(&t->wait, w);
 }
 
-/* "threads 0-31, 64 wait at ...": all those like the one at `first`, which is told once; many
- * pieces are cut short. */
+/* "threads 0-31, 64 wait at ...": all those like the one at `first`, which is told once;
+ * many pieces are cut short. */
 static void append_group(Machine *m, const Cta *cta, int first)
 {
     const Wait *w = &cta->threads[first].wait;
@@ -102,7 +115,8 @@ static void append_group(Machine *m, const Cta *cta, int first)
         if (waits_so(cta, i, w)) return;
     append(m, "\n  CTA %d threads", cta->number);
     for (int i = first, end; i < threads; i = end + 1) {
-        for (end = i; end < threads && waits_so(cta, end, w); end++) {}
+        for (end = i; end < threads && waits_so(cta, end, w); end++) {
+        }
         if (end == i || ++pieces > 5) continue;
         if (pieces == 5)
             append(m, ", ...");

@@ -50,6 +50,11 @@ constexpr int warpSize = 32;
 alignas(1024) thread_local unsigned char sim_dynamic[SIM_DYNAMIC_SMEM] __asm__("smem")
     __attribute__((used));
 
+#ifdef __clang__
+// clang asks at each use whether smem has a constructor
+__asm__(".text\n.weak _ZTH4smem\n.hidden _ZTH4smem\n.type _ZTH4smem, @function\n_ZTH4smem: ret\n");
+#endif
+
 struct uint2 {
     unsigned x, y;
 } __attribute__((aligned(8)));
@@ -213,13 +218,15 @@ static inline float sim_sticky(double x)
 }
 
 //@ min_nan max_nan
+// -0 is below +0
+static inline bool sim_negative(float x) { return __float_as_int(x) < 0; }
 static inline float min_nan(float a, float b)
 {
-    return a != a || b != b ? __int_as_float(0x7fffffff) : __builtin_signbit(a) > __builtin_signbit(b) || a < b ? a : b;
+    return a != a || b != b ? __int_as_float(0x7fffffff) : sim_negative(a) > sim_negative(b) || a < b ? a : b;
 }
 static inline float max_nan(float a, float b)
 {
-    return a != a || b != b ? __int_as_float(0x7fffffff) : __builtin_signbit(a) < __builtin_signbit(b) || a > b ? a : b;
+    return a != a || b != b ? __int_as_float(0x7fffffff) : sim_negative(a) < sim_negative(b) || a > b ? a : b;
 }
 static inline double min_nan(double a, double b) { return a != a || a < b ? a : b; }
 static inline double max_nan(double a, double b) { return a != a || a > b ? a : b; }
@@ -269,6 +276,14 @@ static inline f8e5m2 to_storage(double x, f8e5m2 *)
 {
     return {round_fp8<2, -14, 0x7b>(sim_sticky(x))};
 }
+//@ async_copy fetch_commit fetch_wait
+template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *to, const void *from)
+{
+    sim_link.api->begin_copy(sim_link.machine, to, from, bytes, SIM_HERE);
+}
+SIM_CALL void fetch_commit() { sim_link.api->commit_copies(sim_link.machine); }
+template <int left> SIM_PLAIN void fetch_wait() { sim_link.api->wait_for_copies(sim_link.machine, left); }
+
 //@
 
 // ---- launching -------------------------------------------------------------------------------------

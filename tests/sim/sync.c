@@ -1,16 +1,17 @@
-/* sync.c: what threads do together: shuffles and votes of a warp, barriers, fences and atomics. Only
- * barriers and fences order memory; a shuffle does not (CUDA C++ Programming Guide, warp shuffle
- * functions). */
+/* sync.c: what threads do together: shuffles and votes of a warp, barriers, fences and
+ * atomics. Only barriers and fences order memory; a shuffle does not (CUDA C++
+ * Programming Guide, warp shuffle functions). */
 #include "state.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 static bool exists(const Thread *t, int lane)
 {
     return t->index / SIM_WARP * SIM_WARP + lane < t->cta->machine->launch->threads;
 }
 
-/* ---- clocks -------------------------------------------------------------------------------- */
+/* ---- clocks
+ * -------------------------------------------------------------------------------- */
 
 /* Adds what a thread knows, its own past too, and begins a new epoch. */
 static void release(const Machine *m, Thread *t, Clock *into)
@@ -22,14 +23,14 @@ static void release(const Machine *m, Thread *t, Clock *into)
 
 static void join_group(const Machine *m, Thread *const *group, int count, Clock *known)
 {
-    for (int i = 0; i < count; i++)
-        release(m, group[i], known);
+    for (int i = 0; i < count; i++) release(m, group[i], known);
     for (int i = 0; i < count; i++)
         clock_join(&group[i]->clock, known, m->launch->threads);
     clock_clear(known);
 }
 
-/* All of a CTA: what they learn goes into the base, and the threads' own clocks are empty again. */
+/* All of a CTA: what they learn goes into the base, and the threads' own clocks are empty
+ * again. */
 static void join_cta(const Machine *m, Cta *cta, Clock *known)
 {
     const int threads = m->launch->threads;
@@ -42,11 +43,13 @@ static void join_cta(const Machine *m, Cta *cta, Clock *known)
     }
 }
 
-/* ---- within a warp ------------------------------------------------------------------------- */
+/* ---- within a warp
+ * ------------------------------------------------------------------------- */
 
 static bool meets(const Thread *t, const Wait *mine)
 {
-    return t->state == THREAD_WAITING && t->wait.kind == mine->kind && t->wait.mask == mine->mask;
+    return t->state == THREAD_WAITING && t->wait.kind == mine->kind &&
+           t->wait.mask == mine->mask;
 }
 
 /* Are all other lanes of the mask there? */
@@ -60,7 +63,8 @@ static bool warp_complete(Machine *m, const Wait *mine)
         if (!(mine->mask >> lane & 1) || !exists(t, lane)) continue;
         const Thread *other = lane_of(t, lane);
         if (other->state == THREAD_DONE)
-            fault(m, mine->at, "warp divergence: the mask 0x%08x names lane %d, which has exited",
+            fault(m, mine->at,
+                  "warp divergence: the mask 0x%08x names lane %d, which has exited",
                   mine->mask, lane);
         if (other != t && !meets(other, mine)) complete = false;
     }
@@ -134,48 +138,64 @@ static uint64_t warp_operation(Machine *m, Wait wait)
     return t->wait.value;
 }
 
-static uint64_t do_shuffle(void *machine, SimShuffle kind, unsigned mask, uint64_t value, int by,
-                           int width, void *at)
+static uint64_t do_shuffle(void *machine, SimShuffle kind, unsigned mask, uint64_t value,
+                           int by, int width, void *at)
 {
     Machine *m = machine;
     const uint32_t place = place_of(m, at);
     if (width < 1 || width > SIM_WARP || width & (width - 1) || by < 0)
         fault(m, place, "shuffle by %d within %d lanes", by, width);
-    return warp_operation(m, (Wait){.kind = WAIT_SHUFFLE, .at = place, .mask = mask,
-                                    .shuffle = kind, .by = by, .width = width, .value = value});
+    return warp_operation(m, (Wait){.kind = WAIT_SHUFFLE,
+                                    .at = place,
+                                    .mask = mask,
+                                    .shuffle = kind,
+                                    .by = by,
+                                    .width = width,
+                                    .value = value});
 }
 
 static unsigned do_ballot(void *machine, unsigned mask, int predicate, void *at)
 {
     Machine *m = machine;
-    return (unsigned)warp_operation(m, (Wait){.kind = WAIT_BALLOT, .at = place_of(m, at),
-                                              .mask = mask, .value = predicate != 0});
+    return (unsigned)warp_operation(m, (Wait){.kind = WAIT_BALLOT,
+                                              .at = place_of(m, at),
+                                              .mask = mask,
+                                              .value = predicate != 0});
 }
 
 static void do_warp_barrier(void *machine, unsigned mask, void *at)
 {
     Machine *m = machine;
-    warp_operation(m, (Wait){.kind = WAIT_WARP_BARRIER, .at = place_of(m, at), .mask = mask});
+    warp_operation(
+        m, (Wait){.kind = WAIT_WARP_BARRIER, .at = place_of(m, at), .mask = mask});
 }
 
-/* ---- barriers of a CTA --------------------------------------------------------------------- */
+/* ---- barriers of a CTA
+ * --------------------------------------------------------------------- */
 
 static bool waits_at(const Thread *t, int id)
 {
     return t->state == THREAD_WAITING && t->wait.kind == WAIT_BARRIER && t->wait.by == id;
 }
 
+/* The host compiler may have made two copies of one call: what counts is the source. */
+static bool same_place(const Machine *m, uint32_t a, uint32_t b)
+{
+    return a == b || strcmp(object_place(m->object, a), object_place(m->object, b)) == 0;
+}
+
 /* bar.sync is executed by a warp as one (PTX ISA, bar: the .aligned form). */
 static void check_divergence(Machine *m, int id, uint32_t place)
 {
     const Thread *t = m->current;
-    const char *where;
     for (int lane = 0; lane < SIM_WARP; lane++) {
         if (!exists(t, lane) || !waits_at(lane_of(t, lane), id)) continue;
-        if (lane_of(t, lane)->wait.at == place) continue;
-        where = object_place(m->object, lane_of(t, lane)->wait.at);
-        fault(m, place, "barrier divergence: lane %d of the same warp is at another call of "
-              "barrier %d, %s", lane, id, where);
+        const uint32_t other = lane_of(t, lane)->wait.at;
+        if (!same_place(m, other, place))
+            fault(m, place,
+                  "barrier divergence: lane %d of the same warp is at another call of "
+                  "barrier %d, %s",
+                  lane, id, object_place(m->object, other));
     }
 }
 
@@ -186,10 +206,13 @@ static void check_barrier(Machine *m, int id, int count, uint32_t place)
         fault(m, place, "barrier %d for %d threads", id, count);
     const Barrier *b = &cta->barriers[id];
     if (b->arrived > 0 && b->expected != count)
-        fault(m, place, "barrier %d for %d threads, where others said %d", id, count, b->expected);
+        fault(m, place, "barrier %d for %d threads, where others said %d", id, count,
+              b->expected);
     if (count == m->launch->threads && cta->live < count)
-        fault(m, place, "barrier divergence: barrier %d is for all threads of the CTA, of which %d "
-              "have exited", id, count - cta->live);
+        fault(m, place,
+              "barrier divergence: barrier %d is for all threads of the CTA, of which %d "
+              "have exited",
+              id, count - cta->live);
     check_divergence(m, id, place);
 }
 
@@ -248,11 +271,13 @@ void thread_exit(Machine *m, Thread *t)
         if (!named) continue;
         where = object_place(m->object, w->at);
         fault(m, 0, "%s: the thread exits while thread %d of the CTA waits for it at %s",
-              w->kind == WAIT_BARRIER ? "barrier divergence" : "warp divergence", i, where);
+              w->kind == WAIT_BARRIER ? "barrier divergence" : "warp divergence", i,
+              where);
     }
 }
 
-/* ---- fences and atomics -------------------------------------------------------------------- */
+/* ---- fences and atomics
+ * -------------------------------------------------------------------- */
 
 /* As in C++: a fence before an atomic releases, a fence behind one acquires. */
 static void do_fence(void *machine)
@@ -279,8 +304,7 @@ static Location *find_location(Machine *m, uintptr_t address)
 
 void forget_locations(Machine *m)
 {
-    for (int i = 0; i < MAX_LOCATIONS; i++)
-        clock_clear(&m->locations[i].clock);
+    for (int i = 0; i < MAX_LOCATIONS; i++) clock_clear(&m->locations[i].clock);
     m->location_count = 0;
 }
 
@@ -308,8 +332,17 @@ static void do_trap(void *machine, const char *what, void *at)
 }
 
 const SimApi sim_api = {
-    .access = touch_memory, .shuffle = do_shuffle, .ballot = do_ballot,
-    .warp_barrier = do_warp_barrier, .block_barrier = do_block_barrier,
-    .named_barrier = do_named_barrier, .fence = do_fence, .atomic = do_atomic,
-    .yield = do_yield, .trap = do_trap,
+    .access = touch_memory,
+    .shuffle = do_shuffle,
+    .ballot = do_ballot,
+    .warp_barrier = do_warp_barrier,
+    .block_barrier = do_block_barrier,
+    .named_barrier = do_named_barrier,
+    .fence = do_fence,
+    .atomic = do_atomic,
+    .yield = do_yield,
+    .trap = do_trap,
+    .begin_copy = begin_copy,
+    .commit_copies = commit_copies,
+    .wait_for_copies = wait_for_copies,
 };

@@ -1,0 +1,86 @@
+/* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads through. While a
+ * row is computed the next stages - 1 are under way. Every thread copies and reads its own columns
+ * only, so the ring needs no barrier. */
+#include "cuda_emit.h"
+
+static bool has_staged(const Kernel *k, bool hoisted)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
+            return true;
+    return false;
+}
+
+static void emit_buffers(Emitter *e, const char *name, bool hoisted)
+{
+    line(e->out, "struct %s {", name);
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->staged && load->hoisted == hoisted)
+            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
+    }
+    line(e->out, "};");
+}
+
+static void emit_fetches(Emitter *e, const char *into, bool hoisted)
+{
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->staged && load->hoisted == hoisted)
+            line(e->out, "fetch_row<step>(%s.%s, %s, first, %s);", into, load->name,
+                 address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
+                 e->columns);
+    }
+}
+
+/* The ring, what stays in shared memory for all rows, and the function that starts a row's copies. */
+void emit_ring(Emitter *e, const char *rows)
+{
+    if (!e->k->stages)
+        return;
+    blank_line(e->out);
+    line(e->out, "// while a row is computed, the next stages - 1 are on their way to shared memory");
+    line(e->out, "constexpr int stages = %d;", e->k->stages);
+    emit_buffers(e, "Stage", false);
+    line(e->out, "extern __shared__ uint4 smem[];");
+    line(e->out, "Stage *const ring = (Stage *)smem;");
+    if (has_staged(e->k, true)) {
+        emit_buffers(e, "Columns", true);
+        line(e->out, "Columns &held = *(Columns *)(ring + stages);");
+        emit_fetches(e, "held", true);
+        line(e->out, "fetch_commit();");
+    }
+    line(e->out, "const auto fetch = [&](Stage &into, long long row) {");
+    e->out->indent++;
+    block(e->out, "if (row < %s)", rows) {
+        if (e->k->rows & (e->k->rows - 1))
+            emit_split(e, "row", e->k->rows);
+        emit_fetches(e, "into", false);
+    }
+    line(e->out, "fetch_commit();");
+    e->out->indent--;
+    line(e->out, "};");
+}
+
+/* Starts the first rows' copies: `first_row` and every `stride`-th from there. */
+void emit_ring_start(Emitter *e, const char *first_row, const char *stride)
+{
+    if (!e->k->stages)
+        return;
+    line(e->out, "long long ahead = %s;", first_row);
+    line(e->out, "for (int s = 0; s < stages - 1; s++, ahead += %s)", stride);
+    line(e->out, "    fetch(ring[s], ahead);");
+    line(e->out, "int stage = 0;");
+}
+
+/* At the start of a row: the stage of the row before is free, so the furthest row goes there. */
+void emit_ring_step(Emitter *e, const char *stride)
+{
+    if (!e->k->stages)
+        return;
+    line(e->out, "fetch(ring[stage ? stage - 1 : stages - 1], ahead);");
+    line(e->out, "fetch_wait<stages - 1>();");
+    line(e->out, "const Stage &now = ring[stage];");
+    line(e->out, "stage = stage + 1 < stages ? stage + 1 : 0;");
+    line(e->out, "ahead += %s;", stride);
+}

@@ -1,0 +1,28 @@
+/* check.h: what must hold for every valid program. */
+#ifndef FUSEC_PROP_CHECK_H
+#define FUSEC_PROP_CHECK_H
+
+#include "data.h"
+
+typedef struct {
+    uint64_t seed;           /* of the inputs */
+    const char *text;        /* its one graph is called `name` */
+    const char *name;
+    const char *same[2];     /* texts of the same meaning; NULL: none */
+} Case;
+
+/* A compiled program and its data. */
+typedef struct {
+    const Case *origin;
+    Arena *arena;
+    Compilation compiled;
+    Data data;
+} Checked;
+
+Compilation compile_text(const char *text, const char *schedule, CompileUntil until);
+/* Everything that needs no device: parsing, formatting, simplifying, evaluating, planning, printing.
+ * Afterwards close_checked(), whatever it gave. */
+bool check_front(const Case *c, Checked *checked, Finding *f);
+void close_checked(Checked *checked);
+
+#endif
