@@ -67,14 +67,14 @@ static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info
 
 static fusec_status prepare_function(fusec_plan *plan, int index, fusec_error *error)
 {
-    enum { SMEM_WITHOUT_ASKING = 48 << 10, PORTABLE_CLUSTER = 8 };
+    enum { PORTABLE_CLUSTER = 8 };
     const Driver *driver = &plan->device->driver;
     const LaunchKernel *kernel = &plan->launch->kernels[index];
     CUfunction *function = &plan->functions[index];
     fusec_status status = driver_check(
         driver, driver->cuModuleGetFunction(function, plan->module->handle, kernel->name),
         kernel->name, error);
-    if (status == FUSEC_OK && kernel->smem_bytes > SMEM_WITHOUT_ASKING)
+    if (status == FUSEC_OK && kernel->smem_bytes > 0)   /* what needs no asking includes static */
         status =
             driver_check(driver,
                          driver->cuFuncSetAttribute(

@@ -37,8 +37,8 @@ static void declare_team_scratch(Emitter *e)
         if (!acc->per_column || done[type])
             continue;
         done[type] = true;
-        line(e->out, "__shared__ %s %s[threads / 32 * threads_per_row * vec];", type_cuda(type),
-             team_scratch(e, acc->node));
+        line(e->out, "__shared__ %s %s[%s * vec];", type_cuda(type), team_scratch(e, acc->node),
+             e->k->threads_per_row < 32 ? "threads / 32 * threads_per_row" : "threads");
     }
 }
 
@@ -128,17 +128,25 @@ static void emit_column_results(Emitter *e)
 static void emit_full_results(Emitter *e)
 {
     NameList calls = {0};
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        if (!e->k->accumulators[i].per_column)
-            *list_push(e->arena, &calls) =
-                reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
+    bool wide = false;
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        if (acc->per_column)
+            continue;
+        *list_push(e->arena, &calls) = reduce_call(e, acc->node, acc->name);
+        wide |= node(e->g, acc->node)->type != TYPE_F32;
+    }
     if (!calls.count)
         return;
     const char *list = join(e->arena, &calls, ", ");
-    if (kernel_threads(e->k) > 32)
-        line(e->out, "row_reduce<threads>(scratch, turn, %s);", list);
-    else
+    if (kernel_threads(e->k) > 32) {
+        line(e->out, "__shared__ %s cta_scratch[1][2][%d * (threads / 32)];",
+             wide ? "double" : "float", calls.count);
+        line(e->out, "int cta_turn = 0;");
+        line(e->out, "row_reduce<threads>(cta_scratch, cta_turn, %s);", list);
+    } else {
         line(e->out, "row_reduce<threads>(%s);", list);
+    }
     block(e->out, "if (threadIdx.x == 0)")
         for (int i = 0; i < e->k->accumulator_count; i++) {
             const Accumulator *acc = &e->k->accumulators[i];

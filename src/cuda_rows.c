@@ -162,7 +162,8 @@ static void emit_reductions(Emitter *e, int phase)
         return;
     const char *list = join(e->arena, &calls, ", ");
     if (k->threads_per_row > 32)
-        line(e->out, "row_reduce<threads>(scratch, turn, %s);", list);
+        line(e->out, "row_reduce<%s>(scratch, turn, %s);",
+             k->teams > 1 ? "threads_per_row" : "threads", list);
     else
         line(e->out, "row_reduce<threads_per_row>(%s);", list);
     for (int i = 0; i < k->inner_count; i++) {
@@ -292,21 +293,13 @@ static int most_reductions(const Kernel *k)
             count += k->inner[i].phase == phase;
         most = count > most ? count : most;
     }
-    if (k->threads_per_row <= 32)
-        most = 0;
-    int full = 0;
-    for (int i = 0; i < k->accumulator_count; i++)
-        full += !k->accumulators[i].per_column;
-    return full > most ? full : most;
+    return most;
 }
 
 static bool has_wide_reductions(const Emitter *e)
 {
     for (int i = 0; i < e->k->inner_count; i++)
         if (node(e->g, e->k->inner[i].node)->type != TYPE_F32)
-            return true;
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        if (node(e->g, e->k->accumulators[i].node)->type != TYPE_F32)
             return true;
     return false;
 }
@@ -349,9 +342,10 @@ static void emit_thread_place(Emitter *e)
     line(e->out, "const int first = %slane * vec;",
          k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " : "");
     int values = most_reductions(k);
-    if (values && kernel_threads(k) > 32) {
-        line(e->out, "__shared__ %s scratch[2][%d * (threads / 32)];",
-             has_wide_reductions(e) ? "double" : "float", values);
+    if (values && k->threads_per_row > 32) {
+        line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
+             has_wide_reductions(e) ? "double" : "float", k->teams > 1 ? "teams" : "1", values,
+             k->teams > 1 ? "threads_per_row" : "threads");
         line(e->out, "int turn = 0;");
     }
 }

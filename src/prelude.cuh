@@ -385,49 +385,109 @@ DEVICE void combine_slots(const S *slots, R<T> r)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
 }
 
+//@ team_barrier
+// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15
+template <int threads> DEVICE void team_barrier()
+{
+    asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
+}
+
+//@ cluster_rank cluster_sync peer
+// the CTAs of a cluster: which one this is, a barrier of all their threads, and the twin of a shared
+// variable in another of them
+DEVICE int cluster_rank()
+{
+    int rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+DEVICE void cluster_sync()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+template <class T> DEVICE T *peer(T *shared, int rank)
+{
+    T *twin;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(twin) : "l"(shared), "r"(rank));
+    return twin;
+}
+
+//@ barrier_init barrier_arrive barrier_expect barrier_wait bulk_copy
+// A transaction barrier in shared memory: a phase ends when `count` arrivals and the bytes announced
+// with barrier_expect (which is an arrival too) have come; waiters name the phase's parity, 0 first.
+DEVICE void barrier_init(unsigned long long &barrier, int count)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+DEVICE void barrier_arrive(unsigned long long &barrier)
+{
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
+}
+DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
+}
+DEVICE void barrier_wait(unsigned long long &barrier, int parity)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n"
+                 "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
+}
+// one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
+DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes),
+                    "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
+}
+
 //@ row_reduce
 // Reduces each variable over the threads of a row; all of them get the result.
 // A row of up to 32 threads needs no shared memory:
 template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
-// A row of a whole CTA costs one barrier: the halves of `scratch` are used in turn, so that a fast
-// warp's next reduction cannot overwrite what a slow warp still reads.
-template <int threads, class S, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[2][slots], int &turn, R... r)
+// A longer one costs one barrier of its team: the halves of `scratch` are used in turn, so that a
+// fast warp's next reduction cannot overwrite what a slow warp still reads.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
     constexpr int warps = threads / 32;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    S *slot = scratch[turn];
+    const int warp = threadIdx.x % threads / 32, lane = threadIdx.x % 32;
+    S *slot = scratch[threadIdx.x / threads][turn];
     turn ^= 1;
     (lane_reduce<32>(r), ...);
     int k = 0;
     (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
-    __syncthreads();
+    team_barrier<threads>();
     k = 0;
     (combine_slots<warps>(slot + k++ * warps, r), ...);
 }
 
 //@ team_reduce
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
-// A team is `lanes` neighbouring threads (at most a warp); scratch holds a tile of every warp.
+// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
 template <int threads, int lanes, template <class> class R, class T, int slots, int vec>
 DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
 {
-    constexpr int warps = threads / 32;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
+    const int group = threadIdx.x / width, lane = threadIdx.x % width;
     #pragma unroll
     for (int i = 0; i < vec; i++) {
         #pragma unroll
         for (int distance = lanes; distance < 32; distance *= 2)
             acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
         if (lane < lanes)
-            scratch[(warp * lanes + lane) * vec + i] = acc[i];
+            scratch[(group * lanes + lane) * vec + i] = acc[i];
     }
     __syncthreads();
     if (threadIdx.x < lanes)
-        for (int w = 1; w < warps; w++)
+        for (int g = 1; g < groups; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], scratch[(w * lanes + lane) * vec + i]);
+                acc[i] = R<T>::combine(acc[i], scratch[(g * lanes + lane) * vec + i]);
     __syncthreads();
 }
 

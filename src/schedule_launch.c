@@ -148,7 +148,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     launch->arg_count = args.count;
 }
 
-/* CTAs that live at once, for kernels that keep accumulators. */
+/* CTAs that live at once, for kernels with a persistent grid. */
 static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int64_t ctas = (int64_t)k->ctas_per_sm * s->target->sms / k->column_ctas;
@@ -158,7 +158,7 @@ static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
     const int64_t most = 0x7fffffff;
-    grid[0] = (LaunchGrid){k->rows, k->teams, k->accumulator_count ? resident_ctas(s, k) : most};
+    grid[0] = (LaunchGrid){k->rows, k->teams, k->accumulator_count || k->stages ? resident_ctas(s, k) : most};
     grid[1] = (LaunchGrid){0, 1, 1};
     if (k->kept)
         grid[0] = (LaunchGrid){k->kept, 1, most};

@@ -5,7 +5,8 @@
 
 enum {
     WARP = 32,
-    TEAM_THREADS = 256,       /* of a CTA whose rows take up to a warp each */
+    TEAM_THREADS = 256,       /* of a CTA that has several rows at a time ... */
+    SUM_THREADS = 512,        /* ... and with accumulators: the fewer CTAs, the fewer partials */
     MAX_VECTOR = 8,
     /* ptxas needs about this many registers a thread beside those counted: addresses, loop
      * counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
@@ -75,19 +76,20 @@ static int register_cap(const Scheduler *s, int threads)
     return min_int(MAX_REGISTERS, s->target->registers_per_sm / threads / 8 * 8);
 }
 
-/* A row of up to 32 vectors: part of a warp or a warp, several rows a CTA. Longer: whole warps, about
- * two tiles a thread, up to `most` threads. */
-static void share_row(Kernel *k, int64_t vectors, int most)
+/* A row of up to 64 vectors gets part of a warp or a warp, a longer one whole warps, about two tiles a
+ * thread, up to `most` threads. Short rows share a CTA as teams. */
+static void share_row(Kernel *k, int64_t vectors, int most, int cta)
 {
     k->teams = 1;
     if (vectors <= 2 * WARP) {
-        k->threads_per_row = power_of_two_from(min_int((int)vectors, WARP));
-        if (vectors < 1)
-            k->threads_per_row = 1;
-        k->teams = TEAM_THREADS / k->threads_per_row;
+        k->threads_per_row = vectors < 1 ? 1 : power_of_two_from(min_int((int)vectors, WARP));
+        k->teams = cta / k->threads_per_row;
     } else {
         int64_t warps = ceil_div(vectors, 2 * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
+        /* a longer row's team needs a barrier of its own, and there are fifteen */
+        if (cta > TEAM_THREADS && cta / k->threads_per_row > 1)
+            k->teams = min_int(cta / k->threads_per_row, 15);
     }
     int64_t tiles = ceil_div(vectors, k->threads_per_row);
     k->tiles = tiles > 1 << 20 ? 1 << 20 : tiles < 1 ? 1 : (int)tiles;
@@ -132,13 +134,24 @@ static int64_t staged_bytes(const Kernel *k, bool hoisted)
     return bytes;
 }
 
+/* Shared memory in which teams meet at the end: a tile of accumulators, for each type they have. */
+static int64_t team_bytes(const Scheduler *s, const Kernel *k)
+{
+    int64_t bytes[] = {[TYPE_F32] = 0, [TYPE_F64] = 0, [TYPE_I64] = 0, [TYPE_BOOL] = 0};
+    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++) {
+        Type type = node(s->g, k->accumulators[i].node)->type;
+        bytes[type] = (int64_t)kernel_threads(k) * k->vec * (type == TYPE_F32 ? 4 : 8);
+    }
+    return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
+}
+
 /* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More measured
  * flat; fewer than two is no ring. */
 static bool fit_ring(const Scheduler *s, Kernel *k)
 {
-    enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10, TEAMS = 18 << 10 };
+    enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10 };
     int64_t stage = staged_bytes(k, false), once = staged_bytes(k, true);
-    int64_t other = (k->teams > 1 ? TEAMS : STATIC) + once;
+    int64_t other = STATIC + once + team_bytes(s, k);
     if (!stage)
         return false;
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
@@ -154,10 +167,11 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
     return false;
 }
 
-/* CTAs of a kernel that keeps accumulators: enough to hide latency, few enough partials. */
+/* CTAs of a persistent grid: enough to hide latency; with accumulators few enough partials. */
 static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
 {
-    int threads = 1024 / kernel_threads(k);
+    int most = k->accumulator_count ? 1024 : s->target->threads_per_sm;
+    int threads = most / kernel_threads(k);
     int registers = s->target->registers_per_sm / (kernel_threads(k) * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
     if (k->ctas_per_sm < 1)
@@ -176,15 +190,24 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     return !ring || fit_ring(s, k);
 }
 
-/* Keeps as much in registers as fits. A kernel that walks rows with a persistent grid gets a ring. */
+/* Whether rows pass through a ring: where a persistent grid walks them, to add or because long rows
+ * would read the same column vectors from L2 again and again. */
+static bool wants_ring(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG_ROW = 8192 };
+    bool many = k->accumulator_count > 0 || (k->inner_count > 0 && column_count(s, k) >= LONG_ROW);
+    return many && k->rows && !k->kept && k->column_ctas == 1;
+}
+
+/* Keeps as much in registers as fits. */
 static bool fit_homes(const Scheduler *s, Kernel *k)
 {
-    bool persistent = k->accumulator_count > 0;
-    bool ring = persistent && k->rows && !k->kept && k->column_ctas == 1;
-    return (ring && (try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS) ||
+    bool sums = k->accumulator_count > 0, ring = wants_ring(s, k);
+    return (ring && ((sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
+                     (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
                      try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
                      try_homes(s, k, true, IN_STAGES, IN_MEMORY))) ||
-           (persistent && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
+           (sums && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
            try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) ||
            try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
 }
@@ -244,7 +267,8 @@ static bool share_threads(Scheduler *s, Kernel *k)
 {
     int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
     k->column_ctas = 1;
-    share_row(k, vectors, has_column_accumulators(k) ? 512 : 1024);
+    bool sums = has_column_accumulators(k);
+    share_row(k, vectors, sums ? SUM_THREADS : 1024, sums ? SUM_THREADS : TEAM_THREADS);
     if (!k->inner_count && !k->dynamic)
         cut_columns(k, vectors);
     widen(k);

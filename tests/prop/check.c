@@ -103,7 +103,7 @@ static bool check_reference(const Checked *c, Finding *f)
         for (int64_t k = 0; plain && k < count && !c->data.discontinuous[i]; k++) {
             const double a = plain[k], b = c->data.exact[i][k], bound = (double)c->data.bound[i][k];
             if (a == b || (isnan(a) && isnan(b)) || !(bound < HUGE_VAL)) continue;
-            if (fabs(a - b) <= 1e-9 * fabs(a) + bound) continue;
+            if (fabs(a - b) <= 1e-9 * fabs(a) + bound + 0x1p-149) continue;
             return found(f, "reference", "%s: element %lld is %.17g, the reference says %.17g, "
                          "bound %g", o->name, (long long)k, a, b, bound);
         }

@@ -1,4 +1,4 @@
-/* naive.c: see naive.h. Every value is a double; integers beyond 2^53 are not looked at. */
+/* naive.c: see naive.h. Every value is a double; where integers go beyond 2^53 it gives up. */
 #include "naive.h"
 
 #include <math.h>
@@ -113,11 +113,11 @@ static double leaf(const Naive *e, const NodeInfo *info, const int64_t at[MAX_AX
 }
 
 /* One term of a reduction that has seen `seen` before. */
-static double add_term(Op op, double sum, double x, int64_t seen)
+static long double add_term(Op op, long double sum, double x, int64_t seen)
 {
     if (op == OP_PROD) return seen ? sum * x : x;
-    if (op == OP_MAX_OVER) return seen ? larger(isnan(x) ? x : sum, x) : x;
-    if (op == OP_MIN_OVER) return seen ? smaller(isnan(x) ? x : sum, x) : x;
+    if (op == OP_MAX_OVER) return seen ? larger(isnan(x) ? x : (double)sum, x) : x;
+    if (op == OP_MIN_OVER) return seen ? smaller(isnan(x) ? x : (double)sum, x) : x;
     return seen ? sum + x : x;
 }
 
@@ -126,7 +126,8 @@ static double reduce(const Naive *e, const NodeInfo *info, int64_t at[MAX_AXES])
     const AxisSet from = e->g->nodes.data[info->args[0].id].axes;
     const double *terms = e->values[info->args[0].id];
     const int64_t count = axes_size(e->sizes, info->reduced);
-    double result = 0, mean = 0;
+    long double result = 0;
+    double mean = 0;
     if (count == 0 && info->type == TYPE_I64 && (info->op == OP_MAX_OVER || info->op == OP_MIN_OVER))
         return info->op == OP_MAX_OVER ? (double)INT64_MIN : (double)INT64_MAX;
     if (count == 0)
@@ -138,16 +139,17 @@ static double reduce(const Naive *e, const NodeInfo *info, int64_t at[MAX_AXES])
             const double x = terms[place_of(e, from, at)] - mean;
             result = add_term(info->op, result, info->op == OP_VAR && pass ? x * x : x, i);
         }
-        if (pass == 0) mean = result / (double)count;
+        if (pass == 0) mean = (double)(result / count);
     }
-    return info->op == OP_MEAN || info->op == OP_VAR ? result / (double)count : result;
+    if (info->op == OP_MEAN || info->op == OP_VAR) result /= count;
+    return (double)result;
 }
 
 /* f32 arithmetic leaves its range where f64's does not; inside, nothing is rounded. */
 static double in_range(Type type, double x)
 {
     const float narrow = (float)x;
-    return type == TYPE_F32 && (isinf(narrow) || narrow == 0) ? (double)narrow : x;
+    return type == TYPE_F32 && isinf(narrow) ? (double)narrow : x;
 }
 
 static double element(const Naive *e, const NodeInfo *info, int64_t at[MAX_AXES])
@@ -188,6 +190,7 @@ const double *naive_values(Arena *arena, const Graph *g, const Sizes *sizes, con
         for (int64_t i = 0; i < count; i++) {
             coordinates(&e, info->axes, i, at);
             e.values[id][i] = in_range(info->type, element(&e, info, at));
+            if (info->type == TYPE_I64 && fabs(e.values[id][i]) > 0x1p53) return NULL;
         }
     }
     return e.values[n.id];

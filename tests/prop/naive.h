@@ -5,7 +5,8 @@
 
 #include "reference.h"
 
-/* The values of a node in row-major order; NULL if they take too long. */
+/* The values of a node in row-major order; NULL if that is
+ * too much for it. */
 const double *naive_values(Arena *arena, const Graph *g, const Sizes *sizes, const HostTensor *inputs,
                            const double *scalars, Node n);
 
