@@ -97,7 +97,7 @@ static ArgValue argument(const Launch *launch, const LaunchArg *arg)
     case ARG_GRID: break;
     }
     return (ArgValue){.number =
-                          (int)launch_ctas(plan, arg->index, arg->axis, &launch->sizes)};
+                          (int)launch_groups(plan, arg->index, arg->axis, &launch->sizes)};
 }
 
 /* Fills in a kernel; ready->values has room for its arguments. */

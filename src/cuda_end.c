@@ -53,8 +53,9 @@ static void emit_partial_store(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1)
         line(e->out, "if (team == 0)");
-    line(e->out, "%sstore(%s + blockIdx.x * (long long)%s, first + t * step, %s[t], %s);",
-         e->k->teams > 1 ? "    " : "", arg_name(e, ARG_SLOT, acc->slot, 0), e->columns, acc->name,
+    line(e->out, "%sstore(%s + %s * (long long)%s, first + t * step, %s[t], %s);",
+         e->k->teams > 1 ? "    " : "", arg_name(e, ARG_SLOT, acc->slot, 0),
+         e->k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x", e->columns, acc->name,
          e->columns);
 }
 

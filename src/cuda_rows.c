@@ -13,6 +13,8 @@ static const char *row_guard(Emitter *e)
         *list_push(e->arena, &all) = "mine";
     if (e->k->column_ctas > 1)
         *list_push(e->arena, &all) = "blockIdx.y == 0";
+    if (e->k->cluster > 1)
+        *list_push(e->arena, &all) = "blockIdx.x % cluster == 0";
     return join(e->arena, &all, " && ");
 }
 
@@ -161,7 +163,9 @@ static void emit_reductions(Emitter *e, int phase)
     if (!calls.count)
         return;
     const char *list = join(e->arena, &calls, ", ");
-    if (k->threads_per_row > 32)
+    if (k->cluster > 1)
+        line(e->out, "cluster_reduce<threads, cluster>(scratch, exchange, turn, %s);", list);
+    else if (k->threads_per_row > 32)
         line(e->out, "row_reduce<%s>(scratch, turn, %s);",
              k->teams > 1 ? "threads_per_row" : "threads", list);
     else
@@ -242,7 +246,8 @@ static void emit_row_loop(Emitter *e)
         return;
     }
     const char *rows = count_name(e, k->rows, "rows");
-    const char *cta = k->kept ? "0" : "blockIdx.x", *ctas = k->kept ? "1" : "gridDim.x";
+    const char *cta = k->kept ? "0" : k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x";
+    const char *ctas = k->kept ? "1" : k->cluster > 1 ? "gridDim.x / cluster" : "gridDim.x";
     bool teams = k->teams > 1, shared = rows_share_warps(k);
     const char *base = teams && !k->kept ? "(long long)blockIdx.x * teams" : teams ? "0" : cta;
     const char *begin = !teams ? cta : k->kept ? "team" : arena_format(e->arena, "%s + team", base);
@@ -315,6 +320,8 @@ static void emit_constants(Emitter *e)
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     if (names.count)
         line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
+    if (k->cluster > 1)
+        line(e->out, "constexpr int cluster = %d;    // CTAs that share a row", k->cluster);
     if (k->columns & (k->columns - 1))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
              product_text(e, k->columns));
@@ -340,12 +347,16 @@ static void emit_thread_place(Emitter *e)
     if (!k->columns)
         return;
     line(e->out, "const int first = %slane * vec;",
-         k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " : "");
+         k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " :
+         k->cluster > 1 ? "blockIdx.x % cluster * (tiles * step) + " : "");
     int values = most_reductions(k);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
              has_wide_reductions(e) ? "double" : "float", k->teams > 1 ? "teams" : "1", values,
              k->teams > 1 ? "threads_per_row" : "threads");
+        if (k->cluster > 1)
+            line(e->out, "__shared__ %s exchange[2][%d][cluster];",
+                 has_wide_reductions(e) ? "double" : "float", values);
         line(e->out, "int turn = 0;");
     }
 }
@@ -366,6 +377,8 @@ void emit_rows_kernel(Emitter *e)
         emit_row_loads(e, false);
         emit_row_values(e, 0, false);
         emit_resident_loads(e, 0, true);
+        if (e->k->cluster > 1)
+            line(e->out, "cluster_sync();    // no CTA may write to another before that one runs");
         blank_line(e->out);
         if (e->k->kept) {
             const char *groups = count_name(e, e->k->kept, "groups");

@@ -24,14 +24,20 @@ static int64_t product_of_sizes(const LaunchPlan *plan, AxisSet axes, const Size
     return product;
 }
 
-int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
+int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
 {
     const LaunchGrid *grid = &plan->kernels[kernel].grid[dim];
     int64_t product = product_of_sizes(plan, grid->axes, sizes);
     if (product == 0)
         return 0;
-    int64_t ctas = (product - 1) / grid->per_cta + 1;
-    return ctas < grid->max_ctas ? ctas : grid->max_ctas;
+    int64_t groups = (product - 1) / grid->per_cta + 1;
+    return groups < grid->max_ctas ? groups : grid->max_ctas;
+}
+
+int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
+{
+    int64_t groups = launch_groups(plan, kernel, dim, sizes);
+    return dim == 0 ? multiply(groups, plan->kernels[kernel].cluster) : groups;
 }
 
 static int64_t slot_bytes(const LaunchPlan *plan, const LaunchSlot *slot,
@@ -39,7 +45,7 @@ static int64_t slot_bytes(const LaunchPlan *plan, const LaunchSlot *slot,
 {
     int64_t copies = 1;
     if (slot->copies_kernel >= 0)
-        copies = launch_ctas(plan, slot->copies_kernel, slot->copies_dim, sizes);
+        copies = launch_groups(plan, slot->copies_kernel, slot->copies_dim, sizes);
     int64_t elements = multiply(copies, product_of_sizes(plan, slot->axes, sizes));
     int64_t bytes = multiply(elements, dtype_info[slot->dtype].bytes);
     if (bytes > INT64_MAX - SLOT_ALIGNMENT)

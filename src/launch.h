@@ -31,7 +31,7 @@ typedef struct {
     const char *name;
     DType dtype;
     AxisSet axes;
-    int copies_kernel;        /* -1: one copy; else one for each CTA of that kernel ... */
+    int copies_kernel;        /* -1: one copy; else one for each group of that kernel ... */
     int copies_dim;           /* ... along this dimension of its grid */
 } LaunchSlot;
 
@@ -41,7 +41,7 @@ typedef enum {
     ARG_SIZE,       /* axis; long long */
     ARG_SCALAR,     /* index: scalar */
     ARG_SLOT,       /* index: slot; a pointer into the workspace */
-    ARG_GRID        /* index: kernel, axis: grid dimension; its CTA count, int */
+    ARG_GRID        /* index: kernel, axis: grid dimension; its group count, int */
 } ArgKind;
 
 typedef struct {
@@ -50,8 +50,9 @@ typedef struct {
     const char *name;         /* of the kernel's parameter */
 } LaunchArg;
 
-/* CTAs along one grid dimension: min(ceil(product of sizes / per_cta), max_ctas). A product of zero
- * gives zero CTAs and the kernel is not launched (its copies are then zero too). */
+/* Groups along one grid dimension: min(ceil(product of sizes / per_cta), max_ctas). A group is a
+ * cluster along x, where the kernel has clusters, and else a CTA. A product of zero gives none and
+ * the kernel is not launched (its copies are then zero too). */
 typedef struct {
     AxisSet axes;             /* empty: the product is 1 */
     int64_t per_cta;
@@ -61,7 +62,7 @@ typedef struct {
 typedef struct {
     const char *name;         /* the extern "C" symbol */
     int threads;
-    int cluster;              /* CTAs a cluster, 1: none; the grid is a multiple of it */
+    int cluster;              /* CTAs a cluster along x, 1: none */
     int64_t smem_bytes;       /* dynamic */
     LaunchGrid grid[GRID_RANK];
     int arg_count;
@@ -82,7 +83,8 @@ typedef struct {
     int input_count;          /* tensors[0 .. input_count) are inputs */
 } LaunchPlan;
 
-/* CTAs of a kernel along a dimension for the given sizes. */
+/* Groups of a kernel along a dimension for the given sizes, and their CTAs. */
+int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 /* Byte offset of each slot, and the workspace's size in bytes. `offsets` may be NULL. */
 int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);

@@ -466,6 +466,20 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     (combine_slots<warps>(slot + k++ * warps, r), ...);
 }
 
+//@ cluster_reduce
+// The same over a row that a whole cluster shares: each CTA tells every other its own result.
+template <int threads, int cluster, class S, int slots, int values, class... R>
+DEVICE void cluster_reduce(S (&scratch)[1][2][slots], S (&exchange)[2][values][cluster], int &turn, R... r)
+{
+    S (&slot)[values][cluster] = exchange[turn];
+    row_reduce<threads>(scratch, turn, r...);
+    int k = 0;
+    (put_slot(peer(&slot[k++][cluster_rank()], threadIdx.x % cluster), threadIdx.x < cluster, r.value), ...);
+    cluster_sync();
+    k = 0;
+    (combine_slots<cluster>(slot[k++], r), ...);
+}
+
 //@ team_reduce
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
 // Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.

@@ -16,7 +16,8 @@ const char *family_name(Family family)
 static bool parse_key(Forced *forced, const char *key, size_t length, int value)
 {
     struct { const char *name; int *at; } keys[] = {
-        {"threads", &forced->threads}, {"rows", &forced->rows}, {"ctas", &forced->ctas}};
+        {"threads", &forced->threads}, {"rows", &forced->rows}, {"ctas", &forced->ctas},
+        {"cluster", &forced->cluster}, {"stages", &forced->stages}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length)) {
             *keys[i].at = value;
@@ -47,7 +48,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         if (!end || (*end && *end != ',') || value < 1 || value > 1 << 20)
             return arena_format(arena, "'%s' is not key=NUMBER", key);
         if (!parse_key(forced, key, key_length, (int)value))
-            return arena_format(arena, "%s has no key '%.*s' (threads, rows, ctas)",
+            return arena_format(arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages)",
                                 family_name(forced->family), (int)key_length, key);
         at = end;
     }

@@ -86,6 +86,7 @@ typedef struct {
     int vec, tiles;                  /* elements a thread handles side by side, and how many times */
     int threads_per_row, teams;      /* threads = threads_per_row * teams */
     int registers;                   /* expected a thread */
+    int cluster;                     /* CTAs that share a row, each a slice of its columns */
     int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
     int stages;                      /* rows in the ring at once; 0: a row is loaded when its turn comes */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */

@@ -151,8 +151,11 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
 /* CTAs that live at once, for kernels with a persistent grid. */
 static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
-    int64_t ctas = (int64_t)k->ctas_per_sm * s->target->sms / k->column_ctas;
-    return s->forced.ctas ? s->forced.ctas : ctas < 1 ? 1 : ctas;
+    int64_t ctas = (int64_t)k->ctas_per_sm * target_cluster_sms(s->target, k->cluster) /
+                   (k->column_ctas * k->cluster);
+    if (s->forced.ctas)
+        ctas = s->forced.ctas / k->cluster;
+    return ctas < 1 ? 1 : ctas;
 }
 
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
@@ -199,7 +202,7 @@ void build_launch(Scheduler *s, Plan *plan)
         Kernel *k = &plan->kernels[i];
         k->name = kernels[i].name = kernel_name(s, plan, i);
         kernels[i].threads = kernel_threads(k);
-        kernels[i].cluster = 1;
+        kernels[i].cluster = k->cluster;
         kernels[i].smem_bytes = k->smem_bytes;
         set_grid(s, k, kernels[i].grid);
         list_args(s, plan, i, &kernels[i]);

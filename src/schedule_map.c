@@ -3,6 +3,8 @@
  * reduction tree is the same in every batch. */
 #include "scheduling.h"
 
+#include <string.h>
+
 enum {
     WARP = 32,
     TEAM_THREADS = 256,       /* of a CTA that has several rows at a time ... */
@@ -159,6 +161,7 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
         int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1;
         wanted = wanted > MAX_STAGES ? MAX_STAGES : wanted < 3 ? 3 : wanted;
+        wanted = s->forced.stages ? s->forced.stages : wanted;
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
         if (k->stages >= 3 || (k->stages == 2 && k->ctas_per_sm == 1))
@@ -195,7 +198,8 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
 static bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_ROW = 8192 };
-    bool many = k->accumulator_count > 0 || (k->inner_count > 0 && column_count(s, k) >= LONG_ROW);
+    bool many = k->accumulator_count > 0 || k->cluster > 1 ||
+                (k->inner_count > 0 && column_count(s, k) >= LONG_ROW);
     return many && k->rows && !k->kept && k->column_ctas == 1;
 }
 
@@ -250,7 +254,8 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
 
 static void set_ragged(const Scheduler *s, Kernel *k)
 {
-    int64_t covered = (int64_t)k->threads_per_row * k->vec * k->tiles * k->column_ctas;
+    int64_t covered =
+        (int64_t)k->threads_per_row * k->vec * k->tiles * k->column_ctas * k->cluster;
     k->ragged = k->streamed || column_count(s, k) != covered;
 }
 
@@ -266,6 +271,7 @@ static void widen(Kernel *k)
 static bool share_threads(Scheduler *s, Kernel *k)
 {
     int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
+    vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     bool sums = has_column_accumulators(k);
     share_row(k, vectors, sums ? SUM_THREADS : 1024, sums ? SUM_THREADS : TEAM_THREADS);
@@ -275,9 +281,52 @@ static bool share_threads(Scheduler *s, Kernel *k)
     return apply_forced(s, k, vectors);
 }
 
+/* Whether a row is long enough for the CTAs of a cluster to share it. */
+static bool may_cluster(const Scheduler *s, const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (!k->accumulators[i].per_column)
+            return false;
+    return s->target->max_cluster > 1 && k->inner_count > 0 && k->rows && !k->kept && !k->dynamic &&
+           !(k->columns & (k->columns - 1));
+}
+
+static bool wants_cluster(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG_WITH_SUMS = 16384, LONG = 32768 };
+    if (s->forced.cluster)
+        return s->forced.cluster > 1 && may_cluster(s, k);
+    bool sums = has_column_accumulators(k);
+    bool no_ring = wants_ring(s, k) && !k->stages;
+    return may_cluster(s, k) && (no_ring || column_count(s, k) > (sums ? LONG_WITH_SUMS : LONG));
+}
+
+/* The smallest cluster whose CTAs have few enough columns each; else the largest that fits. */
+static bool fit_cluster(Scheduler *s, Kernel *k)
+{
+    enum { SLICE_WITH_SUMS = 8192, SLICE = 16384 };
+    int64_t most = has_column_accumulators(k) ? SLICE_WITH_SUMS : SLICE;
+    Kernel single = *k;
+    Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
+    memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
+    if (wants_cluster(s, k))
+        for (k->cluster = 2; k->cluster <= s->target->max_cluster; k->cluster *= 2) {
+            bool enough = column_count(s, k) <= most * k->cluster ||
+                          k->cluster == s->target->max_cluster;
+            if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough)
+                continue;
+            if (share_threads(s, k) && k->threads_per_row > WARP && k->teams == 1 &&
+                fit_homes(s, k) && k->stages)
+                return true;
+        }
+    *k = single;
+    memcpy(k->loads, loads, sizeof *loads * (size_t)k->load_count);
+    return false;
+}
+
 bool map_kernel(Scheduler *s, Kernel *k)
 {
-    k->column_ctas = 1;
+    k->column_ctas = k->cluster = 1;
     if (k->family == FAMILY_FINISH) {
         k->threads_per_row = TEAM_THREADS;
         k->vec = k->tiles = k->teams = 1;
@@ -291,6 +340,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     if (!share_threads(s, k))
         return false;
     bool fits = !k->dynamic && fit_homes(s, k);
+    fits = (fits && !wants_cluster(s, k)) || fit_cluster(s, k) || fits;
     /* a columnwise kernel is the last resort, so it takes narrower vectors until it fits */
     while (!fits && k->columnwise && columns_acc && k->vec > 1) {
         k->vec /= 2;

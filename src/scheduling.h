@@ -14,7 +14,7 @@
 typedef struct {
     bool any;
     Family family;
-    int threads, rows, ctas;
+    int threads, rows, ctas, cluster, stages;
 } Forced;
 
 typedef struct {

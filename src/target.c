@@ -39,3 +39,10 @@ const char *const *target_names(int *count)
     *count = TARGETS;
     return names;
 }
+
+int target_cluster_sms(const Target *target, int cluster)
+{
+    int share = cluster <= 2 ? 132 : cluster <= 8 ? 120 : 112;
+    int sms = target->sms * share / 132 / cluster * cluster;
+    return sms < cluster ? cluster : sms;
+}

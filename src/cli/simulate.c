@@ -127,7 +127,7 @@ static Argument argument_of(const Run *run, const LaunchArg *arg)
         return (Argument){.pointer = run->workspace + run->offsets[arg->index]};
     case ARG_GRID:
         return (Argument){
-            .count = (int)launch_ctas(run->plan, arg->index, arg->axis, run->sizes)};
+            .count = (int)launch_groups(run->plan, arg->index, arg->axis, run->sizes)};
     }
     return (Argument){.wide = 0};
 }
@@ -259,10 +259,10 @@ static bool run_seeds(const Run *run, SimObject *object, uint64_t seed, int coun
     return good;
 }
 
-bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
-                    void **tensors, const int64_t (*strides)[MAX_RANK],
-                    const double *scalars, uint64_t seed, int count, char *message,
-                    size_t message_size)
+bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, SimObject *object,
+                     void **tensors, const int64_t (*strides)[MAX_RANK],
+                     const double *scalars, uint64_t seed, int count, char *message,
+                     size_t message_size)
 {
     Run run = {.plan = plan,
                .sizes = sizes,
@@ -280,16 +280,25 @@ bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda
     if (run.offsets && run.slot_sizes && run.tensor_sizes) {
         const int64_t bytes = launch_workspace(plan, sizes, run.offsets);
         run.workspace = aligned_alloc(256, ((size_t)bytes + 511) / 256 * 256);
-        SimObject *object =
-            run.workspace ? load(plan, cuda_text, message, message_size) : NULL;
-        good = object && run_seeds(&run, object, seed, count);
-        object_free(object);
+        good = run.workspace && run_seeds(&run, object, seed, count);
     }
     if (good && message_size > 0) message[0] = 0;
     free(run.workspace);
     free(run.tensor_sizes);
     free(run.slot_sizes);
     free(run.offsets);
+    return good;
+}
+
+bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
+                    void **tensors, const int64_t (*strides)[MAX_RANK],
+                    const double *scalars, uint64_t seed, int count, char *message,
+                    size_t message_size)
+{
+    SimObject *object = load(plan, cuda_text, message, message_size);
+    const bool good = object && simulate_loaded(plan, sizes, object, tensors, strides, scalars,
+                                                seed, count, message, message_size);
+    object_free(object);
     return good;
 }
 

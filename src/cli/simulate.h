@@ -23,4 +23,11 @@ bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda
                     const double *scalars, uint64_t seed, int count, char *message,
                     size_t message_size);
 
+/* The same with a text compiled before, perhaps together with others. */
+struct SimObject;
+bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, struct SimObject *object,
+                     void **tensors, const int64_t (*strides)[MAX_RANK],
+                     const double *scalars, uint64_t seed, int count, char *message,
+                     size_t message_size);
+
 #endif

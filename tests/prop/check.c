@@ -10,9 +10,10 @@
 
 Compilation compile_text(const char *text, const char *schedule, CompileUntil until)
 {
-    const CompileRequest request = {.text = text, .length = strlen(text), .name = "prop.fuse",
-                                    .schedule = schedule, .target = *target_find("sm_90a"),
-                                    .until = until};
+    CompileRequest request = {.text = text, .length = strlen(text), .name = "prop.fuse",
+                              .schedule = schedule, .target = *target_find("sm_90a"),
+                              .until = until};
+    request.target.sms = 4;      /* so that CTAs walk many rows */
     return compile(&request);
 }
 

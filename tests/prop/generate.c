@@ -310,11 +310,11 @@ static void add_statement(Draw *d, Term *value)
     SketchStatement at = {.name = draw_name(d, "v"), .value = value};
     at.function = chance(d, 1, 6);
     at.dtype = output_dtype(d, value->type);
-    at.term = new_term(d, TERM_NAME, at.name, value->type, value->axes);
-    at.term->low = value->low;
-    at.term->high = value->high;
+    Term *term = new_term(d, TERM_NAME, at.name, value->type, value->axes);
+    term->low = value->low;
+    term->high = value->high;
     *list_push(d->arena, &d->sketch->statements) = at;
-    add_value(d, at.term);
+    add_value(d, term);
 }
 
 static bool is_read(const Term *t, const char *name)

@@ -1,8 +1,295 @@
-#include "check.h"
+/* prop.c: random programs through the whole compiler.
+ *
+ *     prop [--first SEED] [--count N] [--device cpu|sim] [--schedules] [--nvrtc]
+ *          [--elements N] [--jobs N] [--keep DIR]
+ *     prop --replay DIR [...]     the programs in DIR, `# seed: N` and all
+ *     prop --print --first SEED   one program's text
+ *
+ * A program that fails is made small and, with --keep, written to DIR. Exits 1 after any failure. */
+#include "device.h"
 #include "generate.h"
+#include "shrink.h"
+
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-int main(int c, char **v){ (void)c; uint64_t first=strtoull(v[1],0,10), n=strtoull(v[2],0,10); int bad=0; 
- for(uint64_t i=first;i<first+n;i++){Arena*a=arena_new(); Sketch*s=generate(a,i,2048);
-  Case k={.seed=i,.name="g",.text=print_sketch(a,s,"g",0),.same={print_sketch(a,s,"g",PRINT_PARENTHESES),print_sketch(a,s,"g",PRINT_INLINE)}};
-  Checked x; Finding f={0}; if(!check_front(&k,&x,&f)){bad++; printf("=== seed %llu [%s]\n%s\n",(unsigned long long)i,f.kind,f.text); if(v[3])puts(k.text);} close_checked(&x); arena_free(a);} printf("%d bad\n",bad);}
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BATCH = 24, TRIES = 300 };
+
+typedef struct {
+    uint64_t first, count;
+    int64_t elements;
+    int jobs;
+    Devices devices;
+    bool print;
+    const char *keep, *replay;
+} Options;
+
+/* Programs whose variants wait to be compiled for the host together. */
+typedef struct {
+    const Options *options;
+    Arena *arenas[BATCH];
+    const Sketch *sketches[BATCH];   /* NULL: read from a file */
+    Case cases[BATCH];
+    Checked checked[BATCH];
+    Variant variants[BATCH * MOST_VARIANTS];
+    int programs, count, failed;
+} Batch;
+
+/* ---- one program ------------------------------------------------------------------------------ */
+
+static bool check_all(const Case *c, const Devices *devices, Finding *f)
+{
+    Checked checked;
+    const bool good = check_front(c, &checked, f) && check_devices(&checked, devices, f);
+    close_checked(&checked);
+    return good;
+}
+
+static Case case_of(Arena *arena, const Sketch *s)
+{
+    return (Case){.seed = s->seed, .name = "g", .text = print_sketch(arena, s, "g", 0),
+                  .same = {print_sketch(arena, s, "g", PRINT_PARENTHESES),
+                           print_sketch(arena, s, "g", PRINT_INLINE)}};
+}
+
+typedef struct {
+    const Devices *devices;
+    Finding finding;
+} Shrinking;
+
+static bool fails_alike(void *data, const Sketch *s)
+{
+    Shrinking *w = data;
+    Arena *arena = arena_new();
+    Finding f;
+    const Case c = case_of(arena, s);
+    const bool fails = !check_all(&c, w->devices, &f) && !strcmp(f.kind, w->finding.kind);
+    if (fails) w->finding = f;
+    arena_free(arena);
+    return fails;
+}
+
+static void keep_program(const Options *o, const Case *c, const Finding *f)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/seed%llu.fuse", o->keep, (unsigned long long)c->seed);
+    FILE *file = fopen(path, "w");
+    if (!file) return;
+    fprintf(file, "# seed: %llu\n# %s: ", (unsigned long long)c->seed, f->kind);
+    for (const char *at = f->text; *at && at < f->text + 300; at++) {
+        fputc(*at, file);
+        if (*at == '\n') fputs("# ", file);
+    }
+    fprintf(file, "\n%s", c->text);
+    fclose(file);
+}
+
+/* Makes the program small and tells of it. */
+static void report(Batch *b, const Case *c, const Sketch *s, const Finding *f)
+{
+    Shrinking w = {.devices = &b->options->devices, .finding = *f};
+    Arena *arena = arena_new();
+    Case small = *c;
+    if (s) small = case_of(arena, shrink(arena, s, TRIES, fails_alike, &w));
+    printf("=== seed %llu: %s\n%s\n%s\n", (unsigned long long)c->seed, w.finding.kind, w.finding.text,
+           small.text);
+    fflush(stdout);
+    if (b->options->keep && s) keep_program(b->options, &small, &w.finding);
+    b->failed++;
+    arena_free(arena);
+}
+
+/* ---- batches ---------------------------------------------------------------------------------- */
+
+static void drop_variants(Batch *b, const Checked *checked)
+{
+    int kept = 0;
+    for (int i = 0; i < b->count; i++) {
+        if (b->variants[i].checked == checked) compile_free(&b->variants[i].compiled);
+        else b->variants[kept++] = b->variants[i];
+    }
+    b->count = kept;
+}
+
+static void run_batch(Batch *b)
+{
+    const Devices *devices = &b->options->devices;
+    Finding f;
+    int fault = 0;
+    while (b->count > 0) {
+        bool good = !devices->nvrtc || compile_variants(b->variants, b->count, &fault, &f);
+        good = good && (!devices->simulate || simulate_variants(b->variants, b->count, &fault, &f));
+        if (good) break;
+        Checked *checked = b->variants[fault].checked;
+        const ptrdiff_t program = checked - b->checked;
+        drop_variants(b, checked);
+        report(b, &b->cases[program], b->sketches[program], &f);
+    }
+    for (int i = 0; i < b->programs; i++) {
+        drop_variants(b, &b->checked[i]);
+        close_checked(&b->checked[i]);
+        arena_free(b->arenas[i]);
+    }
+    b->programs = 0;
+}
+
+/* Takes over the arena. */
+static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
+{
+    const int i = b->programs++;
+    const Devices *devices = &b->options->devices;
+    Finding f;
+    int count = 0;
+    b->arenas[i] = arena;
+    b->sketches[i] = s;
+    b->cases[i] = *c;
+    bool good = check_front(&b->cases[i], &b->checked[i], &f);
+    if (good && (devices->simulate || devices->nvrtc))
+        good = make_variants(&b->checked[i], devices->schedules, b->variants + b->count, &count, &f);
+    b->count += count;
+    if (!good) {
+        drop_variants(b, &b->checked[i]);
+        report(b, c, s, &f);
+    }
+    if (b->programs == BATCH || b->count >= BATCH) run_batch(b);
+}
+
+static int run_seeds(const Options *o, uint64_t first, uint64_t step)
+{
+    Batch *b = calloc(1, sizeof *b);
+    if (!b) return 1;
+    b->options = o;
+    for (uint64_t seed = first; seed < o->first + o->count; seed += step) {
+        Arena *arena = arena_new();
+        const Sketch *s = generate(arena, seed, o->elements);
+        const Case c = case_of(arena, s);
+        add_program(b, arena, s, &c);
+    }
+    run_batch(b);
+    const int failed = b->failed;
+    free(b);
+    return failed;
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+static bool read_case(Arena *arena, const char *path, Case *c)
+{
+    Text *text = text_new(arena);
+    char part[4096];
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
+        text_put(text, part, n);
+    fclose(file);
+    const char *seed = strstr(text_string(text), "# seed: ");
+    const char *head = strstr(text_string(text), "\ngraph ");
+    *c = (Case){.text = text_string(text), .seed = seed ? strtoull(seed + 8, NULL, 10) : 1};
+    if (head) c->name = arena_copy(arena, head + 7, strcspn(head + 7, "[( "));
+    return head != NULL;
+}
+
+static int replay(const Options *o)
+{
+    struct dirent **names;
+    Batch *b = calloc(1, sizeof *b);
+    const int count = b ? scandir(o->replay, &names, NULL, alphasort) : -1;
+    int programs = 0;
+    if (count < 0) {
+        fprintf(stderr, "prop: cannot read %s\n", o->replay);
+        free(b);
+        return 1;
+    }
+    b->options = o;
+    for (int i = 0; i < count; i++) {
+        const size_t length = strlen(names[i]->d_name);
+        Arena *arena = arena_new();
+        Case c;
+        const char *path = arena_format(arena, "%s/%s", o->replay, names[i]->d_name);
+        if (length > 5 && !strcmp(names[i]->d_name + length - 5, ".fuse") && read_case(arena, path, &c)) {
+            const int before = b->failed;
+            add_program(b, arena, NULL, &c);
+            run_batch(b);
+            if (b->failed > before) printf("(%s/%s)\n", o->replay, names[i]->d_name);
+            programs++;
+        } else {
+            arena_free(arena);
+        }
+        free(names[i]);
+    }
+    const int failed = b->failed;
+    printf("-- prop: %d of %d kept programs pass\n", programs - failed, programs);
+    free(names);
+    free(b);
+    return failed != 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------- */
+
+static int run_jobs(const Options *o)
+{
+    int failed = 0, status;
+    pid_t jobs[64];
+    if (o->jobs <= 1) return run_seeds(o, o->first, 1);
+    fflush(stdout);
+    for (int i = 0; i < o->jobs; i++) {
+        jobs[i] = fork();
+        if (jobs[i] == 0) {
+            const int bad = run_seeds(o, o->first + (uint64_t)i, (uint64_t)o->jobs);
+            fflush(stdout);
+            _exit(bad > 100 ? 100 : bad);
+        }
+    }
+    for (int i = 0; i < o->jobs; i++)
+        if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status)) failed++;
+        else failed += WEXITSTATUS(status);
+    return failed;
+}
+
+static bool parse_word(Options *o, const char *word, const char *value, bool *took)
+{
+    *took = true;
+    if (!strcmp(word, "--first") && value) o->first = strtoull(value, NULL, 10);
+    else if (!strcmp(word, "--count") && value) o->count = strtoull(value, NULL, 10);
+    else if (!strcmp(word, "--elements") && value) o->elements = strtoll(value, NULL, 10);
+    else if (!strcmp(word, "--jobs") && value) o->jobs = (int)strtol(value, NULL, 10) & 63;
+    else if (!strcmp(word, "--keep") && value) o->keep = value;
+    else if (!strcmp(word, "--replay") && value) o->replay = value;
+    else if (!strcmp(word, "--device") && value) o->devices.simulate = !strcmp(value, "sim");
+    else {
+        *took = false;
+        if (!strcmp(word, "--schedules")) return o->devices.schedules = true;
+        if (!strcmp(word, "--nvrtc")) return o->devices.nvrtc = true;
+        if (!strcmp(word, "--print")) return o->print = true;
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    Options o = {.count = 100, .elements = 2048, .jobs = 1};
+    for (int i = 1; i < argc; i++) {
+        bool took;
+        if (!parse_word(&o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &took)) {
+            fprintf(stderr, "prop: what is %s?\n", argv[i]);
+            return 2;
+        }
+        i += took;
+    }
+    if (o.replay) return replay(&o);
+    if (o.print) {
+        Arena *arena = arena_new();
+        fputs(print_sketch(arena, generate(arena, o.first, o.elements), "g", 0), stdout);
+        arena_free(arena);
+        return 0;
+    }
+    const int failed = run_jobs(&o);
+    printf("-- prop: %llu of %llu random programs pass\n", (unsigned long long)(o.count - (uint64_t)failed),
+           (unsigned long long)o.count);
+    return failed != 0;
+}

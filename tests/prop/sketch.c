@@ -166,6 +166,31 @@ static void print_call(Text *out, const Printer *p, const SketchStatement *at)
 
 /* ---- the program --------------------------------------------------------------------------- */
 
+static AxisSet axes_of(const Sketch *s, const Term *t);
+
+static AxisSet axes_of_name(const Sketch *s, const char *name)
+{
+    for (int i = 0; i < s->params.count; i++)
+        if (!strcmp(s->params.data[i].name, name)) return s->params.data[i].axes;
+    for (int i = 0; i < s->statements.count; i++)
+        if (!strcmp(s->statements.data[i].name, name)) return axes_of(s, s->statements.data[i].value);
+    return 0;
+}
+
+static AxisSet axes_of(const Sketch *s, const Term *t)
+{
+    static const char *const kept[] = {"softmax", "log_softmax", "layer_norm", "rms_norm",
+                                       "l2_normalize"};
+    AxisSet axes = 0;
+    if (t->kind == TERM_NAME) return axes_of_name(s, t->text);
+    if (t->kind == TERM_AXIS) return !strcmp(t->text, "index") ? t->over : 0;
+    for (int i = 0; i < t->count; i++)
+        axes |= axes_of(s, t->args[i]);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (!strcmp(kept[i], t->text)) return axes;
+    return axes & ~t->over;
+}
+
 static void print_declarations(Text *out, const Printer *p, const char *graph_name)
 {
     const Sketch *s = p->sketch;
@@ -186,7 +211,7 @@ static void print_declarations(Text *out, const Printer *p, const char *graph_na
         const SketchStatement *at = &s->statements.data[i];
         if (at->output)
             text_print(out, "    %s : %s[%s],\n", at->name, dtype_info[at->dtype].fuse,
-                       set_text(p, at->term->axes));
+                       set_text(p, axes_of(s, at->value)));
     }
     text_print(out, ") {\n");
 }

@@ -38,8 +38,7 @@ typedef struct {
     Term *value;
     bool output;
     bool function;           /* written as a call of a function made for it */
-    DType dtype;             /* of the output */
-    Term *term;              /* that reads it */
+    DType dtype;             /* of the output; its axes are the value's */
 } SketchStatement;
 
 typedef struct {

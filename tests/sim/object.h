@@ -21,7 +21,7 @@ typedef struct {
     char text[PLACE_TEXT];
 } PlaceText;
 
-typedef struct {
+typedef struct SimObject {
     char *directory; /* the text, the headers and the object lie here */
     bool keep;       /* leave it behind */
     void *handle;
