@@ -79,6 +79,35 @@ static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
             e->coords[i] = several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
 }
 
+/* `name`, lengthened until it is an identifier and `name` + SUFFIX is nobody's, which it takes. */
+static const char *take_stem(Emitter *e, const char *name, const char *suffix)
+{
+    for (;; name = arena_format(e->arena, "%s_", name)) {
+        const char *derived = arena_format(e->arena, "%s%s", name, suffix);
+        if (!is_reserved_name(name) && !strcmp(unique_name(e, derived), derived))
+            return name;
+    }
+}
+
+/* The kernel with names for its loads and stores from which `x_v`, `x_next` and `x_out` can be made. */
+static const Kernel *name_accesses(Emitter *e)
+{
+    Kernel *k = NEW(e->arena, Kernel);
+    *k = *e->k;
+    k->loads = NEW_ARRAY(e->arena, Load, k->load_count + 1);
+    k->stores = NEW_ARRAY(e->arena, Store, k->store_count + 1);
+    for (int i = 0; i < k->load_count; i++) {
+        k->loads[i] = e->k->loads[i];
+        k->loads[i].name = take_stem(e, e->k->loads[i].name, "_v");
+        unique_name(e, arena_format(e->arena, "%s_next", k->loads[i].name));
+    }
+    for (int i = 0; i < k->store_count; i++) {
+        k->stores[i] = e->k->stores[i];
+        k->stores[i].name = take_stem(e, e->k->stores[i].name, "_out");
+    }
+    return k;
+}
+
 static void count_users(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -108,6 +137,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->local = NEW_ARRAY(arena, bool, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     *list_push(arena, &e->used) = e->k->name;
+    e->k = name_accesses(e);
     name_arguments(e);
     bool finish = e->k->finishes >= 0;
     name_coordinates(e, e->k->rows, "row");

@@ -32,11 +32,13 @@ typedef struct {
     const char **names;             /* by node id: its identifier, once chosen */
     bool *local;                    /* by node id: a variable of that name is in scope */
     int *users;                     /* by node id: how many times this kernel mentions it */
+    LIST(Node) carried;             /* with lag: what a row's first phase hands to its last */
     LIST(uint32_t) scope;           /* nodes that became local, in order */
 } Emitter;
 
 /* ---- names ---- */
 const char *unique_name(Emitter *e, const char *base);
+bool is_reserved_name(const char *name);        /* a word of C++ or of every kernel */
 const char *node_name(Emitter *e, Node n);
 const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis);
 const char *type_cuda(Type type);
@@ -79,6 +81,7 @@ bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mention
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_pass(Emitter *e, int phase);
+bool mentions(const char *text, const char *name);
 
 /* ---- the ring ---- */
 void emit_ring(Emitter *e, const char *rows);

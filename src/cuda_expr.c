@@ -28,15 +28,22 @@ static const char *const reserved[] = {
     "cosf", "cos", "tanhf", "tanh", "erff", "erf", "floorf", "floor", "ceilf", "ceil", "rintf",
     "rint", "row", "col", "t", "i", "lane", "team", "first", "turn", "scratch", "mine", "base",
     "rows", "columns", "threads", "smem", "ring", "stage", "stages", "now",
-    "ahead", "fetch", "next", "held", "into", "cluster", "exchange", "cta_scratch", "cta_turn", "Stage", "Columns", "s", "teams", "vec", "tiles", "step", "group", "groups", "partials",
+    "ahead", "fetch", "next", "held", "into", "cluster", "exchange", "last", "last_row", "finish_row", "cta_scratch", "cta_turn", "Stage", "Columns", "s", "teams", "vec", "tiles", "step", "group", "groups", "partials",
     "threads_per_row", "slice", "slices", "item", "items", "p", "y0", "y1", "yn", "j0", "j1", "jn",
     "linux", "unix", "assert", "signbit", "NULL"};
 
-static bool is_taken(const Emitter *e, const char *name)
+bool is_reserved_name(const char *name)
 {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcmp(reserved[i], name))
             return true;
+    return false;
+}
+
+static bool is_taken(const Emitter *e, const char *name)
+{
+    if (is_reserved_name(name))
+        return true;
     for (int i = 0; i < e->used.count; i++)
         if (!strcmp(e->used.data[i], name))
             return true;

@@ -202,10 +202,20 @@ static bool has_contributions(const Pass *pass)
     return false;
 }
 
+/* What a tensor without some of the columns holds is stored at their first coordinates alone. */
+static const char *store_guard(Emitter *e, const Store *store)
+{
+    const char *guard = element_guard(e);
+    AxisSet missing = e->k->columns & ~store->axes;
+    for (int i = 0; store->access == ACCESS_ELEMENT && i < e->g->axis_count; i++)
+        if (missing >> i & 1)
+            guard = arena_format(e->arena, "%s%s%s == 0", guard, *guard ? " && " : "", e->coords[i]);
+    return guard;
+}
+
 static void emit_element_stores(const Pass *pass)
 {
     Emitter *e = pass->e;
-    const char *guard = element_guard(e);
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         Type type = node(e->g, store->node)->type;
@@ -216,6 +226,7 @@ static void emit_element_stores(const Pass *pass)
             line(e->out, "%s_out[i] = %s;", store->name, store_value(e, value, type, store->dtype));
             continue;
         }
+        const char *guard = store_guard(e, store);
         if (*guard)
             line(e->out, "if (%s)", guard);
         line(e->out, "%s%s = %s;", *guard ? "    " : "",
@@ -253,7 +264,7 @@ static void emit_tile(const Pass *pass)
 }
 
 /* Whether a text holds `name` as a word. */
-static bool mentions(const char *text, const char *name)
+bool mentions(const char *text, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {

@@ -39,7 +39,8 @@ void emit_ring(Emitter *e, const char *rows)
     if (!e->k->stages)
         return;
     blank_line(e->out);
-    line(e->out, "// while a row is computed, the next stages - 1 are on their way to shared memory");
+    line(e->out, "// while a row is computed, the next stages - %d are on their way to shared memory",
+         1 + e->k->lag);
     line(e->out, "constexpr int stages = %d;", e->k->stages);
     emit_buffers(e, "Stage", false);
     line(e->out, "extern __shared__ uint4 smem[];");
@@ -68,18 +69,22 @@ void emit_ring_start(Emitter *e, const char *first_row, const char *stride)
     if (!e->k->stages)
         return;
     line(e->out, "long long ahead = %s;", first_row);
-    line(e->out, "for (int s = 0; s < stages - 1; s++, ahead += %s)", stride);
+    line(e->out, "for (int s = 0; s < stages - %d; s++, ahead += %s)", 1 + e->k->lag, stride);
     line(e->out, "    fetch(ring[s], ahead);");
     line(e->out, "int stage = 0;");
 }
 
-/* At the start of a row: the stage of the row before is free, so the furthest row goes there. */
+/* At the start of a row: the stage of the row before (with lag, the one before that) is free, so the
+ * furthest row goes there. */
 void emit_ring_step(Emitter *e, const char *stride)
 {
     if (!e->k->stages)
         return;
-    line(e->out, "fetch(ring[stage ? stage - 1 : stages - 1], ahead);");
-    line(e->out, "fetch_wait<stages - 1>();");
+    if (e->k->lag)
+        line(e->out, "fetch(ring[stage >= 2 ? stage - 2 : stages + stage - 2], ahead);");
+    else
+        line(e->out, "fetch(ring[stage ? stage - 1 : stages - 1], ahead);");
+    line(e->out, "fetch_wait<stages - %d>();", 1 + e->k->lag);
     line(e->out, "const Stage &now = ring[stage];");
     line(e->out, "stage = stage + 1 < stages ? stage + 1 : 0;");
     line(e->out, "ahead += %s;", stride);

@@ -152,17 +152,36 @@ static void declare_reductions(Emitter *e, int phase)
     }
 }
 
+/* `sum_of(c1), sum_of(c2)`: the reductions that end a phase, "" if none do. */
+static const char *reduce_list(Emitter *e, int phase)
+{
+    NameList calls = {0};
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (e->k->inner[i].phase == phase)
+            *list_push(e->arena, &calls) =
+                reduce_call(e, e->k->inner[i].node, node_name(e, e->k->inner[i].node));
+    return join(e->arena, &calls, ", ");
+}
+
+/* From here on the reductions' names mean their results. */
+static void finish_reductions(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node n = e->k->inner[i].node;
+        if (e->k->inner[i].phase != phase)
+            continue;
+        if (node(e->g, n)->op == OP_MEAN)
+            line(e->out, "%s /= %s;", node_name(e, n), count_text(e, node(e->g, n)->reduced));
+        make_local(e, n);
+    }
+}
+
 static void emit_reductions(Emitter *e, int phase)
 {
     const Kernel *k = e->k;
-    NameList calls = {0};
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == phase)
-            *list_push(e->arena, &calls) =
-                reduce_call(e, k->inner[i].node, node_name(e, k->inner[i].node));
-    if (!calls.count)
+    const char *list = reduce_list(e, phase);
+    if (!*list)
         return;
-    const char *list = join(e->arena, &calls, ", ");
     if (k->cluster > 1)
         line(e->out, "cluster_reduce<threads, cluster>(scratch, exchange, turn, %s);", list);
     else if (k->threads_per_row > 32)
@@ -170,14 +189,7 @@ static void emit_reductions(Emitter *e, int phase)
              k->teams > 1 ? "threads_per_row" : "threads", list);
     else
         line(e->out, "row_reduce<threads_per_row>(%s);", list);
-    for (int i = 0; i < k->inner_count; i++) {
-        Node n = k->inner[i].node;
-        if (k->inner[i].phase != phase)
-            continue;
-        if (node(e->g, n)->op == OP_MEAN)
-            line(e->out, "%s /= %s;", node_name(e, n), count_text(e, node(e->g, n)->reduced));
-        make_local(e, n);
-    }
+    finish_reductions(e, phase);
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
@@ -212,6 +224,102 @@ void emit_split(Emitter *e, const char *item, AxisSet axes)
     }
 }
 
+/* ---- the lag: a row's last phase after the first phase of the next row ----------------------- */
+
+/* What a row's first phase may hand to its last: the row's scalars and reduction results. */
+static bool is_row_result(const Emitter *e, Node n)
+{
+    for (int i = 0; i < e->k->load_count; i++)
+        if (e->k->loads[i].node.id == n.id)
+            return is_ahead(e, &e->k->loads[i]);
+    if (!e->k->computed[n.id])
+        return false;
+    if (is_reduction(e->g, n))
+        return true;
+    return wants_row_line(e, n) && e->k->phase[n.id] == 0 && depends_on_row(e, n);
+}
+
+/* Prints the last phase as a function of a row, its stage and what the first phase hands over. */
+static void emit_finish_row(Emitter *e)
+{
+    LIST(Node) results = {0};
+    Text *kernel = e->out;
+    int scope = open_scope(e);
+    for (int i = 1; i < e->g->nodes.count; i++)
+        if (is_row_result(e, (Node){(uint32_t)i}))
+            *list_push(e->arena, &results) = (Node){(uint32_t)i};
+    for (int i = 0; i < results.count; i++)
+        make_local(e, results.data[i]);
+    e->out = text_new(e->arena);
+    e->out->indent = kernel->indent + 1;
+    if (e->k->rows & (e->k->rows - 1))
+        emit_split(e, "row", e->k->rows);
+    emit_phase(e, 1);
+    Text *body = e->out;
+    e->out = kernel;
+    close_scope(e, scope);
+    Text *parameters = text_new(e->arena);
+    for (int i = 0; i < results.count; i++) {
+        const char *name = node_name(e, results.data[i]);
+        if (!mentions(text_string(body), name))
+            continue;
+        *list_push(e->arena, &e->carried) = results.data[i];
+        text_print(parameters, ", %s %s", type_cuda(node(e->g, results.data[i])->type), name);
+    }
+    line(e->out, "const auto finish_row = [&](const Stage &now, long long row%s) {",
+         text_string(parameters));
+    text_put(e->out, body->data, body->length);
+    line(e->out, "};");
+}
+
+static const char *carried_name(Emitter *e, Node n)
+{
+    return arena_format(e->arena, "last_%s", node_name(e, n));
+}
+
+static void emit_lag_start(Emitter *e)
+{
+    emit_finish_row(e);
+    line(e->out, "const Stage *last = nullptr;    // the row before, whose last phase is still to come");
+    line(e->out, "long long last_row = 0;");
+    for (int i = 0; i < e->carried.count; i++)
+        line(e->out, "%s %s = 0;", type_cuda(node(e->g, e->carried.data[i])->type),
+             carried_name(e, e->carried.data[i]));
+}
+
+static void emit_finish_call(Emitter *e)
+{
+    Text *arguments = text_new(e->arena);
+    for (int i = 0; i < e->carried.count; i++)
+        text_print(arguments, ", %s", carried_name(e, e->carried.data[i]));
+    line(e->out, "if (last)");
+    line(e->out, "    finish_row(*last, last_row%s);", text_string(arguments));
+}
+
+static void emit_lagged_phases(Emitter *e)
+{
+    bool cluster = e->k->cluster > 1;
+    emit_row_values(e, 0, true);
+    emit_row_accumulators(e, 0);
+    declare_reductions(e, 0);
+    emit_pass(e, 0);
+    const char *list = reduce_list(e, 0);
+    line(e->out, cluster ? "cluster_post<threads, cluster>(scratch, exchange, turn, %s);"
+                         : "row_post<threads>(scratch, turn, %s);", list);
+    emit_finish_call(e);
+    line(e->out, cluster ? "cluster_collect<threads, cluster>(exchange, turn, %s);"
+                         : "row_collect<threads>(scratch, turn, %s);", list);
+    finish_reductions(e, 0);
+    emit_row_stores(e, 0);
+    line(e->out, "last = &now;");
+    line(e->out, "last_row = row;");
+    for (int i = 0; i < e->carried.count; i++)
+        line(e->out, "%s = %s;", carried_name(e, e->carried.data[i]),
+             node_name(e, e->carried.data[i]));
+}
+
+/* ---- the loop over rows ---------------------------------------------------------------------- */
+
 static void emit_row(Emitter *e, const char *rows, const char *stride)
 {
     int scope = open_scope(e);
@@ -221,7 +329,9 @@ static void emit_row(Emitter *e, const char *rows, const char *stride)
         emit_next_scalars(e, rows, stride);
     else
         emit_row_loads(e, true);
-    for (int phase = 0; phase < e->k->phases; phase++) {
+    if (e->k->lag)
+        emit_lagged_phases(e);
+    for (int phase = 0; phase < e->k->phases && !e->k->lag; phase++) {
         if (phase)
             blank_line(e->out);
         emit_phase(e, phase);
@@ -255,6 +365,8 @@ static void emit_row_loop(Emitter *e)
     emit_ring(e, rows);
     emit_ring_start(e, begin, stride);
     emit_scalars_ahead(e, begin, rows);
+    if (k->lag)
+        emit_lag_start(e);
     line(e->out, "#pragma unroll 1");
     block(e->out, "for (long long %s = %s; %s < %s; %s += %s)", shared ? "base" : "row",
           shared ? base : begin, shared ? "base" : "row", rows, shared ? "base" : "row", stride) {
@@ -265,6 +377,8 @@ static void emit_row_loop(Emitter *e)
         emit_ring_step(e, stride);
         emit_row(e, rows, stride);
     }
+    if (k->lag)
+        emit_finish_call(e);
 }
 
 /* ---- before the rows ------------------------------------------------------------------------- */

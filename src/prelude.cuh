@@ -213,19 +213,66 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
+//@ word_at put_word
+// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
+// since compilers spend most of their time on the loops that this replaces
+template <int size> DEVICE unsigned word_at(const void *at)
+{
+    unsigned word;
+    if constexpr (size == 1)
+        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
+            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
+            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
+            : "=&r"(word) : "l"(at));
+    else if constexpr (size == 2)
+        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+            : "=r"(word) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+//@ load_words
+// v = row[col .. col + n) of any alignment, zeros from `size` on
+template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col >= size) {
+            v = {};
+            return;
+        }
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    }
+}
+
 //@ load
 // v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
 template <class T, int n>
 DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 {
     const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
-    if (aligned && col + n <= size) {
+    if (aligned && col + n <= size)
         copy_vector(&v, (const vector<T, n> *)(row + col));
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            v[i] = col + i < size ? row[col + i] : T{};
-    }
+    else
+        load_words(v, row, col, size);
 }
 
 //@ load_row
@@ -244,9 +291,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            #pragma unroll
-            for (int i = 0; i < n; i++)
-                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+            load_words(v[t], row, first + t * step, size);
     }
 }
 
@@ -319,6 +364,11 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
     fill(v, values);
     if (aligned && col + n <= size) {
         copy_vector((vector<T, n> *)(row + col), &v);
+    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col < size)
+            #pragma unroll
+            for (int w = 0; w < (int)sizeof(v) / 4; w++)
+                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
@@ -392,7 +442,7 @@ template <int threads> DEVICE void team_barrier()
     asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
 }
 
-//@ cluster_rank cluster_sync peer
+//@ cluster_rank cluster_arrive cluster_wait cluster_sync peer
 // the CTAs of a cluster: which one this is, a barrier of all their threads, and the twin of a shared
 // variable in another of them
 DEVICE int cluster_rank()
@@ -401,10 +451,12 @@ DEVICE int cluster_rank()
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 DEVICE void cluster_sync()
 {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    cluster_arrive();
+    cluster_wait();
 }
 template <class T> DEVICE T *peer(T *shared, int rank)
 {
@@ -445,39 +497,66 @@ DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long 
                     "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
 }
 
+//@ row_post row_collect
+// The two halves of a reduction over the threads of a row; between them a thread may do other work.
+// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
+// slow warp still reads: one barrier of the row's team a reduction is enough.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
+    (lane_reduce<32>(r), ...);
+    int k = 0;
+    (put_slot(slot + k++ * warps, threadIdx.x % 32 == 0, r.value), ...);
+}
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const S *slot = scratch[threadIdx.x / threads][turn];
+    team_barrier<threads>();
+    int k = 0;
+    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    turn ^= 1;
+}
+
 //@ row_reduce
 // Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory:
+// A row of up to 32 threads needs no shared memory.
 template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
-// A longer one costs one barrier of its team: the halves of `scratch` are used in turn, so that a
-// fast warp's next reduction cannot overwrite what a slow warp still reads.
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
-    constexpr int warps = threads / 32;
-    const int warp = threadIdx.x % threads / 32, lane = threadIdx.x % 32;
-    S *slot = scratch[threadIdx.x / threads][turn];
-    turn ^= 1;
-    (lane_reduce<32>(r), ...);
-    int k = 0;
-    (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
-    team_barrier<threads>();
-    k = 0;
-    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    row_post<threads>(scratch, turn, r...);
+    row_collect<threads>(scratch, turn, r...);
 }
 
-//@ cluster_reduce
-// The same over a row that a whole cluster shares: each CTA tells every other its own result.
+//@ cluster_post cluster_collect
+// The halves for a row that a whole cluster shares: each CTA tells every other its own result.
 template <int threads, int cluster, class S, int slots, int values, class... R>
-DEVICE void cluster_reduce(S (&scratch)[1][2][slots], S (&exchange)[2][values][cluster], int &turn, R... r)
+DEVICE void cluster_post(S (&scratch)[1][2][slots], S (&exchange)[2][values][cluster], int &turn, R... r)
 {
     S (&slot)[values][cluster] = exchange[turn];
     row_reduce<threads>(scratch, turn, r...);
     int k = 0;
     (put_slot(peer(&slot[k++][cluster_rank()], threadIdx.x % cluster), threadIdx.x < cluster, r.value), ...);
-    cluster_sync();
-    k = 0;
-    (combine_slots<cluster>(slot[k++], r), ...);
+    cluster_arrive();
+}
+template <int threads, int cluster, class S, int values, class... R>
+DEVICE void cluster_collect(S (&exchange)[2][values][cluster], int turn, R... r)
+{
+    cluster_wait();
+    int k = 0;
+    (combine_slots<cluster>(exchange[turn ^ 1][k++], r), ...);
+}
+
+//@ cluster_reduce
+template <int threads, int cluster, class S, int slots, int values, class... R>
+DEVICE void cluster_reduce(S (&scratch)[1][2][slots], S (&exchange)[2][values][cluster], int &turn, R... r)
+{
+    cluster_post<threads, cluster>(scratch, exchange, turn, r...);
+    cluster_collect<threads, cluster>(exchange, turn, r...);
 }
 
 //@ team_reduce

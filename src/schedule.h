@@ -88,6 +88,8 @@ typedef struct {
     int registers;                   /* expected a thread */
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
     int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
+    int lag;                         /* 1: the last phase of a row runs after the first of the next row,
+                                        which hides the reduction between them */
     int stages;                      /* rows in the ring at once; 0: a row is loaded when its turn comes */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */

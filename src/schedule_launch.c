@@ -160,7 +160,8 @@ static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
-    const int64_t most = 0x7fffffff;
+    int64_t most = 0x7fffffff;
+    most /= k->cluster;
     grid[0] = (LaunchGrid){k->rows, k->teams, k->accumulator_count || k->stages ? resident_ctas(s, k) : most};
     grid[1] = (LaunchGrid){0, 1, 1};
     if (k->kept)

@@ -159,12 +159,12 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
-        int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1;
-        wanted = wanted > MAX_STAGES ? MAX_STAGES : wanted < 3 ? 3 : wanted;
+        int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1 + k->lag;
+        wanted = wanted > MAX_STAGES ? MAX_STAGES : wanted < 3 + k->lag ? 3 + k->lag : wanted;
         wanted = s->forced.stages ? s->forced.stages : wanted;
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
-        if (k->stages >= 3 || (k->stages == 2 && k->ctas_per_sm == 1))
+        if (k->stages >= 3 + k->lag || (k->stages == 2 + k->lag && k->ctas_per_sm == 1))
             return true;
     }
     return false;
@@ -198,16 +198,31 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
 static bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_ROW = 8192 };
-    bool many = k->accumulator_count > 0 || k->cluster > 1 ||
-                (k->inner_count > 0 && column_count(s, k) >= LONG_ROW);
+    bool many = k->accumulator_count > 0 ||
+                (k->inner_count > 0 && k->cluster == 1 && column_count(s, k) >= LONG_ROW);
     return many && k->rows && !k->kept && k->column_ctas == 1;
+}
+
+/* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last phase. */
+static bool fit_lag(const Scheduler *s, Kernel *k)
+{
+    bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
+    if (!one || k->phases != 2 || !k->inner_count)
+        return false;
+    k->lag = 1;
+    bool narrow = k->vec * k->tiles <= 16;
+    if ((narrow && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||
+        try_homes(s, k, true, IN_STAGES, IN_STAGES) || try_homes(s, k, true, IN_STAGES, IN_MEMORY))
+        return true;
+    k->lag = 0;
+    return false;
 }
 
 /* Keeps as much in registers as fits. */
 static bool fit_homes(const Scheduler *s, Kernel *k)
 {
     bool sums = k->accumulator_count > 0, ring = wants_ring(s, k);
-    return (ring && ((sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
+    return (ring && fit_lag(s, k)) || (ring && ((sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
                      (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
                      try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
                      try_homes(s, k, true, IN_STAGES, IN_MEMORY))) ||
@@ -243,7 +258,7 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
         k->teams = 1;
         k->tiles = (int)ceil_div(vectors, threads);
     }
-    if (s->forced.rows && k->threads_per_row <= WARP)
+    if (s->forced.rows && k->threads_per_row <= WARP && (k->rows | k->kept))
         k->teams = s->forced.rows;
     if (k->teams * k->threads_per_row % WARP || kernel_threads(k) > 1024) {
         s->problem = "rows x threads must be a multiple of 32 up to 1024";
@@ -262,9 +277,10 @@ static void set_ragged(const Scheduler *s, Kernel *k)
 /* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
 static void widen(Kernel *k)
 {
-    if (k->threads_per_row >= WARP || (k->rows | k->kept))
+    if (k->rows | k->kept)
         return;
-    k->threads_per_row = WARP;
+    if (k->threads_per_row < WARP)
+        k->threads_per_row = WARP;
     k->teams = 1;
 }
 
@@ -274,7 +290,8 @@ static bool share_threads(Scheduler *s, Kernel *k)
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     bool sums = has_column_accumulators(k);
-    share_row(k, vectors, sums ? SUM_THREADS : 1024, sums ? SUM_THREADS : TEAM_THREADS);
+    share_row(k, vectors, sums ? SUM_THREADS : 1024,
+              sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
     if (!k->inner_count && !k->dynamic)
         cut_columns(k, vectors);
     widen(k);
@@ -304,7 +321,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 /* The smallest cluster whose CTAs have few enough columns each; else the largest that fits. */
 static bool fit_cluster(Scheduler *s, Kernel *k)
 {
-    enum { SLICE_WITH_SUMS = 8192, SLICE = 16384 };
+    enum { SLICE_WITH_SUMS = 4096, SLICE = 8192 };
     int64_t most = has_column_accumulators(k) ? SLICE_WITH_SUMS : SLICE;
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
@@ -316,7 +333,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
             if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough)
                 continue;
             if (share_threads(s, k) && k->threads_per_row > WARP && k->teams == 1 &&
-                fit_homes(s, k) && k->stages)
+                fit_homes(s, k) && (k->stages || !k->accumulator_count))
                 return true;
         }
     *k = single;

@@ -265,6 +265,26 @@ static inline void store_pair(f16 *at, float low, float high)
     *(unsigned *)at = sim_round<5, 10>(high) << 16 | sim_round<5, 10>(low);
 }
 
+//@ word_at put_word
+// by elements of `size` bytes, so that the machine judges the accesses that the GPU makes
+template <int size> struct SimElement { using type = unsigned; };
+template <> struct SimElement<1> { using type = unsigned char; };
+template <> struct SimElement<2> { using type = unsigned short; };
+template <int size> static inline unsigned word_at(const void *at)
+{
+    using T = typename SimElement<size>::type;
+    unsigned word = 0;
+    for (int i = 0; i < 4 / (int)sizeof(T); i++)
+        word |= (unsigned)((const T *)at)[i] << (8 * (int)sizeof(T) * i);
+    return word;
+}
+template <int size> static inline void put_word(void *at, unsigned word)
+{
+    using T = typename SimElement<size>::type;
+    for (int i = 0; i < 4 / (int)sizeof(T); i++)
+        ((T *)at)[i] = (T)(word >> (8 * (int)sizeof(T) * i));
+}
+
 //@ f8e5m2
 template <int mantissa, int lowest, int highest> static inline unsigned char round_fp8(float x);
 struct f8e5m2 {
@@ -283,6 +303,21 @@ template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *t
 }
 SIM_CALL void fetch_commit() { sim_link.api->commit_copies(sim_link.machine); }
 template <int left> SIM_PLAIN void fetch_wait() { sim_link.api->wait_for_copies(sim_link.machine, left); }
+
+//@ team_barrier
+template <int threads> __attribute__((noinline)) SIM_PLAIN void team_barrier()
+{
+    sim_link.api->named_barrier(sim_link.machine, (int)threadIdx.x / threads + 1, threads, 1, SIM_HERE);
+}
+
+//@ cluster_rank cluster_arrive cluster_wait cluster_sync peer
+SIM_CALL int cluster_rank() { return (int)sim_link.self->cluster_rank; }
+SIM_CALL void cluster_arrive() { sim_link.api->trap(sim_link.machine, "no clusters here", SIM_HERE); }
+SIM_CALL void cluster_wait() { sim_link.api->trap(sim_link.machine, "no clusters here", SIM_HERE); }
+SIM_CALL void cluster_sync() { sim_link.api->trap(sim_link.machine, "no clusters here", SIM_HERE); }
+template <class T> static inline T *peer(T *shared, int) { return shared; }
+
+//@ barrier_init barrier_arrive barrier_expect barrier_wait bulk_copy
 
 //@
 
