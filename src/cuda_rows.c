@@ -183,7 +183,7 @@ static void emit_reductions(Emitter *e, int phase)
     if (!*list)
         return;
     if (k->cluster > 1)
-        line(e->out, "cluster_reduce<threads, cluster>(scratch, exchange, turn, %s);", list);
+        line(e->out, "cluster_reduce<threads>(scratch, exchange, turn, sent, %s);", list);
     else if (k->threads_per_row > 32)
         line(e->out, "row_reduce<%s>(scratch, turn, %s);",
              k->teams > 1 ? "threads_per_row" : "threads", list);
@@ -235,7 +235,7 @@ static bool is_row_result(const Emitter *e, Node n)
     if (!e->k->computed[n.id])
         return false;
     if (is_reduction(e->g, n))
-        return true;
+        return e->k->cluster == 1;    /* in a cluster it is collected where it is needed */
     return wants_row_line(e, n) && e->k->phase[n.id] == 0 && depends_on_row(e, n);
 }
 
@@ -254,6 +254,11 @@ static void emit_finish_row(Emitter *e)
     e->out->indent = kernel->indent + 1;
     if (e->k->rows & (e->k->rows - 1))
         emit_split(e, "row", e->k->rows);
+    if (e->k->cluster > 1) {
+        declare_reductions(e, 0);
+        line(e->out, "cluster_collect(exchange, collected, %s);", reduce_list(e, 0));
+        finish_reductions(e, 0);
+    }
     emit_phase(e, 1);
     Text *body = e->out;
     e->out = kernel;
@@ -304,12 +309,13 @@ static void emit_lagged_phases(Emitter *e)
     declare_reductions(e, 0);
     emit_pass(e, 0);
     const char *list = reduce_list(e, 0);
-    line(e->out, cluster ? "cluster_post<threads, cluster>(scratch, exchange, turn, %s);"
-                         : "row_post<threads>(scratch, turn, %s);", list);
+    line(e->out, "row_post<threads>(scratch, turn, %s);", list);
     emit_finish_call(e);
-    line(e->out, cluster ? "cluster_collect<threads, cluster>(exchange, turn, %s);"
-                         : "row_collect<threads>(scratch, turn, %s);", list);
-    finish_reductions(e, 0);
+    line(e->out, "row_collect<threads>(scratch, turn, %s);", list);
+    if (cluster)
+        line(e->out, "cluster_send(exchange, sent, %s);", list);
+    else
+        finish_reductions(e, 0);
     emit_row_stores(e, 0);
     line(e->out, "last = &now;");
     line(e->out, "last_row = row;");
@@ -468,9 +474,11 @@ static void emit_thread_place(Emitter *e)
         line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
              has_wide_reductions(e) ? "double" : "float", k->teams > 1 ? "teams" : "1", values,
              k->teams > 1 ? "threads_per_row" : "threads");
-        if (k->cluster > 1)
-            line(e->out, "__shared__ %s exchange[2][%d][cluster];",
+        if (k->cluster > 1) {
+            line(e->out, "__shared__ Exchange<%s, %d, cluster> exchange;",
                  has_wide_reductions(e) ? "double" : "float", values);
+            line(e->out, k->lag ? "int sent = 0, collected = 0;" : "int sent = 0;");
+        }
         line(e->out, "int turn = 0;");
     }
 }
@@ -492,7 +500,7 @@ void emit_rows_kernel(Emitter *e)
         emit_row_values(e, 0, false);
         emit_resident_loads(e, 0, true);
         if (e->k->cluster > 1)
-            line(e->out, "cluster_sync();    // no CTA may write to another before that one runs");
+            line(e->out, "exchange_init(exchange);");
         blank_line(e->out);
         if (e->k->kept) {
             const char *groups = count_name(e, e->k->kept, "groups");

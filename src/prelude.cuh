@@ -465,6 +465,17 @@ template <class T> DEVICE T *peer(T *shared, int rank)
     return twin;
 }
 
+//@ barrier_wait_cluster
+// like barrier_wait, for what other CTAs of the cluster have sent
+DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n"
+                 "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
+}
+
 //@ barrier_init barrier_arrive barrier_expect barrier_wait bulk_copy
 // A transaction barrier in shared memory: a phase ends when `count` arrivals and the bytes announced
 // with barrier_expect (which is an arrival too) have come; waiters name the phase's parity, 0 first.
@@ -532,31 +543,83 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
-//@ cluster_post cluster_collect
-// The halves for a row that a whole cluster shares: each CTA tells every other its own result.
-template <int threads, int cluster, class S, int slots, int values, class... R>
-DEVICE void cluster_post(S (&scratch)[1][2][slots], S (&exchange)[2][values][cluster], int &turn, R... r)
+//@ send_value
+// stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
+// their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.
+DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
 {
-    S (&slot)[values][cluster] = exchange[turn];
-    row_reduce<threads>(scratch, turn, r...);
-    int k = 0;
-    (put_slot(peer(&slot[k++][cluster_rank()], threadIdx.x % cluster), threadIdx.x < cluster, r.value), ...);
-    cluster_arrive();
+    asm volatile("{\n"
+                 ".reg .b32 to, at;\n"
+                 "mapa.shared::cluster.u32 to, %0, %3;\n"
+                 "mapa.shared::cluster.u32 at, %2, %3;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [to], %1, [at];\n"
+                 "}" :: "r"((unsigned)__cvta_generic_to_shared(twin)), "r"(__float_as_int(value)),
+                        "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(rank) : "memory");
 }
-template <int threads, int cluster, class S, int values, class... R>
-DEVICE void cluster_collect(S (&exchange)[2][values][cluster], int turn, R... r)
+DEVICE void send_value(double *twin, double value, unsigned long long &barrier, int rank)
 {
-    cluster_wait();
+    asm volatile("{\n"
+                 ".reg .b32 to, at;\n"
+                 "mapa.shared::cluster.u32 to, %0, %3;\n"
+                 "mapa.shared::cluster.u32 at, %2, %3;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [to], %1, [at];\n"
+                 "}" :: "r"((unsigned)__cvta_generic_to_shared(twin)), "l"(__double_as_longlong(value)),
+                        "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(rank) : "memory");
+}
+
+//@ send_slot
+// an integer travels as the bits of a double
+template <class S, class T> DEVICE void send_slot(S &twin, T value, unsigned long long &barrier)
+{
+    S bits;
+    *(T *)&bits = value;
+    send_value(&twin, bits, barrier, threadIdx.x);
+}
+
+//@ Exchange exchange_init cluster_send cluster_collect
+// Where the CTAs of a cluster leave each other their results of a row. Two rounds fit: nobody can be
+// two rounds ahead of a CTA from which it has not heard.
+template <class S, int values, int cluster> struct Exchange {
+    S slot[2][values][cluster];
+    unsigned long long landed[2];
+};
+template <class X> DEVICE void exchange_init(X &x)
+{
+    if (threadIdx.x == 0) {
+        barrier_init(x.landed[0], 1);
+        barrier_init(x.landed[1], 1);
+    }
+    cluster_sync();    // no CTA may send to another before that one is ready
+}
+template <class S, int values, int cluster, class... R>
+DEVICE void cluster_send(Exchange<S, values, cluster> &x, int &round, R... r)
+{
+    constexpr int bytes = (int)(sizeof...(R) * cluster * sizeof(S));
     int k = 0;
-    (combine_slots<cluster>(exchange[turn ^ 1][k++], r), ...);
+    if (threadIdx.x < cluster)
+        (send_slot(x.slot[round & 1][k++][cluster_rank()], r.value, x.landed[round & 1]), ...);
+    if (threadIdx.x == 0)
+        barrier_expect(x.landed[round & 1], bytes);
+    round++;
+}
+template <class S, int values, int cluster, class... R>
+DEVICE void cluster_collect(Exchange<S, values, cluster> &x, int &round, R... r)
+{
+    barrier_wait_cluster(x.landed[round & 1], round >> 1 & 1);
+    int k = 0;
+    (combine_slots<cluster>(x.slot[round & 1][k++], r), ...);
+    round++;
 }
 
 //@ cluster_reduce
-template <int threads, int cluster, class S, int slots, int values, class... R>
-DEVICE void cluster_reduce(S (&scratch)[1][2][slots], S (&exchange)[2][values][cluster], int &turn, R... r)
+// Reduces each variable over a row that a whole cluster shares: each CTA tells every other its result.
+template <int threads, class S, int slots, int values, int cluster, class... R>
+DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluster> &x, int &turn, int &round, R... r)
 {
-    cluster_post<threads, cluster>(scratch, exchange, turn, r...);
-    cluster_collect<threads, cluster>(exchange, turn, r...);
+    int same = round;
+    row_reduce<threads>(scratch, turn, r...);
+    cluster_send(x, same, r...);
+    cluster_collect(x, round, r...);
 }
 
 //@ team_reduce

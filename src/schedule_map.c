@@ -199,13 +199,14 @@ static bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_ROW = 8192 };
     bool many = k->accumulator_count > 0 ||
-                (k->inner_count > 0 && k->cluster == 1 && column_count(s, k) >= LONG_ROW);
+                (k->inner_count > 0 && column_count(s, k) >= LONG_ROW);
     return many && k->rows && !k->kept && k->column_ctas == 1;
 }
 
 /* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last phase. */
 static bool fit_lag(const Scheduler *s, Kernel *k)
 {
+    k->lag = 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     if (!one || k->phases != 2 || !k->inner_count)
         return false;
@@ -321,7 +322,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 /* The smallest cluster whose CTAs have few enough columns each; else the largest that fits. */
 static bool fit_cluster(Scheduler *s, Kernel *k)
 {
-    enum { SLICE_WITH_SUMS = 4096, SLICE = 8192 };
+    enum { SLICE_WITH_SUMS = 8192, SLICE = 8192 };
     int64_t most = has_column_accumulators(k) ? SLICE_WITH_SUMS : SLICE;
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
@@ -333,7 +334,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
             if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough)
                 continue;
             if (share_threads(s, k) && k->threads_per_row > WARP && k->teams == 1 &&
-                fit_homes(s, k) && (k->stages || !k->accumulator_count))
+                fit_homes(s, k) && k->stages)
                 return true;
         }
     *k = single;

@@ -14,5 +14,6 @@ Suite *dtype_suite(void);
 Suite *safetensors_suite(void);
 Suite *reference_suite(void);
 Suite *sim_suite(void);
+Suite *prop_suite(void);
 
 #endif

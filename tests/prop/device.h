@@ -2,7 +2,7 @@
 #ifndef FUSEC_PROP_DEVICE_H
 #define FUSEC_PROP_DEVICE_H
 
-#include "check.h"
+#include "front.h"
 
 enum { MOST_VARIANTS = 8 };
 

@@ -45,6 +45,14 @@ static int count_terms(const Term *t)
     return count;
 }
 
+static const Term *term_at(const Term *t, int n)
+{
+    if (n-- == 0) return t;
+    for (int i = 0; i < t->count; n -= count_terms(t->args[i++]))
+        if (n < count_terms(t->args[i])) return term_at(t->args[i], n);
+    return t;
+}
+
 /* The tree with its n-th term (in preorder) put in place by `with`; NULL `with` gives the term's own
  * operand `operand`. */
 static Term *replace_term(Arena *arena, Term *t, int n, int operand, Term *with)
@@ -73,9 +81,10 @@ static bool shrink_terms(Shrinker *w, int statement)
             Sketch *s = copy_sketch(w->arena, w->best);
             SketchStatement *at = &s->statements.data[statement];
             if (n >= count_terms(at->value)) break;
-            Term *value = replace_term(w->arena, at->value, n, way, way == MAX_OPERANDS ? &one : NULL);
-            if (!value || (way == MAX_OPERANDS && count_terms(value) == count_terms(at->value)))
-                continue;
+            const bool plain = way == MAX_OPERANDS;
+            if (plain && term_at(at->value, n)->kind == TERM_LITERAL) continue;
+            Term *value = replace_term(w->arena, at->value, n, way, plain ? &one : NULL);
+            if (!value) continue;
             at->value = value;
             shrunk |= try(w, s);
         }
@@ -185,7 +194,7 @@ static bool shrink_once(Shrinker *w)
     for (int i = w->best->axis_count - 1; i >= 0; i--)
         shrunk |= drop_axis(w, i);
     for (int i = 0; i < w->best->statements.count; i++)
-        shrunk |= plain_statement(w, i) | shrink_terms(w, i);
+        if (plain_statement(w, i) + shrink_terms(w, i)) shrunk = true;
     for (int i = 0; i < w->best->params.count; i++)
         shrunk |= plain_param(w, i);
     for (int i = 0; i < w->best->axis_count; i++)

@@ -50,6 +50,18 @@ typedef struct {
     void (*begin_copy)(void *machine, void *to, const void *from, size_t size, void *at);
     void (*commit_copies)(void *machine);
     void (*wait_for_copies)(void *machine, int left);
+    /* clusters: the twin of an address in another CTA's shared memory; both halves of the
+     * barrier */
+    void *(*peer)(void *machine, void *address, int rank, void *at);
+    void (*cluster_arrive)(void *machine, void *at);
+    void (*cluster_wait)(void *machine, void *at);
+    /* mbarrier.init; arrive, which may announce bytes; try_wait.parity in a loop */
+    void (*tx_init)(void *machine, void *barrier, int count, void *at);
+    void (*tx_arrive)(void *machine, void *barrier, int64_t bytes, void *at);
+    void (*tx_wait)(void *machine, void *barrier, int parity, void *at);
+    /* cp.async.bulk from global to shared memory, whose bytes the barrier counts */
+    void (*bulk_copy)(void *machine, void *to, const void *from, int64_t size,
+                      void *barrier, void *at);
     void (*trap)(void *machine, const char *what, void *at);
 } SimApi;
 

@@ -104,17 +104,29 @@ static bool has_twin(const char *line, size_t length)
     return false;
 }
 
-/* The prelude, less the sections that sim.h has twins of; their lines stay, empty. */
-static bool write_prelude(const SimObject *o)
+/* Whether the text brings the section that begins with this line; a text without any prelude of its
+ * own may use all that is no PTX. */
+static bool is_wanted(const char *text, const char *line)
+{
+    const char *body = line + strcspn(line, "\n"), *end = strstr(body, "\n//@ ");
+    size_t length = end ? (size_t)(end - body) : strlen(body);
+    while (length > 0 && body[length - 1] == '\n') length--;
+    if (strstr(text, "#ifndef FUSEC_SIM")) return memmem(text, strlen(text), body, length) != NULL;
+    return memmem(body, length, "asm", 3) == NULL;
+}
+
+/* The prelude's sections that the text wants and sim.h has no twins of; the lines of the others stay,
+ * empty. */
+static bool write_prelude(const SimObject *o, const char *text)
 {
     FILE *f = create(o, "prelude.cuh");
     if (!f) return false;
-    bool twin = false;
+    bool kept = true;
     for (const char *line = prelude_text, *end; *line; line = end) {
         const size_t length = strcspn(line, "\n");
         end = line + length + (line[length] == '\n');
-        if (strncmp(line, "//@ ", 4) == 0) twin = has_twin(line, length);
-        fprintf(f, "%.*s\n", twin ? 0 : (int)length, line);
+        if (strncmp(line, "//@ ", 4) == 0) kept = is_wanted(text, line) && !has_twin(line, length);
+        fprintf(f, "%.*s\n", kept ? (int)length : 0, line);
     }
     return fclose(f) == 0;
 }
@@ -321,7 +333,7 @@ static bool build(SimObject *o, const char *text, const char *const *kernels, in
     }
     if (!make_directory(o) || !write_text(o, "sim.h", header_text) ||
         !write_text(o, "abi.h", abi_text) || !write_text(o, "kernel.cu", text) ||
-        !write_prelude(o) || !write_unit(o, kernels, count)) {
+        !write_prelude(o, text) || !write_unit(o, kernels, count)) {
         snprintf(message, size, "cannot write %s: %s",
                  o->directory ? o->directory : "a directory", strerror(errno));
         return false;

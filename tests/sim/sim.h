@@ -310,15 +310,6 @@ template <int threads> __attribute__((noinline)) SIM_PLAIN void team_barrier()
     sim_link.api->named_barrier(sim_link.machine, (int)threadIdx.x / threads + 1, threads, 1, SIM_HERE);
 }
 
-//@ cluster_rank cluster_arrive cluster_wait cluster_sync peer
-SIM_CALL int cluster_rank() { return (int)sim_link.self->cluster_rank; }
-SIM_CALL void cluster_arrive() { sim_link.api->trap(sim_link.machine, "no clusters here", SIM_HERE); }
-SIM_CALL void cluster_wait() { sim_link.api->trap(sim_link.machine, "no clusters here", SIM_HERE); }
-SIM_CALL void cluster_sync() { sim_link.api->trap(sim_link.machine, "no clusters here", SIM_HERE); }
-template <class T> static inline T *peer(T *shared, int) { return shared; }
-
-//@ barrier_init barrier_arrive barrier_expect barrier_wait bulk_copy
-
 //@
 
 // ---- launching -------------------------------------------------------------------------------------

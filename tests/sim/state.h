@@ -1,5 +1,4 @@
-/* state.h: the simulator's own data, shared by memory.c, sync.c, report.c and machine.c.
- */
+/* state.h: the simulator's own data, shared by all its files. */
 #ifndef FUSEC_SIM_STATE_H
 #define FUSEC_SIM_STATE_H
 
@@ -7,15 +6,27 @@
 #include "fiber.h"
 #include "machine.h"
 
-enum { BARRIERS = 16, CELL_READERS = 2, MAX_REGIONS = 64, MAX_LOCATIONS = 4096 };
+enum {
+    BARRIERS = 16,
+    TX_BARRIERS = 32, /* transaction barriers of a CTA */
+    CELL_READERS = 2,
+    MAX_REGIONS = 64,
+    MAX_LOCATIONS = 4096
+};
 
-/* What is known of one granule of memory. `by` are threads counted over all launches,
- * from 1. */
+/* What is known of one granule of memory. `by` are actors counted over all launches, from
+ * 1: a CTA's threads, then its copy engines, one a transaction barrier. */
 typedef struct {
     uint32_t by, epoch, at;
 } Touch;
 
-enum { CELL_WRITABLE = 1, CELL_WRITTEN = 2, CELL_ATOMIC = 4, CELL_PENDING = 8 };
+enum {
+    CELL_WRITABLE = 1,
+    CELL_WRITTEN = 2,
+    CELL_ATOMIC = 4,
+    CELL_PENDING = 8,
+    CELL_BARRIER = 16
+};
 
 typedef struct {
     Touch write, read[CELL_READERS];
@@ -33,14 +44,23 @@ typedef struct {
 
 typedef enum { THREAD_READY, THREAD_WAITING, THREAD_DONE } ThreadState;
 
-typedef enum { WAIT_SHUFFLE, WAIT_BALLOT, WAIT_WARP_BARRIER, WAIT_BARRIER } WaitKind;
+typedef enum {
+    WAIT_SHUFFLE,
+    WAIT_BALLOT,
+    WAIT_WARP_BARRIER,
+    WAIT_BARRIER,
+    WAIT_CLUSTER,
+    WAIT_TX
+} WaitKind;
 
 typedef struct {
     WaitKind kind;
     uint32_t at;
     unsigned mask;
     SimShuffle shuffle;
-    int by, width;  /* of a shuffle; of a barrier: its number and thread count */
+    /* of a shuffle; of a barrier: its number and thread count; of a transaction barrier:
+     * its number and the parity waited for */
+    int by, width;
     uint64_t value; /* in and out */
 } Wait;
 
@@ -65,9 +85,12 @@ typedef struct {
     ThreadState state;
     Wait wait;
     Clock clock;              /* beside the CTA's base */
+    const Clock *known;       /* of the cluster barrier last waited for; or NULL */
     Clock released, acquired; /* by a fence; to be had by the next fence */
     Copy *copies;
     int copy_count, copy_capacity, groups;
+    uint32_t arrivals, waits; /* at the cluster's barrier */
+    uint32_t arrived_at;
 } Thread;
 
 typedef struct {
@@ -83,8 +106,41 @@ typedef struct {
     Clock clock; /* of those that do not wait */
 } Barrier;
 
+/* A transaction barrier (mbarrier) in shared memory. */
+typedef struct {
+    size_t offset;      /* in shared memory */
+    int count, pending; /* arrivals a phase; those still missing */
+    int64_t bytes;      /* announced less landed */
+    uint32_t phase;     /* phases that have ended */
+    uint32_t copied;    /* the newest phase that a copy was to land in, from 1 */
+    uint32_t copied_at;
+    Touch made;
+    Clock gathering, done; /* of this phase; of those that have ended */
+} TxBarrier;
+
+/* A bulk copy on its way. */
+typedef struct {
+    struct Cta *cta;
+    int barrier;
+    uint32_t phase, at;
+    char *to, *before; /* before: what lay at `from` when it was started */
+    const char *from;
+    size_t size;
+} BulkCopy;
+
+/* CTAs that live at once and meet at a barrier of their own. The clocks of three phases
+ * are enough: a phase is over for all before the next but one can end. */
+typedef struct {
+    struct Cta *ctas;
+    int live; /* CTAs */
+    int arrived;
+    uint32_t phase; /* that have ended */
+    Clock clocks[3];
+} Cluster;
+
 typedef struct Cta {
     Machine *machine;
+    Cluster *cluster;
     int number, slot;
     int live; /* threads */
     char *smem;
@@ -93,6 +149,12 @@ typedef struct Cta {
     Thread *threads;
     Warp *warps;
     Barrier barriers[BARRIERS];
+    TxBarrier tx[TX_BARRIERS];
+    int tx_count;
+    /* Where clusters are: the last access from each thread of the cluster. */
+    Touch *visits;
+    /* what the base was when the cluster's barrier last heard of it */
+    uint32_t changes, told_changes, told_phase;
 } Cta;
 
 /* Where atomics meet. */
@@ -106,6 +168,9 @@ struct Machine {
     uint64_t seed, random;
     uint64_t skew; /* of the order: 0 uniform, else chance of a change of priorities */
     uint64_t patience; /* a switch every so many accesses, about */
+    uint64_t laziness; /* a bulk copy lands every so many switches, about */
+    uint64_t quiet;    /* accesses and switches since anybody last wrote anything */
+    int sms;
     char *message;
     size_t message_size;
     bool failed;
@@ -119,15 +184,19 @@ struct Machine {
     void (*call)(void **args);
     size_t smem_size, dynamic_at;
     uint32_t first_id, next_id;
-    int cta_count, next_cta, resident, done;
-    int *order; /* of the CTAs */
-    Cta *ctas;  /* the resident ones */
+    int actors; /* of a CTA: its threads and copy engines */
+    int cluster_count, next_cluster, resident, done; /* clusters */
+    int *order;
+    Cluster *clusters; /* the resident ones */
+    Cta *ctas;         /* theirs */
     Warp **ready;
     int ready_count;
     Thread *current;
     Fiber context; /* of the scheduler */
     Location *locations;
     int location_count;
+    BulkCopy *bulk;
+    int bulk_count, bulk_capacity;
     char *stacks;
     size_t stacks_size;
 };
@@ -135,6 +204,11 @@ struct Machine {
 static inline Thread *lane_of(const Thread *t, int lane)
 {
     return &t->cta->threads[t->index / SIM_WARP * SIM_WARP + lane];
+}
+
+static inline Cta *peer_of(const Cta *cta, int rank)
+{
+    return &cta->cluster->ctas[rank];
 }
 
 /* machine.c */
@@ -148,6 +222,9 @@ void touch_memory(void *machine, const void *address, size_t size, SimAccess kin
                   int aligned, void *at);
 void note_landing(Machine *m, const Copy *copy); /* a write to shared memory, now */
 void *map_zeros(size_t size);
+bool happened_before(const Machine *m, const Thread *t, const Touch *touch);
+/* "byte 8 of shared full": a place in shared memory. */
+void print_shared(const Machine *m, size_t place, char *text, size_t size);
 
 /* copies.c */
 void begin_copy(void *machine, void *to, const void *from, size_t size, void *at);
@@ -158,6 +235,28 @@ void wait_for_copies(void *machine, int left);
 extern const SimApi sim_api;
 void thread_exit(Machine *m, Thread *t); /* may find a barrier that waits for it */
 void forget_locations(Machine *m);
+/* Adds what a thread knows, its own past too, and begins a new epoch. */
+void release(const Machine *m, Thread *t, Clock *into);
+
+/* cluster.c */
+void *find_peer(void *machine, void *address, int rank, void *at);
+void cluster_arrive(void *machine, void *at);
+void cluster_wait(void *machine, void *at);
+void cluster_exit(Machine *m, Thread *t);
+/* An access to shared memory of another CTA of the cluster. */
+void visit_peer(Machine *m, Cta *peer, uint32_t at);
+/* Has everybody else's use of the CTA's shared memory ended before the CTA did? */
+bool check_farewell(Machine *m, Cta *cta);
+
+/* transactions.c */
+void tx_init(void *machine, void *barrier, int count, void *at);
+void tx_arrive(void *machine, void *barrier, int64_t bytes, void *at);
+void tx_wait(void *machine, void *barrier, int parity, void *at);
+void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier,
+               void *at);
+void land_some(Machine *m); /* now and then a copy */
+bool land_one(Machine *m);  /* false: there is none */
+void forget_transactions(Cta *cta);
 
 /* report.c: a fault of the current thread; leaves it for good. */
 uint32_t place_of(const Machine *m, const void *at);

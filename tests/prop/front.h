@@ -1,6 +1,6 @@
-/* check.h: what must hold for every valid program. */
-#ifndef FUSEC_PROP_CHECK_H
-#define FUSEC_PROP_CHECK_H
+/* front.h: what must hold for every valid program. */
+#ifndef FUSEC_PROP_FRONT_H
+#define FUSEC_PROP_FRONT_H
 
 #include "data.h"
 

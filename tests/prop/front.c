@@ -1,5 +1,5 @@
-/* check.c: see check.h. */
-#include "check.h"
+/* front.c: see front.h. */
+#include "front.h"
 
 #include "ast.h"
 #include "graph.h"

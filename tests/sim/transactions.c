@@ -1,0 +1,229 @@
+/* transactions.c: mbarriers and the bulk copies that they count (PTX ISA, mbarrier and
+ * cp.async.bulk). A copy lands at any time after it was started; its bytes are no
+ * thread's but a copy engine's, one a barrier, and only a wait for the barrier's phase
+ * orders them before a thread. */
+#include "state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TX_BYTES = 8, MOST_BYTES = (1 << 20) - 1 };
+
+static size_t place_in(Machine *m, const void *barrier, uint32_t at)
+{
+    const size_t place = (size_t)((const char *)barrier - m->current->cta->smem);
+    if (place >= m->smem_size)
+        fault(m, at, "a transaction barrier that is not in the CTA's shared memory");
+    return place;
+}
+
+static TxBarrier *look_up(Cta *cta, size_t place)
+{
+    for (int i = 0; i < cta->tx_count; i++)
+        if (cta->tx[i].offset == place) return &cta->tx[i];
+    return NULL;
+}
+
+/* The barrier at an address, which must have been made for this thread to see. */
+static TxBarrier *find_barrier(Machine *m, const void *barrier, uint32_t at)
+{
+    char where[128], who[128];
+    const size_t place = place_in(m, barrier, at);
+    TxBarrier *b = look_up(m->current->cta, place);
+    print_shared(m, place, where, sizeof where);
+    if (!b) fault(m, at, "the transaction barrier at %s is used before its init", where);
+    if (happened_before(m, m->current, &b->made)) return b;
+    print_thread(m, b->made.by, who, sizeof who);
+    fault(m, at,
+          "the transaction barrier at %s is used with nothing between that and its init by "
+          "%s at %s that orders the two",
+          where, who, object_place(m->object, b->made.at));
+}
+
+void tx_init(void *machine, void *barrier, int count, void *at)
+{
+    Machine *m = machine;
+    Cta *cta = m->current->cta;
+    const uint32_t here = place_of(m, at);
+    const size_t place = place_in(m, barrier, here);
+    const Thread *t = m->current;
+    if (count < 1 || count > MOST_BYTES)
+        fault(m, here, "a transaction barrier of %d arrivals", count);
+    if (look_up(cta, place)) fault(m, here, "init of a transaction barrier in use");
+    if (cta->tx_count == TX_BARRIERS)
+        fault(m, here, "more than %d transaction barriers", TX_BARRIERS);
+    touch_memory(m, barrier, TX_BYTES, SIM_WRITE, 1, at);
+    for (size_t i = 0; i < TX_BYTES; i++) cta->cells[place + i].flags |= CELL_BARRIER;
+    cta->tx[cta->tx_count++] = (TxBarrier){.offset = place,
+                                           .count = count,
+                                           .pending = count,
+                                           .made = {t->id, t->epoch, here}};
+}
+
+/* ---- phases
+ * -------------------------------------------------------------------------------- */
+
+static bool has_passed(const TxBarrier *b, int parity)
+{
+    return (b->phase & 1) != (uint32_t)parity;
+}
+
+static void finish_phase(Machine *m, Cta *cta, TxBarrier *b)
+{
+    if (b->pending > 0 || b->bytes != 0) return;
+    clock_join(&b->done, &b->gathering, m->actors);
+    clock_clear(&b->gathering);
+    b->phase++;
+    b->pending = b->count;
+    for (int i = 0; i < m->launch->threads; i++) {
+        Thread *t = &cta->threads[i];
+        if (t->state != THREAD_WAITING || t->wait.kind != WAIT_TX) continue;
+        if (&cta->tx[t->wait.by] != b || !has_passed(b, t->wait.width)) continue;
+        clock_join(&t->clock, &b->done, m->actors);
+        wake(m, t);
+    }
+}
+
+void tx_arrive(void *machine, void *barrier, int64_t bytes, void *at)
+{
+    Machine *m = machine;
+    const uint32_t here = place_of(m, at);
+    TxBarrier *b = find_barrier(m, barrier, here);
+    if (bytes < 0 || bytes > MOST_BYTES)
+        fault(m, here, "a transaction barrier cannot expect %lld bytes",
+              (long long)bytes);
+    if (b->pending == 0)
+        fault(m, here, "more than %d arrivals in phase %u of a transaction barrier",
+              b->count, b->phase);
+    b->bytes += bytes;
+    b->pending--;
+    release(m, m->current, &b->gathering);
+    finish_phase(m, m->current->cta, b);
+    switch_away(m);
+}
+
+void tx_wait(void *machine, void *barrier, int parity, void *at)
+{
+    Machine *m = machine;
+    const uint32_t here = place_of(m, at);
+    Cta *cta = m->current->cta;
+    const TxBarrier *b = find_barrier(m, barrier, here);
+    if (parity != 0 && parity != 1)
+        fault(m, here, "a transaction barrier's parity is 0 or 1, not %d", parity);
+    switch_away(m);
+    if (has_passed(b, parity))
+        clock_join(&m->current->clock, &b->done, m->actors);
+    else
+        wait_for(m, (Wait){.kind = WAIT_TX,
+                           .at = here,
+                           .by = (int)(b - cta->tx),
+                           .width = parity});
+}
+
+void forget_transactions(Cta *cta)
+{
+    for (int i = 0; i < cta->tx_count; i++) {
+        clock_clear(&cta->tx[i].gathering);
+        clock_clear(&cta->tx[i].done);
+    }
+    cta->tx_count = 0;
+}
+
+/* ---- bulk copies
+ * --------------------------------------------------------------------------- */
+
+static void check_bulk(Machine *m, const char *to, const void *from, int64_t size,
+                       uint32_t at)
+{
+    const size_t place = (size_t)(to - m->current->cta->smem);
+    if (size <= 0 || size % 16 != 0)
+        fault(m, at, "a bulk copy of %lld bytes, which is no multiple of 16",
+              (long long)size);
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0)
+        fault(m, at, "misaligned: a bulk copy %s an address that is %zu past a multiple "
+                     "of 16",
+              (uintptr_t)to % 16 ? "to" : "from",
+              (size_t)((uintptr_t)to % 16 ? (uintptr_t)to % 16 : (uintptr_t)from % 16));
+    if (place >= m->smem_size)
+        fault(m, at, "a bulk copy goes to memory that is not the CTA's shared memory");
+}
+
+static BulkCopy *add_bulk(Machine *m)
+{
+    if (m->bulk_count == m->bulk_capacity) {
+        m->bulk_capacity = m->bulk_capacity ? 2 * m->bulk_capacity : 16;
+        m->bulk = realloc(m->bulk, (size_t)m->bulk_capacity * sizeof *m->bulk);
+        if (!m->bulk) abort();
+    }
+    return &m->bulk[m->bulk_count++];
+}
+
+void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier,
+               void *at)
+{
+    Machine *m = machine;
+    Cta *cta = m->current->cta;
+    const uint32_t here = place_of(m, at);
+    TxBarrier *b = find_barrier(m, barrier, here);
+    const size_t bytes = (size_t)size;
+    check_bulk(m, to, from, size, here);
+    touch_memory(m, from, bytes, SIM_READ, 0, at);
+    touch_memory(m, to, bytes, SIM_WRITE, 0, at);
+    for (size_t i = 0; i < bytes; i++)
+        cta->cells[(char *)to - cta->smem + (ptrdiff_t)i].flags |= CELL_PENDING;
+    b->copied = b->phase + 1;
+    b->copied_at = here;
+    BulkCopy *copy = add_bulk(m);
+    *copy = (BulkCopy){.cta = cta,
+                       .barrier = (int)(b - cta->tx),
+                       .phase = b->copied,
+                       .at = here,
+                       .to = to,
+                       .before = malloc(bytes),
+                       .from = from,
+                       .size = bytes};
+    if (!copy->before) abort();
+    memcpy(copy->before, from, bytes);
+    memset(to, 0xff, bytes);
+    switch_away(m);
+}
+
+static void land(Machine *m, const BulkCopy *copy)
+{
+    Cta *cta = copy->cta;
+    TxBarrier *b = &cta->tx[copy->barrier];
+    const int engine = m->launch->threads + copy->barrier;
+    Cell *cells = &cta->cells[copy->to - cta->smem];
+    for (size_t i = 0; i < copy->size; i++) {
+        cells[i].flags &= ~(uint32_t)CELL_PENDING;
+        cells[i].write =
+            (Touch){cta->threads[0].id + (uint32_t)engine, copy->phase, copy->at};
+    }
+    memcpy(copy->to, copy->from, copy->size);
+    clock_raise(&b->gathering, m->actors, cta->number, engine, copy->phase);
+    b->bytes -= (int64_t)copy->size;
+    finish_phase(m, cta, b);
+}
+
+bool land_one(Machine *m)
+{
+    if (m->bulk_count == 0) return false;
+    const uint64_t i = random_below(m, (uint64_t)m->bulk_count);
+    const BulkCopy copy = m->bulk[i];
+    const bool same = memcmp(copy.before, copy.from, copy.size) == 0;
+    m->bulk[i] = m->bulk[--m->bulk_count];
+    free(copy.before);
+    if (!same)
+        complain_about(m, "%s, CTA %d: what the bulk copy at %s reads was changed before "
+                          "it landed",
+                       m->launch->kernel, copy.cta->number,
+                       object_place(m->object, copy.at));
+    else
+        land(m, &copy);
+    return true;
+}
+
+void land_some(Machine *m)
+{
+    if (m->bulk_count > 0 && random_below(m, m->laziness) == 0) land_one(m);
+}
