@@ -5,6 +5,7 @@
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
  *   cuda_ring.c      the ring of row buffers in shared memory
+ *   cuda_copy.c      the copy warp of a warp-specialized kernel
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
  *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
  *   prelude.c        which helpers a text needs
@@ -28,6 +29,7 @@ typedef struct {
     const char **args;              /* identifiers of the kernel's parameters, as launch->args */
     const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
     const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
+    const char *rows;               /* how many rows there are */
     const char *columns;            /* how many columns a row has */
     const char **names;             /* by node id: its identifier, once chosen */
     bool *local;                    /* by node id: a variable of that name is in scope */
@@ -87,6 +89,10 @@ bool mentions(const char *text, const char *name);
 void emit_ring(Emitter *e, const char *rows);
 void emit_ring_start(Emitter *e, const char *first_row, const char *stride);
 void emit_ring_step(Emitter *e, const char *stride);
+void emit_copy_warp(Emitter *e);
+void emit_advance(Emitter *e);
+void emit_stage_wait(Emitter *e);
+void emit_stage_release(Emitter *e);
 /* Declares the coordinates of `item`, which counts the elements of several axes. */
 void emit_split(Emitter *e, const char *item, AxisSet axes);
 

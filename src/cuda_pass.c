@@ -117,6 +117,11 @@ static void emit_tile_loads(const Pass *pass)
         const Load *load = &e->k->loads[i];
         if (load->access != ACCESS_VECTOR || load->resident || !pass->needed[load->node.id])
             continue;
+        if (load->staged && e->k->copy_warp && !load->hoisted) {
+            line(e->out, "const %s %s_v = vector_at<vec>(now.%s, local + t * step);",
+                 vector_type(e, load->dtype), load->name, load->name);
+            continue;
+        }
         if (load->staged) {
             line(e->out, "const %s %s_v = %s.%s[t][threadIdx.x];", vector_type(e, load->dtype),
                  load->name, load->hoisted ? "held" : "now", load->name);

@@ -33,11 +33,28 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
     }
 }
 
+/* What stays in shared memory for all rows. */
+static void emit_held(Emitter *e)
+{
+    if (!has_staged(e->k, true))
+        return;
+    emit_buffers(e, "Columns", true);
+    line(e->out, "Columns &held = *(Columns *)(ring + stages);");
+    emit_fetches(e, "held", true);
+    line(e->out, "fetch_commit();");
+    if (e->k->copy_warp)
+        line(e->out, "fetch_wait<0>();");
+}
+
 /* The ring, what stays in shared memory for all rows, and the function that starts a row's copies. */
 void emit_ring(Emitter *e, const char *rows)
 {
     if (!e->k->stages)
         return;
+    if (e->k->copy_warp) {
+        emit_held(e);
+        return;
+    }
     blank_line(e->out);
     line(e->out, "// while a row is computed, the next stages - %d are on their way to shared memory",
          1 + e->k->lag);
@@ -45,12 +62,7 @@ void emit_ring(Emitter *e, const char *rows)
     emit_buffers(e, "Stage", false);
     line(e->out, "extern __shared__ uint4 smem[];");
     line(e->out, "Stage *const ring = (Stage *)smem;");
-    if (has_staged(e->k, true)) {
-        emit_buffers(e, "Columns", true);
-        line(e->out, "Columns &held = *(Columns *)(ring + stages);");
-        emit_fetches(e, "held", true);
-        line(e->out, "fetch_commit();");
-    }
+    emit_held(e);
     line(e->out, "const auto fetch = [&](Stage &into, long long row) {");
     e->out->indent++;
     block(e->out, "if (row < %s)", rows) {
@@ -68,6 +80,10 @@ void emit_ring_start(Emitter *e, const char *first_row, const char *stride)
 {
     if (!e->k->stages)
         return;
+    if (e->k->copy_warp) {
+        line(e->out, "int stage = 0, parity = 0;");
+        return;
+    }
     line(e->out, "long long ahead = %s;", first_row);
     line(e->out, "for (int s = 0; s < stages - %d; s++, ahead += %s)", 1 + e->k->lag, stride);
     line(e->out, "    fetch(ring[s], ahead);");
@@ -80,6 +96,10 @@ void emit_ring_step(Emitter *e, const char *stride)
 {
     if (!e->k->stages)
         return;
+    if (e->k->copy_warp) {
+        emit_stage_wait(e);
+        return;
+    }
     if (e->k->lag)
         line(e->out, "fetch(ring[stage >= 2 ? stage - 2 : stages + stage - 2], ahead);");
     else

@@ -271,9 +271,16 @@ static void emit_finish_row(Emitter *e)
         *list_push(e->arena, &e->carried) = results.data[i];
         text_print(parameters, ", %s %s", type_cuda(node(e->g, results.data[i])->type), name);
     }
-    line(e->out, "const auto finish_row = [&](const Stage &now, long long row%s) {",
-         text_string(parameters));
+    bool copy_warp = e->k->copy_warp;
+    line(e->out, "const auto finish_row = [&](%s, long long row%s) {",
+         copy_warp ? "int stage" : "const Stage &now", text_string(parameters));
+    e->out->indent++;
+    if (copy_warp)
+        line(e->out, "const Stage &now = ring[stage];");
     text_put(e->out, body->data, body->length);
+    if (copy_warp)
+        emit_stage_release(e);
+    e->out->indent--;
     line(e->out, "};");
 }
 
@@ -285,7 +292,9 @@ static const char *carried_name(Emitter *e, Node n)
 static void emit_lag_start(Emitter *e)
 {
     emit_finish_row(e);
-    line(e->out, "const Stage *last = nullptr;    // the row before, whose last phase is still to come");
+    line(e->out, e->k->copy_warp
+                     ? "int last = -1;    // the stage of the row before, whose last phase is still to come"
+                     : "const Stage *last = nullptr;    // the row before, whose last phase is to come");
     line(e->out, "long long last_row = 0;");
     for (int i = 0; i < e->carried.count; i++)
         line(e->out, "%s %s = 0;", type_cuda(node(e->g, e->carried.data[i])->type),
@@ -297,8 +306,9 @@ static void emit_finish_call(Emitter *e)
     Text *arguments = text_new(e->arena);
     for (int i = 0; i < e->carried.count; i++)
         text_print(arguments, ", %s", carried_name(e, e->carried.data[i]));
-    line(e->out, "if (last)");
-    line(e->out, "    finish_row(*last, last_row%s);", text_string(arguments));
+    line(e->out, e->k->copy_warp ? "if (last >= 0)" : "if (last)");
+    line(e->out, "    finish_row(%s, last_row%s);", e->k->copy_warp ? "last" : "*last",
+         text_string(arguments));
 }
 
 static void emit_lagged_phases(Emitter *e)
@@ -317,7 +327,7 @@ static void emit_lagged_phases(Emitter *e)
     else
         finish_reductions(e, 0);
     emit_row_stores(e, 0);
-    line(e->out, "last = &now;");
+    line(e->out, e->k->copy_warp ? "last = stage;" : "last = &now;");
     line(e->out, "last_row = row;");
     for (int i = 0; i < e->carried.count; i++)
         line(e->out, "%s = %s;", carried_name(e, e->carried.data[i]),
@@ -361,7 +371,7 @@ static void emit_row_loop(Emitter *e)
         emit_row(e, NULL, NULL);
         return;
     }
-    const char *rows = count_name(e, k->rows, "rows");
+    const char *rows = e->rows ? e->rows : count_name(e, k->rows, "rows");
     const char *cta = k->kept ? "0" : k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x";
     const char *ctas = k->kept ? "1" : k->cluster > 1 ? "gridDim.x / cluster" : "gridDim.x";
     bool teams = k->teams > 1, shared = rows_share_warps(k);
@@ -382,6 +392,10 @@ static void emit_row_loop(Emitter *e)
         }
         emit_ring_step(e, stride);
         emit_row(e, rows, stride);
+        if (k->copy_warp && !k->lag)
+            emit_stage_release(e);
+        if (k->copy_warp)
+            emit_advance(e);
     }
     if (k->lag)
         emit_finish_call(e);
@@ -496,11 +510,15 @@ void emit_rows_kernel(Emitter *e)
     block(e->out, "%s", signature_text(e)) {
         emit_constants(e);
         emit_thread_place(e);
+        if (e->k->cluster > 1)
+            line(e->out, "exchange_init(exchange);");
+        if (e->k->copy_warp) {
+            e->rows = count_name(e, e->k->rows, "rows");
+            emit_copy_warp(e);
+        }
         emit_row_loads(e, false);
         emit_row_values(e, 0, false);
         emit_resident_loads(e, 0, true);
-        if (e->k->cluster > 1)
-            line(e->out, "exchange_init(exchange);");
         blank_line(e->out);
         if (e->k->kept) {
             const char *groups = count_name(e, e->k->kept, "groups");

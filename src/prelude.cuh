@@ -543,6 +543,56 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+//@ async_fence
+// orders this thread's plain writes to shared memory before later bulk copies to the same place
+DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+//@ is_bulk
+// bulk copies need 16-byte aligned addresses and sizes
+template <class T> DEVICE bool is_bulk(const T *row, int count)
+{
+    return ((unsigned long long)row | count * sizeof(T)) % 16 == 0;
+}
+
+//@ copy_row copies_end
+// The copy warp's part of a row: one bulk copy, or where that cannot be element by element.
+template <class T, int slice>
+DEVICE void copy_row(T (&to)[slice], const T *row, int count, bool bulk, unsigned long long &full)
+{
+    const int lane = threadIdx.x % 32;
+    if (!bulk)
+        for (int i = lane; i < count; i += 32)
+            to[i] = row[i];
+    else if (lane == 0 && count > 0)
+        bulk_copy(to, row, count * (int)sizeof(T), full);
+}
+// Announces a row's bytes, after all its copies were started; what was copied by element is there.
+DEVICE void copies_end(int bytes, unsigned long long &full)
+{
+    if (bytes == 0)
+        async_fence();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        barrier_expect(full, bytes > 0 ? bytes : 0);
+}
+
+//@ release
+// this warp is done with a stage
+DEVICE void release(unsigned long long &empty)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        barrier_arrive(empty);
+}
+
+//@ vector_at
+template <int n, class T, int slice> DEVICE vector<T, n> vector_at(const T (&buffer)[slice], int at)
+{
+    vector<T, n> v;
+    copy_vector(&v, (const vector<T, n> *)(buffer + at));
+    return v;
+}
+
 //@ send_value
 // stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
 // their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.

@@ -7,7 +7,8 @@
 
 const char *family_name(Family family)
 {
-    static const char *const names[] = {"pointwise", "row", "grid-stride", "column", "finish"};
+    static const char *const names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "column",
+                                        "finish"};
     return names[family];
 }
 
@@ -36,7 +37,8 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
                                       memcmp(family_name((Family)family), text, length)))
         family++;
     if (family == FAMILY_FINISH)
-        return arena_format(arena, "there is no family '%.*s' (pointwise, row, grid-stride, column)",
+        return arena_format(arena, "there is no family '%.*s' (pointwise, row, grid-stride, "
+                                   "warp-specialized, column)",
                             (int)length, text);
     forced->family = (Family)family;
     const char *at = text + length;
@@ -83,6 +85,7 @@ static bool cut_and_map(Scheduler *s, bool ride)
 static Family main_family(const Scheduler *s)
 {
     static const int rank[] = {[FAMILY_POINTWISE] = 1, [FAMILY_ROW] = 3, [FAMILY_GRID_STRIDE] = 4,
+                               [FAMILY_WARP_SPECIALIZED] = 5,
                                [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0};
     Family best = FAMILY_FINISH;
     for (int i = 0; i < s->kernels.count; i++)

@@ -16,6 +16,7 @@ typedef enum {
     FAMILY_POINTWISE,        /* no reduction */
     FAMILY_ROW,              /* inner reductions only */
     FAMILY_GRID_STRIDE,      /* reductions over all rows beside per-row work */
+    FAMILY_WARP_SPECIALIZED, /* either of the two above, with a copy warp */
     FAMILY_COLUMN,           /* reductions over rows only */
     FAMILY_FINISH,           /* adds the partials of another kernel */
     FAMILY_COUNT
@@ -88,6 +89,7 @@ typedef struct {
     int registers;                   /* expected a thread */
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
     int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
+    bool copy_warp;                  /* a further warp fills the ring with bulk copies */
     int lag;                         /* 1: the last phase of a row runs after the first of the next row,
                                         which hides the reduction between them */
     int stages;                      /* rows in the ring at once; 0: a row is loaded when its turn comes */

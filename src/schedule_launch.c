@@ -202,7 +202,7 @@ void build_launch(Scheduler *s, Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++) {
         Kernel *k = &plan->kernels[i];
         k->name = kernels[i].name = kernel_name(s, plan, i);
-        kernels[i].threads = kernel_threads(k);
+        kernels[i].threads = kernel_threads(k) + (k->copy_warp ? 32 : 0);
         kernels[i].cluster = k->cluster;
         kernels[i].smem_bytes = k->smem_bytes;
         set_grid(s, k, kernels[i].grid);

@@ -75,7 +75,9 @@ static double accumulator_registers(const Scheduler *s, const Kernel *k)
 
 static int register_cap(const Scheduler *s, int threads)
 {
-    return min_int(MAX_REGISTERS, s->target->registers_per_sm / threads / 8 * 8);
+    /* a warp's registers are in one of an SM's four parts */
+    int warps_a_part = (threads / WARP + 3) / 4;
+    return min_int(MAX_REGISTERS, s->target->registers_per_sm / 4 / (WARP * warps_a_part) / 8 * 8);
 }
 
 /* A row of up to 64 vectors gets part of a warp or a warp, a longer one whole warps, about two tiles a
@@ -174,8 +176,8 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
 static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
 {
     int most = k->accumulator_count ? 1024 : s->target->threads_per_sm;
-    int threads = most / kernel_threads(k);
-    int registers = s->target->registers_per_sm / (kernel_threads(k) * k->registers);
+    int cta = kernel_threads(k) + (k->copy_warp ? WARP : 0);
+    int threads = most / cta, registers = s->target->registers_per_sm / (cta * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
     if (k->ctas_per_sm < 1)
         k->ctas_per_sm = 1;
@@ -187,7 +189,7 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     k->stages = 0;
     k->smem_bytes = 0;
     k->registers = estimate(s, k);
-    if (k->registers > register_cap(s, kernel_threads(k)))
+    if (k->registers > register_cap(s, kernel_threads(k) + (k->copy_warp ? WARP : 0)))
         return false;
     set_ctas_per_sm(s, k);
     return !ring || fit_ring(s, k);
@@ -199,34 +201,55 @@ static bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_ROW = 8192 };
     bool many = k->accumulator_count > 0 ||
+                (s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED && k->inner_count) ||
                 (k->inner_count > 0 && column_count(s, k) >= LONG_ROW);
     return many && k->rows && !k->kept && k->column_ctas == 1;
 }
 
-/* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last phase. */
-static bool fit_lag(const Scheduler *s, Kernel *k)
+static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
 {
-    k->lag = 0;
-    bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
-    if (!one || k->phases != 2 || !k->inner_count)
-        return false;
-    k->lag = 1;
     bool narrow = k->vec * k->tiles <= 16;
+    k->copy_warp = copy_warp;
+    k->lag = lag;
     if ((narrow && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||
         try_homes(s, k, true, IN_STAGES, IN_STAGES) || try_homes(s, k, true, IN_STAGES, IN_MEMORY))
         return true;
+    k->copy_warp = false;
     k->lag = 0;
     return false;
+}
+
+/* A copy warp pays where one CTA has the SM to itself; it needs bulk copies. */
+static bool may_copy(const Scheduler *s, const Kernel *k)
+{
+    bool forced = s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && k->vec * dtype_info[k->loads[i].dtype].bytes < 4)
+            return false;
+    return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
+           kernel_threads(k) + WARP <= 1024 && (s->forced.any ? forced : true);
+}
+
+/* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last phase. */
+static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
+{
+    bool sums = k->accumulator_count > 0;
+    bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
+    int lag = one && k->phases == 2 && k->inner_count;
+    bool wanted = lag || (s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED);
+    return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
+           (lag && try_ring(s, k, false, lag)) ||
+           (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
+           (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) || try_ring(s, k, false, 0);
 }
 
 /* Keeps as much in registers as fits. */
 static bool fit_homes(const Scheduler *s, Kernel *k)
 {
-    bool sums = k->accumulator_count > 0, ring = wants_ring(s, k);
-    return (ring && fit_lag(s, k)) || (ring && ((sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
-                     (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
-                     try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
-                     try_homes(s, k, true, IN_STAGES, IN_MEMORY))) ||
+    bool sums = k->accumulator_count > 0;
+    k->lag = 0;
+    k->copy_warp = false;
+    return (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
            (sums && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
            try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) ||
            try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
@@ -376,6 +399,8 @@ bool map_kernel(Scheduler *s, Kernel *k)
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
     k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8));
+    if (k->copy_warp)
+        k->family = FAMILY_WARP_SPECIALIZED;
     if (k->streamed || k->dynamic)
         (void)try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
     set_ragged(s, k);

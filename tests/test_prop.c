@@ -1,5 +1,5 @@
-/* test_prop.c: some random programs through all of the compiler that needs no device; the simulator
- * runs many more (tests/prop/prop.c). */
+/* test_prop.c: some random programs through all of the compiler that needs no device; the
+ * simulator runs many more (tests/prop/prop.c). */
 #include "prop/front.h"
 #include "prop/generate.h"
 #include "prop/shrink.h"

@@ -17,44 +17,81 @@ typedef struct {
     int ctas;
     int64_t smem;
     const char *report; /* part of it; NULL: it is right */
+    int cluster;        /* 0: 1 */
 } Case;
 
 static const Case wrong[] = {
-    {"bad_missing_barrier", 1, 0, "of shared s, byte "},
-    {"bad_second_barrier", 1, 0, "race: "},
-    {"bad_no_syncwarp", 1, 0, "race: "},
-    {"bad_scalar_race", 1, 0, "total"},
+    {"bad_missing_barrier", 1, 0, "of shared s, byte ", 0},
+    {"bad_second_barrier", 1, 0, "race: ", 0},
+    {"bad_no_syncwarp", 1, 0, "race: ", 0},
+    {"bad_scalar_race", 1, 0, "total", 0},
     {"bad_read_past_end", 1, 0,
-     "out of bounds: read of 4 bytes at byte 1024 of in (1024 bytes)"},
-    {"bad_write_before", 1, 0, "out of bounds: write of 4 bytes at byte -4 of out"},
+     "out of bounds: read of 4 bytes at byte 1024 of in (1024 bytes)", 0},
+    {"bad_write_before", 1, 0, "out of bounds: write of 4 bytes at byte -4 of out", 0},
     {"bad_shared_past_end", 1, 0,
-     "out of bounds: write of 4 bytes at byte 1020 of shared s"},
+     "out of bounds: write of 4 bytes at byte 1020 of shared s", 0},
     {"bad_dynamic_past_end", 1, 1024,
-     "out of bounds: write of 4 bytes at byte 1024 of shared smem"},
-    {"bad_misaligned", 1, 0, "misaligned: read of 16 bytes"},
-    {"bad_divergent_barrier", 1, 0, "barrier divergence"},
-    {"bad_barrier_after_exit", 1, 0, "barrier divergence"},
+     "out of bounds: write of 4 bytes at byte 1024 of shared smem", 0},
+    {"bad_misaligned", 1, 0, "misaligned: read of 16 bytes", 0},
+    {"bad_divergent_barrier", 1, 0, "barrier divergence", 0},
+    {"bad_barrier_after_exit", 1, 0, "barrier divergence", 0},
     {"bad_deadlock", 1, 0,
-     "deadlock\n  CTA 0 threads 0-127 wait at barrier 0, 192 of 256"},
-    {"bad_partial_shuffle", 1, 0, "warp divergence"},
-    {"bad_uninitialised", 1, 0, "shared s, byte 12, which nobody has written"},
-    {"bad_unwritten_workspace", 1, 0, "count, byte 0, which nobody has written"},
-    {"bad_unwritten_output", 1, 0, "element 200 of out"},
-    {"bad_written_input", 1, 0, "which is an input"},
-    {"bad_cta_race", 2, 0, "race: write of 4 bytes of out"},
-    {"bad_no_fence", 5, 0, "race: "},
-    {"bad_unwaited_copy", 1, 0, "has not been waited for"},
-    {"bad_copy_no_barrier", 1, 0, "of shared s, byte "},
-    {"bad_local_pointer", 1, 0, "another thread's local memory"},
+     "deadlock\n  CTA 0 threads 0-127 wait at barrier 0, 192 of 256", 0},
+    {"bad_partial_shuffle", 1, 0, "warp divergence", 0},
+    {"bad_uninitialised", 1, 0, "shared s, byte 12, which nobody has written", 0},
+    {"bad_unwritten_workspace", 1, 0, "count, byte 0, which nobody has written", 0},
+    {"bad_unwritten_output", 1, 0, "element 200 of out", 0},
+    {"bad_written_input", 1, 0, "which is an input", 0},
+    {"bad_cta_race", 2, 0, "race: write of 4 bytes of out", 0},
+    {"bad_no_fence", 5, 0, "race: ", 0},
+    {"bad_unwaited_copy", 1, 0, "has not been waited for", 0},
+    {"bad_copy_no_barrier", 1, 0, "of shared s, byte ", 0},
+    {"bad_local_pointer", 1, 0, "another thread's local memory", 0},
+    {"bad_team_neighbour", 1, 0, "of shared s, byte ", 0},
+    {"bad_team_sizes", 1, 0, "where others said", 0},
+    {"bad_team_skipped", 1, 0,
+     "deadlock\n  CTA 0 threads 0-31 wait at barrier 1, 32 of 64", 0},
+    {"bad_cluster_no_sync", 2, 0, "which may not have begun", 2},
+    {"bad_cluster_syncthreads", 2, 0, "race: ", 2},
+    {"bad_cluster_exit", 2, 0, "exited", 2},
+    {"bad_cluster_rank", 2, 0, "peer 2 of a cluster of 2 CTAs", 2},
+    {"bad_cluster_past_end", 4, 0,
+     "out of bounds: read of 4 bytes at byte 1024 of shared s", 2},
+    {"bad_cluster_half", 2, 0, "wait at the cluster's barrier, 256 threads there", 2},
+    {"bad_cluster_wait_only", 2, 0, "cluster_wait without a cluster_arrive", 2},
+    {"bad_send_early", 2, 0, "which may not have begun", 2},
+    {"bad_send_not_collected", 2, 0, "shared x, byte ", 2},
+    {"bad_send_two_ahead", 2, 0, "CTA 0 thread ", 2},
+    {"bad_bulk_no_wait", 1, 0, "of shared s, byte ", 0},
+    {"bad_bulk_early_parity", 1, 0, "of shared s, byte ", 0},
+    {"bad_bulk_parity", 1, 0,
+     "byte 0 of shared full for parity 1, 1 phases over, 1 of 1 arrivals", 0},
+    {"bad_bulk_bytes", 1, 0, "0 of 1 arrivals and -896 bytes missing", 0},
+    {"bad_bulk_overwrite", 1, 0, "of shared s, byte ", 0},
+    {"bad_bulk_misaligned", 1, 0, "misaligned: a bulk copy from", 0},
+    {"bad_bulk_size", 1, 0, "no multiple of 16", 0},
+    {"bad_bulk_past_end", 1, 0, "out of bounds: read of 1024 bytes at byte 16 of in", 0},
+    {"bad_bulk_shared_past_end", 1, 0,
+     "out of bounds: write of 1024 bytes at byte 16 of shared s", 0},
+    {"bad_bulk_unwaited", 1, 0, "exits without waiting for the copy", 0},
+    {"bad_bulk_source", 1, 0, "read by a bulk copy of CTA 0", 0},
+    {"bad_bulk_no_fence", 1, 0, "without async_fence between", 0},
+    {"bad_barrier_init_race", 1, 0, "byte 0 of shared full is used ", 0},
+    {"bad_barrier_no_init", 1, 0, "is used before its init", 0},
+    {"bad_barrier_arrivals", 1, 0, "more than 1 arrivals in phase 0", 0},
+    {"bad_barrier_written", 1, 0, "which is a transaction barrier", 0},
+    {"bad_livelock", 1, 0, "livelock", 0},
 };
 
 static const Case right[] = {
-    {"good_reverse", 1, 0, NULL},        {"good_dynamic", 1, 1024, NULL},
-    {"good_syncwarp", 1, 0, NULL},       {"good_reduce", 1, 0, NULL},
-    {"good_vectors", 1, 0, NULL},        {"good_shuffles", 1, 0, NULL},
-    {"good_last_cta", 7, 0, NULL},       {"good_early_warps", 1, 0, NULL},
-    {"good_copy", 1, 0, NULL},           {"good_extremes", 1, 0, NULL},
-    {"good_unused_garbage", 1, 0, NULL},
+    {"good_reverse", 1, 0, NULL, 0},        {"good_dynamic", 1, 1024, NULL, 0},
+    {"good_syncwarp", 1, 0, NULL, 0},       {"good_reduce", 1, 0, NULL, 0},
+    {"good_vectors", 1, 0, NULL, 0},        {"good_shuffles", 1, 0, NULL, 0},
+    {"good_last_cta", 7, 0, NULL, 0},       {"good_early_warps", 1, 0, NULL, 0},
+    {"good_copy", 1, 0, NULL, 0},           {"good_extremes", 1, 0, NULL, 0},
+    {"good_unused_garbage", 1, 0, NULL, 0}, {"good_teams", 1, 0, NULL, 0},
+    {"good_cluster", 4, 0, NULL, 2},     {"good_send", 4, 0, NULL, 2},
+    {"good_ring", 1, 0, NULL, 0},        {"good_fenced_copy", 1, 0, NULL, 0},
 };
 
 enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *right };
@@ -110,6 +147,7 @@ static bool run_filled(const Case *c, uint64_t seed, unsigned char fill, float *
             m, &(SimBuffer){"count", BUFFER_WORKSPACE, count, 4, 1, sizes, one});
     if (good && c->ctas > 1) good = machine_launch(m, &launch);
     launch.kernel = c->kernel;
+    if (c->cluster) launch.cluster = c->cluster;
     launch.grid[0] = c->ctas;
     launch.smem_bytes = c->smem;
     good = good && machine_launch(m, &launch) && machine_finish(m);
@@ -163,9 +201,11 @@ static float expected(const char *kernel, const float *in, int i)
     float sum = 0;
     for (int k = 0; k < COUNT; k++) sum += 5 * in[k] + 10;
     if (!strcmp(kernel, "good_reverse") || !strcmp(kernel, "good_dynamic") ||
-        !strcmp(kernel, "good_copy"))
+        !strcmp(kernel, "good_copy") || !strcmp(kernel, "good_cluster") ||
+        !strcmp(kernel, "good_ring") || !strcmp(kernel, "good_fenced_copy"))
         return in[COUNT - 1 - i];
     if (!strcmp(kernel, "good_syncwarp")) return in[i ^ 1];
+    if (!strcmp(kernel, "good_teams")) return in[i ^ 63];
     if (!strcmp(kernel, "good_reduce")) return sum;
     if (!strcmp(kernel, "good_extremes")) return 1000 * 50 - 50;
     if (!strcmp(kernel, "good_shuffles")) return shuffled(in, i);

@@ -65,7 +65,7 @@ static int64_t slot_elements(const Run *run, const LaunchSlot *slot)
     const int64_t copies =
         slot->copies_kernel < 0
             ? 1
-            : launch_ctas(run->plan, slot->copies_kernel, slot->copies_dim, run->sizes);
+            : launch_groups(run->plan, slot->copies_kernel, slot->copies_dim, run->sizes);
     return copies * axes_size(run->sizes, slot->axes);
 }
 

@@ -1,5 +1,5 @@
-/* build.c: see build.h. The types follow the language's rules, the intervals ordinary arithmetic; both
- * are written anew here rather than taken from the compiler. */
+/* build.c: see build.h. The types follow the language's rules, the intervals ordinary
+ * arithmetic; both are written anew here rather than taken from the compiler. */
 #include "build.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 uint64_t bits(Draw *d)
 {
-    uint64_t z = d->state += 0x9e3779b97f4a7c15u;   /* splitmix64 */
+    uint64_t z = d->state += 0x9e3779b97f4a7c15u; /* splitmix64 */
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
@@ -24,7 +24,8 @@ bool chance(Draw *d, uint32_t of, uint32_t in)
     return below(d, in) < of;
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names
+ * ----------------------------------------------------------------------------------- */
 
 static bool is_taken(const Draw *d, const char *name)
 {
@@ -36,12 +37,16 @@ static bool is_taken(const Draw *d, const char *name)
 const char *draw_name(Draw *d, const char *stem)
 {
     static const char *const nasty[] = {
-        "mean", "max", "rstd", "scale", "index", "size", "int", "float", "for", "double", "threads",
-        "row", "col", "first", "tiles", "vec", "step", "threadIdx", "blockDim", "partials", "M", "N",
-        "K", "bf16", "f16", "T", "expf", "half", "template", "Sum", "as", "store", "load_row", "x_",
-        "long", "class", "auto", "size_t", "lane", "warp", "t", "i", "smem", "vector", "rows",
-        "columns", "team", "cta", "item", "M_", "stride", "x_stride", "x1_stride", "sqrtf", "exp",
-        "powf", "graph_", "partial", "finish", "constexpr", "const", "y", "v", "a", "b", "out", "NULL"};
+        "mean",     "max",     "rstd",     "scale",     "index",    "size",     "int",
+        "float",    "for",     "double",   "threads",   "row",      "col",      "first",
+        "tiles",    "vec",     "step",     "threadIdx", "blockDim", "partials", "M",
+        "N",        "K",       "bf16",     "f16",       "T",        "expf",     "half",
+        "template", "Sum",     "as",       "store",     "load_row", "x_",       "long",
+        "class",    "auto",    "size_t",   "lane",      "warp",     "t",        "i",
+        "smem",     "vector",  "rows",     "columns",   "team",     "cta",      "item",
+        "M_",       "stride",  "x_stride", "x1_stride", "sqrtf",    "exp",      "powf",
+        "graph_",   "partial", "finish",   "constexpr", "const",    "y",        "v",
+        "a",        "b",       "out",      "NULL"};
     for (int i = 0; i < 4 && chance(d, 1, stem ? 8 : 1); i++) {
         const char *name = nasty[below(d, sizeof nasty / sizeof *nasty)];
         if (!is_taken(d, name)) return name;
@@ -54,11 +59,21 @@ void add_value(Draw *d, Term *t)
     *list_push(d->arena, &d->values) = t;
 }
 
-/* ---- intervals ------------------------------------------------------------------------------- */
+/* ---- intervals
+ * ------------------------------------------------------------------------------- */
 
-static double least(double a, double b) { return a < b ? a : b; }
-static double most(double a, double b) { return a > b ? a : b; }
-static double magnitude(const Term *t) { return most(fabs(t->low), fabs(t->high)); }
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+static double magnitude(const Term *t)
+{
+    return most(fabs(t->low), fabs(t->high));
+}
 
 static void set_range(Term *t, double a, double b)
 {
@@ -69,7 +84,8 @@ static void set_range(Term *t, double a, double b)
 static void set_product(Term *t, const Term *a, double low, double high)
 {
     const double p[] = {a->low * low, a->low * high, a->high * low, a->high * high};
-    set_range(t, least(least(p[0], p[1]), least(p[2], p[3])), most(most(p[0], p[1]), most(p[2], p[3])));
+    set_range(t, least(least(p[0], p[1]), least(p[2], p[3])),
+              most(most(p[0], p[1]), most(p[2], p[3])));
 }
 
 static void range_of_binary(Term *t, char op, const Term *a, const Term *b)
@@ -77,8 +93,10 @@ static void range_of_binary(Term *t, char op, const Term *a, const Term *b)
     if (op == '+') set_range(t, a->low + b->low, a->high + b->high);
     if (op == '-') set_range(t, a->low - b->high, a->high - b->low);
     if (op == '*') set_product(t, a, b->low, b->high);
-    if (op == '/' && b->low * b->high > 0) set_product(t, a, 1 / b->high, 1 / b->low);
-    else if (op == '/') set_range(t, -1e30, 1e30);
+    if (op == '/' && b->low * b->high > 0)
+        set_product(t, a, 1 / b->high, 1 / b->low);
+    else if (op == '/')
+        set_range(t, -1e30, 1e30);
 }
 
 static void range_of_power(Term *t, const Term *a, const Term *b)
@@ -90,26 +108,33 @@ static void range_of_power(Term *t, const Term *a, const Term *b)
 
 static void range_of_function(Term *t, const char *name, const Term *a)
 {
-    static const struct { const char *name; double (*f)(double); } rising[] = {
-        {"sqrt", sqrt}, {"exp", exp}, {"exp2", exp2}, {"expm1", expm1}, {"log", log}, {"log2", log2},
-        {"log1p", log1p}, {"floor", floor}, {"ceil", ceil}, {"round", rint}, {"tanh", tanh},
-        {"erf", erf}};
+    static const struct {
+        const char *name;
+        double (*f)(double);
+    } rising[] = {{"sqrt", sqrt}, {"exp", exp},    {"exp2", exp2},   {"expm1", expm1},
+                  {"log", log},   {"log2", log2},  {"log1p", log1p}, {"floor", floor},
+                  {"ceil", ceil}, {"round", rint}, {"tanh", tanh},   {"erf", erf}};
     t->low = a->low;
     t->high = a->high;
     for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
-        if (!strcmp(rising[i].name, name)) set_range(t, rising[i].f(a->low), rising[i].f(a->high));
+        if (!strcmp(rising[i].name, name))
+            set_range(t, rising[i].f(a->low), rising[i].f(a->high));
     if (!strcmp(name, "rsqrt")) set_range(t, 1 / sqrt(a->high), 1 / sqrt(a->low));
     if (!strcmp(name, "sigmoid") || t->type == TYPE_BOOL) set_range(t, 0, 1);
-    if (!strcmp(name, "sin") || !strcmp(name, "cos") || !strcmp(name, "sign")) set_range(t, -1, 1);
-    if (!strcmp(name, "abs")) set_range(t, a->low * a->high > 0 ? least(fabs(a->low), fabs(a->high)) : 0,
-                                        magnitude(a));
+    if (!strcmp(name, "sin") || !strcmp(name, "cos") || !strcmp(name, "sign"))
+        set_range(t, -1, 1);
+    if (!strcmp(name, "abs"))
+        set_range(t, a->low * a->high > 0 ? least(fabs(a->low), fabs(a->high)) : 0,
+                  magnitude(a));
     if (!strcmp(name, "relu")) set_range(t, most(a->low, 0), most(a->high, 0));
     if (strstr(name, "lu")) set_range(t, least(t->low, -0.3), most(t->high, 0));
-    if (!strcmp(name, "i8") || !strcmp(name, "u8")) set_range(t, most(t->low, -128), least(t->high, 255));
+    if (!strcmp(name, "i8") || !strcmp(name, "u8"))
+        set_range(t, most(t->low, -128), least(t->high, 255));
     if (strstr(name, "f8")) set_range(t, most(t->low, -57344), least(t->high, 57344));
 }
 
-/* ---- terms ----------------------------------------------------------------------------------- */
+/* ---- terms
+ * ----------------------------------------------------------------------------------- */
 
 Term *new_term(Draw *d, TermKind kind, const char *text, Type type, AxisSet axes)
 {
@@ -165,8 +190,10 @@ Term *binary(Draw *d, const char *text, Term *a, Term *b)
     t->args[t->count++] = a;
     t->args[t->count++] = b;
     t->high = 1;
-    if (power) range_of_power(t, a, b);
-    else if (arithmetic) range_of_binary(t, text[0], a, b);
+    if (power)
+        range_of_power(t, a, b);
+    else if (arithmetic)
+        range_of_binary(t, text[0], a, b);
     return t;
 }
 
@@ -181,12 +208,12 @@ static Type type_of_call(const char *name, int count, Term *const *args)
     }
     if (!strcmp(name, "where"))
         return args[1]->type == TYPE_BOOL && args[2]->type == TYPE_BOOL
-                   ? TYPE_BOOL : wider(args[1]->type, args[2]->type);
-    for (int i = 1; i < count; i++)
-        type = wider(type, args[i]->type);
+                   ? TYPE_BOOL
+                   : wider(args[1]->type, args[2]->type);
+    for (int i = 1; i < count; i++) type = wider(type, args[i]->type);
     type = wider(type, TYPE_I64);
-    static const char *const whole[] = {"abs", "sign", "floor", "ceil", "round", "min", "max", "clamp",
-                                        "relu"};
+    static const char *const whole[] = {"abs", "sign", "floor", "ceil", "round",
+                                        "min", "max",  "clamp", "relu"};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (!strcmp(name, whole[i])) return type;
     return float_type(type);
@@ -202,7 +229,8 @@ Term *call(Draw *d, const char *name, AxisSet over, int count, Term *const *args
     for (int i = 0; i < count; i++) {
         t->args[i] = args[i];
         t->axes |= args[i]->axes;
-        if (i > first) set_range(t, least(t->low, args[i]->low), most(t->high, args[i]->high));
+        if (i > first)
+            set_range(t, least(t->low, args[i]->low), most(t->high, args[i]->high));
     }
     if (!strcmp(name, "pow")) range_of_power(t, args[0], args[1]);
     return t;
@@ -243,7 +271,8 @@ Term *library(Draw *d, const char *name, AxisSet over, int count, Term *const *a
     return t;
 }
 
-/* ---- ranges ---------------------------------------------------------------------------------- */
+/* ---- ranges
+ * ---------------------------------------------------------------------------------- */
 
 Term *positive(Draw *d, Term *a)
 {
@@ -274,6 +303,7 @@ Term *near_one(Draw *d, Term *a)
 Term *tame(Draw *d, Term *a)
 {
     if (d->wild || !type_is_float(a->type) || magnitude(a) <= 1e4) return a;
-    if (chance(d, 1, 2)) return unary_call(d, "tanh", binary(d, "*", a, literal(d, "1e-3")));
+    if (chance(d, 1, 2))
+        return unary_call(d, "tanh", binary(d, "*", a, literal(d, "1e-3")));
     return binary(d, "/", a, binary(d, "+", literal(d, "1.0"), unary_call(d, "abs", a)));
 }

@@ -8,9 +8,9 @@ typedef struct {
     Arena *arena;
     uint64_t state;
     Sketch *sketch;
-    LIST(Term *) values;     /* inputs and statements so far */
-    bool wild;               /* any value may be of any size */
-    bool stepping;           /* may step on computed floats */
+    LIST(Term *) values; /* inputs and statements so far */
+    bool wild;           /* any value may be of any size */
+    bool stepping;       /* may step on computed floats */
 } Draw;
 
 uint64_t bits(Draw *d);

@@ -29,13 +29,14 @@ int64_t bytes_of(const Sizes *sizes, DType dtype, AxisSet axes)
     return axes_size(sizes, axes) * dtype_info[dtype].bytes;
 }
 
-/* ---- inputs ---------------------------------------------------------------------------------- */
+/* ---- inputs
+ * ---------------------------------------------------------------------------------- */
 
 /* A few elements that tests forget. */
 static void sprinkle(const HostTensor *t, int64_t count, uint64_t seed)
 {
-    static const double special[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0, 1e-40, 6e-8, -1e30, 3e38,
-                                     65504, 1e-300};
+    static const double special[] = {INFINITY, -INFINITY, NAN,  0.0,   -0.0,  1e-40,
+                                     6e-8,     -1e30,     3e38, 65504, 1e-300};
     for (int64_t i = 0; i < count && dtype_is_float(t->dtype); i++) {
         const uint64_t bits = mix(seed + (uint64_t)i);
         if (bits % 31 == 0)
@@ -79,16 +80,23 @@ bool evaluate_again(const Data *data, const Graph *g, int threads, HostTensor *o
         const Output *o = &data->graph->outputs.data[i];
         const int64_t count = axes_size(&data->sizes, o->axes);
         outputs[i] = (HostTensor){NULL, o->dtype, o->axes};
-        outputs[i].data = NEW_ARRAY(data->arena, char, count * dtype_info[o->dtype].bytes + 1);
+        outputs[i].data =
+            NEW_ARRAY(data->arena, char, count *dtype_info[o->dtype].bytes + 1);
         exact[i] = NEW_ARRAY(data->arena, double, count + 1);
         bound[i] = NEW_ARRAY(data->arena, float, count + 1);
     }
-    return evaluate(&(Evaluation){.graph = g, .sizes = data->sizes, .inputs = data->inputs,
-                                  .scalars = data->scalars, .outputs = outputs, .exact = exact,
-                                  .bound = bound, .threads = threads});
+    return evaluate(&(Evaluation){.graph = g,
+                                  .sizes = data->sizes,
+                                  .inputs = data->inputs,
+                                  .scalars = data->scalars,
+                                  .outputs = outputs,
+                                  .exact = exact,
+                                  .bound = bound,
+                                  .threads = threads});
 }
 
-bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes, uint64_t seed)
+bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes,
+               uint64_t seed)
 {
     const int params = lowered->params.count + 1, outputs = lowered->outputs.count + 1;
     *data = (Data){.arena = arena, .graph = lowered, .sizes = *sizes};
@@ -103,15 +111,18 @@ bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *size
     for (int i = 0; i < lowered->params.count; i++) {
         const Param *p = &lowered->params.data[i];
         data->inputs[i] = (HostTensor){NULL, p->dtype, p->axes};
-        if (p->scalar) make_scalar(data, i, scalar++);
-        else fill_input(data, i, seed);
+        if (p->scalar)
+            make_scalar(data, i, scalar++);
+        else
+            fill_input(data, i, seed);
     }
     for (int i = 0; i < lowered->outputs.count; i++)
         data->discontinuous[i] = is_discontinuous(lowered, i);
     return evaluate_again(data, lowered, 1, data->outputs, data->exact, data->bound);
 }
 
-/* ---- layouts --------------------------------------------------------------------------------- */
+/* ---- layouts
+ * --------------------------------------------------------------------------------- */
 
 /* Calls with the offset of each element, in dense order. */
 typedef void Visit(char *in_layout, char *in_dense, int64_t bytes);
@@ -126,14 +137,15 @@ static void copy_out(char *in_layout, char *in_dense, int64_t bytes)
     memcpy(in_dense, in_layout, (size_t)bytes);
 }
 
-static void walk(const Data *data, const HostTensor *t, const int64_t *strides, char *base,
-                 Visit *visit)
+static void walk(const Data *data, const HostTensor *t, const int64_t *strides,
+                 char *base, Visit *visit)
 {
     int64_t sizes[MAX_RANK];
     int rank = 0;
     for (int axis = 0; axis < data->graph->axis_count; axis++)
         if (t->axes >> axis & 1) sizes[rank++] = data->sizes.of[axis];
-    const int64_t count = axes_size(&data->sizes, t->axes), bytes = dtype_info[t->dtype].bytes;
+    const int64_t count = axes_size(&data->sizes, t->axes),
+                  bytes = dtype_info[t->dtype].bytes;
     for (int64_t item = 0; item < count; item++) {
         int64_t at = 0, rest = item;
         for (int i = rank - 1; i >= 0; rest /= sizes[i--])
@@ -142,8 +154,8 @@ static void walk(const Data *data, const HostTensor *t, const int64_t *strides, 
     }
 }
 
-static void place(const Data *data, const HostTensor *t, uint64_t seed, bool dense, void **tensor,
-                  int64_t *strides)
+static void place(const Data *data, const HostTensor *t, uint64_t seed, bool dense,
+                  void **tensor, int64_t *strides)
 {
     int64_t step = 1;
     int rank = axes_count(t->axes);
@@ -151,11 +163,12 @@ static void place(const Data *data, const HostTensor *t, uint64_t seed, bool den
         if (!(t->axes >> axis & 1)) continue;
         strides[--rank] = step;
         step *= data->sizes.of[axis] > 0 ? data->sizes.of[axis] : 1;
-        if (!dense) step += (int64_t)(mix(seed + (uint64_t)axis) % 3) * (1 + (int64_t)(seed % 8));
+        if (!dense)
+            step += (int64_t)(mix(seed + (uint64_t)axis) % 3) * (1 + (int64_t)(seed % 8));
     }
     const int64_t bytes = dtype_info[t->dtype].bytes;
     const int64_t offset = dense ? 0 : (int64_t)(mix(seed) % 17) * bytes;
-    char *memory = NEW_ARRAY(data->arena, char, step * bytes + offset + 32);
+    char *memory = NEW_ARRAY(data->arena, char, step *bytes + offset + 32);
     memory += (16 - ((uintptr_t)memory & 15)) & 15;
     *tensor = memory + offset;
 }
@@ -169,8 +182,8 @@ Layout make_layout(const Data *data, uint64_t seed)
     for (int i = 0; i < g->params.count; i++) {
         if (g->params.data[i].scalar) continue;
         const int at = layout.count++;
-        place(data, &data->inputs[i], mix(seed * 64 + (uint64_t)i), seed == 0, &layout.tensors[at],
-              layout.strides[at]);
+        place(data, &data->inputs[i], mix(seed * 64 + (uint64_t)i), seed == 0,
+              &layout.tensors[at], layout.strides[at]);
         walk(data, &data->inputs[i], layout.strides[at], layout.tensors[at], copy_in);
     }
     for (int i = 0; i < g->outputs.count; i++) {

@@ -1,5 +1,5 @@
-/* data.h: the tensors of one random program: inputs, what the reference makes of them, and layouts of
- * the same values in memory. */
+/* data.h: the tensors of one random program: inputs, what the reference makes of them,
+ * and layouts of the same values in memory. */
 #ifndef FUSEC_PROP_DATA_H
 #define FUSEC_PROP_DATA_H
 
@@ -18,19 +18,20 @@ bool found(Finding *f, const char *kind, const char *format, ...)
 
 typedef struct {
     Arena *arena;
-    const Graph *graph;           /* as lowered */
+    const Graph *graph; /* as lowered */
     Sizes sizes;
-    HostTensor *inputs;           /* by param */
-    double *scalars;              /* by param */
-    double *launch_scalars;       /* scalars alone */
-    HostTensor *outputs;          /* by output: what the CPU stores */
+    HostTensor *inputs;     /* by param */
+    double *scalars;        /* by param */
+    double *launch_scalars; /* scalars alone */
+    HostTensor *outputs;    /* by output: what the CPU stores */
     double **exact;
     float **bound;
     bool *discontinuous;
 } Data;
 
 /* Random inputs of the seed, and the reference's results; false when memory ran out. */
-bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes, uint64_t seed);
+bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes,
+               uint64_t seed);
 /* Evaluates another graph of the same program on the same inputs. */
 bool evaluate_again(const Data *data, const Graph *g, int threads, HostTensor *outputs,
                     double **exact, float **bound);

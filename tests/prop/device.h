@@ -6,24 +6,26 @@
 
 enum { MOST_VARIANTS = 8 };
 
-/* One text of a program: a schedule, and a name of its own, so that many lie in one object. */
+/* One text of a program: a schedule, and a name of its own, so that many lie in one
+ * object. */
 typedef struct {
     Checked *checked;
-    char schedule[64];         /* "": chosen */
+    char schedule[64]; /* "": chosen */
     Compilation compiled;
 } Variant;
 
 typedef struct {
-    bool schedules;            /* forced ones too */
+    bool schedules; /* forced ones too */
     bool simulate, nvrtc;
 } Devices;
 
-/* Compiles the program for the schedules that admit it, at most MOST_VARIANTS; *count says how many.
- * A plan that is refused unforced is a finding. */
-bool make_variants(Checked *checked, bool schedules, Variant *variants, int *count, Finding *f);
-/* Runs variants, of one program or many, compiled for the host in one go: two orders of events and a
- * second layout must give the same bits, and those within the bound. `at_fault` is the index of the
- * one that f tells of. */
+/* Compiles the program for the schedules that admit it, at most MOST_VARIANTS; *count
+ * says how many. A plan that is refused unforced is a finding. */
+bool make_variants(Checked *checked, bool schedules, Variant *variants, int *count,
+                   Finding *f);
+/* Runs variants, of one program or many, compiled for the host in one go: two orders of
+ * events and a second layout must give the same bits, and those within the bound.
+ * `at_fault` is the index of the one that f tells of. */
 bool simulate_variants(Variant *variants, int count, int *at_fault, Finding *f);
 bool compile_variants(Variant *variants, int count, int *at_fault, Finding *f);
 /* All of this for one program. */

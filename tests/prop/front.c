@@ -10,10 +10,13 @@
 
 Compilation compile_text(const char *text, const char *schedule, CompileUntil until)
 {
-    CompileRequest request = {.text = text, .length = strlen(text), .name = "prop.fuse",
-                              .schedule = schedule, .target = *target_find("sm_90a"),
+    CompileRequest request = {.text = text,
+                              .length = strlen(text),
+                              .name = "prop.fuse",
+                              .schedule = schedule,
+                              .target = *target_find("sm_90a"),
                               .until = until};
-    request.target.sms = 4;      /* so that CTAs walk many rows */
+    request.target.sms = 4; /* so that CTAs walk many rows */
     return compile(&request);
 }
 
@@ -22,7 +25,8 @@ static bool found_error(Finding *f, const char *what, const char *diagnostics)
 {
     const char *error = strstr(diagnostics, "error: ");
     char kind[sizeof f->kind] = "";
-    for (size_t n = 0; error && error[n + 7] && !strchr("'\n%", error[n + 7]) && n < 40; n++)
+    for (size_t n = 0; error && error[n + 7] && !strchr("'\n%", error[n + 7]) && n < 40;
+         n++)
         kind[n] = error[n + 7];
     return found(f, kind, "%s:\n%s", what, diagnostics);
 }
@@ -34,15 +38,19 @@ static const char *graph_text(Arena *arena, const Graph *g)
     return text_string(out);
 }
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- texts
+ * ----------------------------------------------------------------------------------- */
 
-static bool check_same_graph(const Checked *c, const char *text, const char *what, Finding *f)
+static bool check_same_graph(const Checked *c, const char *text, const char *what,
+                             Finding *f)
 {
     Compilation other = compile_text(text, NULL, UNTIL_GRAPH);
     bool good = true;
     if (other.status != COMPILE_OK)
-        good = found(f, what, "%s does not compile:\n%s\n%s", what, text, other.diagnostics);
-    else if (strcmp(graph_text(c->arena, c->compiled.lowered), graph_text(other.arena, other.lowered)))
+        good =
+            found(f, what, "%s does not compile:\n%s\n%s", what, text, other.diagnostics);
+    else if (strcmp(graph_text(c->arena, c->compiled.lowered),
+                    graph_text(other.arena, other.lowered)))
         good = found(f, what, "%s means another graph:\n%s\n%s", what, text,
                      graph_text(c->arena, other.lowered));
     compile_free(&other);
@@ -66,11 +74,13 @@ static bool check_format(const Checked *c, Finding *f)
     if (!once) return found(f, "fmt", "fmt cannot read the program");
     const char *twice = format_text(c->arena, once);
     if (!twice || strcmp(once, twice))
-        return found(f, "fmt", "fmt changes its own output:\n%s\n%s", once, twice ? twice : "");
+        return found(f, "fmt", "fmt changes its own output:\n%s\n%s", once,
+                     twice ? twice : "");
     return check_same_graph(c, once, "fmt's output", f);
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values
+ * ---------------------------------------------------------------------------------- */
 
 static bool check_simplified(const Checked *c, Finding *f)
 {
@@ -78,15 +88,19 @@ static bool check_simplified(const Checked *c, Finding *f)
     HostTensor *outputs = NEW_ARRAY(c->arena, HostTensor, g->outputs.count + 1);
     double **exact = NEW_ARRAY(c->arena, double *, g->outputs.count + 1);
     float **bound = NEW_ARRAY(c->arena, float *, g->outputs.count + 1);
-    if (!evaluate_again(&c->data, g, 2, outputs, exact, bound)) return found(f, "memory", "memory");
+    if (!evaluate_again(&c->data, g, 2, outputs, exact, bound))
+        return found(f, "memory", "memory");
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *o = &c->data.graph->outputs.data[i];
-        const Verdict v = judge(o->dtype, outputs[i].data, c->data.exact[i], c->data.bound[i],
-                                axes_size(&c->data.sizes, o->axes), false);
+        const Verdict v =
+            judge(o->dtype, outputs[i].data, c->data.exact[i], c->data.bound[i],
+                  axes_size(&c->data.sizes, o->axes), false);
         if (v.wrong && !c->data.discontinuous[i])
-            return found(f, "simplify", "%s: the simplified graph gives %lld other values, the worst "
-                         "is element %lld: %.17g for %.17g, bound %g", o->name, (long long)v.wrong,
-                         (long long)v.worst, exact[i][v.worst], c->data.exact[i][v.worst],
+            return found(f, "simplify",
+                         "%s: the simplified graph gives %lld other values, the worst "
+                         "is element %lld: %.17g for %.17g, bound %g",
+                         o->name, (long long)v.wrong, (long long)v.worst,
+                         exact[i][v.worst], c->data.exact[i][v.worst],
                          (double)c->data.bound[i][v.worst]);
     }
     return true;
@@ -102,11 +116,14 @@ static bool check_reference(const Checked *c, Finding *f)
                                            c->data.scalars, o->value);
         const int64_t count = axes_size(&c->data.sizes, o->axes);
         for (int64_t k = 0; plain && k < count && !c->data.discontinuous[i]; k++) {
-            const double a = plain[k], b = c->data.exact[i][k], bound = (double)c->data.bound[i][k];
+            const double a = plain[k], b = c->data.exact[i][k],
+                         bound = (double)c->data.bound[i][k];
             if (a == b || (isnan(a) && isnan(b)) || !(bound < HUGE_VAL)) continue;
             if (fabs(a - b) <= 1e-9 * fabs(a) + bound + 0x1p-149) continue;
-            return found(f, "reference", "%s: element %lld is %.17g, the reference says %.17g, "
-                         "bound %g", o->name, (long long)k, a, b, bound);
+            return found(f, "reference",
+                         "%s: element %lld is %.17g, the reference says %.17g, "
+                         "bound %g",
+                         o->name, (long long)k, a, b, bound);
         }
     }
     return true;
@@ -127,11 +144,13 @@ bool check_front(const Case *c, Checked *checked, Finding *f)
     const Compilation *compiled = &checked->compiled;
     if (compiled->status != COMPILE_OK)
         return found_error(f, "the program is refused", compiled->diagnostics);
-    if (!make_data(&checked->data, checked->arena, compiled->lowered, &compiled->sizes, c->seed))
+    if (!make_data(&checked->data, checked->arena, compiled->lowered, &compiled->sizes,
+                   c->seed))
         return found(f, "memory", "no memory");
     bool good = check_format(checked, f) && check_again(checked, f);
     for (int i = 0; i < 2 && good; i++)
-        good = !c->same[i] || check_same_graph(checked, c->same[i], "a text of the same meaning", f);
+        good = !c->same[i] ||
+               check_same_graph(checked, c->same[i], "a text of the same meaning", f);
     return good && check_reference(checked, f) && check_simplified(checked, f);
 }
 

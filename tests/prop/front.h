@@ -5,10 +5,10 @@
 #include "data.h"
 
 typedef struct {
-    uint64_t seed;           /* of the inputs */
-    const char *text;        /* its one graph is called `name` */
+    uint64_t seed;    /* of the inputs */
+    const char *text; /* its one graph is called `name` */
     const char *name;
-    const char *same[2];     /* texts of the same meaning; NULL: none */
+    const char *same[2]; /* texts of the same meaning; NULL: none */
 } Case;
 
 /* A compiled program and its data. */
@@ -20,8 +20,8 @@ typedef struct {
 } Checked;
 
 Compilation compile_text(const char *text, const char *schedule, CompileUntil until);
-/* Everything that needs no device: parsing, formatting, simplifying, evaluating, planning, printing.
- * Afterwards close_checked(), whatever it gave. */
+/* Everything that needs no device: parsing, formatting, simplifying, evaluating,
+ * planning, printing. Afterwards close_checked(), whatever it gave. */
 bool check_front(const Case *c, Checked *checked, Finding *f);
 void close_checked(Checked *checked);
 

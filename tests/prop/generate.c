@@ -1,18 +1,21 @@
-/* generate.c: see generate.h. A program grows statement by statement: each combines values that exist,
- * of any axes, by one of the recipes below. Beside every term goes an interval that holds its value for
- * usual inputs, so that most programs stay where f32 is tight; one in eight does not care. */
+/* generate.c: see generate.h. A program grows statement by statement: each combines
+ * values that exist, of any axes, by one of the recipes below. Beside every term goes an
+ * interval that holds its value for usual inputs, so that most programs stay where f32 is
+ * tight; one in eight does not care. */
 #include "build.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- sizes ----------------------------------------------------------------------------------- */
+/* ---- sizes
+ * ----------------------------------------------------------------------------------- */
 
 static int64_t draw_size(Draw *d)
 {
-    static const int sizes[] = {1,  2,  3,  4,  5,  7,  8,  9,   11,  13,  15,  16,  17,  23,
-                                31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 255, 256, 257,
-                                320, 511, 512, 513, 768, 1000, 1023, 1024, 1025, 2047, 2049, 4099};
+    static const int sizes[] = {1,   2,   3,   4,    5,    7,    8,    9,    11,   13,
+                                15,  16,  17,  23,   31,   32,   33,   48,   63,   64,
+                                65,  96,  127, 128,  129,  255,  256,  257,  320,  511,
+                                512, 513, 768, 1000, 1023, 1024, 1025, 2047, 2049, 4099};
     if (chance(d, 1, 40)) return 0;
     if (chance(d, 1, 12)) return 1;
     return sizes[below(d, sizeof sizes / sizeof *sizes)];
@@ -30,8 +33,7 @@ static void draw_axes(Draw *d, int64_t elements)
     int64_t left = elements;
     for (int i = 0; i < s->axis_count; i++) {
         int64_t size = draw_size(d);
-        while (size > left)
-            size /= 2 + (int64_t)below(d, 4);
+        while (size > left) size /= 2 + (int64_t)below(d, 4);
         /* the fastest axes are drawn first: long rows and few of them, mostly */
         s->axes[s->axis_count - 1 - i].size = size;
         left /= size > 1 ? size : 1;
@@ -54,7 +56,8 @@ static AxisSet draw_set(Draw *d, AxisSet from)
     const uint32_t cut = below(d, (uint32_t)d->sketch->axis_count + 1);
     AxisSet set = 0;
     switch (below(d, 6)) {
-    case 0: case 1: set = all & ~((1U << cut) - 1); break;
+    case 0:
+    case 1: set = all & ~((1U << cut) - 1); break;
     case 2: set = (1U << cut) - 1; break;
     case 3: set = 1U << below(d, (uint32_t)d->sketch->axis_count); break;
     case 4: set = all; break;
@@ -63,13 +66,15 @@ static AxisSet draw_set(Draw *d, AxisSet from)
     return set & from;
 }
 
-/* ---- inputs ---------------------------------------------------------------------------------- */
+/* ---- inputs
+ * ---------------------------------------------------------------------------------- */
 
 static DType draw_dtype(Draw *d)
 {
-    static const DType dtypes[] = {DTYPE_F32, DTYPE_F32, DTYPE_F32, DTYPE_BF16, DTYPE_BF16,
-                                   DTYPE_F16, DTYPE_F16, DTYPE_F64, DTYPE_F8E4M3, DTYPE_F8E5M2,
-                                   DTYPE_I64, DTYPE_I32, DTYPE_I8, DTYPE_U8, DTYPE_BOOL};
+    static const DType dtypes[] = {DTYPE_F32,    DTYPE_F32,    DTYPE_F32, DTYPE_BF16,
+                                   DTYPE_BF16,   DTYPE_F16,    DTYPE_F16, DTYPE_F64,
+                                   DTYPE_F8E4M3, DTYPE_F8E5M2, DTYPE_I64, DTYPE_I32,
+                                   DTYPE_I8,     DTYPE_U8,     DTYPE_BOOL};
     return dtypes[below(d, sizeof dtypes / sizeof *dtypes)];
 }
 
@@ -110,7 +115,8 @@ static void draw_params(Draw *d)
                   chance(d, 1, 3) ? all_axes(d) : draw_set(d, all_axes(d)));
 }
 
-/* ---- values of a kind ------------------------------------------------------------------------ */
+/* ---- values of a kind
+ * ------------------------------------------------------------------------ */
 
 static Term *draw_value(Draw *d)
 {
@@ -164,15 +170,18 @@ static Term *draw_condition(Draw *d)
                       unary(d, "!", binary(d, "==", draw_integer(d), draw_integer(d))));
     /* comparing inputs decides nothing that rounding could change */
     if (chance(d, 1, 3)) {
-        Term *input = d->sketch->params.data[below(d, (uint32_t)d->sketch->params.count)].term;
-        return binary(d, draw_comparison(d), input, literal(d, chance(d, 1, 2) ? "0" : "0.5"));
+        Term *input =
+            d->sketch->params.data[below(d, (uint32_t)d->sketch->params.count)].term;
+        return binary(d, draw_comparison(d), input,
+                      literal(d, chance(d, 1, 2) ? "0" : "0.5"));
     }
     if (d->stepping && chance(d, 1, 2))
         return binary(d, draw_comparison(d), draw_float(d), draw_float(d));
     return binary(d, draw_comparison(d), draw_integer(d), draw_integer(d));
 }
 
-/* ---- recipes --------------------------------------------------------------------------------- */
+/* ---- recipes
+ * --------------------------------------------------------------------------------- */
 
 static Term *draw_arithmetic(Draw *d)
 {
@@ -190,15 +199,14 @@ static Term *draw_power(Draw *d)
     const char *exponent = exponents[below(d, 7)];
     Term *a = draw_float(d);
     if (exponent[0] != '2' && exponent[0] != '3') a = positive(d, a);
-    if (chance(d, 1, 3))
-        return call(d, "pow", 0, 2, (Term *[]){a, literal(d, exponent)});
+    if (chance(d, 1, 3)) return call(d, "pow", 0, 2, (Term *[]){a, literal(d, exponent)});
     return binary(d, "**", a, literal(d, exponent));
 }
 
 static Term *draw_function(Draw *d)
 {
-    static const char *const anywhere[] = {"sin", "cos", "tanh", "sigmoid", "erf", "abs",
-                                           "silu", "gelu", "gelu_tanh", "relu"};
+    static const char *const anywhere[] = {"sin", "cos",  "tanh", "sigmoid",   "erf",
+                                           "abs", "silu", "gelu", "gelu_tanh", "relu"};
     static const char *const small[] = {"exp", "exp2", "expm1"};
     static const char *const positives[] = {"sqrt", "rsqrt", "log", "log2", "log1p"};
     static const char *const steps[] = {"floor", "ceil", "round", "sign"};
@@ -215,19 +223,22 @@ static Term *draw_choice(Draw *d)
     switch (below(d, 5)) {
     case 0: return call(d, "min", 0, 2, (Term *[]){a, b});
     case 1: return call(d, "max", 0, 2, (Term *[]){a, b});
-    case 2: return call(d, "clamp", 0, 3, (Term *[]){b, literal(d, "-1"), literal(d, "1.5")});
+    case 2:
+        return call(d, "clamp", 0, 3, (Term *[]){b, literal(d, "-1"), literal(d, "1.5")});
     default: return call(d, "where", 0, 3, (Term *[]){draw_condition(d), a, b});
     }
 }
 
 static Term *draw_cast(Draw *d)
 {
-    static const char *const floats[] = {"f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f64", "bf16"};
+    static const char *const floats[] = {"f32",    "f16", "bf16", "f8e4m3",
+                                         "f8e5m2", "f64", "bf16"};
     static const char *const integers[] = {"i64", "i32", "i8", "u8", "bool"};
     if (d->stepping && chance(d, 1, 3))
         return unary_call(d, integers[below(d, 5)], draw_float(d));
     if (chance(d, 1, 4)) return unary_call(d, integers[below(d, 5)], draw_integer(d));
-    return unary_call(d, floats[below(d, 7)], chance(d, 1, 5) ? draw_integer(d) : draw_float(d));
+    return unary_call(d, floats[below(d, 7)],
+                      chance(d, 1, 5) ? draw_integer(d) : draw_float(d));
 }
 
 static Term *draw_integers(Draw *d)
@@ -235,10 +246,12 @@ static Term *draw_integers(Draw *d)
     static const char *const texts[] = {"+", "-", "*", "+"};
     switch (below(d, 6)) {
     case 0: return unary_call(d, chance(d, 1, 2) ? "abs" : "sign", draw_integer(d));
-    case 1: return call(d, chance(d, 1, 2) ? "min" : "max", 0, 2,
-                        (Term *[]){draw_integer(d), draw_integer(d)});
-    case 2: return call(d, "where", 0, 3,
-                        (Term *[]){draw_condition(d), draw_integer(d), draw_integer(d)});
+    case 1:
+        return call(d, chance(d, 1, 2) ? "min" : "max", 0, 2,
+                    (Term *[]){draw_integer(d), draw_integer(d)});
+    case 2:
+        return call(d, "where", 0, 3,
+                    (Term *[]){draw_condition(d), draw_integer(d), draw_integer(d)});
     case 3: return draw_condition(d);
     default: return binary(d, texts[below(d, 4)], draw_integer(d), draw_integer(d));
     }
@@ -255,8 +268,8 @@ static Term *draw_with_axes(Draw *d)
 
 static Term *draw_reduction(Draw *d)
 {
-    static const char *const names[] = {"sum", "sum", "sum", "mean", "mean", "max", "min", "var",
-                                        "prod"};
+    static const char *const names[] = {"sum", "sum", "sum", "mean", "mean",
+                                        "max", "min", "var", "prod"};
     Term *t = draw_with_axes(d);
     AxisSet over = draw_set(d, t->axes);
     if (!over) over = t->axes;
@@ -268,8 +281,8 @@ static Term *draw_reduction(Draw *d)
 
 static Term *draw_library(Draw *d)
 {
-    static const char *const names[] = {"softmax", "log_softmax", "logsumexp", "layer_norm",
-                                        "rms_norm", "l2_normalize"};
+    static const char *const names[] = {"softmax",    "log_softmax", "logsumexp",
+                                        "layer_norm", "rms_norm",    "l2_normalize"};
     const uint32_t which = below(d, 6);
     Term *t = draw_with_axes(d);
     AxisSet over = draw_set(d, t->axes);
@@ -281,8 +294,12 @@ static Term *draw_library(Draw *d)
 static Term *draw_term(Draw *d)
 {
     switch (below(d, 16)) {
-    case 0: case 1: case 2: case 3: return draw_arithmetic(d);
-    case 4: case 5: return draw_function(d);
+    case 0:
+    case 1:
+    case 2:
+    case 3: return draw_arithmetic(d);
+    case 4:
+    case 5: return draw_function(d);
     case 6: return draw_choice(d);
     case 7: return draw_cast(d);
     case 8: return draw_integers(d);
@@ -292,7 +309,8 @@ static Term *draw_term(Draw *d)
     }
 }
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements
+ * ------------------------------------------------------------------------------ */
 
 static DType output_dtype(Draw *d, Type type)
 {
@@ -342,7 +360,7 @@ Sketch *generate(Arena *arena, uint64_t seed, int64_t elements)
     Draw *d = NEW(arena, Draw);
     d->arena = arena;
     d->state = seed;
-    d->state = bits(d);   /* else the next seed would draw the same numbers, one later */
+    d->state = bits(d); /* else the next seed would draw the same numbers, one later */
     d->sketch = NEW(arena, Sketch);
     d->sketch->seed = seed;
     d->wild = chance(d, 1, 8);
@@ -350,8 +368,7 @@ Sketch *generate(Arena *arena, uint64_t seed, int64_t elements)
     draw_axes(d, elements);
     draw_params(d);
     const int statements = 1 + (int)below(d, chance(d, 1, 4) ? 14 : 6);
-    for (int i = 0; i < statements; i++)
-        add_statement(d, tame(d, draw_term(d)));
+    for (int i = 0; i < statements; i++) add_statement(d, tame(d, draw_term(d)));
     choose_outputs(d);
     return d->sketch;
 }

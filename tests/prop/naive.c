@@ -1,4 +1,5 @@
-/* naive.c: see naive.h. Every value is a double; where integers go beyond 2^53 it gives up. */
+/* naive.c: see naive.h. Every value is a double; where integers go beyond 2^53 it gives
+ * up. */
 #include "naive.h"
 
 #include <math.h>
@@ -12,10 +13,11 @@ typedef struct {
     const Sizes *sizes;
     const HostTensor *inputs;
     const double *scalars;
-    double **values;         /* by node id */
+    double **values; /* by node id */
 } Naive;
 
-/* Where the element of `from` at the coordinates `at` stands in a tensor with axes `axes`. */
+/* Where the element of `from` at the coordinates `at` stands in a tensor with axes
+ * `axes`. */
 static int64_t place_of(const Naive *e, AxisSet axes, const int64_t at[MAX_AXES])
 {
     int64_t place = 0;
@@ -36,16 +38,24 @@ static void coordinates(const Naive *e, AxisSet axes, int64_t place, int64_t at[
 static double narrow_integer(double x, DType dtype)
 {
     if (isnan(x)) return 0;
-    return dtype == DTYPE_I64 ? trunc(x) : (double)dtype_saturate(dtype, int_from_double(x));
+    return dtype == DTYPE_I64 ? trunc(x)
+                              : (double)dtype_saturate(dtype, int_from_double(x));
 }
 
 static double cast(const NodeInfo *info, double x)
 {
-    return dtype_is_float(info->dtype) ? dtype_round(info->dtype, x) : narrow_integer(x, info->dtype);
+    return dtype_is_float(info->dtype) ? dtype_round(info->dtype, x)
+                                       : narrow_integer(x, info->dtype);
 }
 
-static double smaller(double a, double b) { return isnan(a) || a < b ? a : b; }
-static double larger(double a, double b) { return isnan(a) || a > b ? a : b; }
+static double smaller(double a, double b)
+{
+    return isnan(a) || a < b ? a : b;
+}
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
 
 static double apply(const NodeInfo *info, double a, double b, double c)
 {
@@ -128,16 +138,21 @@ static double reduce(const Naive *e, const NodeInfo *info, int64_t at[MAX_AXES])
     const int64_t count = axes_size(e->sizes, info->reduced);
     long double result = 0;
     double mean = 0;
-    if (count == 0 && info->type == TYPE_I64 && (info->op == OP_MAX_OVER || info->op == OP_MIN_OVER))
+    if (count == 0 && info->type == TYPE_I64 &&
+        (info->op == OP_MAX_OVER || info->op == OP_MIN_OVER))
         return info->op == OP_MAX_OVER ? (double)INT64_MIN : (double)INT64_MAX;
     if (count == 0)
-        return info->op == OP_SUM ? 0 : info->op == OP_PROD ? 1 : info->op == OP_MAX_OVER ? -HUGE_VAL
-               : info->op == OP_MIN_OVER ? HUGE_VAL : NAN;
+        return info->op == OP_SUM        ? 0
+               : info->op == OP_PROD     ? 1
+               : info->op == OP_MAX_OVER ? -HUGE_VAL
+               : info->op == OP_MIN_OVER ? HUGE_VAL
+                                         : NAN;
     for (int pass = info->op == OP_VAR ? 0 : 1; pass < 2; pass++) {
         for (int64_t i = 0; i < count; i++) {
             coordinates(e, info->reduced, i, at);
             const double x = terms[place_of(e, from, at)] - mean;
-            result = add_term(info->op, result, info->op == OP_VAR && pass ? x * x : x, i);
+            result =
+                add_term(info->op, result, info->op == OP_VAR && pass ? x * x : x, i);
         }
         if (pass == 0) mean = (double)(result / count);
     }
@@ -167,14 +182,16 @@ static double element(const Naive *e, const NodeInfo *info, int64_t at[MAX_AXES]
 
 static bool needs_too_much(const Naive *e, const NodeInfo *info)
 {
-    return axes_size(e->sizes, info->axes | (op_info[info->op].class == CLASS_REDUCE ? info->reduced : 0)) >
-           MOST_ELEMENTS;
+    return axes_size(e->sizes, info->axes | (op_info[info->op].class == CLASS_REDUCE
+                                                 ? info->reduced
+                                                 : 0)) > MOST_ELEMENTS;
 }
 
-const double *naive_values(Arena *arena, const Graph *g, const Sizes *sizes, const HostTensor *inputs,
-                           const double *scalars, Node n)
+const double *naive_values(Arena *arena, const Graph *g, const Sizes *sizes,
+                           const HostTensor *inputs, const double *scalars, Node n)
 {
-    Naive e = {arena, g, sizes, inputs, scalars, NEW_ARRAY(arena, double *, g->nodes.count)};
+    Naive e = {arena,  g,       sizes,
+               inputs, scalars, NEW_ARRAY(arena, double *, g->nodes.count)};
     bool *needed = NEW_ARRAY(arena, bool, g->nodes.count);
     needed[n.id] = true;
     for (uint32_t id = n.id; id > 0; id--)

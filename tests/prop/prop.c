@@ -5,7 +5,8 @@
  *     prop --replay DIR [...]     the programs in DIR, `# seed: N` and all
  *     prop --print --first SEED   one program's text
  *
- * A program that fails is made small and, with --keep, written to DIR. Exits 1 after any failure. */
+ * A program that fails is made small and, with --keep, written to DIR. Exits 1 after any
+ * failure. */
 #include "device.h"
 #include "generate.h"
 #include "shrink.h"
@@ -32,14 +33,15 @@ typedef struct {
 typedef struct {
     const Options *options;
     Arena *arenas[BATCH];
-    const Sketch *sketches[BATCH];   /* NULL: read from a file */
+    const Sketch *sketches[BATCH]; /* NULL: read from a file */
     Case cases[BATCH];
     Checked checked[BATCH];
     Variant variants[BATCH * MOST_VARIANTS];
     int programs, count, failed;
 } Batch;
 
-/* ---- one program ------------------------------------------------------------------------------ */
+/* ---- one program
+ * ------------------------------------------------------------------------------ */
 
 static bool check_all(const Case *c, const Devices *devices, Finding *f)
 {
@@ -51,7 +53,9 @@ static bool check_all(const Case *c, const Devices *devices, Finding *f)
 
 static Case case_of(Arena *arena, const Sketch *s)
 {
-    return (Case){.seed = s->seed, .name = "g", .text = print_sketch(arena, s, "g", 0),
+    return (Case){.seed = s->seed,
+                  .name = "g",
+                  .text = print_sketch(arena, s, "g", 0),
                   .same = {print_sketch(arena, s, "g", PRINT_PARENTHESES),
                            print_sketch(arena, s, "g", PRINT_INLINE)}};
 }
@@ -95,22 +99,25 @@ static void report(Batch *b, const Case *c, const Sketch *s, const Finding *f)
     Arena *arena = arena_new();
     Case small = *c;
     if (s) small = case_of(arena, shrink(arena, s, TRIES, fails_alike, &w));
-    printf("=== seed %llu: %s\n%s\n%s\n", (unsigned long long)c->seed, w.finding.kind, w.finding.text,
-           small.text);
+    printf("=== seed %llu: %s\n%s\n%s\n", (unsigned long long)c->seed, w.finding.kind,
+           w.finding.text, small.text);
     fflush(stdout);
     if (b->options->keep && s) keep_program(b->options, &small, &w.finding);
     b->failed++;
     arena_free(arena);
 }
 
-/* ---- batches ---------------------------------------------------------------------------------- */
+/* ---- batches
+ * ---------------------------------------------------------------------------------- */
 
 static void drop_variants(Batch *b, const Checked *checked)
 {
     int kept = 0;
     for (int i = 0; i < b->count; i++) {
-        if (b->variants[i].checked == checked) compile_free(&b->variants[i].compiled);
-        else b->variants[kept++] = b->variants[i];
+        if (b->variants[i].checked == checked)
+            compile_free(&b->variants[i].compiled);
+        else
+            b->variants[kept++] = b->variants[i];
     }
     b->count = kept;
 }
@@ -121,8 +128,10 @@ static void run_batch(Batch *b)
     Finding f;
     int fault = 0;
     while (b->count > 0) {
-        bool good = !devices->nvrtc || compile_variants(b->variants, b->count, &fault, &f);
-        good = good && (!devices->simulate || simulate_variants(b->variants, b->count, &fault, &f));
+        bool good =
+            !devices->nvrtc || compile_variants(b->variants, b->count, &fault, &f);
+        good = good && (!devices->simulate ||
+                        simulate_variants(b->variants, b->count, &fault, &f));
         if (good) break;
         Checked *checked = b->variants[fault].checked;
         const ptrdiff_t program = checked - b->checked;
@@ -148,8 +157,9 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
     b->sketches[i] = s;
     b->cases[i] = *c;
     bool good = check_front(&b->cases[i], &b->checked[i], &f);
-    if (good && (devices->simulate || devices->nvrtc))
-        good = make_variants(&b->checked[i], devices->schedules, b->variants + b->count, &count, &f);
+    if (good && (devices->simulate || devices->nvrtc || devices->schedules))
+        good = make_variants(&b->checked[i], devices->schedules, b->variants + b->count,
+                             &count, &f);
     b->count += count;
     if (!good) {
         drop_variants(b, &b->checked[i]);
@@ -175,7 +185,8 @@ static int run_seeds(const Options *o, uint64_t first, uint64_t step)
     return failed;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files
+ * ------------------------------------------------------------------------------------ */
 
 static bool read_case(Arena *arena, const char *path, Case *c)
 {
@@ -183,12 +194,12 @@ static bool read_case(Arena *arena, const char *path, Case *c)
     char part[4096];
     FILE *file = fopen(path, "r");
     if (!file) return false;
-    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
-        text_put(text, part, n);
+    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;) text_put(text, part, n);
     fclose(file);
     const char *seed = strstr(text_string(text), "# seed: ");
     const char *head = strstr(text_string(text), "\ngraph ");
-    *c = (Case){.text = text_string(text), .seed = seed ? strtoull(seed + 8, NULL, 10) : 1};
+    *c = (Case){.text = text_string(text),
+                .seed = seed ? strtoull(seed + 8, NULL, 10) : 1};
     if (head) c->name = arena_copy(arena, head + 7, strcspn(head + 7, "[( "));
     return head != NULL;
 }
@@ -210,7 +221,8 @@ static int replay(const Options *o)
         Arena *arena = arena_new();
         Case c;
         const char *path = arena_format(arena, "%s/%s", o->replay, names[i]->d_name);
-        if (length > 5 && !strcmp(names[i]->d_name + length - 5, ".fuse") && read_case(arena, path, &c)) {
+        if (length > 5 && !strcmp(names[i]->d_name + length - 5, ".fuse") &&
+            read_case(arena, path, &c)) {
             const int before = b->failed;
             add_program(b, arena, NULL, &c);
             run_batch(b);
@@ -228,7 +240,8 @@ static int replay(const Options *o)
     return failed != 0;
 }
 
-/* ---- the command line ------------------------------------------------------------------------- */
+/* ---- the command line
+ * ------------------------------------------------------------------------- */
 
 static int run_jobs(const Options *o)
 {
@@ -245,21 +258,30 @@ static int run_jobs(const Options *o)
         }
     }
     for (int i = 0; i < o->jobs; i++)
-        if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status)) failed++;
-        else failed += WEXITSTATUS(status);
+        if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status))
+            failed++;
+        else
+            failed += WEXITSTATUS(status);
     return failed;
 }
 
 static bool parse_word(Options *o, const char *word, const char *value, bool *took)
 {
     *took = true;
-    if (!strcmp(word, "--first") && value) o->first = strtoull(value, NULL, 10);
-    else if (!strcmp(word, "--count") && value) o->count = strtoull(value, NULL, 10);
-    else if (!strcmp(word, "--elements") && value) o->elements = strtoll(value, NULL, 10);
-    else if (!strcmp(word, "--jobs") && value) o->jobs = (int)strtol(value, NULL, 10) & 63;
-    else if (!strcmp(word, "--keep") && value) o->keep = value;
-    else if (!strcmp(word, "--replay") && value) o->replay = value;
-    else if (!strcmp(word, "--device") && value) o->devices.simulate = !strcmp(value, "sim");
+    if (!strcmp(word, "--first") && value)
+        o->first = strtoull(value, NULL, 10);
+    else if (!strcmp(word, "--count") && value)
+        o->count = strtoull(value, NULL, 10);
+    else if (!strcmp(word, "--elements") && value)
+        o->elements = strtoll(value, NULL, 10);
+    else if (!strcmp(word, "--jobs") && value)
+        o->jobs = (int)strtol(value, NULL, 10) & 63;
+    else if (!strcmp(word, "--keep") && value)
+        o->keep = value;
+    else if (!strcmp(word, "--replay") && value)
+        o->replay = value;
+    else if (!strcmp(word, "--device") && value)
+        o->devices.simulate = !strcmp(value, "sim");
     else {
         *took = false;
         if (!strcmp(word, "--schedules")) return o->devices.schedules = true;
@@ -289,7 +311,7 @@ int main(int argc, char **argv)
         return 0;
     }
     const int failed = run_jobs(&o);
-    printf("-- prop: %llu of %llu random programs pass\n", (unsigned long long)(o.count - (uint64_t)failed),
-           (unsigned long long)o.count);
+    printf("-- prop: %llu of %llu random programs pass\n",
+           (unsigned long long)(o.count - (uint64_t)failed), (unsigned long long)o.count);
     return failed != 0;
 }

@@ -1,5 +1,5 @@
-/* shrink.c: see shrink.h. Candidates may be nonsense: those are refused for another reason than the
- * program failed for, and dropped. */
+/* shrink.c: see shrink.h. Candidates may be nonsense: those are refused for another
+ * reason than the program failed for, and dropped. */
 #include "shrink.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static Sketch *copy_sketch(Arena *arena, const Sketch *s)
     copy->params.data = NEW_ARRAY(arena, SketchParam, s->params.count + 1);
     copy->statements.data = NEW_ARRAY(arena, SketchStatement, s->statements.count + 1);
     if (s->params.count)
-        memcpy(copy->params.data, s->params.data, sizeof *s->params.data * (size_t)s->params.count);
+        memcpy(copy->params.data, s->params.data,
+               sizeof *s->params.data * (size_t)s->params.count);
     memcpy(copy->statements.data, s->statements.data,
            sizeof *s->statements.data * (size_t)s->statements.count);
     return copy;
@@ -35,13 +36,13 @@ static bool try(Shrinker *w, const Sketch *candidate)
     return true;
 }
 
-/* ---- terms ----------------------------------------------------------------------------------- */
+/* ---- terms
+ * ----------------------------------------------------------------------------------- */
 
 static int count_terms(const Term *t)
 {
     int count = 1;
-    for (int i = 0; i < t->count; i++)
-        count += count_terms(t->args[i]);
+    for (int i = 0; i < t->count; i++) count += count_terms(t->args[i]);
     return count;
 }
 
@@ -53,8 +54,8 @@ static const Term *term_at(const Term *t, int n)
     return t;
 }
 
-/* The tree with its n-th term (in preorder) put in place by `with`; NULL `with` gives the term's own
- * operand `operand`. */
+/* The tree with its n-th term (in preorder) put in place by `with`; NULL `with` gives the
+ * term's own operand `operand`. */
 static Term *replace_term(Arena *arena, Term *t, int n, int operand, Term *with)
 {
     if (n == 0) return with ? with : operand < t->count ? t->args[operand] : NULL;
@@ -91,7 +92,8 @@ static bool shrink_terms(Shrinker *w, int statement)
     return shrunk;
 }
 
-/* ---- statements and inputs ------------------------------------------------------------------- */
+/* ---- statements and inputs
+ * ------------------------------------------------------------------- */
 
 static bool drop_statement(Shrinker *w, int i)
 {
@@ -117,7 +119,8 @@ static bool plain_statement(Shrinker *w, int i)
     for (int what = 0; what < 3; what++) {
         Sketch *s = copy_sketch(w->arena, w->best);
         SketchStatement *at = &s->statements.data[i];
-        if (what == 0 ? !at->output : what == 1 ? !at->function : at->dtype == DTYPE_F32) continue;
+        if (what == 0 ? !at->output : what == 1 ? !at->function : at->dtype == DTYPE_F32)
+            continue;
         if (what == 0) at->output = false;
         if (what == 1) at->function = false;
         if (what == 2) at->dtype = DTYPE_F32;
@@ -134,7 +137,8 @@ static bool plain_param(Shrinker *w, int i)
     return try(w, s);
 }
 
-/* ---- axes ------------------------------------------------------------------------------------ */
+/* ---- axes
+ * ------------------------------------------------------------------------------------ */
 
 static AxisSet without(AxisSet set, int axis)
 {
@@ -162,7 +166,8 @@ static bool drop_axis(Shrinker *w, int axis)
     for (int i = 0; i < s->params.count; i++)
         s->params.data[i].axes = without(s->params.data[i].axes, axis);
     for (int i = 0; i < s->statements.count; i++)
-        s->statements.data[i].value = drop_from_term(w->arena, s->statements.data[i].value, axis);
+        s->statements.data[i].value =
+            drop_from_term(w->arena, s->statements.data[i].value, axis);
     memmove(&s->axes[axis], &s->axes[axis + 1],
             sizeof *s->axes * (size_t)(s->axis_count - axis - 1));
     s->axis_count--;
@@ -182,30 +187,28 @@ static bool shrink_axis(Shrinker *w, int axis)
     return false;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it
+ * ------------------------------------------------------------------------------- */
 
 static bool shrink_once(Shrinker *w)
 {
     bool shrunk = false;
     for (int i = w->best->statements.count - 1; i >= 0; i--)
         shrunk |= drop_statement(w, i);
-    for (int i = w->best->params.count - 1; i >= 0; i--)
-        shrunk |= drop_param(w, i);
-    for (int i = w->best->axis_count - 1; i >= 0; i--)
-        shrunk |= drop_axis(w, i);
+    for (int i = w->best->params.count - 1; i >= 0; i--) shrunk |= drop_param(w, i);
+    for (int i = w->best->axis_count - 1; i >= 0; i--) shrunk |= drop_axis(w, i);
     for (int i = 0; i < w->best->statements.count; i++)
         if (plain_statement(w, i) + shrink_terms(w, i)) shrunk = true;
-    for (int i = 0; i < w->best->params.count; i++)
-        shrunk |= plain_param(w, i);
-    for (int i = 0; i < w->best->axis_count; i++)
-        shrunk |= shrink_axis(w, i);
+    for (int i = 0; i < w->best->params.count; i++) shrunk |= plain_param(w, i);
+    for (int i = 0; i < w->best->axis_count; i++) shrunk |= shrink_axis(w, i);
     return shrunk;
 }
 
-const Sketch *shrink(Arena *arena, const Sketch *s, int tries, StillFails *fails, void *data)
+const Sketch *shrink(Arena *arena, const Sketch *s, int tries, StillFails *fails,
+                     void *data)
 {
-    Shrinker w = {.arena = arena, .best = s, .tries = tries, .fails = fails, .data = data};
-    while (w.tries > 0 && shrink_once(&w))
-        continue;
+    Shrinker w = {
+        .arena = arena, .best = s, .tries = tries, .fails = fails, .data = data};
+    while (w.tries > 0 && shrink_once(&w)) continue;
     return w.best;
 }

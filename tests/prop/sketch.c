@@ -1,5 +1,5 @@
-/* sketch.c: see sketch.h. Parentheses are written only where the language needs them, so that the
- * parser's precedences are tested against the text with all of them. */
+/* sketch.c: see sketch.h. Parentheses are written only where the language needs them, so
+ * that the parser's precedences are tested against the text with all of them. */
 #include "sketch.h"
 
 #include "text.h"
@@ -22,9 +22,12 @@ typedef struct {
 
 static int precedence(const Term *t)
 {
-    static const struct { const char *text; int level; } levels[] = {
-        {"||", 4}, {"&&", 5}, {"==", 9}, {"!=", 9}, {"<", 10}, {"<=", 10}, {">", 10}, {">=", 10},
-        {"+", 12}, {"-", 12}, {"*", 13}, {"/", 13}, {"**", 15}};
+    static const struct {
+        const char *text;
+        int level;
+    } levels[] = {{"||", 4},  {"&&", 5}, {"==", 9},  {"!=", 9}, {"<", 10},
+                  {"<=", 10}, {">", 10}, {">=", 10}, {"+", 12}, {"-", 12},
+                  {"*", 13},  {"/", 13}, {"**", 15}};
     if (t->kind == TERM_UNARY) return 14;
     if (t->kind == TERM_LITERAL) return t->text[0] == '-' ? 14 : TIGHTEST;
     if (t->kind != TERM_BINARY) return TIGHTEST;
@@ -35,7 +38,8 @@ static int precedence(const Term *t)
 
 static const char *argument_name(const Printer *p, const char *name)
 {
-    static const char *const names[MOST_ARGUMENTS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    static const char *const names[MOST_ARGUMENTS] = {"a", "b", "c", "d",
+                                                      "e", "f", "g", "h"};
     for (int i = 0; p->inside && i < p->argument_count; i++)
         if (!strcmp(p->arguments[i], name)) return names[i];
     return name;
@@ -64,7 +68,8 @@ static void print_operand(Text *out, const Printer *p, const Term *t, int least)
     text_print(out, wrap ? ")" : "");
 }
 
-/* `**` leans to the right and binds tighter than a sign before it; all others lean to the left. */
+/* `**` leans to the right and binds tighter than a sign before it; all others lean to the
+ * left. */
 static void print_operation(Text *out, const Printer *p, const Term *t)
 {
     const int level = precedence(t);
@@ -85,7 +90,8 @@ static void print_term(Text *out, const Printer *p, const Term *t)
     case TERM_NAME: text_print(out, "%s", argument_name(p, t->text)); return;
     case TERM_LITERAL: text_print(out, "%s", t->text); return;
     case TERM_AXIS: text_print(out, "%s(%s)", t->text, set_text(p, t->over)); return;
-    case TERM_UNARY: case TERM_BINARY: print_operation(out, p, t); return;
+    case TERM_UNARY:
+    case TERM_BINARY: print_operation(out, p, t); return;
     case TERM_CALL: break;
     }
     text_print(out, "%s", t->text);
@@ -98,7 +104,8 @@ static void print_term(Text *out, const Printer *p, const Term *t)
     text_print(out, ")");
 }
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions
+ * ----------------------------------------------------------------------------- */
 
 static bool add_set(Printer *p, AxisSet set)
 {
@@ -122,8 +129,7 @@ static bool collect(Printer *p, const Term *t)
 {
     bool good = t->kind != TERM_NAME || add_argument(p, t->text);
     if (t->over) good = good && add_set(p, t->over);
-    for (int i = 0; i < t->count && good; i++)
-        good = collect(p, t->args[i]);
+    for (int i = 0; i < t->count && good; i++) good = collect(p, t->args[i]);
     return good;
 }
 
@@ -164,7 +170,8 @@ static void print_call(Text *out, const Printer *p, const SketchStatement *at)
     text_print(out, ")");
 }
 
-/* ---- the program --------------------------------------------------------------------------- */
+/* ---- the program
+ * --------------------------------------------------------------------------- */
 
 static AxisSet axes_of(const Sketch *s, const Term *t);
 
@@ -173,7 +180,8 @@ static AxisSet axes_of_name(const Sketch *s, const char *name)
     for (int i = 0; i < s->params.count; i++)
         if (!strcmp(s->params.data[i].name, name)) return s->params.data[i].axes;
     for (int i = 0; i < s->statements.count; i++)
-        if (!strcmp(s->statements.data[i].name, name)) return axes_of(s, s->statements.data[i].value);
+        if (!strcmp(s->statements.data[i].name, name))
+            return axes_of(s, s->statements.data[i].value);
     return 0;
 }
 
@@ -184,8 +192,7 @@ static AxisSet axes_of(const Sketch *s, const Term *t)
     AxisSet axes = 0;
     if (t->kind == TERM_NAME) return axes_of_name(s, t->text);
     if (t->kind == TERM_AXIS) return !strcmp(t->text, "index") ? t->over : 0;
-    for (int i = 0; i < t->count; i++)
-        axes |= axes_of(s, t->args[i]);
+    for (int i = 0; i < t->count; i++) axes |= axes_of(s, t->args[i]);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!strcmp(kept[i], t->text)) return axes;
     return axes & ~t->over;

@@ -62,6 +62,10 @@ typedef struct {
     /* cp.async.bulk from global to shared memory, whose bytes the barrier counts */
     void (*bulk_copy)(void *machine, void *to, const void *from, int64_t size,
                       void *barrier, void *at);
+    /* st.async: `to` and `barrier` are named by their twins in this CTA */
+    void (*send)(void *machine, void *to, const void *value, size_t size, void *barrier,
+                 int rank, void *at);
+    void (*async_fence)(void *machine); /* fence.proxy.async */
     void (*trap)(void *machine, const char *what, void *at);
 } SimApi;
 

@@ -63,7 +63,7 @@ static void wake_cluster(Machine *m, const Cluster *c)
 }
 
 /* A phase's clock holds those before it. */
-static void finish_if_complete(Machine *m, Cluster *c)
+void cluster_shrink(Machine *m, Cluster *c)
 {
     if (c->arrived == 0 || c->arrived < live_threads(m, c)) return;
     clock_join(&c->clocks[c->phase % 3], &c->clocks[(c->phase + 2) % 3], m->actors);
@@ -90,7 +90,7 @@ void cluster_arrive(void *machine, void *at)
     clock_join(clock, &t->clock, m->actors);
     clock_raise(clock, m->actors, t->cta->number, t->index, t->epoch++);
     c->arrived++;
-    finish_if_complete(m, c);
+    cluster_shrink(m, c);
     switch_away(m);
 }
 
@@ -108,7 +108,7 @@ void cluster_wait(void *machine, void *at)
     t->known = &c->clocks[(t->waits - 1) % 3];
 }
 
-void cluster_exit(Machine *m, Thread *t)
+void cluster_exit(Machine *m, const Thread *t)
 {
     if (t->arrivals > t->waits)
         fault(m, t->arrived_at,
@@ -168,23 +168,9 @@ static bool check_visits(Machine *m, const Cta *cta)
     return true;
 }
 
-static bool check_copies(Machine *m, const Cta *cta)
-{
-    for (int i = 0; i < cta->tx_count; i++) {
-        const TxBarrier *b = &cta->tx[i];
-        const Touch landing = {cta->threads[0].id + (uint32_t)(m->launch->threads + i),
-                               b->copied, 0};
-        if (b->copied == 0 || happened_before(m, &cta->threads[0], &landing)) continue;
-        return complain_about(m, "%s, CTA %d exits without waiting for the bulk copy at %s",
-                              m->launch->kernel, cta->number,
-                              object_place(m->object, b->copied_at));
-    }
-    return true;
-}
-
 bool check_farewell(Machine *m, Cta *cta)
 {
     if (!cta->visits && cta->tx_count == 0) return true;
     gather_knowledge(m, cta);
-    return check_visits(m, cta) && check_copies(m, cta);
+    return check_visits(m, cta) && check_landings(m, cta);
 }

@@ -181,6 +181,405 @@ extern "C" __global__ void bad_copy_no_barrier(const float *in, float *out, unsi
     out[threadIdx.x] = s[255 - threadIdx.x];
 }
 
+// ---- wrong: teams, clusters ------------------------------------------------------------------------
+
+extern "C" __global__ void bad_team_neighbour(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    team_barrier<64>();
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+
+extern "C" __global__ void bad_team_sizes(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x < 32)
+        team_barrier<64>();
+    else if (threadIdx.x < 128)
+        team_barrier<128>();
+}
+
+extern "C" __global__ void bad_team_skipped(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x % 64 < 32)
+        team_barrier<64>();
+}
+
+extern "C" __global__ void bad_cluster_no_sync(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    *peer(&s[threadIdx.x], cluster_rank() ^ 1) = in[threadIdx.x];
+    cluster_sync();
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_cluster_syncthreads(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    cluster_sync();
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    const float x = *peer(&s[threadIdx.x], cluster_rank() ^ 1);
+    cluster_sync();
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = x;
+}
+
+extern "C" __global__ void bad_cluster_exit(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    cluster_sync();
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = *peer(&s[threadIdx.x], 1);
+}
+
+extern "C" __global__ void bad_cluster_rank(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    cluster_sync();
+    out[threadIdx.x] = *peer(&s[threadIdx.x], cluster_rank() + 1);
+    cluster_sync();
+}
+
+extern "C" __global__ void bad_cluster_past_end(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    cluster_sync();
+    const float x = *peer(&s[threadIdx.x], cluster_rank() ^ 1);
+    const float y = peer(s, cluster_rank() ^ 1)[threadIdx.x + 1];
+    cluster_sync();
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = x + y;
+}
+
+extern "C" __global__ void bad_cluster_half(const float *in, float *out, unsigned *count)
+{
+    __shared__ unsigned long long never;
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x == 0)
+        barrier_init(never, 1);
+    __syncthreads();
+    if (cluster_rank() == 0)
+        cluster_sync();
+    else
+        barrier_wait(never, 0);
+}
+
+extern "C" __global__ void bad_cluster_wait_only(const float *in, float *out, unsigned *count)
+{
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = in[threadIdx.x];
+    cluster_wait();
+}
+
+extern "C" __global__ void bad_send_early(const float *in, float *out, unsigned *count)
+{
+    __shared__ Exchange<float, 1, 2> x;
+    float sum = in[threadIdx.x];
+    int round = 0, same = 0;
+    if (threadIdx.x == 0)
+        barrier_init(x.landed[0], 1);
+    __syncthreads();
+    cluster_send(x, same, sum_of(sum));
+    cluster_collect(x, round, sum_of(sum));
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = sum;
+}
+
+extern "C" __global__ void bad_send_not_collected(const float *in, float *out, unsigned *count)
+{
+    __shared__ Exchange<float, 1, 2> x;
+    float sum = in[threadIdx.x];
+    int round = 0;
+    exchange_init(x);
+    cluster_send(x, round, sum_of(sum));
+    cluster_sync();
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = x.slot[0][0][0];
+}
+
+extern "C" __global__ void bad_send_two_ahead(const float *in, float *out, unsigned *count)
+{
+    __shared__ Exchange<float, 1, 2> x;
+    float sum = in[threadIdx.x];
+    int round = 0, same = 0;
+    exchange_init(x);
+    for (int i = 0; i < 3; i++)
+        cluster_send(x, same, sum_of(sum));
+    for (int i = 0; i < 3; i++)
+        cluster_collect(x, round, sum_of(sum));
+    if (cluster_rank() == 0)
+        out[threadIdx.x] = sum;
+}
+
+// ---- wrong: transaction barriers and bulk copies ---------------------------------------------------
+
+extern "C" __global__ void bad_bulk_no_wait(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    out[threadIdx.x] = s[threadIdx.x];
+    barrier_wait(full, 0);
+}
+
+extern "C" __global__ void bad_bulk_early_parity(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 1);
+    out[threadIdx.x] = s[threadIdx.x];
+    barrier_wait(full, 0);
+}
+
+extern "C" __global__ void bad_bulk_parity(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+    barrier_wait(full, 1);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_bulk_bytes(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, 128);
+    }
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_bulk_overwrite(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 1);
+}
+
+extern "C" __global__ void bad_bulk_misaligned(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in + 1, 64, full);
+        barrier_expect(full, 64);
+    }
+    barrier_wait(full, 0);
+}
+
+extern "C" __global__ void bad_bulk_size(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, 20, full);
+        barrier_expect(full, 20);
+    }
+    barrier_wait(full, 0);
+}
+
+extern "C" __global__ void bad_bulk_past_end(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in + 4, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+}
+
+extern "C" __global__ void bad_bulk_shared_past_end(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s + 4, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+}
+
+extern "C" __global__ void bad_bulk_unwaited(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_bulk_source(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    out[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, out, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    if (threadIdx.x == 0)
+        out[7] = 0;
+    barrier_wait(full, 0);
+}
+
+extern "C" __global__ void bad_bulk_no_fence(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    s[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_barrier_init_race(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_barrier_no_init(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        s[0] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_barrier_arrivals(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        barrier_expect(full, sizeof s);
+    }
+    if (threadIdx.x == 0)
+        barrier_arrive(full);
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void bad_barrier_written(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+    if (threadIdx.x == 99)
+        full = 0;
+}
+
+extern "C" __global__ void bad_livelock(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x == 0)
+        count[1] = 0;
+    __syncthreads();
+    while (atomicAdd(&count[1], 0u) == 0)
+        ;
+}
+
 // ---- right -----------------------------------------------------------------------------------------
 
 extern "C" __global__ void prepare(const float *in, float *out, unsigned *count)
@@ -300,6 +699,88 @@ extern "C" __global__ void good_copy(const float *in, float *out, unsigned *coun
     float sum = s[0][255 - threadIdx.x];
     fetch_wait<0>();
     out[threadIdx.x] = (sum + s[1][threadIdx.x]) / 2;
+}
+
+extern "C" __global__ void good_teams(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    const int turned = threadIdx.x ^ 63;
+    for (int i = 0; i < (int)threadIdx.x / 64 + 1; i++) {
+        s[threadIdx.x] = in[threadIdx.x];
+        team_barrier<64>();
+        out[threadIdx.x] = s[turned];
+        team_barrier<64>();
+    }
+}
+
+extern "C" __global__ void good_cluster(const float *in, float *out, unsigned *count)
+{
+    __shared__ float s[256];
+    const int other = cluster_rank() ^ 1;
+    s[threadIdx.x] = in[threadIdx.x] + cluster_rank();
+    cluster_sync();
+    const float x = *peer(&s[255 - threadIdx.x], other);
+    cluster_sync();
+    if (threadIdx.x % gridDim.x == blockIdx.x)
+        out[threadIdx.x] = x - other;
+}
+
+extern "C" __global__ void good_send(const float *in, float *out, unsigned *count)
+{
+    __shared__ Exchange<float, 1, 2> x;
+    int round = 0, same = 0;
+    float sum = in[threadIdx.x];
+    exchange_init(x);
+    for (int i = 0; i < 5; i++) {
+        float part = in[i] + cluster_rank();
+        cluster_send(x, same, sum_of(part));
+        cluster_collect(x, round, sum_of(part));
+        sum += part - 2 * in[i] - 1;
+        __syncthreads();
+    }
+    if (threadIdx.x % gridDim.x == blockIdx.x)
+        out[threadIdx.x] = sum;
+}
+
+extern "C" __global__ void good_ring(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[2][64];
+    __shared__ unsigned long long full[2], empty[2];
+    if (threadIdx.x < 2) {
+        barrier_init(full[threadIdx.x], 1);
+        barrier_init(empty[threadIdx.x], 64);
+    }
+    __syncthreads();
+    for (int i = 0; i < 4; i++) {
+        const int stage = i % 2, parity = i / 2;
+        if (threadIdx.x == 255) {
+            barrier_wait(empty[stage], parity ^ 1);
+            bulk_copy(s[stage], in + 64 * i, 128, full[stage]);
+            bulk_copy(s[stage] + 32, in + 64 * i + 32, 128, full[stage]);
+            barrier_expect(full[stage], 256);
+        } else if (threadIdx.x < 64) {
+            barrier_wait(full[stage], parity);
+            out[255 - 64 * i - threadIdx.x] = s[stage][threadIdx.x];
+            barrier_arrive(empty[stage]);
+        }
+    }
+}
+
+extern "C" __global__ void good_fenced_copy(const float *in, float *out, unsigned *count)
+{
+    __shared__ alignas(16) float s[256];
+    __shared__ unsigned long long full;
+    s[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x == 0)
+        barrier_init(full, 1);
+    async_fence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        bulk_copy(s, in, sizeof s, full);
+        barrier_expect(full, sizeof s);
+    }
+    barrier_wait(full, 0);
+    out[threadIdx.x] = s[255 - threadIdx.x];
 }
 
 // ---- numbers: in holds bit patterns ----------------------------------------------------------------

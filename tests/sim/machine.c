@@ -1,5 +1,5 @@
-/* machine.c: launches: CTAs come and go in a random order, and the scheduler picks which
- * thread runs on.
+/* machine.c: launches: clusters of CTAs come and go in a random order, and the scheduler
+ * picks which thread runs on. A launch without clusters has clusters of one CTA.
  *
  * Half of the seeds pick warps evenly; the others give each warp a priority and let the
  * first in line run as far as it can, changing priorities now and then: so one warp gets
@@ -13,7 +13,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STACK = 128 * 1024, VIEW = 128, SMS = 4, THREADS_PER_SM = 2048, CTAS_PER_SM = 32 };
+enum {
+    STACK = 128 * 1024,
+    VIEW = 128,
+    SMS = 4,
+    THREADS_PER_SM = 2048,
+    CTAS_PER_SM = 32,
+    MOST_QUIET = 1 << 24,
+    MOST_STEPS = 1 << 30
+};
 static const int64_t smem_per_sm = 228 * 1024;
 
 uint64_t random_below(Machine *m, uint64_t limit)
@@ -38,6 +46,8 @@ Machine *machine_new(SimObject *object, uint64_t seed, char *message, size_t mes
     for (int i = 0; i < 8; i++) random_below(m, 2);
     m->skew = random_below(m, 2) ? 0 : (uint64_t)64 << random_below(m, 6);
     m->patience = (uint64_t)16 << random_below(m, 8);
+    m->laziness = (uint64_t)2 << random_below(m, 12);
+    m->sms = SMS;
     object->link->api = &sim_api;
     object->link->machine = m;
     return m;
@@ -54,6 +64,11 @@ void machine_free(Machine *m)
 void machine_fill_shared(Machine *m, unsigned char byte)
 {
     m->fill = byte;
+}
+
+void machine_set_sms(Machine *m, int sms)
+{
+    m->sms = sms;
 }
 
 const char *machine_doubt(const Machine *m)
@@ -188,11 +203,14 @@ static void set_unready(Machine *m, Thread *t, ThreadState state)
 
 void wake(Machine *m, Thread *t)
 {
+    m->quiet = 0;
     set_ready(m, t);
 }
 
 void switch_away(Machine *m)
 {
+    m->quiet++;
+    m->steps++;
     fiber_switch(&m->current->context, &m->context);
 }
 
@@ -212,6 +230,8 @@ static void run_thread(void *argument)
     thread_exit(m, t);
     set_unready(m, t, THREAD_DONE);
     t->cta->live--;
+    cluster_shrink(m, t->cta->cluster);
+    m->quiet = 0;
     switch_away(m);
 }
 
@@ -228,7 +248,8 @@ static void start_thread(Machine *m, Cta *cta, int index)
                   (unsigned)(cta->number / l->grid[0]), 0},
         .block_size = {(unsigned)l->threads, 1, 1},
         .grid_size = {(unsigned)l->grid[0], (unsigned)l->grid[1], 1},
-        .cluster_size = 1,
+        .cluster_rank = (unsigned)(cta->number % l->cluster),
+        .cluster_size = (unsigned)l->cluster,
     };
     *t = (Thread){
         .cta = cta,
@@ -237,7 +258,7 @@ static void start_thread(Machine *m, Cta *cta, int index)
         .index = index,
         .epoch = 1,
         .id =
-            m->first_id + (uint32_t)cta->number * (uint32_t)l->threads + (uint32_t)index,
+            m->first_id + (uint32_t)cta->number * (uint32_t)m->actors + (uint32_t)index,
         .context = fiber_new(stack, STACK, VIEW, run_thread, t),
     };
     set_ready(m, t);
@@ -251,10 +272,14 @@ static void poison_smem(const Machine *m, const Cta *cta)
     memset(cta->smem + end, m->fill, m->smem_size - end);
 }
 
-static void start_cta(Machine *m, Cta *cta)
+static void start_cta(Machine *m, Cta *cta, int number)
 {
-    cta->number = m->order[m->next_cta++];
+    cta->number = number;
     cta->live = m->launch->threads;
+    cta->changes = cta->told_changes = cta->told_phase = 0;
+    if (cta->visits)
+        memset(cta->visits, 0,
+               (size_t)(m->launch->cluster * cta->live) * sizeof *cta->visits);
     poison_smem(m, cta);
     madvise(cta->cells, m->smem_size * sizeof *cta->cells, MADV_DONTNEED);
     for (int w = 0; w < (cta->live + SIM_WARP - 1) / SIM_WARP; w++)
@@ -278,7 +303,23 @@ static void end_cta(Machine *m, Cta *cta)
         clock_clear(&cta->barriers[i].clock);
         cta->barriers[i] = (Barrier){0};
     }
+    forget_transactions(cta);
     clock_clear(&cta->base);
+}
+
+static void start_cluster(Machine *m, Cluster *c)
+{
+    const int first = m->order[m->next_cluster++] * m->launch->cluster;
+    c->live = m->launch->cluster;
+    c->arrived = 0;
+    c->phase = 0;
+    for (int i = 0; i < c->live; i++) start_cta(m, &c->ctas[i], first + i);
+}
+
+static void end_cluster(Machine *m, Cluster *c)
+{
+    for (int i = 0; i < m->launch->cluster; i++) end_cta(m, &c->ctas[i]);
+    for (int i = 0; i < 3; i++) clock_clear(&c->clocks[i]);
 }
 
 /* ---- scheduler
@@ -321,21 +362,34 @@ static void run_some(Machine *m, Thread *t)
     link->stack_size = STACK;
     fiber_switch(&m->context, &t->context);
     check_stack(m, t);
-    if (m->failed || t->cta->live > 0) return;
+    if (m->failed || t->cta->live > 0 || !check_farewell(m, t->cta)) return;
+    Cluster *c = t->cta->cluster;
+    if (--c->live > 0) return;
     m->done++;
-    end_cta(m, t->cta);
-    if (m->next_cta < m->cta_count) start_cta(m, t->cta);
+    end_cluster(m, c);
+    if (m->next_cluster < m->cluster_count) start_cluster(m, c);
+}
+
+/* Spinning threads only read, or change what they change by atomics. */
+static bool check_progress(Machine *m)
+{
+    if (m->quiet < MOST_QUIET && m->steps < MOST_STEPS) return true;
+    return complain_about(
+        m, "%s: livelock: it goes on and on%s; last CTA %d thread %d read or wrote at %s",
+        m->launch->kernel, m->quiet < MOST_QUIET ? "" : " and writes nothing",
+        m->current->cta->number, m->current->index, object_place(m->object, m->last_at));
 }
 
 static void run_all(Machine *m)
 {
-    for (int i = 0; i < m->resident; i++) start_cta(m, &m->ctas[i]);
-    while (m->done < m->cta_count && !m->failed) {
-        if (m->ready_count == 0) {
+    m->quiet = m->steps = 0;
+    for (int i = 0; i < m->resident; i++) start_cluster(m, &m->clusters[i]);
+    while (m->done < m->cluster_count && !m->failed && check_progress(m)) {
+        land_some(m);
+        if (m->ready_count > 0)
+            run_some(m, pick_thread(m, pick_warp(m)));
+        else if (!land_one(m))
             report_deadlock(m);
-            return;
-        }
-        run_some(m, pick_thread(m, pick_warp(m)));
     }
 }
 
@@ -359,37 +413,39 @@ static bool find_kernel(Machine *m, const SimLaunch *l)
 
 static bool check_limits(Machine *m, const SimLaunch *l)
 {
-    const uint64_t threads =
-        (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->threads;
+    const uint64_t actors =
+        (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)m->actors;
     if (l->threads < 1 || l->threads > 1024)
         return complain_about(m, "%s: a CTA of %d threads", l->kernel, l->threads);
     if (l->smem_bytes > SIM_DYNAMIC_SMEM)
         return complain_about(m, "%s: %lld bytes of dynamic shared memory", l->kernel,
                               (long long)l->smem_bytes);
-    if (l->cluster > 1)
-        return complain_about(m, "%s: a cluster of %d CTAs cannot be simulated",
-                              l->kernel, l->cluster);
-    if (threads + m->next_id > UINT32_MAX / 2)
+    if (l->cluster < 1 || l->cluster > 16 || l->grid[0] % l->cluster != 0)
+        return complain_about(m, "%s: %d CTAs in clusters of %d", l->kernel, l->grid[0],
+                              l->cluster);
+    if (actors + m->next_id > UINT32_MAX / 2)
         return complain_about(m, "%s: too many threads", l->kernel);
     return true;
 }
 
-static void shuffle_ctas(Machine *m)
+static void shuffle_clusters(Machine *m)
 {
-    for (int i = 0; i < m->cta_count; i++) {
+    for (int i = 0; i < m->cluster_count; i++) {
         const int j = (int)random_below(m, (uint64_t)i + 1);
         m->order[i] = m->order[j];
         m->order[j] = i;
     }
 }
 
+/* Clusters that live at once. */
 static int count_resident(const Machine *m, const SimLaunch *l)
 {
     int64_t per_sm = THREADS_PER_SM / l->threads;
     if (per_sm > CTAS_PER_SM) per_sm = CTAS_PER_SM;
     if (per_sm > smem_per_sm / (l->smem_bytes + 1024))
         per_sm = smem_per_sm / (l->smem_bytes + 1024);
-    return SMS * per_sm < m->cta_count ? (int)(SMS * per_sm) : m->cta_count;
+    const int64_t room = m->sms * per_sm / l->cluster;
+    return room < 1 ? 1 : room < m->cluster_count ? (int)room : m->cluster_count;
 }
 
 static bool make_cta(Machine *m, int slot)
@@ -398,16 +454,26 @@ static bool make_cta(Machine *m, int slot)
     Cta *cta = &m->ctas[slot];
     cta->machine = m;
     cta->slot = slot;
+    cta->cluster = &m->clusters[slot / m->launch->cluster];
     cta->threads = calloc(threads, sizeof *cta->threads);
     cta->warps = calloc(threads / SIM_WARP + 1, sizeof *cta->warps);
     cta->smem = map_zeros(m->smem_size);
     cta->cells = map_zeros(m->smem_size * sizeof *cta->cells);
-    return cta->threads && cta->warps && cta->smem && cta->cells;
+    if (m->launch->cluster > 1)
+        cta->visits =
+            calloc((size_t)m->launch->cluster * threads, sizeof *cta->visits);
+    return cta->threads && cta->warps && cta->smem && cta->cells &&
+           (cta->visits || m->launch->cluster == 1);
+}
+
+static int resident_ctas(const Machine *m)
+{
+    return m->resident * m->launch->cluster;
 }
 
 static bool make_stacks(Machine *m)
 {
-    m->stacks_size = (size_t)m->resident * (size_t)m->launch->threads * STACK;
+    m->stacks_size = (size_t)resident_ctas(m) * (size_t)m->launch->threads * STACK;
     m->stacks = map_zeros(m->stacks_size);
     return m->stacks != NULL;
 }
@@ -415,36 +481,46 @@ static bool make_stacks(Machine *m)
 static bool make_room(Machine *m)
 {
     const size_t warps = (size_t)(m->launch->threads + SIM_WARP - 1) / SIM_WARP;
-    m->ctas = calloc((size_t)m->resident, sizeof *m->ctas);
-    m->order = calloc((size_t)m->cta_count, sizeof *m->order);
-    m->ready = calloc((size_t)m->resident * warps, sizeof *m->ready);
+    const size_t ctas = (size_t)resident_ctas(m);
+    m->clusters = calloc((size_t)m->resident, sizeof *m->clusters);
+    m->ctas = calloc(ctas, sizeof *m->ctas);
+    m->order = calloc((size_t)m->cluster_count, sizeof *m->order);
+    m->ready = calloc(ctas * warps, sizeof *m->ready);
     m->locations = calloc(MAX_LOCATIONS, sizeof *m->locations);
-    bool good = m->ctas && m->order && m->ready && m->locations && make_stacks(m);
-    for (int i = 0; i < m->resident && good; i++) good = make_cta(m, i);
+    bool good = m->clusters && m->ctas && m->order && m->ready && m->locations &&
+                make_stacks(m);
+    for (int i = 0; i < m->resident && good; i++)
+        m->clusters[i].ctas = &m->ctas[i * m->launch->cluster];
+    for (int i = 0; i < resident_ctas(m) && good; i++) good = make_cta(m, i);
     return good || complain_about(m, "%s: no memory for its threads", m->launch->kernel);
 }
 
 static void free_room(Machine *m)
 {
-    for (int i = 0; m->ctas && i < m->resident; i++) {
+    for (int i = 0; m->clusters && i < m->resident; i++)
+        for (int k = 0; k < 3; k++) clock_clear(&m->clusters[i].clocks[k]);
+    for (int i = 0; m->ctas && i < resident_ctas(m); i++) {
         Cta *cta = &m->ctas[i];
         if (cta->threads) end_cta(m, cta);
         if (cta->smem) munmap(cta->smem, m->smem_size);
         if (cta->cells) munmap(cta->cells, m->smem_size * sizeof *cta->cells);
         free(cta->threads);
         free(cta->warps);
+        free(cta->visits);
     }
+    forget_copies(m);
     if (m->stacks) {
         fiber_forget(m->stacks, m->stacks_size);
         munmap(m->stacks, m->stacks_size);
     }
     if (m->locations) forget_locations(m);
     free(m->locations);
+    free(m->clusters);
     free(m->ctas);
     free(m->order);
     free(m->ready);
-    m->ctas = NULL, m->order = NULL, m->ready = NULL, m->locations = NULL,
-    m->stacks = NULL;
+    m->clusters = NULL, m->ctas = NULL, m->order = NULL, m->ready = NULL;
+    m->locations = NULL, m->stacks = NULL;
     m->ready_count = 0;
     m->current = NULL;
 }
@@ -452,19 +528,21 @@ static void free_room(Machine *m)
 bool machine_launch(Machine *m, const SimLaunch *l)
 {
     m->launch = l;
-    m->cta_count = l->grid[0] * l->grid[1];
+    m->actors = l->threads + TX_BARRIERS;
     if (m->failed || !find_kernel(m, l) || !check_limits(m, l)) return false;
-    if (m->cta_count == 0) return true;
+    const int ctas = l->grid[0] * l->grid[1];
+    if (ctas == 0) return true;
+    m->cluster_count = ctas / l->cluster;
     m->first_id = m->next_id;
-    m->next_id += (uint32_t)m->cta_count * (uint32_t)l->threads;
+    m->next_id += (uint32_t)ctas * (uint32_t)m->actors;
     m->resident = count_resident(m, l);
-    m->next_cta = m->done = 0;
+    m->next_cluster = m->done = 0;
     m->smem_size = m->object->shared_size;
     for (int i = 0; i < m->object->shared_count; i++)
         if (m->object->shared[i].size == SIM_DYNAMIC_SMEM)
             m->dynamic_at = m->object->shared[i].offset;
     if (make_room(m)) {
-        shuffle_ctas(m);
+        shuffle_clusters(m);
         run_all(m);
     }
     free_room(m);

@@ -36,6 +36,8 @@ Machine *machine_new(SimObject *object, uint64_t seed, char *message,
 void machine_free(Machine *machine); /* NULL allowed */
 bool machine_add_buffer(Machine *machine, const SimBuffer *buffer);
 bool machine_launch(Machine *machine, const SimLaunch *launch);
+/* Multiprocessors, 4 at first: how many CTAs live at once. */
+void machine_set_sms(Machine *machine, int sms);
 /* What shared memory holds before it is written, 0xff at first: NaN. */
 void machine_fill_shared(Machine *machine, unsigned char byte);
 /* The first read of shared memory that nobody had written; "" if there was none. Such a

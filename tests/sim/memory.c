@@ -7,6 +7,7 @@
  * does not matter. */
 #include "state.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -22,13 +23,14 @@ void *map_zeros(size_t size)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static bool happened_before(const Machine *m, const Thread *t, const Touch *touch)
+bool happened_before(const Machine *m, const Thread *t, const Touch *touch)
 {
     if (touch->by < m->first_id || touch->by == t->id) return true;
     const int index = (int)(touch->by - m->first_id);
-    const int cta = index / m->launch->threads, thread = index % m->launch->threads;
-    return clock_get(&t->cta->base, cta, thread) >= touch->epoch ||
-           clock_get(&t->clock, cta, thread) >= touch->epoch;
+    const int cta = index / m->actors, actor = index % m->actors;
+    return clock_get(&t->cta->base, cta, actor) >= touch->epoch ||
+           clock_get(&t->clock, cta, actor) >= touch->epoch ||
+           (t->known && clock_get(t->known, cta, actor) >= touch->epoch);
 }
 
 typedef struct {
@@ -72,6 +74,9 @@ static void check_cell(const Access *a, Cell *cell)
         fault(a->m, a->at,
               "%s of shared %s, byte %zu, while an asynchronous copy to it has not been "
               "waited for",
+              verb(a->kind), a->name, a->offset);
+    if (cell->flags & CELL_BARRIER)
+        fault(a->m, a->at, "%s of shared %s, byte %zu, which is a transaction barrier",
               verb(a->kind), a->name, a->offset);
     const bool unwritten = a->kind != SIM_WRITE && !(cell->flags & CELL_WRITTEN);
     if (unwritten && a->shared && a->kind == SIM_READ)
@@ -132,6 +137,15 @@ static void check_shared(Access *a, const Cta *cta, size_t place)
               "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
               verb(a->kind), a->size, a->offset, v->name, bytes);
     check_cells(a, cta->cells, place, a->size, 1);
+}
+
+void print_shared(const Machine *m, size_t place, char *text, size_t size)
+{
+    const SharedVariable *v = find_shared(m, place);
+    if (v)
+        snprintf(text, size, "byte %zu of shared %s", place - v->offset, v->name);
+    else
+        snprintf(text, size, "no shared variable");
 }
 
 static void check_region(Access *a, const Region *r, size_t offset)
@@ -201,14 +215,26 @@ static bool is_constant(const Access *a, uintptr_t address)
            address < a->m->object->end;
 }
 
+/* The CTA of the cluster whose shared memory an address is in; NULL: none. */
+static Cta *find_owner(const Access *a, uintptr_t address)
+{
+    Cta *own = a->t->cta;
+    if (address - (uintptr_t)own->smem < a->m->smem_size) return own;
+    for (int rank = 0; rank < a->m->launch->cluster; rank++) {
+        Cta *cta = peer_of(own, rank);
+        if (address - (uintptr_t)cta->smem < a->m->smem_size) return cta;
+    }
+    return NULL;
+}
+
 static void check_access(Access *a, uintptr_t address, int aligned)
 {
-    const Cta *cta = a->t->cta;
-    const uintptr_t smem = (uintptr_t)cta->smem;
     if (is_constant(a, address)) return;
     check_alignment(a, address, aligned);
-    if (address - smem < a->m->smem_size) {
-        check_shared(a, cta, address - smem);
+    Cta *cta = find_owner(a, address);
+    if (cta) {
+        if (cta != a->t->cta) visit_peer(a->m, cta, a->at);
+        check_shared(a, cta, address - (uintptr_t)cta->smem);
         return;
     }
     bool inside;
@@ -224,7 +250,20 @@ void touch_memory(void *machine, const void *address, size_t size, SimAccess kin
     if (random_below(m, m->patience) == 0) switch_away(m);
     Access a = {
         .m = m, .t = m->current, .kind = kind, .at = place_of(m, at), .size = size};
+    m->quiet = kind == SIM_WRITE ? 0 : m->quiet + 1;
+    m->steps++;
+    m->last_at = a.at;
     check_access(&a, (uintptr_t)address, aligned);
+}
+
+void note_source(Machine *m, const char *from, size_t size, Touch reader)
+{
+    bool inside;
+    const Region *r = find_region(m, (uintptr_t)from, size, &inside);
+    if (!inside || r->buffer.kind == BUFFER_INPUT) return;
+    const size_t offset = (size_t)(from - r->base), element = (size_t)r->buffer.element;
+    for (size_t i = offset / element; i <= (offset + size - 1) / element; i++)
+        r->cells[i].read[random_below(m, CELL_READERS)] = reader;
 }
 
 void note_landing(Machine *m, const Copy *copy)

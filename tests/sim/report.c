@@ -14,8 +14,11 @@ uint32_t place_of(const Machine *m, const void *at)
 
 void print_thread(const Machine *m, uint32_t id, char *text, size_t size)
 {
-    const int index = (int)(id - m->first_id), threads = m->launch->threads;
-    snprintf(text, size, "CTA %d thread %d", index / threads, index % threads);
+    const int index = (int)(id - m->first_id), actor = index % m->actors;
+    if (actor < m->launch->threads)
+        snprintf(text, size, "CTA %d thread %d", index / m->actors, actor);
+    else
+        snprintf(text, size, "a bulk copy of CTA %d", index / m->actors);
 }
 
 static void append(Machine *m, const char *format, ...)
@@ -80,7 +83,19 @@ void doubt(Machine *m, uint32_t place, const char *name, size_t offset)
 static bool same_wait(const Wait *a, const Wait *b)
 {
     return a->kind == b->kind && a->at == b->at && a->mask == b->mask &&
-           (a->kind != WAIT_BARRIER || a->by == b->by);
+           ((a->kind != WAIT_BARRIER && a->kind != WAIT_TX) || a->by == b->by) &&
+           (a->kind != WAIT_TX || a->width == b->width);
+}
+
+static void append_transaction(Machine *m, const Cta *cta, const Wait *w)
+{
+    const TxBarrier *b = &cta->tx[w->by];
+    char where[128];
+    print_shared(m, b->offset, where, sizeof where);
+    append(m,
+           "the transaction barrier at %s for parity %d, %u phases over, %d of %d arrivals "
+           "and %lld bytes missing",
+           where, w->width, b->phase, b->pending, b->count, (long long)b->bytes);
 }
 
 static void append_wait(Machine *m, const Cta *cta, const Wait *w)
@@ -94,6 +109,10 @@ static void append_wait(Machine *m, const Cta *cta, const Wait *w)
         append(m, "barrier %d, %d of %d threads there", w->by,
                cta->barriers[w->by].arrived, w->width);
         break;
+    case WAIT_CLUSTER:
+        append(m, "the cluster's barrier, %d threads there", cta->cluster->arrived);
+        break;
+    case WAIT_TX: append_transaction(m, cta, w); break;
     }
     append(m, ", %s", where);
 }
@@ -133,7 +152,7 @@ bool report_deadlock(Machine *m)
 {
     begin_message(m);
     append(m, "%s: deadlock", m->launch->kernel);
-    for (int c = 0; c < m->resident; c++)
+    for (int c = 0; c < m->resident * m->launch->cluster; c++)
         for (int i = 0; i < m->launch->threads; i++)
             if (m->ctas[c].threads[i].state == THREAD_WAITING)
                 append_group(m, &m->ctas[c], i);

@@ -310,6 +310,61 @@ template <int threads> __attribute__((noinline)) SIM_PLAIN void team_barrier()
     sim_link.api->named_barrier(sim_link.machine, (int)threadIdx.x / threads + 1, threads, 1, SIM_HERE);
 }
 
+//@ cluster_rank cluster_arrive cluster_wait cluster_sync peer
+SIM_INLINE int cluster_rank() { return (int)sim_link.self->cluster_rank; }
+SIM_CALL void cluster_arrive() { sim_link.api->cluster_arrive(sim_link.machine, SIM_HERE); }
+SIM_CALL void cluster_wait() { sim_link.api->cluster_wait(sim_link.machine, SIM_HERE); }
+SIM_INLINE void cluster_sync()
+{
+    cluster_arrive();
+    cluster_wait();
+}
+template <class T> __attribute__((noinline)) SIM_PLAIN T *peer(T *shared, int rank)
+{
+    return (T *)sim_link.api->peer(sim_link.machine, shared, rank, SIM_HERE);
+}
+
+//@ barrier_init barrier_arrive barrier_expect barrier_wait bulk_copy
+SIM_CALL void barrier_init(unsigned long long &barrier, int count)
+{
+    sim_link.api->tx_init(sim_link.machine, &barrier, count, SIM_HERE);
+}
+SIM_CALL void barrier_arrive(unsigned long long &barrier)
+{
+    sim_link.api->tx_arrive(sim_link.machine, &barrier, 0, SIM_HERE);
+}
+SIM_CALL void barrier_expect(unsigned long long &barrier, int bytes)
+{
+    sim_link.api->tx_arrive(sim_link.machine, &barrier, bytes, SIM_HERE);
+}
+SIM_CALL void barrier_wait(unsigned long long &barrier, int parity)
+{
+    sim_link.api->tx_wait(sim_link.machine, &barrier, parity, SIM_HERE);
+}
+SIM_CALL void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
+{
+    sim_link.api->bulk_copy(sim_link.machine, to, from, bytes, &barrier, SIM_HERE);
+}
+
+//@ barrier_wait_cluster
+SIM_CALL void barrier_wait_cluster(unsigned long long &barrier, int parity)
+{
+    sim_link.api->tx_wait(sim_link.machine, &barrier, parity, SIM_HERE);
+}
+
+//@ send_value
+SIM_CALL void send_value(float *twin, float value, unsigned long long &barrier, int rank)
+{
+    sim_link.api->send(sim_link.machine, twin, &value, sizeof value, &barrier, rank, SIM_HERE);
+}
+SIM_CALL void send_value(double *twin, double value, unsigned long long &barrier, int rank)
+{
+    sim_link.api->send(sim_link.machine, twin, &value, sizeof value, &barrier, rank, SIM_HERE);
+}
+
+//@ async_fence
+SIM_CALL void async_fence() { sim_link.api->async_fence(sim_link.machine); }
+
 //@
 
 // ---- launching -------------------------------------------------------------------------------------

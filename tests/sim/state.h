@@ -91,6 +91,7 @@ typedef struct {
     int copy_count, copy_capacity, groups;
     uint32_t arrivals, waits; /* at the cluster's barrier */
     uint32_t arrived_at;
+    uint32_t fenced; /* writes up to this epoch come before later bulk copies */
 } Thread;
 
 typedef struct {
@@ -112,20 +113,21 @@ typedef struct {
     int count, pending; /* arrivals a phase; those still missing */
     int64_t bytes;      /* announced less landed */
     uint32_t phase;     /* phases that have ended */
-    uint32_t copied;    /* the newest phase that a copy was to land in, from 1 */
+    uint32_t copied;    /* the newest phase that a copy belongs to, from 1 */
     uint32_t copied_at;
     Touch made;
     Clock gathering, done; /* of this phase; of those that have ended */
 } TxBarrier;
 
-/* A bulk copy on its way. */
+/* A bulk copy on its way, or a value sent to another CTA: then `from` is NULL. */
 typedef struct {
     struct Cta *cta;
     int barrier;
-    uint32_t phase, at;
+    uint32_t at;
     char *to, *before; /* before: what lay at `from` when it was started */
     const char *from;
     size_t size;
+    Clock known; /* by the sender */
 } BulkCopy;
 
 /* CTAs that live at once and meet at a barrier of their own. The clocks of three phases
@@ -169,7 +171,9 @@ struct Machine {
     uint64_t skew; /* of the order: 0 uniform, else chance of a change of priorities */
     uint64_t patience; /* a switch every so many accesses, about */
     uint64_t laziness; /* a bulk copy lands every so many switches, about */
-    uint64_t quiet;    /* accesses and switches since anybody last wrote anything */
+    uint64_t steps;    /* accesses and switches */
+    uint64_t quiet;    /* those since anybody last wrote anything */
+    uint32_t last_at;  /* the last access */
     int sms;
     char *message;
     size_t message_size;
@@ -221,6 +225,8 @@ void wake(Machine *m, Thread *t);
 void touch_memory(void *machine, const void *address, size_t size, SimAccess kind,
                   int aligned, void *at);
 void note_landing(Machine *m, const Copy *copy); /* a write to shared memory, now */
+/* A bulk copy reads global memory at any time till its barrier's phase ends. */
+void note_source(Machine *m, const char *from, size_t size, Touch reader);
 void *map_zeros(size_t size);
 bool happened_before(const Machine *m, const Thread *t, const Touch *touch);
 /* "byte 8 of shared full": a place in shared memory. */
@@ -242,7 +248,9 @@ void release(const Machine *m, Thread *t, Clock *into);
 void *find_peer(void *machine, void *address, int rank, void *at);
 void cluster_arrive(void *machine, void *at);
 void cluster_wait(void *machine, void *at);
-void cluster_exit(Machine *m, Thread *t);
+void cluster_exit(Machine *m, const Thread *t);
+/* A thread has exited: the others no longer wait for it. */
+void cluster_shrink(Machine *m, Cluster *c);
 /* An access to shared memory of another CTA of the cluster. */
 void visit_peer(Machine *m, Cta *peer, uint32_t at);
 /* Has everybody else's use of the CTA's shared memory ended before the CTA did? */
@@ -254,9 +262,15 @@ void tx_arrive(void *machine, void *barrier, int64_t bytes, void *at);
 void tx_wait(void *machine, void *barrier, int parity, void *at);
 void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier,
                void *at);
+void send_value(void *machine, void *to, const void *value, size_t size, void *barrier,
+                int rank, void *at);
+void async_fence(void *machine);
 void land_some(Machine *m); /* now and then a copy */
 bool land_one(Machine *m);  /* false: there is none */
+void forget_copies(Machine *m);
 void forget_transactions(Cta *cta);
+/* Has everything landed when the CTA ends, and does it know? */
+bool check_landings(Machine *m, const Cta *cta);
 
 /* report.c: a fault of the current thread; leaves it for good. */
 uint32_t place_of(const Machine *m, const void *at);

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* What spins goes on for this much less. */
+enum { ATOMIC_QUIET = 64 };
+
 static bool exists(const Thread *t, int lane)
 {
     return t->index / SIM_WARP * SIM_WARP + lane < t->cta->machine->launch->threads;
@@ -13,19 +16,18 @@ static bool exists(const Thread *t, int lane)
 /* ---- clocks
  * -------------------------------------------------------------------------------- */
 
-/* Adds what a thread knows, its own past too, and begins a new epoch. */
-static void release(const Machine *m, Thread *t, Clock *into)
+void release(const Machine *m, Thread *t, Clock *into)
 {
-    const int threads = m->launch->threads;
-    clock_join(into, &t->clock, threads);
-    clock_raise(into, threads, t->cta->number, t->index, t->epoch++);
+    clock_join(into, &t->clock, m->actors);
+    if (t->known) clock_join(into, t->known, m->actors);
+    clock_raise(into, m->actors, t->cta->number, t->index, t->epoch++);
 }
 
 static void join_group(const Machine *m, Thread *const *group, int count, Clock *known)
 {
     for (int i = 0; i < count; i++) release(m, group[i], known);
     for (int i = 0; i < count; i++)
-        clock_join(&group[i]->clock, known, m->launch->threads);
+        clock_join(&group[i]->clock, known, m->actors);
     clock_clear(known);
 }
 
@@ -33,14 +35,19 @@ static void join_group(const Machine *m, Thread *const *group, int count, Clock 
  * again. */
 static void join_cta(const Machine *m, Cta *cta, Clock *known)
 {
-    const int threads = m->launch->threads;
-    clock_join(&cta->base, known, threads);
+    const Clock *last = NULL;
+    clock_join(&cta->base, known, m->actors);
     clock_clear(known);
-    for (int i = 0; i < threads; i++) {
+    for (int i = 0; i < m->launch->threads; i++) {
         Thread *t = &cta->threads[i];
+        const Clock *cluster = t->known;
+        if (cluster == last) t->known = NULL; /* it is in the base already */
         release(m, t, &cta->base);
         clock_clear(&t->clock);
+        t->known = NULL;
+        last = cluster;
     }
+    cta->changes++;
 }
 
 /* ---- within a warp
@@ -260,10 +267,12 @@ static void do_block_barrier(void *machine, void *at)
 void thread_exit(Machine *m, Thread *t)
 {
     const char *where;
+    cluster_exit(m, t);
     for (int i = 0; i < m->launch->threads; i++) {
         const Thread *other = &t->cta->threads[i];
         if (other->state != THREAD_WAITING) continue;
         const Wait *w = &other->wait;
+        if (w->kind == WAIT_CLUSTER || w->kind == WAIT_TX) continue;
         const bool named = w->kind == WAIT_BARRIER
                                ? w->width == m->launch->threads
                                : i / SIM_WARP == t->index / SIM_WARP &&
@@ -284,9 +293,9 @@ static void do_fence(void *machine)
 {
     Machine *m = machine;
     Thread *t = m->current;
-    clock_join(&t->clock, &t->acquired, m->launch->threads);
+    clock_join(&t->clock, &t->acquired, m->actors);
     clock_clear(&t->acquired);
-    clock_join(&t->released, &t->cta->base, m->launch->threads);
+    clock_join(&t->released, &t->cta->base, m->actors);
     release(m, t, &t->released);
 }
 
@@ -311,13 +320,14 @@ void forget_locations(Machine *m)
 static void do_atomic(void *machine, void *address, size_t size, void *at)
 {
     Machine *m = machine;
+    m->quiet += ATOMIC_QUIET;
     switch_away(m);
     touch_memory(m, address, size, SIM_ATOMIC, 1, at);
     if (m->location_count == MAX_LOCATIONS / 2)
         fault(m, place_of(m, at), "atomics at more than %d addresses", MAX_LOCATIONS / 2);
     Location *l = find_location(m, (uintptr_t)address);
-    clock_join(&l->clock, &m->current->released, m->launch->threads);
-    clock_join(&m->current->acquired, &l->clock, m->launch->threads);
+    clock_join(&l->clock, &m->current->released, m->actors);
+    clock_join(&m->current->acquired, &l->clock, m->actors);
 }
 
 static void do_yield(void *machine)
@@ -345,4 +355,13 @@ const SimApi sim_api = {
     .begin_copy = begin_copy,
     .commit_copies = commit_copies,
     .wait_for_copies = wait_for_copies,
+    .peer = find_peer,
+    .cluster_arrive = cluster_arrive,
+    .cluster_wait = cluster_wait,
+    .tx_init = tx_init,
+    .tx_arrive = tx_arrive,
+    .tx_wait = tx_wait,
+    .bulk_copy = bulk_copy,
+    .send = send_value,
+    .async_fence = async_fence,
 };

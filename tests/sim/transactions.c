@@ -24,12 +24,13 @@ static TxBarrier *look_up(Cta *cta, size_t place)
     return NULL;
 }
 
-/* The barrier at an address, which must have been made for this thread to see. */
-static TxBarrier *find_barrier(Machine *m, const void *barrier, uint32_t at)
+/* The barrier of a CTA at an address in this one's shared memory; it must have been made
+ * for this thread to see. */
+static TxBarrier *find_barrier(Machine *m, Cta *cta, const void *barrier, uint32_t at)
 {
     char where[128], who[128];
     const size_t place = place_in(m, barrier, at);
-    TxBarrier *b = look_up(m->current->cta, place);
+    TxBarrier *b = look_up(cta, place);
     print_shared(m, place, where, sizeof where);
     if (!b) fault(m, at, "the transaction barrier at %s is used before its init", where);
     if (happened_before(m, m->current, &b->made)) return b;
@@ -88,7 +89,7 @@ void tx_arrive(void *machine, void *barrier, int64_t bytes, void *at)
 {
     Machine *m = machine;
     const uint32_t here = place_of(m, at);
-    TxBarrier *b = find_barrier(m, barrier, here);
+    TxBarrier *b = find_barrier(m, m->current->cta, barrier, here);
     if (bytes < 0 || bytes > MOST_BYTES)
         fault(m, here, "a transaction barrier cannot expect %lld bytes",
               (long long)bytes);
@@ -107,7 +108,7 @@ void tx_wait(void *machine, void *barrier, int parity, void *at)
     Machine *m = machine;
     const uint32_t here = place_of(m, at);
     Cta *cta = m->current->cta;
-    const TxBarrier *b = find_barrier(m, barrier, here);
+    const TxBarrier *b = find_barrier(m, m->current->cta, barrier, here);
     if (parity != 0 && parity != 1)
         fault(m, here, "a transaction barrier's parity is 0 or 1, not %d", parity);
     switch_away(m);
@@ -148,14 +149,59 @@ static void check_bulk(Machine *m, const char *to, const void *from, int64_t siz
         fault(m, at, "a bulk copy goes to memory that is not the CTA's shared memory");
 }
 
-static BulkCopy *add_bulk(Machine *m)
+/* fence.proxy.async: plain writes and bulk copies to one place need it between them. */
+void async_fence(void *machine)
+{
+    const Machine *m = machine;
+    m->current->fenced = m->current->epoch++;
+}
+
+static void check_fence(Machine *m, const Cta *cta, size_t place, size_t bytes,
+                        uint32_t at)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        const Touch *write = &cta->cells[place + i].write;
+        const uint32_t index = write->by - cta->threads[0].id;
+        if (write->by < m->first_id || index >= (uint32_t)m->launch->threads) continue;
+        if (cta->threads[index].fenced >= write->epoch) continue;
+        fault(m, at,
+              "a bulk copy to where thread %u wrote at %s, without async_fence between",
+              index, object_place(m->object, write->at));
+    }
+}
+
+/* The copy engine of a barrier, as an actor. */
+static uint32_t engine_of(const Machine *m, const Cta *cta, int barrier)
+{
+    return cta->threads[0].id + (uint32_t)(m->launch->threads + barrier);
+}
+
+static BulkCopy *add_bulk(Machine *m, const void *data, size_t size)
 {
     if (m->bulk_count == m->bulk_capacity) {
         m->bulk_capacity = m->bulk_capacity ? 2 * m->bulk_capacity : 16;
         m->bulk = realloc(m->bulk, (size_t)m->bulk_capacity * sizeof *m->bulk);
         if (!m->bulk) abort();
     }
-    return &m->bulk[m->bulk_count++];
+    BulkCopy *copy = &m->bulk[m->bulk_count++];
+    *copy = (BulkCopy){.before = malloc(size), .size = size};
+    if (!copy->before) abort();
+    memcpy(copy->before, data, size);
+    return copy;
+}
+
+/* Until it lands nobody may touch the place it goes to. */
+static void start_landing(Cta *cta, TxBarrier *b, BulkCopy *copy, char *to, uint32_t at)
+{
+    Cell *cells = &cta->cells[to - cta->smem];
+    b->copied = b->phase + 1;
+    b->copied_at = at;
+    copy->cta = cta;
+    copy->barrier = (int)(b - cta->tx);
+    copy->to = to;
+    copy->at = at;
+    memset(to, 0xff, copy->size);
+    for (size_t i = 0; i < copy->size; i++) cells[i].flags |= CELL_PENDING;
 }
 
 void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier,
@@ -164,27 +210,37 @@ void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *ba
     Machine *m = machine;
     Cta *cta = m->current->cta;
     const uint32_t here = place_of(m, at);
-    TxBarrier *b = find_barrier(m, barrier, here);
+    TxBarrier *b = find_barrier(m, cta, barrier, here);
     const size_t bytes = (size_t)size;
     check_bulk(m, to, from, size, here);
+    check_fence(m, cta, (size_t)((char *)to - cta->smem), bytes, here);
     touch_memory(m, from, bytes, SIM_READ, 0, at);
     touch_memory(m, to, bytes, SIM_WRITE, 0, at);
-    for (size_t i = 0; i < bytes; i++)
-        cta->cells[(char *)to - cta->smem + (ptrdiff_t)i].flags |= CELL_PENDING;
-    b->copied = b->phase + 1;
-    b->copied_at = here;
-    BulkCopy *copy = add_bulk(m);
-    *copy = (BulkCopy){.cta = cta,
-                       .barrier = (int)(b - cta->tx),
-                       .phase = b->copied,
-                       .at = here,
-                       .to = to,
-                       .before = malloc(bytes),
-                       .from = from,
-                       .size = bytes};
-    if (!copy->before) abort();
-    memcpy(copy->before, from, bytes);
-    memset(to, 0xff, bytes);
+    BulkCopy *copy = add_bulk(m, from, bytes);
+    copy->from = from;
+    start_landing(cta, b, copy, to, here);
+    note_source(m, from, bytes, (Touch){engine_of(m, cta, copy->barrier), b->copied, here});
+    switch_away(m);
+}
+
+/* What the sender knows goes along: the receiver may then take for granted that the
+ * sender has read what it read. (Its other stores to shared memory may come later on a
+ * GPU; that they do not matter is not checked.) */
+void send_value(void *machine, void *to, const void *value, size_t size, void *barrier,
+                int rank, void *at)
+{
+    Machine *m = machine;
+    Thread *t = m->current;
+    const uint32_t here = place_of(m, at);
+    char *there = find_peer(m, to, rank, at);
+    Cta *cta = peer_of(t->cta, rank);
+    if (cta != t->cta) visit_peer(m, cta, here);
+    TxBarrier *b = find_barrier(m, cta, barrier, here);
+    touch_memory(m, there, size, SIM_WRITE, 1, at);
+    BulkCopy *copy = add_bulk(m, value, size);
+    clock_join(&copy->known, &t->cta->base, m->actors);
+    release(m, t, &copy->known);
+    start_landing(cta, b, copy, there, here);
     switch_away(m);
 }
 
@@ -193,14 +249,16 @@ static void land(Machine *m, const BulkCopy *copy)
     Cta *cta = copy->cta;
     TxBarrier *b = &cta->tx[copy->barrier];
     const int engine = m->launch->threads + copy->barrier;
+    const uint32_t by = engine_of(m, cta, copy->barrier);
     Cell *cells = &cta->cells[copy->to - cta->smem];
+    b->copied = b->phase + 1;
     for (size_t i = 0; i < copy->size; i++) {
         cells[i].flags &= ~(uint32_t)CELL_PENDING;
-        cells[i].write =
-            (Touch){cta->threads[0].id + (uint32_t)engine, copy->phase, copy->at};
+        cells[i].write = (Touch){by, b->copied, copy->at};
     }
-    memcpy(copy->to, copy->from, copy->size);
-    clock_raise(&b->gathering, m->actors, cta->number, engine, copy->phase);
+    memcpy(copy->to, copy->before, copy->size);
+    clock_join(&b->gathering, &copy->known, m->actors);
+    clock_raise(&b->gathering, m->actors, cta->number, engine, b->copied);
     b->bytes -= (int64_t)copy->size;
     finish_phase(m, cta, b);
 }
@@ -209,21 +267,56 @@ bool land_one(Machine *m)
 {
     if (m->bulk_count == 0) return false;
     const uint64_t i = random_below(m, (uint64_t)m->bulk_count);
-    const BulkCopy copy = m->bulk[i];
-    const bool same = memcmp(copy.before, copy.from, copy.size) == 0;
+    BulkCopy copy = m->bulk[i];
     m->bulk[i] = m->bulk[--m->bulk_count];
-    free(copy.before);
-    if (!same)
-        complain_about(m, "%s, CTA %d: what the bulk copy at %s reads was changed before "
-                          "it landed",
+    m->quiet = 0;
+    if (copy.from && memcmp(copy.before, copy.from, copy.size) != 0)
+        complain_about(m,
+                       "%s, CTA %d: what the bulk copy at %s reads was changed before it "
+                       "landed",
                        m->launch->kernel, copy.cta->number,
                        object_place(m->object, copy.at));
     else
         land(m, &copy);
+    clock_clear(&copy.known);
+    free(copy.before);
     return true;
 }
 
 void land_some(Machine *m)
 {
     if (m->bulk_count > 0 && random_below(m, m->laziness) == 0) land_one(m);
+}
+
+void forget_copies(Machine *m)
+{
+    for (int i = 0; i < m->bulk_count; i++) {
+        clock_clear(&m->bulk[i].known);
+        free(m->bulk[i].before);
+    }
+    free(m->bulk);
+    m->bulk = NULL;
+    m->bulk_count = m->bulk_capacity = 0;
+}
+
+static bool has_landed(const Machine *m, const Cta *cta)
+{
+    for (int i = 0; i < m->bulk_count; i++)
+        if (m->bulk[i].cta == cta) return false;
+    return true;
+}
+
+bool check_landings(Machine *m, const Cta *cta)
+{
+    const bool landed = has_landed(m, cta);
+    for (int i = 0; i < cta->tx_count; i++) {
+        const TxBarrier *b = &cta->tx[i];
+        const Touch landing = {engine_of(m, cta, i), b->copied, 0};
+        if (b->copied == 0 || (landed && happened_before(m, &cta->threads[0], &landing)))
+            continue;
+        return complain_about(m, "%s, CTA %d exits without waiting for the copy at %s",
+                              m->launch->kernel, cta->number,
+                              object_place(m->object, b->copied_at));
+    }
+    return true;
 }

@@ -1,0 +1,100 @@
+/* cuda_copy.c: the copy warp of a warp-specialized kernel. One warp keeps a ring of stages full with
+ * bulk copies; the others compute. Two transaction barriers a stage carry the hand-over: `full` when a
+ * row's bytes have landed, `empty` when every computing warp is done with it. */
+#include "cuda_emit.h"
+
+static bool is_ringed(const Load *load) { return load->staged && !load->hoisted; }
+
+static void emit_stages(Emitter *e)
+{
+    line(e->out, "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA", e->k->stages);
+    line(e->out, "struct Stage {");
+    for (int i = 0; i < e->k->load_count; i++)
+        if (is_ringed(&e->k->loads[i]))
+            line(e->out, "    alignas(16) %s %s[slice];", dtype_info[e->k->loads[i].dtype].cuda,
+                 e->k->loads[i].name);
+    line(e->out, "};");
+    line(e->out, "extern __shared__ uint4 smem[];");
+    line(e->out, "Stage *const ring = (Stage *)smem;");
+    line(e->out, "__shared__ unsigned long long full[stages], empty[stages];");
+    block(e->out, "if (threadIdx.x < stages)") {
+        line(e->out, "barrier_init(full[threadIdx.x], 1);");
+        line(e->out, "barrier_init(empty[threadIdx.x], threads / 32);");
+    }
+    line(e->out, "__syncthreads();");
+}
+
+static const char *source_text(Emitter *e, const Load *load)
+{
+    return address(e, load_pointer(e, load), load->tensor, load->axes, load->access);
+}
+
+static void emit_copies(Emitter *e)
+{
+    line(e->out, "Stage &into = ring[stage];");
+    line(e->out, "const int begin = %s, left = %s - begin, count = left < slice ? left : slice;",
+         e->k->cluster > 1 ? "blockIdx.x % cluster * slice" : "0", e->columns);
+    Text *sources = text_new(e->arena);
+    int copies = 0;
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_ringed(load))
+            continue;
+        line(e->out, "const %s *%s_row = %s + begin;", dtype_info[load->dtype].cuda, load->name,
+             source_text(e, load));
+        text_print(sources, "%sis_bulk(%s_row, count)", copies++ ? " && " : "", load->name);
+    }
+    line(e->out, "const bool bulk = %s;", text_string(sources));
+    line(e->out, "barrier_wait(empty[stage], parity);");
+    for (int i = 0; i < e->k->load_count; i++)
+        if (is_ringed(&e->k->loads[i]))
+            line(e->out, "copy_row(into.%s, %s_row, count, bulk, full[stage]);",
+                 e->k->loads[i].name, e->k->loads[i].name);
+    Text *bytes = text_new(e->arena);
+    for (int i = 0, n = 0; i < e->k->load_count; i++)
+        if (is_ringed(&e->k->loads[i]))
+            text_print(bytes, "%ssizeof(%s)", n++ ? " + " : "", dtype_info[e->k->loads[i].dtype].cuda);
+    line(e->out, "copies_end(bulk ? count * (int)(%s) : 0, full[stage]);", text_string(bytes));
+}
+
+/* The ring, its barriers, and the branch in which the copy warp lives. The computing threads go on. */
+void emit_copy_warp(Emitter *e)
+{
+    blank_line(e->out);
+    line(e->out, "// one warp copies rows into a ring of stages, the others compute");
+    emit_stages(e);
+    block(e->out, "if (threadIdx.x >= threads)") {
+        line(e->out, "int stage = 0, parity = 1;    // the first time round, every stage is empty");
+        block(e->out, "for (long long row = %s; row < %s; row += %s)",
+              e->k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x", e->rows,
+              e->k->cluster > 1 ? "gridDim.x / cluster" : "gridDim.x") {
+            if (e->k->rows & (e->k->rows - 1))
+                emit_split(e, "row", e->k->rows);
+            emit_copies(e);
+            emit_advance(e);
+        }
+        line(e->out, "return;");
+    }
+    line(e->out, "const int local = lane * vec;");
+    blank_line(e->out);
+}
+
+void emit_advance(Emitter *e)
+{
+    block(e->out, "if (++stage == stages)") {
+        line(e->out, "stage = 0;");
+        line(e->out, "parity ^= 1;");
+    }
+}
+
+/* The computing warps' side: a stage is theirs from the wait to the release. */
+void emit_stage_wait(Emitter *e)
+{
+    line(e->out, "barrier_wait(full[stage], parity);");
+    line(e->out, "const Stage &now = ring[stage];");
+}
+
+void emit_stage_release(Emitter *e)
+{
+    line(e->out, "release(empty[stage]);");
+}
