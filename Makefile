@@ -25,7 +25,7 @@ INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/a
 LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
-PROGRAMS = tests/gpu_cases.c
+PROGRAMS = tests/gpu_cases.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FORMATTED = $(LIBRARY) $(CLI) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch])
 
@@ -35,7 +35,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES))
 
-.PHONY: all help deps demo check checks check-gpu suites bless layers lint format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites mutate bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -114,6 +114,14 @@ $(BUILD)/gpu_cases: $(PARTS_OBJ) $(call objects,tests/gpu_cases.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
+$(BUILD)/sim_cases: $(PARTS_OBJ) $(call objects,tests/sim_cases.c tests/sim_run.c)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
+$(BUILD)/mutate: $(PARTS_OBJ) $(call objects,tests/mutate.c tests/sim_run.c)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(PARTS_OBJ)
@@ -129,7 +137,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
 
 ## check      everything that can be checked without a GPU
 check: deps
-	@$(MAKE) all build/suites
+	@$(MAKE) all build/suites build/sim_cases
 	@$(MAKE) checks
 
 SANITIZED = BUILD=build/asan OPT='-O1 -g' \
@@ -151,6 +159,8 @@ checks:
 	@echo '-- the command line under ASan and UBSan' && FUSEC=$$PWD/build/asan/fusec tests/cli.sh
 	@tests/docs.sh
 	@tests/check_nvrtc.sh
+	@tests/sim/check_prelude.sh
+	@tests/sim.sh
 	@tests/fuzz.sh replay
 	@echo 'make check: all passed'
 
@@ -176,6 +186,10 @@ layers:
 check-gpu: deps
 	@$(MAKE) all build/gpu_cases
 	@tests/gpu.sh
+
+## mutate     break the generated text in one place at a time: does the simulator tell?
+mutate: build/mutate
+	@tests/mutate.sh
 
 ## bless      write the goldens anew
 bless: build/fusec

@@ -126,6 +126,23 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
     return FUSEC_OK;
 }
 
+static unsigned set_attributes(const LaunchKernel *kernel, CUlaunchAttribute attributes[2])
+{
+    unsigned count = 0;
+    if (kernel->cluster > 1) {
+        CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+        cluster.value.cluster.x = (unsigned)kernel->cluster;
+        cluster.value.cluster.y = cluster.value.cluster.z = 1;
+        attributes[count++] = cluster;
+    }
+    if (kernel->overlaps) {
+        CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
+        overlap.value.programmatic_stream_serialization = 1;
+        attributes[count++] = overlap;
+    }
+    return count;
+}
+
 static fusec_status launch_ready(const Driver *driver, const Ready *ready,
                                  fusec_stream stream, fusec_error *error)
 {
@@ -135,17 +152,15 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready,
     void *parameters[MAX_LAUNCH_ARGS];
     for (int i = 0; i < kernel->arg_count; i++)
         parameters[i] = &ready->values[i];
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
-    cluster.value.cluster.x = (unsigned)kernel->cluster;
-    cluster.value.cluster.y = cluster.value.cluster.z = 1;
+    CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {.grid_z = 1, .block_y = 1, .block_z = 1};
     config.grid_x = (unsigned)ready->grid[0];
     config.grid_y = (unsigned)ready->grid[1];
     config.block_x = (unsigned)kernel->threads;
     config.smem_bytes = (unsigned)kernel->smem_bytes;
     config.stream = stream;
-    config.attributes = kernel->cluster > 1 ? &cluster : NULL;
-    config.attribute_count = kernel->cluster > 1;
+    config.attributes = attributes;
+    config.attribute_count = set_attributes(kernel, attributes);
     return driver_check(
         driver, driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
         kernel->name, error);

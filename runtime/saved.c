@@ -27,6 +27,7 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
     put_text(w, kernel->name);
     put_int(w, kernel->threads);
     put_int(w, kernel->cluster);
+    put_int(w, kernel->overlaps);
     put_int(w, kernel->smem_bytes);
     for (int dim = 0; dim < GRID_RANK; dim++) {
         put_int(w, kernel->grid[dim].axes);
@@ -185,6 +186,7 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->name = get_text(r, arena);
     kernel->threads = (int)get_range(r, 1, 1024);
     kernel->cluster = (int)get_range(r, 0, 16);
+    kernel->overlaps = get_range(r, 0, 1);
     kernel->smem_bytes = get_range(r, 0, 1 << 20);
     for (int dim = 0; dim < GRID_RANK; dim++) {
         kernel->grid[dim].axes = get_axes(r, plan);

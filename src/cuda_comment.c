@@ -71,6 +71,8 @@ static void emit_launch(Emitter *e)
     line(e->out, "// Launch %d of %d: grid (%s, %s), block %d, %s dynamic shared memory.", e->index + 1,
          plan->kernel_count, grid_text(e, &e->launch->grid[0]), grid_text(e, &e->launch->grid[1]),
          e->launch->threads, smem);
+    if (e->launch->overlaps)
+        line(e->out, "// It may be launched with programmatic stream serialization: it waits by itself.");
     for (int i = 0; i < e->launch->arg_count; i++) {
         const LaunchArg *arg = &e->launch->args[i];
         if (arg->kind != ARG_SLOT)

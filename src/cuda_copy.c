@@ -65,9 +65,7 @@ void emit_copy_warp(Emitter *e)
     emit_stages(e);
     block(e->out, "if (threadIdx.x >= threads)") {
         line(e->out, "int stage = 0, parity = 1;    // the first time round, every stage is empty");
-        block(e->out, "for (long long row = %s; row < %s; row += %s)",
-              e->k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x", e->rows,
-              e->k->cluster > 1 ? "gridDim.x / cluster" : "gridDim.x") {
+        block(e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) {
             if (e->k->rows & (e->k->rows - 1))
                 emit_split(e, "row", e->k->rows);
             emit_copies(e);

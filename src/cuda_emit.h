@@ -86,9 +86,8 @@ void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 
 /* ---- the ring ---- */
-void emit_ring(Emitter *e, const char *rows);
-void emit_ring_start(Emitter *e, const char *first_row, const char *stride);
-void emit_ring_step(Emitter *e, const char *stride);
+void emit_ring(Emitter *e);
+void emit_ring_step(Emitter *e, const char *row);
 void emit_copy_warp(Emitter *e);
 void emit_advance(Emitter *e);
 void emit_stage_wait(Emitter *e);

@@ -184,6 +184,8 @@ static void emit_finish_constants(Emitter *e)
     line(e->out, "__shared__ %s scratch[slices * 32];", wide ? "double" : "float");
     line(e->out, "const int lane = threadIdx.x %% 32, slice = threadIdx.x / 32;");
     line(e->out, "const int col = blockIdx.x * 32 + lane;");
+    if (e->launch->overlaps)
+        line(e->out, "wait_for_previous_kernel();");
 }
 
 static void emit_finish_sums(Emitter *e)

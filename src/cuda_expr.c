@@ -28,7 +28,7 @@ static const char *const reserved[] = {
     "cosf", "cos", "tanhf", "tanh", "erff", "erf", "floorf", "floor", "ceilf", "ceil", "rintf",
     "rint", "row", "col", "t", "i", "lane", "team", "first", "turn", "scratch", "mine", "base",
     "rows", "columns", "threads", "smem", "ring", "stage", "stages", "now",
-    "ahead", "fetch", "next", "held", "into", "cluster", "full", "empty", "slice", "local", "bulk", "begin", "count", "parity", "left", "exchange", "sent", "collected", "last", "last_row", "finish_row", "cta_scratch", "cta_turn", "Stage", "Columns", "s", "teams", "vec", "tiles", "step", "group", "groups", "partials",
+    "ahead", "fetch", "next", "held", "into", "cluster", "full", "empty", "slice", "local", "bulk", "begin", "count", "parity", "left", "first_row", "row_step", "exchange", "sent", "collected", "last", "last_row", "finish_row", "cta_scratch", "cta_turn", "Stage", "Columns", "s", "teams", "vec", "tiles", "step", "group", "groups", "partials",
     "threads_per_row", "slice", "slices", "item", "items", "p", "y0", "y1", "yn", "j0", "j1", "jn",
     "linux", "unix", "assert", "signbit", "NULL"};
 

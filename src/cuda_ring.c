@@ -47,12 +47,13 @@ static void emit_held(Emitter *e)
 }
 
 /* The ring, what stays in shared memory for all rows, and the function that starts a row's copies. */
-void emit_ring(Emitter *e, const char *rows)
+void emit_ring(Emitter *e)
 {
     if (!e->k->stages)
         return;
     if (e->k->copy_warp) {
         emit_held(e);
+        line(e->out, "int stage = 0, parity = 0;");
         return;
     }
     blank_line(e->out);
@@ -65,7 +66,7 @@ void emit_ring(Emitter *e, const char *rows)
     emit_held(e);
     line(e->out, "const auto fetch = [&](Stage &into, long long row) {");
     e->out->indent++;
-    block(e->out, "if (row < %s)", rows) {
+    block(e->out, "if (row < %s)", e->rows) {
         if (e->k->rows & (e->k->rows - 1))
             emit_split(e, "row", e->k->rows);
         emit_fetches(e, "into", false);
@@ -73,26 +74,12 @@ void emit_ring(Emitter *e, const char *rows)
     line(e->out, "fetch_commit();");
     e->out->indent--;
     line(e->out, "};");
+    line(e->out, "int stage = %d;    // that of the first row is 0", 1 + e->k->lag);
 }
 
-/* Starts the first rows' copies: `first_row` and every `stride`-th from there. */
-void emit_ring_start(Emitter *e, const char *first_row, const char *stride)
-{
-    if (!e->k->stages)
-        return;
-    if (e->k->copy_warp) {
-        line(e->out, "int stage = 0, parity = 0;");
-        return;
-    }
-    line(e->out, "long long ahead = %s;", first_row);
-    line(e->out, "for (int s = 0; s < stages - %d; s++, ahead += %s)", 1 + e->k->lag, stride);
-    line(e->out, "    fetch(ring[s], ahead);");
-    line(e->out, "int stage = 0;");
-}
-
-/* At the start of a row: the stage of the row before (with lag, the one before that) is free, so the
- * furthest row goes there. */
-void emit_ring_step(Emitter *e, const char *stride)
+/* At the start of a row, its copies have landed and those of the furthest row start: they go where
+ * the row before was (with lag, the one before that). Before the first row the ring only fills. */
+void emit_ring_step(Emitter *e, const char *row)
 {
     if (!e->k->stages)
         return;
@@ -100,12 +87,12 @@ void emit_ring_step(Emitter *e, const char *stride)
         emit_stage_wait(e);
         return;
     }
-    if (e->k->lag)
-        line(e->out, "fetch(ring[stage >= 2 ? stage - 2 : stages + stage - 2], ahead);");
-    else
-        line(e->out, "fetch(ring[stage ? stage - 1 : stages - 1], ahead);");
-    line(e->out, "fetch_wait<stages - %d>();", 1 + e->k->lag);
+    int ahead = 1 + e->k->lag;
     line(e->out, "const Stage &now = ring[stage];");
-    line(e->out, "stage = stage + 1 < stages ? stage + 1 : 0;");
-    line(e->out, "ahead += %s;", stride);
+    line(e->out, "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));", ahead,
+         row, rows_share_warps(e->k) ? " + team" : "", ahead);
+    line(e->out, "stage = (stage + 1) %% stages;");
+    line(e->out, "if (%s < first_row)", row);
+    line(e->out, "    continue;");
+    line(e->out, "fetch_wait<stages - %d>();", ahead);
 }

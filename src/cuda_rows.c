@@ -47,7 +47,7 @@ static bool has_scalars_ahead(const Emitter *e)
     return e->k->stages > 0 && !(e->k->rows & (e->k->rows - 1));
 }
 
-static const char *scalar_at(Emitter *e, const Load *load, const char *row, const char *rows)
+static const char *scalar_at(Emitter *e, const Load *load, const char *row)
 {
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->k->rows >> i & 1)
@@ -56,11 +56,11 @@ static const char *scalar_at(Emitter *e, const Load *load, const char *row, cons
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->k->rows >> i & 1)
             e->coords[i] = "row";
-    return arena_format(e->arena, "%s < %s ? (%s)%s : 0", row, rows,
+    return arena_format(e->arena, "%s < %s ? (%s)%s : 0", row, e->rows,
                         type_cuda(dtype_info[load->dtype].type), at);
 }
 
-static void emit_scalars_ahead(Emitter *e, const char *begin, const char *rows)
+static void emit_scalars_ahead(Emitter *e)
 {
     bool any = false;
     for (int i = 0; has_scalars_ahead(e) && i < e->k->load_count; i++) {
@@ -68,14 +68,14 @@ static void emit_scalars_ahead(Emitter *e, const char *begin, const char *rows)
         if (!is_ahead(e, load))
             continue;
         if (!any)
-            line(e->out, "long long next = %s;", begin);
+            line(e->out, "long long next = first_row%s;", rows_share_warps(e->k) ? " + team" : "");
         any = true;
         line(e->out, "%s %s_next = %s;", type_cuda(dtype_info[load->dtype].type), load->name,
-             scalar_at(e, load, "next", rows));
+             scalar_at(e, load, "next"));
     }
 }
 
-static void emit_next_scalars(Emitter *e, const char *rows, const char *stride)
+static void emit_next_scalars(Emitter *e)
 {
     bool any = false;
     for (int i = 0; i < e->k->load_count; i++) {
@@ -83,12 +83,12 @@ static void emit_next_scalars(Emitter *e, const char *rows, const char *stride)
         if (!is_ahead(e, load))
             continue;
         if (!any)
-            line(e->out, "next += %s;", stride);
+            line(e->out, "next += row_step;");
         any = true;
         line(e->out, "const %s %s = %s_next;", type_cuda(dtype_info[load->dtype].type),
              node_name(e, load->node), load->name);
         make_local(e, load->node);
-        line(e->out, "%s_next = %s;", load->name, scalar_at(e, load, "next", rows));
+        line(e->out, "%s_next = %s;", load->name, scalar_at(e, load, "next"));
     }
 }
 
@@ -336,13 +336,13 @@ static void emit_lagged_phases(Emitter *e)
 
 /* ---- the loop over rows ---------------------------------------------------------------------- */
 
-static void emit_row(Emitter *e, const char *rows, const char *stride)
+static void emit_row(Emitter *e)
 {
     int scope = open_scope(e);
     if (e->k->rows & (e->k->rows - 1))
         emit_split(e, "row", e->k->rows);
     if (has_scalars_ahead(e))
-        emit_next_scalars(e, rows, stride);
+        emit_next_scalars(e);
     else
         emit_row_loads(e, true);
     if (e->k->lag)
@@ -364,34 +364,56 @@ static const char *count_name(Emitter *e, AxisSet axes, const char *name)
     return name;
 }
 
+/* `first_row`, `row_step` and the number of rows. */
+static void emit_row_bounds(Emitter *e)
+{
+    const Kernel *k = e->k;
+    e->rows = count_name(e, k->rows, "rows");
+    if (k->kept)
+        line(e->out, "const long long first_row = %s, row_step = %s;",
+             k->teams > 1 && !rows_share_warps(k) ? "team" : "0", k->teams > 1 ? "teams" : "1");
+    else if (k->cluster > 1)
+        line(e->out, "const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;");
+    else if (k->teams > 1)
+        line(e->out, "const long long first_row = (long long)blockIdx.x * teams%s, "
+                     "row_step = (long long)gridDim.x * teams;",
+             rows_share_warps(k) ? "" : " + team");
+    else
+        line(e->out, "const long long first_row = blockIdx.x, row_step = gridDim.x;");
+}
+
+/* A ring starts its first copies in passes before the first row. */
+static const char *loop_start(Emitter *e)
+{
+    if (!e->k->stages || e->k->copy_warp)
+        return "first_row";
+    return arena_format(e->arena, "first_row - row_step * (stages - %d)", 1 + e->k->lag);
+}
+
 static void emit_row_loop(Emitter *e)
 {
     const Kernel *k = e->k;
     if (!k->rows) {
-        emit_row(e, NULL, NULL);
+        emit_row(e);
         return;
     }
-    const char *rows = e->rows ? e->rows : count_name(e, k->rows, "rows");
-    const char *cta = k->kept ? "0" : k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x";
-    const char *ctas = k->kept ? "1" : k->cluster > 1 ? "gridDim.x / cluster" : "gridDim.x";
-    bool teams = k->teams > 1, shared = rows_share_warps(k);
-    const char *base = teams && !k->kept ? "(long long)blockIdx.x * teams" : teams ? "0" : cta;
-    const char *begin = !teams ? cta : k->kept ? "team" : arena_format(e->arena, "%s + team", base);
-    const char *stride = !teams ? ctas : k->kept ? "teams" : "(long long)gridDim.x * teams";
-    emit_ring(e, rows);
-    emit_ring_start(e, begin, stride);
-    emit_scalars_ahead(e, begin, rows);
+    if (!e->rows)
+        emit_row_bounds(e);
+    bool shared = rows_share_warps(k);
+    const char *row = shared ? "base" : "row";
+    emit_ring(e);
+    emit_scalars_ahead(e);
     if (k->lag)
         emit_lag_start(e);
     line(e->out, "#pragma unroll 1");
-    block(e->out, "for (long long %s = %s; %s < %s; %s += %s)", shared ? "base" : "row",
-          shared ? base : begin, shared ? "base" : "row", rows, shared ? "base" : "row", stride) {
+    block(e->out, "for (long long %s = %s; %s < %s; %s += row_step)", row, loop_start(e), row, e->rows,
+          row) {
+        emit_ring_step(e, row);
         if (shared) {
-            line(e->out, "const bool mine = base + team < %s;", rows);
+            line(e->out, "const bool mine = base + team < %s;", e->rows);
             line(e->out, "const long long row = mine ? base + team : base;");
         }
-        emit_ring_step(e, stride);
-        emit_row(e, rows, stride);
+        emit_row(e);
         if (k->copy_warp && !k->lag)
             emit_stage_release(e);
         if (k->copy_warp)
@@ -513,7 +535,7 @@ void emit_rows_kernel(Emitter *e)
         if (e->k->cluster > 1)
             line(e->out, "exchange_init(exchange);");
         if (e->k->copy_warp) {
-            e->rows = count_name(e, e->k->rows, "rows");
+            emit_row_bounds(e);
             emit_copy_warp(e);
         }
         emit_row_loads(e, false);

@@ -63,6 +63,8 @@ typedef struct {
     const char *name;         /* the extern "C" symbol */
     int threads;
     int cluster;              /* CTAs a cluster along x, 1: none */
+    bool overlaps;            /* may start while the kernel before it ends: its text waits for that
+                                 (programmatic stream serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
     LaunchGrid grid[GRID_RANK];
     int arg_count;

@@ -436,10 +436,14 @@ DEVICE void combine_slots(const S *slots, R<T> r)
 }
 
 //@ team_barrier
-// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15
-template <int threads> DEVICE void team_barrier()
+// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15.
+// Only a constant name keeps ptxas from taking all sixteen, of which an SM has few.
+template <int threads, int teams> DEVICE void team_barrier()
 {
-    asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
+    if constexpr (teams == 1)
+        asm volatile("bar.sync 1, %0;" :: "n"(threads) : "memory");
+    else
+        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
 }
 
 //@ cluster_rank cluster_arrive cluster_wait cluster_sync peer
@@ -526,7 +530,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
     constexpr int warps = threads / 32;
     const S *slot = scratch[threadIdx.x / threads][turn];
-    team_barrier<threads>();
+    team_barrier<threads, teams>();
     int k = 0;
     (combine_slots<warps>(slot + k++ * warps, r), ...);
     turn ^= 1;
@@ -696,6 +700,10 @@ DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
                 acc[i] = R<T>::combine(acc[i], scratch[(g * lanes + lane) * vec + i]);
     __syncthreads();
 }
+
+//@ wait_for_previous_kernel
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 //@ slice_reduce
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;

@@ -204,6 +204,7 @@ void build_launch(Scheduler *s, Plan *plan)
         k->name = kernels[i].name = kernel_name(s, plan, i);
         kernels[i].threads = kernel_threads(k) + (k->copy_warp ? 32 : 0);
         kernels[i].cluster = k->cluster;
+        kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes;
         set_grid(s, k, kernels[i].grid);
         list_args(s, plan, i, &kernels[i]);

@@ -195,15 +195,31 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     return !ring || fit_ring(s, k);
 }
 
-/* Whether rows pass through a ring: where a persistent grid walks them, to add or because long rows
- * would read the same column vectors from L2 again and again. */
+static int column_vectors(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->load_count; i++)
+        count += k->loads[i].access == ACCESS_VECTOR && !(k->loads[i].axes & (k->rows | k->kept));
+    return count;
+}
+
+static bool is_forced(const Scheduler *s, Family family)
+{
+    return s->forced.any && s->forced.family == family;
+}
+
+/* Whether rows pass through a ring: where a persistent grid walks them. That is so with accumulators,
+ * and for rows so long that few CTAs fit an SM: a row with two barriers and column vectors, which each
+ * CTA would read from L2 again, gains from 8192 columns on, one with two barriers alone from 12288,
+ * one with a single barrier from 16384 (measured on an H100). */
 static bool wants_ring(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG_ROW = 8192 };
-    bool many = k->accumulator_count > 0 ||
-                (s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED && k->inner_count) ||
-                (k->inner_count > 0 && column_count(s, k) >= LONG_ROW);
-    return many && k->rows && !k->kept && k->column_ctas == 1;
+    bool two = k->phases > 2;
+    int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
+    bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
+                  column_count(s, k) >= from || k->cluster > 1;
+    return wanted && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !k->kept &&
+           k->column_ctas == 1;
 }
 
 static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
@@ -219,15 +235,16 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
     return false;
 }
 
-/* A copy warp pays where one CTA has the SM to itself; it needs bulk copies. */
+/* A copy warp runs ahead of a cluster's waits for each other; a CTA by itself measured better when its
+ * threads copy for themselves. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
-    bool forced = s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED;
+    bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : k->cluster > 1;
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].access == ACCESS_VECTOR && k->vec * dtype_info[k->loads[i].dtype].bytes < 4)
             return false;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
-           kernel_threads(k) + WARP <= 1024 && (s->forced.any ? forced : true);
+           kernel_threads(k) + WARP <= 1024 && wanted;
 }
 
 /* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last phase. */
@@ -236,7 +253,7 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
     bool sums = k->accumulator_count > 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     int lag = one && k->phases == 2 && k->inner_count;
-    bool wanted = lag || (s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED);
+    bool wanted = lag || is_forced(s, FAMILY_WARP_SPECIALIZED);
     return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
            (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
@@ -334,7 +351,7 @@ static bool may_cluster(const Scheduler *s, const Kernel *k)
 
 static bool wants_cluster(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG_WITH_SUMS = 16384, LONG = 32768 };
+    enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
     if (s->forced.cluster)
         return s->forced.cluster > 1 && may_cluster(s, k);
     bool sums = has_column_accumulators(k);

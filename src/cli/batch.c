@@ -317,7 +317,7 @@ static int simulate_batch(const Session *s, const Batch *b)
         memcpy(strides[i], t->strides, sizeof strides[i]);
     }
     if (simulate(plan, &b->sizes, s->simulated.cuda, tensors, (const int64_t(*)[MAX_RANK])strides,
-                 b->values, s->options->seed, message, sizeof message))
+                 b->values, s->options->sms, s->options->seed, message, sizeof message))
         return EXIT_DONE;
     complain(NULL, "simulator: %s", message);
     return EXIT_MACHINE;

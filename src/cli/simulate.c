@@ -25,6 +25,7 @@ typedef struct {
     void **tensors;
     const int64_t (*strides)[MAX_RANK];
     const double *scalars;
+    int sms; /* 0: the simulator's own number */
     char *workspace;
     int64_t *offsets; /* of its slots */
     int64_t (*tensor_sizes)[MAX_RANK];
@@ -164,6 +165,7 @@ static bool run_filled(const Run *run, SimObject *object, uint64_t seed,
     Machine *m = machine_new(object, seed, run->message, run->message_size);
     if (!m) return refuse(run, "out of memory");
     machine_fill_shared(m, fill);
+    if (run->sms > 0) machine_set_sms(m, run->sms);
     bool good = add_buffers(run, m);
     for (int i = 0; i < run->plan->kernel_count && good; i++)
         good = launch_kernel(run, m, i);
@@ -259,16 +261,17 @@ static bool run_seeds(const Run *run, SimObject *object, uint64_t seed, int coun
     return good;
 }
 
-bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, SimObject *object,
-                     void **tensors, const int64_t (*strides)[MAX_RANK],
-                     const double *scalars, uint64_t seed, int count, char *message,
-                     size_t message_size)
+static bool run_object(const LaunchPlan *plan, const Sizes *sizes, SimObject *object,
+                       void **tensors, const int64_t (*strides)[MAX_RANK],
+                       const double *scalars, int sms, uint64_t seed, int count,
+                       char *message, size_t message_size)
 {
     Run run = {.plan = plan,
                .sizes = sizes,
                .tensors = tensors,
                .strides = strides,
                .scalars = scalars,
+               .sms = sms,
                .message = message,
                .message_size = message_size};
     const size_t slots = (size_t)plan->slot_count + 1;
@@ -290,22 +293,22 @@ bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, SimObject *obje
     return good;
 }
 
-bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
-                    void **tensors, const int64_t (*strides)[MAX_RANK],
-                    const double *scalars, uint64_t seed, int count, char *message,
-                    size_t message_size)
+bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, SimObject *object,
+                     void **tensors, const int64_t (*strides)[MAX_RANK],
+                     const double *scalars, uint64_t seed, int count, char *message,
+                     size_t message_size)
 {
-    SimObject *object = load(plan, cuda_text, message, message_size);
-    const bool good = object && simulate_loaded(plan, sizes, object, tensors, strides, scalars,
-                                                seed, count, message, message_size);
-    object_free(object);
-    return good;
+    return run_object(plan, sizes, object, tensors, strides, scalars, 0, seed, count,
+                      message, message_size);
 }
 
 bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
               void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
-              uint64_t seed, char *message, size_t message_size)
+              int sms, uint64_t seed, char *message, size_t message_size)
 {
-    return simulate_seeds(plan, sizes, cuda_text, tensors, strides, scalars, seed, 1,
-                          message, message_size);
+    SimObject *object = load(plan, cuda_text, message, message_size);
+    const bool good = object && run_object(plan, sizes, object, tensors, strides, scalars,
+                                           sms, seed, 1, message, message_size);
+    object_free(object);
+    return good;
 }

@@ -9,21 +9,15 @@
 
 /* `tensors` are those of the plan, inputs then outputs (NULL where unwanted); strides[i]
  * holds the strides in elements of tensor i, axis by axis in its own order. scalars NULL:
- * the defaults. The first fault, or why nothing could be run, is told in `message` (a few
- * lines; 4 KB are plenty) and gives false. The same seed gives the same order of events.
- */
+ * the defaults. `sms` says how many CTAs live at once, 0: as on 4. The first fault, or
+ * why nothing could be run, is told in `message` (a few lines; 4 KB are plenty) and gives
+ * false. The same seed gives the same order of events. */
 bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
               void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
-              uint64_t seed, char *message, size_t message_size);
+              int sms, uint64_t seed, char *message, size_t message_size);
 
-/* The same under the `count` seeds from `seed` on, with one compilation: outputs must
- * come out with the same bits every time. */
-bool simulate_seeds(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
-                    void **tensors, const int64_t (*strides)[MAX_RANK],
-                    const double *scalars, uint64_t seed, int count, char *message,
-                    size_t message_size);
-
-/* The same with a text compiled before, perhaps together with others. */
+/* A text compiled before (tests/sim/object.h), perhaps together with others, under the
+ * `count` seeds from `seed` on: outputs must come out with the same bits every time. */
 struct SimObject;
 bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, struct SimObject *object,
                      void **tensors, const int64_t (*strides)[MAX_RANK],

@@ -323,7 +323,7 @@ extern "C" __global__ void bad_send_two_ahead(const float *in, float *out, unsig
 
 extern "C" __global__ void bad_bulk_no_wait(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -338,7 +338,7 @@ extern "C" __global__ void bad_bulk_no_wait(const float *in, float *out, unsigne
 
 extern "C" __global__ void bad_bulk_early_parity(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -354,7 +354,7 @@ extern "C" __global__ void bad_bulk_early_parity(const float *in, float *out, un
 
 extern "C" __global__ void bad_bulk_parity(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -370,7 +370,7 @@ extern "C" __global__ void bad_bulk_parity(const float *in, float *out, unsigned
 
 extern "C" __global__ void bad_bulk_bytes(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -385,7 +385,7 @@ extern "C" __global__ void bad_bulk_bytes(const float *in, float *out, unsigned 
 
 extern "C" __global__ void bad_bulk_overwrite(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -405,7 +405,7 @@ extern "C" __global__ void bad_bulk_overwrite(const float *in, float *out, unsig
 
 extern "C" __global__ void bad_bulk_misaligned(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -419,7 +419,7 @@ extern "C" __global__ void bad_bulk_misaligned(const float *in, float *out, unsi
 
 extern "C" __global__ void bad_bulk_size(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -433,7 +433,7 @@ extern "C" __global__ void bad_bulk_size(const float *in, float *out, unsigned *
 
 extern "C" __global__ void bad_bulk_past_end(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -447,7 +447,7 @@ extern "C" __global__ void bad_bulk_past_end(const float *in, float *out, unsign
 
 extern "C" __global__ void bad_bulk_shared_past_end(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -461,7 +461,7 @@ extern "C" __global__ void bad_bulk_shared_past_end(const float *in, float *out,
 
 extern "C" __global__ void bad_bulk_unwaited(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -475,7 +475,7 @@ extern "C" __global__ void bad_bulk_unwaited(const float *in, float *out, unsign
 
 extern "C" __global__ void bad_bulk_source(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -493,7 +493,7 @@ extern "C" __global__ void bad_bulk_source(const float *in, float *out, unsigned
 
 extern "C" __global__ void bad_bulk_no_fence(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -510,7 +510,7 @@ extern "C" __global__ void bad_bulk_no_fence(const float *in, float *out, unsign
 
 extern "C" __global__ void bad_barrier_init_race(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -524,7 +524,7 @@ extern "C" __global__ void bad_barrier_init_race(const float *in, float *out, un
 
 extern "C" __global__ void bad_barrier_no_init(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         s[0] = 0;
@@ -539,7 +539,7 @@ extern "C" __global__ void bad_barrier_no_init(const float *in, float *out, unsi
 
 extern "C" __global__ void bad_barrier_arrivals(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -555,7 +555,7 @@ extern "C" __global__ void bad_barrier_arrivals(const float *in, float *out, uns
 
 extern "C" __global__ void bad_barrier_written(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0)
         barrier_init(full, 1);
@@ -614,7 +614,7 @@ extern "C" __global__ void good_syncwarp(const float *in, float *out, unsigned *
 
 extern "C" __global__ void good_reduce(const float *in, float *out, unsigned *count)
 {
-    __shared__ double scratch[2][8];
+    __shared__ double scratch[1][2][8];
     int turn = 0;
     float sum = 0;
     for (int i = 0; i < 5; i++) {
@@ -627,7 +627,7 @@ extern "C" __global__ void good_reduce(const float *in, float *out, unsigned *co
 
 extern "C" __global__ void good_extremes(const float *in, float *out, unsigned *count)
 {
-    __shared__ double scratch[2][16];
+    __shared__ double scratch[1][2][16];
     int turn = 0;
     float highest = in[threadIdx.x] - 50, lowest = highest;
     row_reduce<256>(scratch, turn, max_of(highest), min_of(lowest));
@@ -744,7 +744,7 @@ extern "C" __global__ void good_send(const float *in, float *out, unsigned *coun
 
 extern "C" __global__ void good_ring(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[2][64];
+    __shared__ __align__(16) float s[2][64];
     __shared__ unsigned long long full[2], empty[2];
     if (threadIdx.x < 2) {
         barrier_init(full[threadIdx.x], 1);
@@ -768,7 +768,7 @@ extern "C" __global__ void good_ring(const float *in, float *out, unsigned *coun
 
 extern "C" __global__ void good_fenced_copy(const float *in, float *out, unsigned *count)
 {
-    __shared__ alignas(16) float s[256];
+    __shared__ __align__(16) float s[256];
     __shared__ unsigned long long full;
     s[threadIdx.x] = in[threadIdx.x];
     if (threadIdx.x == 0)

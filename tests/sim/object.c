@@ -117,12 +117,12 @@ static bool is_wanted(const char *text, const char *line)
 
 /* The prelude's sections that the text wants and sim.h has no twins of; the lines of the others stay,
  * empty. */
-static bool write_prelude(const SimObject *o, const char *text)
+static bool write_prelude(const SimObject *o, const char *prelude, const char *text)
 {
     FILE *f = create(o, "prelude.cuh");
     if (!f) return false;
     bool kept = true;
-    for (const char *line = prelude_text, *end; *line; line = end) {
+    for (const char *line = prelude, *end; *line; line = end) {
         const size_t length = strcspn(line, "\n");
         end = line + length + (line[length] == '\n');
         if (strncmp(line, "//@ ", 4) == 0) kept = is_wanted(text, line) && !has_twin(line, length);
@@ -322,8 +322,8 @@ static bool load_unit(SimObject *o, char *message, size_t size)
     return false;
 }
 
-static bool build(SimObject *o, const char *text, const char *const *kernels, int count,
-                  char *message, size_t size)
+static bool build(SimObject *o, const char *prelude, const char *text,
+                  const char *const *kernels, int count, char *message, size_t size)
 {
     const char *compiler = find_compiler();
     if (!compiler) {
@@ -333,7 +333,7 @@ static bool build(SimObject *o, const char *text, const char *const *kernels, in
     }
     if (!make_directory(o) || !write_text(o, "sim.h", header_text) ||
         !write_text(o, "abi.h", abi_text) || !write_text(o, "kernel.cu", text) ||
-        !write_prelude(o, text) || !write_unit(o, kernels, count)) {
+        !write_prelude(o, prelude, text) || !write_unit(o, kernels, count)) {
         snprintf(message, size, "cannot write %s: %s",
                  o->directory ? o->directory : "a directory", strerror(errno));
         return false;
@@ -341,15 +341,28 @@ static bool build(SimObject *o, const char *text, const char *const *kernels, in
     return compile_unit(o, compiler, message, size) && load_unit(o, message, size);
 }
 
+const char *object_prelude(void)
+{
+    return prelude_text;
+}
+
 SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
                        char *message, size_t message_size)
+{
+    return object_load_beside(prelude_text, text, kernels, kernel_count, message,
+                              message_size);
+}
+
+SimObject *object_load_beside(const char *prelude, const char *text,
+                              const char *const *kernels, int kernel_count, char *message,
+                              size_t message_size)
 {
     SimObject *o = calloc(1, sizeof *o);
     if (!o) {
         snprintf(message, message_size, "out of memory");
         return NULL;
     }
-    if (build(o, text, kernels, kernel_count, message, message_size)) return o;
+    if (build(o, prelude, text, kernels, kernel_count, message, message_size)) return o;
     object_free(o);
     return NULL;
 }

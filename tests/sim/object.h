@@ -40,6 +40,11 @@ typedef struct SimObject {
  * clang++. */
 SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
                        char *message, size_t message_size);
+/* The same with another prelude in place of src/prelude.cuh. */
+SimObject *object_load_beside(const char *prelude, const char *text,
+                              const char *const *kernels, int kernel_count, char *message,
+                              size_t message_size);
+const char *object_prelude(void);
 void object_free(SimObject *object); /* NULL allowed */
 
 /* Source lines of a place in the object, "kernel.cu:45, from kernel.cu:80"; the text

@@ -217,6 +217,10 @@ static inline float sim_sticky(double x)
     return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
 }
 
+//@ wait_for_previous_kernel
+// kernels of a launch run one after the other here
+SIM_PLAIN inline void wait_for_previous_kernel() {}
+
 //@ min_nan max_nan
 // -0 is below +0
 static inline bool sim_negative(float x) { return __float_as_int(x) < 0; }
@@ -305,7 +309,7 @@ SIM_CALL void fetch_commit() { sim_link.api->commit_copies(sim_link.machine); }
 template <int left> SIM_PLAIN void fetch_wait() { sim_link.api->wait_for_copies(sim_link.machine, left); }
 
 //@ team_barrier
-template <int threads> __attribute__((noinline)) SIM_PLAIN void team_barrier()
+template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_barrier()
 {
     sim_link.api->named_barrier(sim_link.machine, (int)threadIdx.x / threads + 1, threads, 1, SIM_HERE);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* What spins goes on for this much less. */
-enum { ATOMIC_QUIET = 64 };
+enum { ATOMIC_QUIET = 256 };
 
 static bool exists(const Thread *t, int lane)
 {

@@ -1,0 +1,41 @@
+#!/bin/bash
+# Every example on the simulator, at small sizes even and ragged, by every schedule that admits it.
+set -u
+cd "$(dirname "$0")/.."
+schedules='row row:cluster=2 grid-stride grid-stride:cluster=2 grid-stride:stages=3
+           warp-specialized warp-specialized:cluster=2 column pointwise'
+
+sizes() {   # FILE ROWS COLUMNS OPTION...
+    local file=$1 rows=$2 columns=$3
+    shift 3
+    if grep -q '^graph .*\[M = .*, N = ' "$file"; then
+        echo "M=$rows N=$columns $*"
+    elif [ "$rows" -gt 8 ]; then
+        echo "B=1 H=1 Q=$rows K=$columns $*"
+    else
+        echo "B=2 H=3 Q=$rows K=$columns $*"
+    fi
+}
+
+list_cases() {   # FILE...
+    for file; do
+        # one SM: few CTAs, each of which walks many rows
+        for size in "37 96 --sms 1" "5 229" "11 4100 --sms 1"; do
+            echo "$file $(sizes "$file" $size)"
+            for schedule in $schedules; do
+                echo "$file $(sizes "$file" $size) --schedule $schedule"
+            done
+        done
+    done
+}
+
+mkdir -p build/sim
+files=(examples/*.fuse)
+half=$(((${#files[@]} + 1) / 2))
+list_cases "${files[@]:0:half}" | build/sim_cases >build/sim/0.out 2>build/sim/0.err &
+list_cases "${files[@]:half}" | build/sim_cases >build/sim/1.out 2>build/sim/1.err
+second=$?
+wait $!
+first=$?
+sed 's/^/-- simulator: /' build/sim/0.out build/sim/1.out
+[ $first = 0 ] && [ $second = 0 ]
