@@ -27,13 +27,15 @@ LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 PROGRAMS = tests/gpu_cases.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
-FORMATTED = $(LIBRARY) $(CLI) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch])
+PROGRAMS_A_CHECK = 300
+PROP     = $(wildcard tests/prop/*.c)
+FORMATTED = $(LIBRARY) $(CLI) $(PROP) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch] tests/prop/*.h)
 
 objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBRARY_OBJ  = $(call objects,$(LIBRARY) $(GEN))
 CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
-SUITES_OBJ   = $(call objects,$(SUITES))
+SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
 .PHONY: all help deps demo check checks check-gpu suites mutate bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
@@ -118,6 +120,10 @@ $(BUILD)/sim_cases: $(PARTS_OBJ) $(call objects,tests/sim_cases.c tests/sim_run.
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
+$(BUILD)/prop: $(PARTS_OBJ) $(call objects,$(PROP))
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
 $(BUILD)/mutate: $(PARTS_OBJ) $(call objects,tests/mutate.c tests/sim_run.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
@@ -137,7 +143,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
 
 ## check      everything that can be checked without a GPU
 check: deps
-	@$(MAKE) all build/suites build/sim_cases
+	@$(MAKE) all build/suites build/sim_cases build/prop
 	@$(MAKE) checks
 
 SANITIZED = BUILD=build/asan OPT='-O1 -g' \
@@ -161,6 +167,8 @@ checks:
 	@tests/check_nvrtc.sh
 	@tests/sim/check_prelude.sh
 	@tests/sim.sh
+	@echo '-- random programs' && build/prop --replay tests/cases --device sim --schedules
+	@build/prop --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2
 	@tests/fuzz.sh replay
 	@echo 'make check: all passed'
 

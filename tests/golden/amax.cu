@@ -135,6 +135,65 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
+// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
+// since compilers spend most of their time on the loops that this replaces
+template <int size> DEVICE unsigned word_at(const void *at)
+{
+    unsigned word;
+    if constexpr (size == 1)
+        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
+            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
+            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
+            : "=&r"(word) : "l"(at));
+    else if constexpr (size == 2)
+        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+            : "=r"(word) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// v = row[col .. col + n) of any alignment, zeros from `size` on
+template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col >= size) {
+            v = {};
+            return;
+        }
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    }
+}
+
+// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && col + n <= size)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    else
+        load_words(v, row, col, size);
+}
+
 // a whole row: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
@@ -150,10 +209,50 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            #pragma unroll
-            for (int i = 0; i < n; i++)
-                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+            load_words(v[t], row, first + t * step, size);
     }
+}
+
+// copies to shared memory that go on while the thread computes; it waits for its own, in order
+template <int bytes> DEVICE void async_copy(void *to, const void *from)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+}
+DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
+
+// starts the copies of this thread's part of a row into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+{
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    const bool aligned = (unsigned long long)row % piece == 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        vector<T, n> &to = buffer[t][threadIdx.x];
+        const int col = first + t * step;
+        if (aligned && size % n == 0) {
+            if (tiles * step == size || col < size)
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
+        } else {
+            load(to, row, col, size);
+        }
+    }
+}
+
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -178,6 +277,11 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
     fill(v, values);
     if (aligned && col + n <= size) {
         copy_vector((vector<T, n> *)(row + col), &v);
+    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col < size)
+            #pragma unroll
+            for (int w = 0; w < (int)sizeof(v) / 4; w++)
+                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
@@ -240,25 +344,51 @@ DEVICE void combine_slots(const S *slots, R<T> r)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory:
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
-// A row of a whole CTA costs one barrier: the halves of `scratch` are used in turn, so that a fast
-// warp's next reduction cannot overwrite what a slow warp still reads.
-template <int threads, class S, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[2][slots], int &turn, R... r)
+// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15.
+// Only a constant name keeps ptxas from taking all sixteen, of which an SM has few.
+template <int threads, int teams> DEVICE void team_barrier()
+{
+    if constexpr (teams == 1)
+        asm volatile("bar.sync 1, %0;" :: "n"(threads) : "memory");
+    else
+        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
+}
+
+// The two halves of a reduction over the threads of a row; between them a thread may do other work.
+// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
+// slow warp still reads: one barrier of the row's team a reduction is enough.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
 {
     constexpr int warps = threads / 32;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    S *slot = scratch[turn];
-    turn ^= 1;
+    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
     int k = 0;
-    (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
-    __syncthreads();
-    k = 0;
-    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    (put_slot(slot + k++ * warps, threadIdx.x % 32 == 0, r.value), ...);
 }
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const S *slot = scratch[threadIdx.x / threads][turn];
+    team_barrier<threads, teams>();
+    int k = 0;
+    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    turn ^= 1;
+}
+
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory.
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    row_post<threads>(scratch, turn, r...);
+    row_collect<threads>(scratch, turn, r...);
+}
+
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
 // the first 32 threads get the results.
@@ -282,9 +412,9 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 //   max_1_partial = max[M, N](abs(x)), this CTA's rows
 // A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, no dynamic shared memory.
+// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 32768 bytes of dynamic shared memory.
 // max_1_partial: workspace, amax's grid.x x 1 of f32
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
     const bf16 *__restrict__ x, long long x_M,
     float *__restrict__ max_1_partial,
@@ -294,14 +424,34 @@ void amax(
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
-    __shared__ float scratch[2][1 * (threads / 32)];
-    int turn = 0;
 
     float column_max = -infinity();
+    const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
+
+    // while a row is computed, the next stages - 1 are on their way to shared memory
+    constexpr int stages = 4;
+    struct Stage {
+        vector<bf16, vec> x[tiles][threads];
+    };
+    extern __shared__ uint4 smem[];
+    Stage *const ring = (Stage *)smem;
+    const auto fetch = [&](Stage &into, long long row) {
+        if (row < M) {
+            fetch_row<step>(into.x, x + row * x_M, first, N);
+        }
+        fetch_commit();
+    };
+    int stage = 1;    // that of the first row is 0
     #pragma unroll 1
-    for (long long row = (long long)blockIdx.x * teams + team; row < M; row += (long long)gridDim.x * teams) {
+    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
+        const Stage &now = ring[stage];
+        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
+        stage = (stage + 1) % stages;
+        if (row < first_row)
+            continue;
+        fetch_wait<stages - 1>();
         vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first, N);
+        read_row(x_v, now.x);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             #pragma unroll
@@ -312,7 +462,9 @@ void amax(
         }
     }
 
-    row_reduce<threads>(scratch, turn, max_of(column_max));
+    __shared__ float cta_scratch[1][2][1 * (threads / 32)];
+    int cta_turn = 0;
+    row_reduce<threads>(cta_scratch, cta_turn, max_of(column_max));
     if (threadIdx.x == 0) {
         max_1_partial[blockIdx.x] = column_max;
     }
@@ -322,6 +474,7 @@ void amax(
 //   max_1_partial = max[M, N](abs(x)), from the CTAs' partials
 // A thread adds one column of every eighth partial; eight slices then meet.
 // Launch 2 of 4: grid (ceil(1 / 32), 1), block 256, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, amax's grid.x x 1 of f32
 // max_0_value: workspace, 1 of f32
 extern "C" __global__ __launch_bounds__(256)
@@ -333,6 +486,7 @@ void amax_finish(
     __shared__ float scratch[slices * 32];
     const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
     const int col = blockIdx.x * 32 + lane;
+    wait_for_previous_kernel();
 
     float column_max = -infinity();
     if (col < 1) {
@@ -367,8 +521,9 @@ void amax_2(
     const float row_max = max_0_value[0];
     const float scale = row_max / 448.0f;
 
+    const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
     #pragma unroll 1
-    for (long long row = (long long)blockIdx.x * teams + team; row < M; row += (long long)gridDim.x * teams) {
+    for (long long row = first_row; row < M; row += row_step) {
         vector<bf16, vec> x_v[tiles];
         load_row<step>(x_v, x + row * x_M, first, N);
         #pragma unroll

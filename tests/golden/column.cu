@@ -95,25 +95,105 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
-// a whole row: v[t] holds the n elements from column first + t * step on
-template <int step, class T, int n, int tiles>
-DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
+// since compilers spend most of their time on the loops that this replaces
+template <int size> DEVICE unsigned word_at(const void *at)
 {
-    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
-    if (aligned && size % n == 0) {
+    unsigned word;
+    if constexpr (size == 1)
+        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
+            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
+            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
+            : "=&r"(word) : "l"(at));
+    else if constexpr (size == 2)
+        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+            : "=r"(word) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// v = row[col .. col + n) of any alignment, zeros from `size` on
+template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col >= size) {
+            v = {};
+            return;
+        }
         #pragma unroll
-        for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
-            else
-                v[t] = {};
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
     } else {
         #pragma unroll
-        for (int t = 0; t < tiles; t++)
-            #pragma unroll
-            for (int i = 0; i < n; i++)
-                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
     }
+}
+
+// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && col + n <= size)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    else
+        load_words(v, row, col, size);
+}
+
+// copies to shared memory that go on while the thread computes; it waits for its own, in order
+template <int bytes> DEVICE void async_copy(void *to, const void *from)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+}
+DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
+
+// starts the copies of this thread's part of a row into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+{
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    const bool aligned = (unsigned long long)row % piece == 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        vector<T, n> &to = buffer[t][threadIdx.x];
+        const int col = first + t * step;
+        if (aligned && size % n == 0) {
+            if (tiles * step == size || col < size)
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
+        } else {
+            load(to, row, col, size);
+        }
+    }
+}
+
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -138,6 +218,11 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
     fill(v, values);
     if (aligned && col + n <= size) {
         copy_vector((vector<T, n> *)(row + col), &v);
+    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col < size)
+            #pragma unroll
+            for (int w = 0; w < (int)sizeof(v) / 4; w++)
+                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
@@ -176,6 +261,33 @@ template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
 template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
 template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
 
+// Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
+// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
+template <int threads, int lanes, template <class> class R, class T, int slots, int vec>
+DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
+{
+    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
+    const int group = threadIdx.x / width, lane = threadIdx.x % width;
+    #pragma unroll
+    for (int i = 0; i < vec; i++) {
+        #pragma unroll
+        for (int distance = lanes; distance < 32; distance *= 2)
+            acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
+        if (lane < lanes)
+            scratch[(group * lanes + lane) * vec + i] = acc[i];
+    }
+    __syncthreads();
+    if (threadIdx.x < lanes)
+        for (int g = 1; g < groups; g++)
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                acc[i] = R<T>::combine(acc[i], scratch[(g * lanes + lane) * vec + i]);
+    __syncthreads();
+}
+
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
 // the first 32 threads get the results.
 template <class S, template <class> class R, class T>
@@ -196,26 +308,48 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 
 // bias_grad (column), from column.fuse:1-3
 //   db = sum[M](dy), this CTA's rows
-// A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 64 threads share a row.
+// A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(M, 1980), 1), block 64, no dynamic shared memory.
+// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 114688 bytes of dynamic shared memory.
 // db_partial: workspace, bias_grad's grid.x x N of f32
-extern "C" __global__ __launch_bounds__(64)
+extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
     const bf16 *__restrict__ dy, long long dy_M,
     float *__restrict__ db_partial,
     long long M) {
     constexpr int N = 768;
-    constexpr int threads = 64;
-    constexpr int vec = 8, tiles = 2, step = threads * vec;
-    const int lane = threadIdx.x;
+    constexpr int threads_per_row = 64, teams = 8, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
 
     float db_sum[tiles][vec] = {};
+    const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
+
+    // while a row is computed, the next stages - 1 are on their way to shared memory
+    constexpr int stages = 7;
+    struct Stage {
+        vector<bf16, vec> dy[tiles][threads];
+    };
+    extern __shared__ uint4 smem[];
+    Stage *const ring = (Stage *)smem;
+    const auto fetch = [&](Stage &into, long long row) {
+        if (row < M) {
+            fetch_row<step>(into.dy, dy + row * dy_M, first, N);
+        }
+        fetch_commit();
+    };
+    int stage = 1;    // that of the first row is 0
     #pragma unroll 1
-    for (long long row = blockIdx.x; row < M; row += gridDim.x) {
+    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
+        const Stage &now = ring[stage];
+        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
+        stage = (stage + 1) % stages;
+        if (row < first_row)
+            continue;
+        fetch_wait<stages - 1>();
         vector<bf16, vec> dy_v[tiles];
-        load_row<step>(dy_v, dy + row * dy_M, first, N);
+        read_row(dy_v, now.dy);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
@@ -229,9 +363,12 @@ void bias_grad(
         }
     }
 
+    __shared__ float team_floats[threads * vec];
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        store(db_partial + blockIdx.x * (long long)N, first + t * step, db_sum[t], N);
+        team_reduce<threads, threads_per_row, Sum>(team_floats, db_sum[t]);
+        if (team == 0)
+            store(db_partial + blockIdx.x * (long long)N, first + t * step, db_sum[t], N);
     }
 }
 
@@ -239,6 +376,7 @@ void bias_grad(
 //   db = sum[M](dy), from the CTAs' partials
 // A thread adds one column of every eighth partial; eight slices then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 256, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, bias_grad's grid.x x N of f32
 extern "C" __global__ __launch_bounds__(256)
 void bias_grad_finish(
@@ -249,6 +387,7 @@ void bias_grad_finish(
     __shared__ float scratch[slices * 32];
     const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
     const int col = blockIdx.x * 32 + lane;
+    wait_for_previous_kernel();
 
     float db_sum = 0;
     if (col < N) {

@@ -95,6 +95,65 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
+// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
+// since compilers spend most of their time on the loops that this replaces
+template <int size> DEVICE unsigned word_at(const void *at)
+{
+    unsigned word;
+    if constexpr (size == 1)
+        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
+            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
+            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
+            : "=&r"(word) : "l"(at));
+    else if constexpr (size == 2)
+        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+            : "=r"(word) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// v = row[col .. col + n) of any alignment, zeros from `size` on
+template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col >= size) {
+            v = {};
+            return;
+        }
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    }
+}
+
+// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && col + n <= size)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    else
+        load_words(v, row, col, size);
+}
+
 // a whole row: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
@@ -110,10 +169,50 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            #pragma unroll
-            for (int i = 0; i < n; i++)
-                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+            load_words(v[t], row, first + t * step, size);
     }
+}
+
+// copies to shared memory that go on while the thread computes; it waits for its own, in order
+template <int bytes> DEVICE void async_copy(void *to, const void *from)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+}
+DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
+
+// starts the copies of this thread's part of a row into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+{
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    const bool aligned = (unsigned long long)row % piece == 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        vector<T, n> &to = buffer[t][threadIdx.x];
+        const int col = first + t * step;
+        if (aligned && size % n == 0) {
+            if (tiles * step == size || col < size)
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
+        } else {
+            load(to, row, col, size);
+        }
+    }
+}
+
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -138,6 +237,11 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
     fill(v, values);
     if (aligned && col + n <= size) {
         copy_vector((vector<T, n> *)(row + col), &v);
+    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col < size)
+            #pragma unroll
+            for (int w = 0; w < (int)sizeof(v) / 4; w++)
+                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
@@ -200,25 +304,75 @@ DEVICE void combine_slots(const S *slots, R<T> r)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory:
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
-// A row of a whole CTA costs one barrier: the halves of `scratch` are used in turn, so that a fast
-// warp's next reduction cannot overwrite what a slow warp still reads.
-template <int threads, class S, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[2][slots], int &turn, R... r)
+// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15.
+// Only a constant name keeps ptxas from taking all sixteen, of which an SM has few.
+template <int threads, int teams> DEVICE void team_barrier()
+{
+    if constexpr (teams == 1)
+        asm volatile("bar.sync 1, %0;" :: "n"(threads) : "memory");
+    else
+        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
+}
+
+// The two halves of a reduction over the threads of a row; between them a thread may do other work.
+// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
+// slow warp still reads: one barrier of the row's team a reduction is enough.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
 {
     constexpr int warps = threads / 32;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    S *slot = scratch[turn];
-    turn ^= 1;
+    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
     int k = 0;
-    (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
-    __syncthreads();
-    k = 0;
-    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    (put_slot(slot + k++ * warps, threadIdx.x % 32 == 0, r.value), ...);
 }
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const S *slot = scratch[threadIdx.x / threads][turn];
+    team_barrier<threads, teams>();
+    int k = 0;
+    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    turn ^= 1;
+}
+
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory.
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    row_post<threads>(scratch, turn, r...);
+    row_collect<threads>(scratch, turn, r...);
+}
+
+// Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
+// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
+template <int threads, int lanes, template <class> class R, class T, int slots, int vec>
+DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
+{
+    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
+    const int group = threadIdx.x / width, lane = threadIdx.x % width;
+    #pragma unroll
+    for (int i = 0; i < vec; i++) {
+        #pragma unroll
+        for (int distance = lanes; distance < 32; distance *= 2)
+            acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
+        if (lane < lanes)
+            scratch[(group * lanes + lane) * vec + i] = acc[i];
+    }
+    __syncthreads();
+    if (threadIdx.x < lanes)
+        for (int g = 1; g < groups; g++)
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                acc[i] = R<T>::combine(acc[i], scratch[(g * lanes + lane) * vec + i]);
+    __syncthreads();
+}
+
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
 // the first 32 threads get the results.
@@ -242,12 +396,12 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 //   dx = (wdy - xhat * c1 - c2) * rstd
 //   dgamma = sum[M](dy * xhat), this CTA's rows
 //   dbeta = sum[M](dy), this CTA's rows
-// A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 256 threads share a row.
+// A CTA walks 2 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(M, 264), 1), block 256, no dynamic shared memory.
+// Launch 1 of 2: grid (min(ceil(M / 2), 132), 1), block 512, 131072 bytes of dynamic shared memory.
 // dgamma_partial: workspace, layernorm_bwd's grid.x x N of f32
 // dbeta_partial: workspace, layernorm_bwd's grid.x x N of f32
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(512, 1)
 void layernorm_bwd(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ dy, long long dy_M,
@@ -259,25 +413,55 @@ void layernorm_bwd(
     float *__restrict__ dbeta_partial,
     long long M) {
     constexpr int N = 4096;
-    constexpr int threads = 256;
-    constexpr int vec = 8, tiles = 2, step = threads * vec;
-    const int lane = threadIdx.x;
+    constexpr int threads_per_row = 256, teams = 2, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
-    __shared__ float scratch[2][2 * (threads / 32)];
+    __shared__ float scratch[teams][2][2 * (threads_per_row / 32)];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];
     load_row<step>(gamma_v, gamma, first, N);
 
     float dgamma_sum[tiles][vec] = {};
     float dbeta_sum[tiles][vec] = {};
+    const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
+
+    // while a row is computed, the next stages - 1 are on their way to shared memory
+    constexpr int stages = 4;
+    struct Stage {
+        vector<bf16, vec> x[tiles][threads];
+        vector<bf16, vec> dy[tiles][threads];
+    };
+    extern __shared__ uint4 smem[];
+    Stage *const ring = (Stage *)smem;
+    const auto fetch = [&](Stage &into, long long row) {
+        if (row < M) {
+            fetch_row<step>(into.x, x + row * x_M, first, N);
+            fetch_row<step>(into.dy, dy + row * dy_M, first, N);
+        }
+        fetch_commit();
+    };
+    int stage = 1;    // that of the first row is 0
+    long long next = first_row;
+    float mean_next = next < M ? (float)mean[next] : 0;
+    float rstd_next = next < M ? (float)rstd[next] : 0;
     #pragma unroll 1
-    for (long long row = blockIdx.x; row < M; row += gridDim.x) {
-        const float mean_ = mean[row];
-        const float rstd_ = rstd[row];
+    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
+        const Stage &now = ring[stage];
+        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
+        stage = (stage + 1) % stages;
+        if (row < first_row)
+            continue;
+        fetch_wait<stages - 1>();
+        next += row_step;
+        const float mean_ = mean_next;
+        mean_next = next < M ? (float)mean[next] : 0;
+        const float rstd_ = rstd_next;
+        rstd_next = next < M ? (float)rstd[next] : 0;
         vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first, N);
+        read_row(x_v, now.x);
         vector<bf16, vec> dy_v[tiles];
-        load_row<step>(dy_v, dy + row * dy_M, first, N);
+        read_row(dy_v, now.dy);
         float c1 = 0;
         float c2 = 0;
         #pragma unroll
@@ -295,7 +479,7 @@ void layernorm_bwd(
                 dbeta_sum[t][i] += dy_;
             }
         }
-        row_reduce<threads>(scratch, turn, sum_of(c1), sum_of(c2));
+        row_reduce<threads_per_row>(scratch, turn, sum_of(c1), sum_of(c2));
         c1 /= N;
         c2 /= N;
 
@@ -316,10 +500,15 @@ void layernorm_bwd(
         }
     }
 
+    __shared__ float team_floats[threads * vec];
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        store(dgamma_partial + blockIdx.x * (long long)N, first + t * step, dgamma_sum[t], N);
-        store(dbeta_partial + blockIdx.x * (long long)N, first + t * step, dbeta_sum[t], N);
+        team_reduce<threads, threads_per_row, Sum>(team_floats, dgamma_sum[t]);
+        team_reduce<threads, threads_per_row, Sum>(team_floats, dbeta_sum[t]);
+        if (team == 0)
+            store(dgamma_partial + blockIdx.x * (long long)N, first + t * step, dgamma_sum[t], N);
+        if (team == 0)
+            store(dbeta_partial + blockIdx.x * (long long)N, first + t * step, dbeta_sum[t], N);
     }
 }
 
@@ -328,6 +517,7 @@ void layernorm_bwd(
 //   dbeta = sum[M](dy), from the CTAs' partials
 // A thread adds one column of every eighth partial; eight slices then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 256, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, layernorm_bwd's grid.x x N of f32
 // dbeta_partial: workspace, layernorm_bwd's grid.x x N of f32
 extern "C" __global__ __launch_bounds__(256)
@@ -341,6 +531,7 @@ void layernorm_bwd_finish(
     __shared__ float scratch[slices * 32];
     const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
     const int col = blockIdx.x * 32 + lane;
+    wait_for_previous_kernel();
 
     float dgamma_sum = 0;
     float dbeta_sum = 0;

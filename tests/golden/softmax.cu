@@ -99,6 +99,54 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
+// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
+// since compilers spend most of their time on the loops that this replaces
+template <int size> DEVICE unsigned word_at(const void *at)
+{
+    unsigned word;
+    if constexpr (size == 1)
+        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
+            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
+            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
+            : "=&r"(word) : "l"(at));
+    else if constexpr (size == 2)
+        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+            : "=r"(word) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// v = row[col .. col + n) of any alignment, zeros from `size` on
+template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col >= size) {
+            v = {};
+            return;
+        }
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    }
+}
+
 // a whole row: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
@@ -114,9 +162,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            #pragma unroll
-            for (int i = 0; i < n; i++)
-                v[t][i] = first + t * step + i < size ? row[first + t * step + i] : T{};
+            load_words(v[t], row, first + t * step, size);
     }
 }
 
@@ -142,6 +188,11 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
     fill(v, values);
     if (aligned && col + n <= size) {
         copy_vector((vector<T, n> *)(row + col), &v);
+    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col < size)
+            #pragma unroll
+            for (int w = 0; w < (int)sizeof(v) / 4; w++)
+                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
@@ -204,24 +255,47 @@ DEVICE void combine_slots(const S *slots, R<T> r)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory:
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
-// A row of a whole CTA costs one barrier: the halves of `scratch` are used in turn, so that a fast
-// warp's next reduction cannot overwrite what a slow warp still reads.
-template <int threads, class S, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[2][slots], int &turn, R... r)
+// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15.
+// Only a constant name keeps ptxas from taking all sixteen, of which an SM has few.
+template <int threads, int teams> DEVICE void team_barrier()
+{
+    if constexpr (teams == 1)
+        asm volatile("bar.sync 1, %0;" :: "n"(threads) : "memory");
+    else
+        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
+}
+
+// The two halves of a reduction over the threads of a row; between them a thread may do other work.
+// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
+// slow warp still reads: one barrier of the row's team a reduction is enough.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
 {
     constexpr int warps = threads / 32;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    S *slot = scratch[turn];
-    turn ^= 1;
+    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
     int k = 0;
-    (put_slot(slot + k++ * warps + warp, lane == 0, r.value), ...);
-    __syncthreads();
-    k = 0;
+    (put_slot(slot + k++ * warps, threadIdx.x % 32 == 0, r.value), ...);
+}
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const S *slot = scratch[threadIdx.x / threads][turn];
+    team_barrier<threads, teams>();
+    int k = 0;
     (combine_slots<warps>(slot + k++ * warps, r), ...);
+    turn ^= 1;
+}
+
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory.
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    row_post<threads>(scratch, turn, r...);
+    row_collect<threads>(scratch, turn, r...);
 }
 
 #endif
@@ -241,11 +315,12 @@ void softmax_rows(
     constexpr int vec = 8, tiles = 2, step = threads * vec;
     const int lane = threadIdx.x;
     const int first = lane * vec;
-    __shared__ float scratch[2][1 * (threads / 32)];
+    __shared__ float scratch[1][2][1 * (threads / 32)];
     int turn = 0;
 
+    const long long first_row = blockIdx.x, row_step = gridDim.x;
     #pragma unroll 1
-    for (long long row = blockIdx.x; row < M; row += gridDim.x) {
+    for (long long row = first_row; row < M; row += row_step) {
         vector<bf16, vec> x_v[tiles];
         load_row<step>(x_v, x + row * x_M, first, N);
         float row_max = -infinity();

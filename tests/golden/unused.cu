@@ -49,18 +49,63 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
-// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
-template <class T, int n>
-DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
+// since compilers spend most of their time on the loops that this replaces
+template <int size> DEVICE unsigned word_at(const void *at)
 {
-    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
-    if (aligned && col + n <= size) {
-        copy_vector(&v, (const vector<T, n> *)(row + col));
+    unsigned word;
+    if constexpr (size == 1)
+        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
+            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
+            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
+            : "=&r"(word) : "l"(at));
+    else if constexpr (size == 2)
+        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+            : "=r"(word) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// v = row[col .. col + n) of any alignment, zeros from `size` on
+template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col >= size) {
+            v = {};
+            return;
+        }
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
             v[i] = col + i < size ? row[col + i] : T{};
     }
+}
+
+// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
+    if (aligned && col + n <= size)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    else
+        load_words(v, row, col, size);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -85,6 +130,11 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
     fill(v, values);
     if (aligned && col + n <= size) {
         copy_vector((vector<T, n> *)(row + col), &v);
+    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
+        if (col < size)
+            #pragma unroll
+            for (int w = 0; w < (int)sizeof(v) / 4; w++)
+                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
@@ -110,7 +160,7 @@ void g(
     const int lane = threadIdx.x;
     const int first = lane * vec;
 
-    #pragma unroll
+    #pragma unroll 1
     for (int t = 0; t < tiles; t++) {
         const int col = first + t * step;
         vector<float, vec> x_v;

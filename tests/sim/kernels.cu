@@ -187,7 +187,7 @@ extern "C" __global__ void bad_team_neighbour(const float *in, float *out, unsig
 {
     __shared__ float s[256];
     s[threadIdx.x] = in[threadIdx.x];
-    team_barrier<64>();
+    team_barrier<64, 2>();
     out[threadIdx.x] = s[255 - threadIdx.x];
 }
 
@@ -195,16 +195,16 @@ extern "C" __global__ void bad_team_sizes(const float *in, float *out, unsigned 
 {
     out[threadIdx.x] = in[threadIdx.x];
     if (threadIdx.x < 32)
-        team_barrier<64>();
+        team_barrier<64, 2>();
     else if (threadIdx.x < 128)
-        team_barrier<128>();
+        team_barrier<128, 2>();
 }
 
 extern "C" __global__ void bad_team_skipped(const float *in, float *out, unsigned *count)
 {
     out[threadIdx.x] = in[threadIdx.x];
     if (threadIdx.x % 64 < 32)
-        team_barrier<64>();
+        team_barrier<64, 2>();
 }
 
 extern "C" __global__ void bad_cluster_no_sync(const float *in, float *out, unsigned *count)
@@ -707,9 +707,9 @@ extern "C" __global__ void good_teams(const float *in, float *out, unsigned *cou
     const int turned = threadIdx.x ^ 63;
     for (int i = 0; i < (int)threadIdx.x / 64 + 1; i++) {
         s[threadIdx.x] = in[threadIdx.x];
-        team_barrier<64>();
+        team_barrier<64, 2>();
         out[threadIdx.x] = s[turned];
-        team_barrier<64>();
+        team_barrier<64, 2>();
     }
 }
 

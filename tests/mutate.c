@@ -1,0 +1,345 @@
+/* mutate.c: does the simulator notice? Takes emitted texts, weakens one synchronization,
+ * guard or index at a time, and demands a fault, other bits between seeds or a wrong
+ * result.
+ *
+ *     mutate SHARD SHARDS < CASES     a case a line: the arguments of `fusec run`
+ *
+ * Prints a line a mutant: `killed`, `survived`, or `explained` when tests/mutants.txt says
+ * why it makes no difference. The same place in several cases, in a helper or in
+ * kernels of one family, is one mutant: it must be noticed in one of them. */
+#include "sim/object.h"
+#include "sim_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SEEDS = 3, MESSAGE = 4096, SECONDS = 30, MOST_MUTANTS = 4096, LINE = 256 };
+
+/* `find` becomes `put`; with `put` NULL the whole statement that begins so goes. */
+typedef struct {
+    const char *name, *find, *put;
+} Rule;
+
+static const Rule rules[] = {
+    {"barrier", "__syncthreads()", NULL},
+    {"barrier", "team_barrier<", NULL},
+    {"warp barrier", "__syncwarp()", NULL},
+    {"cluster", "cluster_sync()", NULL},
+    {"fence", "async_fence()", NULL},
+    {"wait", " barrier_wait(", NULL},
+    {"wait", " barrier_wait_cluster(", NULL},
+    {"arrive", " barrier_arrive(", NULL},
+    {"arrive", " barrier_expect(", NULL},
+    {"arrive", " release(", NULL},
+    {"arrive", " copies_end(", NULL},
+    {"count", "barrier_init(full[threadIdx.x], 1)", "barrier_init(full[threadIdx.x], 2)"},
+    {"count", "barrier_init(empty[threadIdx.x], threads / 32)",
+     "barrier_init(empty[threadIdx.x], threads / 32 - 1)"},
+    {"count", ".landed[0], 1)", ".landed[0], 2)"},
+    {"bytes", "(bulk ? count *", "(bulk ? 2 * count *"},
+    {"bytes", "constexpr int bytes = (int)(sizeof...(R) *",
+     "constexpr int bytes = (int)((sizeof...(R) + 1) *"},
+    {"commit", " fetch_commit()", NULL},
+    {"fetch", "fetch_wait<stages - 1>", "fetch_wait<stages>"},
+    {"fetch", " fetch_wait<", NULL},
+    {"turn", "turn ^= 1", "turn ^= 0"},
+    {"turn", "parity ^= 1", "parity ^= 0"},
+    {"turn", "round++", "round += 2"},
+    {"turn", "round >> 1 & 1", "round & 1"},
+    {"turn", "[round & 1]", "[0]"},
+    {"turn", "parity = 1;", "parity = 0;"},
+    {"turn", "stage = 0, parity = 0;", "stage = 0, parity = 1;"},
+    {"ring", "(stage + 1) % stages", "(stage + 2) % stages"},
+    {"ring", "(stage + stages - 1) % stages", "stage"},
+    {"ring", "int stage = 1;", "int stage = 0;"},
+    {"ring", "++stage == stages", "++stage == stages - 1"},
+    {"ring", "* (stages - 1)", "* (stages - 2)"},
+    {"tail", " < N", " <= N"},
+    {"tail", " < N", " < N - 1"},
+    {"tail", " < M", " <= M"},
+    {"tail", " < M", " < M - 1"},
+    {"tail", " < size", " <= size"},
+    {"tail", " <= size", " <= size + 1"},
+    {"tail", " < slice ?", " <= slice + 1 ?"},
+    {"tail", " < partials", " <= partials"},
+    {"guard", "if (col < N)", "if (true)"},
+    {"guard", "if (col + i < N)", "if (true)"},
+    {"guard", "if (mine)", "if (true)"},
+    {"guard", "mine && ", ""},
+    {"guard", "row < M)", "true)"},
+    {"guard", "if (team == 0)", "if (true)"},
+    {"guard", "slice == 0 && ", ""},
+    {"guard", "threadIdx.x % 32 == 0", "true"},
+    {"guard", "if (threadIdx.x % 32 == 0)", ""},
+    {"guard", "if (threadIdx.x == 0)", ""},
+    {"guard", "if (lane < lanes)", ""},
+    {"guard", "if (threadIdx.x < 32)", ""},
+    {"guard", "aligned && ", ""},
+    {"zero", "= {};", "= {1};"},
+    {"zero", " = 0;", " = 1;"},
+    {"zero", "-infinity()", "0"},
+};
+
+enum { RULES = sizeof rules / sizeof *rules };
+
+/* A mutant: a place in what the compiler prints, met in one case or many. */
+typedef struct {
+    uint64_t hash;
+    const Rule *rule;
+    bool killed;
+    char label[LINE], said[LINE];
+} Mutant;
+
+typedef struct {
+    SimRun *run;
+    const char *text;    /* unharmed */
+    const char *kernels; /* where the helpers end */
+    const char *explanations;
+    unsigned shard, shards;
+    Mutant *mutants;
+    int count;
+} Hunt;
+
+static uint64_t hash_bytes(uint64_t hash, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    return hash;
+}
+
+static size_t harmed_length(const Rule *rule, const char *at)
+{
+    return rule->put ? strlen(rule->find) : strcspn(at, ";");
+}
+
+/* `text` with what stands at `at` weakened. */
+static char *harm(const Rule *rule, const char *text, const char *at)
+{
+    const char *put = rule->put ? rule->put : " ", *rest = at + harmed_length(rule, at);
+    char *out = NULL;
+    if (asprintf(&out, "%.*s%s%s", (int)(at - text), text, put, rest) < 0) abort();
+    return out;
+}
+
+/* The line that holds `at`, without its indentation. */
+static void copy_line(const char *text, const char *at, char *line)
+{
+    while (at > text && at[-1] != '\n') at--;
+    at += strspn(at, " ");
+    snprintf(line, LINE, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+/* ---- the prelude's helpers
+ * ---------------------------------------------------------------- */
+
+/* Where in the prelude a place in the text's copy of a section comes from; NULL: in a
+ * section with inline PTX, which has a host twin. */
+static const char *find_origin(const char *text, const char *at, const char **section)
+{
+    const char *prelude = object_prelude();
+    for (const char *s = strstr(prelude, "//@ "); s; s = strstr(s + 1, "\n//@ ")) {
+        if (*s == '\n') s++;
+        const char *body = s + strcspn(s, "\n"), *end = strstr(body, "\n//@ ");
+        size_t length = end ? (size_t)(end - body) : strlen(body);
+        while (length > 0 && body[length - 1] == '\n') length--;
+        const char *here = memmem(text, strlen(text), body, length);
+        if (!here || at < here || at >= here + length) continue;
+        *section = s;
+        return memmem(body, length, "asm", 3) ? NULL : body + (at - here);
+    }
+    return NULL;
+}
+
+/* ---- one mutant
+ * --------------------------------------------------------------------------- */
+
+/* In a process of its own, so that nothing it does can matter to the next. */
+static void try_mutant(SimRun *run, const char *prelude, const char *text, char *said)
+{
+    char message[MESSAGE] = "";
+    alarm(SECONDS);
+    SimObject *o = object_load_beside(prelude, text, run->kernels, run->kernel_count,
+                                      message, MESSAGE);
+    if (!o)
+        snprintf(said, MESSAGE, "!%s", message);
+    else if (!check_run(run, o, 1, SEEDS, said, MESSAGE) && !said[0])
+        snprintf(said, MESSAGE, "it fails");
+    else if (strcmp(said, "wrong results\n") == 0)
+        said[0] = 0;
+    object_free(o);
+}
+
+/* What the simulator says of it in a line; "" if it notices nothing. */
+static void hunt_mutant(const Hunt *h, const char *prelude, const char *text, char *said)
+{
+    int status = 0;
+    said[0] = 0;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        try_mutant(h->run, prelude, text, said);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) abort();
+    if (status != 0) snprintf(said, MESSAGE, "it ends with status %d", status);
+    said[strcspn(said, "\n")] = 0;
+}
+
+static void hunt_kernel(const Hunt *h, const Rule *rule, const char *at, char *said)
+{
+    char *text = harm(rule, h->text, at);
+    hunt_mutant(h, object_prelude(), text, said);
+    free(text);
+}
+
+static void hunt_helper(const Hunt *h, const Rule *rule, const char *at,
+                        const char *origin, char *said)
+{
+    char *text = harm(rule, h->text, at), *prelude = harm(rule, object_prelude(), origin);
+    hunt_mutant(h, prelude, text, said);
+    free(text);
+    free(prelude);
+}
+
+/* ---- where a mutant is
+ * ------------------------------------------------------------------- */
+
+/* "(row)": the family of the kernel that holds `at`, from the comment above it. */
+static void copy_family(const char *text, const char *at, char *family)
+{
+    const char *found = NULL;
+    for (const char *s = text; (s = strstr(s, ", from ")) && s < at; s++) found = s;
+    while (found && found > text && *found != '(') found--;
+    snprintf(family, LINE, "%.*s", found ? (int)strcspn(found, ",") : 0, found ? found : "");
+}
+
+/* How many places before this one in the same kernel or helper look the same. */
+static int count_before(const char *begin, const char *at, const char *line)
+{
+    int count = 0;
+    for (const char *s = begin; (s = strstr(s, line)) && s + strlen(line) <= at; s++) count++;
+    return count;
+}
+
+static Mutant *find_mutant(Hunt *h, const Rule *rule, const char *at, const char *where)
+{
+    char line[LINE], label[3 * LINE];
+    copy_line(h->text, at, line);
+    const char *begin = at > h->kernels ? h->kernels : h->text;
+    const char *column = at;
+    while (column > h->text && *column != '\n') column--;
+    const int before = count_before(begin, at, line);
+    snprintf(label, sizeof label, "%s %s [%d:%d]", where, line, before, (int)(at - column));
+    uint64_t hash = hash_bytes(14695981039346656037u, label, strlen(label));
+    hash = hash_bytes(hash, (const char *)&rule, sizeof rule);
+    for (int i = 0; i < h->count; i++)
+        if (h->mutants[i].hash == hash) return &h->mutants[i];
+    if (h->count == MOST_MUTANTS) abort();
+    Mutant *m = &h->mutants[h->count++];
+    *m = (Mutant){.hash = hash, .rule = rule};
+    snprintf(m->label, LINE, "%.60s %.180s", where, line);
+    return m;
+}
+
+/* ---- all
+ * ----------------------------------------------------------------------------------- */
+
+static bool is_comment(const char *text, const char *at)
+{
+    for (; at > text && *at != '\n'; at--)
+        if (at[0] == '/' && at[1] == '/') return true;
+    return false;
+}
+
+static void hunt_place(Hunt *h, const Rule *rule, const char *at, char *said)
+{
+    const bool kernel = at > h->kernels;
+    const char *section = h->text, *origin = NULL;
+    char where[LINE];
+    if (kernel)
+        copy_family(h->text, at, where);
+    else if (!(origin = find_origin(h->text, at, &section)))
+        return;
+    else
+        snprintf(where, LINE, "%.*s:", (int)strcspn(section + 4, "\n"), section + 4);
+    Mutant *m = find_mutant(h, rule, at, where);
+    if (m->killed || (m - h->mutants) % h->shards != h->shard) return;
+    if (kernel)
+        hunt_kernel(h, rule, at, said);
+    else
+        hunt_helper(h, rule, at, origin, said);
+    m->killed = said[0] && said[0] != '!';
+    snprintf(m->said, LINE, "%.200s", said);
+}
+
+static void hunt_case(Hunt *h, char *said)
+{
+    for (int i = 0; i < RULES; i++)
+        for (const char *at = h->text; (at = strstr(at, rules[i].find)); at++)
+            if (!is_comment(h->text, at)) hunt_place(h, &rules[i], at, said);
+}
+
+/* Lines of tests/mutants.txt: rule | part of the place | why. */
+static bool is_explained(const Hunt *h, const Mutant *m)
+{
+    char name[LINE], part[LINE];
+    for (const char *at = h->explanations; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (sscanf(at, "%255[^|]|%255[^|]|", name, part) == 2 &&
+            strcmp(name, m->rule->name) == 0 && strstr(m->label, part))
+            return true;
+    return false;
+}
+
+static void print_table(const Hunt *h)
+{
+    for (unsigned i = h->shard; i < (unsigned)h->count; i += h->shards) {
+        const Mutant *m = &h->mutants[i];
+        if (m->said[0] == '!') continue; /* it does not compile */
+        printf("%-9s | %-12s | %s | %s -> %s | %.160s\n",
+               m->killed             ? "killed"
+               : is_explained(h, m) ? "explained"
+                                    : "survived",
+               m->rule->name, m->label, m->rule->find, m->rule->put ? m->rule->put : "(gone)",
+               m->said);
+    }
+}
+
+static char *read_explanations(void)
+{
+    enum { MOST = 1 << 16 };
+    char *text = calloc(1, MOST);
+    FILE *f = fopen("tests/mutants.txt", "r");
+    if (f && text) text[fread(text, 1, MOST - 1, f)] = 0;
+    if (f) fclose(f);
+    return text;
+}
+
+int main(int argc, char **argv)
+{
+    char words[4096];
+    char *said = mmap(NULL, MESSAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                      0);
+    Hunt h = {.mutants = calloc(MOST_MUTANTS, sizeof(Mutant)),
+              .explanations = read_explanations()};
+    if (argc != 3 || said == MAP_FAILED || !h.mutants || !h.explanations) return 2;
+    h.shard = (unsigned)atoi(argv[1]);
+    h.shards = (unsigned)atoi(argv[2]);
+    while (fgets(words, sizeof words, stdin)) {
+        SimRun run;
+        words[strcspn(words, "\n")] = 0;
+        if (!open_run(&run, words)) return printf("broken    | %s\n", words), 1;
+        h.run = &run;
+        h.text = run.session.simulated.cuda;
+        h.kernels = strstr(h.text, "\n#endif\n");
+        hunt_mutant(&h, object_prelude(), h.text, said);
+        if (said[0]) return printf("broken    | %s | %s\n", words, said), 1;
+        hunt_case(&h, said);
+        close_run(&run);
+    }
+    print_table(&h);
+    return 0;
+}

@@ -1,0 +1,49 @@
+#!/bin/bash
+# make mutate: kernels with one thing broken at a time; nearly all must be noticed, and those that are
+# not must be explained in tests/mutants.txt. The table is left in build/mutants/table.
+set -u
+cd "$(dirname "$0")/.."
+mkdir -p build/mutants
+export TMPDIR=$PWD/build/mutants
+
+list_cases() {
+    cat <<'END'
+examples/layernorm_bwd.fuse M=23 N=1024 --sms 1
+examples/layernorm_bwd.fuse M=5 N=1024 --sms 1
+examples/layernorm_bwd.fuse M=65 N=72 --sms 1
+examples/layernorm_bwd.fuse M=64 N=72 --sms 1
+examples/layernorm_bwd.fuse M=40 N=1028 --sms 1 --schedule warp-specialized:cluster=2
+examples/layernorm_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized
+examples/layernorm_bwd.fuse M=9 N=77 --sms 1 --schedule warp-specialized
+examples/layernorm_bwd.fuse M=70 N=77 --sms 1
+examples/layernorm_bwd.fuse M=5 N=1002 --sms 1 --schedule grid-stride:cluster=2
+examples/softmax.fuse M=65 N=20
+examples/softmax.fuse M=64 N=21
+examples/softmax.fuse M=9 N=2300
+examples/softmax_causal_bwd.fuse B=2 H=2 Q=5 K=229
+tests/golden/column.fuse M=37 N=77
+tests/golden/column.fuse M=300 N=64
+END
+}
+
+for shard in 0 1; do
+    list_cases | build/mutate $shard 2 >build/mutants/$shard.out 2>build/mutants/$shard.err &
+    pids[shard]=$!
+done
+status=0
+for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+cat build/mutants/[01].out >build/mutants/table
+grep -v '^killed\|^explained' build/mutants/table
+awk -F' *[|] *' '
+{ all[$2]++; if ($1 == "killed") killed[$2]++; else if ($1 == "explained") explained[$2]++; else bad++ }
+END {
+    printf "%-14s %8s %8s %10s\n", "broken", "mutants", "killed", "explained"
+    for (r in all) {
+        printf "%-14s %8d %8d %10d\n", r, all[r], killed[r], explained[r] | "sort"
+        n += all[r]; k += killed[r]; e += explained[r]
+    }
+    close("sort")
+    printf "%-14s %8d %8d %10d   %.1f %% of those that matter\n", "all", n, k, e, n > e ? 100 * k / (n - e) : 100
+    exit bad > 0
+}' build/mutants/table || status=1
+exit $status

@@ -1,0 +1,97 @@
+/* buffers.c: the global memory of a machine: what the kernels may touch, poisoned first,
+ * and at the end whether every element of the outputs was written. */
+#include "state.h"
+
+#include <string.h>
+
+static bool is_dense(const SimBuffer *b)
+{
+    int64_t expected = 1;
+    for (int i = b->rank - 1; i >= 0; i--) {
+        if (b->sizes[i] != 1 && b->strides[i] != expected) return false;
+        expected *= b->sizes[i];
+    }
+    return true;
+}
+
+/* Elements from the first to the last, 0 if there are none. */
+static int64_t extent_of(const SimBuffer *b)
+{
+    int64_t extent = 1;
+    for (int i = 0; i < b->rank; i++) {
+        if (b->sizes[i] == 0) return 0;
+        extent += (b->sizes[i] - 1) * b->strides[i];
+    }
+    return extent;
+}
+
+/* The offset in elements of the item-th element in row-major order; -1 past the last. */
+static int64_t offset_of(const SimBuffer *b, int64_t item)
+{
+    int64_t offset = 0;
+    for (int i = b->rank - 1; i >= 0; i--) {
+        offset += item % b->sizes[i] * b->strides[i];
+        item /= b->sizes[i];
+    }
+    return item ? -1 : offset;
+}
+
+static void poison(Region *r)
+{
+    int64_t at;
+    if (!r->holes) {
+        memset(r->base, 0xff, r->bytes);
+        return;
+    }
+    for (int64_t i = 0; (at = offset_of(&r->buffer, i)) >= 0; i++) {
+        r->cells[at].flags = CELL_WRITABLE;
+        memset(r->base + at * r->buffer.element, 0xff, (size_t)r->buffer.element);
+    }
+}
+
+static bool overlaps(const Region *a, const Region *b)
+{
+    return a->base < b->base + b->bytes && b->base < a->base + a->bytes &&
+           (a->buffer.kind != BUFFER_INPUT || b->buffer.kind != BUFFER_INPUT);
+}
+
+bool machine_add_buffer(Machine *m, const SimBuffer *buffer)
+{
+    if (m->region_count == MAX_REGIONS)
+        return complain_about(m, "more than %d buffers", MAX_REGIONS);
+    Region *r = &m->regions[m->region_count];
+    const int64_t extent = extent_of(buffer);
+    *r = (Region){.buffer = *buffer, .base = buffer->data, .holes = !is_dense(buffer)};
+    if (extent == 0) return true;
+    r->bytes = (size_t)extent * (size_t)buffer->element;
+    for (int i = 0; i < m->region_count; i++)
+        if (overlaps(r, &m->regions[i]))
+            return complain_about(m, "%s and %s overlap", buffer->name,
+                                  m->regions[i].buffer.name);
+    if (buffer->kind != BUFFER_INPUT) {
+        r->cells_size = (size_t)extent * sizeof *r->cells;
+        r->cells = map_zeros(r->cells_size);
+        if (!r->cells) return complain_about(m, "no memory to watch %s", buffer->name);
+        poison(r);
+    }
+    m->region_count++;
+    return true;
+}
+
+static bool check_written(Machine *m, const Region *r)
+{
+    int64_t at;
+    for (int64_t i = 0; (at = offset_of(&r->buffer, i)) >= 0; i++)
+        if (!(r->cells[at].flags & CELL_WRITTEN))
+            return complain_about(
+                m, "element %lld of %s (in row-major order) is never written",
+                (long long)i, r->buffer.name);
+    return true;
+}
+
+bool machine_finish(Machine *m)
+{
+    for (int i = 0; i < m->region_count && !m->failed; i++)
+        if (m->regions[i].buffer.kind == BUFFER_OUTPUT) check_written(m, &m->regions[i]);
+    return !m->failed;
+}
