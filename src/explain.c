@@ -92,6 +92,43 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
          k->ragged ? ", the last tile not full" : "");
 }
 
+/* What happens between two phases to the elements of a row that both need; NULL: none is. */
+static const char *home_text(const Kernel *k)
+{
+    const char *home = NULL;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        bool again = (load->phases & (load->phases - 1)) != 0;
+        if (!again || load->hoisted || load->access == ACCESS_ROW)
+            continue;
+        if (k->streamed || !(load->resident || load->staged))
+            return "is read again";
+        home = load->resident ? "stays in registers" : "stays in its stage";
+    }
+    return home;
+}
+
+static void explain_phases(Text *out, const Kernel *k)
+{
+    const char *home = home_text(k);
+    if (k->phases > 1)
+        line(out, "    %d phases%s%s", k->phases, home ? "; between them the row " : "",
+             home ? home : "");
+    if (k->lag)
+        line(out, "    lag: the last phase of a row runs after the first of the next row");
+}
+
+static void explain_ring(Text *out, const Kernel *k)
+{
+    if (k->cluster > 1)
+        line(out, "    clusters of %d CTAs share a row, up to %d columns each", k->cluster,
+             k->threads_per_row * k->vec * k->tiles);
+    if (k->stages)
+        line(out, "    rows pass through a ring of %d stages in shared memory", k->stages);
+    if (k->copy_warp)
+        line(out, "    a copy warp fills the ring; %d warps compute", kernel_threads(k) / 32);
+}
+
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
 {
     const Kernel *k = &plan->kernels[index];
@@ -105,10 +142,8 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
              plan->kernels[k->finishes].name);
     else
         explain_walk(out, plan, k);
-    if (k->phases > 1)
-        line(out, "    %d phases; between them the row %s", k->phases,
-             k->streamed ? "is read again" : "stays in registers");
-    if (launch->cluster > 1) line(out, "    clusters of %d CTAs", launch->cluster);
+    explain_ring(out, k);
+    explain_phases(out, k);
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory", bytes_text(arena, launch->smem_bytes));
     if (usage[index].registers >= 0)
@@ -220,8 +255,9 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         put_string(out, k->name);
         text_print(out, ", \"schedule\": \"%s\", \"ctas\": %lld, \"threads\": %d",
                    family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
-        text_print(out, ", \"stages\": 1, \"groups\": 1, \"rows\": %d, \"cluster\": %d", k->teams,
-                   launch->cluster);
+        /* one group of warps computes; a row that is not in a ring has one stage */
+        text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
+                   k->stages ? k->stages : 1, k->teams, launch->cluster);
         text_print(out, ", \"smem_bytes\": %lld", (long long)launch->smem_bytes);
         put_usage(out, "registers", usage[i].registers);
         put_usage(out, "spill_bytes", usage[i].spill_bytes);

@@ -179,7 +179,8 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     int cta = kernel_threads(k) + (k->copy_warp ? WARP : 0);
     int threads = most / cta, registers = s->target->registers_per_sm / (cta * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
-    if (k->ctas_per_sm < 1)
+    /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
+    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count))
         k->ctas_per_sm = 1;
 }
 
@@ -299,10 +300,13 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
         k->teams = 1;
         k->tiles = (int)ceil_div(vectors, threads);
     }
-    if (s->forced.rows && k->threads_per_row <= WARP && (k->rows | k->kept))
+    bool walks = (k->rows | k->kept) && k->cluster == 1 && k->column_ctas == 1;
+    if (s->forced.rows && walks)
         k->teams = s->forced.rows;
-    if (k->teams * k->threads_per_row % WARP || kernel_threads(k) > 1024) {
-        s->problem = "rows x threads must be a multiple of 32 up to 1024";
+    bool barriers = k->threads_per_row <= WARP || k->teams <= 15;
+    if (k->teams * k->threads_per_row % WARP || kernel_threads(k) > 1024 || !barriers) {
+        s->problem = "rows x threads must be a multiple of 32 up to 1024, with at most 15 rows of more "
+                     "than a warp";
         return false;
     }
     return true;

@@ -331,12 +331,12 @@ int main(int argc, char **argv)
     while (fgets(words, sizeof words, stdin)) {
         SimRun run;
         words[strcspn(words, "\n")] = 0;
-        if (!open_run(&run, words)) return printf("broken    | %s\n", words), 1;
+        if (!open_run(&run, words)) return printf("broken    | case | %s\n", words), 1;
         h.run = &run;
         h.text = run.session.simulated.cuda;
         h.kernels = strstr(h.text, "\n#endif\n");
         hunt_mutant(&h, object_prelude(), h.text, said);
-        if (said[0]) return printf("broken    | %s | %s\n", words, said), 1;
+        if (said[0]) return printf("broken    | case | %s | %s\n", words, said), 1;
         hunt_case(&h, said);
         close_run(&run);
     }
