@@ -4,6 +4,7 @@
  *   cuda_expr.c      names, expressions, addresses
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
+ *   cuda_lag.c       a row's last phase after the first of the next
  *   cuda_ring.c      the ring of row buffers in shared memory
  *   cuda_copy.c      the copy warp of a warp-specialized kernel
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
@@ -84,6 +85,23 @@ const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
+
+/* ---- the row ---- */
+bool depends_on_row(const Emitter *e, Node n);
+bool is_ahead(const Emitter *e, const Load *load);         /* read a row ahead */
+bool wants_row_line(const Emitter *e, Node n);
+void emit_row_values(Emitter *e, int phase, bool rows);
+void emit_row_accumulators(Emitter *e, int phase);
+void emit_row_stores(Emitter *e, int phase);
+void declare_reductions(Emitter *e, int phase);
+const char *reduce_list(Emitter *e, int phase);            /* "sum_of(c1), sum_of(c2)" */
+void finish_reductions(Emitter *e, int phase);
+void emit_phase(Emitter *e, int phase);
+
+/* ---- the lag ---- */
+void emit_lag_start(Emitter *e);
+void emit_lagged_phases(Emitter *e);
+void emit_finish_call(Emitter *e);
 
 /* ---- the ring ---- */
 void emit_ring(Emitter *e);

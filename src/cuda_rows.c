@@ -20,7 +20,7 @@ static const char *row_guard(Emitter *e)
 
 /* ---- one value a row ------------------------------------------------------------------------- */
 
-static bool depends_on_row(const Emitter *e, Node n)
+bool depends_on_row(const Emitter *e, Node n)
 {
     return (node(e->g, n)->axes & (e->k->rows | e->k->kept)) != 0;
 }
@@ -37,7 +37,7 @@ static void emit_row_loads(Emitter *e, bool rows)
 }
 
 /* With a ring, the rows' own scalars are read a row ahead too: a fresh read is a whole memory latency. */
-static bool is_ahead(const Emitter *e, const Load *load)
+bool is_ahead(const Emitter *e, const Load *load)
 {
     return load->access == ACCESS_ROW && depends_on_row(e, load->node) && e->users[load->node.id] > 0;
 }
@@ -92,7 +92,7 @@ static void emit_next_scalars(Emitter *e)
     }
 }
 
-static bool wants_row_line(const Emitter *e, Node n)
+bool wants_row_line(const Emitter *e, Node n)
 {
     return e->k->computed[n.id] && !is_reduction(e->g, n) && !is_column_value(e, n) &&
            !e->local[n.id] && e->users[n.id] > 0 && node(e->g, n)->op != OP_PARAM &&
@@ -100,7 +100,7 @@ static bool wants_row_line(const Emitter *e, Node n)
 }
 
 /* Values without a column that become known at the start of a phase. */
-static void emit_row_values(Emitter *e, int phase, bool rows)
+void emit_row_values(Emitter *e, int phase, bool rows)
 {
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
@@ -111,7 +111,7 @@ static void emit_row_values(Emitter *e, int phase, bool rows)
     }
 }
 
-static void emit_row_stores(Emitter *e, int phase)
+void emit_row_stores(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
@@ -126,7 +126,7 @@ static void emit_row_stores(Emitter *e, int phase)
 }
 
 /* Accumulators of values without a column: one thread a row adds. */
-static void emit_row_accumulators(Emitter *e, int phase)
+void emit_row_accumulators(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
@@ -142,7 +142,7 @@ static void emit_row_accumulators(Emitter *e, int phase)
 
 /* ---- the reductions that end a phase --------------------------------------------------------- */
 
-static void declare_reductions(Emitter *e, int phase)
+void declare_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
@@ -153,7 +153,7 @@ static void declare_reductions(Emitter *e, int phase)
 }
 
 /* `sum_of(c1), sum_of(c2)`: the reductions that end a phase, "" if none do. */
-static const char *reduce_list(Emitter *e, int phase)
+const char *reduce_list(Emitter *e, int phase)
 {
     NameList calls = {0};
     for (int i = 0; i < e->k->inner_count; i++)
@@ -164,7 +164,7 @@ static const char *reduce_list(Emitter *e, int phase)
 }
 
 /* From here on the reductions' names mean their results. */
-static void finish_reductions(Emitter *e, int phase)
+void finish_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         Node n = e->k->inner[i].node;
@@ -194,7 +194,7 @@ static void emit_reductions(Emitter *e, int phase)
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
-static void emit_phase(Emitter *e, int phase)
+void emit_phase(Emitter *e, int phase)
 {
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
@@ -222,116 +222,6 @@ void emit_split(Emitter *e, const char *item, AxisSet axes)
         line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next, e->coords[axis]);
         rest = next;
     }
-}
-
-/* ---- the lag: a row's last phase after the first phase of the next row ----------------------- */
-
-/* What a row's first phase may hand to its last: the row's scalars and reduction results. */
-static bool is_row_result(const Emitter *e, Node n)
-{
-    for (int i = 0; i < e->k->load_count; i++)
-        if (e->k->loads[i].node.id == n.id)
-            return is_ahead(e, &e->k->loads[i]);
-    if (!e->k->computed[n.id])
-        return false;
-    if (is_reduction(e->g, n))
-        return e->k->cluster == 1;    /* in a cluster it is collected where it is needed */
-    return wants_row_line(e, n) && e->k->phase[n.id] == 0 && depends_on_row(e, n);
-}
-
-/* Prints the last phase as a function of a row, its stage and what the first phase hands over. */
-static void emit_finish_row(Emitter *e)
-{
-    LIST(Node) results = {0};
-    Text *kernel = e->out;
-    int scope = open_scope(e);
-    for (int i = 1; i < e->g->nodes.count; i++)
-        if (is_row_result(e, (Node){(uint32_t)i}))
-            *list_push(e->arena, &results) = (Node){(uint32_t)i};
-    for (int i = 0; i < results.count; i++)
-        make_local(e, results.data[i]);
-    e->out = text_new(e->arena);
-    e->out->indent = kernel->indent + 1;
-    if (e->k->rows & (e->k->rows - 1))
-        emit_split(e, "row", e->k->rows);
-    if (e->k->cluster > 1) {
-        declare_reductions(e, 0);
-        line(e->out, "cluster_collect(exchange, collected, %s);", reduce_list(e, 0));
-        finish_reductions(e, 0);
-    }
-    emit_phase(e, 1);
-    Text *body = e->out;
-    e->out = kernel;
-    close_scope(e, scope);
-    Text *parameters = text_new(e->arena);
-    for (int i = 0; i < results.count; i++) {
-        const char *name = node_name(e, results.data[i]);
-        if (!mentions(text_string(body), name))
-            continue;
-        *list_push(e->arena, &e->carried) = results.data[i];
-        text_print(parameters, ", %s %s", type_cuda(node(e->g, results.data[i])->type), name);
-    }
-    bool copy_warp = e->k->copy_warp;
-    line(e->out, "const auto finish_row = [&](%s, long long row%s) {",
-         copy_warp ? "int stage" : "const Stage &now", text_string(parameters));
-    e->out->indent++;
-    if (copy_warp)
-        line(e->out, "const Stage &now = ring[stage];");
-    text_put(e->out, body->data, body->length);
-    if (copy_warp)
-        emit_stage_release(e);
-    e->out->indent--;
-    line(e->out, "};");
-}
-
-static const char *carried_name(Emitter *e, Node n)
-{
-    return arena_format(e->arena, "last_%s", node_name(e, n));
-}
-
-static void emit_lag_start(Emitter *e)
-{
-    emit_finish_row(e);
-    line(e->out, e->k->copy_warp
-                     ? "int last = -1;    // the stage of the row before, whose last phase is still to come"
-                     : "const Stage *last = nullptr;    // the row before, whose last phase is to come");
-    line(e->out, "long long last_row = 0;");
-    for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s %s = 0;", type_cuda(node(e->g, e->carried.data[i])->type),
-             carried_name(e, e->carried.data[i]));
-}
-
-static void emit_finish_call(Emitter *e)
-{
-    Text *arguments = text_new(e->arena);
-    for (int i = 0; i < e->carried.count; i++)
-        text_print(arguments, ", %s", carried_name(e, e->carried.data[i]));
-    line(e->out, e->k->copy_warp ? "if (last >= 0)" : "if (last)");
-    line(e->out, "    finish_row(%s, last_row%s);", e->k->copy_warp ? "last" : "*last",
-         text_string(arguments));
-}
-
-static void emit_lagged_phases(Emitter *e)
-{
-    bool cluster = e->k->cluster > 1;
-    emit_row_values(e, 0, true);
-    emit_row_accumulators(e, 0);
-    declare_reductions(e, 0);
-    emit_pass(e, 0);
-    const char *list = reduce_list(e, 0);
-    line(e->out, "row_post<threads>(scratch, turn, %s);", list);
-    emit_finish_call(e);
-    line(e->out, "row_collect<threads>(scratch, turn, %s);", list);
-    if (cluster)
-        line(e->out, "cluster_send(exchange, sent, %s);", list);
-    else
-        finish_reductions(e, 0);
-    emit_row_stores(e, 0);
-    line(e->out, e->k->copy_warp ? "last = stage;" : "last = &now;");
-    line(e->out, "last_row = row;");
-    for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s = %s;", carried_name(e, e->carried.data[i]),
-             node_name(e, e->carried.data[i]));
 }
 
 /* ---- the loop over rows ---------------------------------------------------------------------- */

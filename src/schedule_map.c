@@ -91,8 +91,9 @@ static void share_row(Kernel *k, int64_t vectors, int most, int cta)
     } else {
         int64_t warps = ceil_div(vectors, 2 * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
-        /* a longer row's team needs a barrier of its own, and there are fifteen */
-        if (cta > TEAM_THREADS && cta / k->threads_per_row > 1)
+        /* a longer row's team needs a barrier of its own, and there are fifteen; from 256 threads a
+           row on, CTAs by themselves measured better than teams */
+        if (cta > TEAM_THREADS && k->threads_per_row < TEAM_THREADS)
             k->teams = min_int(cta / k->threads_per_row, 15);
     }
     int64_t tiles = ceil_div(vectors, k->threads_per_row);
@@ -366,8 +367,9 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 /* The smallest cluster whose CTAs have few enough columns each; else the largest that fits. */
 static bool fit_cluster(Scheduler *s, Kernel *k)
 {
-    enum { SLICE_WITH_SUMS = 8192, SLICE = 8192 };
-    int64_t most = has_column_accumulators(k) ? SLICE_WITH_SUMS : SLICE;
+    enum { SLICE = 8192, PAIR_SLICE = 16384 };
+    bool pair = !has_column_accumulators(k) && column_count(s, k) <= 2 * PAIR_SLICE;
+    int64_t most = pair ? PAIR_SLICE : SLICE;
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);

@@ -11,14 +11,18 @@ list_cases() {
 examples/layernorm_bwd.fuse M=23 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=5 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=65 N=72 --sms 1
-examples/layernorm_bwd.fuse M=70 N=77 --sms 1
+examples/layernorm_bwd.fuse M=64 N=79 --sms 1
+examples/layernorm_bwd.fuse M=9 N=72 --sms 1 --offset x=3 --offset dy=1
 examples/layernorm_bwd.fuse M=40 N=1028 --sms 1 --schedule warp-specialized:cluster=2
+examples/layernorm_bwd.fuse M=3 N=1025 --sms 1 --schedule warp-specialized:cluster=2
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized
 examples/softmax_bwd.fuse M=9 N=1001 --sms 1 --schedule warp-specialized
-examples/softmax.fuse M=65 N=20
-examples/softmax.fuse M=64 N=21
+examples/softmax.fuse M=65 N=24 --offset x=3
+examples/softmax.fuse M=64 N=23
 examples/softmax_causal_bwd.fuse B=2 H=2 Q=5 K=229
 tests/golden/column.fuse M=37 N=77
+tests/golden/column.fuse M=257 N=64 --sms 1
+tests/golden/column.fuse M=256 N=64 --sms 1
 END
 }
 

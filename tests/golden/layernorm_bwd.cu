@@ -347,30 +347,6 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
-// Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
-// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
-template <int threads, int lanes, template <class> class R, class T, int slots, int vec>
-DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
-{
-    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
-    const int group = threadIdx.x / width, lane = threadIdx.x % width;
-    #pragma unroll
-    for (int i = 0; i < vec; i++) {
-        #pragma unroll
-        for (int distance = lanes; distance < 32; distance *= 2)
-            acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
-        if (lane < lanes)
-            scratch[(group * lanes + lane) * vec + i] = acc[i];
-    }
-    __syncthreads();
-    if (threadIdx.x < lanes)
-        for (int g = 1; g < groups; g++)
-            #pragma unroll
-            for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], scratch[(g * lanes + lane) * vec + i]);
-    __syncthreads();
-}
-
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
@@ -396,12 +372,12 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 //   dx = (wdy - xhat * c1 - c2) * rstd
 //   dgamma = sum[M](dy * xhat), this CTA's rows
 //   dbeta = sum[M](dy), this CTA's rows
-// A CTA walks 2 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 256 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(ceil(M / 2), 132), 1), block 512, 131072 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (min(M, 264), 1), block 256, 65536 bytes of dynamic shared memory.
 // dgamma_partial: workspace, layernorm_bwd's grid.x x N of f32
 // dbeta_partial: workspace, layernorm_bwd's grid.x x N of f32
-extern "C" __global__ __launch_bounds__(512, 1)
+extern "C" __global__ __launch_bounds__(256, 2)
 void layernorm_bwd(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ dy, long long dy_M,
@@ -413,18 +389,18 @@ void layernorm_bwd(
     float *__restrict__ dbeta_partial,
     long long M) {
     constexpr int N = 4096;
-    constexpr int threads_per_row = 256, teams = 2, threads = threads_per_row * teams;
-    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
+    constexpr int threads = 256;
+    constexpr int vec = 8, tiles = 2, step = threads * vec;
+    const int lane = threadIdx.x;
     const int first = lane * vec;
-    __shared__ float scratch[teams][2][2 * (threads_per_row / 32)];
+    __shared__ float scratch[1][2][2 * (threads / 32)];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];
     load_row<step>(gamma_v, gamma, first, N);
 
     float dgamma_sum[tiles][vec] = {};
     float dbeta_sum[tiles][vec] = {};
-    const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
+    const long long first_row = blockIdx.x, row_step = gridDim.x;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
     constexpr int stages = 4;
@@ -479,7 +455,7 @@ void layernorm_bwd(
                 dbeta_sum[t][i] += dy_;
             }
         }
-        row_reduce<threads_per_row>(scratch, turn, sum_of(c1), sum_of(c2));
+        row_reduce<threads>(scratch, turn, sum_of(c1), sum_of(c2));
         c1 /= N;
         c2 /= N;
 
@@ -500,15 +476,10 @@ void layernorm_bwd(
         }
     }
 
-    __shared__ float team_floats[threads * vec];
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        team_reduce<threads, threads_per_row, Sum>(team_floats, dgamma_sum[t]);
-        team_reduce<threads, threads_per_row, Sum>(team_floats, dbeta_sum[t]);
-        if (team == 0)
-            store(dgamma_partial + blockIdx.x * (long long)N, first + t * step, dgamma_sum[t], N);
-        if (team == 0)
-            store(dbeta_partial + blockIdx.x * (long long)N, first + t * step, dbeta_sum[t], N);
+        store(dgamma_partial + blockIdx.x * (long long)N, first + t * step, dgamma_sum[t], N);
+        store(dbeta_partial + blockIdx.x * (long long)N, first + t * step, dbeta_sum[t], N);
     }
 }
 
