@@ -27,7 +27,7 @@ LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 PROGRAMS = tests/gpu_cases.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
-PROGRAMS_A_CHECK = 300
+PROGRAMS_A_CHECK = 100
 PROP     = $(wildcard tests/prop/*.c)
 FORMATTED = $(LIBRARY) $(CLI) $(PROP) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch] tests/prop/*.h)
 
@@ -37,7 +37,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites mutate bless layers lint format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites mutate bench bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -158,8 +158,8 @@ checks:
 	@echo '-- suites' && $(call quietly,build/suites)
 	@$(MAKE) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
-	@echo '-- suites under ASan and UBSan' && \
-	    CK_DEFAULT_TIMEOUT=60 $(call quietly,build/asan/suites)
+	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 && \
+	    $(call quietly,build/asan/suites)
 	@tests/golden.sh
 	@tests/cli.sh
 	@echo '-- the command line under ASan and UBSan' && FUSEC=$$PWD/build/asan/fusec tests/cli.sh
@@ -194,6 +194,10 @@ layers:
 check-gpu: deps
 	@$(MAKE) all build/gpu_cases
 	@tests/gpu.sh
+
+## bench      bandwidth of the examples over a table of sizes, on a GPU
+bench: all
+	@tests/bench/table.sh
 
 ## mutate     break the generated text in one place at a time: does the simulator tell?
 mutate: build/mutate

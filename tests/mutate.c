@@ -225,14 +225,15 @@ static int count_before(const char *begin, const char *at, const char *line)
     return count;
 }
 
-static Mutant *find_mutant(Hunt *h, const Rule *rule, const char *at, const char *where)
+/* `from` is where the kernels or the helper begin, in the text or the prelude. */
+static Mutant *find_mutant(Hunt *h, const Rule *rule, const char *from, const char *at,
+                           const char *where)
 {
     char line[LINE], label[3 * LINE];
-    copy_line(h->text, at, line);
-    const char *begin = at > h->kernels ? h->kernels : h->text;
+    copy_line(from, at, line);
     const char *column = at;
-    while (column > h->text && *column != '\n') column--;
-    const int before = count_before(begin, at, line);
+    while (column > from && *column != '\n') column--;
+    const int before = count_before(from, at, line);
     snprintf(label, sizeof label, "%s %s [%d:%d]", where, line, before, (int)(at - column));
     uint64_t hash = hash_bytes(14695981039346656037u, label, strlen(label));
     hash = hash_bytes(hash, (const char *)&rule, sizeof rule);
@@ -266,7 +267,8 @@ static void hunt_place(Hunt *h, const Rule *rule, const char *at, char *said)
         return;
     else
         snprintf(where, LINE, "%.*s:", (int)strcspn(section + 4, "\n"), section + 4);
-    Mutant *m = find_mutant(h, rule, at, where);
+    Mutant *m = kernel ? find_mutant(h, rule, h->kernels, at, where)
+                       : find_mutant(h, rule, section, origin, where);
     if (m->killed || (m - h->mutants) % h->shards != h->shard) return;
     if (kernel)
         hunt_kernel(h, rule, at, said);
