@@ -41,7 +41,11 @@ static void emit_mapping(Emitter *e)
     const char *walk = k->kept ? "all rows of its group" :
                        k->accumulator_count ? "blockIdx.x, + gridDim.x, ... and keeps its sums" :
                        "blockIdx.x, + gridDim.x, ...";
-    if (k->teams > 1)
+    if (k->cluster > 1)
+        line(e->out, "// A cluster of %d CTAs walks rows blockIdx.x / %d, + gridDim.x / %d, ...%s; each CTA has a "
+                     "slice of\n// the columns, its %d threads share it.", k->cluster, k->cluster, k->cluster,
+             k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
+    else if (k->teams > 1)
         line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.", k->teams, walk,
              k->threads_per_row);
     else
@@ -68,9 +72,13 @@ static void emit_launch(Emitter *e)
     const LaunchPlan *plan = &e->plan->launch;
     const char *smem = e->launch->smem_bytes
         ? arena_format(e->arena, "%lld bytes of", (long long)e->launch->smem_bytes) : "no";
-    line(e->out, "// Launch %d of %d: grid (%s, %s), block %d, %s dynamic shared memory.", e->index + 1,
-         plan->kernel_count, grid_text(e, &e->launch->grid[0]), grid_text(e, &e->launch->grid[1]),
-         e->launch->threads, smem);
+    const char *x = grid_text(e, &e->launch->grid[0]), *cluster = "";
+    if (e->launch->cluster > 1) {
+        x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
+        cluster = arena_format(e->arena, "cluster %d, ", e->launch->cluster);
+    }
+    line(e->out, "// Launch %d of %d: grid (%s, %s), %sblock %d, %s dynamic shared memory.", e->index + 1,
+         plan->kernel_count, x, grid_text(e, &e->launch->grid[1]), cluster, e->launch->threads, smem);
     if (e->launch->overlaps)
         line(e->out, "// It may be launched with programmatic stream serialization: it waits by itself.");
     for (int i = 0; i < e->launch->arg_count; i++) {
@@ -79,7 +87,9 @@ static void emit_launch(Emitter *e)
             continue;
         const LaunchSlot *slot = &plan->slots[arg->index];
         const char *copies = slot->copies_kernel < 0 ? "" :
-            arena_format(e->arena, "%s's grid.x x ", plan->kernels[slot->copies_kernel].name);
+            arena_format(e->arena, "one for each %s of %s: ",
+                         plan->kernels[slot->copies_kernel].cluster > 1 ? "cluster" : "CTA along x",
+                         plan->kernels[slot->copies_kernel].name);
         line(e->out, "// %s: workspace, %s%s of %s", e->args[i], copies,
              slot->axes ? count_text(e, slot->axes) : "1", dtype_info[slot->dtype].fuse);
     }

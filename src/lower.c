@@ -115,9 +115,9 @@ static double literal_as(DType dtype, const Expr *e, bool negative)
 static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
 {
     const Expr *e = p->initial;
-    bool negative = false;
-    for (; e->kind == EXPR_UNARY && strcmp(e->name, "-") == 0; e = e->left)
-        negative = !negative;
+    bool negative = e->kind == EXPR_UNARY && strcmp(e->name, "-") == 0;
+    if (negative)
+        e = e->left;
     Type to = dtype_info[param->dtype].type;
     bool is_bool = e->kind == EXPR_CONSTANT && strcmp(e->name, "inf") != 0;
     bool is_float = e->kind == EXPR_FLOAT || (e->kind == EXPR_CONSTANT && !is_bool);

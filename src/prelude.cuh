@@ -436,12 +436,12 @@ DEVICE void combine_slots(const S *slots, R<T> r)
 }
 
 //@ team_barrier
-// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15.
-// Only a constant name keeps ptxas from taking all sixteen, of which an SM has few.
+// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
+// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
-        asm volatile("bar.sync 1, %0;" :: "n"(threads) : "memory");
+        asm volatile("bar.sync 0, %0;" :: "n"(threads) : "memory");
     else
         asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
 }

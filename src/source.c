@@ -213,7 +213,7 @@ void report_error(Diagnostics *d, Span at, const char *hint, const char *format,
     if (is_reported(d, report))
         return;
     if (d->errors == MAX_ERRORS) {
-        add_report(d, "error: too many errors\n");
+        add_report(d, "too many errors, no more are shown\n");
         stop(d);
     }
     add_report(d, report);

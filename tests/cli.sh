@@ -58,6 +58,7 @@ graph one[M = 4, N = 8](x : f32[M, N], w : f32[N], eps : f32) -> (y : f32[M, N],
 }
 END
 echo 'graph g[M, N](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }' >sizeless.fuse
+echo 'graph g(k : i32, b : bool) -> (y : i32[]) { y = where(b, k, 0) }' >scalars.fuse
 
 # ---- usage ----
 expect 0 'fusec [0-9]' --version
@@ -85,6 +86,10 @@ expect 2 'no output' run one.fuse --outputs t
 expect 2 'schedule refused' one.fuse --schedule nonsense
 expect 2 'schedule refused' run one.fuse --schedule pointwise
 expect 2 'no scalar' run one.fuse --set esp=1
+expect 2 'no value for k' run scalars.fuse --set k=1.5
+expect 2 'no value for k' run scalars.fuse --set k=inf
+expect 2 'no value for b' run scalars.fuse --set b=2
+expect 0 '^y .* 7 ' run scalars.fuse --set k=7 --set b=true --device cpu
 expect 2 'axes' run one.fuse --stride x=1
 expect 2 'no input' run one.fuse --offset z=1
 

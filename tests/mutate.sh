@@ -12,10 +12,13 @@ examples/layernorm_bwd.fuse M=23 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=5 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=65 N=72 --sms 1
 examples/layernorm_bwd.fuse M=70 N=79 --sms 1
+examples/layernorm_bwd.fuse M=65 N=79 --sms 1
 examples/layernorm_bwd.fuse M=9 N=72 --sms 1 --offset x=3 --offset dy=1
 examples/layernorm_bwd.fuse M=40 N=1028 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm_bwd.fuse M=3 N=1025 --sms 1 --schedule warp-specialized:cluster=2
+examples/layernorm_bwd.fuse M=40 N=1025 --sms 1 --schedule warp-specialized:cluster=2
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized
+examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --stride y=1001,1 --schedule warp-specialized
 examples/softmax_bwd.fuse M=9 N=1001 --sms 1 --schedule warp-specialized
 examples/softmax.fuse M=65 N=24 --offset x=3
 examples/softmax.fuse M=64 N=23

@@ -326,6 +326,8 @@ static const ErrorCase error_cases[] = {
      "no default for a scalar of i32", NULL},
     {"graph g[M = 1](x : f32[M], c : f32 = true) -> (y : f32[M]) {\n y = x + c }", "1:38",
      "no default for a scalar of f32", NULL},
+    {"graph g[M = 1](x : f32[M], c : f32 = --1) -> (y : f32[M]) {\n y = x + c }", "1:38",
+     "signed literal", NULL},
     {"graph g[A,B,C,D,E,F,G,H,I](x : f32[A,B,C,D,E,F,G,H,I]) -> (y : f32[]) {\n y = 1 }",
      "1:28", "at most 8", NULL},
     {"graph g[A,B,C,D,E,F,G,H,I,J,K,L,M,N,O,P,Q](x : f32[A]) -> (y : f32[A]) {\n y = x }",

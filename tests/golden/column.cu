@@ -311,7 +311,7 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 // A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 114688 bytes of dynamic shared memory.
-// db_partial: workspace, bias_grad's grid.x x N of f32
+// db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
     const bf16 *__restrict__ dy, long long dy_M,
@@ -377,7 +377,7 @@ void bias_grad(
 // A thread adds one column of every eighth partial; eight slices then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// db_partial: workspace, bias_grad's grid.x x N of f32
+// db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(256)
 void bias_grad_finish(
     const float *__restrict__ db_partial,

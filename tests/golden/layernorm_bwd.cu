@@ -304,12 +304,12 @@ DEVICE void combine_slots(const S *slots, R<T> r)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
 }
 
-// a barrier of the `threads` neighbouring threads that this one belongs to: named barriers 1 to 15.
-// Only a constant name keeps ptxas from taking all sixteen, of which an SM has few.
+// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
+// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
-        asm volatile("bar.sync 1, %0;" :: "n"(threads) : "memory");
+        asm volatile("bar.sync 0, %0;" :: "n"(threads) : "memory");
     else
         asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
 }
@@ -375,8 +375,8 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 // A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(M, 264), 1), block 256, 65536 bytes of dynamic shared memory.
-// dgamma_partial: workspace, layernorm_bwd's grid.x x N of f32
-// dbeta_partial: workspace, layernorm_bwd's grid.x x N of f32
+// dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
+// dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 extern "C" __global__ __launch_bounds__(256, 2)
 void layernorm_bwd(
     const bf16 *__restrict__ x, long long x_M,
@@ -489,8 +489,8 @@ void layernorm_bwd(
 // A thread adds one column of every eighth partial; eight slices then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// dgamma_partial: workspace, layernorm_bwd's grid.x x N of f32
-// dbeta_partial: workspace, layernorm_bwd's grid.x x N of f32
+// dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
+// dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 extern "C" __global__ __launch_bounds__(256)
 void layernorm_bwd_finish(
     const float *__restrict__ dgamma_partial,

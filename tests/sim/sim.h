@@ -311,7 +311,8 @@ template <int left> SIM_PLAIN void fetch_wait() { sim_link.api->wait_for_copies(
 //@ team_barrier
 template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_barrier()
 {
-    sim_link.api->named_barrier(sim_link.machine, (int)threadIdx.x / threads + 1, threads, 1, SIM_HERE);
+    sim_link.api->named_barrier(sim_link.machine, teams == 1 ? 0 : (int)threadIdx.x / threads + 1, threads, 1,
+                                SIM_HERE);
 }
 
 //@ cluster_rank cluster_arrive cluster_wait cluster_sync peer

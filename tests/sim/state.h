@@ -10,7 +10,7 @@ enum {
     BARRIERS = 16,
     TX_BARRIERS = 32, /* transaction barriers of a CTA */
     CELL_READERS = 2,
-    MAX_REGIONS = 64,
+    MAX_REGIONS = 1024,
     MAX_LOCATIONS = 4096
 };
 
