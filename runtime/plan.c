@@ -167,6 +167,7 @@ static fusec_status compile_graph(fusec_plan *plan, const fusec_program *program
     request.graph = graph;
     request.sizes = given;
     request.size_count = (int)count;
+    request.rows_at_launch = true;
     request.outputs = options->outputs;
     request.schedule = options->schedule;
     request.until = UNTIL_CUDA;
@@ -229,6 +230,8 @@ fusec_status fusec_plan_create(fusec_device *device, const fusec_program *progra
 
 size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows, size_t count)
 {
+    if (!plan || (!rows && count > 0))
+        return 0;
     const LaunchPlan *launch = plan->launch;
     Sizes sizes = launch->sizes;
     for (size_t i = 0; i < count; i++) {

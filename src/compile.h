@@ -35,6 +35,7 @@ typedef struct {
     const char *graph;           /* NULL: the only one */
     const AxisSize *sizes;       /* override the declared defaults */
     int size_count;
+    bool rows_at_launch;         /* row axes may have no size yet: a plan does not depend on them */
     const char *outputs;         /* NULL: all; else names separated by commas */
     const char *schedule;        /* NULL: chosen; else FAMILY[:key=value,...] */
     Target target;

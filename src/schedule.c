@@ -103,6 +103,38 @@ static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
     plan->rejections = more;
 }
 
+/* Keys that the kernels do not have as asked are no schedule. */
+static bool honours_keys(Scheduler *s)
+{
+    const Forced *f = &s->forced;
+    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster, stages = !f->stages;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        threads |= k->threads_per_row == f->threads;
+        rows |= k->teams == f->rows;
+        cluster |= k->cluster == f->cluster;
+        stages |= k->stages == f->stages;
+    }
+    s->problem = !threads ? "threads: a row of this size is not shared by that many" :
+                 !rows ? "rows: a CTA cannot walk that many at a time here" :
+                 !cluster ? "cluster: the row's columns, the target or the registers do not allow it" :
+                 !stages ? "stages: shared memory has no room for them, or the kernel has no ring" : NULL;
+    return !s->problem;
+}
+
+/* Why a graph's rows did not become the family that was asked for. */
+static const char *missing_reason(Scheduler *s)
+{
+    if (s->forced.family != FAMILY_WARP_SPECIALIZED)
+        return arena_format(s->arena, "%s does not fit this graph: what it computes is %s",
+                            family_name(s->forced.family), family_name(main_family(s)));
+    if (!s->target->bulk_copy)
+        return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s",
+                            s->target->arch);
+    return "warp-specialized needs rows that a CTA of its own shares (over 64 vectors, not as teams), "
+           "registers for a further warp, and shared memory for three stages";
+}
+
 /* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */
 static bool choose(Scheduler *s, Plan *plan)
 {
@@ -184,8 +216,9 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
     if (!problem && !choose(s, plan))
         problem = s->problem;
     if (!problem && forced && main_family(s) != s->forced.family)
-        problem = arena_format(arena, "%s does not fit this graph: what it computes is %s",
-                               family_name(s->forced.family), family_name(main_family(s)));
+        problem = missing_reason(s);
+    if (!problem && forced && !honours_keys(s))
+        problem = s->problem;
     if (problem) {
         *refused = true;
         report_error(d, a->graph->span, NULL, "schedule refused: %s", problem);

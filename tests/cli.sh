@@ -204,6 +204,12 @@ expect 0 'ok' run one.fuse M=5 N=6 --stride x=0,1 --verify $device
 if command -v g++ >/dev/null || command -v clang++ >/dev/null; then
     expect 0 'ok' run "$root/examples/layernorm_bwd.fuse" M=13 N=96 --device sim --verify
     expect 0 'ok' run one.fuse M=5 N=7 --device sim --sms 2 --seed 5 --stride x=9,1 --verify
+    {
+        echo "graph g[M = 4](x : f32[M]) -> ($(printf 'y%d : f32[M], ' {1..70}) z : f32[M]) { z = x"
+        printf '    y%d = x\n' {1..70}
+        echo '}'
+    } >outputs.fuse
+    expect 0 'ok' run outputs.fuse --device sim --verify
 fi
 expect 2 'sms' run one.fuse --device sim --sms 0
 
