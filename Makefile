@@ -39,6 +39,8 @@ SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
 .PHONY: all help deps demo check checks check-gpu suites mutate bench bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
+# Two jobs where the caller gave no number.
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 MAKEFLAGS += --no-print-directory
 
 all: build/fusec build/libfusec.a build/libfusec.so
@@ -143,7 +145,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
 
 ## check      everything that can be checked without a GPU
 check: deps
-	@$(MAKE) all build/suites build/sim_cases build/prop
+	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop
 	@$(MAKE) checks
 
 SANITIZED = BUILD=build/asan OPT='-O1 -g' \
@@ -154,9 +156,9 @@ quietly = { $(1) 2>$(1).log || { cat $(1).log; exit 1; }; }
 
 checks:
 	@tests/layers.sh
-	@$(MAKE) lint
+	@$(MAKE) $(PARALLEL) lint
 	@echo '-- suites' && $(call quietly,build/suites)
-	@$(MAKE) $(SANITIZED) build/asan/suites build/asan/fusec \
+	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
 	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 && \
 	    $(call quietly,build/asan/suites)

@@ -1,17 +1,20 @@
 /* analyze.c: graph -> analysis. Facts only; every decision is schedule.c's.
  *
- * A phase ends where an inner reduction's result is needed: everything before the row barrier is
- * phase 0, everything after it phase 1, and so on. A value needed on both sides of a barrier is
- * projected to the inputs it is computed from: those inputs persist, the rest is recomputed. */
+ * A phase ends where an inner reduction's result is needed: everything before the row
+ * barrier is phase 0, everything after it phase 1, and so on. A value needed on both
+ * sides of a barrier is projected to the inputs it is computed from: those inputs
+ * persist, the rest is recomputed. */
 #include "analyze.h"
 
 const char *kind_name(ReductionKind kind)
 {
-    static const char *const names[] = {"inner", "outer", "partial_outer", "full", "mixed"};
+    static const char *const names[] = {"inner", "outer", "partial_outer", "full",
+                                        "mixed"};
     return names[kind];
 }
 
-/* The longest proper suffix of the axes that some reduction removes exactly; else the last axis. */
+/* The longest proper suffix of the axes that some reduction removes exactly; else the
+ * last axis. */
 static AxisSet find_columns(const Graph *g, const bool *live)
 {
     AxisSet all = ((AxisSet)1 << g->axis_count) - 1;
@@ -29,12 +32,9 @@ static AxisSet find_columns(const Graph *g, const bool *live)
 static ReductionKind find_kind(const Analysis *a, Node n)
 {
     AxisSet reduced = node(a->graph, n)->reduced;
-    if (axes_within(reduced, a->columns))
-        return KIND_INNER;
-    if (!node(a->graph, n)->axes)
-        return KIND_FULL;
-    if (reduced & a->columns)
-        return KIND_MIXED;
+    if (axes_within(reduced, a->columns)) return KIND_INNER;
+    if (!node(a->graph, n)->axes) return KIND_FULL;
+    if (reduced & a->columns) return KIND_MIXED;
     return reduced == a->rows ? KIND_OUTER : KIND_PARTIAL_OUTER;
 }
 
@@ -45,11 +45,9 @@ static int *find_phases(Arena *arena, const Analysis *a)
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
         for (int k = 0; k < op_info[info->op].arity; k++)
-            if (phase[info->args[k].id] > phase[i])
-                phase[i] = phase[info->args[k].id];
+            if (phase[info->args[k].id] > phase[i]) phase[i] = phase[info->args[k].id];
         Node n = {(uint32_t)i};
-        if (is_reduction(g, n) && find_kind(a, n) == KIND_INNER)
-            phase[i]++;
+        if (is_reduction(g, n) && find_kind(a, n) == KIND_INNER) phase[i]++;
     }
     return phase;
 }
@@ -60,8 +58,7 @@ static void find_reductions(Arena *arena, Analysis *a, const bool *live)
     LIST(Reduction) found = {0};
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        if (!live[i] || !is_reduction(g, n))
-            continue;
+        if (!live[i] || !is_reduction(g, n)) continue;
         const char *name = node(g, n)->name;
         *list_push(arena, &found) = (Reduction){
             .node = n,
@@ -74,24 +71,24 @@ static void find_reductions(Arena *arena, Analysis *a, const bool *live)
     a->reduction_count = found.count;
 }
 
-/* Which phases compute each node: by node id a bit set of phases. A root is computed in its own
- * phase, and with it all that it is made of, down to inputs and reduction results. */
+/* Which phases compute each node: by node id a bit set of phases. A root is computed in
+ * its own phase, and with it all that it is made of, down to inputs and reduction
+ * results. */
 static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
 {
     const Graph *g = a->graph;
     uint64_t *uses = NEW_ARRAY(arena, uint64_t, g->nodes.count);
     for (int i = 0; i < g->outputs.count; i++) {
         uint32_t root = g->outputs.data[i].value.id;
-        if (root)
-            uses[root] |= (uint64_t)1 << (a->phase[root] & 63);
+        if (root) uses[root] |= (uint64_t)1 << (a->phase[root] & 63);
     }
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
-        if (!live[i])
-            continue;
+        if (!live[i]) continue;
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
             uint32_t from = arg(g, n, k).id;
-            uses[from] |= is_reduction(g, n) ? (uint64_t)1 << (a->phase[from] & 63) : uses[i];
+            uses[from] |=
+                is_reduction(g, n) ? (uint64_t)1 << (a->phase[from] & 63) : uses[i];
         }
     }
     return uses;
@@ -113,7 +110,8 @@ static void find_persistent(Arena *arena, Analysis *a, const bool *live)
         if (!live[i] || info->op != OP_PARAM || !several || !(info->axes & a->rows))
             continue;
         const Param *p = &g->params.data[info->param];
-        int64_t bytes = info->axes & a->columns ? param_bytes(p, &a->sizes, a->columns) : 4;
+        int64_t bytes =
+            info->axes & a->columns ? param_bytes(p, &a->sizes, a->columns) : 4;
         *list_push(arena, &found) =
             (Persistent){.node = {(uint32_t)i}, .name = p->name, .bytes_per_row = bytes};
     }
@@ -147,8 +145,7 @@ Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
     a->rows = (((AxisSet)1 << g->axis_count) - 1) & ~a->columns;
     a->phase = find_phases(arena, a);
     for (int i = 1; i < g->nodes.count; i++)
-        if (live[i] && a->phase[i] >= a->phases)
-            a->phases = a->phase[i] + 1;
+        if (live[i] && a->phase[i] >= a->phases) a->phases = a->phase[i] + 1;
     find_reductions(arena, a, live);
     find_persistent(arena, a, live);
     count_traffic(a, live);

@@ -17,7 +17,7 @@ typedef struct {
     const CompileRequest *request;
     Diagnostics d;
     Compilation *result;
-    CompileStatus failure;       /* what an error would mean now */
+    CompileStatus failure; /* what an error would mean now */
 } Pipeline;
 
 static Span no_place(const Pipeline *p)
@@ -43,13 +43,13 @@ static const Item *find_graph(Pipeline *p)
     p->failure = COMPILE_USAGE;
     for (int i = 0; i < count; i++) {
         names[i] = graphs[i]->name.name;
-        if (wanted && !strcmp(names[i], wanted))
-            return graphs[i];
+        if (wanted && !strcmp(names[i], wanted)) return graphs[i];
     }
     const char *list = graph_list(p->d.arena, graphs, count);
     if (wanted)
         report_error(&p->d, no_place(p), nearest_name(wanted, names, count),
-                     "there is no graph '%s' (graphs: %s)", wanted, count ? list : "none");
+                     "there is no graph '%s' (graphs: %s)", wanted,
+                     count ? list : "none");
     else if (count == 0)
         report_error(&p->d, no_place(p), NULL, "there is no graph in this file");
     else if (count > 1)
@@ -62,8 +62,7 @@ static const Item *find_graph(Pipeline *p)
 static int find_axis(const Graph *g, const char *name)
 {
     for (int i = 0; i < g->axis_count; i++)
-        if (!strcmp(g->axes[i].name, name))
-            return i;
+        if (!strcmp(g->axes[i].name, name)) return i;
     return -1;
 }
 
@@ -89,13 +88,12 @@ static void bind_sizes(Pipeline *p, const Graph *g)
             p->result->sizes.of[axis] = given->size;
     }
     Sizes one = p->result->sizes;
-    for (int i = 0; i < g->axis_count; i++)
-        one.of[i] = one.of[i] < 0 ? 1 : one.of[i];
+    for (int i = 0; i < g->axis_count; i++) one.of[i] = one.of[i] < 0 ? 1 : one.of[i];
     AxisSet open = p->request->rows_at_launch ? analyze(p->d.arena, g, &one)->rows : 0;
     for (int i = 0; i < g->axis_count; i++) {
         if (p->result->sizes.of[i] < 0 && !(open >> i & 1))
-            report_error(&p->d, g->axes[i].span, NULL, "axis '%s' has no size: give %s=SIZE",
-                         names[i], names[i]);
+            report_error(&p->d, g->axes[i].span, NULL,
+                         "axis '%s' has no size: give %s=SIZE", names[i], names[i]);
     }
     p->result->sizes = one;
     stop_on_errors(&p->d);
@@ -108,8 +106,8 @@ static void check_sizes(Pipeline *p, const Graph *g)
     int64_t elements = axes_size(&p->result->sizes, ((AxisSet)1 << g->axis_count) - 1);
     for (int i = 0; i < g->params.count; i++)
         if (axes_size(&p->result->sizes, g->params.data[i].axes) > INT64_MAX / 16)
-            report_error(&p->d, g->params.data[i].span, NULL, "the sizes of '%s' overflow",
-                         g->params.data[i].name);
+            report_error(&p->d, g->params.data[i].span, NULL,
+                         "the sizes of '%s' overflow", g->params.data[i].name);
     if (elements > INT64_MAX / 16)
         report_error(&p->d, g->span, NULL, "the sizes of the graph's axes overflow");
     stop_on_errors(&p->d);
@@ -118,20 +116,17 @@ static void check_sizes(Pipeline *p, const Graph *g)
 /* Which outputs --outputs names; NULL for all. */
 static bool *find_wanted(Pipeline *p, const Graph *g)
 {
-    if (!p->request->outputs)
-        return NULL;
+    if (!p->request->outputs) return NULL;
     p->failure = COMPILE_USAGE;
     bool *wanted = NEW_ARRAY(p->d.arena, bool, g->outputs.count + 1);
     const char **names = NEW_ARRAY(p->d.arena, const char *, g->outputs.count + 1);
-    for (int i = 0; i < g->outputs.count; i++)
-        names[i] = g->outputs.data[i].name;
+    for (int i = 0; i < g->outputs.count; i++) names[i] = g->outputs.data[i].name;
     for (const char *at = p->request->outputs; *at; at += *at == ',') {
         size_t length = strcspn(at, ",");
         const char *name = arena_copy(p->d.arena, at, length);
         bool found = false;
         for (int i = 0; i < g->outputs.count; i++)
-            if (!strcmp(names[i], name))
-                wanted[i] = found = true;
+            if (!strcmp(names[i], name)) wanted[i] = found = true;
         if (!found)
             report_error(&p->d, g->span, nearest_name(name, names, g->outputs.count),
                          "graph '%s' has no output '%s'", g->name, name);
@@ -147,20 +142,19 @@ static void run_pipeline(Pipeline *p)
     Compilation *c = p->result;
     Arena *arena = c->arena;
     Source *source = NEW(arena, Source);
-    *source = (Source){arena_copy(arena, request->name, strlen(request->name)),
-                       arena_copy(arena, request->text, request->length), request->length};
+    *source =
+        (Source){arena_copy(arena, request->name, strlen(request->name)),
+                 arena_copy(arena, request->text, request->length), request->length};
 
     p->failure = COMPILE_WRONG;
     c->program = parse_program(arena, &p->d, source);
     stop_on_errors(&p->d);
-    if (request->until == UNTIL_AST)
-        return;
+    if (request->until == UNTIL_AST) return;
     if (request->until == UNTIL_CHECK) {
         const Item *graphs[MAX_GRAPHS];
         int count = program_graphs(c->program, graphs, MAX_GRAPHS);
         check_program(arena, &p->d, c->program);
-        for (int i = 0; i < count; i++)
-            lower(arena, &p->d, c->program, graphs[i]);
+        for (int i = 0; i < count; i++) lower(arena, &p->d, c->program, graphs[i]);
         stop_on_errors(&p->d);
         return;
     }
@@ -174,21 +168,19 @@ static void run_pipeline(Pipeline *p)
 
     c->graph = simplify(arena, c->lowered, find_wanted(p, c->lowered));
     verify_graph(c->graph);
-    if (request->until == UNTIL_GRAPH)
-        return;
+    if (request->until == UNTIL_GRAPH) return;
 
     bind_sizes(p, c->graph);
     check_sizes(p, c->graph);
     c->analysis = analyze(arena, c->graph, &c->sizes);
-    if (request->until == UNTIL_ANALYSIS)
-        return;
+    if (request->until == UNTIL_ANALYSIS) return;
 
     bool refused = false;
     p->failure = COMPILE_USAGE;
-    c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule, &refused);
+    c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule,
+                       &refused);
     c->launch = &c->plan->launch;
-    if (request->until == UNTIL_PLAN)
-        return;
+    if (request->until == UNTIL_PLAN) return;
 
     c->cuda = emit_cuda(arena, c->plan);
 }
@@ -203,9 +195,9 @@ static void leave(void *data)
 Compilation compile(const CompileRequest *request)
 {
     static const char no_memory[] = "error: out of memory\n";
-    Compilation result = {.arena = arena_new(), .diagnostics = no_memory, .status = COMPILE_MACHINE};
-    if (!result.arena)
-        return result;
+    Compilation result = {
+        .arena = arena_new(), .diagnostics = no_memory, .status = COMPILE_MACHINE};
+    if (!result.arena) return result;
     jmp_buf escape;
     Pipeline p = {.request = request, .result = &result, .failure = COMPILE_MACHINE};
     p.d.escape = &escape;

@@ -1,5 +1,5 @@
-/* cuda.c: plan -> CUDA C. The module is the prelude sections its kernels mention, then the kernels in
- * launch order, each with the comment of cuda_comment.c. */
+/* cuda.c: plan -> CUDA C. The module is the prelude sections its kernels mention, then
+ * the kernels in launch order, each with the comment of cuda_comment.c. */
 #include "cuda_emit.h"
 
 #include <ctype.h>
@@ -11,7 +11,8 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     switch (arg->kind) {
     case ARG_TENSOR: {
         const LaunchTensor *tensor = &plan->tensors[arg->index];
-        return arena_format(e->arena, "%s%s *__restrict__ ", tensor->output ? "" : "const ",
+        return arena_format(e->arena, "%s%s *__restrict__ ",
+                            tensor->output ? "" : "const ",
                             dtype_info[tensor->dtype].cuda);
     }
     case ARG_SLOT: {
@@ -25,7 +26,8 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
         return arena_format(e->arena, "%s ",
                             type_cuda(dtype_info[plan->scalars[arg->index].dtype].type));
     case ARG_GRID: return "int ";
-    case ARG_STRIDE: case ARG_SIZE: break;
+    case ARG_STRIDE:
+    case ARG_SIZE: break;
     }
     return "long long ";
 }
@@ -35,13 +37,16 @@ const char *signature_text(Emitter *e)
 {
     Text *text = text_new(e->arena);
     const LaunchKernel *launch = e->launch;
-    /* left alone, ptxas may spill for one CTA an SM more, or take registers of one it was planned for */
-    const char *ctas = e->k->stages ? arena_format(e->arena, ", %d", e->k->ctas_per_sm) : "";
+    /* left alone, ptxas may spill for one CTA an SM more, or take registers of one it was
+     * planned for */
+    const char *ctas =
+        e->k->stages ? arena_format(e->arena, ", %d", e->k->ctas_per_sm) : "";
     line(text, "extern \"C\" __global__ __launch_bounds__(%d%s)", launch->threads, ctas);
     text_print(text, "void %s(", e->k->name);
     for (int i = 0; i < launch->arg_count; i++) {
         bool same_line = i && launch->args[i].kind == launch->args[i - 1].kind &&
-                         launch->args[i].kind != ARG_TENSOR && launch->args[i].kind != ARG_SLOT;
+                         launch->args[i].kind != ARG_TENSOR &&
+                         launch->args[i].kind != ARG_SLOT;
         same_line |= launch->args[i].kind == ARG_STRIDE;
         text_print(text, "%s%s%s", i ? same_line ? ", " : ",\n    " : "\n    ",
                    arg_type(e, &launch->args[i]), e->args[i]);
@@ -53,8 +58,7 @@ const char *signature_text(Emitter *e)
 static const char *lower_case(Emitter *e, const char *name)
 {
     char *copy = arena_copy(e->arena, name, strlen(name));
-    for (char *c = copy; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
+    for (char *c = copy; *c; c++) *c = (char)tolower((unsigned char)*c);
     return copy;
 }
 
@@ -65,8 +69,9 @@ static void name_arguments(Emitter *e)
     e->args = NEW_ARRAY(e->arena, const char *, e->launch->arg_count + 1);
     for (int i = 0; i < e->launch->arg_count; i++) {
         const LaunchArg *arg = &e->launch->args[i];
-        e->args[i] = arg->kind == ARG_SIZE ? e->sizes[arg->axis] :
-                     arg->kind == ARG_GRID ? arg->name : unique_name(e, arg->name);
+        e->args[i] = arg->kind == ARG_SIZE   ? e->sizes[arg->axis]
+                     : arg->kind == ARG_GRID ? arg->name
+                                             : unique_name(e, arg->name);
     }
 }
 
@@ -76,10 +81,12 @@ static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
     bool several = axes & (axes - 1);
     for (int i = 0; i < e->g->axis_count; i++)
         if (axes >> i & 1)
-            e->coords[i] = several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
+            e->coords[i] =
+                several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
 }
 
-/* `name`, lengthened until it is an identifier and `name` + SUFFIX is nobody's, which it takes. */
+/* `name`, lengthened until it is an identifier and `name` + SUFFIX is nobody's, which it
+ * takes. */
 static const char *take_stem(Emitter *e, const char *name, const char *suffix)
 {
     for (;; name = arena_format(e->arena, "%s_", name)) {
@@ -89,7 +96,8 @@ static const char *take_stem(Emitter *e, const char *name, const char *suffix)
     }
 }
 
-/* The kernel with names for its loads and stores from which `x_v`, `x_next` and `x_out` can be made. */
+/* The kernel with names for its loads and stores from which `x_v`, `x_next` and `x_out`
+ * can be made. */
 static const Kernel *name_accesses(Emitter *e)
 {
     Kernel *k = NEW(e->arena, Kernel);
@@ -116,8 +124,7 @@ static void count_users(Emitter *e)
         for (int j = 0; k->computed[i] && j < op_info[node(e->g, n)->op].arity; j++)
             e->users[arg(e->g, n, j).id]++;
     }
-    for (int i = 0; i < k->store_count; i++)
-        e->users[k->stores[i].node.id]++;
+    for (int i = 0; i < k->store_count; i++) e->users[k->stores[i].node.id]++;
     for (int i = 0; i < k->accumulator_count; i++)
         e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
 }
@@ -143,8 +150,9 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     name_coordinates(e, e->k->rows, "row");
     name_coordinates(e, e->k->kept, "group");
     name_coordinates(e, e->k->columns, finish ? "col" : "col + i");
-    e->columns = e->k->columns & (e->k->columns - 1) ? "columns" :
-                 e->k->columns ? count_text(e, e->k->columns) : "1";
+    e->columns = e->k->columns & (e->k->columns - 1) ? "columns"
+                 : e->k->columns                     ? count_text(e, e->k->columns)
+                                                     : "1";
     count_users(e);
     emit_comment(e);
     if (finish)
@@ -161,8 +169,9 @@ const char *emit_cuda(Arena *arena, const Plan *plan)
         emit_kernel(arena, plan, i, kernels);
     }
     const Graph *g = plan->analysis->graph;
-    line(module, "// graph %s, for %s; the comment above each kernel says how to launch it", g->name,
-         plan->target.arch);
+    line(module,
+         "// graph %s, for %s; the comment above each kernel says how to launch it",
+         g->name, plan->target.arch);
     emit_prelude(module, text_string(kernels));
     text_print(module, "%s", text_string(kernels));
     return text_string(module);

@@ -1,5 +1,5 @@
-/* cuda_comment.c: the comment above a kernel: where it comes from, what it computes, how threads map
- * to data, and all that a person needs to launch it by hand. */
+/* cuda_comment.c: the comment above a kernel: where it comes from, what it computes, how
+ * threads map to data, and all that a person needs to launch it by hand. */
 #include "cuda_emit.h"
 
 #include <inttypes.h>
@@ -19,7 +19,8 @@ static void emit_formulas(Emitter *e)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (e->k->finishes < 0)
-            line(e->out, "//   %s = %s", store->name, node_text(e->arena, e->g, store->node, true));
+            line(e->out, "//   %s = %s", store->name,
+                 node_text(e->arena, e->g, store->node, true));
     }
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
@@ -35,26 +36,37 @@ static void emit_mapping(Emitter *e)
 {
     const Kernel *k = e->k;
     if (k->finishes >= 0) {
-        line(e->out, "// A thread adds one column of every eighth partial; eight slices then meet.");
+        line(
+            e->out,
+            "// A thread adds one column of every eighth partial; eight slices then meet.");
         return;
     }
-    const char *walk = k->kept ? "all rows of its group" :
-                       k->accumulator_count ? "blockIdx.x, + gridDim.x, ... and keeps its sums" :
-                       "blockIdx.x, + gridDim.x, ...";
+    const char *walk = k->kept ? "all rows of its group"
+                       : k->accumulator_count
+                           ? "blockIdx.x, + gridDim.x, ... and keeps its sums"
+                           : "blockIdx.x, + gridDim.x, ...";
     if (k->cluster > 1)
-        line(e->out, "// A cluster of %d CTAs walks rows blockIdx.x / %d, + gridDim.x / %d, ...%s; each CTA has a "
-                     "slice of\n// the columns, its %d threads share it.", k->cluster, k->cluster, k->cluster,
-             k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
+        line(
+            e->out,
+            "// A cluster of %d CTAs walks rows blockIdx.x / %d, + gridDim.x / %d, ...%s; each CTA has a "
+            "slice of\n// the columns, its %d threads share it.",
+            k->cluster, k->cluster, k->cluster,
+            k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
     else if (k->teams > 1)
-        line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.", k->teams, walk,
+        line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.",
+             k->teams, walk, k->threads_per_row);
+    else
+        line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk,
              k->threads_per_row);
-    else
-        line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk, k->threads_per_row);
     if (k->streamed)
-        line(e->out, "// A thread takes %d neighbouring columns at a time and reads them again in "
-                     "each phase.", k->vec);
+        line(
+            e->out,
+            "// A thread takes %d neighbouring columns at a time and reads them again in "
+            "each phase.",
+            k->vec);
     else
-        line(e->out, "// A thread has %d neighbouring columns in each of %d tiles.", k->vec, k->tiles);
+        line(e->out, "// A thread has %d neighbouring columns in each of %d tiles.",
+             k->vec, k->tiles);
 }
 
 static const char *grid_text(Emitter *e, const LaunchGrid *grid)
@@ -70,26 +82,35 @@ static const char *grid_text(Emitter *e, const LaunchGrid *grid)
 static void emit_launch(Emitter *e)
 {
     const LaunchPlan *plan = &e->plan->launch;
-    const char *smem = e->launch->smem_bytes
-        ? arena_format(e->arena, "%lld bytes of", (long long)e->launch->smem_bytes) : "no";
+    const char *smem =
+        e->launch->smem_bytes
+            ? arena_format(e->arena, "%lld bytes of", (long long)e->launch->smem_bytes)
+            : "no";
     const char *x = grid_text(e, &e->launch->grid[0]), *cluster = "";
     if (e->launch->cluster > 1) {
         x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
         cluster = arena_format(e->arena, "cluster %d, ", e->launch->cluster);
     }
-    line(e->out, "// Launch %d of %d: grid (%s, %s), %sblock %d, %s dynamic shared memory.", e->index + 1,
-         plan->kernel_count, x, grid_text(e, &e->launch->grid[1]), cluster, e->launch->threads, smem);
+    line(e->out,
+         "// Launch %d of %d: grid (%s, %s), %sblock %d, %s dynamic shared memory.",
+         e->index + 1, plan->kernel_count, x, grid_text(e, &e->launch->grid[1]), cluster,
+         e->launch->threads, smem);
     if (e->launch->overlaps)
-        line(e->out, "// It may be launched with programmatic stream serialization: it waits by itself.");
+        line(
+            e->out,
+            "// It may be launched with programmatic stream serialization: it waits by itself.");
     for (int i = 0; i < e->launch->arg_count; i++) {
         const LaunchArg *arg = &e->launch->args[i];
-        if (arg->kind != ARG_SLOT)
-            continue;
+        if (arg->kind != ARG_SLOT) continue;
         const LaunchSlot *slot = &plan->slots[arg->index];
-        const char *copies = slot->copies_kernel < 0 ? "" :
-            arena_format(e->arena, "one for each %s of %s: ",
-                         plan->kernels[slot->copies_kernel].cluster > 1 ? "cluster" : "CTA along x",
-                         plan->kernels[slot->copies_kernel].name);
+        const char *copies =
+            slot->copies_kernel < 0
+                ? ""
+                : arena_format(e->arena, "one for each %s of %s: ",
+                               plan->kernels[slot->copies_kernel].cluster > 1
+                                   ? "cluster"
+                                   : "CTA along x",
+                               plan->kernels[slot->copies_kernel].name);
         line(e->out, "// %s: workspace, %s%s of %s", e->args[i], copies,
              slot->axes ? count_text(e, slot->axes) : "1", dtype_info[slot->dtype].fuse);
     }

@@ -1,23 +1,29 @@
-/* cuda_copy.c: the copy warp of a warp-specialized kernel. One warp keeps a ring of stages full with
- * bulk copies; the others compute. Two transaction barriers a stage carry the hand-over: `full` when a
- * row's bytes have landed, `empty` when every computing warp is done with it. */
+/* cuda_copy.c: the copy warp of a warp-specialized kernel. One warp keeps a ring of
+ * stages full with bulk copies; the others compute. Two transaction barriers a stage
+ * carry the hand-over: `full` when a row's bytes have landed, `empty` when every
+ * computing warp is done with it. */
 #include "cuda_emit.h"
 
-static bool is_ringed(const Load *load) { return load->staged && !load->hoisted; }
+static bool is_ringed(const Load *load)
+{
+    return load->staged && !load->hoisted;
+}
 
 static void emit_stages(Emitter *e)
 {
-    line(e->out, "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA", e->k->stages);
+    line(e->out,
+         "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA",
+         e->k->stages);
     line(e->out, "struct Stage {");
     for (int i = 0; i < e->k->load_count; i++)
         if (is_ringed(&e->k->loads[i]))
-            line(e->out, "    alignas(16) %s %s[slice];", dtype_info[e->k->loads[i].dtype].cuda,
-                 e->k->loads[i].name);
+            line(e->out, "    alignas(16) %s %s[slice];",
+                 dtype_info[e->k->loads[i].dtype].cuda, e->k->loads[i].name);
     line(e->out, "};");
     line(e->out, "extern __shared__ uint4 smem[];");
     line(e->out, "Stage *const ring = (Stage *)smem;");
     line(e->out, "__shared__ unsigned long long full[stages], empty[stages];");
-    block(e->out, "if (threadIdx.x < stages)") {
+    block (e->out, "if (threadIdx.x < stages)") {
         line(e->out, "barrier_init(full[threadIdx.x], 1);");
         line(e->out, "barrier_init(empty[threadIdx.x], threads / 32);");
     }
@@ -32,17 +38,18 @@ static const char *source_text(Emitter *e, const Load *load)
 static void emit_copies(Emitter *e)
 {
     line(e->out, "Stage &into = ring[stage];");
-    line(e->out, "const int begin = %s, left = %s - begin, count = left < slice ? left : slice;",
+    line(e->out,
+         "const int begin = %s, left = %s - begin, count = left < slice ? left : slice;",
          e->k->cluster > 1 ? "blockIdx.x % cluster * slice" : "0", e->columns);
     Text *sources = text_new(e->arena);
     int copies = 0;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ringed(load))
-            continue;
-        line(e->out, "const %s *%s_row = %s + begin;", dtype_info[load->dtype].cuda, load->name,
-             source_text(e, load));
-        text_print(sources, "%sis_bulk(%s_row, count)", copies++ ? " && " : "", load->name);
+        if (!is_ringed(load)) continue;
+        line(e->out, "const %s *%s_row = %s + begin;", dtype_info[load->dtype].cuda,
+             load->name, source_text(e, load));
+        text_print(sources, "%sis_bulk(%s_row, count)", copies++ ? " && " : "",
+                   load->name);
     }
     line(e->out, "const bool bulk = %s;", text_string(sources));
     line(e->out, "barrier_wait(empty[stage], parity);");
@@ -53,21 +60,26 @@ static void emit_copies(Emitter *e)
     Text *bytes = text_new(e->arena);
     for (int i = 0, n = 0; i < e->k->load_count; i++)
         if (is_ringed(&e->k->loads[i]))
-            text_print(bytes, "%ssizeof(%s)", n++ ? " + " : "", dtype_info[e->k->loads[i].dtype].cuda);
-    line(e->out, "copies_end(bulk ? count * (int)(%s) : 0, full[stage]);", text_string(bytes));
+            text_print(bytes, "%ssizeof(%s)", n++ ? " + " : "",
+                       dtype_info[e->k->loads[i].dtype].cuda);
+    line(e->out, "copies_end(bulk ? count * (int)(%s) : 0, full[stage]);",
+         text_string(bytes));
 }
 
-/* The ring, its barriers, and the branch in which the copy warp lives. The computing threads go on. */
+/* The ring, its barriers, and the branch in which the copy warp lives. The computing
+ * threads go on. */
 void emit_copy_warp(Emitter *e)
 {
     blank_line(e->out);
     line(e->out, "// one warp copies rows into a ring of stages, the others compute");
     emit_stages(e);
-    block(e->out, "if (threadIdx.x >= threads)") {
-        line(e->out, "int stage = 0, parity = 1;    // the first time round, every stage is empty");
-        block(e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) {
-            if (e->k->rows & (e->k->rows - 1))
-                emit_split(e, "row", e->k->rows);
+    block (e->out, "if (threadIdx.x >= threads)") {
+        line(
+            e->out,
+            "int stage = 0, parity = 1;    // the first time round, every stage is empty");
+        block (e->out, "for (long long row = first_row; row < %s; row += row_step)",
+               e->rows) {
+            if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
             emit_copies(e);
             emit_advance(e);
         }
@@ -79,7 +91,7 @@ void emit_copy_warp(Emitter *e)
 
 void emit_advance(Emitter *e)
 {
-    block(e->out, "if (++stage == stages)") {
+    block (e->out, "if (++stage == stages)") {
         line(e->out, "stage = 0;");
         line(e->out, "parity ^= 1;");
     }

@@ -1,7 +1,8 @@
 /* cuda_emit.h: what the files of the CUDA printer share; nobody else includes it.
  *
  *   cuda.c           the module: header, prelude sections, kernels in order
- *   cuda_expr.c      names, expressions, addresses
+ *   cuda_names.c     identifiers
+ *   cuda_expr.c      expressions, addresses
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
  *   cuda_lag.c       a row's last phase after the first of the next

@@ -1,30 +1,40 @@
-/* cuda_end.c: what follows a kernel's last row: its accumulators become the CTA's partials (or, where
- * the CTA has seen all rows, results); and the finish kernel, which adds the partials of all CTAs in
- * the order of the CTAs, so that the same grid gives the same bits. */
+/* cuda_end.c: what follows a kernel's last row: its accumulators become the CTA's
+ * partials (or, where the CTA has seen all rows, results); and the finish kernel, which
+ * adds the partials of all CTAs in the order of the CTAs, so that the same grid gives the
+ * same bits. */
 #include "cuda_emit.h"
 
-static bool is_mean(const Emitter *e, Node n) { return node(e->g, n)->op == OP_MEAN; }
+static bool is_mean(const Emitter *e, Node n)
+{
+    return node(e->g, n)->op == OP_MEAN;
+}
 
 const char *accumulator_name(Emitter *e, const Accumulator *acc)
 {
     const NodeInfo *info = node(e->g, acc->node);
-    const char *kind = info->op == OP_MAX_OVER ? "max" : info->op == OP_MIN_OVER ? "min" :
-                       info->op == OP_PROD ? "prod" : "sum";
-    if (!info->name)
-        return unique_name(e, arena_format(e->arena, "column_%s", kind));
+    const char *kind = info->op == OP_MAX_OVER   ? "max"
+                       : info->op == OP_MIN_OVER ? "min"
+                       : info->op == OP_PROD     ? "prod"
+                                                 : "sum";
+    if (!info->name) return unique_name(e, arena_format(e->arena, "column_%s", kind));
     return unique_name(e, arena_format(e->arena, "%s_%s", info->name, kind));
 }
 
 static const char *combiner(const Emitter *e, Node n)
 {
     Op op = node(e->g, n)->op;
-    return op == OP_MAX_OVER ? "Max" : op == OP_MIN_OVER ? "Min" : op == OP_PROD ? "Prod" : "Sum";
+    return op == OP_MAX_OVER   ? "Max"
+           : op == OP_MIN_OVER ? "Min"
+           : op == OP_PROD     ? "Prod"
+                               : "Sum";
 }
 
 static const char *team_scratch(const Emitter *e, Node n)
 {
     Type type = node(e->g, n)->type;
-    return type == TYPE_F32 ? "team_floats" : type == TYPE_F64 ? "team_doubles" : "team_ints";
+    return type == TYPE_F32   ? "team_floats"
+           : type == TYPE_F64 ? "team_doubles"
+                              : "team_ints";
 }
 
 /* Shared memory in which teams meet, one array for each type that needs it. */
@@ -34,10 +44,10 @@ static void declare_team_scratch(Emitter *e)
     for (int i = 0; i < e->k->accumulator_count && e->k->teams > 1; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         Type type = node(e->g, acc->node)->type;
-        if (!acc->per_column || done[type])
-            continue;
+        if (!acc->per_column || done[type]) continue;
         done[type] = true;
-        line(e->out, "__shared__ %s %s[%s * vec];", type_cuda(type), team_scratch(e, acc->node),
+        line(e->out, "__shared__ %s %s[%s * vec];", type_cuda(type),
+             team_scratch(e, acc->node),
              e->k->threads_per_row < 32 ? "threads / 32 * threads_per_row" : "threads");
     }
 }
@@ -51,8 +61,7 @@ static void emit_team_reduce(Emitter *e, const Accumulator *acc)
 
 static void emit_partial_store(Emitter *e, const Accumulator *acc)
 {
-    if (e->k->teams > 1)
-        line(e->out, "if (team == 0)");
+    if (e->k->teams > 1) line(e->out, "if (team == 0)");
     line(e->out, "%sstore(%s + %s * (long long)%s, first + t * step, %s[t], %s);",
          e->k->teams > 1 ? "    " : "", arg_name(e, ARG_SLOT, acc->slot, 0),
          e->k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x", e->columns, acc->name,
@@ -62,8 +71,7 @@ static void emit_partial_store(Emitter *e, const Accumulator *acc)
 static const Accumulator *find_accumulator(const Emitter *e, Node n)
 {
     for (int i = 0; i < e->k->accumulator_count; i++)
-        if (e->k->accumulators[i].node.id == n.id)
-            return &e->k->accumulators[i];
+        if (e->k->accumulators[i].node.id == n.id) return &e->k->accumulators[i];
     return NULL;
 }
 
@@ -77,24 +85,24 @@ static void emit_result_store(Emitter *e, const Store *store)
         value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
     bool vector = store->access == ACCESS_VECTOR;
     if (vector)
-        line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type), store->name);
+        line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type),
+             store->name);
     line(e->out, "#pragma unroll");
-    block(e->out, "for (int i = 0; i < vec; i++)") {
+    block (e->out, "for (int i = 0; i < vec; i++)") {
         if (vector) {
             line(e->out, "%s_out[i] = %s;", store->name,
                  store_value(e, value, info->type, store->dtype));
         } else {
             emit_column_coords(e);
-            line(e->out, "if (%scol + i < %s)", e->k->teams > 1 ? "team == 0 && " : "", e->columns);
+            line(e->out, "if (%scol + i < %s)", e->k->teams > 1 ? "team == 0 && " : "",
+                 e->columns);
             line(e->out, "    %s = %s;",
                  element(e, store_pointer(e, store), store->tensor, store->axes),
                  rounded(e, value, info->type, store->dtype));
         }
     }
-    if (!vector)
-        return;
-    if (e->k->teams > 1)
-        line(e->out, "if (team == 0)");
+    if (!vector) return;
+    if (e->k->teams > 1) line(e->out, "if (team == 0)");
     line(e->out, "%sstore(%s, col, %s_out, %s);", e->k->teams > 1 ? "    " : "",
          address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
          store->name, e->columns);
@@ -105,11 +113,10 @@ static void emit_column_results(Emitter *e)
     bool any = false;
     for (int i = 0; i < e->k->accumulator_count; i++)
         any |= e->k->accumulators[i].per_column;
-    if (!any)
-        return;
+    if (!any) return;
     declare_team_scratch(e);
     line(e->out, "#pragma unroll");
-    block(e->out, "for (int t = 0; t < tiles; t++)") {
+    block (e->out, "for (int t = 0; t < tiles; t++)") {
         for (int i = 0; i < e->k->accumulator_count; i++)
             if (e->k->accumulators[i].per_column)
                 emit_team_reduce(e, &e->k->accumulators[i]);
@@ -119,26 +126,24 @@ static void emit_column_results(Emitter *e)
         if (e->k->kept) {
             line(e->out, "const int col = first + t * step;");
             for (int i = 0; i < e->k->store_count; i++)
-                if (e->k->stores[i].result)
-                    emit_result_store(e, &e->k->stores[i]);
+                if (e->k->stores[i].result) emit_result_store(e, &e->k->stores[i]);
         }
     }
 }
 
-/* Accumulators of everything: the CTA's threads add theirs, one of them leaves the partial. */
+/* Accumulators of everything: the CTA's threads add theirs, one of them leaves the
+ * partial. */
 static void emit_full_results(Emitter *e)
 {
     NameList calls = {0};
     bool wide = false;
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
-        if (acc->per_column)
-            continue;
+        if (acc->per_column) continue;
         *list_push(e->arena, &calls) = reduce_call(e, acc->node, acc->name);
         wide |= node(e->g, acc->node)->type != TYPE_F32;
     }
-    if (!calls.count)
-        return;
+    if (!calls.count) return;
     const char *list = join(e->arena, &calls, ", ");
     if (kernel_threads(e->k) > 32) {
         line(e->out, "__shared__ %s cta_scratch[1][2][%d * (threads / 32)];",
@@ -148,11 +153,12 @@ static void emit_full_results(Emitter *e)
     } else {
         line(e->out, "row_reduce<threads>(%s);", list);
     }
-    block(e->out, "if (threadIdx.x == 0)")
+    block (e->out, "if (threadIdx.x == 0)")
         for (int i = 0; i < e->k->accumulator_count; i++) {
             const Accumulator *acc = &e->k->accumulators[i];
             if (!acc->per_column)
-                line(e->out, "%s[blockIdx.x] = %s;", arg_name(e, ARG_SLOT, acc->slot, 0), acc->name);
+                line(e->out, "%s[blockIdx.x] = %s;", arg_name(e, ARG_SLOT, acc->slot, 0),
+                     acc->name);
         }
 }
 
@@ -163,7 +169,8 @@ void emit_accumulators_end(Emitter *e)
     emit_full_results(e);
 }
 
-/* ---- the finish kernel ----------------------------------------------------------------------- */
+/* ---- the finish kernel
+ * ----------------------------------------------------------------------- */
 
 static void emit_finish_constants(Emitter *e)
 {
@@ -184,8 +191,7 @@ static void emit_finish_constants(Emitter *e)
     line(e->out, "__shared__ %s scratch[slices * 32];", wide ? "double" : "float");
     line(e->out, "const int lane = threadIdx.x %% 32, slice = threadIdx.x / 32;");
     line(e->out, "const int col = blockIdx.x * 32 + lane;");
-    if (e->launch->overlaps)
-        line(e->out, "wait_for_previous_kernel();");
+    if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }
 
 static void emit_finish_sums(Emitter *e)
@@ -196,14 +202,15 @@ static void emit_finish_sums(Emitter *e)
         line(e->out, "%s %s = %s;", type_cuda(node(e->g, acc->node)->type), acc->name,
              identity_text(e->g, acc->node));
     }
-    block(e->out, "if (col < %s)", e->columns) {
+    block (e->out, "if (col < %s)", e->columns) {
         line(e->out, "#pragma unroll 4");
-        block(e->out, "for (int p = slice; p < partials; p += slices)")
+        block (e->out, "for (int p = slice; p < partials; p += slices)")
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
                 emit_accumulate(e, acc->node, acc->name,
                                 arena_format(e->arena, "%s[p * (long long)%s + col]",
-                                             arg_name(e, ARG_SLOT, acc->slot, 0), e->columns));
+                                             arg_name(e, ARG_SLOT, acc->slot, 0),
+                                             e->columns));
             }
     }
 }
@@ -216,8 +223,10 @@ static void emit_finish_stores(Emitter *e)
         const NodeInfo *info = node(e->g, store->node);
         const char *value = find_accumulator(e, store->node)->name;
         if (is_mean(e, store->node))
-            value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
-        line(e->out, "%s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes),
+            value =
+                arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
+        line(e->out, "%s = %s;",
+             element(e, store_pointer(e, store), store->tensor, store->axes),
              rounded(e, value, info->type, store->dtype));
     }
 }
@@ -225,7 +234,7 @@ static void emit_finish_stores(Emitter *e)
 void emit_finish_kernel(Emitter *e)
 {
     NameList calls = {0};
-    block(e->out, "%s", signature_text(e)) {
+    block (e->out, "%s", signature_text(e)) {
         emit_finish_constants(e);
         blank_line(e->out);
         emit_finish_sums(e);
@@ -233,7 +242,6 @@ void emit_finish_kernel(Emitter *e)
             *list_push(e->arena, &calls) =
                 reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
         line(e->out, "slice_reduce<slices>(scratch, %s);", join(e->arena, &calls, ", "));
-        block(e->out, "if (slice == 0 && col < %s)", e->columns)
-            emit_finish_stores(e);
+        block (e->out, "if (slice == 0 && col < %s)", e->columns) emit_finish_stores(e);
     }
 }

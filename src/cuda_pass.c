@@ -1,5 +1,5 @@
-/* cuda_pass.c: one pass of a kernel over a row's columns: load, compute, store, tile by tile. Values are
- * recomputed in each pass that needs them, one line for each binding. */
+/* cuda_pass.c: one pass of a kernel over a row's columns: load, compute, store, tile by
+ * tile. Values are recomputed in each pass that needs them, one line for each binding. */
 #include "cuda_emit.h"
 
 #include <ctype.h>
@@ -8,11 +8,12 @@
 typedef struct {
     Emitter *e;
     int phase;
-    bool *needed;      /* by node id: column values this pass computes */
+    bool *needed; /* by node id: column values this pass computes */
     bool any;
 } Pass;
 
-/* ---- conditions ------------------------------------------------------------------------------ */
+/* ---- conditions
+ * ------------------------------------------------------------------------------ */
 
 /* Part of a warp a row: the last rows' idle teams follow along and must not count. */
 bool rows_share_warps(const Kernel *k)
@@ -30,30 +31,30 @@ static bool whole_vectors(const Emitter *e)
 static const char *element_guard(Emitter *e)
 {
     NameList all = {0};
-    if (rows_share_warps(e->k))
-        *list_push(e->arena, &all) = "mine";
+    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
     if (e->k->ragged && !(e->k->streamed && whole_vectors(e)))
-        *list_push(e->arena, &all) =
-            arena_format(e->arena, whole_vectors(e) ? "col < %s" : "col + i < %s", e->columns);
+        *list_push(e->arena, &all) = arena_format(
+            e->arena, whole_vectors(e) ? "col < %s" : "col + i < %s", e->columns);
     return join(e->arena, &all, " && ");
 }
 
 void emit_value(Emitter *e, Node n)
 {
     const char *text = expression(e, n, 0);
-    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n), text);
+    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n),
+         text);
     make_local(e, n);
 }
 
 bool is_store_only(const Emitter *e, Node n)
 {
     for (int i = 0; i < e->k->store_count; i++)
-        if (e->k->stores[i].node.id == n.id)
-            return e->users[n.id] == 1;
+        if (e->k->stores[i].node.id == n.id) return e->users[n.id] == 1;
     return false;
 }
 
-/* ---- a pass over the columns ----------------------------------------------------------------- */
+/* ---- a pass over the columns
+ * ----------------------------------------------------------------- */
 
 static void need(Pass *pass, Node n)
 {
@@ -68,8 +69,7 @@ static Pass find_pass(Emitter *e, int phase)
     const Kernel *k = e->k;
     Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == phase)
-            need(&pass, arg(e->g, k->inner[i].node, 0));
+        if (k->inner[i].phase == phase) need(&pass, arg(e->g, k->inner[i].node, 0));
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == phase)
             need(&pass, arg(e->g, k->accumulators[i].node, 0));
@@ -78,8 +78,7 @@ static Pass find_pass(Emitter *e, int phase)
             need(&pass, k->stores[i].node);
     for (int i = e->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
-        if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n))
-            continue;
+        if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n)) continue;
         for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
             need(&pass, arg(e->g, n, j));
     }
@@ -103,9 +102,10 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
         if (load->staged)
             line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
         else
-            line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
-                 address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
-                 e->columns);
+            line(
+                e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
+                address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
+                e->columns);
     }
 }
 
@@ -115,7 +115,8 @@ static void emit_tile_loads(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->access != ACCESS_VECTOR || load->resident || !pass->needed[load->node.id])
+        if (load->access != ACCESS_VECTOR || load->resident ||
+            !pass->needed[load->node.id])
             continue;
         if (load->staged && e->k->copy_warp && !load->hoisted) {
             line(e->out, "const %s %s_v = vector_at<vec>(now.%s, local + t * step);",
@@ -123,13 +124,15 @@ static void emit_tile_loads(const Pass *pass)
             continue;
         }
         if (load->staged) {
-            line(e->out, "const %s %s_v = %s.%s[t][threadIdx.x];", vector_type(e, load->dtype),
-                 load->name, load->hoisted ? "held" : "now", load->name);
+            line(e->out, "const %s %s_v = %s.%s[t][threadIdx.x];",
+                 vector_type(e, load->dtype), load->name, load->hoisted ? "held" : "now",
+                 load->name);
             continue;
         }
         line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         line(e->out, "load(%s_v, %s, col, %s);", load->name,
-             address(e, load_pointer(e, load), load->tensor, load->axes, load->access), e->columns);
+             address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
+             e->columns);
     }
 }
 
@@ -144,7 +147,8 @@ static void emit_output_vectors(const Pass *pass)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (is_pass_store(pass, store) && store->access == ACCESS_VECTOR)
-            line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type), store->name);
+            line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type),
+                 store->name);
     }
 }
 
@@ -153,12 +157,12 @@ static void emit_vector_stores(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
-        if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR)
-            continue;
-        if (rows_share_warps(e->k))
-            line(e->out, "if (mine)");
-        line(e->out, "%sstore(%s, col, %s_out, %s);", rows_share_warps(e->k) ? "    " : "",
-             address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
+        if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
+        if (rows_share_warps(e->k)) line(e->out, "if (mine)");
+        line(e->out, "%sstore(%s, col, %s_out, %s);",
+             rows_share_warps(e->k) ? "    " : "",
+             address(e, store_pointer(e, store), store->tensor, store->axes,
+                     store->access),
              store->name, e->columns);
     }
 }
@@ -187,9 +191,9 @@ static void emit_contributions(const Pass *pass)
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         Node from = arg(e->g, acc->node, 0);
-        if (acc->phase != pass->phase || !is_column_value(e, from))
-            continue;
-        const char *into = acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
+        if (acc->phase != pass->phase || !is_column_value(e, from)) continue;
+        const char *into =
+            acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
         emit_accumulate(e, acc->node, into, expression(e, from, 0));
     }
 }
@@ -198,8 +202,7 @@ static bool has_contributions(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == pass->phase)
-            return true;
+        if (k->inner[i].phase == pass->phase) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase &&
             is_column_value(pass->e, arg(pass->e->g, k->accumulators[i].node, 0)))
@@ -207,14 +210,16 @@ static bool has_contributions(const Pass *pass)
     return false;
 }
 
-/* What a tensor without some of the columns holds is stored at their first coordinates alone. */
+/* What a tensor without some of the columns holds is stored at their first coordinates
+ * alone. */
 static const char *store_guard(Emitter *e, const Store *store)
 {
     const char *guard = element_guard(e);
     AxisSet missing = e->k->columns & ~store->axes;
     for (int i = 0; store->access == ACCESS_ELEMENT && i < e->g->axis_count; i++)
         if (missing >> i & 1)
-            guard = arena_format(e->arena, "%s%s%s == 0", guard, *guard ? " && " : "", e->coords[i]);
+            guard = arena_format(e->arena, "%s%s%s == 0", guard, *guard ? " && " : "",
+                                 e->coords[i]);
     return guard;
 }
 
@@ -224,16 +229,15 @@ static void emit_element_stores(const Pass *pass)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         Type type = node(e->g, store->node)->type;
-        if (!is_pass_store(pass, store))
-            continue;
+        if (!is_pass_store(pass, store)) continue;
         const char *value = expression(e, store->node, 0);
         if (store->access == ACCESS_VECTOR) {
-            line(e->out, "%s_out[i] = %s;", store->name, store_value(e, value, type, store->dtype));
+            line(e->out, "%s_out[i] = %s;", store->name,
+                 store_value(e, value, type, store->dtype));
             continue;
         }
         const char *guard = store_guard(e, store);
-        if (*guard)
-            line(e->out, "if (%s)", guard);
+        if (*guard) line(e->out, "if (%s)", guard);
         line(e->out, "%s%s = %s;", *guard ? "    " : "",
              element(e, store_pointer(e, store), store->tensor, store->axes),
              rounded(e, value, type, store->dtype));
@@ -248,8 +252,7 @@ static void emit_element(const Pass *pass)
     emit_column_coords(e);
     emit_column_values(pass);
     if (*guard && has_contributions(pass)) {
-        block(e->out, "if (%s)", guard)
-            emit_contributions(pass);
+        block (e->out, "if (%s)", guard) emit_contributions(pass);
     } else {
         emit_contributions(pass);
     }
@@ -263,8 +266,7 @@ static void emit_tile(const Pass *pass)
     emit_tile_loads(pass);
     emit_output_vectors(pass);
     line(e->out, "#pragma unroll");
-    block(e->out, "for (int i = 0; i < vec; i++)")
-        emit_element(pass);
+    block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
     emit_vector_stores(pass);
 }
 
@@ -274,21 +276,20 @@ bool mentions(const char *text, const char *name)
     size_t length = strlen(name);
     for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
         char before = at == text ? ' ' : at[-1], after = at[length];
-        if (!isalnum((unsigned char)before) && before != '_' && !isalnum((unsigned char)after) &&
-            after != '_')
+        if (!isalnum((unsigned char)before) && before != '_' &&
+            !isalnum((unsigned char)after) && after != '_')
             return true;
     }
     return false;
 }
 
-/* Whether a pass keeps something in registers for each tile: then its loop over tiles must unroll,
- * because registers have no index. */
+/* Whether a pass keeps something in registers for each tile: then its loop over tiles
+ * must unroll, because registers have no index. */
 static bool has_tile_registers(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].resident && pass->needed[k->loads[i].node.id])
-            return true;
+        if (k->loads[i].resident && pass->needed[k->loads[i].node.id]) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column)
             return true;
@@ -298,11 +299,10 @@ static bool has_tile_registers(const Pass *pass)
 void emit_pass(Emitter *e, int phase)
 {
     const Pass found = find_pass(e, phase), *pass = &found;
-    if (!pass->any)
-        return;
+    if (!pass->any) return;
     if (e->k->streamed) {
-        block(e->out, "for (%s col = first; col < %s; col += step)",
-              e->k->dynamic ? "long long" : "int", e->columns)
+        block (e->out, "for (%s col = first; col < %s; col += step)",
+               e->k->dynamic ? "long long" : "int", e->columns)
             emit_tile(pass);
         return;
     }
@@ -312,10 +312,9 @@ void emit_pass(Emitter *e, int phase)
     emit_tile(pass);
     e->out = kernel;
     line(e->out, has_tile_registers(pass) ? "#pragma unroll" : "#pragma unroll 1");
-    block(e->out, "for (int t = 0; t < tiles; t++)") {
+    block (e->out, "for (int t = 0; t < tiles; t++)") {
         if (mentions(text_string(tile), "col"))
             line(e->out, "const int col = first + t * step;");
         text_put(e->out, tile->data, tile->length);
     }
 }
-

@@ -1,13 +1,12 @@
-/* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads through. While a
- * row is computed the next stages - 1 are under way. Every thread copies and reads its own columns
- * only, so the ring needs no barrier. */
+/* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads
+ * through. While a row is computed the next stages - 1 are under way. Every thread copies
+ * and reads its own columns only, so the ring needs no barrier. */
 #include "cuda_emit.h"
 
 static bool has_staged(const Kernel *k, bool hoisted)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
-            return true;
+        if (k->loads[i].staged && k->loads[i].hoisted == hoisted) return true;
     return false;
 }
 
@@ -17,7 +16,8 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->staged && load->hoisted == hoisted)
-            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
+            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype),
+                 load->name);
     }
     line(e->out, "};");
 }
@@ -27,38 +27,39 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->staged && load->hoisted == hoisted)
-            line(e->out, "fetch_row<step>(%s.%s, %s, first, %s);", into, load->name,
-                 address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
-                 e->columns);
+            line(
+                e->out, "fetch_row<step>(%s.%s, %s, first, %s);", into, load->name,
+                address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
+                e->columns);
     }
 }
 
 /* What stays in shared memory for all rows. */
 static void emit_held(Emitter *e)
 {
-    if (!has_staged(e->k, true))
-        return;
+    if (!has_staged(e->k, true)) return;
     emit_buffers(e, "Columns", true);
     line(e->out, "Columns &held = *(Columns *)(ring + stages);");
     emit_fetches(e, "held", true);
     line(e->out, "fetch_commit();");
-    if (e->k->copy_warp)
-        line(e->out, "fetch_wait<0>();");
+    if (e->k->copy_warp) line(e->out, "fetch_wait<0>();");
 }
 
-/* The ring, what stays in shared memory for all rows, and the function that starts a row's copies. */
+/* The ring, what stays in shared memory for all rows, and the function that starts a
+ * row's copies. */
 void emit_ring(Emitter *e)
 {
-    if (!e->k->stages)
-        return;
+    if (!e->k->stages) return;
     if (e->k->copy_warp) {
         emit_held(e);
         line(e->out, "int stage = 0, parity = 0;");
         return;
     }
     blank_line(e->out);
-    line(e->out, "// while a row is computed, the next stages - %d are on their way to shared memory",
-         1 + e->k->lag);
+    line(
+        e->out,
+        "// while a row is computed, the next stages - %d are on their way to shared memory",
+        1 + e->k->lag);
     line(e->out, "constexpr int stages = %d;", e->k->stages);
     emit_buffers(e, "Stage", false);
     line(e->out, "extern __shared__ uint4 smem[];");
@@ -66,9 +67,8 @@ void emit_ring(Emitter *e)
     emit_held(e);
     line(e->out, "const auto fetch = [&](Stage &into, long long row) {");
     e->out->indent++;
-    block(e->out, "if (row < %s)", e->rows) {
-        if (e->k->rows & (e->k->rows - 1))
-            emit_split(e, "row", e->k->rows);
+    block (e->out, "if (row < %s)", e->rows) {
+        if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
         emit_fetches(e, "into", false);
     }
     line(e->out, "fetch_commit();");
@@ -77,20 +77,21 @@ void emit_ring(Emitter *e)
     line(e->out, "int stage = %d;    // that of the first row is 0", 1 + e->k->lag);
 }
 
-/* At the start of a row, its copies have landed and those of the furthest row start: they go where
- * the row before was (with lag, the one before that). Before the first row the ring only fills. */
+/* At the start of a row, its copies have landed and those of the furthest row start: they
+ * go where the row before was (with lag, the one before that). Before the first row the
+ * ring only fills. */
 void emit_ring_step(Emitter *e, const char *row)
 {
-    if (!e->k->stages)
-        return;
+    if (!e->k->stages) return;
     if (e->k->copy_warp) {
         emit_stage_wait(e);
         return;
     }
     int ahead = 1 + e->k->lag;
     line(e->out, "const Stage &now = ring[stage];");
-    line(e->out, "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));", ahead,
-         row, rows_share_warps(e->k) ? " + team" : "", ahead);
+    line(e->out,
+         "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));",
+         ahead, row, rows_share_warps(e->k) ? " + team" : "", ahead);
     line(e->out, "stage = (stage + 1) %% stages;");
     line(e->out, "if (%s < first_row)", row);
     line(e->out, "    continue;");

@@ -1,5 +1,6 @@
-/* cuda_rows.c: a kernel that walks rows. In each row: per-row scalars, then phase by phase a pass
- * over the columns (load, compute, store) and the reductions that end the phase. */
+/* cuda_rows.c: a kernel that walks rows. In each row: per-row scalars, then phase by
+ * phase a pass over the columns (load, compute, store) and the reductions that end the
+ * phase. */
 #include "cuda_emit.h"
 
 #include <string.h>
@@ -9,16 +10,14 @@ static const char *row_guard(Emitter *e)
 {
     NameList all = {0};
     *list_push(e->arena, &all) = "lane == 0";
-    if (rows_share_warps(e->k))
-        *list_push(e->arena, &all) = "mine";
-    if (e->k->column_ctas > 1)
-        *list_push(e->arena, &all) = "blockIdx.y == 0";
-    if (e->k->cluster > 1)
-        *list_push(e->arena, &all) = "blockIdx.x % cluster == 0";
+    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
+    if (e->k->column_ctas > 1) *list_push(e->arena, &all) = "blockIdx.y == 0";
+    if (e->k->cluster > 1) *list_push(e->arena, &all) = "blockIdx.x % cluster == 0";
     return join(e->arena, &all, " && ");
 }
 
-/* ---- one value a row ------------------------------------------------------------------------- */
+/* ---- one value a row
+ * ------------------------------------------------------------------------- */
 
 bool depends_on_row(const Emitter *e, Node n)
 {
@@ -36,10 +35,12 @@ static void emit_row_loads(Emitter *e, bool rows)
     }
 }
 
-/* With a ring, the rows' own scalars are read a row ahead too: a fresh read is a whole memory latency. */
+/* With a ring, the rows' own scalars are read a row ahead too: a fresh read is a whole
+ * memory latency. */
 bool is_ahead(const Emitter *e, const Load *load)
 {
-    return load->access == ACCESS_ROW && depends_on_row(e, load->node) && e->users[load->node.id] > 0;
+    return load->access == ACCESS_ROW && depends_on_row(e, load->node) &&
+           e->users[load->node.id] > 0;
 }
 
 static bool has_scalars_ahead(const Emitter *e)
@@ -50,12 +51,10 @@ static bool has_scalars_ahead(const Emitter *e)
 static const char *scalar_at(Emitter *e, const Load *load, const char *row)
 {
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->k->rows >> i & 1)
-            e->coords[i] = row;
+        if (e->k->rows >> i & 1) e->coords[i] = row;
     const char *at = element(e, load_pointer(e, load), load->tensor, load->axes);
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->k->rows >> i & 1)
-            e->coords[i] = "row";
+        if (e->k->rows >> i & 1) e->coords[i] = "row";
     return arena_format(e->arena, "%s < %s ? (%s)%s : 0", row, e->rows,
                         type_cuda(dtype_info[load->dtype].type), at);
 }
@@ -65,13 +64,13 @@ static void emit_scalars_ahead(Emitter *e)
     bool any = false;
     for (int i = 0; has_scalars_ahead(e) && i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ahead(e, load))
-            continue;
+        if (!is_ahead(e, load)) continue;
         if (!any)
-            line(e->out, "long long next = first_row%s;", rows_share_warps(e->k) ? " + team" : "");
+            line(e->out, "long long next = first_row%s;",
+                 rows_share_warps(e->k) ? " + team" : "");
         any = true;
-        line(e->out, "%s %s_next = %s;", type_cuda(dtype_info[load->dtype].type), load->name,
-             scalar_at(e, load, "next"));
+        line(e->out, "%s %s_next = %s;", type_cuda(dtype_info[load->dtype].type),
+             load->name, scalar_at(e, load, "next"));
     }
 }
 
@@ -80,10 +79,8 @@ static void emit_next_scalars(Emitter *e)
     bool any = false;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ahead(e, load))
-            continue;
-        if (!any)
-            line(e->out, "next += row_step;");
+        if (!is_ahead(e, load)) continue;
+        if (!any) line(e->out, "next += row_step;");
         any = true;
         line(e->out, "const %s %s = %s_next;", type_cuda(dtype_info[load->dtype].type),
              node_name(e, load->node), load->name);
@@ -104,10 +101,8 @@ void emit_row_values(Emitter *e, int phase, bool rows)
 {
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        if (!wants_row_line(e, n) || e->k->phase[i] != phase)
-            continue;
-        if (phase > 0 || depends_on_row(e, n) == rows)
-            emit_value(e, n);
+        if (!wants_row_line(e, n) || e->k->phase[i] != phase) continue;
+        if (phase > 0 || depends_on_row(e, n) == rows) emit_value(e, n);
     }
 }
 
@@ -131,8 +126,7 @@ void emit_row_accumulators(Emitter *e, int phase)
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         Node from = arg(e->g, acc->node, 0);
-        if (acc->phase != phase || is_column_value(e, from))
-            continue;
+        if (acc->phase != phase || is_column_value(e, from)) continue;
         line(e->out, "if (%s)", row_guard(e));
         e->out->indent++;
         emit_accumulate(e, acc->node, acc->name, expression(e, from, 0));
@@ -140,15 +134,16 @@ void emit_row_accumulators(Emitter *e, int phase)
     }
 }
 
-/* ---- the reductions that end a phase --------------------------------------------------------- */
+/* ---- the reductions that end a phase
+ * --------------------------------------------------------- */
 
 void declare_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
         if (r->phase == phase)
-            line(e->out, "%s %s = %s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node),
-                 identity_text(e->g, r->node));
+            line(e->out, "%s %s = %s;", type_cuda(node(e->g, r->node)->type),
+                 node_name(e, r->node), identity_text(e->g, r->node));
     }
 }
 
@@ -168,10 +163,10 @@ void finish_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         Node n = e->k->inner[i].node;
-        if (e->k->inner[i].phase != phase)
-            continue;
+        if (e->k->inner[i].phase != phase) continue;
         if (node(e->g, n)->op == OP_MEAN)
-            line(e->out, "%s /= %s;", node_name(e, n), count_text(e, node(e->g, n)->reduced));
+            line(e->out, "%s /= %s;", node_name(e, n),
+                 count_text(e, node(e->g, n)->reduced));
         make_local(e, n);
     }
 }
@@ -180,8 +175,7 @@ static void emit_reductions(Emitter *e, int phase)
 {
     const Kernel *k = e->k;
     const char *list = reduce_list(e, phase);
-    if (!*list)
-        return;
+    if (!*list) return;
     if (k->cluster > 1)
         line(e->out, "cluster_reduce<threads>(scratch, exchange, turn, sent, %s);", list);
     else if (k->threads_per_row > 32)
@@ -192,7 +186,8 @@ static void emit_reductions(Emitter *e, int phase)
     finish_reductions(e, phase);
 }
 
-/* ---- the row --------------------------------------------------------------------------------- */
+/* ---- the row
+ * --------------------------------------------------------------------------------- */
 
 void emit_phase(Emitter *e, int phase)
 {
@@ -210,36 +205,33 @@ void emit_split(Emitter *e, const char *item, AxisSet axes)
     const char *rest = item;
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
         AxisSet outer = axes & (((AxisSet)1 << axis) - 1);
-        if (!(axes >> axis & 1) || !outer)
-            continue;
+        if (!(axes >> axis & 1) || !outer) continue;
         bool last = !(outer & (outer - 1));
         const char *next = unique_name(e, "rest");
         if (last)
             for (int i = 0; i < axis; i++)
-                if (outer >> i & 1)
-                    next = e->coords[i];
+                if (outer >> i & 1) next = e->coords[i];
         line(e->out, "long long %s, %s;", next, e->coords[axis]);
-        line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next, e->coords[axis]);
+        line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next,
+             e->coords[axis]);
         rest = next;
     }
 }
 
-/* ---- the loop over rows ---------------------------------------------------------------------- */
+/* ---- the loop over rows
+ * ---------------------------------------------------------------------- */
 
 static void emit_row(Emitter *e)
 {
     int scope = open_scope(e);
-    if (e->k->rows & (e->k->rows - 1))
-        emit_split(e, "row", e->k->rows);
+    if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
     if (has_scalars_ahead(e))
         emit_next_scalars(e);
     else
         emit_row_loads(e, true);
-    if (e->k->lag)
-        emit_lagged_phases(e);
+    if (e->k->lag) emit_lagged_phases(e);
     for (int phase = 0; phase < e->k->phases && !e->k->lag; phase++) {
-        if (phase)
-            blank_line(e->out);
+        if (phase) blank_line(e->out);
         emit_phase(e, phase);
     }
     close_scope(e, scope);
@@ -248,8 +240,7 @@ static void emit_row(Emitter *e)
 /* `name` for the number of elements of `axes`: a size, or a product. */
 static const char *count_name(Emitter *e, AxisSet axes, const char *name)
 {
-    if (!(axes & (axes - 1)))
-        return count_text(e, axes);
+    if (!(axes & (axes - 1))) return count_text(e, axes);
     line(e->out, "const long long %s = %s;", name, product_text(e, axes));
     return name;
 }
@@ -261,12 +252,16 @@ static void emit_row_bounds(Emitter *e)
     e->rows = count_name(e, k->rows, "rows");
     if (k->kept)
         line(e->out, "const long long first_row = %s, row_step = %s;",
-             k->teams > 1 && !rows_share_warps(k) ? "team" : "0", k->teams > 1 ? "teams" : "1");
+             k->teams > 1 && !rows_share_warps(k) ? "team" : "0",
+             k->teams > 1 ? "teams" : "1");
     else if (k->cluster > 1)
-        line(e->out, "const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;");
+        line(
+            e->out,
+            "const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;");
     else if (k->teams > 1)
-        line(e->out, "const long long first_row = (long long)blockIdx.x * teams%s, "
-                     "row_step = (long long)gridDim.x * teams;",
+        line(e->out,
+             "const long long first_row = (long long)blockIdx.x * teams%s, "
+             "row_step = (long long)gridDim.x * teams;",
              rows_share_warps(k) ? "" : " + team");
     else
         line(e->out, "const long long first_row = blockIdx.x, row_step = gridDim.x;");
@@ -275,8 +270,7 @@ static void emit_row_bounds(Emitter *e)
 /* A ring starts its first copies in passes before the first row. */
 static const char *loop_start(Emitter *e)
 {
-    if (!e->k->stages || e->k->copy_warp)
-        return "first_row";
+    if (!e->k->stages || e->k->copy_warp) return "first_row";
     return arena_format(e->arena, "first_row - row_step * (stages - %d)", 1 + e->k->lag);
 }
 
@@ -287,33 +281,29 @@ static void emit_row_loop(Emitter *e)
         emit_row(e);
         return;
     }
-    if (!e->rows)
-        emit_row_bounds(e);
+    if (!e->rows) emit_row_bounds(e);
     bool shared = rows_share_warps(k);
     const char *row = shared ? "base" : "row";
     emit_ring(e);
     emit_scalars_ahead(e);
-    if (k->lag)
-        emit_lag_start(e);
+    if (k->lag) emit_lag_start(e);
     line(e->out, "#pragma unroll 1");
-    block(e->out, "for (long long %s = %s; %s < %s; %s += row_step)", row, loop_start(e), row, e->rows,
-          row) {
+    block (e->out, "for (long long %s = %s; %s < %s; %s += row_step)", row, loop_start(e),
+           row, e->rows, row) {
         emit_ring_step(e, row);
         if (shared) {
             line(e->out, "const bool mine = base + team < %s;", e->rows);
             line(e->out, "const long long row = mine ? base + team : base;");
         }
         emit_row(e);
-        if (k->copy_warp && !k->lag)
-            emit_stage_release(e);
-        if (k->copy_warp)
-            emit_advance(e);
+        if (k->copy_warp && !k->lag) emit_stage_release(e);
+        if (k->copy_warp) emit_advance(e);
     }
-    if (k->lag)
-        emit_finish_call(e);
+    if (k->lag) emit_finish_call(e);
 }
 
-/* ---- before the rows ------------------------------------------------------------------------- */
+/* ---- before the rows
+ * ------------------------------------------------------------------------- */
 
 static void declare_accumulators(Emitter *e)
 {
@@ -340,8 +330,7 @@ static int most_reductions(const Kernel *k)
     int most = 0;
     for (int phase = 0; phase < k->phases; phase++) {
         int count = 0;
-        for (int i = 0; i < k->inner_count; i++)
-            count += k->inner[i].phase == phase;
+        for (int i = 0; i < k->inner_count; i++) count += k->inner[i].phase == phase;
         most = count > most ? count : most;
     }
     return most;
@@ -350,8 +339,7 @@ static int most_reductions(const Kernel *k)
 static bool has_wide_reductions(const Emitter *e)
 {
     for (int i = 0; i < e->k->inner_count; i++)
-        if (node(e->g, e->k->inner[i].node)->type != TYPE_F32)
-            return true;
+        if (node(e->g, e->k->inner[i].node)->type != TYPE_F32) return true;
     return false;
 }
 
@@ -364,16 +352,18 @@ static void emit_constants(Emitter *e)
         if (e->plan->launch.fixed >> i & 1)
             *list_push(e->arena, &names) =
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
-    if (names.count)
-        line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
+    if (names.count) line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (k->cluster > 1)
-        line(e->out, "constexpr int cluster = %d;    // CTAs that share a row", k->cluster);
+        line(e->out, "constexpr int cluster = %d;    // CTAs that share a row",
+             k->cluster);
     if (k->columns & (k->columns - 1))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
              product_text(e, k->columns));
     if (k->teams > 1)
-        line(e->out, "constexpr int threads_per_row = %d, teams = %d, threads = threads_per_row * teams;",
-             k->threads_per_row, k->teams);
+        line(
+            e->out,
+            "constexpr int threads_per_row = %d, teams = %d, threads = threads_per_row * teams;",
+            k->threads_per_row, k->teams);
     else
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              k->threads_per_row <= 32 ? ", threads_per_row = threads" : "");
@@ -390,16 +380,16 @@ static void emit_thread_place(Emitter *e)
                      "lane = threadIdx.x %% threads_per_row;");
     else
         line(e->out, "const int lane = threadIdx.x;");
-    if (!k->columns)
-        return;
+    if (!k->columns) return;
     line(e->out, "const int first = %slane * vec;",
-         k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " :
-         k->cluster > 1 ? "blockIdx.x % cluster * (tiles * step) + " : "");
+         k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + "
+         : k->cluster > 1   ? "blockIdx.x % cluster * (tiles * step) + "
+                            : "");
     int values = most_reductions(k);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
-             has_wide_reductions(e) ? "double" : "float", k->teams > 1 ? "teams" : "1", values,
-             k->teams > 1 ? "threads_per_row" : "threads");
+             has_wide_reductions(e) ? "double" : "float", k->teams > 1 ? "teams" : "1",
+             values, k->teams > 1 ? "threads_per_row" : "threads");
         if (k->cluster > 1) {
             line(e->out, "__shared__ Exchange<%s, %d, cluster> exchange;",
                  has_wide_reductions(e) ? "double" : "float", values);
@@ -413,17 +403,15 @@ static void emit_walk(Emitter *e)
 {
     declare_accumulators(e);
     emit_row_loop(e);
-    if (e->k->accumulator_count)
-        emit_accumulators_end(e);
+    if (e->k->accumulator_count) emit_accumulators_end(e);
 }
 
 void emit_rows_kernel(Emitter *e)
 {
-    block(e->out, "%s", signature_text(e)) {
+    block (e->out, "%s", signature_text(e)) {
         emit_constants(e);
         emit_thread_place(e);
-        if (e->k->cluster > 1)
-            line(e->out, "exchange_init(exchange);");
+        if (e->k->cluster > 1) line(e->out, "exchange_init(exchange);");
         if (e->k->copy_warp) {
             emit_row_bounds(e);
             emit_copy_warp(e);
@@ -434,9 +422,10 @@ void emit_rows_kernel(Emitter *e)
         blank_line(e->out);
         if (e->k->kept) {
             const char *groups = count_name(e, e->k->kept, "groups");
-            block(e->out, "for (long long group = blockIdx.x; group < %s; group += gridDim.x)", groups) {
-                if (e->k->kept & (e->k->kept - 1))
-                    emit_split(e, "group", e->k->kept);
+            block (e->out,
+                   "for (long long group = blockIdx.x; group < %s; group += gridDim.x)",
+                   groups) {
+                if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
                 emit_walk(e);
             }
         } else {

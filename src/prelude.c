@@ -1,5 +1,7 @@
-/* prelude.c: picks the sections of prelude.cuh that a text mentions. A section begins at a line
- * `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names. */
+/* prelude.c: picks the sections of prelude.cuh that a text mentions. A section begins at
+ * a line
+ * `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names.
+ */
 #include "cuda_emit.h"
 
 #include <ctype.h>
@@ -12,7 +14,7 @@ static const char prelude_text[] = {
 enum { MAX_SECTIONS = 64 };
 
 typedef struct {
-    const char *names;       /* the rest of the `//@` line */
+    const char *names; /* the rest of the `//@` line */
     size_t names_length;
     const char *text;
     size_t length;
@@ -22,7 +24,8 @@ typedef struct {
 static int find_sections(Section sections[MAX_SECTIONS])
 {
     int count = 0;
-    for (const char *at = strstr(prelude_text, "\n//@ "); at && count < MAX_SECTIONS; count++) {
+    for (const char *at = strstr(prelude_text, "\n//@ "); at && count < MAX_SECTIONS;
+         count++) {
         Section *s = &sections[count];
         s->names = at + 5;
         s->names_length = strcspn(s->names, "\n");
@@ -33,17 +36,19 @@ static int find_sections(Section sections[MAX_SECTIONS])
     return count;
 }
 
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
 
 /* Whether a word is one of the space-separated names. */
-static bool has_name(const char *names, size_t length, const char *word, size_t word_length)
+static bool has_name(const char *names, size_t length, const char *word,
+                     size_t word_length)
 {
     for (size_t i = 0; i < length;) {
         size_t end = i;
-        while (end < length && names[end] != ' ')
-            end++;
-        if (end - i == word_length && !memcmp(names + i, word, word_length))
-            return true;
+        while (end < length && names[end] != ' ') end++;
+        if (end - i == word_length && !memcmp(names + i, word, word_length)) return true;
         i = end + 1;
     }
     return false;
@@ -55,14 +60,12 @@ static size_t next_word(const char **at, const char *end)
     const char *p = *at;
     while (p < end && !is_word(*p)) {
         if (p[0] == '/' && p + 1 < end && p[1] == '/')
-            while (p < end && *p != '\n')
-                p++;
+            while (p < end && *p != '\n') p++;
         else
             p++;
     }
     *at = p;
-    while (p < end && is_word(*p))
-        p++;
+    while (p < end && is_word(*p)) p++;
     return (size_t)(p - *at);
 }
 
@@ -72,8 +75,7 @@ static void want_names(Section *sections, int count, const char *text, size_t le
     for (size_t n; (n = next_word(&at, end)) > 0; at += n)
         for (int i = 0; i < count; i++) {
             Section *s = &sections[i];
-            if (s->wanted || !has_name(s->names, s->names_length, at, n))
-                continue;
+            if (s->wanted || !has_name(s->names, s->names_length, at, n)) continue;
             s->wanted = true;
             want_names(sections, count, s->text, s->length);
         }
@@ -96,7 +98,6 @@ void emit_prelude(Text *out, const char *body)
     want_names(sections, count, body, strlen(body));
     text_print(out, "#ifndef FUSEC_SIM\n\n");
     for (int i = 0; i < count; i++)
-        if (sections[i].wanted)
-            text_put(out, sections[i].text, sections[i].length);
+        if (sections[i].wanted) text_put(out, sections[i].text, sections[i].length);
     text_print(out, "#endif\n");
 }

@@ -1,5 +1,6 @@
-/* schedule.c: analysis + target -> plan. Tries the ways to cut the graph from the fewest kernels
- * (fewest passes over memory) on, and keeps the first whose kernels all fit the target. */
+/* schedule.c: analysis + target -> plan. Tries the ways to cut the graph from the fewest
+ * kernels (fewest passes over memory) on, and keeps the first whose kernels all fit the
+ * target. */
 #include "scheduling.h"
 
 #include <stdlib.h>
@@ -7,18 +8,24 @@
 
 const char *family_name(Family family)
 {
-    static const char *const names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "column",
-                                        "finish"};
+    static const char *const names[] = {"pointwise",        "row",    "grid-stride",
+                                        "warp-specialized", "column", "finish"};
     return names[family];
 }
 
-/* ---- --schedule ------------------------------------------------------------------------------ */
+/* ---- --schedule
+ * ------------------------------------------------------------------------------ */
 
 static bool parse_key(Forced *forced, const char *key, size_t length, int value)
 {
-    struct { const char *name; int *at; } keys[] = {
-        {"threads", &forced->threads}, {"rows", &forced->rows}, {"ctas", &forced->ctas},
-        {"cluster", &forced->cluster}, {"stages", &forced->stages}};
+    struct {
+        const char *name;
+        int *at;
+    } keys[] = {{"threads", &forced->threads},
+                {"rows", &forced->rows},
+                {"ctas", &forced->ctas},
+                {"cluster", &forced->cluster},
+                {"stages", &forced->stages}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length)) {
             *keys[i].at = value;
@@ -37,8 +44,9 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
                                       memcmp(family_name((Family)family), text, length)))
         family++;
     if (family == FAMILY_FINISH)
-        return arena_format(arena, "there is no family '%.*s' (pointwise, row, grid-stride, "
-                                   "warp-specialized, column)",
+        return arena_format(arena,
+                            "there is no family '%.*s' (pointwise, row, grid-stride, "
+                            "warp-specialized, column)",
                             (int)length, text);
     forced->family = (Family)family;
     const char *at = text + length;
@@ -50,14 +58,16 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         if (!end || (*end && *end != ',') || value < 1 || value > 1 << 20)
             return arena_format(arena, "'%s' is not key=NUMBER", key);
         if (!parse_key(forced, key, key_length, (int)value))
-            return arena_format(arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages)",
-                                family_name(forced->family), (int)key_length, key);
+            return arena_format(
+                arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages)",
+                family_name(forced->family), (int)key_length, key);
         at = end;
     }
     return NULL;
 }
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* ---- the choice
+ * ------------------------------------------------------------------------------ */
 
 static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
 {
@@ -76,17 +86,16 @@ static bool cut_and_map(Scheduler *s, bool ride)
     s->problem = NULL;
     cut_graph(s);
     for (int i = 0; i < s->kernels.count; i++)
-        if (!map_kernel(s, &s->kernels.data[i]))
-            return false;
+        if (!map_kernel(s, &s->kernels.data[i])) return false;
     return true;
 }
 
 /* The family that a cut stands for: that of the kernel with most to do. */
 static Family main_family(const Scheduler *s)
 {
-    static const int rank[] = {[FAMILY_POINTWISE] = 1, [FAMILY_ROW] = 3, [FAMILY_GRID_STRIDE] = 4,
-                               [FAMILY_WARP_SPECIALIZED] = 5,
-                               [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0};
+    static const int rank[] = {
+        [FAMILY_POINTWISE] = 1,        [FAMILY_ROW] = 3,    [FAMILY_GRID_STRIDE] = 4,
+        [FAMILY_WARP_SPECIALIZED] = 5, [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0};
     Family best = FAMILY_FINISH;
     for (int i = 0; i < s->kernels.count; i++)
         if (rank[s->kernels.data[i].family] > rank[best])
@@ -107,7 +116,8 @@ static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
 static bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
-    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster, stages = !f->stages;
+    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
+         stages = !f->stages;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         threads |= k->threads_per_row == f->threads;
@@ -115,10 +125,14 @@ static bool honours_keys(Scheduler *s)
         cluster |= k->cluster == f->cluster;
         stages |= k->stages == f->stages;
     }
-    s->problem = !threads ? "threads: a row of this size is not shared by that many" :
-                 !rows ? "rows: a CTA cannot walk that many at a time here" :
-                 !cluster ? "cluster: the row's columns, the target or the registers do not allow it" :
-                 !stages ? "stages: shared memory has no room for them, or the kernel has no ring" : NULL;
+    s->problem =
+        !threads ? "threads: a row of this size is not shared by that many"
+        : !rows  ? "rows: a CTA cannot walk that many at a time here"
+        : !cluster
+            ? "cluster: the row's columns, the target or the registers do not allow it"
+        : !stages
+            ? "stages: shared memory has no room for them, or the kernel has no ring"
+            : NULL;
     return !s->problem;
 }
 
@@ -126,10 +140,12 @@ static bool honours_keys(Scheduler *s)
 static const char *missing_reason(Scheduler *s)
 {
     if (s->forced.family != FAMILY_WARP_SPECIALIZED)
-        return arena_format(s->arena, "%s does not fit this graph: what it computes is %s",
+        return arena_format(s->arena,
+                            "%s does not fit this graph: what it computes is %s",
                             family_name(s->forced.family), family_name(main_family(s)));
     if (!s->target->bulk_copy)
-        return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s",
+        return arena_format(s->arena,
+                            "warp-specialized needs bulk copies (sm_90 or later), not %s",
                             s->target->arch);
     return "warp-specialized needs rows that a CTA of its own shares (over 64 vectors, not as teams), "
            "registers for a further warp, and shared memory for three stages";
@@ -139,26 +155,23 @@ static const char *missing_reason(Scheduler *s)
 static bool choose(Scheduler *s, Plan *plan)
 {
     bool tried_ride = !s->forced.any || s->forced.family != FAMILY_ROW;
-    if (tried_ride && cut_and_map(s, true))
-        return true;
+    if (tried_ride && cut_and_map(s, true)) return true;
     if (tried_ride) {
         reject(plan, s->arena, main_family(s), s->problem);
-        if (s->forced.any)
-            return false;
+        if (s->forced.any) return false;
     }
-    if (cut_and_map(s, false))
-        return true;
+    if (cut_and_map(s, false)) return true;
     reject(plan, s->arena, main_family(s), s->problem);
     return false;
 }
 
-/* ---- the plan -------------------------------------------------------------------------------- */
+/* ---- the plan
+ * -------------------------------------------------------------------------------- */
 
 static int order(const void *left, const void *right)
 {
     const Kernel *a = left, *b = right;
-    if (a->level != b->level)
-        return a->level < b->level ? -1 : 1;
+    if (a->level != b->level) return a->level < b->level ? -1 : 1;
     int finish = (a->finishes >= 0) - (b->finishes >= 0);
     return finish ? finish : a->index - b->index;
 }
@@ -167,16 +180,12 @@ static void sort_kernels(Scheduler *s, Plan *plan)
 {
     Kernel *k = s->kernels.data;
     int count = s->kernels.count;
-    for (int i = 0; i < count; i++)
-        k[i].index = i;
-    if (count)
-        qsort(k, (size_t)count, sizeof *k, order);
+    for (int i = 0; i < count; i++) k[i].index = i;
+    if (count) qsort(k, (size_t)count, sizeof *k, order);
     int *moved = NEW_ARRAY(s->arena, int, count + 1);
+    for (int i = 0; i < count; i++) moved[k[i].index] = i;
     for (int i = 0; i < count; i++)
-        moved[k[i].index] = i;
-    for (int i = 0; i < count; i++)
-        if (k[i].finishes >= 0)
-            k[i].finishes = moved[k[i].finishes];
+        if (k[i].finishes >= 0) k[i].finishes = moved[k[i].finishes];
     plan->kernels = k;
     plan->kernel_count = count;
 }
@@ -192,16 +201,18 @@ static void explain_cuts(Scheduler *s, Plan *plan)
 {
     static const char *const why[] = {
         [BY_RIDING] = "it is complete when every CTA has added its rows",
-        [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads keep their columns",
-        [BY_ITSELF] = "it reduces neither exactly the columns nor only rows, so a kernel walks its "
-                      "axes for it alone"};
+        [BY_COLUMN] =
+            "it reduces rows, in a kernel of its own whose threads keep their columns",
+        [BY_ITSELF] =
+            "it reduces neither exactly the columns nor only rows, so a kernel walks its "
+            "axes for it alone"};
     LIST(const char *) cuts = {0};
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n) || reduction_way(s, n) == BY_ROW)
             continue;
-        *list_push(s->arena, &cuts) = arena_format(s->arena, "after %s: %s", reduction_name(s, n),
-                                                   why[reduction_way(s, n)]);
+        *list_push(s->arena, &cuts) = arena_format(
+            s->arena, "after %s: %s", reduction_name(s, n), why[reduction_way(s, n)]);
     }
     plan->cuts = cuts.data;
     plan->cut_count = cuts.count;
@@ -213,12 +224,10 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
     Scheduler *s = new_scheduler(arena, a, target);
     Plan *plan = NEW(arena, Plan);
     const char *problem = forced ? parse_forced(arena, forced, &s->forced) : NULL;
-    if (!problem && !choose(s, plan))
-        problem = s->problem;
+    if (!problem && !choose(s, plan)) problem = s->problem;
     if (!problem && forced && main_family(s) != s->forced.family)
         problem = missing_reason(s);
-    if (!problem && forced && !honours_keys(s))
-        problem = s->problem;
+    if (!problem && forced && !honours_keys(s)) problem = s->problem;
     if (problem) {
         *refused = true;
         report_error(d, a->graph->span, NULL, "schedule refused: %s", problem);
@@ -238,14 +247,15 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
 static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
 {
     const Graph *g = plan->analysis->graph;
-    block(out, "kernel %s: %s", k->name, family_name(k->family)) {
+    block (out, "kernel %s: %s", k->name, family_name(k->family)) {
         line(out, "rows %s columns %s kept %s", axes_text(out->arena, g, k->rows),
              axes_text(out->arena, g, k->columns), axes_text(out->arena, g, k->kept));
-        line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s", k->threads_per_row,
-             k->teams, k->vec, k->tiles, k->streamed ? ", streamed" : "",
-             k->ragged ? ", ragged" : "");
+        line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s",
+             k->threads_per_row, k->teams, k->vec, k->tiles,
+             k->streamed ? ", streamed" : "", k->ragged ? ", ragged" : "");
         for (int i = 0; i < k->load_count; i++)
-            line(out, "load %s%s%s", k->loads[i].name, k->loads[i].resident ? ", resident" : "",
+            line(out, "load %s%s%s", k->loads[i].name,
+                 k->loads[i].resident ? ", resident" : "",
                  k->loads[i].hoisted ? ", hoisted" : "");
         for (int i = 0; i < k->inner_count; i++)
             line(out, "phase %d reduces %s", k->inner[i].phase,
@@ -253,8 +263,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         for (int i = 0; i < k->accumulator_count; i++)
             line(out, "%s %s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
                  node_text(out->arena, g, k->accumulators[i].node, true));
-        for (int i = 0; i < k->store_count; i++)
-            line(out, "store %s", k->stores[i].name);
+        for (int i = 0; i < k->store_count; i++) line(out, "store %s", k->stores[i].name);
     }
 }
 
@@ -268,5 +277,6 @@ void print_plan(Text *out, const Plan *plan)
              dtype_info[plan->launch.slots[i].dtype].fuse,
              axes_text(out->arena, plan->analysis->graph, plan->launch.slots[i].axes));
     for (int i = 0; i < plan->rejection_count; i++)
-        line(out, "rejected %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
+        line(out, "rejected %s: %s", plan->rejections[i].schedule,
+             plan->rejections[i].reason);
 }

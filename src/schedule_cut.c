@@ -1,11 +1,11 @@
 /* schedule_cut.c: cuts the graph into kernels.
  *
- * A reduction over exactly the columns happens inside a row; every other reduction needs all CTAs
- * to finish, so its users live in a later kernel. `level` counts those ends: level[n] is the first
- * level of kernels that can compute n where row reductions are computed on the spot, cut[n] where
- * they are read from the workspace (in kernels that walk other axes). Between kernels only
- * reduction results cross, the cheapest values there are; everything else is recomputed from the
- * inputs. */
+ * A reduction over exactly the columns happens inside a row; every other reduction needs
+ * all CTAs to finish, so its users live in a later kernel. `level` counts those ends:
+ * level[n] is the first level of kernels that can compute n where row reductions are
+ * computed on the spot, cut[n] where they are read from the workspace (in kernels that
+ * walk other axes). Between kernels only reduction results cross, the cheapest values
+ * there are; everything else is recomputed from the inputs. */
 #include "scheduling.h"
 
 #include <string.h>
@@ -15,15 +15,12 @@ Way reduction_way(const Scheduler *s, Node n)
     AxisSet rows = s->a->rows, columns = s->a->columns;
     AxisSet reduced = node(s->g, n)->reduced, from = node(s->g, arg(s->g, n, 0))->axes;
     AxisSet left = node(s->g, n)->axes;
-    if (reduced == columns)
-        return BY_ROW;
+    if (reduced == columns) return BY_ROW;
     bool all_rows = (from & rows) && axes_within(from & rows, reduced);
     if (all_rows && !left && ((from & columns) == columns || !(from & columns)))
         return BY_RIDING;
-    if (all_rows && left == columns && s->ride)
-        return BY_RIDING;
-    if (axes_within(reduced, rows) && (left & columns) == columns)
-        return BY_COLUMN;
+    if (all_rows && left == columns && s->ride) return BY_RIDING;
+    if (axes_within(reduced, rows) && (left & columns) == columns) return BY_COLUMN;
     return BY_ITSELF;
 }
 
@@ -39,8 +36,7 @@ static void find_levels(Scheduler *s)
             s->level[i] = s->level[from] > s->level[i] ? s->level[from] : s->level[i];
             s->cut[i] = s->cut[from] > s->cut[i] ? s->cut[from] : s->cut[i];
         }
-        if (!is_reduction(g, n))
-            continue;
+        if (!is_reduction(g, n)) continue;
         Way way = reduction_way(s, n);
         if (way == BY_ROW)
             s->cut[i] = s->level[i] + 1;
@@ -68,7 +64,8 @@ static Kernel *find_kernel(Scheduler *s, int level, AxisSet rows, AxisSet column
 {
     for (int i = 0; i < s->kernels.count; i++) {
         Kernel *k = &s->kernels.data[i];
-        if (k->level == level && k->rows == rows && k->columns == columns && !k->columnwise)
+        if (k->level == level && k->rows == rows && k->columns == columns &&
+            !k->columnwise)
             return k;
     }
     return add_kernel(s, level, rows, columns);
@@ -91,8 +88,7 @@ Access find_access(AxisSet axes, AxisSet columns)
 {
     AxisSet inside = axes & columns;
     bool single = !(columns & (columns - 1));
-    if (!inside)
-        return ACCESS_ROW;
+    if (!inside) return ACCESS_ROW;
     /* the fastest axis is the highest bit */
     return single && inside > (axes & ~inside) ? ACCESS_VECTOR : ACCESS_ELEMENT;
 }
@@ -126,8 +122,7 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
     case BY_ROW: return find_kernel(s, s->level[from], left, s->a->columns);
     case BY_RIDING:
         return find_kernel(s, s->level[from], from_axes & s->a->rows, s->a->columns);
-    case BY_COLUMN:
-        return find_columnwise(s, s->cut[from], reduced, left & s->a->rows);
+    case BY_COLUMN: return find_columnwise(s, s->cut[from], reduced, left & s->a->rows);
     case BY_ITSELF: break;
     }
     return find_kernel(s, s->cut[from], left, reduced);
@@ -136,8 +131,7 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
 static int input_tensor(const Graph *g, uint32_t param)
 {
     int tensor = 0;
-    for (uint32_t i = 0; i < param; i++)
-        tensor += !g->params.data[i].scalar;
+    for (uint32_t i = 0; i < param; i++) tensor += !g->params.data[i].scalar;
     return tensor;
 }
 
@@ -152,8 +146,7 @@ static void store_results(Scheduler *s, Kernel *k, Node n)
     for (int i = 0; i < s->g->outputs.count; i++)
         if (s->g->outputs.data[i].value.id == n.id)
             add_store(k, s->g, n, i, output_tensor(s->g, i), -1);
-    if (s->slot_of[n.id] >= 0)
-        add_store(k, s->g, n, -1, -1, s->slot_of[n.id]);
+    if (s->slot_of[n.id] >= 0) add_store(k, s->g, n, -1, -1, s->slot_of[n.id]);
 }
 
 static void place_roots(Scheduler *s)
@@ -161,16 +154,14 @@ static void place_roots(Scheduler *s)
     const Graph *g = s->g;
     for (int i = 0; i < g->outputs.count; i++) {
         Node v = g->outputs.data[i].value;
-        if (!v.id || (is_reduction(g, v) && reduction_way(s, v) != BY_ROW))
-            continue;
-        Kernel *k = find_kernel(s, s->level[v.id], node(g, v)->axes & s->a->rows,
-                                s->a->columns);
+        if (!v.id || (is_reduction(g, v) && reduction_way(s, v) != BY_ROW)) continue;
+        Kernel *k =
+            find_kernel(s, s->level[v.id], node(g, v)->axes & s->a->rows, s->a->columns);
         add_store(k, g, v, i, output_tensor(g, i), -1);
     }
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        if (!s->live[i] || !is_reduction(g, n) || reduction_way(s, n) == BY_ROW)
-            continue;
+        if (!s->live[i] || !is_reduction(g, n) || reduction_way(s, n) == BY_ROW) continue;
         Kernel *k = reduction_kernel(s, n);
         if (reduction_way(s, n) != BY_ITSELF)
             k->accumulators[k->accumulator_count++] =
@@ -184,10 +175,9 @@ static void place_roots(Scheduler *s)
 static bool computes(const Scheduler *s, const Kernel *k, Node n)
 {
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].node.id == n.id)
-            return true;
-    return k->columns == s->a->columns && !k->columnwise && reduction_way(s, n) == BY_ROW &&
-           s->level[arg(s->g, n, 0).id] == k->level &&
+        if (k->inner[i].node.id == n.id) return true;
+    return k->columns == s->a->columns && !k->columnwise &&
+           reduction_way(s, n) == BY_ROW && s->level[arg(s->g, n, 0).id] == k->level &&
            axes_within(node(s->g, n)->axes, k->rows);
 }
 
@@ -211,16 +201,13 @@ static bool is_scalar_param(const Graph *g, Node n)
 static bool *find_needed(Scheduler *s, const Kernel *k)
 {
     bool *needed = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
-    for (int i = 0; i < k->store_count; i++)
-        needed[k->stores[i].node.id] = true;
-    for (int i = 0; i < k->inner_count; i++)
-        needed[k->inner[i].node.id] = true;
+    for (int i = 0; i < k->store_count; i++) needed[k->stores[i].node.id] = true;
+    for (int i = 0; i < k->inner_count; i++) needed[k->inner[i].node.id] = true;
     for (int i = 0; i < k->accumulator_count; i++)
         needed[arg(s->g, k->accumulators[i].node, 0).id] = true;
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
-        if (!needed[i] || (is_reduction(s->g, n) && !computes(s, k, n)))
-            continue;
+        if (!needed[i] || (is_reduction(s->g, n) && !computes(s, k, n))) continue;
         for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++)
             needed[arg(s->g, n, j).id] = true;
     }
@@ -236,7 +223,7 @@ static void add_load(Scheduler *s, int kernel, Node n)
         load.name = s->g->params.data[info->param].name;
         load.dtype = s->g->params.data[info->param].dtype;
     } else {
-        load.slot = request_slot(s, n);   /* may add a kernel: s->kernels moves */
+        load.slot = request_slot(s, n); /* may add a kernel: s->kernels moves */
         load.dtype = slot_dtype(info->type);
     }
     Kernel *k = &s->kernels.data[kernel];
@@ -253,10 +240,10 @@ static void find_contents(Scheduler *s, int kernel)
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         Kernel *k = &s->kernels.data[kernel];
-        if (!needed[i])
-            continue;
-        bool own = is_reduction(s->g, n) ? computes(s, k, n)
-                                         : node(s->g, n)->op != OP_PARAM || is_scalar_param(s->g, n);
+        if (!needed[i]) continue;
+        bool own = is_reduction(s->g, n)
+                       ? computes(s, k, n)
+                       : node(s->g, n)->op != OP_PARAM || is_scalar_param(s->g, n);
         k->computed[i] = own;
         if (!own)
             add_load(s, kernel, n);
@@ -265,7 +252,10 @@ static void find_contents(Scheduler *s, int kernel)
     }
 }
 
-static int max_int(int a, int b) { return a > b ? a : b; }
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
 
 /* Phases within one kernel: only the reductions it computes itself end one. */
 static void find_kernel_phases(Scheduler *s, Kernel *k)
@@ -275,8 +265,7 @@ static void find_kernel_phases(Scheduler *s, Kernel *k)
     k->phases = 1;
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        if (!k->computed[i])
-            continue;
+        if (!k->computed[i]) continue;
         for (int j = 0; j < op_info[node(g, n)->op].arity; j++)
             k->phase[i] = max_int(k->phase[i], k->phase[arg(g, n, j).id]);
         k->phase[i] += is_reduction(g, n);
@@ -295,8 +284,9 @@ static void find_kernel_phases(Scheduler *s, Kernel *k)
         k->phases = max_int(k->phases, k->inner[i].phase + 2);
 }
 
-/* Which phases need each load: the operands of column values, again in every phase that computes
- * them; values without a column once, in the phase where they are first known. */
+/* Which phases need each load: the operands of column values, again in every phase that
+ * computes them; values without a column once, in the phase where they are first known.
+ */
 static void find_load_phases(Scheduler *s, Kernel *k)
 {
     const Graph *g = s->g;
@@ -304,13 +294,13 @@ static void find_load_phases(Scheduler *s, Kernel *k)
     for (int i = 0; i < k->store_count; i++)
         uses[k->stores[i].node.id] |= (uint64_t)1 << k->stores[i].phase;
     for (int i = 0; i < k->accumulator_count; i++)
-        uses[arg(g, k->accumulators[i].node, 0).id] |= (uint64_t)1 << k->accumulators[i].phase;
+        uses[arg(g, k->accumulators[i].node, 0).id] |= (uint64_t)1
+                                                       << k->accumulators[i].phase;
     for (int i = 0; i < k->inner_count; i++)
         uses[arg(g, k->inner[i].node, 0).id] |= (uint64_t)1 << k->inner[i].phase;
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
-        if (!k->computed[i] || is_reduction(g, n))
-            continue;
+        if (!k->computed[i] || is_reduction(g, n)) continue;
         for (int j = 0; j < op_info[node(g, n)->op].arity; j++)
             uses[arg(g, n, j).id] |= uses[i];
     }
@@ -328,8 +318,7 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
     Kernel *made = NULL;
     for (int i = 0; i < s->kernels.data[producer].accumulator_count; i++) {
         Accumulator acc = s->kernels.data[producer].accumulators[i];
-        if (acc.per_column != per_column)
-            continue;
+        if (acc.per_column != per_column) continue;
         if (!made) {
             const Kernel *from = &s->kernels.data[producer];
             AxisSet columns = per_column ? from->columns : 0;
@@ -357,17 +346,14 @@ static void end_accumulators(Scheduler *s, int count)
         int before = k->store_count;
         for (int j = 0; j < k->accumulator_count; j++)
             store_results(s, k, k->accumulators[j].node);
-        for (int j = before; j < k->store_count; j++)
-            k->stores[j].result = true;
+        for (int j = before; j < k->store_count; j++) k->stores[j].result = true;
     }
 }
 
 static Family find_family(const Kernel *k)
 {
-    if (k->finishes >= 0)
-        return FAMILY_FINISH;
-    if (k->accumulator_count == 0)
-        return k->inner_count ? FAMILY_ROW : FAMILY_POINTWISE;
+    if (k->finishes >= 0) return FAMILY_FINISH;
+    if (k->accumulator_count == 0) return k->inner_count ? FAMILY_ROW : FAMILY_POINTWISE;
     bool only = k->inner_count == 0 && (k->kept || k->store_count == 0);
     return only ? FAMILY_COLUMN : FAMILY_GRID_STRIDE;
 }
@@ -376,8 +362,7 @@ void cut_graph(Scheduler *s)
 {
     s->kernels.count = s->slots.count = 0;
     s->slot_of = NEW_ARRAY(s->arena, int, s->g->nodes.count);
-    for (int i = 0; i < s->g->nodes.count; i++)
-        s->slot_of[i] = -1;
+    for (int i = 0; i < s->g->nodes.count; i++) s->slot_of[i] = -1;
     find_levels(s);
     place_roots(s);
     int top = 0;
@@ -386,8 +371,7 @@ void cut_graph(Scheduler *s)
     /* from the last level down, because what a kernel loads is stored on a lower level */
     for (int level = top; level >= 0; level--)
         for (int i = 0; i < s->kernels.count; i++)
-            if (s->kernels.data[i].level == level)
-                find_contents(s, i);
+            if (s->kernels.data[i].level == level) find_contents(s, i);
     for (int i = 0; i < s->kernels.count; i++) {
         Kernel *k = &s->kernels.data[i];
         for (int j = 0; j < k->inner_count; j++)

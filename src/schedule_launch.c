@@ -1,5 +1,6 @@
-/* schedule_launch.c: the plain data a launcher needs: tensors, scalars, workspace slots, and for each
- * kernel its grid and arguments in the order the printed signature has them. */
+/* schedule_launch.c: the plain data a launcher needs: tensors, scalars, workspace slots,
+ * and for each kernel its grid and arguments in the order the printed signature has them.
+ */
 #include "scheduling.h"
 
 typedef LIST(LaunchArg) Args;
@@ -16,8 +17,8 @@ static void list_tensors(Scheduler *s, LaunchPlan *l)
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &g->params.data[i];
         if (p->scalar)
-            *list_push(s->arena, &scalars) = (LaunchScalar){
-                p->name, p->dtype, p->has_default, p->default_value};
+            *list_push(s->arena, &scalars) =
+                (LaunchScalar){p->name, p->dtype, p->has_default, p->default_value};
         else
             *list_push(s->arena, &tensors) =
                 (LaunchTensor){p->name, p->dtype, p->axes, false, used[i]};
@@ -38,7 +39,8 @@ static const char *slot_name(Scheduler *s, const Slot *slot, int index)
 {
     const char *name = node(s->g, slot->node)->name;
     if (!name)
-        name = arena_format(s->arena, "%s_%d", op_info[node(s->g, slot->node)->op].text, index);
+        name = arena_format(s->arena, "%s_%d", op_info[node(s->g, slot->node)->op].text,
+                            index);
     return arena_format(s->arena, "%s_%s", name, slot->partial ? "partial" : "value");
 }
 
@@ -57,20 +59,21 @@ static void list_slots(Scheduler *s, Plan *plan)
             Accumulator *acc = &plan->kernels[i].accumulators[j];
             if (acc->slot >= 0 && plan->kernels[i].finishes < 0)
                 slots[acc->slot].copies_kernel = i;
-            if (acc->slot >= 0)
-                acc->slot_name = slots[acc->slot].name;
+            if (acc->slot >= 0) acc->slot_name = slots[acc->slot].name;
         }
     plan->launch.slots = slots;
     plan->launch.slot_count = s->slots.count;
 }
 
-static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis, const char *name)
+static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis,
+                 const char *name)
 {
     *list_push(s->arena, args) = (LaunchArg){kind, index, axis, name};
 }
 
 /* A tensor's pointer and the strides of all its axes but the fastest, which is dense. */
-static void push_tensor(Scheduler *s, Args *args, int tensor, const char *name, AxisSet axes)
+static void push_tensor(Scheduler *s, Args *args, int tensor, const char *name,
+                        AxisSet axes)
 {
     push(s, args, ARG_TENSOR, tensor, 0, name);
     for (int i = 0; i < s->g->axis_count; i++) {
@@ -87,10 +90,8 @@ static AxisSet sizes_used(const Scheduler *s, const Kernel *k)
     AxisSet used = k->rows | k->kept | k->columns;
     for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
-        if (k->computed[i] && info->op == OP_SIZE)
-            used |= (AxisSet)1 << info->axis;
-        if (k->computed[i] && info->op == OP_MEAN)
-            used |= info->reduced;
+        if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
+        if (k->computed[i] && info->op == OP_MEAN) used |= info->reduced;
     }
     for (int i = 0; i < k->accumulator_count; i++)
         if (node(s->g, k->accumulators[i].node)->op == OP_MEAN)
@@ -116,22 +117,24 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     }
     if (k->finishes >= 0)
         for (int i = 0; i < k->accumulator_count; i++)
-            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
+            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
+                 k->accumulators[i].slot_name);
     for (int i = 0; i < k->store_count; i++) {
         Store *store = &k->stores[i];
         if (store->slot >= 0)
-            push(s, &args, ARG_SLOT, store->slot, 0, store->name = slots[store->slot].name);
+            push(s, &args, ARG_SLOT, store->slot, 0,
+                 store->name = slots[store->slot].name);
         else
             push_tensor(s, &args, store->tensor, store->name, store->axes);
     }
     if (k->finishes < 0)
         for (int i = 0; i < k->accumulator_count; i++)
             if (k->accumulators[i].slot >= 0)
-                push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
+                push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
+                     k->accumulators[i].slot_name);
     int scalar = 0;
     for (int i = 0; i < s->g->params.count; i++) {
-        if (!s->g->params.data[i].scalar)
-            continue;
+        if (!s->g->params.data[i].scalar) continue;
         for (int n = 1; k->computed && n < s->g->nodes.count; n++)
             if (k->computed[n] && s->g->nodes.data[n].op == OP_PARAM &&
                 s->g->nodes.data[n].param == (uint32_t)i)
@@ -140,10 +143,8 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     }
     AxisSet sizes = sizes_used(s, k);
     for (int i = 0; i < s->g->axis_count; i++)
-        if (sizes >> i & 1)
-            push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
-    if (k->finishes >= 0)
-        push(s, &args, ARG_GRID, k->finishes, 0, "partials");
+        if (sizes >> i & 1) push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
+    if (k->finishes >= 0) push(s, &args, ARG_GRID, k->finishes, 0, "partials");
     launch->args = args.data;
     launch->arg_count = args.count;
 }
@@ -153,8 +154,7 @@ static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int64_t ctas = (int64_t)k->ctas_per_sm * target_cluster_sms(s->target, k->cluster) /
                    (k->column_ctas * k->cluster);
-    if (s->forced.ctas)
-        ctas = s->forced.ctas / k->cluster;
+    if (s->forced.ctas) ctas = s->forced.ctas / k->cluster;
     return ctas < 1 ? 1 : ctas;
 }
 
@@ -162,14 +162,15 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
 {
     int64_t most = 0x7fffffff;
     most /= k->cluster;
-    grid[0] = (LaunchGrid){k->rows, k->teams, k->accumulator_count || k->stages ? resident_ctas(s, k) : most};
+    grid[0] =
+        (LaunchGrid){k->rows, k->teams,
+                     k->accumulator_count || k->stages ? resident_ctas(s, k) : most};
     grid[1] = (LaunchGrid){0, 1, 1};
-    if (k->kept)
-        grid[0] = (LaunchGrid){k->kept, 1, most};
+    if (k->kept) grid[0] = (LaunchGrid){k->kept, 1, most};
     if (k->column_ctas > 1)
-        grid[1] = (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles, 65535};
-    if (k->finishes >= 0)
-        grid[0] = (LaunchGrid){k->columns, 32, most};
+        grid[1] = (LaunchGrid){k->columns,
+                               (int64_t)k->threads_per_row * k->vec * k->tiles, 65535};
+    if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, 32, most};
 }
 
 static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
@@ -192,8 +193,7 @@ void build_launch(Scheduler *s, Plan *plan)
     LaunchPlan *l = &plan->launch;
     l->graph = s->g->name;
     l->axis_count = s->g->axis_count;
-    for (int i = 0; i < s->g->axis_count; i++)
-        l->axis_names[i] = s->g->axes[i].name;
+    for (int i = 0; i < s->g->axis_count; i++) l->axis_names[i] = s->g->axes[i].name;
     l->fixed = s->a->columns;
     l->sizes = s->a->sizes;
     list_tensors(s, l);

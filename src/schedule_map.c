@@ -1,23 +1,29 @@
-/* schedule_map.c: maps one kernel onto threads: vector width, tiles, threads a row, teams, and what
- * stays in registers. Column sizes are known here, row sizes are not and decide nothing, so a row's
- * reduction tree is the same in every batch. */
+/* schedule_map.c: maps one kernel onto threads: vector width, tiles, threads a row,
+ * teams, and what stays in registers. Column sizes are known here, row sizes are not and
+ * decide nothing, so a row's reduction tree is the same in every batch. */
 #include "scheduling.h"
 
 #include <string.h>
 
 enum {
     WARP = 32,
-    TEAM_THREADS = 256,       /* of a CTA that has several rows at a time ... */
-    SUM_THREADS = 512,        /* ... and with accumulators: the fewer CTAs, the fewer partials */
+    TEAM_THREADS = 256, /* of a CTA that has several rows at a time ... */
+    SUM_THREADS = 512, /* ... and with accumulators: the fewer CTAs, the fewer partials */
     MAX_VECTOR = 8,
-    /* ptxas needs about this many registers a thread beside those counted: addresses, loop
-     * counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
+    /* ptxas needs about this many registers a thread beside those counted: addresses,
+     * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
     BASE_REGISTERS = 50,
     MAX_REGISTERS = 255
 };
 
-static int min_int(int a, int b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return a ? (a - 1) / b + 1 : 0; }
+static int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a ? (a - 1) / b + 1 : 0;
+}
 
 static int64_t column_count(const Scheduler *s, const Kernel *k)
 {
@@ -27,12 +33,12 @@ static int64_t column_count(const Scheduler *s, const Kernel *k)
 static int power_of_two_from(int64_t n)
 {
     int p = 1;
-    while (p < n)
-        p *= 2;
+    while (p < n) p *= 2;
     return p;
 }
 
-/* The fewest bytes an element has among the tensors that are read or written as vectors. */
+/* The fewest bytes an element has among the tensors that are read or written as vectors.
+ */
 static int narrowest(const Kernel *k)
 {
     int bytes = 16;
@@ -48,16 +54,14 @@ static int narrowest(const Kernel *k)
 static int find_vector(const Scheduler *s, const Kernel *k)
 {
     int vec = k->dynamic ? 1 : min_int(16 / narrowest(k), MAX_VECTOR);
-    while (vec > 1 && vec / 2 >= column_count(s, k))
-        vec /= 2;
+    while (vec > 1 && vec / 2 >= column_count(s, k)) vec /= 2;
     return vec;
 }
 
 static bool has_column_accumulators(const Kernel *k)
 {
     for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].per_column)
-            return true;
+        if (k->accumulators[i].per_column) return true;
     return false;
 }
 
@@ -67,8 +71,7 @@ static double accumulator_registers(const Scheduler *s, const Kernel *k)
     double registers = 0;
     for (int i = 0; i < k->accumulator_count; i++) {
         Type type = node(s->g, k->accumulators[i].node)->type;
-        if (k->accumulators[i].per_column)
-            registers += type == TYPE_F32 ? 1 : 2;
+        if (k->accumulators[i].per_column) registers += type == TYPE_F32 ? 1 : 2;
     }
     return registers;
 }
@@ -77,22 +80,24 @@ static int register_cap(const Scheduler *s, int threads)
 {
     /* a warp's registers are in one of an SM's four parts */
     int warps_a_part = (threads / WARP + 3) / 4;
-    return min_int(MAX_REGISTERS, s->target->registers_per_sm / 4 / (WARP * warps_a_part) / 8 * 8);
+    return min_int(MAX_REGISTERS,
+                   s->target->registers_per_sm / 4 / (WARP * warps_a_part) / 8 * 8);
 }
 
-/* A row of up to 64 vectors gets part of a warp or a warp, a longer one whole warps, about two tiles a
- * thread, up to `most` threads. Short rows share a CTA as teams. */
+/* A row of up to 64 vectors gets part of a warp or a warp, a longer one whole warps,
+ * about two tiles a thread, up to `most` threads. Short rows share a CTA as teams. */
 static void share_row(Kernel *k, int64_t vectors, int most, int cta)
 {
     k->teams = 1;
     if (vectors <= 2 * WARP) {
-        k->threads_per_row = vectors < 1 ? 1 : power_of_two_from(min_int((int)vectors, WARP));
+        k->threads_per_row =
+            vectors < 1 ? 1 : power_of_two_from(min_int((int)vectors, WARP));
         k->teams = cta / k->threads_per_row;
     } else {
         int64_t warps = ceil_div(vectors, 2 * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
-        /* a longer row's team needs a barrier of its own, and there are fifteen; from 256 threads a
-           row on, CTAs by themselves measured better than teams */
+        /* a longer row's team needs a barrier of its own, and there are fifteen; from 256
+           threads a row on, CTAs by themselves measured better than teams */
         if (cta > TEAM_THREADS && k->threads_per_row < TEAM_THREADS)
             k->teams = min_int(cta / k->threads_per_row, 15);
     }
@@ -100,8 +105,8 @@ static void share_row(Kernel *k, int64_t vectors, int most, int cta)
     k->tiles = tiles > 1 << 20 ? 1 << 20 : tiles < 1 ? 1 : (int)tiles;
 }
 
-/* Where a row's vectors live between their load and their last use, and the column vectors that all
- * rows share. From left to right it takes fewer registers. */
+/* Where a row's vectors live between their load and their last use, and the column
+ * vectors that all rows share. From left to right it takes fewer registers. */
 typedef enum { IN_REGISTERS, IN_STAGES, IN_MEMORY } Home;
 
 static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
@@ -123,8 +128,7 @@ static int estimate(const Scheduler *s, const Kernel *k)
 {
     double per_column = accumulator_registers(s, k);
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].resident)
-            per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
+        if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
     return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
 }
 
@@ -139,7 +143,8 @@ static int64_t staged_bytes(const Kernel *k, bool hoisted)
     return bytes;
 }
 
-/* Shared memory in which teams meet at the end: a tile of accumulators, for each type they have. */
+/* Shared memory in which teams meet at the end: a tile of accumulators, for each type
+ * they have. */
 static int64_t team_bytes(const Scheduler *s, const Kernel *k)
 {
     int64_t bytes[] = {[TYPE_F32] = 0, [TYPE_F64] = 0, [TYPE_I64] = 0, [TYPE_BOOL] = 0};
@@ -150,20 +155,21 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
 }
 
-/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More measured
- * flat; fewer than two is no ring. */
+/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More
+ * measured flat; fewer than two is no ring. */
 static bool fit_ring(const Scheduler *s, Kernel *k)
 {
     enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10 };
     int64_t stage = staged_bytes(k, false), once = staged_bytes(k, true);
     int64_t other = STATIC + once + team_bytes(s, k);
-    if (!stage)
-        return false;
+    if (!stage) return false;
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
         int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1 + k->lag;
-        wanted = wanted > MAX_STAGES ? MAX_STAGES : wanted < 3 + k->lag ? 3 + k->lag : wanted;
+        wanted = wanted > MAX_STAGES   ? MAX_STAGES
+                 : wanted < 3 + k->lag ? 3 + k->lag
+                                       : wanted;
         wanted = s->forced.stages ? s->forced.stages : wanted;
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
@@ -173,16 +179,17 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
     return false;
 }
 
-/* CTAs of a persistent grid: enough to hide latency; with accumulators few enough partials. */
+/* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
+ * partials. */
 static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
 {
     int most = k->accumulator_count ? 1024 : s->target->threads_per_sm;
     int cta = kernel_threads(k) + (k->copy_warp ? WARP : 0);
-    int threads = most / cta, registers = s->target->registers_per_sm / (cta * k->registers);
+    int threads = most / cta,
+        registers = s->target->registers_per_sm / (cta * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
-    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count))
-        k->ctas_per_sm = 1;
+    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
 }
 
 static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home columns)
@@ -201,7 +208,8 @@ static int column_vectors(const Kernel *k)
 {
     int count = 0;
     for (int i = 0; i < k->load_count; i++)
-        count += k->loads[i].access == ACCESS_VECTOR && !(k->loads[i].axes & (k->rows | k->kept));
+        count += k->loads[i].access == ACCESS_VECTOR &&
+                 !(k->loads[i].axes & (k->rows | k->kept));
     return count;
 }
 
@@ -210,18 +218,19 @@ static bool is_forced(const Scheduler *s, Family family)
     return s->forced.any && s->forced.family == family;
 }
 
-/* Whether rows pass through a ring: where a persistent grid walks them. That is so with accumulators,
- * and for rows so long that few CTAs fit an SM: a row with two barriers and column vectors, which each
- * CTA would read from L2 again, gains from 8192 columns on, one with two barriers alone from 12288,
- * one with a single barrier from 16384 (measured on an H100). */
+/* Whether rows pass through a ring: where a persistent grid walks them. That is so with
+ * accumulators, and for rows so long that few CTAs fit an SM: a row with two barriers and
+ * column vectors, which each CTA would read from L2 again, gains from 8192 columns on,
+ * one with two barriers alone from 12288, one with a single barrier from 16384 (measured
+ * on an H100). */
 static bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     bool two = k->phases > 2;
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
     bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
                   column_count(s, k) >= from || k->cluster > 1;
-    return wanted && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !k->kept &&
-           k->column_ctas == 1;
+    return wanted && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows &&
+           !k->kept && k->column_ctas == 1;
 }
 
 static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
@@ -230,26 +239,29 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
     k->copy_warp = copy_warp;
     k->lag = lag;
     if ((narrow && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||
-        try_homes(s, k, true, IN_STAGES, IN_STAGES) || try_homes(s, k, true, IN_STAGES, IN_MEMORY))
+        try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
+        try_homes(s, k, true, IN_STAGES, IN_MEMORY))
         return true;
     k->copy_warp = false;
     k->lag = 0;
     return false;
 }
 
-/* A copy warp runs ahead of a cluster's waits for each other; a CTA by itself measured better when its
- * threads copy for themselves. It needs bulk copies. */
+/* A copy warp runs ahead of a cluster's waits for each other; a CTA by itself measured
+ * better when its threads copy for themselves. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : k->cluster > 1;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->vec * dtype_info[k->loads[i].dtype].bytes < 4)
+        if (k->loads[i].access == ACCESS_VECTOR &&
+            k->vec * dtype_info[k->loads[i].dtype].bytes < 4)
             return false;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
            kernel_threads(k) + WARP <= 1024 && wanted;
 }
 
-/* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last phase. */
+/* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last
+ * phase. */
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 {
     bool sums = k->accumulator_count > 0;
@@ -259,7 +271,8 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
     return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
            (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
-           (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) || try_ring(s, k, false, 0);
+           (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
+           try_ring(s, k, false, 0);
 }
 
 /* Keeps as much in registers as fits. */
@@ -277,11 +290,9 @@ static bool fit_homes(const Scheduler *s, Kernel *k)
 /* A kernel with no inner reduction may cut a row into several CTAs. */
 static void cut_columns(Kernel *k, int64_t vectors)
 {
-    if (vectors <= TEAM_THREADS)
-        return;
+    if (vectors <= TEAM_THREADS) return;
     for (int i = 0; i < k->accumulator_count; i++)
-        if (!k->accumulators[i].per_column)
-            return;
+        if (!k->accumulators[i].per_column) return;
     k->threads_per_row = TEAM_THREADS;
     k->teams = 1;
     k->tiles = 1;
@@ -302,12 +313,12 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
         k->tiles = (int)ceil_div(vectors, threads);
     }
     bool walks = (k->rows | k->kept) && k->cluster == 1 && k->column_ctas == 1;
-    if (s->forced.rows && walks)
-        k->teams = s->forced.rows;
+    if (s->forced.rows && walks) k->teams = s->forced.rows;
     bool barriers = k->threads_per_row <= WARP || k->teams <= 15;
     if (k->teams * k->threads_per_row % WARP || kernel_threads(k) > 1024 || !barriers) {
-        s->problem = "rows x threads must be a multiple of 32 up to 1024, with at most 15 rows of more "
-                     "than a warp";
+        s->problem =
+            "rows x threads must be a multiple of 32 up to 1024, with at most 15 rows of more "
+            "than a warp";
         return false;
     }
     return true;
@@ -320,13 +331,12 @@ static void set_ragged(const Scheduler *s, Kernel *k)
     k->ragged = k->streamed || column_count(s, k) != covered;
 }
 
-/* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
+/* A kernel whose columns are no fixed number, or that has a single row, gets whole warps.
+ */
 static void widen(Kernel *k)
 {
-    if (k->rows | k->kept)
-        return;
-    if (k->threads_per_row < WARP)
-        k->threads_per_row = WARP;
+    if (k->rows | k->kept) return;
+    if (k->threads_per_row < WARP) k->threads_per_row = WARP;
     k->teams = 1;
 }
 
@@ -338,8 +348,7 @@ static bool share_threads(Scheduler *s, Kernel *k)
     bool sums = has_column_accumulators(k);
     share_row(k, vectors, sums ? SUM_THREADS : 1024,
               sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
-    if (!k->inner_count && !k->dynamic)
-        cut_columns(k, vectors);
+    if (!k->inner_count && !k->dynamic) cut_columns(k, vectors);
     widen(k);
     return apply_forced(s, k, vectors);
 }
@@ -348,23 +357,23 @@ static bool share_threads(Scheduler *s, Kernel *k)
 static bool may_cluster(const Scheduler *s, const Kernel *k)
 {
     for (int i = 0; i < k->accumulator_count; i++)
-        if (!k->accumulators[i].per_column)
-            return false;
-    return s->target->max_cluster > 1 && k->inner_count > 0 && k->rows && !k->kept && !k->dynamic &&
-           !(k->columns & (k->columns - 1));
+        if (!k->accumulators[i].per_column) return false;
+    return s->target->max_cluster > 1 && k->inner_count > 0 && k->rows && !k->kept &&
+           !k->dynamic && !(k->columns & (k->columns - 1));
 }
 
 static bool wants_cluster(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
-    if (s->forced.cluster)
-        return s->forced.cluster > 1 && may_cluster(s, k);
+    if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
     bool sums = has_column_accumulators(k);
     bool no_ring = wants_ring(s, k) && !k->stages;
-    return may_cluster(s, k) && (no_ring || column_count(s, k) > (sums ? LONG_WITH_SUMS : LONG));
+    return may_cluster(s, k) &&
+           (no_ring || column_count(s, k) > (sums ? LONG_WITH_SUMS : LONG));
 }
 
-/* The smallest cluster whose CTAs have few enough columns each; else the largest that fits. */
+/* The smallest cluster whose CTAs have few enough columns each; else the largest that
+ * fits. */
 static bool fit_cluster(Scheduler *s, Kernel *k)
 {
     enum { SLICE = 8192, PAIR_SLICE = 16384 };
@@ -377,8 +386,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
         for (k->cluster = 2; k->cluster <= s->target->max_cluster; k->cluster *= 2) {
             bool enough = column_count(s, k) <= most * k->cluster ||
                           k->cluster == s->target->max_cluster;
-            if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough)
-                continue;
+            if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough) continue;
             if (share_threads(s, k) && k->threads_per_row > WARP && k->teams == 1 &&
                 fit_homes(s, k) && k->stages)
                 return true;
@@ -398,23 +406,24 @@ bool map_kernel(Scheduler *s, Kernel *k)
         return true;
     }
     bool columns_acc = has_column_accumulators(k);
-    /* columns are counted in int unless there are too many or the count comes at launch */
+    /* columns are counted in int unless there are too many or the count comes at launch
+     */
     k->dynamic = !axes_within(k->columns, s->a->columns) || column_count(s, k) > 1 << 30;
     k->vec = find_vector(s, k);
-    if (!share_threads(s, k))
-        return false;
+    if (!share_threads(s, k)) return false;
     bool fits = !k->dynamic && fit_homes(s, k);
     fits = (fits && !wants_cluster(s, k)) || fit_cluster(s, k) || fits;
-    /* a columnwise kernel is the last resort, so it takes narrower vectors until it fits */
+    /* a columnwise kernel is the last resort, so it takes narrower vectors until it fits
+     */
     while (!fits && k->columnwise && columns_acc && k->vec > 1) {
         k->vec /= 2;
-        if (!share_threads(s, k))
-            return false;
+        if (!share_threads(s, k)) return false;
         fits = fit_homes(s, k);
     }
     if (!fits && columns_acc && !k->columnwise) {
         s->problem = arena_format(
-            s->arena, "%d column accumulators need about %d registers a thread, %d are there",
+            s->arena,
+            "%d column accumulators need about %d registers a thread, %d are there",
             k->accumulator_count, estimate(s, k), register_cap(s, kernel_threads(k)));
         return false;
     }
@@ -422,10 +431,8 @@ bool map_kernel(Scheduler *s, Kernel *k)
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
     k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8));
-    if (k->copy_warp)
-        k->family = FAMILY_WARP_SPECIALIZED;
-    if (k->streamed || k->dynamic)
-        (void)try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
+    if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
+    if (k->streamed || k->dynamic) (void)try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
     set_ragged(s, k);
     return true;
 }

@@ -1,0 +1,181 @@
+/* cuda_names.c: identifiers of generated CUDA. The user's names survive; one that C, the
+ * prelude or another name of the kernel has taken gets an underscore. */
+#include "cuda_emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* C++ and CUDA words, functions that patterns call, and variables that every kernel has.
+ */
+static const char *const reserved[] = {
+    "alignas",   "alignof",  "and",        "asm",
+    "auto",      "bitand",   "bitor",      "bool",
+    "break",     "case",     "catch",      "char",
+    "class",     "compl",    "concept",    "const",
+    "constexpr", "continue", "decltype",   "default",
+    "delete",    "do",       "double",     "else",
+    "enum",      "explicit", "export",     "extern",
+    "false",     "float",    "for",        "friend",
+    "goto",      "if",       "inline",     "int",
+    "long",      "mutable",  "namespace",  "new",
+    "noexcept",  "not",      "nullptr",    "operator",
+    "or",        "private",  "protected",  "public",
+    "register",  "requires", "return",     "short",
+    "signed",    "sizeof",   "static",     "struct",
+    "switch",    "template", "this",       "throw",
+    "true",      "try",      "typedef",    "typeid",
+    "typename",  "union",    "unsigned",   "using",
+    "virtual",   "void",     "volatile",   "wchar_t",
+    "while",     "xor",      "main",       "asm",
+    "uint4",     "uint2",    "threadIdx",  "blockIdx",
+    "gridDim",   "blockDim", "warpSize",   "powf",
+    "pow",       "fabsf",    "fabs",       "sqrtf",
+    "sqrt",      "rsqrtf",   "rsqrt",      "expf",
+    "exp",       "exp2f",    "exp2",       "logf",
+    "log",       "log2f",    "log2",       "log1pf",
+    "log1p",     "expm1f",   "expm1",      "sinf",
+    "sin",       "cosf",     "cos",        "tanhf",
+    "tanh",      "erff",     "erf",        "floorf",
+    "floor",     "ceilf",    "ceil",       "rintf",
+    "rint",      "row",      "col",        "t",
+    "i",         "lane",     "team",       "first",
+    "turn",      "scratch",  "mine",       "base",
+    "rows",      "columns",  "threads",    "smem",
+    "ring",      "stage",    "stages",     "now",
+    "ahead",     "fetch",    "next",       "held",
+    "into",      "cluster",  "full",       "empty",
+    "slice",     "local",    "bulk",       "begin",
+    "count",     "parity",   "left",       "first_row",
+    "row_step",  "exchange", "sent",       "collected",
+    "last",      "last_row", "finish_row", "cta_scratch",
+    "cta_turn",  "Stage",    "Columns",    "s",
+    "teams",     "vec",      "tiles",      "step",
+    "group",     "groups",   "partials",   "threads_per_row",
+    "slice",     "slices",   "item",       "items",
+    "p",         "y0",       "y1",         "yn",
+    "j0",        "j1",       "jn",         "linux",
+    "unix",      "assert",   "signbit",    "NULL"};
+
+bool is_reserved_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (!strcmp(reserved[i], name)) return true;
+    return false;
+}
+
+static bool is_taken(const Emitter *e, const char *name)
+{
+    if (is_reserved_name(name)) return true;
+    for (int i = 0; i < e->used.count; i++)
+        if (!strcmp(e->used.data[i], name)) return true;
+    return is_prelude_name(name);
+}
+
+const char *unique_name(Emitter *e, const char *base)
+{
+    const char *name = base;
+    for (int i = 1; is_taken(e, name); i++)
+        name = i == 1 ? arena_format(e->arena, "%s_", base)
+                      : arena_format(e->arena, "%s_%d", base, i);
+    *list_push(e->arena, &e->used) = name;
+    return name;
+}
+
+/* What an unnamed value is called by what made it. */
+static const char *made_name(Op op)
+{
+    switch (op) {
+    case OP_ADD: return "total";
+    case OP_SUB: return "difference";
+    case OP_MUL: return "product";
+    case OP_DIV: return "quotient";
+    case OP_NEG: return "negative";
+    case OP_SUM: return "row_sum";
+    case OP_MEAN: return "row_mean";
+    case OP_MAX_OVER: return "row_max";
+    case OP_MIN_OVER: return "row_min";
+    case OP_PROD: return "row_prod";
+    case OP_WHERE: return "chosen";
+    case OP_CAST: return "rounded";
+    case OP_CONVERT: return "widened";
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE: return "holds";
+    case OP_AND: return "both";
+    case OP_OR: return "either";
+    case OP_NOT: return "opposite";
+    case OP_POW: return "power";
+    default: return "value";
+    }
+}
+
+static const char *lower_case(Arena *arena, const char *name)
+{
+    char *copy = arena_copy(arena, name, strlen(name));
+    for (char *c = copy; *c; c++) *c = (char)tolower((unsigned char)*c);
+    return copy;
+}
+
+const char *node_name(Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    if (e->names[n.id]) return e->names[n.id];
+    const char *base = info->name;
+    if (info->op == OP_PARAM)
+        base = e->g->params.data[info->param].name;
+    else if (info->op == OP_INDEX)
+        base = lower_case(e->arena, e->g->axes[info->axis].name);
+    else if (!base && op_info[info->op].class == CLASS_CALL &&
+             isalpha(op_info[info->op].text[0]) && info->op != OP_WHERE)
+        base = arena_format(e->arena, "%s_value", op_info[info->op].text);
+    else if (!base)
+        base = made_name(info->op);
+    return e->names[n.id] = unique_name(e, base);
+}
+
+const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis)
+{
+    for (int i = 0; i < e->launch->arg_count; i++) {
+        const LaunchArg *arg = &e->launch->args[i];
+        bool axis_counts = kind == ARG_STRIDE || kind == ARG_SIZE;
+        if (arg->kind == kind && arg->index == index &&
+            (!axis_counts || arg->axis == axis))
+            return e->args[i];
+    }
+    return "missing_argument";
+}
+
+const char *type_cuda(Type type)
+{
+    return type == TYPE_F32   ? "float"
+           : type == TYPE_F64 ? "double"
+           : type == TYPE_I64 ? "long long"
+                              : "bool";
+}
+
+int open_scope(const Emitter *e)
+{
+    return e->scope.count;
+}
+
+void close_scope(Emitter *e, int mark)
+{
+    while (e->scope.count > mark) e->local[e->scope.data[--e->scope.count]] = false;
+}
+
+void make_local(Emitter *e, Node n)
+{
+    e->local[n.id] = true;
+    *list_push(e->arena, &e->scope) = n.id;
+}
+
+const char *join(Arena *arena, const NameList *list, const char *separator)
+{
+    Text *text = text_new(arena);
+    for (int i = 0; i < list->count; i++)
+        text_print(text, "%s%s", i ? separator : "", list->data[i]);
+    return text_string(text);
+}
