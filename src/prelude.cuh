@@ -446,9 +446,8 @@ template <int threads, int teams> DEVICE void team_barrier()
         asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
 }
 
-//@ cluster_rank cluster_arrive cluster_wait cluster_sync peer
-// the CTAs of a cluster: which one this is, a barrier of all their threads, and the twin of a shared
-// variable in another of them
+//@ cluster_rank cluster_arrive cluster_wait cluster_sync
+// the CTAs of a cluster: which one this is, and a barrier of all their threads
 DEVICE int cluster_rank()
 {
     int rank;
@@ -462,6 +461,9 @@ DEVICE void cluster_sync()
     cluster_arrive();
     cluster_wait();
 }
+
+//@ peer
+// the twin of a shared variable in another CTA of the cluster
 template <class T> DEVICE T *peer(T *shared, int rank)
 {
     T *twin;

@@ -106,7 +106,6 @@ typedef struct {
     InnerReduction *inner;
     Accumulator *accumulators;
     int finishes;                    /* FINISH: the kernel whose partials it adds */
-    int partial_dim;                 /* grid dimension whose CTAs leave partials */
     int *phase;                      /* by node id: phases within this kernel */
     bool *computed;                  /* by node id: computed here (not loaded from a slot) */
 } Kernel;

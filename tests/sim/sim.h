@@ -315,7 +315,7 @@ template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_
                                 SIM_HERE);
 }
 
-//@ cluster_rank cluster_arrive cluster_wait cluster_sync peer
+//@ cluster_rank cluster_arrive cluster_wait cluster_sync
 SIM_INLINE int cluster_rank() { return (int)sim_link.self->cluster_rank; }
 SIM_CALL void cluster_arrive() { sim_link.api->cluster_arrive(sim_link.machine, SIM_HERE); }
 SIM_CALL void cluster_wait() { sim_link.api->cluster_wait(sim_link.machine, SIM_HERE); }
@@ -324,6 +324,8 @@ SIM_INLINE void cluster_sync()
     cluster_arrive();
     cluster_wait();
 }
+
+//@ peer
 template <class T> __attribute__((noinline)) SIM_PLAIN T *peer(T *shared, int rank)
 {
     return (T *)sim_link.api->peer(sim_link.machine, shared, rank, SIM_HERE);
