@@ -1,0 +1,330 @@
+"""peers_ops.py: what peers.py measures: the operations and their sizes, the peers' calls of them,
+and what counts as right. One formula an operation is the f64 reference and torch.compile's input.
+"""
+import math
+import os
+import re
+from collections import namedtuple
+from pathlib import Path
+from types import SimpleNamespace
+
+from fusec_ctypes import Library
+
+try:
+    import torch
+except ImportError:                                    # a report needs none
+    torch = None
+
+ROOT = Path(__file__).resolve().parents[2]
+EPS = 1e-5
+HEADS = 4608 * 48
+GROUPS = {
+    "table": [(16384, n) for n in (1024, 2048, 4096, 8192, 12288, 16384)]
+             + [(8192, 24576), (8192, 32768), (4096, 65536), (2048, 131072), (1024, 262144)],
+    "short": [(4096, n) for n in (1024, 2048, 4096, 8192, 16384)],
+    "heads": [(HEADS, 64), (HEADS, 128)],
+    "decode": [(m, n) for n in (4096, 8192) for m in (1, 8, 64)],
+}
+TINY = [(8, 64), (5, 100), (3, 1023), (1, 4096)]
+PEERS = ["fusec", "torch", "compile", "liger", "quack", "te"]
+MODULES = {"liger": "liger_kernel.ops.layer_norm", "quack": "quack",
+           "te": "transformer_engine_torch"}
+PACKAGES = {"triton": "triton", "liger_kernel": "liger-kernel", "quack": "quack-kernels",
+            "transformer_engine": "transformer-engine"}
+
+# ---- the operations: tensors in and out, the formula, the groups of sizes ----
+
+Op = namedtuple("Op", "inputs outputs formula groups")
+BY_ROW, BY_COLUMN = {"mean", "rstd"}, {"gamma", "beta", "dgamma", "dbeta"}
+STATISTICS = BY_ROW                                    # f32 whatever the op's dtype
+
+
+def layernorm(x, gamma, beta):
+    mean = x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((x - mean).square().mean(-1, keepdim=True) + EPS)
+    return (x - mean) * rstd * gamma + beta, mean.squeeze(-1), rstd.squeeze(-1)
+
+
+def layernorm_bwd(x, dy, gamma, mean, rstd):
+    mean, rstd = mean[:, None], rstd[:, None]
+    xhat, wdy = (x - mean) * rstd, dy * gamma
+    c1, c2 = (wdy * xhat).mean(-1, keepdim=True), wdy.mean(-1, keepdim=True)
+    return (wdy - xhat * c1 - c2) * rstd, (dy * xhat).sum(0), dy.sum(0)
+
+
+def rmsnorm(x, gamma):
+    rstd = torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS)
+    return x * rstd * gamma, rstd.squeeze(-1)
+
+
+def rmsnorm_bwd(x, dy, gamma, rstd):
+    rstd = rstd[:, None]
+    xhat, wdy = x * rstd, dy * gamma
+    c1 = (wdy * xhat).mean(-1, keepdim=True)
+    return (wdy - xhat * c1) * rstd, (dy * xhat).sum(0)
+
+
+def softmax(x):
+    return (torch.softmax(x, -1),)
+
+
+def softmax_bwd(y, dy):
+    return (y * (dy - (y * dy).sum(-1, keepdim=True)),)
+
+
+OPS = {
+    "layernorm_bwd": Op(("x", "dy", "gamma", "mean", "rstd"), ("dx", "dgamma", "dbeta"),
+                        layernorm_bwd, ("table", "short", "heads")),
+    "rmsnorm_bwd": Op(("x", "dy", "gamma", "rstd"), ("dx", "dgamma"), rmsnorm_bwd,
+                      ("table", "short", "heads")),
+    "layernorm": Op(("x", "gamma", "beta"), ("y", "mean", "rstd"), layernorm,
+                    ("table", "heads", "decode")),
+    "rmsnorm": Op(("x", "gamma"), ("y", "rstd"), rmsnorm, ("table", "heads", "decode")),
+    "softmax": Op(("x",), ("y",), softmax, ("table", "decode")),
+    "softmax_bwd": Op(("y", "dy"), ("dx",), softmax_bwd, ("table",)),
+}
+# What the memory allows: measured at every size that is visited.
+CEILINGS = {
+    "add": Op(("x", "dy"), ("y",), lambda x, dy: (x + dy,), ()),
+    "copy": Op(("x",), ("y",), lambda x: (x,), ()),
+}
+ALL_OPS = {**CEILINGS, **OPS}
+
+
+def shape_of(name, m, n):
+    return (m,) if name in BY_ROW else (n,) if name in BY_COLUMN else (m, n)
+
+
+def dtype_of(name, dtype):
+    return torch.float32 if name in STATISTICS else TORCH_DTYPES[dtype]
+
+
+def bytes_of(op, m, n, dtype):
+    width = 4 if dtype == "f32" else 2
+    return sum(math.prod(shape_of(name, m, n)) * (4 if name in STATISTICS else width)
+               for name in op.inputs + op.outputs)
+
+
+def make_inputs(name, m, n, dtype, device):
+    """Random tensors of one cell. x is off zero, so that a mean is no mere rounding error."""
+    op, kind = ALL_OPS[name], TORCH_DTYPES[dtype]
+    t = SimpleNamespace(n=n, dtype=dtype, kind=kind, device=device)
+    for tensor in op.inputs:
+        shape = shape_of(tensor, m, n)
+        if tensor in ("x", "gamma"):
+            setattr(t, tensor, torch.randn(shape, dtype=kind, device=device).add_(0.5))
+        elif tensor == "y":
+            t.y = torch.softmax(torch.randn(shape, dtype=kind, device=device), -1)
+        elif tensor not in BY_ROW:
+            setattr(t, tensor, torch.randn(shape, dtype=kind, device=device))
+    if "mean" in op.inputs:
+        variance, t.mean = torch.var_mean(t.x.float(), -1, correction=0)
+        t.rstd = torch.rsqrt(variance + EPS)
+    elif "rstd" in op.inputs:
+        t.rstd = torch.rsqrt(t.x.float().square().mean(-1) + EPS)
+    return t
+
+
+# ---- the peers: each gives a function that computes the op's outputs, None if it has not the op;
+# ---- an output that a peer does not return is None ----
+
+def torch_work(name, t):
+    aten, n = torch.ops.aten, [t.n]
+    if name == "layernorm":
+        return lambda: aten.native_layer_norm(t.x, n, t.gamma, t.beta, EPS)
+    if name == "layernorm_bwd":
+        mean, rstd = t.mean[:, None], t.rstd[:, None]
+        return lambda: aten.native_layer_norm_backward(t.dy, t.x, n, mean, rstd, t.gamma, t.gamma,
+                                                       [True, True, True])
+    if name == "rmsnorm":
+        if hasattr(aten, "_fused_rms_norm"):
+            return lambda: aten._fused_rms_norm(t.x, n, t.gamma, EPS)
+        return lambda: (torch.nn.functional.rms_norm(t.x, n, t.gamma, EPS), None)
+    if name == "rmsnorm_bwd" and hasattr(aten, "_fused_rms_norm_backward"):
+        rstd = t.rstd[:, None]
+        return lambda: aten._fused_rms_norm_backward(t.dy, t.x, n, rstd, t.gamma, [True, True])
+    if name == "softmax":
+        return lambda: (aten._softmax(t.x, -1, False),)
+    if name == "softmax_bwd":
+        return lambda: (aten._softmax_backward_data(t.dy, t.y, -1, t.kind),)
+    if name == "add":
+        return lambda: (torch.add(t.x, t.dy),)
+    if name == "copy":
+        return lambda: (t.x.clone(),)
+    return None
+
+
+def compile_work(name, t):
+    """Reset first: earlier shapes would lead to dynamic code, then to the recompile limit."""
+    if name in CEILINGS:
+        return None
+    op = ALL_OPS[name]
+    inputs = [getattr(t, tensor) for tensor in op.inputs]
+    kinds = [dtype_of(tensor, t.dtype) for tensor in op.outputs]
+
+    def computed_in_f32(*tensors):
+        outputs = op.formula(*[tensor.float() for tensor in tensors])
+        return tuple(output.to(kind) for output, kind in zip(outputs, kinds))
+
+    torch._dynamo.reset()
+    # Each process times its own autotuning choices: those kept by workers come from a busy GPU.
+    torch._inductor.config.autotune_local_cache = False
+    compiled = torch.compile(computed_in_f32, dynamic=False)
+    return lambda: compiled(*inputs)
+
+
+def liger_work(name, t):
+    from liger_kernel.ops import layer_norm, rms_norm, softmax as soft
+    from liger_kernel.ops.utils import calculate_settings
+    if name in ("rmsnorm_bwd", "softmax_bwd"):
+        try:
+            block, warps = calculate_settings(t.n)
+        except RuntimeError:                           # longer than its largest block
+            if name == "rmsnorm_bwd":
+                raise
+            block, warps = 65536, 32
+    if name == "layernorm":
+        def work():
+            y, _, mean, rstd, *_ = layer_norm.layer_norm_forward(t.x, t.gamma, t.beta, EPS)
+            return y, mean, rstd
+        return work
+    if name == "layernorm_bwd":
+        return lambda: layer_norm.layer_norm_backward(t.dy, t.x, t.gamma, t.gamma, t.mean, t.rstd)
+    if name == "rmsnorm":
+        def work():
+            y, _, rstd, *_ = rms_norm.rms_norm_forward(t.x, t.gamma, EPS, 0.0, "llama", None)
+            return y, rstd
+        return work
+    if name == "rmsnorm_bwd":
+        mode = rms_norm._CASTING_MODE_LLAMA.value
+        return lambda: rms_norm.rms_norm_backward(t.dy, t.x, t.gamma, t.rstd, 0.0, mode, block,
+                                                  warps, False, None)
+    if name == "softmax":
+        return lambda: soft._softmax_forward(t.x)[:1]
+    if name == "softmax_bwd":
+        return lambda: (soft._softmax_backward(t.dy, t.y, block, warps, t.n > block),)
+    return None
+
+
+def quack_work(name, t):
+    from quack import rmsnorm as norm, softmax as soft
+    if name == "layernorm":                            # takes f32 weights alone
+        gamma, beta = t.gamma.float(), t.beta.float()
+
+        def work():
+            y, rstd, mean = norm.layernorm_fwd(t.x, gamma, beta, EPS, True, True)
+            return y, mean, rstd
+        return work
+    if name == "layernorm_bwd":
+        gamma = t.gamma.float()
+        return lambda: norm.layernorm_bwd(t.x, gamma, t.dy, t.rstd, t.mean)
+    if name == "rmsnorm":
+        def work():
+            y, _, rstd = norm.rmsnorm_fwd(t.x, t.gamma, eps=EPS, store_rstd=True)
+            return y, rstd
+        return work
+    if name == "rmsnorm_bwd":
+        return lambda: norm.rmsnorm_bwd(t.x, t.gamma, t.dy, t.rstd)[:2]
+    if name == "softmax":
+        return lambda: (soft.softmax_fwd(t.x),)
+    if name == "softmax_bwd":
+        return lambda: (soft.softmax_bwd(t.dy, t.y),)
+    return None
+
+
+def te_work(name, t):
+    import transformer_engine.pytorch  # noqa: F401 (loads what the extension needs)
+    import transformer_engine_torch as te
+    from transformer_engine.pytorch.constants import TE_DType
+    kind = TE_DType[t.kind]
+    if name == "layernorm":
+        return lambda: te.layernorm_fwd(t.x, t.gamma, t.beta, EPS, None, None, kind, 0, False)
+    if name == "layernorm_bwd":
+        return lambda: te.layernorm_bwd(t.dy, t.x, t.mean, t.rstd, t.gamma, 0, False)
+    if name == "rmsnorm":
+        return lambda: te.rmsnorm_fwd(t.x, t.gamma, EPS, None, None, kind, 0, False)[::2]
+    if name == "rmsnorm_bwd":
+        return lambda: te.rmsnorm_bwd(t.dy, t.x, t.rstd, t.gamma, 0, False)
+    return None
+
+
+class Fusec:
+    """The examples as they are in the repository, `bf16` in their text replaced by the dtype."""
+
+    def __init__(self, device):
+        self.library = Library(os.environ.get("FUSEC_LIBRARY", ROOT / "build/libfusec.so"))
+        self.device = self.library.open_device(None if device.type == "cpu" else 0)
+
+    def work(self, name, t):
+        if name in CEILINGS:
+            return None
+        op, path = OPS[name], ROOT / f"examples/{name}.fuse"
+        m = (t.y if "y" in op.inputs else t.x).shape[0]
+        text = re.sub(r"\bbf16\b", t.dtype, path.read_text())
+        plan = self.device.plan(text, str(path), {"M": m, "N": t.n})
+        outputs = {tensor: torch.full(shape_of(tensor, m, t.n), math.nan, device=t.device,
+                                      dtype=dtype_of(tensor, t.dtype)) for tensor in op.outputs}
+        tensors = {tensor: getattr(t, tensor) for tensor in op.inputs} | outputs
+        workspace = torch.empty(plan.workspace(), dtype=torch.uint8, device=t.device)
+        call = plan.call({tensor: (v.data_ptr(), NAMES[v.dtype], v.shape)
+                          for tensor, v in tensors.items()}, workspace.data_ptr() or None)
+        stream = torch.cuda.current_stream().cuda_stream if t.device.type == "cuda" else None
+
+        def work():
+            call.launch(stream)
+            return tuple(outputs.values())
+        work.keep = tensors, workspace                 # the call has their addresses alone
+        work.kernels = plan.kernels()
+        return work
+
+
+if torch:
+    TORCH_DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+    NAMES = {kind: name for name, kind in TORCH_DTYPES.items()}
+    # Tolerance: UNIT (|reference| + its root mean square) + the smallest number stored. Three
+    # roundings to bf16 pass; what was not written, or TF32 in f32, does not.
+    UNIT = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-9, torch.float32: 2.0**-14}
+
+# ---- correctness ----
+
+
+def compute_reference(op, t):
+    """The outputs in f64, row block by row block; sums over the rows are added up."""
+    inputs = [getattr(t, tensor) for tensor in op.inputs]
+    m = inputs[0].shape[0]
+    rows = max(1, (1 << 24) // t.n)
+    blocks = {tensor: [] for tensor in op.outputs}
+    for begin in range(0, m, rows):
+        part = op.formula(*[(v if tensor in BY_COLUMN else v[begin:begin + rows]).double()
+                            for tensor, v in zip(op.inputs, inputs)])
+        for tensor, value in zip(op.outputs, part):
+            if tensor in BY_COLUMN and blocks[tensor]:
+                blocks[tensor][0] += value
+            else:
+                blocks[tensor].append(value)
+    return [torch.cat(blocks[tensor]) for tensor in op.outputs]
+
+
+def worst_error(outputs, reference, n):
+    """The largest error as a fraction of the tolerance; NaN if an output has one."""
+    worst = []
+    for output, exact in zip(outputs, reference, strict=True):
+        if output is None:
+            continue
+        if output.numel() != exact.numel():
+            raise ValueError(f"an output has {output.numel()} elements, not {exact.numel()}")
+        unit, least = UNIT[output.dtype], torch.finfo(output.dtype).smallest_normal \
+            * torch.finfo(output.dtype).eps
+        rms = exact.square().mean().sqrt()
+        rows = max(1, (1 << 24) // n) if exact.dim() > 1 else exact.numel()
+        for got, want in zip(output.reshape(exact.shape).split(rows), exact.split(rows)):
+            error = (got.double() - want).abs_()
+            worst.append((error / (unit * (want.abs() + rms) + least)).max())
+    return torch.stack(worst).max().item()             # max() passes NaN on
+
+
+def poison(op, m, n, t):
+    """Leaves NaN in freed memory of the outputs' sizes, which the peer's allocations get next."""
+    held = [torch.full(shape_of(tensor, m, n), math.nan, dtype=dtype_of(tensor, t.dtype),
+                       device=t.device) for tensor in op.outputs]
+    held.clear()

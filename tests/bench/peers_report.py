@@ -1,0 +1,173 @@
+"""peers_report.py: the tables and plots of what peers.py measured, from its JSON file alone."""
+import math
+import statistics
+
+from peers_ops import ALL_OPS, CEILINGS, GROUPS, PEERS
+
+SLOWER = 0.99                                          # of the best peer: more than noise
+
+# ---- the tables ----
+
+def by_cell(data):
+    """{(dtype, op): {size: {peer: record}}}, in the order of OPS and of the groups."""
+    place = {f"{m}x{n}": i for i, (m, n) in enumerate(sum(GROUPS.values(), []))}
+    ordered = sorted(data["results"], key=lambda r: (r["dtype"], list(ALL_OPS).index(r["op"]),
+                                                     place.get(r["size"], len(place))))
+    table = {}
+    for r in ordered:
+        table.setdefault((r["dtype"], r["op"]), {}).setdefault(r["size"], {})[r["peer"]] = r
+    return table
+
+
+def best_peer(cell):
+    timed = [r for peer, r in cell.items() if peer != "fusec" and "gbps" in r]
+    return max(timed, key=lambda r: -r["us"], default=None)
+
+
+def peer_text(record):
+    if record is None or record["status"] == "none":
+        return "–"
+    if "gbps" not in record:
+        return record["status"]
+    return f"{record['gbps']:.0f}" if record["gbps"] >= 100 else f"{record['gbps']:.1f}"
+
+
+def report_row(size, cell, peers, add):
+    """Cells of one line, and fusec over the best peer (None where either has no time)."""
+    fusec, best = cell.get("fusec"), best_peer(cell)
+    timed = bool(fusec) and "gbps" in fusec
+    row = [size, f"{fusec['us']:.1f}" if timed else "–", peer_text(fusec)]
+    row += [peer_text(cell.get(peer)) for peer in peers] + [peer_text(add)]
+    row.append(f"{fusec['gbps'] / add['gbps']:.2f}" if timed and add and "gbps" in add else "–")
+    ratio = best["us"] / fusec["us"] if timed and best else None
+    if ratio is None:
+        row.append("–")
+    else:
+        mixed = "†" if fusec["run"] != best["run"] else ""
+        row.append(f"**{ratio:.3f} {best['peer']}**{mixed} ◀" if ratio < SLOWER else
+                   f"{ratio:.2f} {best['peer']}{mixed}")
+    return row, ratio
+
+
+def print_table(head, rows):
+    print("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+
+
+def print_runs(data):
+    used = {r["run"] for r in data["results"]}
+    for index, run in enumerate(data["runs"]):
+        if index in used:
+            versions = ", ".join(f"{name} {v}" for name, v in run["versions"].items())
+            empty = run.get("empty_kernel_us")
+            print(f"- run {index}: {run['device']}, {run['date']}, {versions}"
+                  + (f", L2 flushed by {run['flush']}" if "flush" in run else "")
+                  + (f", an empty kernel {empty:.1f} µs" if empty else ""))
+
+
+def print_report(data):
+    print("GB/s, bytes = each input once + each output once. `of add`: share of torch.add's "
+          "bandwidth at that size; `of best`: fusec over the best peer.\n◀: slower than that peer "
+          "by more than 1 %; †: the two were measured in different runs.\n")
+    print_runs(data)
+    table, slower, notes, cells = by_cell(data), [], [], 0
+    for (dtype, op), sizes in table.items():
+        if op in CEILINGS:
+            continue
+        adds = table.get((dtype, "add"), {})
+        peers = [peer for peer in PEERS[1:]
+                 if any(peer_text(cell.get(peer)) != "–" for cell in sizes.values())]
+        rows, ratios = [], {}
+        for size, cell in sizes.items():
+            row, ratio = report_row(size, cell, peers, adds.get(size, {}).get("torch"))
+            rows.append(row)
+            if ratio is not None:
+                ratios[size] = ratio
+            notes += [f"{op} {size} {dtype}: {note}" for note in cell_notes(cell)]
+        print(f"\n### {op}, {dtype}\n")
+        print_table(["size", "µs", "fusec", *peers, "add", "of add", "of best"], rows)
+        if ratios:
+            mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios.values()))
+            print(f"\nfusec over the best peer: {mean:.2f} in the geometric mean, "
+                  f"{min(ratios.values()):.2f} to {max(ratios.values()):.2f}")
+        cells += len(ratios)
+        slower += [f"{op} {size} {dtype}: {ratio:.3f} of {best_peer(sizes[size])['peer']}"
+                   for size, ratio in ratios.items() if ratio < SLOWER]
+        slower += [f"{op} {size} {dtype}: fusec has no time" for size, cell in sizes.items()
+                   if "us" not in cell.get("fusec", {})]
+    print("\nSlower than the best peer by more than 1 %, or without a time: "
+          f"{len(slower)} cells; {cells} were compared")
+    for text in slower + notes:
+        print(f"- {text}")
+
+
+def cell_notes(cell):
+    """What a reader must know beside the figures: peers without a time, spills, noise."""
+    for peer, r in cell.items():
+        if r["status"] == "failed":
+            yield f"{peer} failed: {r['message']}"
+        elif r["status"] == "wrong":
+            yield f"{peer} is wrong, its error {r['error']} of the tolerance"
+        elif r.get("spread", 0) > 0.1:
+            yield f"{peer} is noisy, half of its times lie {100 * r['spread']:.0f} % apart"
+        for kernel in r.get("kernels", []):
+            if kernel["spill_bytes"] > 0:
+                yield f"kernel {kernel['name']} spills {kernel['spill_bytes']} bytes"
+
+
+# ---- the plots ----
+
+COLORS = {"fusec": "#c2410c", "torch": "#2563eb", "compile": "#059669", "liger": "#7c3aed",
+          "quack": "#b45309", "te": "#64748b", "copy": "#9ca3af", "add": "#6b7280"}
+LABELS = {"torch": "torch (eager)", "compile": "torch.compile", "liger": "Liger",
+          "te": "Transformer Engine"}
+
+
+def draw_plots(data, directory):
+    """One SVG an op and dtype: GB/s over the columns of the `table` sizes."""
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "fusec", "font.size": 10})
+    directory.mkdir(parents=True, exist_ok=True)
+    table = by_cell(data)
+    runs = {r["run"] for r in data["results"]}
+    device = ", ".join(sorted({data["runs"][run]["device"] for run in runs}))
+    for (dtype, op), sizes in table.items():
+        lines = {peer: line_of(sizes, peer) for peer in PEERS}
+        for ceiling in CEILINGS:
+            lines[ceiling] = line_of(table.get((dtype, ceiling), {}), "torch", sizes)
+        if op not in CEILINGS and lines["fusec"]:
+            path = directory / f"peers_{op}_{dtype}.svg"
+            draw_plot(lines, f"{op}, {dtype}, {device}", path)
+            print(f"peers: {path}")
+
+
+def line_of(sizes, peer, among=None):
+    """(N, GB/s) of a peer, by N."""
+    wanted = {f"{m}x{n}": n for m, n in GROUPS["table"] if among is None or f"{m}x{n}" in among}
+    return sorted((n, sizes[size][peer]["gbps"]) for size, n in wanted.items()
+                  if "gbps" in sizes.get(size, {}).get(peer, {}))
+
+
+def draw_plot(lines, title, path):
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    for peer in [*CEILINGS, *reversed(PEERS)]:         # fusec last, above all
+        if lines[peer]:
+            style = {"linestyle": "--" if peer == "copy" else ":"} if peer in CEILINGS else \
+                {"marker": "o", "markersize": 6 if peer == "fusec" else 4}
+            axes.plot(*zip(*lines[peer]), color=COLORS[peer], label=LABELS.get(peer, peer),
+                      linewidth=2.6 if peer == "fusec" else 1.5, **style)
+    columns = sorted({n for line in lines.values() for n, _ in line if n & (n - 1) == 0})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(columns, [f"{n // 1024}K" for n in columns])
+    axes.minorticks_off()
+    axes.set(title=title, xlabel="columns", ylabel="GB/s")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color="#e5e7eb")
+    axes.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="outside right center", frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
