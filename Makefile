@@ -27,7 +27,8 @@ LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 PROGRAMS = tests/gpu_cases.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
-PROGRAMS_A_CHECK = 100
+FIRST_PROGRAM = 1000000
+PROGRAMS_A_CHECK = 300
 PROP     = $(wildcard tests/prop/*.c)
 FORMATTED = $(LIBRARY) $(CLI) $(PROP) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch] tests/prop/*.h)
 
@@ -170,7 +171,7 @@ checks:
 	@tests/sim/check_prelude.sh
 	@tests/sim.sh
 	@echo '-- random programs' && build/prop --replay tests/cases --device sim --schedules
-	@build/prop --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2
+	@build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2
 	@tests/fuzz.sh replay
 	@echo 'make check: all passed'
 

@@ -172,6 +172,8 @@ static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program,
     int count = 2;
     if (!ptx)
         options[count++] = "--ptxas-options=-v";
+    if (nvrtc->major > 12)
+        options[count++] = "--minimal";    /* no textures, no device runtime: 4 ms less */
     if (nvrtc->major > 12 || nvrtc->minor >= 9)
         options[count++] = "--no-cache";
     if (option && *option)

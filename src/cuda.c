@@ -91,7 +91,8 @@ static const char *take_stem(Emitter *e, const char *name, const char *suffix)
 {
     for (;; name = arena_format(e->arena, "%s_", name)) {
         const char *derived = arena_format(e->arena, "%s%s", name, suffix);
-        if (!is_reserved_name(name) && !strcmp(unique_name(e, derived), derived))
+        if (!is_reserved_name(name) && !is_prelude_name(name) &&
+            !strcmp(unique_name(e, derived), derived))
             return name;
     }
 }

@@ -12,13 +12,15 @@ static bool is_ringed(const Load *load)
 static void emit_stages(Emitter *e)
 {
     line(e->out,
-         "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA",
+         "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA; a 16-byte block "
+         "more where they do not start on one",
          e->k->stages);
     line(e->out, "struct Stage {");
     for (int i = 0; i < e->k->load_count; i++)
         if (is_ringed(&e->k->loads[i]))
-            line(e->out, "    alignas(16) %s %s[slice];",
-                 dtype_info[e->k->loads[i].dtype].cuda, e->k->loads[i].name);
+            line(e->out, "    alignas(16) %s %s[slice + %d];",
+                 dtype_info[e->k->loads[i].dtype].cuda, e->k->loads[i].name,
+                 16 / dtype_info[e->k->loads[i].dtype].bytes);
     line(e->out, "};");
     line(e->out, "extern __shared__ uint4 smem[];");
     line(e->out, "Stage *const ring = (Stage *)smem;");
@@ -30,40 +32,22 @@ static void emit_stages(Emitter *e)
     line(e->out, "__syncthreads();");
 }
 
-static const char *source_text(Emitter *e, const Load *load)
-{
-    return address(e, load_pointer(e, load), load->tensor, load->axes, load->access);
-}
-
+/* Starts the copies of a row's tensors and announces their bytes. */
 static void emit_copies(Emitter *e)
 {
     line(e->out, "Stage &into = ring[stage];");
     line(e->out,
          "const int begin = %s, left = %s - begin, count = left < slice ? left : slice;",
          e->k->cluster > 1 ? "blockIdx.x % cluster * slice" : "0", e->columns);
-    Text *sources = text_new(e->arena);
-    int copies = 0;
+    line(e->out, "barrier_wait(empty[stage], parity);");
+    line(e->out, "int bytes = 0;");
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ringed(load)) continue;
-        line(e->out, "const %s *%s_row = %s + begin;", dtype_info[load->dtype].cuda,
-             load->name, source_text(e, load));
-        text_print(sources, "%sis_bulk(%s_row, count)", copies++ ? " && " : "",
-                   load->name);
+        if (is_ringed(load))
+            line(e->out, "bytes += copy_row(into.%s, %s + begin, count, full[stage]);",
+                 load->name, load_address(e, load));
     }
-    line(e->out, "const bool bulk = %s;", text_string(sources));
-    line(e->out, "barrier_wait(empty[stage], parity);");
-    for (int i = 0; i < e->k->load_count; i++)
-        if (is_ringed(&e->k->loads[i]))
-            line(e->out, "copy_row(into.%s, %s_row, count, bulk, full[stage]);",
-                 e->k->loads[i].name, e->k->loads[i].name);
-    Text *bytes = text_new(e->arena);
-    for (int i = 0, n = 0; i < e->k->load_count; i++)
-        if (is_ringed(&e->k->loads[i]))
-            text_print(bytes, "%ssizeof(%s)", n++ ? " + " : "",
-                       dtype_info[e->k->loads[i].dtype].cuda);
-    line(e->out, "copies_end(bulk ? count * (int)(%s) : 0, full[stage]);",
-         text_string(bytes));
+    line(e->out, "barrier_expect(full[stage], bytes);");
 }
 
 /* The ring, its barriers, and the branch in which the copy warp lives. The computing
@@ -73,7 +57,9 @@ void emit_copy_warp(Emitter *e)
     blank_line(e->out);
     line(e->out, "// one warp copies rows into a ring of stages, the others compute");
     emit_stages(e);
-    block (e->out, "if (threadIdx.x >= threads)") {
+    line(e->out, "if (threadIdx.x > threads)");
+    line(e->out, "    return;    // of the copy warp one lane does it all");
+    block (e->out, "if (threadIdx.x == threads)") {
         line(
             e->out,
             "int stage = 0, parity = 1;    // the first time round, every stage is empty");

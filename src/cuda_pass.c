@@ -21,7 +21,7 @@ bool rows_share_warps(const Kernel *k)
     return k->threads_per_row < 32 && k->teams > 1;
 }
 
-static bool whole_vectors(const Emitter *e)
+bool has_whole_vectors(const Emitter *e)
 {
     return !e->k->dynamic && e->k->columns &&
            axes_size(&e->plan->analysis->sizes, e->k->columns) % e->k->vec == 0;
@@ -32,9 +32,9 @@ static const char *element_guard(Emitter *e)
 {
     NameList all = {0};
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
-    if (e->k->ragged && !(e->k->streamed && whole_vectors(e)))
+    if (e->k->ragged && !(e->k->streamed && has_whole_vectors(e)))
         *list_push(e->arena, &all) = arena_format(
-            e->arena, whole_vectors(e) ? "col < %s" : "col + i < %s", e->columns);
+            e->arena, has_whole_vectors(e) ? "col < %s" : "col + i < %s", e->columns);
     return join(e->arena, &all, " && ");
 }
 
@@ -90,6 +90,12 @@ const char *vector_type(Emitter *e, DType dtype)
     return arena_format(e->arena, "vector<%s, vec>", dtype_info[dtype].cuda);
 }
 
+/* Where a row of a load begins. */
+const char *load_address(Emitter *e, const Load *load)
+{
+    return address(e, load_pointer(e, load), load->tensor, load->axes, load->access);
+}
+
 /* Loads that keep every tile of the row in registers. */
 void emit_resident_loads(Emitter *e, int phase, bool hoisted)
 {
@@ -100,12 +106,11 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
             continue;
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
         if (load->staged)
-            line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+            line(e->out, "read_row(%s_v, now.%s, %s);", load->name, load->name,
+                 load_address(e, load));
         else
-            line(
-                e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
-                address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
-                e->columns);
+            line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
+                 load_address(e, load), e->columns);
     }
 }
 
@@ -119,19 +124,19 @@ static void emit_tile_loads(const Pass *pass)
             !pass->needed[load->node.id])
             continue;
         if (load->staged && e->k->copy_warp && !load->hoisted) {
-            line(e->out, "const %s %s_v = vector_at<vec>(now.%s, local + t * step);",
-                 vector_type(e, load->dtype), load->name, load->name);
+            line(e->out, "const %s %s_v = vector_at<vec>(now.%s, local + t * step, %s);",
+                 vector_type(e, load->dtype), load->name, load->name,
+                 load_address(e, load));
             continue;
         }
         if (load->staged) {
-            line(e->out, "const %s %s_v = %s.%s[t][threadIdx.x];",
+            line(e->out, "const %s %s_v = staged(%s.%s[t], %s);",
                  vector_type(e, load->dtype), load->name, load->hoisted ? "held" : "now",
-                 load->name);
+                 load->name, load_address(e, load));
             continue;
         }
         line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
-        line(e->out, "load(%s_v, %s, col, %s);", load->name,
-             address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
+        line(e->out, "load(%s_v, %s, col, %s);", load->name, load_address(e, load),
              e->columns);
     }
 }
@@ -159,8 +164,8 @@ static void emit_vector_stores(const Pass *pass)
         const Store *store = &e->k->stores[i];
         if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
-        line(e->out, "%sstore(%s, col, %s_out, %s);",
-             rows_share_warps(e->k) ? "    " : "",
+        line(e->out, "%s%s(%s, col, %s_out, %s);", rows_share_warps(e->k) ? "    " : "",
+             e->k->streamed ? "store" : "store_row<step>",
              address(e, store_pointer(e, store), store->tensor, store->axes,
                      store->access),
              store->name, e->columns);

@@ -1,5 +1,5 @@
 /* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads
- * through. While a row is computed the next stages - 1 are under way. Every thread copies
+ * through. While a row is computed the next stages - 1 are under way. Every warp copies
  * and reads its own columns only, so the ring needs no barrier. */
 #include "cuda_emit.h"
 
@@ -12,12 +12,13 @@ static bool has_staged(const Kernel *k, bool hoisted)
 
 static void emit_buffers(Emitter *e, const char *name, bool hoisted)
 {
+    int lanes = kernel_lanes(e->k);
     line(e->out, "struct %s {", name);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->staged && load->hoisted == hoisted)
-            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype),
-                 load->name);
+            line(e->out, "    strip<%s, vec, %d> %s[tiles][threads / %d];",
+                 dtype_info[load->dtype].cuda, lanes, load->name, lanes);
     }
     line(e->out, "};");
 }
@@ -27,10 +28,8 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->staged && load->hoisted == hoisted)
-            line(
-                e->out, "fetch_row<step>(%s.%s, %s, first, %s);", into, load->name,
-                address(e, load_pointer(e, load), load->tensor, load->axes, load->access),
-                e->columns);
+            line(e->out, "fetch_row<step>(%s.%s, %s, first, %s);", into, load->name,
+                 load_address(e, load), e->columns);
     }
 }
 
@@ -89,6 +88,7 @@ void emit_ring_step(Emitter *e, const char *row)
     }
     int ahead = 1 + e->k->lag;
     line(e->out, "const Stage &now = ring[stage];");
+    line(e->out, "__syncwarp();    // its threads have read what the next copies replace");
     line(e->out,
          "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));",
          ahead, row, rows_share_warps(e->k) ? " + team" : "", ahead);

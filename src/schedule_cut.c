@@ -149,14 +149,24 @@ static void store_results(Scheduler *s, Kernel *k, Node n)
     if (s->slot_of[n.id] >= 0) add_store(k, s->g, n, -1, -1, s->slot_of[n.id]);
 }
 
+/* The columns of a kernel that stores a value with these axes: the graph's, but where one
+ * of them is empty and the value has only others, those, lest nothing be stored. */
+static AxisSet columns_of_store(const Scheduler *s, AxisSet axes)
+{
+    AxisSet columns = s->a->columns;
+    bool lost = axes_size(&s->a->sizes, columns & ~axes) == 0;
+    return lost && axes & columns ? axes & columns : columns;
+}
+
 static void place_roots(Scheduler *s)
 {
     const Graph *g = s->g;
     for (int i = 0; i < g->outputs.count; i++) {
         Node v = g->outputs.data[i].value;
         if (!v.id || (is_reduction(g, v) && reduction_way(s, v) != BY_ROW)) continue;
-        Kernel *k =
-            find_kernel(s, s->level[v.id], node(g, v)->axes & s->a->rows, s->a->columns);
+        AxisSet axes = g->outputs.data[i].axes;
+        Kernel *k = find_kernel(s, s->level[v.id], node(g, v)->axes & s->a->rows,
+                                columns_of_store(s, axes));
         add_store(k, g, v, i, output_tensor(g, i), -1);
     }
     for (int i = 1; i < g->nodes.count; i++) {

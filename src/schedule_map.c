@@ -132,14 +132,27 @@ static int estimate(const Scheduler *s, const Kernel *k)
     return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
 }
 
+/* What a load takes of a stage: strips of neighbouring lanes' vectors, or (copy warp) the
+ * CTA's columns; each with one block more, for rows that do not start on one. */
+static int64_t buffer_bytes(const Kernel *k, const Load *load)
+{
+    enum { BLOCK = 16 };
+    int64_t vector = (int64_t)dtype_info[load->dtype].bytes * k->vec;
+    if (k->copy_warp && !load->hoisted)
+        return vector * k->tiles * kernel_threads(k) + BLOCK;
+    int lanes = kernel_lanes(k);
+    int64_t strip = lanes * vector + (vector < BLOCK ? vector : BLOCK);
+    strip = ceil_div(strip, BLOCK) * BLOCK;
+    return strip * k->tiles * (kernel_threads(k) / lanes);
+}
+
 /* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
 static int64_t staged_bytes(const Kernel *k, bool hoisted)
 {
     int64_t bytes = 0;
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
-            bytes += (int64_t)dtype_info[k->loads[i].dtype].bytes * k->vec * k->tiles *
-                     kernel_threads(k);
+            bytes += buffer_bytes(k, &k->loads[i]);
     return bytes;
 }
 
@@ -315,7 +328,9 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
     bool walks = (k->rows | k->kept) && k->cluster == 1 && k->column_ctas == 1;
     if (s->forced.rows && walks) k->teams = s->forced.rows;
     bool barriers = k->threads_per_row <= WARP || k->teams <= 15;
-    if (k->teams * k->threads_per_row % WARP || kernel_threads(k) > 1024 || !barriers) {
+    bool whole = k->threads_per_row < WARP ? kernel_threads(k) % WARP == 0
+                                           : k->threads_per_row % WARP == 0;
+    if (!whole || kernel_threads(k) > 1024 || !barriers) {
         s->problem =
             "rows x threads must be a multiple of 32 up to 1024, with at most 15 rows of more "
             "than a warp";
@@ -388,6 +403,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
                           k->cluster == s->target->max_cluster;
             if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough) continue;
             if (share_threads(s, k) && k->threads_per_row > WARP && k->teams == 1 &&
+                column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles &&
                 fit_homes(s, k) && k->stages)
                 return true;
         }

@@ -17,7 +17,8 @@ bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
               int sms, uint64_t seed, char *message, size_t message_size);
 
 /* A text compiled before (tests/sim/object.h), perhaps together with others, under the
- * `count` seeds from `seed` on: outputs must come out with the same bits every time. */
+ * `count` seeds from `seed` on: outputs must come out with the same bits every time.
+ * An odd seed has one SM, so that fewer CTAs live at once. */
 struct SimObject;
 bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, struct SimObject *object,
                      void **tensors, const int64_t (*strides)[MAX_RANK],

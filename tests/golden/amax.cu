@@ -135,81 +135,94 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
-// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
-// since compilers spend most of their time on the loops that this replaces
-template <int size> DEVICE unsigned word_at(const void *at)
+// The unit of aligned access: 16 bytes, or a whole vector where that is less. Rows that do not start on a
+// block, or whose vectors do not fill the last one, are read by the blocks that they touch, and shifted.
+// So up to 15 bytes before and after a row are read, never more than the block that its own bytes are in.
+template <class T, int n> using block = vector<unsigned, alignof(vector<T, n>) / 4>;
+template <int n, class T> DEVICE int misalignment(const T *row)
 {
-    unsigned word;
-    if constexpr (size == 1)
-        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
-            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
-            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
-            : "=&r"(word) : "l"(at));
-    else if constexpr (size == 2)
-        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
-            : "=r"(word) : "l"(at));
-    else
-        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
-    return word;
-}
-template <int size> DEVICE void put_word(void *at, unsigned word)
-{
-    if constexpr (size == 1)
-        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
-            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
-            :: "l"(at), "r"(word) : "memory");
-    else if constexpr (size == 2)
-        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
-            :: "l"(at), "r"(word) : "memory");
-    else
-        *(unsigned *)at = word;
+    return (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// v = row[col .. col + n) of any alignment, zeros from `size` on
-template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+// as many bytes as one block has, from byte `shift` of two neighbours on
+DEVICE vector<unsigned, 4> shifted(const vector<unsigned, 4> &low, const vector<unsigned, 4> &high, int shift)
 {
-    if (sizeof(v) % 4 == 0 && size % n == 0) {
-        if (col >= size) {
-            v = {};
-            return;
-        }
-        #pragma unroll
-        for (int w = 0; w < (int)sizeof(v) / 4; w++)
-            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
-    } else {
+    vector<unsigned, 4> r;
+    asm("{ .reg .pred p, q; .reg .b32 m, a, b, c, d, e, f;"
+        "and.b32 m, %12, 8; setp.ne.b32 p, m, 0; and.b32 m, %12, 4; setp.ne.b32 q, m, 0; shl.b32 m, %12, 3;"
+        "selp.b32 a, %6, %4, p; selp.b32 b, %7, %5, p; selp.b32 c, %8, %6, p;"
+        "selp.b32 d, %9, %7, p; selp.b32 e, %10, %8, p; selp.b32 f, %11, %9, p;"
+        "selp.b32 a, b, a, q; selp.b32 b, c, b, q; selp.b32 c, d, c, q; selp.b32 d, e, d, q; selp.b32 e, f, e, q;"
+        "shf.r.wrap.b32 %0, a, b, m; shf.r.wrap.b32 %1, b, c, m;"
+        "shf.r.wrap.b32 %2, c, d, m; shf.r.wrap.b32 %3, d, e, m; }"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+        : "r"(low[0]), "r"(low[1]), "r"(low[2]), "r"(low[3]),
+          "r"(high[0]), "r"(high[1]), "r"(high[2]), "r"(high[3]), "r"(shift));
+    return r;
+}
+DEVICE vector<unsigned, 2> shifted(const vector<unsigned, 2> &low, const vector<unsigned, 2> &high, int shift)
+{
+    const bool far = shift & 4;
+    const unsigned middle = far ? high[0] : low[1];
+    vector<unsigned, 2> r;
+    r[0] = __funnelshift_r(far ? low[1] : low[0], middle, 8 * shift);
+    r[1] = __funnelshift_r(middle, far ? high[1] : high[0], 8 * shift);
+    return r;
+}
+DEVICE vector<unsigned, 1> shifted(const vector<unsigned, 1> &low, const vector<unsigned, 1> &high, int shift)
+{
+    return {{__funnelshift_r(low[0], high[0], 8 * shift)}};
+}
+
+template <int words> DEVICE vector<unsigned, words> block_at(const void *at)
+{
+    vector<unsigned, words> r;
+    if constexpr (words == 4)
+        asm("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
+    else if constexpr (words == 2)
+        asm("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(r[0]) : "l"(at));
+    return r;
+}
+
+// v = row[col .. col + n) of any alignment, for a col below `size`; anything from there on
+template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row, int col, int size)
+{
+    if constexpr (sizeof(v) < 4) {
         #pragma unroll
         for (int i = 0; i < n; i++)
             v[i] = col + i < size ? row[col + i] : T{};
+    } else {
+        constexpr int bytes = alignof(vector<T, n>), count = sizeof(v) / bytes;
+        const int shift = misalignment<n>(row);
+        const char *from = (const char *)(row + col) - shift, *end = (const char *)(row + size);
+        block<T, n> blocks[count + 1];
+        #pragma unroll
+        for (int k = 0; k <= count; k++)
+            if (k == 0 || size % n == 0 || from + k * bytes < end)
+                blocks[k] = block_at<bytes / 4>(from + k * bytes);
+        #pragma unroll
+        for (int k = 0; k < count; k++)
+            ((block<T, n> *)&v)[k] = shifted(blocks[k], blocks[k + 1], shift);
     }
-}
-
-// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
-template <class T, int n>
-DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
-{
-    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
-    if (aligned && col + n <= size)
-        copy_vector(&v, (const vector<T, n> *)(row + col));
-    else
-        load_words(v, row, col, size);
 }
 
 // a whole row: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
 {
-    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
-    if (aligned && size % n == 0) {
+    if (misalignment<n>(row) == 0 && size % n == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
-            else
-                v[t] = {};
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            load_words(v[t], row, first + t * step, size);
+            if (tiles * step == size || first + t * step < size)
+                load_blocks(v[t], row, first + t * step, size);
     }
 }
 
@@ -223,36 +236,66 @@ template <int bytes> DEVICE void async_copy(void *to, const void *from)
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// until all but the newest `left` groups have landed
-template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
-
-// starts the copies of this thread's part of a row into its part of a buffer
-template <int step, class T, int n, int tiles, int threads>
-DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+// until all but the newest `left` groups of this warp have landed
+template <int left> DEVICE void fetch_wait()
 {
-    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
-    const bool aligned = (unsigned long long)row % piece == 0;
+    asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory");
+    __syncwarp();
+}
+
+// what `lanes` neighbouring threads of a row have of it in shared memory: the blocks that their vectors
+// touch, one more than they would fill
+template <class T, int n, int lanes> struct alignas(16) strip {
+    block<T, n> blocks[lanes * (sizeof(vector<T, n>) / sizeof(block<T, n>)) + 1];
+};
+
+// starts the copies of this thread's part of a row into its part of a buffer; a warp's threads may read it
+// when all of them have waited
+template <int step, class T, int n, int lanes, int tiles, int strips>
+DEVICE void fetch_row(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row, int first, int size)
+{
+    constexpr int bytes = sizeof(block<T, n>), count = sizeof(vector<T, n>) / bytes;
+    const int shift = misalignment<n>(row), lane = threadIdx.x % lanes;
+    const char *end = (const char *)(row + size);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        vector<T, n> &to = buffer[t][threadIdx.x];
+        block<T, n> *to = buffer[t][threadIdx.x / lanes].blocks + lane * count;
         const int col = first + t * step;
-        if (aligned && size % n == 0) {
-            if (tiles * step == size || col < size)
-                #pragma unroll
-                for (int k = 0; k < bytes; k += piece)
-                    async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
-        } else {
-            load(to, row, col, size);
-        }
+        const char *from = (const char *)(row + col) - shift;
+        if (tiles * step == size || col < size)
+            #pragma unroll
+            for (int k = 0; k < count; k++)
+                if (size % n == 0 || k == 0 || from + k * bytes < end)
+                    async_copy<bytes>(to + k, from + k * bytes);
+        // the next lane's first block holds this one's last elements; the last lane fetches it too
+        if (shift > 0 && col < size && (lane == lanes - 1 || col + n >= size) && from + count * bytes < end)
+            async_copy<bytes>(to + count, from + count * bytes);
     }
 }
 
-template <class T, int n, int tiles, int threads>
-DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+// this thread's vector of a tile; `row` is what was fetched
+template <class T, int n, int lanes, int strips>
+DEVICE vector<T, n> staged(const strip<T, n, lanes> (&tile)[strips], const T *row)
+{
+    constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
+    const block<T, n> *from = tile[threadIdx.x / lanes].blocks + threadIdx.x % lanes * count;
+    const int shift = misalignment<n>(row);
+    vector<T, n> v;
+    if (shift == 0)
+        copy_vector(&v, (const vector<T, n> *)from);
+    else
+        #pragma unroll
+        for (int k = 0; k < count; k++)
+            ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
+    return v;
+}
+
+template <class T, int n, int lanes, int tiles, int strips>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const strip<T, n, lanes> (&buffer)[tiles][strips], const T *row)
 {
     #pragma unroll
     for (int t = 0; t < tiles; t++)
-        copy_vector(&v[t], &buffer[t][threadIdx.x]);
+        v[t] = staged(buffer[t], row);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -268,26 +311,116 @@ template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&v
             v[i] = as<T>(values[i]);
     }
 }
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V>
-DEVICE void store(T *row, int col, const V (&values)[n], int size)
+// the elements of `size` bytes in a word, all of them or those that `mask` has; one asm statement, since
+// compilers spend most of their time on the loops that this replaces
+template <int size> DEVICE void put_word(void *at, unsigned word)
 {
-    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
-    vector<T, n> v;
-    fill(v, values);
-    if (aligned && col + n <= size) {
-        copy_vector((vector<T, n> *)(row + col), &v);
-    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
-        if (col < size)
-            #pragma unroll
-            for (int w = 0; w < (int)sizeof(v) / 4; w++)
-                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+template <int size> DEVICE void put_masked_word(void *at, unsigned word, int mask)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .pred p, q, r, s; .reg .b32 m, b, c, d; and.b32 m, %2, 1; setp.ne.b32 p, m, 0;"
+            "and.b32 m, %2, 2; setp.ne.b32 q, m, 0; and.b32 m, %2, 4; setp.ne.b32 r, m, 0;"
+            "and.b32 m, %2, 8; setp.ne.b32 s, m, 0; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "@p st.global.b8 [%0], %1; @q st.global.b8 [%0+1], b;"
+            "@r st.global.b8 [%0+2], c; @s st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word), "r"(mask) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .pred p, q; .reg .b32 m; .reg .b16 a, b; and.b32 m, %2, 1; setp.ne.b32 p, m, 0;"
+            "and.b32 m, %2, 2; setp.ne.b32 q, m, 0; mov.b32 {a, b}, %1;"
+            "@p st.global.b16 [%0], a; @q st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word), "r"(mask) : "memory");
+    else if (mask & 1)
+        *(unsigned *)at = word;
+}
+
+// row[col .. col + n) = v, element by element
+template <class T, int n> DEVICE void put_elements(T *row, int col, const vector<T, n> &v)
+{
+    if constexpr (sizeof(v) % 4 == 0) {
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
-            if (col + i < size)
-                row[col + i] = v[i];
+            row[col + i] = v[i];
     }
+}
+
+// row[col + i] = v[i] for each i that `mask` has
+template <class T, int n> DEVICE void put_some(T *row, int col, const vector<T, n> &v, int mask)
+{
+    if constexpr (sizeof(v) < 4 || sizeof(T) > 4) {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (mask >> i & 1)
+                row[col + i] = v[i];
+    } else {
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            put_masked_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w],
+                                       mask >> w * 4 / sizeof(T));
+    }
+}
+
+// row[col .. col + n) = v by whole blocks: each lane's first one takes in what the lane before has of it.
+// Elements in no block that is a lane's own go one by one.
+template <int lanes, class T, int n> DEVICE void store_blocks(T *row, int col, const vector<T, n> &v, int size)
+{
+    constexpr int bytes = sizeof(block<T, n>), count = sizeof(v) / bytes, elements = bytes / sizeof(T);
+    const int lane = threadIdx.x % lanes, shift = misalignment<n>(row), skip = shift / (int)sizeof(T);
+    const unsigned together = (lanes == 32 ? ~0u : (1u << lanes % 32) - 1) << (threadIdx.x % 32 - lane);
+    const block<T, n> *own = (const block<T, n> *)&v;
+    block<T, n> before;
+    #pragma unroll
+    for (int w = 0; w < bytes / 4; w++)
+        before[w] = __shfl_up_sync(together, own[count - 1][w], 1);
+    block<T, n> *to = (block<T, n> *)((char *)(row + col) - shift);
+    int left = size - col >= n ? (1 << n) - 1 : size > col ? (1 << (size - col)) - 1 : 0;
+    #pragma unroll
+    for (int k = 0; k <= count; k++) {
+        const bool mine = k > 0 || lane > 0 || shift == 0, next = k < count || lane < lanes - 1;
+        if (!mine || !next || col + (k + 1) * elements - skip > size)
+            continue;
+        left &= ~(((1 << elements) - 1) << k * elements >> skip);
+        if (k < count) {
+            const block<T, n> b = shift ? shifted(k ? own[k - 1] : before, own[k], bytes - shift) : own[k];
+            copy_vector(to + k, &b);
+        }
+    }
+    if (left)
+        put_some(row, col, v, left);
+}
+
+// the same as store, by all lanes that share the row at once
+template <int step, class T, int n, class V>
+DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if constexpr (sizeof(v) >= 4)
+        if (size % n != 0) {
+            store_blocks<step / n < 32 ? step / n : 32>(row, col, v, size);
+            return;
+        }
+    if (col >= size)
+        return;
+    if (size % n != 0)
+        put_some(row, col, v, size - col >= n ? (1 << n) - 1 : (1 << (size - col)) - 1);
+    else if (misalignment<n>(row) != 0)
+        put_elements(row, col, v);
+    else
+        copy_vector((vector<T, n> *)(row + col), &v);
 }
 
 // which reduction a variable takes part in
@@ -412,7 +545,7 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 //   max_1_partial = max[M, N](abs(x)), this CTA's rows
 // A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 32768 bytes of dynamic shared memory.
+// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 33792 bytes of dynamic shared memory.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
@@ -431,7 +564,7 @@ void amax(
     // while a row is computed, the next stages - 1 are on their way to shared memory
     constexpr int stages = 4;
     struct Stage {
-        vector<bf16, vec> x[tiles][threads];
+        strip<bf16, vec, 32> x[tiles][threads / 32];
     };
     extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
@@ -445,13 +578,14 @@ void amax(
     #pragma unroll 1
     for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
         const Stage &now = ring[stage];
+        __syncwarp();    // its threads have read what the next copies replace
         fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
         stage = (stage + 1) % stages;
         if (row < first_row)
             continue;
         fetch_wait<stages - 1>();
         vector<bf16, vec> x_v[tiles];
-        read_row(x_v, now.x);
+        read_row(x_v, now.x, x + row * x_M);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             #pragma unroll
@@ -535,7 +669,7 @@ void amax_2(
                 const float x_ = x_v[t][i];
                 q_out[i] = x_ / scale;
             }
-            store(q + row * q_M, col, q_out, N);
+            store_row<step>(q + row * q_M, col, q_out, N);
         }
     }
 }

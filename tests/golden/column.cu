@@ -95,63 +95,43 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
-// four bytes of a row that is not aligned, read or written by elements of `size` bytes; one asm statement,
-// since compilers spend most of their time on the loops that this replaces
-template <int size> DEVICE unsigned word_at(const void *at)
+// The unit of aligned access: 16 bytes, or a whole vector where that is less. Rows that do not start on a
+// block, or whose vectors do not fill the last one, are read by the blocks that they touch, and shifted.
+// So up to 15 bytes before and after a row are read, never more than the block that its own bytes are in.
+template <class T, int n> using block = vector<unsigned, alignof(vector<T, n>) / 4>;
+template <int n, class T> DEVICE int misalignment(const T *row)
 {
-    unsigned word;
-    if constexpr (size == 1)
-        asm("{ .reg .b32 b, c, d; ld.global.u8 %0, [%1]; ld.global.u8 b, [%1+1];"
-            "ld.global.u8 c, [%1+2]; ld.global.u8 d, [%1+3];"
-            "prmt.b32 %0, %0, b, 0x3340; prmt.b32 c, c, d, 0x3340; prmt.b32 %0, %0, c, 0x5410; }"
-            : "=&r"(word) : "l"(at));
-    else if constexpr (size == 2)
-        asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
-            : "=r"(word) : "l"(at));
-    else
-        asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at));
-    return word;
-}
-template <int size> DEVICE void put_word(void *at, unsigned word)
-{
-    if constexpr (size == 1)
-        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
-            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
-            :: "l"(at), "r"(word) : "memory");
-    else if constexpr (size == 2)
-        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
-            :: "l"(at), "r"(word) : "memory");
-    else
-        *(unsigned *)at = word;
+    return (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// v = row[col .. col + n) of any alignment, zeros from `size` on
-template <class T, int n> DEVICE void load_words(vector<T, n> &v, const T *row, int col, int size)
+// as many bytes as one block has, from byte `shift` of two neighbours on
+DEVICE vector<unsigned, 4> shifted(const vector<unsigned, 4> &low, const vector<unsigned, 4> &high, int shift)
 {
-    if (sizeof(v) % 4 == 0 && size % n == 0) {
-        if (col >= size) {
-            v = {};
-            return;
-        }
-        #pragma unroll
-        for (int w = 0; w < (int)sizeof(v) / 4; w++)
-            ((unsigned *)&v)[w] = word_at<sizeof(T)>((const char *)(row + col) + 4 * w);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            v[i] = col + i < size ? row[col + i] : T{};
-    }
+    vector<unsigned, 4> r;
+    asm("{ .reg .pred p, q; .reg .b32 m, a, b, c, d, e, f;"
+        "and.b32 m, %12, 8; setp.ne.b32 p, m, 0; and.b32 m, %12, 4; setp.ne.b32 q, m, 0; shl.b32 m, %12, 3;"
+        "selp.b32 a, %6, %4, p; selp.b32 b, %7, %5, p; selp.b32 c, %8, %6, p;"
+        "selp.b32 d, %9, %7, p; selp.b32 e, %10, %8, p; selp.b32 f, %11, %9, p;"
+        "selp.b32 a, b, a, q; selp.b32 b, c, b, q; selp.b32 c, d, c, q; selp.b32 d, e, d, q; selp.b32 e, f, e, q;"
+        "shf.r.wrap.b32 %0, a, b, m; shf.r.wrap.b32 %1, b, c, m;"
+        "shf.r.wrap.b32 %2, c, d, m; shf.r.wrap.b32 %3, d, e, m; }"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+        : "r"(low[0]), "r"(low[1]), "r"(low[2]), "r"(low[3]),
+          "r"(high[0]), "r"(high[1]), "r"(high[2]), "r"(high[3]), "r"(shift));
+    return r;
 }
-
-// v = row[col .. col + n), zeros from `size` on; one wide access where the row's alignment allows
-template <class T, int n>
-DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+DEVICE vector<unsigned, 2> shifted(const vector<unsigned, 2> &low, const vector<unsigned, 2> &high, int shift)
 {
-    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
-    if (aligned && col + n <= size)
-        copy_vector(&v, (const vector<T, n> *)(row + col));
-    else
-        load_words(v, row, col, size);
+    const bool far = shift & 4;
+    const unsigned middle = far ? high[0] : low[1];
+    vector<unsigned, 2> r;
+    r[0] = __funnelshift_r(far ? low[1] : low[0], middle, 8 * shift);
+    r[1] = __funnelshift_r(middle, far ? high[1] : high[0], 8 * shift);
+    return r;
+}
+DEVICE vector<unsigned, 1> shifted(const vector<unsigned, 1> &low, const vector<unsigned, 1> &high, int shift)
+{
+    return {{__funnelshift_r(low[0], high[0], 8 * shift)}};
 }
 
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
@@ -164,36 +144,66 @@ template <int bytes> DEVICE void async_copy(void *to, const void *from)
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// until all but the newest `left` groups have landed
-template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
-
-// starts the copies of this thread's part of a row into its part of a buffer
-template <int step, class T, int n, int tiles, int threads>
-DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+// until all but the newest `left` groups of this warp have landed
+template <int left> DEVICE void fetch_wait()
 {
-    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
-    const bool aligned = (unsigned long long)row % piece == 0;
+    asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory");
+    __syncwarp();
+}
+
+// what `lanes` neighbouring threads of a row have of it in shared memory: the blocks that their vectors
+// touch, one more than they would fill
+template <class T, int n, int lanes> struct alignas(16) strip {
+    block<T, n> blocks[lanes * (sizeof(vector<T, n>) / sizeof(block<T, n>)) + 1];
+};
+
+// starts the copies of this thread's part of a row into its part of a buffer; a warp's threads may read it
+// when all of them have waited
+template <int step, class T, int n, int lanes, int tiles, int strips>
+DEVICE void fetch_row(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row, int first, int size)
+{
+    constexpr int bytes = sizeof(block<T, n>), count = sizeof(vector<T, n>) / bytes;
+    const int shift = misalignment<n>(row), lane = threadIdx.x % lanes;
+    const char *end = (const char *)(row + size);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        vector<T, n> &to = buffer[t][threadIdx.x];
+        block<T, n> *to = buffer[t][threadIdx.x / lanes].blocks + lane * count;
         const int col = first + t * step;
-        if (aligned && size % n == 0) {
-            if (tiles * step == size || col < size)
-                #pragma unroll
-                for (int k = 0; k < bytes; k += piece)
-                    async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
-        } else {
-            load(to, row, col, size);
-        }
+        const char *from = (const char *)(row + col) - shift;
+        if (tiles * step == size || col < size)
+            #pragma unroll
+            for (int k = 0; k < count; k++)
+                if (size % n == 0 || k == 0 || from + k * bytes < end)
+                    async_copy<bytes>(to + k, from + k * bytes);
+        // the next lane's first block holds this one's last elements; the last lane fetches it too
+        if (shift > 0 && col < size && (lane == lanes - 1 || col + n >= size) && from + count * bytes < end)
+            async_copy<bytes>(to + count, from + count * bytes);
     }
 }
 
-template <class T, int n, int tiles, int threads>
-DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+// this thread's vector of a tile; `row` is what was fetched
+template <class T, int n, int lanes, int strips>
+DEVICE vector<T, n> staged(const strip<T, n, lanes> (&tile)[strips], const T *row)
+{
+    constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
+    const block<T, n> *from = tile[threadIdx.x / lanes].blocks + threadIdx.x % lanes * count;
+    const int shift = misalignment<n>(row);
+    vector<T, n> v;
+    if (shift == 0)
+        copy_vector(&v, (const vector<T, n> *)from);
+    else
+        #pragma unroll
+        for (int k = 0; k < count; k++)
+            ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
+    return v;
+}
+
+template <class T, int n, int lanes, int tiles, int strips>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const strip<T, n, lanes> (&buffer)[tiles][strips], const T *row)
 {
     #pragma unroll
     for (int t = 0; t < tiles; t++)
-        copy_vector(&v[t], &buffer[t][threadIdx.x]);
+        v[t] = staged(buffer[t], row);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -209,26 +219,13 @@ template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&v
             v[i] = as<T>(values[i]);
     }
 }
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V>
-DEVICE void store(T *row, int col, const V (&values)[n], int size)
+// to workspace, whose rows of whole vectors are aligned
+template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
 {
-    const bool aligned = (unsigned long long)row % alignof(vector<T, n>) == 0;
     vector<T, n> v;
     fill(v, values);
-    if (aligned && col + n <= size) {
+    if (col < size)
         copy_vector((vector<T, n> *)(row + col), &v);
-    } else if (sizeof(v) % 4 == 0 && size % n == 0) {
-        if (col < size)
-            #pragma unroll
-            for (int w = 0; w < (int)sizeof(v) / 4; w++)
-                put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            if (col + i < size)
-                row[col + i] = v[i];
-    }
 }
 
 // which reduction a variable takes part in
@@ -310,7 +307,7 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 //   db = sum[M](dy), this CTA's rows
 // A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 114688 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 118272 bytes of dynamic shared memory.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
@@ -329,7 +326,7 @@ void bias_grad(
     // while a row is computed, the next stages - 1 are on their way to shared memory
     constexpr int stages = 7;
     struct Stage {
-        vector<bf16, vec> dy[tiles][threads];
+        strip<bf16, vec, 32> dy[tiles][threads / 32];
     };
     extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
@@ -343,13 +340,14 @@ void bias_grad(
     #pragma unroll 1
     for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
         const Stage &now = ring[stage];
+        __syncwarp();    // its threads have read what the next copies replace
         fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
         stage = (stage + 1) % stages;
         if (row < first_row)
             continue;
         fetch_wait<stages - 1>();
         vector<bf16, vec> dy_v[tiles];
-        read_row(dy_v, now.dy);
+        read_row(dy_v, now.dy, dy + row * dy_M);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
@@ -368,7 +366,7 @@ void bias_grad(
     for (int t = 0; t < tiles; t++) {
         team_reduce<threads, threads_per_row, Sum>(team_floats, db_sum[t]);
         if (team == 0)
-            store(db_partial + blockIdx.x * (long long)N, first + t * step, db_sum[t], N);
+            store_aligned(db_partial + blockIdx.x * (long long)N, first + t * step, db_sum[t], N);
     }
 }
 

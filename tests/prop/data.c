@@ -11,6 +11,7 @@ bool found(Finding *f, const char *kind, const char *format, ...)
     va_list args;
     va_start(args, format);
     snprintf(f->kind, sizeof f->kind, "%s", kind);
+    f->schedule[0] = 0;
     vsnprintf(f->text, sizeof f->text, format, args);
     va_end(args);
     return false;
@@ -54,6 +55,30 @@ static void shift(const HostTensor *t, int64_t count)
     }
 }
 
+static AxisSet last_axis(AxisSet axes)
+{
+    return axes ? (AxisSet)1 << (31 - __builtin_clz(axes)) : 0;
+}
+
+/* Along some outer axis of one input in four: as a gradient that was broadcast. */
+static void repeat_values(Data *data, int param, uint64_t seed)
+{
+    const HostTensor *t = &data->inputs[param];
+    AxisSet outer = t->axes & ~last_axis(t->axes);
+    if (!outer || mix(seed) % 4) return;
+    for (uint64_t skip = mix(seed + 1) % (uint64_t)axes_count(outer); skip > 0; skip--)
+        outer &= outer - 1;
+    const int axis = __builtin_ctz(outer);
+    const AxisSet within = t->axes & ~(((AxisSet)2 << axis) - 1);
+    const int64_t block = bytes_of(&data->sizes, t->dtype, within),
+                  size = data->sizes.of[axis],
+                  blocks = axes_size(&data->sizes, t->axes & ~within);
+    for (int64_t i = 0; i < blocks; i++)
+        memmove((char *)t->data + i * block, (char *)t->data + i / size * size * block,
+                (size_t)block);
+    data->repeated[param] = (AxisSet)1 << axis;
+}
+
 /* One seed in eight has values around 1000, one in eight special ones. */
 static void fill_input(Data *data, int param, uint64_t seed)
 {
@@ -64,6 +89,7 @@ static void fill_input(Data *data, int param, uint64_t seed)
     random_input(data->graph, param, &data->sizes, seed, t->data);
     if (seed % 8 == 6) shift(t, count);
     if (seed % 8 == 7) sprinkle(t, count, mix(seed + (uint64_t)param));
+    repeat_values(data, param, mix(seed * 64 + (uint64_t)param));
 }
 
 static void make_scalar(Data *data, int param, int scalar)
@@ -101,6 +127,7 @@ bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *size
     const int params = lowered->params.count + 1, outputs = lowered->outputs.count + 1;
     *data = (Data){.arena = arena, .graph = lowered, .sizes = *sizes};
     data->inputs = NEW_ARRAY(arena, HostTensor, params);
+    data->repeated = NEW_ARRAY(arena, AxisSet, params);
     data->scalars = NEW_ARRAY(arena, double, params);
     data->launch_scalars = NEW_ARRAY(arena, double, params);
     data->outputs = NEW_ARRAY(arena, HostTensor, outputs);
@@ -154,23 +181,43 @@ static void walk(const Data *data, const HostTensor *t, const int64_t *strides,
     }
 }
 
-static void place(const Data *data, const HostTensor *t, uint64_t seed, bool dense,
-                  void **tensor, int64_t *strides)
+/* Where a tensor lies: the axes in `repeated` have stride 0, those in `backwards` a
+ * negative one.
+ */
+static void place(const Data *data, const HostTensor *t, uint64_t seed, AxisSet repeated,
+                  AxisSet backwards, void **tensor, int64_t *strides)
 {
-    int64_t step = 1;
+    const bool dense = seed == 0;
+    const int64_t bytes = dtype_info[t->dtype].bytes;
+    int64_t step = 1, first = dense ? 0 : (int64_t)(mix(seed) % 17);
     int rank = axes_count(t->axes);
     for (int axis = data->graph->axis_count - 1; axis >= 0; axis--) {
+        const int64_t size = data->sizes.of[axis] > 0 ? data->sizes.of[axis] : 1;
         if (!(t->axes >> axis & 1)) continue;
-        strides[--rank] = step;
-        step *= data->sizes.of[axis] > 0 ? data->sizes.of[axis] : 1;
+        strides[--rank] = repeated >> axis & 1 ? 0 : step;
+        if (repeated >> axis & 1) continue;
+        if (backwards >> axis & 1) {
+            strides[rank] = -step;
+            first += (size - 1) * step;
+        }
+        step *= size;
         if (!dense)
             step += (int64_t)(mix(seed + (uint64_t)axis) % 3) * (1 + (int64_t)(seed % 8));
     }
-    const int64_t bytes = dtype_info[t->dtype].bytes;
-    const int64_t offset = dense ? 0 : (int64_t)(mix(seed) % 17) * bytes;
-    char *memory = NEW_ARRAY(data->arena, char, step *bytes + offset + 32);
+    char *memory = NEW_ARRAY(data->arena, char, (step + 17) * bytes + 32);
     memory += (16 - ((uintptr_t)memory & 15)) & 15;
-    *tensor = memory + offset;
+    *tensor = memory + first * bytes;
+}
+
+static void place_input(const Data *data, int param, uint64_t seed, void **tensor,
+                        int64_t *strides)
+{
+    const HostTensor *t = &data->inputs[param];
+    const AxisSet outer = t->axes & ~last_axis(t->axes);
+    const bool turned = seed != 0 && mix(seed + 3) % 6 == 0;
+    place(data, t, seed, seed ? data->repeated[param] : 0,
+          turned ? outer & (AxisSet)mix(seed + 4) : 0, tensor, strides);
+    walk(data, t, strides, *tensor, copy_in);
 }
 
 Layout make_layout(const Data *data, uint64_t seed)
@@ -182,13 +229,12 @@ Layout make_layout(const Data *data, uint64_t seed)
     for (int i = 0; i < g->params.count; i++) {
         if (g->params.data[i].scalar) continue;
         const int at = layout.count++;
-        place(data, &data->inputs[i], mix(seed * 64 + (uint64_t)i), seed == 0,
-              &layout.tensors[at], layout.strides[at]);
-        walk(data, &data->inputs[i], layout.strides[at], layout.tensors[at], copy_in);
+        place_input(data, i, seed ? mix(seed * 64 + (uint64_t)i) : 0, &layout.tensors[at],
+                    layout.strides[at]);
     }
     for (int i = 0; i < g->outputs.count; i++) {
         const int at = layout.count++;
-        place(data, &data->outputs[i], mix(seed * 64 + 32 + (uint64_t)i), seed == 0,
+        place(data, &data->outputs[i], seed ? mix(seed * 64 + 32 + (uint64_t)i) : 0, 0, 0,
               &layout.tensors[at], layout.strides[at]);
     }
     return layout;

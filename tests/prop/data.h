@@ -9,6 +9,7 @@
 /* What went wrong; `kind` stays the same while a program shrinks. */
 typedef struct {
     char kind[64];
+    char schedule[64]; /* under which; "": the chosen one */
     char text[4096];
 } Finding;
 
@@ -21,6 +22,7 @@ typedef struct {
     const Graph *graph; /* as lowered */
     Sizes sizes;
     HostTensor *inputs;     /* by param */
+    AxisSet *repeated;      /* by param: axes along which its values are all the same */
     double *scalars;        /* by param */
     double *launch_scalars; /* scalars alone */
     HostTensor *outputs;    /* by output: what the CPU stores */
@@ -44,7 +46,8 @@ typedef struct {
     int count;
 } Layout;
 
-/* Seed 0: dense and aligned; others: rows further apart, bases anywhere. */
+/* Seed 0: dense and aligned; others: rows further apart, bases anywhere, inputs that
+ * repeat with stride 0 and some backwards. */
 Layout make_layout(const Data *data, uint64_t seed);
 /* The dense elements of an output. */
 void *read_output(const Data *data, const Layout *layout, int output);

@@ -4,7 +4,8 @@
 
 #include "front.h"
 
-enum { MOST_VARIANTS = 8 };
+/* Schedules that are tried for a program beside the chosen one. */
+enum { SCHEDULES = 35, MOST_VARIANTS = 1 + SCHEDULES };
 
 /* One text of a program: a schedule, and a name of its own, so that many lie in one
  * object. */
@@ -12,6 +13,7 @@ typedef struct {
     Checked *checked;
     char schedule[64]; /* "": chosen */
     Compilation compiled;
+    LaunchPlan plan; /* compiled.launch, with the names under which kernels were loaded */
 } Variant;
 
 typedef struct {
@@ -19,8 +21,8 @@ typedef struct {
     bool simulate, nvrtc;
 } Devices;
 
-/* Compiles the program for the schedules that admit it, at most MOST_VARIANTS; *count
- * says how many. A plan that is refused unforced is a finding. */
+/* Compiles the program for the schedules that admit it; *count says how many texts
+ * they come to. A plan that is refused unforced is a finding. */
 bool make_variants(Checked *checked, bool schedules, Variant *variants, int *count,
                    Finding *f);
 /* Runs variants, of one program or many, compiled for the host in one go: two orders of

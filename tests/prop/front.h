@@ -8,7 +8,8 @@ typedef struct {
     uint64_t seed;    /* of the inputs */
     const char *text; /* its one graph is called `name` */
     const char *name;
-    const char *same[2]; /* texts of the same meaning; NULL: none */
+    const char *same[2];  /* texts of the same meaning; NULL: none */
+    const char *schedule; /* to be tried in any case; NULL: none */
 } Case;
 
 /* A compiled program and its data. */

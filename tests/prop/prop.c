@@ -12,13 +12,16 @@
 #include "shrink.h"
 
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BATCH = 24, TRIES = 300 };
+/* BATCH: variants that are compiled for the host in one go */
+enum { BATCH = 48, TRIES = 300 };
 
 typedef struct {
     uint64_t first, count;
@@ -26,6 +29,7 @@ typedef struct {
     int jobs;
     Devices devices;
     bool print;
+    _Atomic uint64_t *taken; /* programs that the jobs have taken so far */
     const char *keep, *replay;
 } Options;
 
@@ -36,7 +40,7 @@ typedef struct {
     const Sketch *sketches[BATCH]; /* NULL: read from a file */
     Case cases[BATCH];
     Checked checked[BATCH];
-    Variant variants[BATCH * MOST_VARIANTS];
+    Variant variants[BATCH + MOST_VARIANTS];
     int programs, count, failed;
 } Batch;
 
@@ -61,17 +65,21 @@ static Case case_of(Arena *arena, const Sketch *s)
 }
 
 typedef struct {
-    const Devices *devices;
+    Devices devices;
+    char schedule[64];
     Finding finding;
 } Shrinking;
 
+/* Tries the schedule that failed alone. */
 static bool fails_alike(void *data, const Sketch *s)
 {
     Shrinking *w = data;
     Arena *arena = arena_new();
     Finding f;
-    const Case c = case_of(arena, s);
-    const bool fails = !check_all(&c, w->devices, &f) && !strcmp(f.kind, w->finding.kind);
+    Case c = case_of(arena, s);
+    if (w->schedule[0]) c.schedule = w->schedule;
+    const bool fails =
+        !check_all(&c, &w->devices, &f) && !strcmp(f.kind, w->finding.kind);
     if (fails) w->finding = f;
     arena_free(arena);
     return fails;
@@ -83,7 +91,9 @@ static void keep_program(const Options *o, const Case *c, const Finding *f)
     snprintf(path, sizeof path, "%s/seed%llu.fuse", o->keep, (unsigned long long)c->seed);
     FILE *file = fopen(path, "w");
     if (!file) return;
-    fprintf(file, "# seed: %llu\n# %s: ", (unsigned long long)c->seed, f->kind);
+    fprintf(file, "# seed: %llu\n", (unsigned long long)c->seed);
+    if (f->schedule[0]) fprintf(file, "# schedule: %s\n", f->schedule);
+    fprintf(file, "# %s: ", f->kind);
     for (const char *at = f->text; *at && at < f->text + 300; at++) {
         fputc(*at, file);
         if (*at == '\n') fputs("# ", file);
@@ -95,7 +105,9 @@ static void keep_program(const Options *o, const Case *c, const Finding *f)
 /* Makes the program small and tells of it. */
 static void report(Batch *b, const Case *c, const Sketch *s, const Finding *f)
 {
-    Shrinking w = {.devices = &b->options->devices, .finding = *f};
+    Shrinking w = {.devices = b->options->devices, .finding = *f};
+    memcpy(w.schedule, f->schedule, sizeof w.schedule);
+    w.devices.schedules = false;
     Arena *arena = arena_new();
     Case small = *c;
     if (s) small = case_of(arena, shrink(arena, s, TRIES, fails_alike, &w));
@@ -168,12 +180,13 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
     if (b->programs == BATCH || b->count >= BATCH) run_batch(b);
 }
 
-static int run_seeds(const Options *o, uint64_t first, uint64_t step)
+static int run_seeds(const Options *o)
 {
     Batch *b = calloc(1, sizeof *b);
     if (!b) return 1;
     b->options = o;
-    for (uint64_t seed = first; seed < o->first + o->count; seed += step) {
+    for (uint64_t taken; (taken = atomic_fetch_add(o->taken, 1)) < o->count;) {
+        const uint64_t seed = o->first + taken;
         Arena *arena = arena_new();
         const Sketch *s = generate(arena, seed, o->elements);
         const Case c = case_of(arena, s);
@@ -198,8 +211,11 @@ static bool read_case(Arena *arena, const char *path, Case *c)
     fclose(file);
     const char *seed = strstr(text_string(text), "# seed: ");
     const char *head = strstr(text_string(text), "\ngraph ");
+    const char *schedule = strstr(text_string(text), "\n# schedule: ");
     *c = (Case){.text = text_string(text),
                 .seed = seed ? strtoull(seed + 8, NULL, 10) : 1};
+    if (schedule)
+        c->schedule = arena_copy(arena, schedule + 13, strcspn(schedule + 13, "\n"));
     if (head) c->name = arena_copy(arena, head + 7, strcspn(head + 7, "[( "));
     return head != NULL;
 }
@@ -247,12 +263,12 @@ static int run_jobs(const Options *o)
 {
     int failed = 0, status;
     pid_t jobs[64];
-    if (o->jobs <= 1) return run_seeds(o, o->first, 1);
+    if (o->jobs <= 1) return run_seeds(o);
     fflush(stdout);
     for (int i = 0; i < o->jobs; i++) {
         jobs[i] = fork();
         if (jobs[i] == 0) {
-            const int bad = run_seeds(o, o->first + (uint64_t)i, (uint64_t)o->jobs);
+            const int bad = run_seeds(o);
             fflush(stdout);
             _exit(bad > 100 ? 100 : bad);
         }
@@ -310,6 +326,9 @@ int main(int argc, char **argv)
         arena_free(arena);
         return 0;
     }
+    o.taken = mmap(NULL, sizeof *o.taken, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (o.taken == MAP_FAILED) return 2;
     const int failed = run_jobs(&o);
     printf("-- prop: %llu of %llu random programs pass\n",
            (unsigned long long)(o.count - (uint64_t)failed), (unsigned long long)o.count);

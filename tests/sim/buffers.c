@@ -2,6 +2,7 @@
  * and at the end whether every element of the outputs was written. */
 #include "state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_dense(const SimBuffer *b)
@@ -20,9 +21,18 @@ static int64_t extent_of(const SimBuffer *b)
     int64_t extent = 1;
     for (int i = 0; i < b->rank; i++) {
         if (b->sizes[i] == 0) return 0;
-        extent += (b->sizes[i] - 1) * b->strides[i];
+        extent += (b->sizes[i] - 1) * llabs(b->strides[i]);
     }
     return extent;
+}
+
+/* Of the first in memory, from the one that has index 0 in all axes; 0 or below. */
+static int64_t lowest_offset(const SimBuffer *b)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < b->rank; i++)
+        if (b->strides[i] < 0) offset += (b->sizes[i] - 1) * b->strides[i];
+    return offset;
 }
 
 /* The offset in elements of the item-th element in row-major order; -1 past the last. */
@@ -63,6 +73,7 @@ bool machine_add_buffer(Machine *m, const SimBuffer *buffer)
     const int64_t extent = extent_of(buffer);
     *r = (Region){.buffer = *buffer, .base = buffer->data, .holes = !is_dense(buffer)};
     if (extent == 0) return true;
+    r->base += lowest_offset(buffer) * buffer->element;
     r->bytes = (size_t)extent * (size_t)buffer->element;
     for (int i = 0; i < m->region_count; i++)
         if (overlaps(r, &m->regions[i]))

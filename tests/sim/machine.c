@@ -15,6 +15,8 @@
 
 enum {
     STACK = 128 * 1024,
+    /* from one stack to the next: not all tops in the same few lines of the cache */
+    STACK_STEP = STACK + 4096 + 192,
     VIEW = 128,
     SMS = 4,
     THREADS_PER_SM = 2048,
@@ -29,7 +31,7 @@ uint64_t random_below(Machine *m, uint64_t limit)
     m->random ^= m->random << 13;
     m->random ^= m->random >> 7;
     m->random ^= m->random << 17;
-    return (m->random >> 11) % limit;
+    return (m->random >> 32) * limit >> 32;
 }
 
 Machine *machine_new(SimObject *object, uint64_t seed, char *message, size_t message_size)
@@ -79,27 +81,28 @@ const char *machine_doubt(const Machine *m)
 /* ---- threads
  * ------------------------------------------------------------------------------- */
 
-static Warp *warp_of(const Thread *t)
-{
-    return &t->cta->warps[t->index / SIM_WARP];
-}
-
 static void set_ready(Machine *m, Thread *t)
 {
     Warp *w = warp_of(t);
+    const unsigned lane = 1U << t->index % SIM_WARP;
     t->state = THREAD_READY;
-    w->ready |= 1U << t->index % SIM_WARP;
+    w->ready |= lane;
+    w->waiting &= ~lane;
     if (w->place >= 0) return;
     w->place = m->ready_count;
     m->ready[m->ready_count++] = w;
+    if (m->foremost && w->priority > m->foremost->priority) m->foremost = w;
 }
 
 static void set_unready(Machine *m, Thread *t, ThreadState state)
 {
     Warp *w = warp_of(t);
+    const unsigned lane = 1U << t->index % SIM_WARP;
     t->state = state;
-    w->ready &= ~(1U << t->index % SIM_WARP);
+    w->ready &= ~lane;
+    *(state == THREAD_WAITING ? &w->waiting : &w->exited) |= lane;
     if (w->ready) return;
+    if (w == m->foremost) m->foremost = NULL;
     Warp *last = m->ready[--m->ready_count];
     m->ready[w->place] = last;
     last->place = w->place;
@@ -145,7 +148,7 @@ static void start_thread(Machine *m, Cta *cta, int index)
     Thread *t = &cta->threads[index];
     const SimLaunch *l = m->launch;
     char *stack =
-        m->stacks + ((size_t)cta->slot * (size_t)l->threads + (size_t)index) * STACK;
+        m->stacks + ((size_t)cta->slot * (size_t)l->threads + (size_t)index) * STACK_STEP;
     SimThread *view = (SimThread *)(stack + STACK - VIEW);
     *view = (SimThread){
         .thread = {(unsigned)index, 0, 0},
@@ -233,11 +236,14 @@ static void end_cluster(Machine *m, Cluster *c)
 static Warp *pick_warp(Machine *m)
 {
     if (!m->skew) return m->ready[random_below(m, (uint64_t)m->ready_count)];
-    Warp *best = m->ready[0];
-    for (int i = 1; i < m->ready_count; i++)
+    Warp *best = m->foremost ? m->foremost : m->ready[0];
+    for (int i = 1; i < m->ready_count && !m->foremost; i++)
         if (m->ready[i]->priority > best->priority) best = m->ready[i];
-    if (random_below(m, m->skew) == 0)
+    m->foremost = best;
+    if (random_below(m, m->skew) == 0) {
         best->priority = (uint32_t)random_below(m, 1U << 30);
+        m->foremost = NULL;
+    }
     return best;
 }
 
@@ -247,6 +253,19 @@ static Thread *pick_thread(Machine *m, const Warp *w)
     for (uint64_t n = random_below(m, (uint64_t)__builtin_popcount(lanes)); n > 0; n--)
         lanes &= lanes - 1;
     return &w->cta->threads[w->index * SIM_WARP + __builtin_ctz(lanes)];
+}
+
+/* One thread is picked ahead of time, so that its stack is on its way from memory while
+ * the one before it runs; another takes its place if it cannot run any more. */
+static Thread *next_thread(Machine *m)
+{
+    Thread *t = m->next;
+    if (!t || t->state != THREAD_READY) t = pick_thread(m, pick_warp(m));
+    m->next = pick_thread(m, pick_warp(m));
+    const char *sp = m->next->context.sp;
+    __builtin_prefetch(m->next->view);
+    for (int i = 0; i < 2; i++) __builtin_prefetch(sp + 64 * i);
+    return t;
 }
 
 /* A thread is deepest in its stack where it switches, or nearly so. */
@@ -292,7 +311,7 @@ static void run_all(Machine *m)
     while (m->done < m->cluster_count && !m->failed && check_progress(m)) {
         land_some(m);
         if (m->ready_count > 0)
-            run_some(m, pick_thread(m, pick_warp(m)));
+            run_some(m, next_thread(m));
         else if (!land_one(m))
             report_deadlock(m);
     }
@@ -376,10 +395,19 @@ static int resident_ctas(const Machine *m)
     return m->resident * m->launch->cluster;
 }
 
+/* Those of the launch before, of whichever machine, where there are enough. */
 static bool make_stacks(Machine *m)
 {
-    m->stacks_size = (size_t)resident_ctas(m) * (size_t)m->launch->threads * STACK;
-    m->stacks = map_zeros(m->stacks_size);
+    SimObject *o = m->object;
+    const size_t size =
+        (size_t)resident_ctas(m) * (size_t)m->launch->threads * STACK_STEP;
+    if (o->stacks && o->stacks_size < size) {
+        munmap(o->stacks, o->stacks_size);
+        o->stacks = NULL;
+    }
+    if (!o->stacks) o->stacks = map_zeros(o->stacks_size = size);
+    m->stacks = o->stacks;
+    m->stacks_size = o->stacks_size;
     return m->stacks != NULL;
 }
 
@@ -392,8 +420,9 @@ static bool make_room(Machine *m)
     m->order = calloc((size_t)m->cluster_count, sizeof *m->order);
     m->ready = calloc(ctas * warps, sizeof *m->ready);
     m->locations = calloc(MAX_LOCATIONS, sizeof *m->locations);
+    m->group = calloc((size_t)m->launch->threads, sizeof *m->group);
     bool good = m->clusters && m->ctas && m->order && m->ready && m->locations &&
-                make_stacks(m);
+                m->group && make_stacks(m) && list_variables(m);
     for (int i = 0; i < m->resident && good; i++)
         m->clusters[i].ctas = &m->ctas[i * m->launch->cluster];
     for (int i = 0; i < resident_ctas(m) && good; i++) good = make_cta(m, i);
@@ -414,20 +443,21 @@ static void free_room(Machine *m)
         free(cta->visits);
     }
     forget_copies(m);
-    if (m->stacks) {
-        fiber_forget(m->stacks, m->stacks_size);
-        munmap(m->stacks, m->stacks_size);
-    }
+    if (m->stacks) fiber_forget(m->stacks, m->stacks_size);
     if (m->locations) forget_locations(m);
     free(m->locations);
+    free(m->variables);
+    free(m->group);
     free(m->clusters);
     free(m->ctas);
     free(m->order);
     free(m->ready);
     m->clusters = NULL, m->ctas = NULL, m->order = NULL, m->ready = NULL;
-    m->locations = NULL, m->stacks = NULL;
+    m->locations = NULL, m->variables = NULL, m->group = NULL;
     m->ready_count = 0;
     m->current = NULL;
+    m->foremost = NULL;
+    m->next = NULL;
 }
 
 bool machine_launch(Machine *m, const SimLaunch *l)

@@ -8,6 +8,7 @@
 #include "state.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -99,26 +100,62 @@ static void check_cell(const Access *a, Cell *cell)
                   (a->kind == SIM_ATOMIC ? CELL_ATOMIC : 0);
 }
 
+static bool are_alike(const Cell *a, const Cell *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* Neighbours are mostly used together and know the same: then one is judged for all. */
 static void check_cells(Access *a, Cell *cells, size_t first, size_t count,
                         size_t granule)
 {
+    Cell before, after;
     for (size_t i = 0; i < count; i++) {
-        check_cell(a, &cells[first + i]);
+        Cell *cell = &cells[first + i];
+        if (i > 0 && are_alike(cell, &before)) {
+            *cell = after;
+        } else {
+            before = *cell;
+            check_cell(a, cell);
+            after = *cell;
+        }
         a->offset += granule;
     }
+}
+
+static int order_variables(const void *left, const void *right)
+{
+    const SharedVariable *a = *(const SharedVariable *const *)left,
+                         *b = *(const SharedVariable *const *)right;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+bool list_variables(Machine *m)
+{
+    const SimObject *o = m->object;
+    m->variable_count = 0;
+    m->variables = calloc((size_t)o->shared_count + 1, sizeof *m->variables);
+    if (!m->variables) return false;
+    for (int i = 0; i < o->shared_count; i++)
+        if (!o->shared[i].kernel || !strcmp(o->shared[i].kernel, m->launch->kernel))
+            m->variables[m->variable_count++] = &o->shared[i];
+    qsort(m->variables, (size_t)m->variable_count, sizeof *m->variables, order_variables);
+    return true;
 }
 
 /* The variable at or before a place in shared memory, of those that the kernel can mean.
  */
 static const SharedVariable *find_shared(const Machine *m, size_t offset)
 {
-    const SharedVariable *best = NULL;
-    for (int i = 0; i < m->object->shared_count; i++) {
-        const SharedVariable *v = &m->object->shared[i];
-        if (v->kernel && strcmp(v->kernel, m->launch->kernel) != 0) continue;
-        if (v->offset <= offset && (!best || v->offset > best->offset)) best = v;
+    int below = 0, above = m->variable_count;
+    while (below < above) {
+        const int middle = (below + above) / 2;
+        if (m->variables[middle]->offset <= offset)
+            below = middle + 1;
+        else
+            above = middle;
     }
-    return best;
+    return below ? m->variables[below - 1] : NULL;
 }
 
 static void check_shared(Access *a, const Cta *cta, size_t place)
@@ -137,6 +174,12 @@ static void check_shared(Access *a, const Cta *cta, size_t place)
               "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
               verb(a->kind), a->size, a->offset, v->name, bytes);
     check_cells(a, cta->cells, place, a->size, 1);
+}
+
+size_t shared_room(const Machine *m, size_t place)
+{
+    const SharedVariable *v = find_shared(m, place);
+    return v && place - v->offset < v->size ? v->offset + v->size - place : 0;
 }
 
 void print_shared(const Machine *m, size_t place, char *text, size_t size)
@@ -256,9 +299,57 @@ void touch_memory(void *machine, const void *address, size_t size, SimAccess kin
     check_access(&a, (uintptr_t)address, aligned);
 }
 
+/* ---- blocks
+ * ---------------------------------------------------------------------------------- */
+
+/* The part of aligned blocks that is in a buffer; all of it where none is. */
+static const char *clip(const Machine *m, const char *from, size_t *size)
+{
+    enum { BLOCK = 16 };
+    for (int i = 0; i < m->region_count; i++) {
+        const uintptr_t base = (uintptr_t)m->regions[i].base;
+        const uintptr_t end = base + m->regions[i].bytes;
+        const uintptr_t first = (uintptr_t)from, last = first + *size;
+        if (first >= end || last <= base || first + BLOCK <= base || last >= end + BLOCK)
+            continue;
+        const uintptr_t low = first < base ? base : first, high = last > end ? end : last;
+        *size = high - low;
+        return from + (low - first);
+    }
+    return from;
+}
+
+void touch_block(Machine *m, const void *from, size_t size, int aligned, void *at)
+{
+    const bool misplaced = aligned && (uintptr_t)from % size != 0;
+    const void *part = misplaced ? from : clip(m, from, &size);
+    touch_memory(m, part, size, SIM_READ, misplaced, at);
+}
+
+void copy_block(const Machine *m, void *to, const void *from, size_t size)
+{
+    size_t inside = size;
+    const char *part = clip(m, from, &inside);
+    memset(to, 0xff, size);
+    memcpy((char *)to + (part - (const char *)from), part, inside);
+}
+
+bool same_block(const Machine *m, const void *was, const void *from, size_t size)
+{
+    const char *part = clip(m, from, &size);
+    return memcmp((const char *)was + (part - (const char *)from), part, size) == 0;
+}
+
+void read_block(void *machine, void *to, const void *from, size_t size, void *at)
+{
+    touch_block(machine, from, size, 1, at);
+    copy_block(machine, to, from, size);
+}
+
 void note_source(Machine *m, const char *from, size_t size, Touch reader)
 {
     bool inside;
+    from = clip(m, from, &size);
     const Region *r = find_region(m, (uintptr_t)from, size, &inside);
     if (!inside || r->buffer.kind == BUFFER_INPUT) return;
     const size_t offset = (size_t)(from - r->base), element = (size_t)r->buffer.element;

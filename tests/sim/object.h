@@ -32,6 +32,8 @@ typedef struct SimObject {
     size_t shared_size;
     PlaceText places[PLACES]; /* those last asked for, in turn */
     int next_place;
+    char *stacks; /* of the last machine's threads, for the next one */
+    size_t stacks_size;
 } SimObject;
 
 /* Compiles and loads `text`, whose kernels are named. NULL with a message when the

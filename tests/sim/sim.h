@@ -137,6 +137,11 @@ template <class T> SIM_INLINE T __shfl_up_sync(unsigned mask, T value, int by, i
     return sim_shuffle(SIM_SHUFFLE_UP, mask, value, by, width);
 }
 
+SIM_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
+{
+    return (unsigned)(((unsigned long long)high << 32 | low) >> (by & 31));
+}
+
 #define SIM_CALL static __attribute__((noinline, unused)) SIM_PLAIN
 SIM_CALL unsigned __ballot_sync(unsigned mask, int predicate)
 {
@@ -269,24 +274,44 @@ static inline void store_pair(f16 *at, float low, float high)
     *(unsigned *)at = sim_round<5, 10>(high) << 16 | sim_round<5, 10>(low);
 }
 
-//@ word_at put_word
+//@ put_word put_masked_word
 // by elements of `size` bytes, so that the machine judges the accesses that the GPU makes
 template <int size> struct SimElement { using type = unsigned; };
 template <> struct SimElement<1> { using type = unsigned char; };
 template <> struct SimElement<2> { using type = unsigned short; };
-template <int size> static inline unsigned word_at(const void *at)
+template <int size> static inline void put_masked_word(void *at, unsigned word, int mask)
 {
     using T = typename SimElement<size>::type;
-    unsigned word = 0;
     for (int i = 0; i < 4 / (int)sizeof(T); i++)
-        word |= (unsigned)((const T *)at)[i] << (8 * (int)sizeof(T) * i);
-    return word;
+        if (mask >> i & 1)
+            ((T *)at)[i] = (T)(word >> (8 * (int)sizeof(T) * i));
 }
 template <int size> static inline void put_word(void *at, unsigned word)
 {
-    using T = typename SimElement<size>::type;
-    for (int i = 0; i < 4 / (int)sizeof(T); i++)
-        ((T *)at)[i] = (T)(word >> (8 * (int)sizeof(T) * i));
+    put_masked_word<size>(at, word, 15);
+}
+
+//@ shifted
+template <class T, int n> struct vector;
+template <int words>
+static inline vector<unsigned, words> shifted(const vector<unsigned, words> &low,
+                                              const vector<unsigned, words> &high, int shift)
+{
+    vector<unsigned, words> r;
+    for (int i = 0; i < words; i++) {
+        const int at = i + shift / 4;
+        const unsigned first = at < words ? low[at] : high[at - words];
+        r[i] = __funnelshift_r(first, at + 1 < words ? low[at + 1] : high[at + 1 - words], 8 * shift);
+    }
+    return r;
+}
+
+//@ block_at
+template <int words> __attribute__((noinline)) SIM_PLAIN vector<unsigned, words> block_at(const void *at)
+{
+    vector<unsigned, words> r;
+    sim_link.api->read_block(sim_link.machine, &r, at, 4 * words, SIM_HERE);
+    return r;
 }
 
 //@ f8e5m2
@@ -306,7 +331,11 @@ template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *t
     sim_link.api->begin_copy(sim_link.machine, to, from, bytes, SIM_HERE);
 }
 SIM_CALL void fetch_commit() { sim_link.api->commit_copies(sim_link.machine); }
-template <int left> SIM_PLAIN void fetch_wait() { sim_link.api->wait_for_copies(sim_link.machine, left); }
+template <int left> SIM_PLAIN void fetch_wait()
+{
+    sim_link.api->wait_for_copies(sim_link.machine, left);
+    __syncwarp();
+}
 
 //@ team_barrier
 template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_barrier()
@@ -369,10 +398,10 @@ SIM_CALL void send_value(double *twin, double value, unsigned long long &barrier
     sim_link.api->send(sim_link.machine, twin, &value, sizeof value, &barrier, rank, SIM_HERE);
 }
 
-//@ async_fence
-SIM_CALL void async_fence() { sim_link.api->async_fence(sim_link.machine); }
-
 //@
+
+// fence.proxy.async; the schedules of today do without
+SIM_CALL void async_fence() { sim_link.api->async_fence(sim_link.machine); }
 
 // ---- launching -------------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ typedef struct {
 typedef struct {
     struct Cta *cta;
     int index;
-    unsigned ready; /* lanes */
+    unsigned ready, waiting, exited; /* lanes */
     uint32_t priority;
     int place; /* in Machine.ready, -1: not there */
 } Warp;
@@ -195,15 +195,24 @@ struct Machine {
     Cta *ctas;         /* theirs */
     Warp **ready;
     int ready_count;
-    Thread *current;
-    Fiber context; /* of the scheduler */
+    Warp *foremost;         /* of those that are ready; NULL: not known */
+    Thread *current, *next; /* next: if it is ready still */
+    Fiber context;          /* of the scheduler */
     Location *locations;
     int location_count;
+    const SharedVariable **variables; /* those that the kernel can mean, by offset */
+    int variable_count;
+    Thread **group; /* room for a CTA's threads */
     BulkCopy *bulk;
     int bulk_count, bulk_capacity;
     char *stacks;
     size_t stacks_size;
 };
+
+static inline Warp *warp_of(const Thread *t)
+{
+    return &t->cta->warps[t->index / SIM_WARP];
+}
 
 static inline Thread *lane_of(const Thread *t, int lane)
 {
@@ -216,14 +225,21 @@ static inline Cta *peer_of(const Cta *cta, int rank)
 }
 
 /* machine.c */
-uint64_t random_below(Machine *m, uint64_t limit);
-void switch_away(Machine *m);         /* the current thread stays ready */
-void wait_for(Machine *m, Wait wait); /* until wake() */
+uint64_t random_below(Machine *m, uint64_t limit); /* of at most 32 bits */
+void switch_away(Machine *m);                      /* the current thread stays ready */
+void wait_for(Machine *m, Wait wait);              /* until wake() */
 void wake(Machine *m, Thread *t);
 
 /* memory.c */
 void touch_memory(void *machine, const void *address, size_t size, SimAccess kind,
                   int aligned, void *at);
+/* Memory comes in blocks of up to 16 bytes, and a block may be read of which a buffer has a
+ * part; what else it holds must not matter, so it reads as 0xff. The two halves of such a
+ * read: is it allowed, and what does it give. */
+void touch_block(Machine *m, const void *from, size_t size, int aligned, void *at);
+void copy_block(const Machine *m, void *to, const void *from, size_t size);
+bool same_block(const Machine *m, const void *was, const void *from, size_t size);
+void read_block(void *machine, void *to, const void *from, size_t size, void *at);
 void note_landing(Machine *m, const Copy *copy); /* a write to shared memory, now */
 /* A bulk copy reads global memory at any time till its barrier's phase ends. */
 void note_source(Machine *m, const char *from, size_t size, Touch reader);
@@ -231,6 +247,11 @@ void *map_zeros(size_t size);
 bool happened_before(const Machine *m, const Thread *t, const Touch *touch);
 /* "byte 8 of shared full": a place in shared memory. */
 void print_shared(const Machine *m, size_t place, char *text, size_t size);
+/* The shared variables that the launch's kernel can mean: its own and those of device
+ * functions. */
+bool list_variables(Machine *m);
+/* Bytes from a place in shared memory to its variable's end. */
+size_t shared_room(const Machine *m, size_t place);
 
 /* copies.c */
 void begin_copy(void *machine, void *to, const void *from, size_t size, void *at);

@@ -63,9 +63,12 @@ static bool meets(const Thread *t, const Wait *mine)
 static bool warp_complete(Machine *m, const Wait *mine)
 {
     const Thread *t = m->current;
+    const Warp *w = warp_of(t);
+    const unsigned own = 1U << t->index % SIM_WARP;
     bool complete = true;
-    if (!(mine->mask >> t->index % SIM_WARP & 1))
+    if (!(mine->mask & own))
         fault(m, mine->at, "the mask 0x%08x lacks the thread's own lane", mine->mask);
+    if (!(w->exited & mine->mask) && w->ready & mine->mask & ~own) return false;
     for (int lane = 0; lane < SIM_WARP; lane++) {
         if (!(mine->mask >> lane & 1) || !exists(t, lane)) continue;
         const Thread *other = lane_of(t, lane);
@@ -195,8 +198,9 @@ static bool same_place(const Machine *m, uint32_t a, uint32_t b)
 static void check_divergence(Machine *m, int id, uint32_t place)
 {
     const Thread *t = m->current;
-    for (int lane = 0; lane < SIM_WARP; lane++) {
-        if (!exists(t, lane) || !waits_at(lane_of(t, lane), id)) continue;
+    for (unsigned lanes = warp_of(t)->waiting; lanes; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        if (!waits_at(lane_of(t, lane), id)) continue;
         const uint32_t other = lane_of(t, lane)->wait.at;
         if (!same_place(m, other, place))
             fault(m, place,
@@ -227,7 +231,7 @@ static void finish_barrier(Machine *m, int id, bool joins)
 {
     Cta *cta = m->current->cta;
     Barrier *b = &cta->barriers[id];
-    Thread *group[1024] = {NULL};
+    Thread **group = m->group; /* not on a thread's own stack */
     int count = 0;
     for (int i = 0; i < m->launch->threads; i++) {
         Thread *t = &cta->threads[i];
@@ -264,10 +268,21 @@ static void do_block_barrier(void *machine, void *at)
     do_named_barrier(machine, 0, m->launch->threads, 1, at);
 }
 
+/* Whether threads wait at a barrier for the whole CTA. */
+static bool is_awaited(const Machine *m, const Cta *cta)
+{
+    for (int i = 0; i < BARRIERS; i++)
+        if (cta->barriers[i].arrived > 0 &&
+            cta->barriers[i].expected == m->launch->threads)
+            return true;
+    return false;
+}
+
 void thread_exit(Machine *m, Thread *t)
 {
     const char *where;
     cluster_exit(m, t);
+    if (!warp_of(t)->waiting && !is_awaited(m, t->cta)) return;
     for (int i = 0; i < m->launch->threads; i++) {
         const Thread *other = &t->cta->threads[i];
         if (other->state != THREAD_WAITING) continue;
@@ -349,6 +364,7 @@ const SimApi sim_api = {
     .block_barrier = do_block_barrier,
     .named_barrier = do_named_barrier,
     .fence = do_fence,
+    .read_block = read_block,
     .atomic = do_atomic,
     .yield = do_yield,
     .trap = do_trap,

@@ -159,7 +159,8 @@ void async_fence(void *machine)
 static void check_fence(Machine *m, const Cta *cta, size_t place, size_t bytes,
                         uint32_t at)
 {
-    for (size_t i = 0; i < bytes; i++) {
+    const size_t room = shared_room(m, place); /* beyond it is another fault */
+    for (size_t i = 0; i < bytes && i < room; i++) {
         const Touch *write = &cta->cells[place + i].write;
         const uint32_t index = write->by - cta->threads[0].id;
         if (write->by < m->first_id || index >= (uint32_t)m->launch->threads) continue;
@@ -176,7 +177,7 @@ static uint32_t engine_of(const Machine *m, const Cta *cta, int barrier)
     return cta->threads[0].id + (uint32_t)(m->launch->threads + barrier);
 }
 
-static BulkCopy *add_bulk(Machine *m, const void *data, size_t size)
+static BulkCopy *add_bulk(Machine *m, size_t size)
 {
     if (m->bulk_count == m->bulk_capacity) {
         m->bulk_capacity = m->bulk_capacity ? 2 * m->bulk_capacity : 16;
@@ -186,7 +187,6 @@ static BulkCopy *add_bulk(Machine *m, const void *data, size_t size)
     BulkCopy *copy = &m->bulk[m->bulk_count++];
     *copy = (BulkCopy){.before = malloc(size), .size = size};
     if (!copy->before) abort();
-    memcpy(copy->before, data, size);
     return copy;
 }
 
@@ -214,9 +214,10 @@ void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *ba
     const size_t bytes = (size_t)size;
     check_bulk(m, to, from, size, here);
     check_fence(m, cta, (size_t)((char *)to - cta->smem), bytes, here);
-    touch_memory(m, from, bytes, SIM_READ, 0, at);
+    touch_block(m, from, bytes, 0, at);
     touch_memory(m, to, bytes, SIM_WRITE, 0, at);
-    BulkCopy *copy = add_bulk(m, from, bytes);
+    BulkCopy *copy = add_bulk(m, bytes);
+    copy_block(m, copy->before, from, bytes);
     copy->from = from;
     start_landing(cta, b, copy, to, here);
     note_source(m, from, bytes, (Touch){engine_of(m, cta, copy->barrier), b->copied, here});
@@ -237,7 +238,8 @@ void send_value(void *machine, void *to, const void *value, size_t size, void *b
     if (cta != t->cta) visit_peer(m, cta, here);
     TxBarrier *b = find_barrier(m, cta, barrier, here);
     touch_memory(m, there, size, SIM_WRITE, 1, at);
-    BulkCopy *copy = add_bulk(m, value, size);
+    BulkCopy *copy = add_bulk(m, size);
+    memcpy(copy->before, value, size);
     clock_join(&copy->known, &t->cta->base, m->actors);
     release(m, t, &copy->known);
     start_landing(cta, b, copy, there, here);
@@ -270,7 +272,7 @@ bool land_one(Machine *m)
     BulkCopy copy = m->bulk[i];
     m->bulk[i] = m->bulk[--m->bulk_count];
     m->quiet = 0;
-    if (copy.from && memcmp(copy.before, copy.from, copy.size) != 0)
+    if (copy.from && !same_block(m, copy.before, copy.from, copy.size))
         complain_about(m,
                        "%s, CTA %d: what the bulk copy at %s reads was changed before it "
                        "landed",
