@@ -18,7 +18,9 @@ typedef struct {
     Node node;
     const char *name;      /* its binding's name, else its text, `sum[N](-a)` */
     ReductionKind kind;
-    int phase;             /* the phase in which it accumulates: that of its operand */
+    int phase;             /* the phase in which it accumulates: that of its operand, or of
+                              the maximum it goes with */
+    Node largest;          /* the maximum it goes with, see find_largest(); 0: none */
 } Reduction;
 
 /* An input that more than one phase needs, so that it stays on chip between them. */
@@ -42,6 +44,10 @@ typedef struct Analysis {
 } Analysis;
 
 const char *kind_name(ReductionKind kind);      /* "inner", "partial_outer", ... */
+/* sum[K](exp(x - max[K](x))) needs no phase after the maximum's: the sum of exp(x - b) for any b
+ * becomes that for another by one factor, so both are accumulated in one go. The maximum of
+ * such a sum; 0: it is none. f32 alone, where the factors' errors are within the bound. */
+Node find_largest(const Graph *g, const Sizes *sizes, Node sum);
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
 void print_analysis(Text *out, const Analysis *a);       /* --emit=analysis */
 

@@ -117,11 +117,19 @@ static const Kernel *name_accesses(Emitter *e)
     return k;
 }
 
+static bool is_paired_sum(const Kernel *k, Node n)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].node.id == n.id) return k->inner[i].largest.id != 0;
+    return false;
+}
+
 static void count_users(Emitter *e)
 {
     const Kernel *k = e->k;
     for (int i = 1; k->computed && i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
+        if (is_paired_sum(k, n)) continue; /* its operand is not what is accumulated */
         for (int j = 0; k->computed[i] && j < op_info[node(e->g, n)->op].arity; j++)
             e->users[arg(e->g, n, j).id]++;
     }
@@ -143,6 +151,8 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->out = out;
     e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->local = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->taken = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     *list_push(arena, &e->used) = e->k->name;
     e->k = name_accesses(e);

@@ -12,15 +12,14 @@ static bool is_ringed(const Load *load)
 static void emit_stages(Emitter *e)
 {
     line(e->out,
-         "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA; a 16-byte block "
-         "more where they do not start on one",
+         "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA",
          e->k->stages);
     line(e->out, "struct Stage {");
     for (int i = 0; i < e->k->load_count; i++)
         if (is_ringed(&e->k->loads[i]))
-            line(e->out, "    alignas(16) %s %s[slice + %d];",
+            line(e->out, "    alignas(16) %s %s[%s];",
                  dtype_info[e->k->loads[i].dtype].cuda, e->k->loads[i].name,
-                 16 / dtype_info[e->k->loads[i].dtype].bytes);
+                 has_whole_vectors(e) ? "slice" : "slice + 16");
     line(e->out, "};");
     line(e->out, "extern __shared__ uint4 smem[];");
     line(e->out, "Stage *const ring = (Stage *)smem;");
@@ -44,10 +43,11 @@ static void emit_copies(Emitter *e)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
-            line(e->out, "bytes += copy_row(into.%s, %s + begin, count, full[stage]);",
-                 load->name, load_address(e, load));
+            line(e->out, "bytes += %s(into.%s, %s + begin, count, full[stage]);",
+                 has_whole_vectors(e) ? "copy_row<vec>" : "copy_blocks", load->name,
+                 load_address(e, load));
     }
-    line(e->out, "barrier_expect(full[stage], bytes);");
+    line(e->out, "copies_end(bytes, full[stage]);");
 }
 
 /* The ring, its barriers, and the branch in which the copy warp lives. The computing
@@ -57,9 +57,7 @@ void emit_copy_warp(Emitter *e)
     blank_line(e->out);
     line(e->out, "// one warp copies rows into a ring of stages, the others compute");
     emit_stages(e);
-    line(e->out, "if (threadIdx.x > threads)");
-    line(e->out, "    return;    // of the copy warp one lane does it all");
-    block (e->out, "if (threadIdx.x == threads)") {
+    block (e->out, "if (threadIdx.x >= threads)") {
         line(
             e->out,
             "int stage = 0, parity = 1;    // the first time round, every stage is empty");

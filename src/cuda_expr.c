@@ -236,6 +236,14 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
     case OP_CAST:
         *precedence = info->dtype == DTYPE_BOOL ? 9 : 15;
         return cast_text(e, n);
+    case OP_EXP:
+        if (is_paired_term(e, n)) return fill_pattern(e, n, "quick_exp($0)");
+        break;
+    case OP_DIV:
+        if (!e->inverses[info->args[1].id] || !is_column_value(e, n)) break;
+        return arena_format(e->arena, "%s * %s",
+                            expression(e, info->args[0], op_info[OP_MUL].precedence),
+                            e->inverses[info->args[1].id]);
     default: break;
     }
     Type type = node(e->g, info->args[op_info[info->op].arity - 1])->type;
@@ -336,9 +344,27 @@ void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *v
     }
 }
 
+const InnerReduction *paired_sum(const Emitter *e, Node largest)
+{
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (e->k->inner[i].largest.id == largest.id) return &e->k->inner[i];
+    return NULL;
+}
+
+bool is_paired_term(const Emitter *e, Node n)
+{
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (e->k->inner[i].largest.id && arg(e->g, e->k->inner[i].node, 0).id == n.id)
+            return true;
+    return false;
+}
+
 const char *reduce_call(Emitter *e, Node reduction, const char *variable)
 {
     Op op = node(e->g, reduction)->op;
+    const InnerReduction *sum = paired_sum(e, reduction);
+    if (sum)
+        return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
     const char *kind = op == OP_MAX_OVER   ? "max"
                        : op == OP_MIN_OVER ? "min"
                        : op == OP_PROD     ? "prod"

@@ -69,7 +69,8 @@ static Pass find_pass(Emitter *e, int phase)
     const Kernel *k = e->k;
     Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == phase) need(&pass, arg(e->g, k->inner[i].node, 0));
+        if (k->inner[i].phase == phase && !k->inner[i].largest.id)
+            need(&pass, arg(e->g, k->inner[i].node, 0));
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == phase)
             need(&pass, arg(e->g, k->accumulators[i].node, 0));
@@ -105,13 +106,31 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
             (!hoisted && load->first_phase != phase))
             continue;
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
-        if (load->staged)
-            line(e->out, "read_row(%s_v, now.%s, %s);", load->name, load->name,
+        if (load->staged && has_whole_vectors(e))
+            line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+        else if (load->staged)
+            line(e->out, "read_blocks(%s_v, now.%s, %s);", load->name, load->name,
                  load_address(e, load));
         else
             line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
                  load_address(e, load), e->columns);
     }
+}
+
+/* A thread's vector in shared memory; of rows that are not whole vectors, shifted out of
+ * blocks. */
+static const char *staged_vector(Emitter *e, const Load *load)
+{
+    const char *place =
+        arena_format(e->arena, "%s.%s", load->hoisted ? "held" : "now", load->name);
+    const char *row = load_address(e, load);
+    bool whole = has_whole_vectors(e);
+    if (e->k->copy_warp && !load->hoisted)
+        return whole ? arena_format(e->arena, "vector_at<vec>(%s, local + t * step)", place)
+                     : arena_format(e->arena, "blocks_at<vec>(%s, local + t * step, %s)",
+                                    place, row);
+    return whole ? arena_format(e->arena, "%s[t][threadIdx.x]", place)
+                 : arena_format(e->arena, "staged(%s[t], %s)", place, row);
 }
 
 /* Loads of this tile alone. */
@@ -123,16 +142,9 @@ static void emit_tile_loads(const Pass *pass)
         if (load->access != ACCESS_VECTOR || load->resident ||
             !pass->needed[load->node.id])
             continue;
-        if (load->staged && e->k->copy_warp && !load->hoisted) {
-            line(e->out, "const %s %s_v = vector_at<vec>(now.%s, local + t * step, %s);",
-                 vector_type(e, load->dtype), load->name, load->name,
-                 load_address(e, load));
-            continue;
-        }
         if (load->staged) {
-            line(e->out, "const %s %s_v = staged(%s.%s[t], %s);",
-                 vector_type(e, load->dtype), load->name, load->hoisted ? "held" : "now",
-                 load->name, load_address(e, load));
+            line(e->out, "const %s %s_v = %s;", vector_type(e, load->dtype), load->name,
+                 staged_vector(e, load));
             continue;
         }
         line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
@@ -189,7 +201,7 @@ static void emit_contributions(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        if (r->phase == pass->phase)
+        if (r->phase == pass->phase && !r->largest.id && !paired_sum(e, r->node))
             emit_accumulate(e, r->node, node_name(e, r->node),
                             expression(e, arg(e->g, r->node, 0), 0));
     }
@@ -207,12 +219,70 @@ static bool has_contributions(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == pass->phase) return true;
+        if (k->inner[i].phase == pass->phase && !k->inner[i].largest.id &&
+            !paired_sum(pass->e, k->inner[i].node))
+            return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase &&
             is_column_value(pass->e, arg(pass->e->g, k->accumulators[i].node, 0)))
             return true;
     return false;
+}
+
+/* ---- a maximum and its sum of exponentials take a vector at a time
+ * -------------------------------------------- */
+
+static bool is_pass_pair(const Pass *pass, const InnerReduction *sum)
+{
+    return sum->largest.id && sum->phase == pass->phase;
+}
+
+static void emit_pair_vectors(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node largest = e->k->inner[i].largest;
+        if (!is_pass_pair(pass, &e->k->inner[i])) continue;
+        const char *name = arena_format(e->arena, "%s_of", node_name(e, largest));
+        e->taken[largest.id] = unique_name(e, name);
+        line(e->out, "float %s[vec];", e->taken[largest.id]);
+    }
+}
+
+static void emit_pair_elements(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *guard = element_guard(e);
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *sum = &e->k->inner[i];
+        if (!is_pass_pair(pass, sum)) continue;
+        const char *x = expression(e, arg(e->g, sum->largest, 0), *guard ? 4 : 0);
+        line(e->out, *guard ? "%s[i] = %s ? %s : -infinity();" : "%s[i] = %s%s;",
+             e->taken[sum->largest.id], guard, x);
+    }
+}
+
+static void emit_pair_adds(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *sum = &e->k->inner[i];
+        if (is_pass_pair(pass, sum))
+            line(e->out, "%s(%s, %s, %s);", e->k->streamed ? "online_stream" : "online_add",
+                 node_name(e, sum->largest), node_name(e, sum->node),
+                 e->taken[sum->largest.id]);
+    }
+}
+
+static void emit_pair_ends(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *sum = &e->k->inner[i];
+        if (is_pass_pair(pass, sum))
+            line(e->out, "online_settle(%s, %s);", node_name(e, sum->largest),
+                 node_name(e, sum->node));
+    }
 }
 
 /* What a tensor without some of the columns holds is stored at their first coordinates
@@ -261,6 +331,7 @@ static void emit_element(const Pass *pass)
     } else {
         emit_contributions(pass);
     }
+    emit_pair_elements(pass);
     emit_element_stores(pass);
     close_scope(e, scope);
 }
@@ -270,8 +341,10 @@ static void emit_tile(const Pass *pass)
     Emitter *e = pass->e;
     emit_tile_loads(pass);
     emit_output_vectors(pass);
+    emit_pair_vectors(pass);
     line(e->out, "#pragma unroll");
     block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
+    emit_pair_adds(pass);
     emit_vector_stores(pass);
 }
 
@@ -309,6 +382,7 @@ void emit_pass(Emitter *e, int phase)
         block (e->out, "for (%s col = first; col < %s; col += step)",
                e->k->dynamic ? "long long" : "int", e->columns)
             emit_tile(pass);
+        emit_pair_ends(pass);
         return;
     }
     Text *kernel = e->out, *tile = text_new(e->arena);

@@ -152,7 +152,7 @@ const char *reduce_list(Emitter *e, int phase)
 {
     NameList calls = {0};
     for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].phase == phase)
+        if (e->k->inner[i].phase == phase && !e->k->inner[i].largest.id)
             *list_push(e->arena, &calls) =
                 reduce_call(e, e->k->inner[i].node, node_name(e, e->k->inner[i].node));
     return join(e->arena, &calls, ", ");
@@ -167,6 +167,9 @@ void finish_reductions(Emitter *e, int phase)
         if (node(e->g, n)->op == OP_MEAN)
             line(e->out, "%s /= %s;", node_name(e, n),
                  count_text(e, node(e->g, n)->reduced));
+        Node largest = e->k->inner[i].largest;
+        if (largest.id)
+            line(e->out, "online_end(%s, %s);", node_name(e, largest), node_name(e, n));
         make_local(e, n);
     }
 }
@@ -189,8 +192,21 @@ static void emit_reductions(Emitter *e, int phase)
 /* ---- the row
  * --------------------------------------------------------------------------------- */
 
+static void emit_inverses(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (!r->inverse || r->phase + 1 != phase) continue;
+        const char *name = node_name(e, r->node);
+        const char *inverse = unique_name(e, arena_format(e->arena, "inverse_%s", name));
+        line(e->out, "const float %s = quick_inverse(%s);", inverse, name);
+        e->inverses[r->node.id] = inverse;
+    }
+}
+
 void emit_phase(Emitter *e, int phase)
 {
+    emit_inverses(e, phase);
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
     emit_resident_loads(e, phase, false);

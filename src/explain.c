@@ -54,8 +54,10 @@ static void explain_reductions(Text *out, const Analysis *a)
         const Reduction *r = &a->reductions[i];
         const char *text = node_text(out->arena, a->graph, r->node, true);
         bool same = !strcmp(text, r->name);
-        line(out, "  %-*s  %-13s  phase %d%s%s", width, r->name, kind_name(r->kind), r->phase,
-             same ? "" : "   ", same ? "" : text);
+        line(out, "  %-*s  %-13s  phase %d%s%s%s%s", width, r->name, kind_name(r->kind),
+             r->phase, same ? "" : "   ", same ? "" : text,
+             r->largest.id ? "   together with " : "",
+             r->largest.id ? node_text(out->arena, a->graph, r->largest, false) : "");
     }
 }
 
@@ -118,6 +120,17 @@ static void explain_phases(Text *out, const Kernel *k)
         line(out, "    lag: the last phase of a row runs after the first of the next row");
 }
 
+static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
+{
+    for (int i = 0; i < k->inner_count; i++) {
+        const InnerReduction *r = &k->inner[i];
+        if (!r->largest.id) continue;
+        line(out, "    one reduction finds %s and %s%s", node_text(out->arena, g, r->largest, false),
+             node_text(out->arena, g, r->node, false),
+             r->inverse ? "; its inverse is a factor, not a divisor" : "");
+    }
+}
+
 static void explain_ring(Text *out, const Kernel *k)
 {
     if (k->cluster > 1)
@@ -144,6 +157,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
         explain_walk(out, plan, k);
     explain_ring(out, k);
     explain_phases(out, k);
+    explain_pairs(out, plan->analysis->graph, k);
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory", bytes_text(arena, launch->smem_bytes));
     if (usage[index].registers >= 0)

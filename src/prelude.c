@@ -1,6 +1,7 @@
 /* prelude.c: picks the sections of prelude.cuh that a text mentions. A section begins at
  * a line
  * `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names.
+ * One at a line `//@ A+B` joins two sections: it is wanted if both A and B are.
  */
 #include "cuda_emit.h"
 
@@ -11,7 +12,7 @@ static const char prelude_text[] = {
 #include "prelude.inc"
 };
 
-enum { MAX_SECTIONS = 64 };
+enum { MAX_SECTIONS = 96 };
 
 typedef struct {
     const char *names; /* the rest of the `//@` line */
@@ -81,6 +82,30 @@ static void want_names(Section *sections, int count, const char *text, size_t le
         }
 }
 
+static bool is_wanted_name(const Section *sections, int count, const char *name, size_t length)
+{
+    for (int i = 0; i < count; i++)
+        if (has_name(sections[i].names, sections[i].names_length, name, length))
+            return sections[i].wanted;
+    return false;
+}
+
+/* Wants the sections that join two wanted ones. */
+static void want_joints(Section *sections, int count)
+{
+    for (int i = 0; i < count; i++) {
+        Section *s = &sections[i];
+        size_t plus = strcspn(s->names, "+\n");
+        bool joint = plus < s->names_length && !s->wanted;
+        if (!joint || !is_wanted_name(sections, count, s->names, plus) ||
+            !is_wanted_name(sections, count, s->names + plus + 1,
+                            s->names_length - plus - 1))
+            continue;
+        s->wanted = true;
+        want_names(sections, count, s->text, s->length);
+    }
+}
+
 bool is_prelude_name(const char *name)
 {
     Section sections[MAX_SECTIONS];
@@ -96,6 +121,7 @@ void emit_prelude(Text *out, const char *body)
     Section sections[MAX_SECTIONS] = {0};
     int count = find_sections(sections);
     want_names(sections, count, body, strlen(body));
+    want_joints(sections, count);
     text_print(out, "#ifndef FUSEC_SIM\n\n");
     for (int i = 0; i < count; i++)
         if (sections[i].wanted) text_put(out, sections[i].text, sections[i].length);

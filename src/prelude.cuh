@@ -1,7 +1,7 @@
 // prelude.cuh: the device helpers that generated kernels call, written by hand and header-free.
 // A section begins at a line `//@ names it provides`; the printed text holds only the sections whose
-// names it mentions, directly or through another section. All inline PTX of fusec is here.
-// tests/sim has a host twin of every name.
+// names it mentions, directly or through another section; one of `//@ A+B` if it holds A and B.
+// All inline PTX of fusec is here. tests/sim has a host twin of every name.
 
 //@ DEVICE
 #define DEVICE static __device__ __forceinline__
@@ -283,7 +283,7 @@ template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row,
         block<T, n> blocks[count + 1];
         #pragma unroll
         for (int k = 0; k <= count; k++)
-            if (k == 0 || size % n == 0 || from + k * bytes < end)
+            if (k == 0 || size % n == 0 || (from + k * bytes < end && (k < count || shift > 0)))
                 blocks[k] = block_at<bytes / 4>(from + k * bytes);
         #pragma unroll
         for (int k = 0; k < count; k++)
@@ -333,11 +333,38 @@ template <int bytes> DEVICE void async_copy(void *to, const void *from)
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// until all but the newest `left` groups of this warp have landed
-template <int left> DEVICE void fetch_wait()
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
+
+//@ fetch_row
+// starts the copies of this thread's part of a row of whole vectors into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
-    asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory");
-    __syncwarp();
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    const bool aligned = misalignment<n>(row) == 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        vector<T, n> &to = buffer[t][threadIdx.x];
+        const int col = first + t * step;
+        if (tiles * step != size && col >= size)
+            continue;
+        if (aligned)
+            #pragma unroll
+            for (int k = 0; k < bytes; k += piece)
+                async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
+        else
+            load_blocks(to, row, col, size);
+    }
+}
+
+//@ read_row
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
 }
 
 //@ strip
@@ -347,11 +374,11 @@ template <class T, int n, int lanes> struct alignas(16) strip {
     block<T, n> blocks[lanes * (sizeof(vector<T, n>) / sizeof(block<T, n>)) + 1];
 };
 
-//@ fetch_row
-// starts the copies of this thread's part of a row into its part of a buffer; a warp's threads may read it
-// when all of them have waited
+//@ fetch_blocks
+// starts the copies of the blocks that a warp's vectors touch; its threads may read them when all of them
+// have waited
 template <int step, class T, int n, int lanes, int tiles, int strips>
-DEVICE void fetch_row(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row, int first, int size)
+DEVICE void fetch_blocks(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row, int first, int size)
 {
     constexpr int bytes = sizeof(block<T, n>), count = sizeof(vector<T, n>) / bytes;
     const int shift = misalignment<n>(row), lane = threadIdx.x % lanes;
@@ -361,14 +388,12 @@ DEVICE void fetch_row(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row,
         block<T, n> *to = buffer[t][threadIdx.x / lanes].blocks + lane * count;
         const int col = first + t * step;
         const char *from = (const char *)(row + col) - shift;
-        if (tiles * step == size || col < size)
-            #pragma unroll
-            for (int k = 0; k < count; k++)
-                if (size % n == 0 || k == 0 || from + k * bytes < end)
-                    async_copy<bytes>(to + k, from + k * bytes);
-        // the next lane's first block holds this one's last elements; the last lane fetches it too
-        if (shift > 0 && col < size && (lane == lanes - 1 || col + n >= size) && from + count * bytes < end)
-            async_copy<bytes>(to + count, from + count * bytes);
+        // the next lane's first block holds this one's last elements; the last lane fetches that too
+        const int own = count + (lane == lanes - 1 || col + n >= size);
+        #pragma unroll
+        for (int k = 0; k <= count; k++)
+            if (col < size && k < own && from + k * bytes < end)
+                async_copy<bytes>(to + k, from + k * bytes);
     }
 }
 
@@ -379,20 +404,16 @@ DEVICE vector<T, n> staged(const strip<T, n, lanes> (&tile)[strips], const T *ro
 {
     constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
     const block<T, n> *from = tile[threadIdx.x / lanes].blocks + threadIdx.x % lanes * count;
-    const int shift = misalignment<n>(row);
     vector<T, n> v;
-    if (shift == 0)
-        copy_vector(&v, (const vector<T, n> *)from);
-    else
-        #pragma unroll
-        for (int k = 0; k < count; k++)
-            ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
+    #pragma unroll
+    for (int k = 0; k < count; k++)
+        ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], misalignment<n>(row));
     return v;
 }
 
-//@ read_row
+//@ read_blocks
 template <class T, int n, int lanes, int tiles, int strips>
-DEVICE void read_row(vector<T, n> (&v)[tiles], const strip<T, n, lanes> (&buffer)[tiles][strips], const T *row)
+DEVICE void read_blocks(vector<T, n> (&v)[tiles], const strip<T, n, lanes> (&buffer)[tiles][strips], const T *row)
 {
     #pragma unroll
     for (int t = 0; t < tiles; t++)
@@ -596,21 +617,145 @@ template <int lanes, class R> DEVICE void lane_reduce(R r)
 }
 
 //@ put_slot
-template <class S, class T> DEVICE void put_slot(S *slot, bool mine, T value)
+// leaves a warp's result in a slot; the next value's slots are `stride` further
+template <int stride, class S, template <class> class R, class T>
+DEVICE void put_slot(S *&slot, bool mine, R<T> r)
 {
     if (mine)
-        *(T *)slot = value;
+        *(T *)slot = r.value;
+    slot += stride;
 }
 
 //@ combine_slots
-// every thread adds the warps' values in the same order
-template <int warps, class S, template <class> class R, class T>
-DEVICE void combine_slots(const S *slots, R<T> r)
+// every thread adds the values in `count` slots in the same order
+template <int count, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *&slots, R<T> r)
 {
     r.value = *(const T *)slots;
     #pragma unroll
-    for (int w = 1; w < warps; w++)
+    for (int w = 1; w < count; w++)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+    slots += count;
+}
+
+//@ exp2_flush quick_inverse
+// 2^x, where below 2^-126 then 0, and 1 / x, each in one instruction and 4 and 2 in units of 2^-24 off
+DEVICE float exp2_flush(float x)
+{
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+DEVICE float quick_inverse(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+//@ quick_exp
+// exp of a rounded difference, as exact as the difference is: it loses 9 + 2.4 |x| in units of 2^-24.
+// The square of exp(x / 2) is right below 2^-126 too.
+DEVICE float quick_exp(float x)
+{
+    const float root = exp2_flush(x * 0.72134752f);
+    return root * root;
+}
+
+//@ warp_max
+// The largest of a warp's values, which max_nan has made: so a NaN is positive and wins. Integers
+// that order like floats have an instruction for it.
+DEVICE float warp_max(float x)
+{
+    const int bits = __float_as_int(x), key = bits ^ (bits >> 31 & 0x7fffffff);
+    int top;
+    asm volatile("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(top) : "r"(key));
+    return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
+}
+
+//@ exp_flush
+DEVICE float exp_flush(float x) { return exp2_flush(x * 1.442695041f); }
+
+//@ Online online_of online_base online_move online_end
+// The largest of a row's values and the sum of exp(value - largest) in one go: when the largest
+// changes, one factor moves the sum.
+struct Online {
+    float &largest, &sum;
+};
+DEVICE Online online_of(float &largest, float &sum) { return {largest, sum}; }
+// finite where nothing but -infinity was seen, so that a masked element adds 0
+DEVICE float online_base(float largest) { return fmaxf(largest, -3.402823466e38f); }
+DEVICE void online_move(Online r, float largest)
+{
+    r.sum *= exp_flush(online_base(r.largest) - online_base(largest));
+    r.largest = largest;
+}
+// a row of nothing but -infinity has no sum
+DEVICE void online_end(float largest, float &sum) { sum += largest - largest; }
+template <int lanes> DEVICE void lane_reduce(Online r)
+{
+    float top = r.largest;
+    if constexpr (lanes == 32)
+        top = warp_max(top);
+    else
+        lane_reduce<lanes>(max_of(top));
+    online_move(r, top);
+    lane_reduce<lanes>(sum_of(r.sum));
+}
+
+//@ online_add
+// joins some of a thread's values to what it has
+template <int n> DEVICE void online_add(float &largest, float &sum, const float (&values)[n])
+{
+    float top = largest;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        top = max_nan(top, values[i]);
+    online_move({largest, sum}, top);
+    const float base = online_base(top);
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        sum += exp_flush(values[i] - base);
+}
+
+//@ online_stream online_settle
+// The same for a row in many pieces, where a factor for every rise would add up its errors: until
+// online_settle the sum is that for the largest rounded up to an integer, which moves by 1 or more.
+template <int n> DEVICE void online_stream(float &largest, float &sum, const float (&values)[n])
+{
+    float base = ceilf(largest), top = largest;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        top = max_nan(top, values[i]);
+    online_move({base, sum}, ceilf(top));
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        sum += exp_flush(values[i] - online_base(base));
+    largest = top;
+}
+DEVICE void online_settle(float largest, float &sum)
+{
+    float base = ceilf(largest);
+    online_move({base, sum}, largest);
+}
+
+//@ Online+put_slot
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Online r)
+{
+    put_slot<stride>(slot, mine, max_of(r.largest));
+    put_slot<stride>(slot, mine, sum_of(r.sum));
+}
+
+//@ Online+combine_slots
+// A lane takes a slot, then lanes meet. Where there are fewer slots than lanes, several take the same.
+template <int count, class S> DEVICE void combine_slots(const S *&slots, Online r)
+{
+    constexpr int lanes = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : count > 2 ? 4 : 2;
+    const int lane = threadIdx.x % lanes;
+    r.largest = lane < count ? *(const float *)(slots + lane) : -infinity();
+    r.sum = lane < count ? *(const float *)(slots + count + lane) : 0;
+    lane_reduce<lanes>(r);
+    slots += 2 * count;
 }
 
 //@ team_barrier
@@ -702,8 +847,7 @@ DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
     constexpr int warps = threads / 32;
     S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
-    int k = 0;
-    (put_slot(slot + k++ * warps, threadIdx.x % 32 == 0, r.value), ...);
+    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
 }
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
@@ -711,8 +855,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     constexpr int warps = threads / 32;
     const S *slot = scratch[threadIdx.x / threads][turn];
     team_barrier<threads, teams>();
-    int k = 0;
-    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    (combine_slots<warps>(slot, r), ...);
     turn ^= 1;
 }
 
@@ -727,18 +870,52 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+//@ async_fence
+// orders this thread's plain writes to shared memory before later bulk copies to the same place
+DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 //@ copy_row
-// The copy warp's part of a row: one bulk copy of the 16-byte blocks that `count` elements touch. Returns
-// how many bytes will land.
-template <class T, int slice>
+// The copy warp's part of a row of whole vectors: one bulk copy, or vector by vector where the row is not
+// aligned. Returns how many bytes are still to land.
+template <int n, class T, int slice>
 DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long &full)
 {
-    if (count <= 0)
-        return 0;
+    const int lane = threadIdx.x % 32, bytes = count * (int)sizeof(T);
+    if (((unsigned long long)row | bytes) % 16 == 0) {
+        if (lane == 0 && count > 0)
+            bulk_copy(to, row, bytes, full);
+        return count > 0 ? bytes : 0;
+    }
+    #pragma unroll 2
+    for (int at = lane * n; at < count; at += 32 * n) {
+        vector<T, n> v;
+        load_blocks(v, row, at, count);
+        copy_vector((vector<T, n> *)(to + at), &v);
+    }
+    async_fence();
+    return 0;
+}
+
+//@ copy_blocks
+// The copy warp's part of a row of any alignment: one bulk copy of the 16-byte blocks that it touches.
+// Returns how many bytes will land.
+template <class T, int slice>
+DEVICE int copy_blocks(T (&to)[slice], const T *row, int count, unsigned long long &full)
+{
     const int before = (int)((unsigned long long)row % 16);
     const int bytes = (before + count * (int)sizeof(T) + 15) / 16 * 16;
-    bulk_copy(to, (const char *)row - before, bytes, full);
-    return bytes;
+    if (threadIdx.x % 32 == 0 && count > 0)
+        bulk_copy(to, (const char *)row - before, bytes, full);
+    return count > 0 ? bytes : 0;
+}
+
+//@ copies_end
+// announces the bytes of a row whose copies were all started
+DEVICE void copies_end(int bytes, unsigned long long &full)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        barrier_expect(full, bytes);
 }
 
 //@ release
@@ -751,21 +928,26 @@ DEVICE void release(unsigned long long &empty)
 }
 
 //@ vector_at
-// elements at .. at + n of what was copied of a row
+template <int n, class T, int slice> DEVICE vector<T, n> vector_at(const T (&buffer)[slice], int at)
+{
+    vector<T, n> v;
+    copy_vector(&v, (const vector<T, n> *)(buffer + at));
+    return v;
+}
+
+//@ blocks_at
+// elements at .. at + n of a row whose blocks were copied
 template <int n, class T, int slice>
-DEVICE vector<T, n> vector_at(const T (&buffer)[slice], int at, const T *row)
+DEVICE vector<T, n> blocks_at(const T (&buffer)[slice], int at, const T *row)
 {
     constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
-    const char *begin = (const char *)(buffer + at) + (unsigned long long)row % 16;
     const int shift = misalignment<n>(row);
+    const char *begin = (const char *)(buffer + at) + (unsigned long long)row % 16;
     const block<T, n> *from = (const block<T, n> *)(begin - shift);
     vector<T, n> v;
-    if (shift == 0)
-        copy_vector(&v, (const vector<T, n> *)from);
-    else
-        #pragma unroll
-        for (int k = 0; k < count; k++)
-            ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
+    #pragma unroll
+    for (int k = 0; k < count; k++)
+        ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
     return v;
 }
 
@@ -793,13 +975,25 @@ DEVICE void send_value(double *twin, double value, unsigned long long &barrier, 
                         "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(rank) : "memory");
 }
 
-//@ send_slot
+//@ send_slot width_of
+// how many values a reduction sends
+template <class R> constexpr int width_of = 1;
 // an integer travels as the bits of a double
-template <class S, class T> DEVICE void send_slot(S &twin, T value, unsigned long long &barrier)
+template <int stride, class S, template <class> class R, class T>
+DEVICE void send_slot(S *&twin, R<T> r, unsigned long long &barrier)
 {
     S bits;
-    *(T *)&bits = value;
-    send_value(&twin, bits, barrier, threadIdx.x);
+    *(T *)&bits = r.value;
+    send_value(twin, bits, barrier, threadIdx.x);
+    twin += stride;
+}
+
+//@ Online+send_slot
+template <> constexpr int width_of<Online> = 2;
+template <int stride, class S> DEVICE void send_slot(S *&twin, Online r, unsigned long long &barrier)
+{
+    send_slot<stride>(twin, max_of(r.largest), barrier);
+    send_slot<stride>(twin, sum_of(r.sum), barrier);
 }
 
 //@ Exchange exchange_init cluster_send cluster_collect
@@ -820,10 +1014,10 @@ template <class X> DEVICE void exchange_init(X &x)
 template <class S, int values, int cluster, class... R>
 DEVICE void cluster_send(Exchange<S, values, cluster> &x, int &round, R... r)
 {
-    constexpr int bytes = (int)(sizeof...(R) * cluster * sizeof(S));
-    int k = 0;
+    constexpr int bytes = (width_of<R> + ...) * cluster * (int)sizeof(S);
+    S *twin = &x.slot[round & 1][0][cluster_rank()];
     if (threadIdx.x < cluster)
-        (send_slot(x.slot[round & 1][k++][cluster_rank()], r.value, x.landed[round & 1]), ...);
+        (send_slot<cluster>(twin, r, x.landed[round & 1]), ...);
     if (threadIdx.x == 0)
         barrier_expect(x.landed[round & 1], bytes);
     round++;
@@ -832,8 +1026,8 @@ template <class S, int values, int cluster, class... R>
 DEVICE void cluster_collect(Exchange<S, values, cluster> &x, int &round, R... r)
 {
     barrier_wait_cluster(x.landed[round & 1], round >> 1 & 1);
-    int k = 0;
-    (combine_slots<cluster>(x.slot[round & 1][k++], r), ...);
+    const S *slots = x.slot[round & 1][0];
+    (combine_slots<cluster>(slots, r), ...);
     round++;
 }
 

@@ -244,6 +244,13 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
     return plan;
 }
 
+static void print_inner(Text *out, const Graph *g, const InnerReduction *r)
+{
+    const char *with = r->largest.id ? node_text(out->arena, g, r->largest, true) : "";
+    line(out, "phase %d reduces %s%s%s%s", r->phase, node_text(out->arena, g, r->node, true),
+         *with ? ", together with " : "", with, r->inverse ? ", inverted" : "");
+}
+
 static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
 {
     const Graph *g = plan->analysis->graph;
@@ -258,8 +265,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                  k->loads[i].resident ? ", resident" : "",
                  k->loads[i].hoisted ? ", hoisted" : "");
         for (int i = 0; i < k->inner_count; i++)
-            line(out, "phase %d reduces %s", k->inner[i].phase,
-                 node_text(out->arena, g, k->inner[i].node, true));
+            print_inner(out, g, &k->inner[i]);
         for (int i = 0; i < k->accumulator_count; i++)
             line(out, "%s %s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
                  node_text(out->arena, g, k->accumulators[i].node, true));

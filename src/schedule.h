@@ -75,6 +75,9 @@ typedef struct {
 typedef struct {
     Node node;
     int phase;
+    Node largest;            /* a sum of exp(x - largest), accumulated together with that maximum:
+                                schedule_online.c; 0: by itself */
+    bool inverse;            /* column values are multiplied by 1 / it where the program divides */
 } InnerReduction;
 
 typedef struct {

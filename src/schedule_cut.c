@@ -267,6 +267,14 @@ static int max_int(int a, int b)
     return a > b ? a : b;
 }
 
+/* The maximum whose phase a sum shares. */
+static Node paired_max(const Kernel *k, Node n)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].node.id == n.id) return k->inner[i].largest;
+    return (Node){0};
+}
+
 /* Phases within one kernel: only the reductions it computes itself end one. */
 static void find_kernel_phases(Scheduler *s, Kernel *k)
 {
@@ -279,9 +287,13 @@ static void find_kernel_phases(Scheduler *s, Kernel *k)
         for (int j = 0; j < op_info[node(g, n)->op].arity; j++)
             k->phase[i] = max_int(k->phase[i], k->phase[arg(g, n, j).id]);
         k->phase[i] += is_reduction(g, n);
+        Node largest = paired_max(k, n);
+        if (largest.id) k->phase[i] = k->phase[largest.id];
     }
-    for (int i = 0; i < k->inner_count; i++)
-        k->inner[i].phase = k->phase[arg(g, k->inner[i].node, 0).id];
+    for (int i = 0; i < k->inner_count; i++) {
+        InnerReduction *r = &k->inner[i];
+        r->phase = k->phase[arg(g, r->largest.id ? r->largest : r->node, 0).id];
+    }
     for (int i = 0; i < k->accumulator_count; i++)
         k->accumulators[i].phase = k->phase[arg(g, k->accumulators[i].node, 0).id];
     for (int i = 0; i < k->store_count; i++) {
@@ -307,7 +319,8 @@ static void find_load_phases(Scheduler *s, Kernel *k)
         uses[arg(g, k->accumulators[i].node, 0).id] |= (uint64_t)1
                                                        << k->accumulators[i].phase;
     for (int i = 0; i < k->inner_count; i++)
-        uses[arg(g, k->inner[i].node, 0).id] |= (uint64_t)1 << k->inner[i].phase;
+        if (!k->inner[i].largest.id)
+            uses[arg(g, k->inner[i].node, 0).id] |= (uint64_t)1 << k->inner[i].phase;
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!k->computed[i] || is_reduction(g, n)) continue;
@@ -387,6 +400,7 @@ void cut_graph(Scheduler *s)
         for (int j = 0; j < k->inner_count; j++)
             if (reduction_way(s, k->inner[j].node) == BY_ITSELF)
                 store_results(s, k, k->inner[j].node);
+        pair_reductions(s, k);
         find_kernel_phases(s, k);
         find_load_phases(s, k);
     }

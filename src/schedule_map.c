@@ -132,14 +132,16 @@ static int estimate(const Scheduler *s, const Kernel *k)
     return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
 }
 
-/* What a load takes of a stage: strips of neighbouring lanes' vectors, or (copy warp) the
- * CTA's columns; each with one block more, for rows that do not start on one. */
-static int64_t buffer_bytes(const Kernel *k, const Load *load)
+/* What a load takes of a stage: its vectors; of rows that are not whole vectors, strips of
+ * neighbouring lanes' vectors with a block more each, or (copy warp) the CTA's columns with
+ * 16 elements more. */
+static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
     enum { BLOCK = 16 };
-    int64_t vector = (int64_t)dtype_info[load->dtype].bytes * k->vec;
+    int64_t element = dtype_info[load->dtype].bytes, vector = element * k->vec;
+    if (column_count(s, k) % k->vec == 0) return vector * k->tiles * kernel_threads(k);
     if (k->copy_warp && !load->hoisted)
-        return vector * k->tiles * kernel_threads(k) + BLOCK;
+        return vector * k->tiles * kernel_threads(k) + 16 * element;
     int lanes = kernel_lanes(k);
     int64_t strip = lanes * vector + (vector < BLOCK ? vector : BLOCK);
     strip = ceil_div(strip, BLOCK) * BLOCK;
@@ -147,12 +149,12 @@ static int64_t buffer_bytes(const Kernel *k, const Load *load)
 }
 
 /* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
-static int64_t staged_bytes(const Kernel *k, bool hoisted)
+static int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
 {
     int64_t bytes = 0;
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
-            bytes += buffer_bytes(k, &k->loads[i]);
+            bytes += buffer_bytes(s, k, &k->loads[i]);
     return bytes;
 }
 
@@ -173,7 +175,7 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
 static bool fit_ring(const Scheduler *s, Kernel *k)
 {
     enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10 };
-    int64_t stage = staged_bytes(k, false), once = staged_bytes(k, true);
+    int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
     int64_t other = STATIC + once + team_bytes(s, k);
     if (!stage) return false;
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {

@@ -2,6 +2,7 @@
  *
  *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
+ *   schedule_online.c    which sums go with a maximum, and what that allows
  *   schedule_map.c       a kernel's threads, vectors, tiles, residency
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
  */
@@ -42,6 +43,7 @@ typedef enum {
 
 Way reduction_way(const Scheduler *s, Node n);
 void cut_graph(Scheduler *s);
+void pair_reductions(const Scheduler *s, Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
 void build_launch(Scheduler *s, Plan *plan);
 

@@ -22,6 +22,7 @@ examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --stride y=1001,1 --schedule warp-
 examples/softmax_bwd.fuse M=9 N=1001 --sms 1 --schedule warp-specialized
 examples/softmax.fuse M=65 N=24 --offset x=3
 examples/softmax.fuse M=64 N=23
+examples/softmax.fuse M=170 N=1028 --sms 1 --schedule warp-specialized:cluster=2
 examples/softmax_causal_bwd.fuse B=2 H=2 Q=5 K=229
 tests/golden/column.fuse M=37 N=77
 tests/golden/column.fuse M=257 N=64 --sms 1

@@ -201,7 +201,7 @@ template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row,
         block<T, n> blocks[count + 1];
         #pragma unroll
         for (int k = 0; k <= count; k++)
-            if (k == 0 || size % n == 0 || from + k * bytes < end)
+            if (k == 0 || size % n == 0 || (from + k * bytes < end && (k < count || shift > 0)))
                 blocks[k] = block_at<bytes / 4>(from + k * bytes);
         #pragma unroll
         for (int k = 0; k < count; k++)
@@ -236,66 +236,36 @@ template <int bytes> DEVICE void async_copy(void *to, const void *from)
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// until all but the newest `left` groups of this warp have landed
-template <int left> DEVICE void fetch_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory");
-    __syncwarp();
-}
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 
-// what `lanes` neighbouring threads of a row have of it in shared memory: the blocks that their vectors
-// touch, one more than they would fill
-template <class T, int n, int lanes> struct alignas(16) strip {
-    block<T, n> blocks[lanes * (sizeof(vector<T, n>) / sizeof(block<T, n>)) + 1];
-};
-
-// starts the copies of this thread's part of a row into its part of a buffer; a warp's threads may read it
-// when all of them have waited
-template <int step, class T, int n, int lanes, int tiles, int strips>
-DEVICE void fetch_row(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row, int first, int size)
+// starts the copies of this thread's part of a row of whole vectors into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
-    constexpr int bytes = sizeof(block<T, n>), count = sizeof(vector<T, n>) / bytes;
-    const int shift = misalignment<n>(row), lane = threadIdx.x % lanes;
-    const char *end = (const char *)(row + size);
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    const bool aligned = misalignment<n>(row) == 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        block<T, n> *to = buffer[t][threadIdx.x / lanes].blocks + lane * count;
+        vector<T, n> &to = buffer[t][threadIdx.x];
         const int col = first + t * step;
-        const char *from = (const char *)(row + col) - shift;
-        if (tiles * step == size || col < size)
+        if (tiles * step != size && col >= size)
+            continue;
+        if (aligned)
             #pragma unroll
-            for (int k = 0; k < count; k++)
-                if (size % n == 0 || k == 0 || from + k * bytes < end)
-                    async_copy<bytes>(to + k, from + k * bytes);
-        // the next lane's first block holds this one's last elements; the last lane fetches it too
-        if (shift > 0 && col < size && (lane == lanes - 1 || col + n >= size) && from + count * bytes < end)
-            async_copy<bytes>(to + count, from + count * bytes);
+            for (int k = 0; k < bytes; k += piece)
+                async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
+        else
+            load_blocks(to, row, col, size);
     }
 }
 
-// this thread's vector of a tile; `row` is what was fetched
-template <class T, int n, int lanes, int strips>
-DEVICE vector<T, n> staged(const strip<T, n, lanes> (&tile)[strips], const T *row)
-{
-    constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
-    const block<T, n> *from = tile[threadIdx.x / lanes].blocks + threadIdx.x % lanes * count;
-    const int shift = misalignment<n>(row);
-    vector<T, n> v;
-    if (shift == 0)
-        copy_vector(&v, (const vector<T, n> *)from);
-    else
-        #pragma unroll
-        for (int k = 0; k < count; k++)
-            ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
-    return v;
-}
-
-template <class T, int n, int lanes, int tiles, int strips>
-DEVICE void read_row(vector<T, n> (&v)[tiles], const strip<T, n, lanes> (&buffer)[tiles][strips], const T *row)
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
 {
     #pragma unroll
     for (int t = 0; t < tiles; t++)
-        v[t] = staged(buffer[t], row);
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -461,20 +431,24 @@ template <int lanes, class R> DEVICE void lane_reduce(R r)
         r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
 }
 
-template <class S, class T> DEVICE void put_slot(S *slot, bool mine, T value)
+// leaves a warp's result in a slot; the next value's slots are `stride` further
+template <int stride, class S, template <class> class R, class T>
+DEVICE void put_slot(S *&slot, bool mine, R<T> r)
 {
     if (mine)
-        *(T *)slot = value;
+        *(T *)slot = r.value;
+    slot += stride;
 }
 
-// every thread adds the warps' values in the same order
-template <int warps, class S, template <class> class R, class T>
-DEVICE void combine_slots(const S *slots, R<T> r)
+// every thread adds the values in `count` slots in the same order
+template <int count, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *&slots, R<T> r)
 {
     r.value = *(const T *)slots;
     #pragma unroll
-    for (int w = 1; w < warps; w++)
+    for (int w = 1; w < count; w++)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+    slots += count;
 }
 
 // A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
@@ -496,8 +470,7 @@ DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
     constexpr int warps = threads / 32;
     S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
-    int k = 0;
-    (put_slot(slot + k++ * warps, threadIdx.x % 32 == 0, r.value), ...);
+    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
 }
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
@@ -505,8 +478,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     constexpr int warps = threads / 32;
     const S *slot = scratch[threadIdx.x / threads][turn];
     team_barrier<threads, teams>();
-    int k = 0;
-    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    (combine_slots<warps>(slot, r), ...);
     turn ^= 1;
 }
 
@@ -545,7 +517,7 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 //   max_1_partial = max[M, N](abs(x)), this CTA's rows
 // A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 33792 bytes of dynamic shared memory.
+// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 32768 bytes of dynamic shared memory.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
@@ -564,7 +536,7 @@ void amax(
     // while a row is computed, the next stages - 1 are on their way to shared memory
     constexpr int stages = 4;
     struct Stage {
-        strip<bf16, vec, 32> x[tiles][threads / 32];
+        vector<bf16, vec> x[tiles][threads];
     };
     extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
@@ -578,14 +550,13 @@ void amax(
     #pragma unroll 1
     for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
         const Stage &now = ring[stage];
-        __syncwarp();    // its threads have read what the next copies replace
         fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
         stage = (stage + 1) % stages;
         if (row < first_row)
             continue;
         fetch_wait<stages - 1>();
         vector<bf16, vec> x_v[tiles];
-        read_row(x_v, now.x, x + row * x_M);
+        read_row(x_v, now.x);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             #pragma unroll

@@ -134,6 +134,41 @@ DEVICE vector<unsigned, 1> shifted(const vector<unsigned, 1> &low, const vector<
     return {{__funnelshift_r(low[0], high[0], 8 * shift)}};
 }
 
+template <int words> DEVICE vector<unsigned, words> block_at(const void *at)
+{
+    vector<unsigned, words> r;
+    if constexpr (words == 4)
+        asm("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
+    else if constexpr (words == 2)
+        asm("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "l"(at));
+    else
+        asm("ld.global.b32 %0, [%1];" : "=r"(r[0]) : "l"(at));
+    return r;
+}
+
+// v = row[col .. col + n) of any alignment, for a col below `size`; anything from there on
+template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row, int col, int size)
+{
+    if constexpr (sizeof(v) < 4) {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = col + i < size ? row[col + i] : T{};
+    } else {
+        constexpr int bytes = alignof(vector<T, n>), count = sizeof(v) / bytes;
+        const int shift = misalignment<n>(row);
+        const char *from = (const char *)(row + col) - shift, *end = (const char *)(row + size);
+        block<T, n> blocks[count + 1];
+        #pragma unroll
+        for (int k = 0; k <= count; k++)
+            if (k == 0 || size % n == 0 || (from + k * bytes < end && (k < count || shift > 0)))
+                blocks[k] = block_at<bytes / 4>(from + k * bytes);
+        #pragma unroll
+        for (int k = 0; k < count; k++)
+            ((block<T, n> *)&v)[k] = shifted(blocks[k], blocks[k + 1], shift);
+    }
+}
+
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)
 {
@@ -144,66 +179,36 @@ template <int bytes> DEVICE void async_copy(void *to, const void *from)
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// until all but the newest `left` groups of this warp have landed
-template <int left> DEVICE void fetch_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory");
-    __syncwarp();
-}
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 
-// what `lanes` neighbouring threads of a row have of it in shared memory: the blocks that their vectors
-// touch, one more than they would fill
-template <class T, int n, int lanes> struct alignas(16) strip {
-    block<T, n> blocks[lanes * (sizeof(vector<T, n>) / sizeof(block<T, n>)) + 1];
-};
-
-// starts the copies of this thread's part of a row into its part of a buffer; a warp's threads may read it
-// when all of them have waited
-template <int step, class T, int n, int lanes, int tiles, int strips>
-DEVICE void fetch_row(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row, int first, int size)
+// starts the copies of this thread's part of a row of whole vectors into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
-    constexpr int bytes = sizeof(block<T, n>), count = sizeof(vector<T, n>) / bytes;
-    const int shift = misalignment<n>(row), lane = threadIdx.x % lanes;
-    const char *end = (const char *)(row + size);
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    const bool aligned = misalignment<n>(row) == 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        block<T, n> *to = buffer[t][threadIdx.x / lanes].blocks + lane * count;
+        vector<T, n> &to = buffer[t][threadIdx.x];
         const int col = first + t * step;
-        const char *from = (const char *)(row + col) - shift;
-        if (tiles * step == size || col < size)
+        if (tiles * step != size && col >= size)
+            continue;
+        if (aligned)
             #pragma unroll
-            for (int k = 0; k < count; k++)
-                if (size % n == 0 || k == 0 || from + k * bytes < end)
-                    async_copy<bytes>(to + k, from + k * bytes);
-        // the next lane's first block holds this one's last elements; the last lane fetches it too
-        if (shift > 0 && col < size && (lane == lanes - 1 || col + n >= size) && from + count * bytes < end)
-            async_copy<bytes>(to + count, from + count * bytes);
+            for (int k = 0; k < bytes; k += piece)
+                async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
+        else
+            load_blocks(to, row, col, size);
     }
 }
 
-// this thread's vector of a tile; `row` is what was fetched
-template <class T, int n, int lanes, int strips>
-DEVICE vector<T, n> staged(const strip<T, n, lanes> (&tile)[strips], const T *row)
-{
-    constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
-    const block<T, n> *from = tile[threadIdx.x / lanes].blocks + threadIdx.x % lanes * count;
-    const int shift = misalignment<n>(row);
-    vector<T, n> v;
-    if (shift == 0)
-        copy_vector(&v, (const vector<T, n> *)from);
-    else
-        #pragma unroll
-        for (int k = 0; k < count; k++)
-            ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
-    return v;
-}
-
-template <class T, int n, int lanes, int tiles, int strips>
-DEVICE void read_row(vector<T, n> (&v)[tiles], const strip<T, n, lanes> (&buffer)[tiles][strips], const T *row)
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
 {
     #pragma unroll
     for (int t = 0; t < tiles; t++)
-        v[t] = staged(buffer[t], row);
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -307,7 +312,7 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 //   db = sum[M](dy), this CTA's rows
 // A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 118272 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 114688 bytes of dynamic shared memory.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
@@ -326,7 +331,7 @@ void bias_grad(
     // while a row is computed, the next stages - 1 are on their way to shared memory
     constexpr int stages = 7;
     struct Stage {
-        strip<bf16, vec, 32> dy[tiles][threads / 32];
+        vector<bf16, vec> dy[tiles][threads];
     };
     extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
@@ -340,14 +345,13 @@ void bias_grad(
     #pragma unroll 1
     for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
         const Stage &now = ring[stage];
-        __syncwarp();    // its threads have read what the next copies replace
         fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
         stage = (stage + 1) % stages;
         if (row < first_row)
             continue;
         fetch_wait<stages - 1>();
         vector<bf16, vec> dy_v[tiles];
-        read_row(dy_v, now.dy, dy + row * dy_M);
+        read_row(dy_v, now.dy);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;

@@ -165,7 +165,7 @@ template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row,
         block<T, n> blocks[count + 1];
         #pragma unroll
         for (int k = 0; k <= count; k++)
-            if (k == 0 || size % n == 0 || from + k * bytes < end)
+            if (k == 0 || size % n == 0 || (from + k * bytes < end && (k < count || shift > 0)))
                 blocks[k] = block_at<bytes / 4>(from + k * bytes);
         #pragma unroll
         for (int k = 0; k < count; k++)
@@ -353,20 +353,115 @@ template <int lanes, class R> DEVICE void lane_reduce(R r)
         r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
 }
 
-template <class S, class T> DEVICE void put_slot(S *slot, bool mine, T value)
+// leaves a warp's result in a slot; the next value's slots are `stride` further
+template <int stride, class S, template <class> class R, class T>
+DEVICE void put_slot(S *&slot, bool mine, R<T> r)
 {
     if (mine)
-        *(T *)slot = value;
+        *(T *)slot = r.value;
+    slot += stride;
 }
 
-// every thread adds the warps' values in the same order
-template <int warps, class S, template <class> class R, class T>
-DEVICE void combine_slots(const S *slots, R<T> r)
+// every thread adds the values in `count` slots in the same order
+template <int count, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *&slots, R<T> r)
 {
     r.value = *(const T *)slots;
     #pragma unroll
-    for (int w = 1; w < warps; w++)
+    for (int w = 1; w < count; w++)
         r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+    slots += count;
+}
+
+// 2^x, where below 2^-126 then 0, and 1 / x, each in one instruction and 4 and 2 in units of 2^-24 off
+DEVICE float exp2_flush(float x)
+{
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+DEVICE float quick_inverse(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+// exp of a rounded difference, as exact as the difference is: it loses 9 + 2.4 |x| in units of 2^-24.
+// The square of exp(x / 2) is right below 2^-126 too.
+DEVICE float quick_exp(float x)
+{
+    const float root = exp2_flush(x * 0.72134752f);
+    return root * root;
+}
+
+// The largest of a warp's values, which max_nan has made: so a NaN is positive and wins. Integers
+// that order like floats have an instruction for it.
+DEVICE float warp_max(float x)
+{
+    const int bits = __float_as_int(x), key = bits ^ (bits >> 31 & 0x7fffffff);
+    int top;
+    asm volatile("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(top) : "r"(key));
+    return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
+}
+
+DEVICE float exp_flush(float x) { return exp2_flush(x * 1.442695041f); }
+
+// The largest of a row's values and the sum of exp(value - largest) in one go: when the largest
+// changes, one factor moves the sum.
+struct Online {
+    float &largest, &sum;
+};
+DEVICE Online online_of(float &largest, float &sum) { return {largest, sum}; }
+// finite where nothing but -infinity was seen, so that a masked element adds 0
+DEVICE float online_base(float largest) { return fmaxf(largest, -3.402823466e38f); }
+DEVICE void online_move(Online r, float largest)
+{
+    r.sum *= exp_flush(online_base(r.largest) - online_base(largest));
+    r.largest = largest;
+}
+// a row of nothing but -infinity has no sum
+DEVICE void online_end(float largest, float &sum) { sum += largest - largest; }
+template <int lanes> DEVICE void lane_reduce(Online r)
+{
+    float top = r.largest;
+    if constexpr (lanes == 32)
+        top = warp_max(top);
+    else
+        lane_reduce<lanes>(max_of(top));
+    online_move(r, top);
+    lane_reduce<lanes>(sum_of(r.sum));
+}
+
+// joins some of a thread's values to what it has
+template <int n> DEVICE void online_add(float &largest, float &sum, const float (&values)[n])
+{
+    float top = largest;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        top = max_nan(top, values[i]);
+    online_move({largest, sum}, top);
+    const float base = online_base(top);
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        sum += exp_flush(values[i] - base);
+}
+
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Online r)
+{
+    put_slot<stride>(slot, mine, max_of(r.largest));
+    put_slot<stride>(slot, mine, sum_of(r.sum));
+}
+
+// A lane takes a slot, then lanes meet. Where there are fewer slots than lanes, several take the same.
+template <int count, class S> DEVICE void combine_slots(const S *&slots, Online r)
+{
+    constexpr int lanes = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : count > 2 ? 4 : 2;
+    const int lane = threadIdx.x % lanes;
+    r.largest = lane < count ? *(const float *)(slots + lane) : -infinity();
+    r.sum = lane < count ? *(const float *)(slots + count + lane) : 0;
+    lane_reduce<lanes>(r);
+    slots += 2 * count;
 }
 
 // A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
@@ -388,8 +483,7 @@ DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
     constexpr int warps = threads / 32;
     S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
-    int k = 0;
-    (put_slot(slot + k++ * warps, threadIdx.x % 32 == 0, r.value), ...);
+    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
 }
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
@@ -397,8 +491,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     constexpr int warps = threads / 32;
     const S *slot = scratch[threadIdx.x / threads][turn];
     team_barrier<threads, teams>();
-    int k = 0;
-    (combine_slots<warps>(slot + k++ * warps, r), ...);
+    (combine_slots<warps>(slot, r), ...);
     turn ^= 1;
 }
 
@@ -429,7 +522,7 @@ void softmax_rows(
     constexpr int vec = 8, tiles = 2, step = threads * vec;
     const int lane = threadIdx.x;
     const int first = lane * vec;
-    __shared__ float scratch[1][2][1 * (threads / 32)];
+    __shared__ float scratch[1][2][2 * (threads / 32)];
     int turn = 0;
 
     const long long first_row = blockIdx.x, row_step = gridDim.x;
@@ -438,34 +531,22 @@ void softmax_rows(
         vector<bf16, vec> x_v[tiles];
         load_row<step>(x_v, x + row * x_M, first, N);
         float row_max = -infinity();
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                if (col < N) {
-                    row_max = max_nan(row_max, x_);
-                }
-            }
-        }
-        row_reduce<threads>(scratch, turn, max_of(row_max));
-
         float row_sum = 0;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
+            float row_max_of[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                const float e = expf(x_ - row_max);
-                if (col < N) {
-                    row_sum += e;
-                }
+                row_max_of[i] = col < N ? x_ : -infinity();
             }
+            online_add(row_max, row_sum, row_max_of);
         }
-        row_reduce<threads>(scratch, turn, sum_of(row_sum));
+        row_reduce<threads>(scratch, turn, online_of(row_max, row_sum));
+        online_end(row_max, row_sum);
 
+        const float inverse_row_sum = quick_inverse(row_sum);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
@@ -473,8 +554,8 @@ void softmax_rows(
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                const float e = expf(x_ - row_max);
-                y_out[i] = e / row_sum;
+                const float e = quick_exp(x_ - row_max);
+                y_out[i] = e * inverse_row_sum;
             }
             store_row<step>(y + row * y_M, col, y_out, N);
         }

@@ -115,7 +115,7 @@ template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row,
         block<T, n> blocks[count + 1];
         #pragma unroll
         for (int k = 0; k <= count; k++)
-            if (k == 0 || size % n == 0 || from + k * bytes < end)
+            if (k == 0 || size % n == 0 || (from + k * bytes < end && (k < count || shift > 0)))
                 blocks[k] = block_at<bytes / 4>(from + k * bytes);
         #pragma unroll
         for (int k = 0; k < count; k++)

@@ -331,11 +331,7 @@ template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *t
     sim_link.api->begin_copy(sim_link.machine, to, from, bytes, SIM_HERE);
 }
 SIM_CALL void fetch_commit() { sim_link.api->commit_copies(sim_link.machine); }
-template <int left> SIM_PLAIN void fetch_wait()
-{
-    sim_link.api->wait_for_copies(sim_link.machine, left);
-    __syncwarp();
-}
+template <int left> SIM_PLAIN void fetch_wait() { sim_link.api->wait_for_copies(sim_link.machine, left); }
 
 //@ team_barrier
 template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_barrier()
@@ -352,6 +348,24 @@ SIM_INLINE void cluster_sync()
 {
     cluster_arrive();
     cluster_wait();
+}
+
+//@ exp2_flush quick_inverse
+static inline float exp2_flush(float x)
+{
+    const float r = exp2f(x);
+    return r < 0x1p-126f ? 0 : r;
+}
+static inline float quick_inverse(float x) { return 1 / x; }
+
+//@ warp_max
+static inline float warp_max(float x)
+{
+    for (int distance = 16; distance > 0; distance /= 2) {
+        const float other = __shfl_xor_sync(0xffffffff, x, distance);
+        x = x != x || other != other ? __int_as_float(0x7fffffff) : x < other ? other : x;
+    }
+    return x;
 }
 
 //@ peer
@@ -398,10 +412,10 @@ SIM_CALL void send_value(double *twin, double value, unsigned long long &barrier
     sim_link.api->send(sim_link.machine, twin, &value, sizeof value, &barrier, rank, SIM_HERE);
 }
 
-//@
-
-// fence.proxy.async; the schedules of today do without
+//@ async_fence
 SIM_CALL void async_fence() { sim_link.api->async_fence(sim_link.machine); }
+
+//@
 
 // ---- launching -------------------------------------------------------------------------------------
 
