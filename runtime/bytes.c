@@ -172,19 +172,15 @@ static int open_temporary(const char *path, char name[PATH_MAX])
     return -1;
 }
 
-bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
-                       const Writer *payload)
+bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data,
+                  size_t bytes)
 {
-    Seal seal = {.length = payload->length};
-    memcpy(seal.magic, magic, SEAL_MAGIC);
-    XXH128_canonicalFromHash(&seal.checksum,
-                             XXH3_128bits(payload->data, payload->length));
     char name[PATH_MAX];
     int file = open_temporary(path, name);
     if (file < 0)
         return false;
-    bool ok = write_all(file, &seal, sizeof seal)
-              && write_all(file, payload->data, payload->length) && fsync(file) == 0;
+    bool ok = write_all(file, head, head_bytes) && write_all(file, data, bytes)
+              && fsync(file) == 0;
     int why = errno;
     if (close(file) != 0 && ok) {
         ok = false;
@@ -198,6 +194,29 @@ bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
         unlink(name);
     errno = why;
     return ok;
+}
+
+bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
+                       const Writer *payload)
+{
+    Seal seal = {.length = payload->length};
+    memcpy(seal.magic, magic, SEAL_MAGIC);
+    XXH128_canonicalFromHash(&seal.checksum,
+                             XXH3_128bits(payload->data, payload->length));
+    return file_replace(path, &seal, sizeof seal, payload->data, payload->length);
+}
+
+bool make_directories(char *path)
+{
+    for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = 0;
+        int made = mkdir(path, 0700);
+        int why = errno;
+        *slash = '/';
+        if (made != 0 && why != EEXIST && why != EROFS && why != EACCES)
+            return false;
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
 static bool read_all(int file, void *data, size_t length)

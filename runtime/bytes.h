@@ -39,6 +39,12 @@ enum { SEAL_MAGIC = 8 };
 bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
                        const Writer *payload);
 
+/* The same with bytes as they are: those of `head`, then those of `data`. */
+bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data,
+                  size_t bytes);
+/* Makes a directory and those above it; false with errno set. `path` is as before afterwards. */
+bool make_directories(char *path);
+
 typedef enum { SEALED_OK, SEALED_ABSENT, SEALED_DAMAGED } Sealed;
 /* Reads it back: `*data` is malloc'ed and holds the payload. ABSENT: errno says why. */
 Sealed file_read_sealed(const char *path, const char magic[SEAL_MAGIC], char **data,

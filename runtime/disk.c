@@ -73,19 +73,6 @@ static bool entry_path(const char *name, char path[PATH_MAX])
     return length > 0 && length < PATH_MAX;
 }
 
-static bool make_directories(char *path)
-{
-    for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = 0;
-        int made = mkdir(path, 0700);
-        int why = errno;
-        *slash = '/';
-        if (made != 0 && why != EEXIST && why != EROFS && why != EACCES)
-            return false;
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
 /* ------------------------------------------------------------------------- loading,
  * storing -- */
 

@@ -207,6 +207,11 @@ typedef struct fusec_plan_options {
     int32_t in_place;
     /* Nonzero: neither looks into the caches nor fills the disk cache. */
     int32_t no_cache;
+    /* Nonzero: does not look into the tuning file. Else, where no schedule is given, one
+     * that `fusec tune` found for this graph, column sizes and device is taken.
+     * The file is $FUSEC_TUNING_FILE, else $XDG_CONFIG_HOME/fusec/tuning, else
+     * ~/.config/fusec/tuning; only plans for a CUDA device's own architecture read it. */
+    int32_t no_tuning;
 } fusec_plan_options;
 
 /* Compiles one graph of a program for a device.
@@ -215,7 +220,8 @@ typedef struct fusec_plan_options {
  *                  sizes are compiled in; row sizes only guide the choice, launches may
  *                  have any.
  *   options        NULL: none
- * Takes 20-100 ms cold; equal requests are compiled once a process, and once a machine
+ * Takes 20-100 ms cold, and up to four times that where the rules' choice spills registers
+ * and others are tried; equal requests are compiled once a process, and once a machine
  * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph or axis, an axis without a
  * size, a refused schedule), NO_NVRTC, COMPILE_FAILED with NVRTC's log, OUT_OF_MEMORY,
@@ -345,8 +351,9 @@ typedef struct fusec_device_info {
 
 FUSEC_API void fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
 
-/* Copies the device's standing warning (the disk cache cannot be written: said once,
- * everything works without it) and returns its length; 0: none. `text` may be NULL when
+/* Copies the device's standing warning (the first of: the disk cache cannot be written,
+ * the tuning file is damaged or has a schedule that is none any more; everything works
+ * without them) and returns its length; 0: none. `text` may be NULL when
  * size is 0. */
 FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text,
                                       size_t size);
@@ -379,6 +386,10 @@ FUSEC_API fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
 /* The machine code that runs: a cubin, or PTX text where NVRTC does not know the device.
  * NULL for the CPU device. Lives as long as the plan. */
 FUSEC_API const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes);
+/* The schedule that the plan was made by: options.schedule, else the tuning file's, else,
+ * where what the rules choose spills registers, one that does not; NULL: what the rules
+ * choose, or a loaded plan. Lives as long as the plan. */
+FUSEC_API const char *fusec_plan_schedule(const fusec_plan *plan);
 /* Milliseconds that fusec_plan_create took in all, and whether the machine code came
  * from a cache. */
 FUSEC_API double fusec_plan_milliseconds(const fusec_plan *plan);

@@ -9,6 +9,7 @@
 #include "driver.h"
 #include "error.h"
 #include "nvrtc.h"
+#include "tuning.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,6 +76,7 @@ struct fusec_plan {
     const LaunchPlan *launch;
     const char *cuda, *arch;
     bool in_place, was_cached;
+    char *schedule; /* that it was made by; NULL: as the rules choose */
     double milliseconds;
     CodeModule *module; /* NULL on the CPU device */
     CUfunction *functions; /* by kernel */

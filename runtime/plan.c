@@ -3,6 +3,7 @@
 #include "internal.h"
 
 #include "cubin.h"
+#include "spills.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ void fusec_plan_destroy(fusec_plan *plan)
     if (plan->compilation.arena)
         compile_free(&plan->compilation);
     arena_free(plan->arena);
+    free(plan->schedule);
     free(plan->functions);
     free(plan->kernels);
     fusec_device_destroy(plan->device);
@@ -147,55 +149,131 @@ static fusec_status read_options(const fusec_plan_options *given,
     return FUSEC_OK;
 }
 
-static fusec_status compile_graph(fusec_plan *plan, const fusec_program *program,
-                                  const char *graph, const fusec_size *sizes,
-                                  size_t count, const fusec_plan_options *options,
-                                  const char **code_arch, fusec_error *error)
+/* A plan on its way: what its compilations have in common. */
+typedef struct {
+    fusec_plan *plan;
+    const fusec_plan_options *options;
+    const char *code_arch;
+    AxisSize sizes[MAX_AXES];
+    CompileRequest request;
+    int loads;                     /* texts that plan->module was made of, one after another ... */
+    fusec_status status;           /* ... and how the last went */
+    fusec_error *error;
+} Making;
+
+static fusec_status begin_request(Making *m, const fusec_program *program, const char *graph,
+                                  const fusec_size *sizes, size_t count)
 {
-    AxisSize given[MAX_AXES];
     if (count > MAX_AXES)
-        return fail(error, FUSEC_INVALID_ARGUMENT,
+        return fail(m->error, FUSEC_INVALID_ARGUMENT,
                     "%zu sizes are more than a graph has axes", count);
     for (size_t i = 0; i < count; i++) {
         if (!sizes[i].axis || sizes[i].size < 0)
-            return fail(error, FUSEC_INVALID_ARGUMENT, "size %zu: %s", i,
+            return fail(m->error, FUSEC_INVALID_ARGUMENT, "size %zu: %s", i,
                         sizes[i].axis ? "is negative" : "has no axis");
-        given[i] = (AxisSize){sizes[i].axis, sizes[i].size};
+        m->sizes[i] = (AxisSize){sizes[i].axis, sizes[i].size};
     }
-    CompileRequest request = {.text = program->text, .length = program->length};
-    request.name = program->name;
-    request.graph = graph;
-    request.sizes = given;
-    request.size_count = (int)count;
-    request.rows_at_launch = true;
-    request.outputs = options->outputs;
-    request.schedule = options->schedule;
-    request.until = UNTIL_CUDA;
-    fusec_status status =
-        device_target(plan->device, options->arch, &request.target, code_arch, error);
-    if (status == FUSEC_OK)
-        status = compile_checked(&request, &plan->compilation, error);
-    plan->arch = request.target.arch;
-    return status;
+    m->request = (CompileRequest){.text = program->text, .length = program->length};
+    m->request.name = program->name;
+    m->request.graph = graph;
+    m->request.sizes = m->sizes;
+    m->request.size_count = (int)count;
+    m->request.rows_at_launch = true;
+    m->request.outputs = m->options->outputs;
+    m->request.schedule = m->options->schedule;
+    m->request.until = UNTIL_CUDA;
+    return device_target(m->plan->device, m->options->arch, &m->request.target, &m->code_arch,
+                         m->error);
+}
+
+/* The tuning file speaks of the device that a plan will run on, so of its own architecture. */
+static bool may_tune(const Making *m)
+{
+    const fusec_device *device = m->plan->device;
+    return !m->options->schedule && !m->options->no_tuning && !device->cpu
+           && strcmp(m->request.target.arch, device->target.arch) == 0;
+}
+
+static bool keep_schedule(fusec_plan *plan, const char *schedule)
+{
+    plan->schedule = schedule ? strdup(schedule) : NULL;
+    return plan->schedule || !schedule;
+}
+
+/* Compiles to a text: by the schedule given, the tuning file's, or as the rules choose. */
+static fusec_status compile_graph(Making *m)
+{
+    fusec_plan *plan = m->plan;
+    Tuned tuned = {0};
+    fusec_status status = compile_checked(&m->request, &plan->compilation, m->error);
+    plan->arch = m->request.target.arch;
+    if (status != FUSEC_OK)
+        return status;
+    if (may_tune(m))
+        compile_tuned(&m->request, plan->device->info.name, &plan->compilation, &tuned);
+    if (*tuned.warning)
+        device_warn(plan->device, tuned.warning);
+    if (!keep_schedule(plan, *tuned.schedule ? tuned.schedule : m->options->schedule))
+        return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    return FUSEC_OK;
+}
+
+/* The module of a text in the place of the last one. */
+static fusec_status load_text(Making *m, const char *cuda)
+{
+    fusec_plan *plan = m->plan;
+    module_release(plan->device, plan->module);
+    plan->module = NULL;
+    m->loads++;
+    m->status = module_acquire(plan->device, cuda, m->code_arch,
+                               m->options->in_place ? no_restrict : NULL, !m->options->no_cache,
+                               &plan->module, &plan->was_cached, m->error);
+    return m->status;
+}
+
+static int count_spills(void *data, const Compilation *c)
+{
+    Making *m = data;
+    int bytes = 0;
+    if (load_text(m, c->cuda) != FUSEC_OK || m->plan->module->is_ptx)
+        return -1;
+    for (int i = 0; i < c->launch->kernel_count; i++) {
+        Usage usage = {-1, -1, -1, -1};
+        const Code *code = &m->plan->module->code;
+        cubin_usage(code->data, code->bytes, code->log, c->launch->kernels[i].name, &usage);
+        bytes += usage.spill_bytes > 0 ? usage.spill_bytes : 0;
+    }
+    return bytes;
+}
+
+/* Machine code; where the rules chose what spills, that of another schedule if one does not. */
+static fusec_status load_plan(Making *m)
+{
+    fusec_plan *plan = m->plan;
+    if (plan->schedule)
+        return load_text(m, plan->compilation.cuda);
+    plan->schedule = compile_without_spills(&m->request, count_spills, m, &plan->compilation);
+    if (m->loads > 1 && !plan->schedule)   /* all spilled: back to the first */
+        return load_text(m, plan->compilation.cuda);
+    return m->status;
 }
 
 static fusec_status make_plan(fusec_plan *plan, const fusec_program *program,
                               const char *graph, const fusec_size *sizes, size_t count,
                               const fusec_plan_options *options, fusec_error *error)
 {
-    const char *code_arch;
-    fusec_status status =
-        compile_graph(plan, program, graph, sizes, count, options, &code_arch, error);
+    Making m = {.plan = plan, .options = options, .error = error};
+    fusec_status status = begin_request(&m, program, graph, sizes, count);
+    if (status == FUSEC_OK)
+        status = compile_graph(&m);
+    if (status == FUSEC_OK && !plan->device->cpu)
+        status = load_plan(&m);
     if (status != FUSEC_OK)
         return status;
     plan->launch = plan->compilation.launch;
     plan->cuda = plan->compilation.cuda;
     plan->in_place = options->in_place != 0;
-    if (!plan->device->cpu)
-        status = module_acquire(plan->device, plan->cuda, code_arch,
-                                plan->in_place ? no_restrict : NULL, !options->no_cache,
-                                &plan->module, &plan->was_cached, error);
-    return status == FUSEC_OK ? plan_attach(plan, error) : status;
+    return plan_attach(plan, error);
 }
 
 fusec_status fusec_plan_create(fusec_device *device, const fusec_program *program,

@@ -117,6 +117,11 @@ const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes)
     return plan->module ? plan->module->code.data : NULL;
 }
 
+const char *fusec_plan_schedule(const fusec_plan *plan)
+{
+    return plan->schedule;
+}
+
 double fusec_plan_milliseconds(const fusec_plan *plan)
 {
     return plan->milliseconds;

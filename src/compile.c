@@ -180,6 +180,11 @@ static void run_pipeline(Pipeline *p)
     c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule,
                        &refused);
     c->launch = &c->plan->launch;
+    for (int i = 0; i < request->spilling_count; i++)
+        add_rejection(arena, c->plan,
+                      arena_format(arena, "%s", request->spilling[i].schedule),
+                      arena_format(arena, "spills %d bytes in the compiled kernel",
+                                   request->spilling[i].bytes));
     if (request->until == UNTIL_PLAN) return;
 
     c->cuda = emit_cuda(arena, c->plan);

@@ -15,6 +15,12 @@ typedef struct {
     int64_t size;
 } AxisSize;
 
+/* A schedule whose compiled kernels spill registers. */
+typedef struct {
+    const char *schedule;
+    int bytes;
+} Spilling;
+
 typedef enum {
     COMPILE_OK,
     COMPILE_WRONG,       /* the program or its data: exit status 1 */
@@ -38,6 +44,8 @@ typedef struct {
     bool rows_at_launch;         /* row axes may have no size yet: a plan does not depend on them */
     const char *outputs;         /* NULL: all; else names separated by commas */
     const char *schedule;        /* NULL: chosen; else FAMILY[:key=value,...] */
+    const Spilling *spilling;    /* schedules that were compiled before, for explain */
+    int spilling_count;
     Target target;
     CompileUntil until;
 } CompileRequest;

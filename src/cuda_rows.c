@@ -74,7 +74,19 @@ static void emit_scalars_ahead(Emitter *e)
     }
 }
 
-static void emit_next_scalars(Emitter *e)
+/* This row's scalars are those that were read ahead. */
+static void emit_scalars_now(Emitter *e)
+{
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_ahead(e, load)) continue;
+        line(e->out, "const %s %s = %s_next;", type_cuda(dtype_info[load->dtype].type),
+             node_name(e, load->node), load->name);
+        make_local(e, load->node);
+    }
+}
+
+static void emit_scalars_next(Emitter *e)
 {
     bool any = false;
     for (int i = 0; i < e->k->load_count; i++) {
@@ -82,9 +94,6 @@ static void emit_next_scalars(Emitter *e)
         if (!is_ahead(e, load)) continue;
         if (!any) line(e->out, "next += row_step;");
         any = true;
-        line(e->out, "const %s %s = %s_next;", type_cuda(dtype_info[load->dtype].type),
-             node_name(e, load->node), load->name);
-        make_local(e, load->node);
         line(e->out, "%s_next = %s;", load->name, scalar_at(e, load, "next"));
     }
 }
@@ -212,6 +221,8 @@ void emit_phase(Emitter *e, int phase)
     emit_resident_loads(e, phase, false);
     declare_reductions(e, phase);
     emit_pass(e, phase);
+    /* not before the pass: its reads of shared memory would share a wait with these */
+    if (phase == 0 && !e->k->lag && has_scalars_ahead(e)) emit_scalars_next(e);
     emit_reductions(e, phase);
     emit_row_stores(e, phase);
 }
@@ -242,9 +253,10 @@ static void emit_row(Emitter *e)
     int scope = open_scope(e);
     if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
     if (has_scalars_ahead(e))
-        emit_next_scalars(e);
+        emit_scalars_now(e);
     else
         emit_row_loads(e, true);
+    if (e->k->lag && has_scalars_ahead(e)) emit_scalars_next(e);
     if (e->k->lag) emit_lagged_phases(e);
     for (int phase = 0; phase < e->k->phases && !e->k->lag; phase++) {
         if (phase) blank_line(e->out);

@@ -177,11 +177,12 @@ static void explain_traffic(Text *out, const Plan *plan)
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }
 
-void explain_words(Text *out, const Plan *plan, const KernelUsage *usage)
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin)
 {
     explain_sizes(out, plan);
     explain_reductions(out, plan->analysis);
     explain_persistence(out, plan->analysis);
+    if (origin.schedule) line(out, "schedule: %s, %s", origin.schedule, origin.why);
     line(out, "kernels: %d", plan->kernel_count);
     for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
     explain_traffic(out, plan);
@@ -280,7 +281,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
     text_print(out, "]");
 }
 
-void explain_json(Text *out, const Plan *plan, const KernelUsage *usage)
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin)
 {
     const Analysis *a = plan->analysis;
     const Graph *g = a->graph;
@@ -297,6 +298,13 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage)
     text_print(out, ", \"columns\": ");
     put_axes(out, g, a->columns);
     text_print(out, "}");
+    if (origin.schedule) {
+        text_print(out, ",\n  \"made_by\": {\"schedule\": ");
+        put_string(out, origin.schedule);
+        text_print(out, ", \"why\": ");
+        put_string(out, origin.why);
+        text_print(out, "}");
+    }
     put_reductions(out, a);
     put_kernels(out, plan, usage);
     text_print(out, ",\n  \"workspace_bytes\": %lld",

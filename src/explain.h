@@ -9,8 +9,13 @@ typedef struct {
     int registers, spill_bytes;
 } KernelUsage;
 
+/* By what text of --schedule a plan was made that is not the rules' first choice, and why. */
+typedef struct {
+    const char *schedule, *why;   /* NULL: it is */
+} Origin;
+
 /* `usage` has an entry for each kernel of the plan. */
-void explain_words(Text *out, const Plan *plan, const KernelUsage *usage);
-void explain_json(Text *out, const Plan *plan, const KernelUsage *usage);
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin);
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin);
 
 #endif

@@ -103,13 +103,18 @@ static Family main_family(const Scheduler *s)
     return best == FAMILY_FINISH ? FAMILY_POINTWISE : best;
 }
 
-static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
+void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason)
 {
     Rejection *more = NEW_ARRAY(arena, Rejection, plan->rejection_count + 1);
     if (plan->rejection_count)
         memcpy(more, plan->rejections, sizeof *more * (size_t)plan->rejection_count);
-    more[plan->rejection_count++] = (Rejection){family_name(family), reason};
+    more[plan->rejection_count++] = (Rejection){schedule, reason};
     plan->rejections = more;
+}
+
+static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
+{
+    add_rejection(arena, plan, family_name(family), reason);
 }
 
 /* Keys that the kernels do not have as asked are no schedule. */
@@ -218,21 +223,17 @@ static void explain_cuts(Scheduler *s, Plan *plan)
     plan->cut_count = cuts.count;
 }
 
-Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
-               const char *forced, bool *refused)
+Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
+                   const char *forced, const char **problem)
 {
     Scheduler *s = new_scheduler(arena, a, target);
     Plan *plan = NEW(arena, Plan);
-    const char *problem = forced ? parse_forced(arena, forced, &s->forced) : NULL;
-    if (!problem && !choose(s, plan)) problem = s->problem;
-    if (!problem && forced && main_family(s) != s->forced.family)
-        problem = missing_reason(s);
-    if (!problem && forced && !honours_keys(s)) problem = s->problem;
-    if (problem) {
-        *refused = true;
-        report_error(d, a->graph->span, NULL, "schedule refused: %s", problem);
-        stop(d);
-    }
+    *problem = forced ? parse_forced(arena, forced, &s->forced) : NULL;
+    if (!*problem && !choose(s, plan)) *problem = s->problem;
+    if (!*problem && forced && main_family(s) != s->forced.family)
+        *problem = missing_reason(s);
+    if (!*problem && forced && !honours_keys(s)) *problem = s->problem;
+    if (*problem) return NULL;
     plan->analysis = a;
     plan->target = *target;
     plan->family = main_family(s);
@@ -241,6 +242,19 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
     plan->slots = s->slots.data;
     plan->slot_count = s->slots.count;
     explain_cuts(s, plan);
+    return plan;
+}
+
+Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
+               const char *forced, bool *refused)
+{
+    const char *problem;
+    Plan *plan = try_schedule(arena, a, target, forced, &problem);
+    if (!plan) {
+        *refused = true;
+        report_error(d, a->graph->span, NULL, "schedule refused: %s", problem);
+        stop(d);
+    }
     return plan;
 }
 

@@ -139,6 +139,11 @@ const char *family_name(Family family);       /* "grid-stride" */
  * begins `schedule refused: ` is reported and *refused set. */
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
                const char *forced, bool *refused);
+/* The same without a report: NULL and why not where it is refused. */
+Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const char *forced,
+                   const char **problem);
+/* Notes a schedule that somebody else found wanting, for explain. */
+void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason);
 void print_plan(Text *out, const Plan *plan);  /* --emit=plan */
 
 #endif

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 fusec=${FUSEC:-$root/build/fusec}
 work=$root/build/cli
-export FUSEC_CACHE_DIR=$work/cache NO_COLOR=1
+export FUSEC_CACHE_DIR=$work/cache FUSEC_TUNING_FILE=$work/tuning NO_COLOR=1
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work" || exit 1
@@ -63,7 +63,7 @@ echo 'graph g(k : i32, b : bool) -> (y : i32[]) { y = where(b, k, 0) }' >scalars
 # ---- usage ----
 expect 0 'fusec [0-9]' --version
 expect 0 'usage:' --help
-for command in emit check explain run bench fmt cache; do
+for command in emit check explain run bench tune fmt cache; do
     expect 0 "usage: fusec $command" $command --help
 done
 expect 2 'usage' 
@@ -84,7 +84,14 @@ expect 2 'no graph' one.fuse --graph tow
 expect 2 'no output' one.fuse --outputs y,t
 expect 2 'no output' run one.fuse --outputs t
 expect 2 'schedule refused' one.fuse --schedule nonsense
+expect 2 "row has no key 'treads'" one.fuse --schedule row:treads=32
 expect 2 'schedule refused' run one.fuse --schedule pointwise
+expect 2 'no size' tune sizeless.fuse
+expect 2 'no axis' tune one.fuse Q=3
+expect 2 'no output' tune one.fuse --outputs t
+expect 2 'no --device cpu' tune one.fuse --device cpu
+expect 2 'no option --schedule' tune one.fuse --schedule row
+expect 2 'no option --no-tuning' tune one.fuse --no-tuning
 expect 2 'no scalar' run one.fuse --set esp=1
 expect 2 'no value for k' run scalars.fuse --set k=1.5
 expect 2 'no value for k' run scalars.fuse --set k=inf
@@ -99,6 +106,7 @@ expect 0 'second' two.fuse M=4
 expect 2 'first, second' run two.fuse M=4
 expect 2 'first, second' explain two.fuse M=4
 expect 2 'first, second' bench two.fuse M=4
+expect 2 'first, second' tune two.fuse M=4
 expect 0 '"graph": "second"' explain two.fuse --graph second M=4 --json
 
 # ---- stages ----
@@ -217,7 +225,22 @@ expect 2 'sms' run one.fuse --device sim --sms 0
 if ! "$fusec" run one.fuse --device cuda >/dev/null 2>&1; then
     expect 3 '[a-z]' run one.fuse --device cuda
     expect 3 '[a-z]' bench one.fuse
+    expect 3 '[a-z]' tune one.fuse
+    expect 3 '[a-z]' tune one.fuse --json --device cuda
+else
+    expect 0 'default' tune one.fuse M=64 N=256
+    expect 0 '"candidates"' tune one.fuse M=64 N=256 --json
 fi
+ls tuning.tmp* >/dev/null 2>&1 && fail 'a temporary file was left beside the tuning file'
+# without a device, or for a named architecture, the tuning file is not even looked at
+echo 'no tuning file' >tuning
+expect 0 '__global__' one.fuse --arch sm_90a
+[ -s stderr ] && fail 'emit --arch looks into the tuning file'
+expect 0 'kernels' explain one.fuse --arch sm_90a
+[ -s stderr ] && fail 'explain --arch looks into the tuning file'
+expect 0 '__global__' one.fuse --no-tuning
+expect 0 'ok' run one.fuse --device cpu --verify
+rm -f tuning
 FUSEC_NVRTC=/dev/null expect 3 'NVRTC' emit one.fuse --emit=cubin
 FUSEC_NVRTC=/dev/null expect 0 '"registers": null, "spill_bytes": null' explain one.fuse --json
 

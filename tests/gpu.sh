@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 device=${1:-cuda}
+export FUSEC_TUNING_FILE=/dev/null
 
 # rows -> B H Q for graphs with four axes
 quad() {

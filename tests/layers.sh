@@ -12,7 +12,7 @@ BEGIN {
               "graph print_graph lower simplify fold rewrite verify:" \
               "reference judge random analyze analysis:" \
               "launch schedul plan print_plan:" \
-              "cuda prelude explain dot:" \
+              "cuda prelude explain dot candidates:" \
               "compile", layers, ":")
     for (i = 1; i <= n; i++) {
         m = split(layers[i], stems, " ")

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Every example on the simulator, at small sizes even and ragged, by every schedule that admits it.
+# Every example on the simulator, at small sizes even and ragged, by every schedule that admits it; and
+# some of the candidates of `fusec tune` (CANDIDATES=64: all).
 set -u
 cd "$(dirname "$0")/.."
 schedules='row row:cluster=2 grid-stride grid-stride:cluster=2 grid-stride:stages=3
@@ -29,11 +30,19 @@ list_cases() {   # FILE...
     done
 }
 
+list_candidates() {
+    for name in layernorm_bwd softmax rmsnorm; do
+        for size in "M=9 N=1040" "M=7 N=4100 --sms 1"; do
+            echo "examples/$name.fuse $size --candidates ${CANDIDATES:-4}"
+        done
+    done
+}
+
 mkdir -p build/sim
 files=(examples/*.fuse)
 half=$(((${#files[@]} + 1) / 2))
 list_cases "${files[@]:0:half}" | build/sim_cases >build/sim/0.out 2>build/sim/0.err &
-list_cases "${files[@]:half}" | build/sim_cases >build/sim/1.out 2>build/sim/1.err
+{ list_cases "${files[@]:half}"; list_candidates; } | build/sim_cases >build/sim/1.out 2>build/sim/1.err
 second=$?
 wait $!
 first=$?

@@ -2,16 +2,22 @@
  *
  *     sim_cases < CASES       a case a line: the arguments of `fusec run`
  *
+ * `--candidates N` at the end of a line stands for N of the schedules that `fusec tune` would time,
+ * spread over all of them.
  * A schedule that is refused is skipped, and so is a text that ran before (a forced
  * schedule is often the chosen one). Each text runs under two seeds, whose outputs must be
  * the same bits and within the reference's bounds. */
+#include "candidates.h"
 #include "sim/object.h"
 #include "sim_run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SEEDS = 2, MOST_TEXTS = 4096, MESSAGE = 4096 };
+
+static const char candidates[] = " --candidates ";
 
 typedef struct {
     uint64_t texts[MOST_TEXTS]; /* hashes of those that ran */
@@ -62,13 +68,38 @@ static void run_case(const char *words, Tally *tally)
     close_run(&run);
 }
 
+/* The case as chosen, then by N of its candidates. */
+static void run_candidates(char *words, char *option, Tally *tally)
+{
+    SimRun run;
+    const int wanted = atoi(option + strlen(candidates));
+    *option = 0;
+    run_case(words, tally);
+    if (open_run(&run, words)) {
+        const Candidates list =
+            list_candidates(run.arena, run.session.simulated.analysis,
+                            &run.session.program.target, MOST_CANDIDATES);
+        const int step = (list.list.count + wanted - 1) / (wanted > 0 ? wanted : 1);
+        for (int i = 0; i < list.list.count; i += step > 0 ? step : 1) {
+            const char *schedule = list.list.data[i].schedule;
+            if (!schedule) continue;
+            run_case(arena_format(run.arena, "%s --schedule %s", words, schedule), tally);
+        }
+    }
+    close_run(&run);
+}
+
 int main(void)
 {
     static Tally tally;
     char words[4096];
     while (fgets(words, sizeof words, stdin)) {
         words[strcspn(words, "\n")] = 0;
-        run_case(words, &tally);
+        char *option = strstr(words, candidates);
+        if (option)
+            run_candidates(words, option, &tally);
+        else
+            run_case(words, &tally);
     }
     printf("%d texts, %d failed; %d schedules refused, %d the same as another\n",
            tally.count, tally.failed, tally.refused, tally.repeated);

@@ -15,5 +15,8 @@ Suite *safetensors_suite(void);
 Suite *reference_suite(void);
 Suite *sim_suite(void);
 Suite *prop_suite(void);
+Suite *candidates_suite(void);
+Suite *tuning_suite(void);
+Suite *tune_suite(void);
 
 #endif

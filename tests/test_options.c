@@ -63,7 +63,8 @@ static const char *const refused[] = {
     "fusec run a.fuse --device tpu", "fusec run a.fuse --seed -1", "fusec run a.fuse --set eps",
     "fusec run a.fuse --stride x", "fusec run a.fuse --offset x=1,2", "fusec a.fuse b.fuse",
     "fusec run a.fuse --verify=yes", "fusec cache", "fusec cache burn", "fusec fmt a.fuse M=3",
-    "fusec fmt - -w", "fusec fmt -w --check a.fuse",
+    "fusec fmt - -w", "fusec tune", "fusec tune a.fuse --device cpu", "fusec tune a.fuse --schedule row",
+    "fusec tune a.fuse --no-tuning", "fusec fmt a.fuse --no-tuning", "fusec fmt -w --check a.fuse",
 };
 
 START_TEST(bad_usage_exits_2)

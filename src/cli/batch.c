@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { POISON = 0xFF };      /* a NaN in every float dtype */
-
 /* The sizes of a tensor's axes in order, its rank and elements; false if that overflows. */
 static bool describe(const Graph *g, const Sizes *sizes, DType dtype, AxisSet axes, Buffer *buffer)
 {
@@ -174,6 +172,21 @@ void fill_random(const Session *s, Batch *b)
     progress_end(&progress);
 }
 
+int open_repeated(const Session *s, const Batch *small, const Sizes *sizes, Batch *full)
+{
+    int status = open_batch(s, sizes, full);
+    for (int i = 0; i < s->graph->params.count && status == EXIT_DONE; i++) {
+        const Buffer *from = &small->inputs[i];
+        Buffer *to = &full->inputs[i];
+        for (size_t at = 0; from->bytes && at < to->bytes; at += from->bytes) {
+            size_t bytes = to->bytes - at < from->bytes ? to->bytes - at : from->bytes;
+            memcpy((char *)to->data + at, from->data, bytes);
+        }
+        full->scalars[i] = small->scalars[i];
+    }
+    return status == EXIT_DONE ? upload_batch(s, full) : status;
+}
+
 /* ---- layouts ---- */
 
 static const Layout *find_layout(const Layout *layouts, int count, const char *name)
@@ -279,7 +292,7 @@ static int upload_input(const Session *s, const char *name, Buffer *x)
     return finish_call(fusec_copy(s->device, x->memory, x->data, x->bytes, &error), &error);
 }
 
-static int alloc_poisoned(const Session *s, size_t bytes, void **memory)
+int alloc_poisoned(const Session *s, size_t bytes, void **memory)
 {
     fusec_error error;
     int status = finish_call(fusec_alloc(s->device, bytes, memory, &error), &error);
@@ -287,14 +300,13 @@ static int alloc_poisoned(const Session *s, size_t bytes, void **memory)
     return finish_call(fusec_fill_async(s->device, *memory, POISON, bytes, NULL, &error), &error);
 }
 
-static int upload_workspace(const Session *s, Batch *b)
+size_t workspace_bytes(const Session *s, const fusec_plan *plan, const Sizes *sizes)
 {
     const Graph *g = s->graph;
-    fusec_size sizes[MAX_AXES];
+    fusec_size named[MAX_AXES];
     for (int i = 0; i < g->axis_count; i++)
-        sizes[i] = (fusec_size){g->axes[i].name, b->sizes.of[i]};
-    size_t bytes = fusec_plan_workspace(s->plan, sizes, (size_t)g->axis_count);
-    return alloc_poisoned(s, bytes, &b->workspace);
+        named[i] = (fusec_size){g->axes[i].name, sizes->of[i]};
+    return fusec_plan_workspace(plan, named, (size_t)g->axis_count);
 }
 
 int upload_batch(const Session *s, Batch *b)
@@ -315,7 +327,8 @@ int upload_batch(const Session *s, Batch *b)
         y->tensor.data = y->memory;
         b->out[i] = y->tensor;
     }
-    return status == EXIT_DONE && !s->is_simulated ? upload_workspace(s, b) : status;
+    if (status != EXIT_DONE || s->is_simulated) return status;
+    return alloc_poisoned(s, workspace_bytes(s, s->plan, &b->sizes), &b->workspace);
 }
 
 /* ---- running ---- */

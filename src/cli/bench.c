@@ -8,76 +8,19 @@
 #include "files.h"
 #include "schedule.h"
 #include "session.h"
+#include "timer.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { RUNS = 60, WARM_UP = 5, FEW_ROWS = 37 };
+enum { FEW_ROWS = 37 };
 
 typedef struct {
     fusec_device_info info;
     const char *schedule;
+    const char *by;               /* its text where the rules did not choose it */
     int64_t bytes;                /* read and written at least */
     double us, copy_gbps, add_gbps, compile_ms, launch_us, bare_launch_us;
 } Figures;
-
-typedef struct {
-    fusec_device *device;
-    fusec_event *begin, *end;
-    void *flush;                  /* larger than the L2 cache */
-    size_t flush_bytes;
-} Timer;
-
-static int open_timer(Timer *t, fusec_device *device, int l2_bytes)
-{
-    fusec_error error;
-    *t = (Timer){.device = device,
-                 .flush_bytes = l2_bytes > 0 ? 2 * (size_t)l2_bytes : (size_t)128 << 20};
-    int status = finish_call(fusec_event_create(device, &t->begin, &error), &error);
-    if (status == EXIT_DONE)
-        status = finish_call(fusec_event_create(device, &t->end, &error), &error);
-    if (status == EXIT_DONE)
-        status = finish_call(fusec_alloc(device, t->flush_bytes, &t->flush, &error), &error);
-    return status;
-}
-
-static void close_timer(Timer *t)
-{
-    fusec_event_destroy(t->begin);
-    fusec_event_destroy(t->end);
-    if (t->device) fusec_free(t->device, t->flush);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-typedef fusec_status Work(void *data, fusec_error *error);
-
-/* The median time of `work` in microseconds, the L2 cache overwritten before each run. */
-static int time_work(Timer *t, Work *work, void *data, double *us)
-{
-    double times[RUNS];
-    fusec_error error;
-    fusec_status status = FUSEC_OK;
-    for (int run = -WARM_UP; run < RUNS && status == FUSEC_OK; run++) {
-        double ms = 0;
-        status = fusec_fill_async(t->device, t->flush, (uint8_t)(run & 0x7F), t->flush_bytes, NULL,
-                                  &error);
-        if (status == FUSEC_OK) status = fusec_event_record(t->begin, NULL, &error);
-        if (status == FUSEC_OK) status = work(data, &error);
-        if (status == FUSEC_OK) status = fusec_event_record(t->end, NULL, &error);
-        if (status == FUSEC_OK) status = fusec_event_elapsed(t->begin, t->end, &ms, &error);
-        if (run >= 0) times[run] = 1e3 * ms;
-    }
-    if (status != FUSEC_OK) return finish_call(status, &error);
-    qsort(times, RUNS, sizeof *times, compare_doubles);
-    *us = times[RUNS / 2];
-    return EXIT_DONE;
-}
 
 /* ---- what is timed ---- */
 
@@ -225,29 +168,19 @@ static int verify_few_rows(const Session *s, Batch *small)
     return EXIT_VERIFY;
 }
 
-/* The full batch, its inputs the small one's values over and over. */
-static int open_full(const Session *s, const Batch *small, Batch *full)
-{
-    int status = open_batch(s, &s->sizes, full);
-    for (int i = 0; i < s->graph->params.count && status == EXIT_DONE; i++) {
-        const Buffer *from = &small->inputs[i];
-        Buffer *to = &full->inputs[i];
-        for (size_t at = 0; from->bytes && at < to->bytes; at += from->bytes) {
-            size_t bytes = to->bytes - at < from->bytes ? to->bytes - at : from->bytes;
-            memcpy((char *)to->data + at, from->data, bytes);
-        }
-        full->scalars[i] = small->scalars[i];
-    }
-    return status == EXIT_DONE ? upload_batch(s, full) : status;
-}
-
+/* Of the plan that is timed, whatever it was made by. */
 static int describe_plan(Session *s, Figures *f)
 {
     Compilation c;
+    Options as_planned = *s->options;
+    Program program = s->program;
     AxisSize sizes[MAX_AXES];
     for (int i = 0; i < s->graph->axis_count; i++)
         sizes[i] = (AxisSize){s->graph->axes[i].name, s->sizes.of[i]};
-    int status = compile_graph(&s->program, s->graph->name, UNTIL_PLAN, sizes, s->graph->axis_count,
+    f->by = as_planned.schedule = fusec_plan_schedule(s->plan);
+    as_planned.no_tuning = true;
+    program.options = &as_planned;
+    int status = compile_graph(&program, s->graph->name, UNTIL_PLAN, sizes, s->graph->axis_count,
                                &c);
     if (status == EXIT_DONE) {
         f->schedule = family_name(c.plan->family);
@@ -266,7 +199,7 @@ static int measure(Session *s, Figures *f)
     fusec_device_get_info(s->device, &f->info);
     int status = describe_plan(s, f);
     if (status == EXIT_DONE) status = verify_few_rows(s, &small);
-    if (status == EXIT_DONE) status = open_full(s, &small, &full);
+    if (status == EXIT_DONE) status = open_repeated(s, &small, &s->sizes, &full);
     if (status == EXIT_DONE) status = open_timer(&timer, s->device, f->info.l2_bytes);
     if (status == EXIT_DONE) status = time_work(&timer, launch_plan, &work, &f->us);
     if (status == EXIT_DONE) status = measure_launch(s, &small, &f->launch_us);
@@ -305,7 +238,8 @@ static void print_figures(Text *out, const Session *s, const Figures *f, bool js
                    f->compile_ms, f->launch_us, f->bare_launch_us);
         return;
     }
-    line(out, "%s %s on %s, %s", g->name, text_string(sizes), f->info.name, f->schedule);
+    line(out, "%s %s on %s, %s", g->name, text_string(sizes), f->info.name,
+         f->by ? f->by : f->schedule);
     line(out, "  time      %9.2f us   (median of %d, cold L2)", f->us, RUNS);
     line(out, "  bandwidth %9.1f GB/s, %.1f%% of the copy's %.1f, %.1f%% of an add's %.1f", gbps,
          100 * gbps / f->copy_gbps, f->copy_gbps, 100 * gbps / f->add_gbps, f->add_gbps);

@@ -9,6 +9,7 @@ int command_check(Options *o);
 int command_explain(Options *o);
 int command_run(Options *o);
 int command_bench(Options *o);
+int command_tune(Options *o);
 int command_fmt(Options *o);
 int command_cache(Options *o);
 

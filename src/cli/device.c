@@ -33,17 +33,18 @@ int finish_call(fusec_status status, const fusec_error *error)
     return status_of(status);
 }
 
-/* The architecture of GPU 0 and its number of SMs, without making a context. */
-static const Target *device_target(int *sms)
+/* The architecture of GPU 0, its number of SMs and its name, without making a context. */
+static const Target *device_target(int *sms, char device[DEVICE_NAME])
 {
     Driver driver;
-    CUdevice device;
+    CUdevice handle;
     int major = 0, minor = 0;
-    if (driver_open(&driver, NULL) != FUSEC_OK || driver.cuDeviceGet(&device, 0) != CUDA_SUCCESS)
+    if (driver_open(&driver, NULL) != FUSEC_OK || driver.cuDeviceGet(&handle, 0) != CUDA_SUCCESS)
         return NULL;
-    driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-    driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-    driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle);
+    driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle);
+    driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle);
+    driver.cuDeviceGetName(device, DEVICE_NAME, handle);
     char name[32];
     snprintf(name, sizeof name, "sm_%d%da", major, minor);
     const Target *target = target_find(name);
@@ -63,14 +64,20 @@ static int complain_arch(const Options *o)
     return EXIT_USAGE;
 }
 
-int choose_target(const Options *o, Target *target)
+int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
 {
     enum { SIMULATED_SMS = 4 };   /* few, so that CTAs walk many rows */
     bool simulated = o->device && !strcmp(o->device, "sim");
     int sms = !simulated ? 0 : o->sms ? o->sms : SIMULATED_SMS;
-    const Target *found = o->arch ? target_find(o->arch) : simulated ? NULL : device_target(&sms);
+    *device = 0;
+    const Target *found = o->arch     ? target_find(o->arch)
+                          : simulated ? NULL
+                                      : device_target(&sms, device);
     if (!found && o->arch) return complain_arch(o);
-    if (!found) found = target_find("sm_90a");
+    if (!found) {
+        *device = 0;   /* none, or one that nothing is compiled for */
+        found = target_find("sm_90a");
+    }
     *target = *found;
     if (sms > 0) target->sms = sms;
     return EXIT_DONE;

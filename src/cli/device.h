@@ -6,8 +6,11 @@
 #include "fusec.h"
 #include "options.h"
 
-/* The target of --arch, else of the GPU here, else sm_90a; complains about an unknown one. */
-int choose_target(const Options *o, Target *target);
+enum { DEVICE_NAME = 128 };
+
+/* The target of --arch, else of the GPU here, whose name then goes to `device`, else sm_90a; complains
+ * about an unknown one. */
+int choose_target(const Options *o, Target *target, char device[DEVICE_NAME]);
 
 /* The exit status that a status of the runtime means. */
 int status_of(fusec_status status);

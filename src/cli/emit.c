@@ -25,6 +25,9 @@ static int emit_graph(Program *p, const char *graph, Text *out)
     const Options *o = p->options;
     Compilation c;
     int status = compile_graph(p, graph, stages[o->emit].until, NULL, 0, &c);
+    if (status == EXIT_DONE && *p->tuned.schedule)
+        remark("%s by the schedule %s of the tuning file (--no-tuning does without it)", graph,
+               p->tuned.schedule);
     if (status == EXIT_DONE && out->length && o->emit != EMIT_DOT) text_print(out, "\n");
     if (status == EXIT_DONE) switch (o->emit) {
     case EMIT_GRAPH: print_graph(out, c.graph); break;

@@ -6,6 +6,22 @@
 #include "files.h"
 #include "program.h"
 
+static int count_spills(void *data, const Compilation *c)
+{
+    const Target *target = data;
+    fusec_binary *binary;
+    fusec_kernel_info info;
+    int bytes = 0;
+    if (fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, NULL) != FUSEC_OK)
+        return -1;
+    for (int i = 0; i < c->launch->kernel_count; i++)
+        if (fusec_binary_kernel(binary, c->launch->kernels[i].name, &info) == FUSEC_OK &&
+            info.spill_bytes > 0)
+            bytes += info.spill_bytes;
+    fusec_binary_destroy(binary);
+    return bytes;
+}
+
 /* Registers and spills of each kernel; -1 where NVRTC cannot tell. */
 static KernelUsage *measure_usage(const Options *o, const Compilation *c, const Target *target)
 {
@@ -28,6 +44,18 @@ static KernelUsage *measure_usage(const Options *o, const Compilation *c, const 
     return usage;
 }
 
+/* What the plan in *c was made by; where the rules' choice spills, it becomes another one. */
+static Origin settle_schedule(Program *p, Compilation *c)
+{
+    const Options *o = p->options;
+    if (*p->tuned.schedule)
+        return (Origin){p->tuned.schedule, "from the tuning file: `fusec tune` measured it to be"
+                                           " faster than what the rules choose"};
+    const char *other = o->schedule ? NULL
+                                    : replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
+    return other ? (Origin){other, "since what the rules choose spills"} : (Origin){NULL, NULL};
+}
+
 int command_explain(Options *o)
 {
     Program p;
@@ -38,8 +66,9 @@ int command_explain(Options *o)
     status = compile_graph(&p, p.graphs[0], UNTIL_CUDA, NULL, 0, &c);
     Text *out = text_new(o->arena);
     if (status == EXIT_DONE) {
+        Origin origin = settle_schedule(&p, &c);
         const KernelUsage *usage = measure_usage(o, &c, &p.target);
-        (o->json ? explain_json : explain_words)(out, c.plan, usage);
+        (o->json ? explain_json : explain_words)(out, c.plan, usage, origin);
     }
     compile_free(&c);
     if (status != EXIT_DONE) return status;

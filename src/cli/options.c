@@ -244,6 +244,7 @@ static bool store_option(Options *o, Option option, const char *value)
     case OPTION_OUTPUT: o->output = value; return true;
     case OPTION_IN: o->in = value; return true;
     case OPTION_OUT: o->out = value; return true;
+    case OPTION_NO_TUNING: o->no_tuning = true; return true;
     case OPTION_JSON: o->json = true; return true;
     case OPTION_VERIFY: o->verify = true; return true;
     case OPTION_WRITE: o->write = true; return true;
@@ -353,6 +354,10 @@ static bool check_combination(const Options *o)
         return false;
     if (o->sizes.count && (o->command == COMMAND_FMT || o->command == COMMAND_CHECK)) {
         complain(NULL, "`fusec %s` takes no axis sizes", word);
+        return false;
+    }
+    if (o->command == COMMAND_TUNE && o->device && strcmp(o->device, "cuda")) {
+        complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s", o->device);
         return false;
     }
     if (o->write && (!strcmp(o->files.data[0], "-") || o->output || o->check)) {

@@ -52,7 +52,7 @@ typedef struct {
     const char *in, *out, *device;
     uint64_t seed;
     int sms;                       /* of the simulated GPU; 0: not given */
-    bool json, verify, write, check;
+    bool json, verify, write, check, no_tuning;
 } Options;
 
 /* Reads the command line. Returns true to go on; false when all is done: help and version were

@@ -5,6 +5,7 @@
 #include "lower.h"
 #include "device.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int exit_status(CompileStatus status)
@@ -94,7 +95,7 @@ static int check_sizes(const Program *p, const Module *module)
 int open_program(Program *p, const Options *o, const char *file)
 {
     *p = (Program){.options = o, .name = strcmp(file, "-") ? file : "<stdin>"};
-    int status = choose_target(o, &p->target);
+    int status = choose_target(o, &p->target, p->device);
     if (status == EXIT_DONE) status = read_file(o->arena, file, &p->text, &p->length);
     if (status != EXIT_DONE) return status;
     Compilation c;
@@ -134,22 +135,49 @@ static bool has_axis(const Program *p, const char *graph, const char *axis)
     return found;
 }
 
+static bool may_tune(const Program *p)
+{
+    return *p->device && !p->options->schedule && !p->options->no_tuning;
+}
+
+static void tune_graph(Program *p, const CompileRequest *request, Compilation *c)
+{
+    compile_tuned(request, p->device, c, &p->tuned);
+    if (*p->tuned.warning) remark("%s", p->tuned.warning);
+}
+
+static CompileRequest request_for(Program *p, const char *graph, CompileUntil until,
+                                  const AxisSize *sizes, int size_count)
+{
+    const Options *o = p->options;
+    LIST(AxisSize) given = {0};
+    for (int i = 0; i < size_count && graph; i++)
+        if (has_axis(p, graph, sizes[i].axis)) *list_push(o->arena, &given) = sizes[i];
+    return (CompileRequest){
+        .text = p->text, .length = p->length, .name = p->name, .graph = graph,
+        .sizes = given.data, .size_count = given.count, .outputs = o->outputs,
+        .schedule = o->schedule, .target = p->target, .until = until};
+}
+
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
                   int size_count, Compilation *c)
 {
     const Options *o = p->options;
-    LIST(AxisSize) given = {0};
-    if (!sizes) {
-        sizes = o->sizes.data;
-        size_count = o->sizes.count;
-    }
-    for (int i = 0; i < size_count && graph; i++)
-        if (has_axis(p, graph, sizes[i].axis)) *list_push(o->arena, &given) = sizes[i];
-    CompileRequest request = {
-        .text = p->text, .length = p->length, .name = p->name, .graph = graph,
-        .sizes = given.data, .size_count = given.count, .outputs = o->outputs,
-        .schedule = o->schedule, .target = p->target, .until = until};
+    CompileRequest request = request_for(p, graph, until, sizes ? sizes : o->sizes.data,
+                                         sizes ? size_count : o->sizes.count);
     *c = compile(&request);
     show(p, c->diagnostics);
+    if (c->status == COMPILE_OK && until >= UNTIL_PLAN && may_tune(p)) tune_graph(p, &request, c);
     return exit_status(c->status);
+}
+
+const char *replace_spilling(Program *p, const char *graph, CountSpills *count, void *data,
+                             Compilation *c)
+{
+    const Options *o = p->options;
+    CompileRequest request = request_for(p, graph, UNTIL_CUDA, o->sizes.data, o->sizes.count);
+    char *found = compile_without_spills(&request, count, data, c);
+    const char *schedule = found ? arena_format(o->arena, "%s", found) : NULL;
+    free(found);
+    return schedule;
 }

@@ -2,7 +2,10 @@
 #ifndef FUSEC_CLI_PROGRAM_H
 #define FUSEC_CLI_PROGRAM_H
 
+#include "device.h"
 #include "options.h"
+#include "spills.h"
+#include "tuning.h"
 
 typedef struct {
     const Options *options;
@@ -11,6 +14,8 @@ typedef struct {
     const char *const *graphs;            /* those that the command takes, in order */
     int graph_count;
     Target target;                        /* from --arch */
+    char device[DEVICE_NAME];             /* the GPU that the target was taken from; "": none */
+    Tuned tuned;                          /* what the tuning file said about the latest plan */
     LIST(const char *) shown;             /* diagnostics already printed */
 } Program;
 
@@ -20,8 +25,13 @@ int open_program(Program *p, const Options *o, const char *file);
 /* Exit 2 with the names unless exactly one graph is left. */
 int need_one_graph(const Program *p);
 /* Compiles a graph as far as `until`, with the sizes of the command line, or with `sizes` where not
- * NULL; prints what the compiler has to say. The caller frees `c`, whatever came back. */
+ * NULL; prints what the compiler has to say. A plan for a GPU that is here may come from the tuning
+ * file. The caller frees `c`, whatever came back. */
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
                   int size_count, Compilation *c);
+/* For a graph compiled with the sizes of the command line: the plan that plan creation would go over
+ * to, where the rules' choice spills. The text of its schedule, or NULL. */
+const char *replace_spilling(Program *p, const char *graph, CountSpills *count, void *data,
+                             Compilation *c);
 
 #endif

@@ -128,7 +128,8 @@ int open_plan(Session *s, bool no_cache)
     for (int i = 0; i < g->axis_count; i++)
         sizes[i] = (fusec_size){g->axes[i].name, s->sizes.of[i]};
     fusec_plan_options options = {.struct_size = sizeof options, .outputs = o->outputs,
-                                  .schedule = o->schedule, .arch = o->arch, .no_cache = no_cache};
+                                  .schedule = o->schedule, .arch = o->arch, .no_cache = no_cache,
+                                  .no_tuning = o->no_tuning || o->arch};
     int status = EXIT_DONE;
     if (!s->parsed)
         status = finish_call(fusec_program_parse(s->program.text, s->program.length,

@@ -24,6 +24,8 @@ typedef struct {
     Sizes sizes;                  /* planned with */
 } Session;
 
+enum { POISON = 0xFF };           /* the byte of memory nobody wrote: a NaN in every float dtype */
+
 /* One tensor (or scalar) of a batch. */
 typedef struct {
     void *data;                   /* host, dense, row-major */
@@ -61,12 +63,29 @@ void fill_random(const Session *s, Batch *b);
 /* Device memory, inputs laid out as --stride and --offset say, outputs and workspace poisoned. */
 int upload_batch(const Session *s, Batch *b);
 int launch_batch(const Session *s, const Batch *b);
+/* The same with more rows than `small` has, its values over and over; uploaded. */
+int open_repeated(const Session *s, const Batch *small, const Sizes *sizes, Batch *full);
+/* The device's memory, filled with POISON. */
+int alloc_poisoned(const Session *s, size_t bytes, void **memory);
+/* What a launch with these sizes needs. */
+size_t workspace_bytes(const Session *s, const fusec_plan *plan, const Sizes *sizes);
 /* Waits, and brings the outputs back. */
 int download_batch(const Session *s, Batch *b);
 void close_batch(const Session *s, Batch *b);
 
-/* Compares the outputs with the reference; a line for each goes to `table` (NULL: none). *passed says
- * whether all are within their bounds. */
+/* What the reference says about a batch, by output: values and error bounds. */
+typedef struct {
+    double **exact;
+    float **bound;
+    HostTensor *outputs, *inputs;
+} Truth;
+
+int open_truth(const Session *s, const Batch *b, Truth *t);
+/* Whether all outputs of the batch are within their bounds; a line for each goes to `table` (NULL:
+ * none). */
+bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table);
+void close_truth(const Session *s, Truth *t);
+/* All three in one. */
 int verify_batch(const Session *s, const Batch *b, Text *table, bool *passed);
 
 #endif

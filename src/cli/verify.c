@@ -4,13 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct {
-    double **exact;
-    float **bound;
-    HostTensor *outputs, *inputs;
-} Truth;
-
-static bool open_truth(const Session *s, const Batch *b, Truth *t)
+static bool alloc_truth(const Session *s, const Batch *b, Truth *t)
 {
     const Graph *g = s->graph;
     *t = (Truth){NEW_ARRAY(s->arena, double *, g->outputs.count + 1),
@@ -33,9 +27,9 @@ static bool open_truth(const Session *s, const Batch *b, Truth *t)
     return got;
 }
 
-static void close_truth(const Session *s, Truth *t)
+void close_truth(const Session *s, Truth *t)
 {
-    for (int i = 0; i < s->graph->outputs.count; i++) {
+    for (int i = 0; t->exact && i < s->graph->outputs.count; i++) {
         free(t->exact[i]);
         free(t->bound[i]);
     }
@@ -59,31 +53,43 @@ static void report(Text *table, const Output *o, const Verdict *v)
              (long long)v->wrong, (long long)v->count, (long long)v->worst);
 }
 
-int verify_batch(const Session *s, const Batch *b, Text *table, bool *passed)
+int open_truth(const Session *s, const Batch *b, Truth *t)
 {
-    const Graph *g = s->graph;
-    Truth t;
-    *passed = true;
-    bool got = open_truth(s, b, &t);
+    bool got = alloc_truth(s, b, t);
     Progress progress = progress_begin("reference");
-    Evaluation e = {.graph = g, .sizes = b->sizes, .inputs = t.inputs, .scalars = b->scalars,
-                    .outputs = t.outputs, .exact = t.exact, .bound = t.bound,
-                    .progress = progress_step, .progress_data = &progress};
+    Evaluation e = {.graph = s->graph, .sizes = b->sizes, .inputs = t->inputs,
+                    .scalars = b->scalars, .outputs = t->outputs, .exact = t->exact,
+                    .bound = t->bound, .progress = progress_step, .progress_data = &progress};
     got = got && evaluate(&e);
     progress_end(&progress);
-    if (table && got)
-        line(table, "%-16s %-6s %16s %10s %14s", "verified", "dtype", "worst error", "of bound",
-             "|out-ref|/|ref|");
-    for (int i = 0; i < g->outputs.count && got; i++) {
-        if (!s->wanted[i]) continue;
-        const Output *o = &g->outputs.data[i];
-        Verdict v = judge(o->dtype, b->outputs[i].data, t.exact[i], t.bound[i],
-                          b->outputs[i].count, is_discontinuous(g, i));
-        if (table) report(table, o, &v);
-        *passed &= is_accepted(&v);
-    }
-    close_truth(s, &t);
     if (got) return EXIT_DONE;
     complain(NULL, "not enough memory for the reference");
     return EXIT_MACHINE;
+}
+
+bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
+{
+    const Graph *g = s->graph;
+    bool passed = true;
+    if (table)
+        line(table, "%-16s %-6s %16s %10s %14s", "verified", "dtype", "worst error", "of bound",
+             "|out-ref|/|ref|");
+    for (int i = 0; i < g->outputs.count; i++) {
+        if (!s->wanted[i]) continue;
+        const Output *o = &g->outputs.data[i];
+        Verdict v = judge(o->dtype, b->outputs[i].data, t->exact[i], t->bound[i],
+                          b->outputs[i].count, is_discontinuous(g, i));
+        if (table) report(table, o, &v);
+        passed &= is_accepted(&v);
+    }
+    return passed;
+}
+
+int verify_batch(const Session *s, const Batch *b, Text *table, bool *passed)
+{
+    Truth t;
+    int status = open_truth(s, b, &t);
+    *passed = status != EXIT_DONE || judge_batch(s, b, &t, table);
+    close_truth(s, &t);
+    return status;
 }

@@ -543,11 +543,8 @@ void layernorm_bwd(
         if (row < first_row)
             continue;
         fetch_wait<stages - 1>();
-        next += row_step;
         const float mean_ = mean_next;
-        mean_next = next < M ? (float)mean[next] : 0;
         const float rstd_ = rstd_next;
-        rstd_next = next < M ? (float)rstd[next] : 0;
         vector<bf16, vec> x_v[tiles];
         read_row(x_v, now.x);
         vector<bf16, vec> dy_v[tiles];
@@ -569,6 +566,9 @@ void layernorm_bwd(
                 dbeta_sum[t][i] += dy_;
             }
         }
+        next += row_step;
+        mean_next = next < M ? (float)mean[next] : 0;
+        rstd_next = next < M ? (float)rstd[next] : 0;
         row_reduce<threads>(scratch, turn, sum_of(c1), sum_of(c2));
         c1 /= N;
         c2 /= N;

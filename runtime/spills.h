@@ -1,0 +1,17 @@
+/* spills.h: a plan is chosen by an estimate of its registers; the compiled kernel knows better. */
+#ifndef FUSEC_SPILLS_H
+#define FUSEC_SPILLS_H
+
+#include "compile.h"
+
+/* Bytes that the compiled kernels of a text spill; -1: nobody can tell. */
+typedef int CountSpills(void *data, const Compilation *c);
+
+/* Takes what a request that names no schedule was compiled to. If it spills, tries up to three other
+ * schedules that should need fewer registers, and puts the first that does not spill in the place
+ * of *c; its text, for the caller to free, or NULL where *c stays the rules' choice. Either way *c
+ * lists those that spill among what it rejected. */
+char *compile_without_spills(const CompileRequest *request, CountSpills *count, void *data,
+                             Compilation *c);
+
+#endif

@@ -1,0 +1,334 @@
+/* tuning.c: reading and writing the tuning file, and compiling with what it says. See tuning.h.
+ *
+ *     fusec tuning 1
+ *     KEY <tab> ARCH <tab> SCHEDULE <tab> MICROSECONDS <tab> THE CHOSEN ONE'S <tab> DEVICE <tab> WHAT
+ *
+ * Lines that are empty or begin with # mean nothing and are kept. Writers lock the directory, so
+ * that none overwrites what another added; readers need no lock, the file is replaced as a whole. */
+#include "tuning.h"
+
+#include "analyze.h"
+#include "bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const char first_line[] = "fusec tuning 1\n";
+enum { MAX_BYTES = 16 << 20 };
+
+size_t tuning_path(char path[PATH_MAX])
+{
+    const char *chosen = getenv("FUSEC_TUNING_FILE");
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    int length = 0;
+    if (chosen && *chosen)
+        length = snprintf(path, PATH_MAX, "%s", chosen);
+    else if (xdg && *xdg == '/')
+        length = snprintf(path, PATH_MAX, "%s/fusec/tuning", xdg);
+    else if (home && *home)
+        length = snprintf(path, PATH_MAX, "%s/.config/fusec/tuning", home);
+    return length > 0 && length < PATH_MAX ? (size_t)length : 0;
+}
+
+/* ---- the key ---- */
+
+static void give_up(void *escape)
+{
+    longjmp(*(jmp_buf *)escape, 1);
+}
+
+bool tuning_key(const Compilation *c, TuningKey *key)
+{
+    jmp_buf escape;
+    Arena *arena = arena_new();
+    if (!arena)
+        return false;
+    arena_on_out_of_memory(arena, give_up, &escape);
+    if (setjmp(escape)) {
+        arena_free(arena);
+        return false;
+    }
+    /* the declared sizes are no part of it, the compiled-in ones are */
+    Graph *graph = NEW(arena, Graph);
+    *graph = *c->graph;
+    for (int i = 0; i < graph->axis_count; i++)
+        graph->axes[i].size = c->analysis->columns >> i & 1 ? c->sizes.of[i] : -1;
+    Text *text = text_new(arena);
+    print_graph(text, graph);
+    XXH128_hash_t hash = XXH3_128bits(text->data, text->length);
+    snprintf(key->digits, sizeof key->digits, "%016llx%016llx",
+             (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    arena_free(arena);
+    return true;
+}
+
+/* ---- reading ---- */
+
+/* The whole file, malloc'ed and NUL-ended; "" where there is none, or none that is regular. NULL
+ * with errno set: it cannot be read. */
+static char *read_text(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? calloc(1, 1) : NULL;
+    if (!S_ISREG(about.st_mode))
+        return calloc(1, 1);
+    if (about.st_size > MAX_BYTES) {
+        errno = EFBIG;
+        return NULL;
+    }
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return NULL;
+    size_t size = (size_t)about.st_size;
+    char *text = calloc(1, size + 1);
+    if (text && fread(text, 1, size, file) != size) {
+        free(text);
+        text = NULL;
+        errno = EIO;
+    }
+    fclose(file);
+    return text;
+}
+
+enum { KEY, ARCH, SCHEDULE, US, CHOSEN_US, DEVICE, WHAT, FIELDS };
+
+typedef struct {
+    const char *text;
+    size_t length;
+} Field;
+
+/* Only of these characters, and some of them. */
+static bool consists_of(const Field *field, const char *characters)
+{
+    return field->length && strspn(field->text, characters) >= field->length;
+}
+
+static bool field_is(const Field *field, const char *text)
+{
+    return strlen(text) == field->length && memcmp(field->text, text, field->length) == 0;
+}
+
+/* The fields of an entry's line; false: it is no entry. */
+static bool split_line(const char *line, size_t length, Field fields[FIELDS])
+{
+    const char *end = line + length;
+    for (int i = 0; i < FIELDS; i++) {
+        const char *tab = memchr(line, '\t', (size_t)(end - line));
+        const char *stop = tab ? tab : end;
+        if (!tab != (i == FIELDS - 1))
+            return false;
+        fields[i] = (Field){line, (size_t)(stop - line)};
+        line = stop + (tab != NULL);
+    }
+    return fields[KEY].length == TUNING_DIGITS && consists_of(&fields[KEY], "0123456789abcdef")
+           && consists_of(&fields[ARCH], "sm_0123456789af")
+           && consists_of(&fields[SCHEDULE], "abcdefghijklmnopqrstuvwxyz-:=,0123456789")
+           && fields[SCHEDULE].length < TUNING_SCHEDULE
+           && consists_of(&fields[US], "0123456789.")
+           && consists_of(&fields[CHOSEN_US], "0123456789.") && fields[DEVICE].length;
+}
+
+/* Calls `visit` with each entry and its line. The number of the first line that is wrong, 0: none. */
+typedef void VisitEntry(void *data, const Field fields[FIELDS], const char *line, size_t length);
+
+static int visit_entries(const char *text, VisitEntry *visit, void *data)
+{
+    int number = 1;
+    if (!*text)
+        return 0;
+    if (strncmp(text, first_line, sizeof first_line - 1) != 0)
+        return 1;
+    for (text += sizeof first_line - 1; *text; text += strcspn(text, "\n") + 1) {
+        Field fields[FIELDS];
+        size_t length = strcspn(text, "\n");
+        number++;
+        if (text[length] != '\n')
+            return number;   /* cut off */
+        if (!length || *text == '#')
+            visit(data, NULL, text, length + 1);
+        else if (split_line(text, length, fields))
+            visit(data, fields, text, length + 1);
+        else
+            return number;
+    }
+    return 0;
+}
+
+typedef struct {
+    const TuningKey *key;
+    const char *arch, *device;
+    char *schedule;
+} Search;
+
+static bool is_same(const Search *s, const Field fields[FIELDS])
+{
+    return field_is(&fields[KEY], s->key->digits) && field_is(&fields[ARCH], s->arch)
+           && field_is(&fields[DEVICE], s->device);
+}
+
+static void find_entry(void *data, const Field fields[FIELDS], const char *line, size_t length)
+{
+    Search *s = data;
+    (void)line;
+    (void)length;
+    if (fields && is_same(s, fields))
+        snprintf(s->schedule, TUNING_SCHEDULE, "%.*s", (int)fields[SCHEDULE].length,
+                 fields[SCHEDULE].text);
+}
+
+bool tuning_find(const TuningKey *key, const char *arch, const char *device,
+                 char schedule[TUNING_SCHEDULE], char why[TUNING_WHY])
+{
+    char path[PATH_MAX];
+    Search search = {key, arch, device, schedule};
+    *schedule = *why = 0;
+    if (!tuning_path(path))
+        return false;
+    char *text = read_text(path);
+    if (!text) {
+        snprintf(why, TUNING_WHY, "the tuning file %.300s cannot be read (%s); going on without it",
+                 path, strerror(errno));
+        return false;
+    }
+    int wrong = visit_entries(text, find_entry, &search);
+    free(text);
+    if (wrong) {
+        *schedule = 0;
+        snprintf(why, TUNING_WHY, "the tuning file %.300s is damaged at line %d; going on without it",
+                 path, wrong);
+    }
+    return *schedule != 0;
+}
+
+/* ---- writing ---- */
+
+typedef struct {
+    Search search;
+    Writer text;
+    bool found;
+} Rewrite;
+
+/* Copies every line but the entry's own. */
+static void keep_entry(void *data, const Field fields[FIELDS], const char *line, size_t length)
+{
+    Rewrite *r = data;
+    if (fields && is_same(&r->search, fields))
+        r->found = true;
+    else
+        put_bytes(&r->text, line, length);
+}
+
+static void put_entry(Writer *w, const TuningEntry *e)
+{
+    char line[1024];
+    int length = snprintf(line, sizeof line, "%s\t%s\t%s\t%.3f\t%.3f\t%s\t%.400s\n", e->key.digits,
+                          e->arch, e->schedule, e->us, e->chosen_us, e->device, e->what);
+    if (length > 0 && (size_t)length < sizeof line)
+        put_bytes(w, line, (size_t)length);
+    else
+        w->failed = true;
+}
+
+/* With the directory locked: reads, changes, replaces. */
+static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_WHY])
+{
+    Rewrite r = {.search = {&entry->key, entry->arch, entry->device, NULL}};
+    char *text = read_text(path);
+    int wrong = text ? visit_entries(text, keep_entry, &r) : 0;
+    bool needed = entry->schedule || r.found, ok = text && !wrong;
+    if (ok && entry->schedule)
+        put_entry(&r.text, entry);
+    errno = r.text.failed ? ENOMEM : errno;
+    if (ok && needed)
+        ok = !r.text.failed
+             && file_replace(path, first_line, sizeof first_line - 1, r.text.data, r.text.length);
+    if (wrong)
+        snprintf(why, TUNING_WHY, "%.300s is no tuning file (line %d): remove it, or set"
+                 " FUSEC_TUNING_FILE", path, wrong);
+    else if (!ok)
+        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, strerror(errno));
+    writer_free(&r.text);
+    free(text);
+    return ok;
+}
+
+/* The directory of `path`, made if need be and locked; -1: it cannot be. Where the file system has
+ * no locks it is only opened. */
+static int lock_directory(const char *path)
+{
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof directory, "%s", path);
+    char *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = 0;
+    else
+        snprintf(directory, sizeof directory, ".");
+    if (!make_directories(directory))
+        return -1;
+    int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (file >= 0 && flock(file, LOCK_EX) != 0 && errno == EINTR)
+        continue;
+    return file;
+}
+
+bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    struct stat about;
+    *why = 0;
+    if (!tuning_path(path)) {
+        snprintf(why, TUNING_WHY, "no place for a tuning file: set FUSEC_TUNING_FILE");
+        return false;
+    }
+    if (realpath(path, real))   /* a link stays, what it leads to is replaced */
+        memcpy(path, real, sizeof path);
+    bool exists = stat(path, &about) == 0;
+    if (!entry->schedule && (!exists || !S_ISREG(about.st_mode)))
+        return true;   /* there is nothing to remove */
+    if (exists && !S_ISREG(about.st_mode)) {
+        snprintf(why, TUNING_WHY, "cannot write %.300s: it is no regular file", path);
+        return false;
+    }
+    int directory = lock_directory(path);
+    if (directory < 0) {
+        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, strerror(errno));
+        return false;
+    }
+    bool ok = rewrite(path, entry, why);
+    close(directory);
+    return ok;
+}
+
+/* ---- compiling with it ---- */
+
+void compile_tuned(const CompileRequest *request, const char *device, Compilation *c, Tuned *tuned)
+{
+    TuningKey key;
+    *tuned = (Tuned){0};
+    if (!tuning_key(c, &key)
+        || !tuning_find(&key, request->target.arch, device, tuned->schedule, tuned->warning))
+        return;
+    CompileRequest again = *request;
+    again.schedule = tuned->schedule;
+    Compilation better = compile(&again);
+    if (better.status == COMPILE_OK) {
+        compile_free(c);
+        *c = better;
+        return;
+    }
+    compile_free(&better);
+    snprintf(tuned->warning, sizeof tuned->warning,
+             "the tuning file's schedule %s is no longer one of graph %s: run `fusec tune` again",
+             tuned->schedule, c->graph->name);
+    *tuned->schedule = 0;
+}

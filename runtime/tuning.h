@@ -1,0 +1,56 @@
+/* tuning.h: the tuning file: schedules that `fusec tune` measured to be faster than the ones the
+ * rules choose. A text file, one line an entry, for people to read and to delete lines from.
+ *
+ * An entry belongs to a graph (its simplified form, so comments and formatting do not matter), its
+ * column sizes, an architecture and a device's name. Row sizes are no part of it: a row's result
+ * must not depend on its batch. */
+#ifndef FUSEC_TUNING_H
+#define FUSEC_TUNING_H
+
+#include "compile.h"
+
+#include <limits.h>
+
+enum { TUNING_DIGITS = 32, TUNING_SCHEDULE = 128, TUNING_WHY = 512 };
+
+typedef struct {
+    char digits[TUNING_DIGITS + 1];
+} TuningKey;
+
+typedef struct {
+    TuningKey key;
+    const char *arch, *device;
+    const char *schedule;      /* as --schedule; NULL: the entry shall go */
+    double us, chosen_us;      /* microseconds measured, and those of the rules' choice */
+    const char *what;          /* graph and sizes, for people */
+} TuningEntry;
+
+/* $FUSEC_TUNING_FILE, else $XDG_CONFIG_HOME/fusec/tuning, else ~/.config/fusec/tuning; its length,
+ * 0 if there is no place for one. */
+size_t tuning_path(char path[PATH_MAX]);
+
+/* The key of a graph compiled at least UNTIL_ANALYSIS; false: out of memory. */
+bool tuning_key(const Compilation *c, TuningKey *key);
+
+/* Looks an entry up. false: there is none; `why` then says what is wrong with the file, "" if
+ * nothing is. */
+bool tuning_find(const TuningKey *key, const char *arch, const char *device,
+                 char schedule[TUNING_SCHEDULE], char why[TUNING_WHY]);
+
+/* Writes an entry in place of an older one, keeping all others: to a temporary name, renamed. A
+ * damaged file is left alone. false: `why` says what stands against it, and nothing has changed. */
+bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY]);
+
+/* What the tuning file had to say about a compilation. */
+typedef struct {
+    char schedule[TUNING_SCHEDULE];   /* "": it has none that can be used */
+    char warning[TUNING_WHY];         /* "": none */
+} Tuned;
+
+/* Takes what `request` was compiled to. If the tuning file has a schedule for it on the device of
+ * that name, compiles once more with it and puts the result in the place of *c; a schedule that is
+ * refused leaves *c alone with a warning. */
+void compile_tuned(const CompileRequest *request, const char *device, Compilation *c,
+                   Tuned *tuned);
+
+#endif

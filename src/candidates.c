@@ -1,0 +1,241 @@
+/* candidates.c: the schedules a graph can have, found by asking for each: schedule.c refuses what
+ * cannot be, so no rule stands here twice. Texts are tried from short to long, so that a plan gets
+ * the shortest text that names it. */
+#include "candidates.h"
+
+#include "cuda.h"
+
+#include <string.h>
+
+enum { KEYS = 5, MOST_VALUES = 12, LEVELS = 4 };
+enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16 };
+
+/* The keys of --schedule with the values worth trying, 0 behind the last. */
+typedef struct {
+    const char *name;
+    int values[MOST_VALUES + 1];
+} Key;
+
+/* Which keys are given together; how many they are is their level. The grid's size is independent
+ * of the rest, so it varies by itself. */
+static const int combinations[] = {
+    0,
+    THREADS, ROWS, CLUSTER, STAGES, CTAS,
+    THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
+    THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES,
+};
+enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
+
+typedef struct {
+    Arena *arena;
+    const Analysis *a;
+    const Target *target;
+    Key keys[KEYS];
+    Candidates found;
+    bool has[FAMILY_FINISH];  /* families that the bare name or one key reaches */
+    const Plan *chosen;
+    int printed_levels;       /* texts with fewer keys are printed when they are found ... */
+    LIST(Candidate) later;    /* ... the others are not */
+    int printed;              /* of those */
+} Search;
+
+static void set_keys(Search *s)
+{
+    const int sms = s->target->sms;
+    const Key keys[KEYS] = {
+        {"threads", {32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}},
+        {"rows", {1, 2, 3, 4, 6, 8, 12, 15, 16, 32, 64}},
+        {"cluster", {1, 2, 4, 8, 16}},
+        {"stages", {2, 3, 4, 5, 6, 8}},
+        {"ctas", {sms, 2 * sms, 3 * sms, 4 * sms}},
+    };
+    memcpy(s->keys, keys, sizeof keys);
+}
+
+static bool same_grid(const LaunchGrid *x, const LaunchGrid *y)
+{
+    return x->axes == y->axes && x->per_cta == y->per_cta && x->max_ctas == y->max_ctas;
+}
+
+static bool same_launch(const LaunchPlan *x, const LaunchPlan *y)
+{
+    if (x->kernel_count != y->kernel_count) return false;
+    for (int i = 0; i < x->kernel_count; i++) {
+        const LaunchKernel *k = &x->kernels[i], *l = &y->kernels[i];
+        if (k->threads != l->threads || k->cluster != l->cluster ||
+            k->smem_bytes != l->smem_bytes || k->overlaps != l->overlaps)
+            return false;
+        for (int dim = 0; dim < GRID_RANK; dim++)
+            if (!same_grid(&k->grid[dim], &l->grid[dim])) return false;
+    }
+    return true;
+}
+
+static Candidate *find_same(Candidates *found, const Plan *plan, const char *cuda)
+{
+    for (int i = 0; i < found->list.count; i++) {
+        Candidate *c = &found->list.data[i];
+        if (same_launch(&c->plan->launch, &plan->launch) && !strcmp(c->cuda, cuda)) return c;
+    }
+    return NULL;
+}
+
+static void add_plan(Search *s, const char *text, const Plan *plan)
+{
+    Candidates *found = &s->found;
+    const char *cuda = emit_cuda(s->arena, plan);
+    Candidate *same = find_same(found, plan, cuda);
+    if (!same)
+        *list_push(s->arena, &found->list) = (Candidate){text, plan, cuda};
+    else if (same->schedule)
+        found->same++;
+    else
+        same->schedule = text;   /* of the chosen plan, which was there before all texts */
+}
+
+/* How often the plan's kernels walk the rows. */
+static int passes(const Plan *plan)
+{
+    int count = 0;
+    for (int i = 0; i < plan->kernel_count; i++) count += plan->kernels[i].finishes < 0;
+    return count;
+}
+
+/* A thread with more of a row than this has it in memory, or spills; a row cut among more threads
+ * than it has vectors leaves half of them idle. */
+static bool is_well_shared(const Plan *plan)
+{
+    enum { MOST_ELEMENTS = 64 };
+    for (int i = 0; i < plan->kernel_count; i++) {
+        const Kernel *k = &plan->kernels[i];
+        int64_t covered = (int64_t)k->threads_per_row * k->vec * k->tiles * k->cluster;
+        if (k->finishes >= 0 || k->dynamic || k->column_ctas > 1) continue;
+        if (k->tiles * k->vec > MOST_ELEMENTS ||
+            covered >= 2 * axes_size(&plan->analysis->sizes, k->columns))
+            return false;
+    }
+    return true;
+}
+
+/* Whether variants of a plan are worth a measurement. */
+static bool is_promising(const Search *s, const Plan *plan)
+{
+    return passes(plan) <= passes(s->chosen) &&
+           (is_well_shared(plan) || !is_well_shared(s->chosen));
+}
+
+static void try_text(Search *s, const char *text, int level)
+{
+    const char *problem;
+    const Plan *plan = try_schedule(s->arena, s->a, s->target, text, &problem);
+    if (plan) s->has[plan->family] = true;
+    if (!plan)
+        s->found.refused++;
+    else if (level > 0 && !is_promising(s, plan))
+        s->found.left_out++;
+    else if (level < s->printed_levels)
+        add_plan(s, text, plan);
+    else
+        *list_push(s->arena, &s->later) = (Candidate){text, plan, NULL};
+}
+
+/* All values of the keys in `left`, behind a text that gives those before. */
+static void try_keys(Search *s, const char *text, int left, int level)
+{
+    if (!left) {
+        try_text(s, text, level);
+        return;
+    }
+    int key = __builtin_ctz((unsigned)left);
+    const char *separator = strchr(text, ':') ? "," : ":";
+    for (const int *value = s->keys[key].values; *value; value++)
+        try_keys(s, arena_format(s->arena, "%s%s%s=%d", text, separator, s->keys[key].name, *value),
+                 left & (left - 1), level);
+}
+
+static void try_level(Search *s, int level)
+{
+    for (int family = 0; family < FAMILY_FINISH; family++)
+        for (int i = 0; i < COMBINATIONS && (level <= 1 || s->has[family]); i++)
+            if (__builtin_popcount((unsigned)combinations[i]) == level)
+                try_keys(s, family_name((Family)family), combinations[i], level);
+}
+
+/* Adds every so-many-th of the texts put off, and so on with those between, until there are `most`. */
+static void spread(Search *s, int most)
+{
+    int count = s->later.count, step = 1;
+    while (step < count) step *= 2;
+    for (int first = 0; step >= 1; first = step /= 2)
+        for (int i = first; i < count && s->found.list.count < most; i += first ? 2 * step : step) {
+            const Candidate *c = &s->later.data[i];
+            add_plan(s, c->schedule, c->plan);
+            s->printed++;
+        }
+    s->found.left_out += count - s->printed;
+}
+
+static Search begin_search(Arena *arena, const Analysis *a, const Target *target)
+{
+    Search s = {.arena = arena, .a = a, .target = target};
+    const char *problem;
+    set_keys(&s);
+    s.chosen = try_schedule(arena, a, target, NULL, &problem);
+    return s;
+}
+
+Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target, int most)
+{
+    Search s = begin_search(arena, a, target);
+    s.printed_levels = 2;
+    add_plan(&s, NULL, s.chosen);
+    for (int level = 0; level < LEVELS; level++) try_level(&s, level);
+    spread(&s, most);
+    if (s.found.list.count > most) {
+        s.found.left_out += s.found.list.count - most;
+        s.found.list.count = most;
+    }
+    return s.found;
+}
+
+/* ---- where the chosen plan spills ---- */
+
+/* Registers that a thread may have beyond those expected, in the kernel with the fewest. */
+static int headroom(const Plan *plan)
+{
+    enum { MOST = 255 };
+    int least = MOST;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        int cap = plan->target.registers_per_sm / plan->launch.kernels[i].threads / 8 * 8;
+        int left = (cap < MOST ? cap : MOST) - plan->kernels[i].registers;
+        if (left < least) least = left;
+    }
+    return least;
+}
+
+/* The plan with the least headroom that is at least `from`; NULL: there is none. */
+static const Candidate *find_leaner(const Search *s, int from)
+{
+    const Candidate *best = NULL;
+    for (int i = 0; i < s->later.count; i++) {
+        const Candidate *c = &s->later.data[i];
+        int left = headroom(c->plan);
+        if (left >= from && (!best || left < headroom(best->plan))) best = c;
+    }
+    return best;
+}
+
+Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, int most)
+{
+    Search s = begin_search(arena, a, target);
+    int own = headroom(s.chosen), largest = own;
+    for (int level = 0; level <= 1; level++) try_level(&s, level);
+    for (int i = 0; i < s.later.count; i++)
+        if (headroom(s.later.data[i].plan) > largest) largest = headroom(s.later.data[i].plan);
+    add_plan(&s, NULL, s.chosen);
+    for (int i = 1; i <= most && largest > own; i++) {
+        const Candidate *next = find_leaner(&s, own + ((largest - own) * i + most - 1) / most);
+        add_plan(&s, next->schedule, next->plan);
+    }
+    return s.found;
+}

@@ -1,0 +1,35 @@
+/* candidates.h: analysis + target -> all the plans that `--schedule` can ask for: what `fusec tune`
+ * times.
+ *
+ * Every plan is there once, whichever texts name it: two plans are one where they print the same
+ * CUDA and launch it alike. */
+#ifndef FUSEC_CANDIDATES_H
+#define FUSEC_CANDIDATES_H
+
+#include "schedule.h"
+
+enum { MOST_CANDIDATES = 64 };
+
+typedef struct {
+    const char *schedule;     /* the shortest text that names it; NULL: none does (the chosen one) */
+    const Plan *plan;
+    const char *cuda;
+} Candidate;
+
+typedef struct {
+    LIST(Candidate) list;     /* the chosen one comes first */
+    int refused, same, left_out;   /* texts: refused, of a plan listed before, not looked into */
+} Candidates;
+
+/* The plans of an analysed graph for a target, at most `most` (one at least): the chosen one, every
+ * family by its bare name, each with one key, and as many of those with two and three keys as there is
+ * room for, which are taken evenly from the list of all. What more passes over memory than the chosen
+ * plan, or cuts a row into too few or too many threads for its size, is left out unless a bare name
+ * asks for it. */
+Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target, int most);
+
+/* For a chosen plan that spills: the chosen one and at most `most` others that by the estimate leave
+ * more registers unused, in even steps up to those that leave the most. */
+Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, int most);
+
+#endif

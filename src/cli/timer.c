@@ -1,0 +1,67 @@
+/* timer.c: see timer.h. */
+#include "timer.h"
+
+#include "device.h"
+
+#include <stdlib.h>
+
+int open_timer(Timer *t, fusec_device *device, int l2_bytes)
+{
+    fusec_error error;
+    *t = (Timer){.device = device,
+                 .flush_bytes = l2_bytes > 0 ? 2 * (size_t)l2_bytes : (size_t)128 << 20};
+    int status = finish_call(fusec_event_create(device, &t->begin, &error), &error);
+    if (status == EXIT_DONE)
+        status = finish_call(fusec_event_create(device, &t->end, &error), &error);
+    if (status == EXIT_DONE)
+        status = finish_call(fusec_alloc(device, t->flush_bytes, &t->flush, &error), &error);
+    return status;
+}
+
+void close_timer(Timer *t)
+{
+    fusec_event_destroy(t->begin);
+    fusec_event_destroy(t->end);
+    if (t->device) fusec_free(t->device, t->flush);
+}
+
+static fusec_status run_timed(Timer *t, Work *work, void *data, double *us, fusec_error *error)
+{
+    double ms = 0;
+    fusec_status status = fusec_fill_async(t->device, t->flush, 0, t->flush_bytes, NULL, error);
+    if (status == FUSEC_OK) status = fusec_event_record(t->begin, NULL, error);
+    if (status == FUSEC_OK) status = work(data, error);
+    if (status == FUSEC_OK) status = fusec_event_record(t->end, NULL, error);
+    if (status == FUSEC_OK) status = fusec_event_elapsed(t->begin, t->end, &ms, error);
+    *us = 1e3 * ms;
+    return status;
+}
+
+int time_once(Timer *t, Work *work, void *data, double *us)
+{
+    fusec_error error;
+    return finish_call(run_timed(t, work, data, us, &error), &error);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double median_of(double *times, int count)
+{
+    if (count == 0) return 0;
+    qsort(times, (size_t)count, sizeof *times, compare_doubles);
+    return times[count / 2];
+}
+
+int time_work(Timer *t, Work *work, void *data, double *us)
+{
+    double times[RUNS], unused;
+    int status = EXIT_DONE;
+    for (int run = -WARM_UP; run < RUNS && status == EXIT_DONE; run++)
+        status = time_once(t, work, data, run < 0 ? &unused : &times[run]);
+    if (status == EXIT_DONE) *us = median_of(times, RUNS);
+    return status;
+}

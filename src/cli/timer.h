@@ -1,0 +1,29 @@
+/* timer.h: times of work on the GPU between two events, the L2 cache overwritten before each. */
+#ifndef FUSEC_CLI_TIMER_H
+#define FUSEC_CLI_TIMER_H
+
+#include "fusec.h"
+
+enum { RUNS = 60, WARM_UP = 5 };
+
+typedef struct {
+    fusec_device *device;
+    fusec_event *begin, *end;
+    void *flush;                  /* larger than the L2 cache */
+    size_t flush_bytes;
+} Timer;
+
+typedef fusec_status Work(void *data, fusec_error *error);
+
+/* All return an exit status, and complain. */
+int open_timer(Timer *t, fusec_device *device, int l2_bytes);
+void close_timer(Timer *t);
+/* Microseconds of one run of `work`. */
+int time_once(Timer *t, Work *work, void *data, double *us);
+/* The median of RUNS runs, after WARM_UP others. */
+int time_work(Timer *t, Work *work, void *data, double *us);
+
+/* Sorts the times. */
+double median_of(double *times, int count);
+
+#endif

@@ -1,0 +1,138 @@
+/* tune.c: `fusec tune`: times all admissible schedules of a graph and keeps the best in the tuning
+ * file, which plans for this graph, its column sizes and this device are made by from then on. */
+#include "tune.h"
+
+#include "analyze.h"
+#include "candidates.h"
+#include "commands.h"
+#include "device.h"
+#include "files.h"
+#include "tuning.h"
+
+#include <string.h>
+
+typedef struct {
+    Session session;
+    Compilation chosen;            /* by the rules */
+    Candidates candidates;
+    Trial *trials;
+    int count;
+    Batch small;
+    Choice choice;
+} Tuning;
+
+static int list_trials(Tuning *t)
+{
+    Session *s = &t->session;
+    Options by_rules = *s->options;
+    AxisSize sizes[MAX_AXES];
+    for (int i = 0; i < s->graph->axis_count; i++)
+        sizes[i] = (AxisSize){s->graph->axes[i].name, s->sizes.of[i]};
+    by_rules.no_tuning = true;
+    Program program = s->program;
+    program.options = &by_rules;
+    int status = compile_graph(&program, s->graph->name, UNTIL_PLAN, sizes, s->graph->axis_count,
+                               &t->chosen);
+    if (status != EXIT_DONE) return status;
+    t->candidates =
+        list_candidates(s->arena, t->chosen.analysis, &s->program.target, MOST_CANDIDATES);
+    t->count = t->candidates.list.count;
+    t->trials = NEW_ARRAY(s->arena, Trial, t->count + 1);
+    for (int i = 0; i < t->count; i++) t->trials[i].schedule = t->candidates.list.data[i].schedule;
+    return EXIT_DONE;
+}
+
+/* Notes the winner; where the default won, an older winner goes. */
+static int store_choice(Tuning *t, const fusec_device_info *info, const char *what)
+{
+    const Trial *best = &t->trials[t->choice.best];
+    char why[TUNING_WHY];
+    TuningEntry entry = {.arch = info->arch, .device = info->name, .what = what};
+    entry.schedule = t->choice.kept ? best->schedule : NULL;
+    entry.us = best->us;
+    entry.chosen_us = t->trials[0].us;
+    if (!tuning_key(&t->chosen, &entry.key)) {
+        complain(NULL, "out of memory");
+        return EXIT_MACHINE;
+    }
+    if (tuning_store(&entry, why)) return EXIT_DONE;
+    complain(NULL, "%s", why);
+    return EXIT_MACHINE;
+}
+
+static const char *sizes_text(const Session *s)
+{
+    Text *text = text_new(s->arena);
+    text_print(text, "%s", s->graph->name);
+    for (int i = 0; i < s->graph->axis_count; i++)
+        text_print(text, " %s=%lld", s->graph->axes[i].name, (long long)s->sizes.of[i]);
+    return text_string(text);
+}
+
+static void report_tuning(Text *out, Tuning *t, const fusec_device_info *info, bool stored)
+{
+    const Session *s = &t->session;
+    char file[PATH_MAX] = "";
+    tuning_path(file);
+    const char **axes = NEW_ARRAY(s->arena, const char *, MAX_AXES);
+    for (int i = 0; i < s->graph->axis_count; i++) axes[i] = s->graph->axes[i].name;
+    Report r = {.graph = s->graph->name, .device = info->name, .arch = info->arch,
+                .file = stored ? file : NULL,
+                .axis_count = s->graph->axis_count, .axes = axes, .sizes = s->sizes.of,
+                .bytes = t->chosen.analysis->read_bytes + t->chosen.analysis->write_bytes,
+                .trials = t->trials, .count = t->count, .refused = t->candidates.refused,
+                .same = t->candidates.same, .left_out = t->candidates.left_out,
+                .choice = t->choice};
+    (s->options->json ? print_report_json : print_report)(out, &r);
+}
+
+static int open_tuning(Tuning *t, const Options *o)
+{
+    Session *s = &t->session;
+    fusec_error error;
+    int status = open_session(s, o);
+    if (status == EXIT_DONE) status = settle_sizes(s, NULL);
+    if (status == EXIT_DONE) status = open_device(s, "cuda");
+    if (status == EXIT_DONE) status = list_trials(t);
+    if (status == EXIT_DONE)
+        status = finish_call(fusec_program_parse(s->program.text, s->program.length,
+                                                 s->program.name, &s->parsed, &error), &error);
+    if (status == EXIT_DONE) status = compile_trials(s, t->trials, t->count);
+    if (status != EXIT_DONE) return status;
+    char warning[1024];
+    if (fusec_device_warning(s->device, warning, sizeof warning)) remark("%s", warning);
+    s->plan = t->trials[0].plan;
+    return EXIT_DONE;
+}
+
+static void close_tuning(Tuning *t)
+{
+    close_batch(&t->session, &t->small);
+    for (int i = 0; i < t->count; i++) fusec_plan_destroy(t->trials[i].plan);
+    t->session.plan = NULL;        /* it was a trial's */
+    compile_free(&t->chosen);
+    close_session(&t->session);
+}
+
+int command_tune(Options *o)
+{
+    Tuning t = {0};
+    fusec_device_info info;
+    Text *out = text_new(o->arena);
+    int status = open_tuning(&t, o);
+    if (status == EXIT_DONE) {
+        fusec_device_get_info(t.session.device, &info);
+        status = verify_trials(&t.session, t.trials, t.count, &t.small);
+    }
+    if (status == EXIT_DONE)
+        status = time_trials(&t.session, t.trials, t.count, &t.small, info.l2_bytes);
+    if (status == EXIT_DONE) {
+        t.choice = choose_trial(t.trials, t.count);
+        status = store_choice(&t, &info, sizes_text(&t.session));
+        report_tuning(out, &t, &info, status == EXIT_DONE);
+    }
+    close_tuning(&t);
+    if (out->length == 0) return status;
+    int saved = save_result(o->arena, o->output, text_string(out), out->length);
+    return status == EXIT_DONE ? saved : status;
+}

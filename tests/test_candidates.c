@@ -1,0 +1,140 @@
+/* test_candidates.c: the schedules that `fusec tune` lists: each is admissible, is what its text
+ * says, and is there once. */
+#include "candidates.h"
+#include "compile.h"
+#include "suites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char program[1 << 14];
+
+static Compilation compile_sizes(const char *schedule, int64_t rows, int64_t columns,
+                                 const char *arch)
+{
+    AxisSize sizes[] = {{"M", rows}, {"N", columns}};
+    CompileRequest request = {.text = program, .length = strlen(program), .name = "test.fuse",
+                              .sizes = sizes, .size_count = 2, .schedule = schedule,
+                              .target = *target_find(arch), .until = UNTIL_CUDA};
+    Compilation c = compile(&request);
+    ck_assert_msg(c.status == COMPILE_OK, "%s: %s", schedule ? schedule : "chosen", c.diagnostics);
+    return c;
+}
+
+static void read_program(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s: run this from the top directory", path);
+    program[fread(program, 1, sizeof program - 1, file)] = 0;
+    fclose(file);
+}
+
+static void check_plans(const Candidates *list, int64_t rows, int64_t columns, const char *arch)
+{
+    for (int i = 0; i < list->list.count; i++) {
+        const Candidate *x = &list->list.data[i];
+        Compilation c = compile_sizes(x->schedule, rows, columns, arch);
+        ck_assert_msg(!strcmp(c.cuda, x->cuda), "%s prints another text", x->schedule);
+        compile_free(&c);
+        for (int k = 0; k < i; k++) {
+            const Candidate *y = &list->list.data[k];
+            const LaunchKernel *p = x->plan->launch.kernels, *q = y->plan->launch.kernels;
+            ck_assert(!x->schedule || !y->schedule || strcmp(x->schedule, y->schedule));
+            ck_assert_msg(strcmp(x->cuda, y->cuda) || memcmp(p->grid, q->grid, sizeof p->grid) ||
+                              p->smem_bytes != q->smem_bytes,
+                          "%s and %s are one plan", x->schedule, y->schedule);
+        }
+    }
+}
+
+static void check_list(const char *path, int64_t rows, int64_t columns, const char *arch, int most)
+{
+    read_program(path);
+    Compilation chosen = compile_sizes(NULL, rows, columns, arch);
+    Candidates list =
+        list_candidates(chosen.arena, chosen.analysis, target_find(arch), most);
+    ck_assert_int_ge(list.list.count, 1);
+    ck_assert_int_le(list.list.count, most);
+    ck_assert_str_eq(list.list.data[0].cuda, chosen.cuda);
+    check_plans(&list, rows, columns, arch);
+    compile_free(&chosen);
+}
+
+static const char *const examples[] = {"examples/layernorm_bwd.fuse", "examples/softmax.fuse",
+                                       "examples/rmsnorm.fuse"};
+
+START_TEST(each_is_a_plan_of_its_own)
+{
+    check_list(examples[_i], 64, 4096, "sm_90a", MOST_CANDIDATES);
+    check_list(examples[_i], 64, 1000, "sm_80", 8);
+}
+END_TEST
+
+START_TEST(degenerate_sizes_have_candidates)
+{
+    check_list(examples[_i], 0, 1, "sm_90a", MOST_CANDIDATES);
+    check_list(examples[_i], 3, 96, "sm_120", 1);
+}
+END_TEST
+
+START_TEST(they_vary_threads_stages_and_clusters)
+{
+    read_program(examples[0]);
+    Compilation c = compile_sizes(NULL, 64, 8192, "sm_90a");
+    Candidates list =
+        list_candidates(c.arena, c.analysis, target_find("sm_90a"), MOST_CANDIDATES);
+    unsigned families = 0, threads = 0, stages = 0, clusters = 0;
+    for (int i = 0; i < list.list.count; i++) {
+        const Kernel *k = &list.list.data[i].plan->kernels[0];
+        families |= 1u << list.list.data[i].plan->family;
+        threads |= 1u << k->threads_per_row / 32 % 32;
+        stages |= 1u << k->stages;
+        clusters |= 1u << k->cluster;
+    }
+    ck_assert_int_ge(__builtin_popcount(families), 3);
+    ck_assert_int_ge(__builtin_popcount(threads), 5);
+    ck_assert_int_ge(__builtin_popcount(stages), 4);
+    ck_assert_int_ge(__builtin_popcount(clusters), 3);
+    compile_free(&c);
+}
+END_TEST
+
+START_TEST(without_reductions_there_are_some_too)
+{
+    snprintf(program, sizeof program, "graph add[M, N](x : f32[M, N], y : f32[N]) -> (z : f32[M, N])"
+                                      " { z = x + y }");
+    Compilation c = compile_sizes(NULL, 16, 256, "sm_90a");
+    Candidates list = list_candidates(c.arena, c.analysis, target_find("sm_90a"), 64);
+    ck_assert_int_ge(list.list.count, 2);
+    ck_assert_str_eq(list.list.data[0].schedule, "pointwise");
+    check_plans(&list, 16, 256, "sm_90a");
+    compile_free(&c);
+}
+END_TEST
+
+START_TEST(leaner_ones_are_others)
+{
+    read_program(examples[_i]);
+    Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
+    Candidates list = list_leaner(c.arena, c.analysis, target_find("sm_90a"), 3);
+    ck_assert_int_ge(list.list.count, 2);
+    ck_assert_int_le(list.list.count, 4);
+    ck_assert_str_eq(list.list.data[0].cuda, c.cuda);
+    check_plans(&list, 64, 4096, "sm_90a");
+    compile_free(&c);
+}
+END_TEST
+
+Suite *candidates_suite(void)
+{
+    Suite *suite = suite_create("candidates");
+    TCase *cases = tcase_create("candidates");
+    tcase_set_timeout(cases, 60);
+    tcase_add_loop_test(cases, each_is_a_plan_of_its_own, 0, 3);
+    tcase_add_loop_test(cases, degenerate_sizes_have_candidates, 0, 3);
+    tcase_add_loop_test(cases, leaner_ones_are_others, 0, 3);
+    tcase_add_test(cases, they_vary_threads_stages_and_clusters);
+    tcase_add_test(cases, without_reductions_there_are_some_too);
+    suite_add_tcase(suite, cases);
+    return suite;
+}
