@@ -37,10 +37,8 @@ const char *signature_text(Emitter *e)
 {
     Text *text = text_new(e->arena);
     const LaunchKernel *launch = e->launch;
-    /* left alone, ptxas may spill for one CTA an SM more, or take registers of one it was
-     * planned for */
     const char *ctas =
-        e->k->stages ? arena_format(e->arena, ", %d", e->k->ctas_per_sm) : "";
+        e->k->wanted_ctas ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
     line(text, "extern \"C\" __global__ __launch_bounds__(%d%s)", launch->threads, ctas);
     text_print(text, "void %s(", e->k->name);
     for (int i = 0; i < launch->arg_count; i++) {

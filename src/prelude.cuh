@@ -269,7 +269,8 @@ template <int words> DEVICE vector<unsigned, words> block_at(const void *at)
 }
 
 //@ load_blocks
-// v = row[col .. col + n) of any alignment, for a col below `size`; anything from there on
+// v = row[col .. col + n), col below `size`, anything from there on; for rows that do not start on a block, or
+// whose vectors do not fill the last one
 template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row, int col, int size)
 {
     if constexpr (sizeof(v) < 4) {
@@ -289,6 +290,24 @@ template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row,
         for (int k = 0; k < count; k++)
             ((block<T, n> *)&v)[k] = shifted(blocks[k], blocks[k + 1], shift);
     }
+}
+
+//@ load_words
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
+{
+    if constexpr (sizeof(T) == 2)
+        #pragma unroll
+        for (int w = 0; w < n / 2; w++) {
+            unsigned word;
+            asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+                : "=r"(word) : "l"(from + 2 * w));
+            ((unsigned *)&to)[w] = word;
+        }
+    else
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            to[i] = from[i];
 }
 
 //@ load
@@ -342,19 +361,18 @@ template <int step, class T, int n, int tiles, int threads>
 DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
     constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
-    const bool aligned = misalignment<n>(row) == 0;
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        vector<T, n> &to = buffer[t][threadIdx.x];
-        const int col = first + t * step;
-        if (tiles * step != size && col >= size)
-            continue;
-        if (aligned)
-            #pragma unroll
-            for (int k = 0; k < bytes; k += piece)
-                async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
-        else
-            load_blocks(to, row, col, size);
+    if (misalignment<n>(row) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first + t * step) + k);
+    } else {
+        #pragma unroll 1
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                load_words(buffer[t][threadIdx.x], row + first + t * step);
     }
 }
 
@@ -876,7 +894,7 @@ DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "m
 
 //@ copy_row
 // The copy warp's part of a row of whole vectors: one bulk copy, or vector by vector where the row is not
-// aligned. Returns how many bytes are still to land.
+// whole 16-byte blocks. Returns how many bytes are still to land.
 template <int n, class T, int slice>
 DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long &full)
 {
@@ -889,7 +907,10 @@ DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long 
     #pragma unroll 2
     for (int at = lane * n; at < count; at += 32 * n) {
         vector<T, n> v;
-        load_blocks(v, row, at, count);
+        if (misalignment<n>(row) == 0)
+            copy_vector(&v, (const vector<T, n> *)(row + at));
+        else
+            load_blocks(v, row, at, count);
         copy_vector((vector<T, n> *)(to + at), &v);
     }
     async_fence();

@@ -92,6 +92,7 @@ typedef struct {
     int registers;                   /* expected a thread */
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
     int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
+    int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
     bool copy_warp;                  /* a further warp fills the ring with bulk copies */
     int lag;                         /* 1: the last phase of a row runs after the first of the next row,
                                         which hides the reduction between them */

@@ -170,6 +170,16 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
 }
 
+/* Bytes of a row's column that a kernel reads as vectors. */
+static int row_bytes(const Kernel *k)
+{
+    int bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept))
+            bytes += dtype_info[k->loads[i].dtype].bytes;
+    return bytes;
+}
+
 /* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More
  * measured flat; fewer than two is no ring. */
 static bool fit_ring(const Scheduler *s, Kernel *k)
@@ -188,7 +198,10 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
         wanted = s->forced.stages ? s->forced.stages : wanted;
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
-        if (k->stages >= 3 + k->lag || (k->stages == 2 + k->lag && k->ctas_per_sm == 1))
+        /* of a single input two CTAs with short rings beat one with a long one */
+        bool single = k->copy_warp && row_bytes(k) <= 2;
+        if (k->stages >= 3 + k->lag ||
+            (k->stages == 2 + k->lag && (k->ctas_per_sm == 1 || single)))
             return true;
     }
     return false;
@@ -282,7 +295,9 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
     bool sums = k->accumulator_count > 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     int lag = one && k->phases == 2 && k->inner_count;
-    bool wanted = lag || is_forced(s, FAMILY_WARP_SPECIALIZED);
+    /* without lag it paid in clusters of 4 and 8 alone (measured) */
+    bool wanted = lag || k->cluster == 4 || k->cluster == 8 ||
+                  is_forced(s, FAMILY_WARP_SPECIALIZED);
     return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
            (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
@@ -357,14 +372,44 @@ static void widen(Kernel *k)
     k->teams = 1;
 }
 
+/* Two CTAs of 1024 threads that copy for themselves: measured best for rows of several
+ * inputs that two CTAs can share. */
+static bool is_pair(const Scheduler *s, const Kernel *k)
+{
+    return !has_column_accumulators(k) && row_bytes(k) > 2 &&
+           column_count(s, k) <= 32768;
+}
+
+/* How many columns a CTA of a cluster may have: a stage of 32 KB. With accumulators
+ * registers are the limit. */
+static int64_t slice_columns(const Scheduler *s, const Kernel *k)
+{
+    if (has_column_accumulators(k)) return 8192;
+    return is_pair(s, k) || row_bytes(k) <= 2 ? 16384 : 8192;
+}
+
+/* Warps that do not fill an SM's four parts alike cost a kernel with one accumulator a column
+ * 10 % (one vector a thread instead); with two, fewer registers cost more (measured). */
+static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
+{
+    enum { EVEN = 128, MOST = 1024 };
+    bool uneven = k->threads_per_row > TEAM_THREADS && k->threads_per_row % EVEN;
+    if (k->cluster > 1 || !uneven || vectors % EVEN || vectors > MOST) return;
+    double registers = accumulator_registers(s, k);
+    if (registers <= 0 || registers > 1) return;
+    k->threads_per_row = (int)vectors;
+    k->tiles = 1;
+}
+
 static bool share_threads(Scheduler *s, Kernel *k)
 {
     int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     bool sums = has_column_accumulators(k);
-    share_row(k, vectors, sums ? SUM_THREADS : 1024,
+    share_row(k, vectors, sums || (k->cluster > 1 && !is_pair(s, k)) ? SUM_THREADS : 1024,
               sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
+    even_out(s, k, vectors);
     if (!k->inner_count && !k->dynamic) cut_columns(k, vectors);
     widen(k);
     return apply_forced(s, k, vectors);
@@ -393,9 +438,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
  * fits. */
 static bool fit_cluster(Scheduler *s, Kernel *k)
 {
-    enum { SLICE = 8192, PAIR_SLICE = 16384 };
-    bool pair = !has_column_accumulators(k) && column_count(s, k) <= 2 * PAIR_SLICE;
-    int64_t most = pair ? PAIR_SLICE : SLICE;
+    int64_t most = slice_columns(s, k);
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
@@ -412,6 +455,24 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
     *k = single;
     memcpy(k->loads, loads, sizeof *loads * (size_t)k->load_count);
     return false;
+}
+
+/* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
+ * planned: left alone, ptxas may spill for one more or take the registers of one. A row
+ * kernel hides latency by threads, and where two column vectors are read, or one whose rows
+ * are not whole vectors (they take twice the registers), ptxas leaves too few. (Others it must not be told: it
+ * would take all that it may.) */
+static void set_wanted_ctas(const Scheduler *s, Kernel *k)
+{
+    enum { WHOLE = 1280, RAGGED = 896, LIGHT = 60 };
+    int threads = kernel_threads(k);
+    k->wanted_ctas = k->stages ? k->ctas_per_sm : 0;
+    if (k->stages || !k->inner_count || k->streamed || k->dynamic) return;
+    bool whole = column_count(s, k) % k->vec == 0;
+    bool hungry = column_vectors(k) > whole && k->registers <= LIGHT;
+    int wanted = whole ? WHOLE : RAGGED;
+    if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= wanted)
+        k->wanted_ctas = wanted / threads;
 }
 
 bool map_kernel(Scheduler *s, Kernel *k)
@@ -452,5 +513,6 @@ bool map_kernel(Scheduler *s, Kernel *k)
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
     if (k->streamed || k->dynamic) (void)try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
     set_ragged(s, k);
+    set_wanted_ctas(s, k);
     return true;
 }

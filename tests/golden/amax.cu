@@ -187,7 +187,8 @@ template <int words> DEVICE vector<unsigned, words> block_at(const void *at)
     return r;
 }
 
-// v = row[col .. col + n) of any alignment, for a col below `size`; anything from there on
+// v = row[col .. col + n), col below `size`, anything from there on; for rows that do not start on a block, or
+// whose vectors do not fill the last one
 template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row, int col, int size)
 {
     if constexpr (sizeof(v) < 4) {
@@ -207,6 +208,23 @@ template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row,
         for (int k = 0; k < count; k++)
             ((block<T, n> *)&v)[k] = shifted(blocks[k], blocks[k + 1], shift);
     }
+}
+
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
+{
+    if constexpr (sizeof(T) == 2)
+        #pragma unroll
+        for (int w = 0; w < n / 2; w++) {
+            unsigned word;
+            asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+                : "=r"(word) : "l"(from + 2 * w));
+            ((unsigned *)&to)[w] = word;
+        }
+    else
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            to[i] = from[i];
 }
 
 // a whole row: v[t] holds the n elements from column first + t * step on
@@ -244,19 +262,18 @@ template <int step, class T, int n, int tiles, int threads>
 DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
     constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
-    const bool aligned = misalignment<n>(row) == 0;
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        vector<T, n> &to = buffer[t][threadIdx.x];
-        const int col = first + t * step;
-        if (tiles * step != size && col >= size)
-            continue;
-        if (aligned)
-            #pragma unroll
-            for (int k = 0; k < bytes; k += piece)
-                async_copy<piece>((char *)&to + k, (const char *)(row + col) + k);
-        else
-            load_blocks(to, row, col, size);
+    if (misalignment<n>(row) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first + t * step) + k);
+    } else {
+        #pragma unroll 1
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                load_words(buffer[t][threadIdx.x], row + first + t * step);
     }
 }
 

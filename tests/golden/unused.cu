@@ -101,7 +101,8 @@ template <int words> DEVICE vector<unsigned, words> block_at(const void *at)
     return r;
 }
 
-// v = row[col .. col + n) of any alignment, for a col below `size`; anything from there on
+// v = row[col .. col + n), col below `size`, anything from there on; for rows that do not start on a block, or
+// whose vectors do not fill the last one
 template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row, int col, int size)
 {
     if constexpr (sizeof(v) < 4) {

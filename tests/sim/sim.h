@@ -325,6 +325,12 @@ static inline f8e5m2 to_storage(double x, f8e5m2 *)
 {
     return {round_fp8<2, -14, 0x7b>(sim_sticky(x))};
 }
+//@ load_words
+template <class T, int n> static inline void load_words(vector<T, n> &to, const T *from)
+{
+    for (int i = 0; i < n; i++) to[i] = from[i];
+}
+
 //@ async_copy fetch_commit fetch_wait
 template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *to, const void *from)
 {
