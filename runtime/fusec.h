@@ -139,6 +139,10 @@ enum { FUSEC_MAX_RANK = 8 };
  *  - Elements of an output must not lie on each other.
  *  - `data` must be aligned to the element size; more alignment is faster, never
  *    different.
+ *  - Rows are read by 16-byte blocks: a launch may read, and ignores, up to 15 bytes before
+ *    and after an input's own, never beyond the aligned block that its first or last byte
+ *    is in. Such blocks do not straddle pages; a memory checker may want inputs allocated
+ *    in multiples of 16 bytes, as fusec_alloc does.
  *  - A tensor without elements may have data NULL. `T[]` is rank 0 with one element. */
 typedef struct fusec_tensor {
     void *data;

@@ -44,6 +44,9 @@ fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
     *memory = NULL;
     if (bytes == 0)
         return succeed(error);
+    if (bytes > SIZE_MAX - 255)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
+    bytes = (bytes + 255) / 256 * 256; /* whole blocks: kernels read rows by them */
     if (!device->cpu) {
         CUdeviceptr allocated = 0;
         fusec_status status = allocate_on_device(device, bytes, &allocated, error);
@@ -51,8 +54,7 @@ fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
             *memory = (void *)(uintptr_t)allocated;
         return status;
     }
-    if (bytes <= SIZE_MAX - 255)
-        *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    *memory = aligned_alloc(256, bytes);
     if (!*memory)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
     return succeed(error);
