@@ -161,7 +161,7 @@ checks:
 	@echo '-- suites' && $(call quietly,build/suites)
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
-	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 && \
+	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS=slow && \
 	    $(call quietly,build/asan/suites)
 	@tests/golden.sh
 	@tests/cli.sh

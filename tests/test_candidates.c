@@ -130,11 +130,16 @@ Suite *candidates_suite(void)
     Suite *suite = suite_create("candidates");
     TCase *cases = tcase_create("candidates");
     tcase_set_timeout(cases, 60);
-    tcase_add_loop_test(cases, each_is_a_plan_of_its_own, 0, 3);
     tcase_add_loop_test(cases, degenerate_sizes_have_candidates, 0, 3);
-    tcase_add_loop_test(cases, leaner_ones_are_others, 0, 3);
-    tcase_add_test(cases, they_vary_threads_stages_and_clusters);
     tcase_add_test(cases, without_reductions_there_are_some_too);
     suite_add_tcase(suite, cases);
+    /* thousands of compilations: the sanitizers' run leaves these out */
+    TCase *many = tcase_create("candidates, many");
+    tcase_set_timeout(many, 60);
+    tcase_set_tags(many, "slow");
+    tcase_add_loop_test(many, each_is_a_plan_of_its_own, 0, 3);
+    tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
+    tcase_add_test(many, they_vary_threads_stages_and_clusters);
+    suite_add_tcase(suite, many);
     return suite;
 }
