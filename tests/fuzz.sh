@@ -14,7 +14,6 @@ seeds() {   # TARGET
 
 if [ "${1:-}" = replay ]; then
     for target in $targets; do
-        # shellcheck disable=SC2046
         build/asan/replay_"$target" $(seeds "$target")
         echo "-- fuzz corpus $target: $(seeds "$target" | wc -l) inputs"
     done
@@ -23,8 +22,9 @@ fi
 for target in $targets; do
     corpus=build/fuzz/corpus_$target
     mkdir -p "$corpus"
-    # shellcheck disable=SC2046
-    cp $(seeds "$target") "$corpus"
+    for seed in $(seeds "$target"); do   # some files of two folders have one name
+        cp "$seed" "$corpus/$(echo "$seed" | tr / _)"
+    done
     build/fuzz/fuzz_"$target" -max_total_time="${SECONDS_EACH:-60}" -max_len=65536 -timeout=10 \
         -artifact_prefix=build/fuzz/ "$corpus"
 done
