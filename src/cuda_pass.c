@@ -27,6 +27,12 @@ bool has_whole_vectors(const Emitter *e)
            axes_size(&e->plan->analysis->sizes, e->k->columns) % e->k->vec == 0;
 }
 
+/* The prelude's function that stores a thread's vector of a row. */
+const char *row_store(const Emitter *e)
+{
+    return has_whole_vectors(e) ? "store_row" : "store_ragged<step>";
+}
+
 /* When an element counts: "" always. */
 static const char *element_guard(Emitter *e)
 {
@@ -177,7 +183,7 @@ static void emit_vector_stores(const Pass *pass)
         if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
         line(e->out, "%s%s(%s, col, %s_out, %s);", rows_share_warps(e->k) ? "    " : "",
-             e->k->streamed ? "store" : "store_row<step>",
+             e->k->streamed ? "store" : row_store(e),
              address(e, store_pointer(e, store), store->tensor, store->axes,
                      store->access),
              store->name, e->columns);

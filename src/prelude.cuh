@@ -452,9 +452,9 @@ template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&v
             v[i] = as<T>(values[i]);
     }
 }
-//@ put_word put_masked_word
-// the elements of `size` bytes in a word, all of them or those that `mask` has; one asm statement, since
-// compilers spend most of their time on the loops that this replaces
+//@ put_word
+// the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
+// loops that this replaces
 template <int size> DEVICE void put_word(void *at, unsigned word)
 {
     if constexpr (size == 1)
@@ -467,6 +467,9 @@ template <int size> DEVICE void put_word(void *at, unsigned word)
     else
         *(unsigned *)at = word;
 }
+
+//@ put_masked_word
+// those of them that `mask` has
 template <int size> DEVICE void put_masked_word(void *at, unsigned word, int mask)
 {
     if constexpr (size == 1)
@@ -563,25 +566,30 @@ template <int lanes, class T, int n> DEVICE void store_blocks(T *row, int col, c
 }
 
 //@ store_row
-// the same as store, by all lanes that share the row at once
+// a row of whole vectors: row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (col >= size)
+        return;
+    if (misalignment<n>(row) == 0)
+        copy_vector((vector<T, n> *)(row + col), &v);
+    else
+        put_elements(row, col, v);
+}
+
+//@ store_ragged
+// the same for any row, by all lanes that share it at once
 template <int step, class T, int n, class V>
-DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+DEVICE void store_ragged(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;
     fill(v, values);
     if constexpr (sizeof(v) >= 4)
-        if (size % n != 0) {
-            store_blocks<step / n < 32 ? step / n : 32>(row, col, v, size);
-            return;
-        }
-    if (col >= size)
-        return;
-    if (size % n != 0)
+        store_blocks<step / n < 32 ? step / n : 32>(row, col, v, size);
+    else if (col < size)
         put_some(row, col, v, size - col >= n ? (1 << n) - 1 : (1 << (size - col)) - 1);
-    else if (misalignment<n>(row) != 0)
-        put_elements(row, col, v);
-    else
-        copy_vector((vector<T, n> *)(row + col), &v);
 }
 
 //@ store_aligned

@@ -106,7 +106,7 @@ class Library:
 
 class Device:
     def __init__(self, library, ordinal):
-        self.library, self.handle = library, c_void_p()
+        self.fusec, self.handle = library, c_void_p()
         if ordinal is None:
             library.check("fusec_device_cpu", byref(self.handle))
         else:
@@ -114,37 +114,37 @@ class Device:
 
     def info(self):
         info = DeviceInfo()
-        self.library.c.fusec_device_get_info(self.handle, byref(info))
+        self.fusec.c.fusec_device_get_info(self.handle, byref(info))
         return info
 
     def plan(self, text, name, sizes):
         return Plan(self, text.encode(), name.encode(), sizes)
 
     def __del__(self):
-        self.library.c.fusec_device_destroy(self.handle)
+        self.fusec.c.fusec_device_destroy(self.handle)
 
 
 class Plan:
     """The only graph of a program, compiled for the given sizes of its axes."""
 
     def __init__(self, device, text, name, sizes):
-        self.library, self.handle = device.library, c_void_p()
+        self.fusec, self.handle = device.fusec, c_void_p()
         self.is_cpu = device.info().is_cpu
         self.sizes = (Size * len(sizes))(*[Size(axis.encode(), n) for axis, n in sizes.items()])
         program = c_void_p()
-        self.library.check("fusec_program_parse", text, len(text), name, byref(program))
+        self.fusec.check("fusec_program_parse", text, len(text), name, byref(program))
         try:
-            self.library.check("fusec_plan_create", device.handle, program, None, self.sizes,
+            self.fusec.check("fusec_plan_create", device.handle, program, None, self.sizes,
                                len(self.sizes), None, byref(self.handle))
         finally:
-            self.library.c.fusec_program_destroy(program)
+            self.fusec.c.fusec_program_destroy(program)
 
     def workspace(self):
         """Bytes that a launch with the plan's own sizes needs."""
-        return self.library.c.fusec_plan_workspace(self.handle, self.sizes, len(self.sizes))
+        return self.fusec.c.fusec_plan_workspace(self.handle, self.sizes, len(self.sizes))
 
     def kernels(self):
-        info, c = KernelInfo(), self.library.c
+        info, c = KernelInfo(), self.fusec.c
         result = []
         for index in range(c.fusec_plan_kernel_count(self.handle)):
             c.fusec_plan_kernel(self.handle, index, byref(info))
@@ -158,7 +158,7 @@ class Plan:
         return Call(self, tensors, workspace)
 
     def __del__(self):
-        self.library.c.fusec_plan_destroy(self.handle)
+        self.fusec.c.fusec_plan_destroy(self.handle)
 
 
 class Call:
@@ -166,8 +166,8 @@ class Call:
     device keeps no calls; there it is a launch like any other, arguments and all."""
 
     def __init__(self, plan, tensors, workspace):
-        self.library, self.handle, self.plan = plan.library, c_void_p(), plan
-        c = self.library.c
+        self.fusec, self.handle, self.plan = plan.fusec, c_void_p(), plan
+        c = self.fusec.c
         count = c.fusec_plan_tensor_count(plan.handle)
         inputs = c.fusec_plan_input_count(plan.handle)
         described = (Tensor * count)()
@@ -178,17 +178,17 @@ class Call:
         outputs = ctypes.cast(byref(described, inputs * ctypes.sizeof(Tensor)), POINTER(Tensor))
         self.arguments = described, outputs, None, workspace
         if not plan.is_cpu:
-            self.library.check("fusec_call_create", plan.handle, *self.arguments,
+            self.fusec.check("fusec_call_create", plan.handle, *self.arguments,
                                byref(self.handle))
 
     def launch(self, stream=None):
         if self.plan.is_cpu:
-            self.library.check("fusec_plan_launch", self.plan.handle, *self.arguments, stream)
+            self.fusec.check("fusec_plan_launch", self.plan.handle, *self.arguments, stream)
         else:
-            self.library.check("fusec_call_launch", self.handle, stream)
+            self.fusec.check("fusec_call_launch", self.handle, stream)
 
     def __del__(self):
-        self.library.c.fusec_call_destroy(self.handle)
+        self.fusec.c.fusec_call_destroy(self.handle)
 
 
 def dense(pointer, dtype, shape):

@@ -266,7 +266,7 @@ def run_facts(bench, seed):
             except metadata.PackageNotFoundError:      # unpacked by hand, or under another name
                 versions[package] = getattr(sys.modules[module], "__version__", "unknown")
     if bench.fusec:
-        versions["fusec"] = bench.fusec.library.version()
+        versions["fusec"] = bench.fusec.binding.version()
         versions["driver"] = bench.fusec.device.info().driver_version
     facts = {"date": datetime.datetime.now().isoformat(timespec="seconds"), "seed": seed,
              "device": "CPU", "versions": versions}

@@ -252,8 +252,8 @@ class Fusec:
     """The examples as they are in the repository, `bf16` in their text replaced by the dtype."""
 
     def __init__(self, device):
-        self.library = Library(os.environ.get("FUSEC_LIBRARY", ROOT / "build/libfusec.so"))
-        self.device = self.library.open_device(None if device.type == "cpu" else 0)
+        self.binding = Library(os.environ.get("FUSEC_LIBRARY", ROOT / "build/libfusec.so"))
+        self.device = self.binding.open_device(None if device.type == "cpu" else 0)
 
     def work(self, name, t):
         if name in CEILINGS:

@@ -149,8 +149,8 @@ template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&v
             v[i] = as<T>(values[i]);
     }
 }
-// the elements of `size` bytes in a word, all of them or those that `mask` has; one asm statement, since
-// compilers spend most of their time on the loops that this replaces
+// the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
+// loops that this replaces
 template <int size> DEVICE void put_word(void *at, unsigned word)
 {
     if constexpr (size == 1)
@@ -161,23 +161,6 @@ template <int size> DEVICE void put_word(void *at, unsigned word)
         asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
             :: "l"(at), "r"(word) : "memory");
     else
-        *(unsigned *)at = word;
-}
-template <int size> DEVICE void put_masked_word(void *at, unsigned word, int mask)
-{
-    if constexpr (size == 1)
-        asm volatile("{ .reg .pred p, q, r, s; .reg .b32 m, b, c, d; and.b32 m, %2, 1; setp.ne.b32 p, m, 0;"
-            "and.b32 m, %2, 2; setp.ne.b32 q, m, 0; and.b32 m, %2, 4; setp.ne.b32 r, m, 0;"
-            "and.b32 m, %2, 8; setp.ne.b32 s, m, 0; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
-            "@p st.global.b8 [%0], %1; @q st.global.b8 [%0+1], b;"
-            "@r st.global.b8 [%0+2], c; @s st.global.b8 [%0+3], d; }"
-            :: "l"(at), "r"(word), "r"(mask) : "memory");
-    else if constexpr (size == 2)
-        asm volatile("{ .reg .pred p, q; .reg .b32 m; .reg .b16 a, b; and.b32 m, %2, 1; setp.ne.b32 p, m, 0;"
-            "and.b32 m, %2, 2; setp.ne.b32 q, m, 0; mov.b32 {a, b}, %1;"
-            "@p st.global.b16 [%0], a; @q st.global.b16 [%0+2], b; }"
-            :: "l"(at), "r"(word), "r"(mask) : "memory");
-    else if (mask & 1)
         *(unsigned *)at = word;
 }
 
@@ -195,70 +178,17 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// row[col + i] = v[i] for each i that `mask` has
-template <class T, int n> DEVICE void put_some(T *row, int col, const vector<T, n> &v, int mask)
-{
-    if constexpr (sizeof(v) < 4 || sizeof(T) > 4) {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            if (mask >> i & 1)
-                row[col + i] = v[i];
-    } else {
-        #pragma unroll
-        for (int w = 0; w < (int)sizeof(v) / 4; w++)
-            put_masked_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w],
-                                       mask >> w * 4 / sizeof(T));
-    }
-}
-
-// row[col .. col + n) = v by whole blocks: each lane's first one takes in what the lane before has of it.
-// Elements in no block that is a lane's own go one by one.
-template <int lanes, class T, int n> DEVICE void store_blocks(T *row, int col, const vector<T, n> &v, int size)
-{
-    constexpr int bytes = sizeof(block<T, n>), count = sizeof(v) / bytes, elements = bytes / sizeof(T);
-    const int lane = threadIdx.x % lanes, shift = misalignment<n>(row), skip = shift / (int)sizeof(T);
-    const unsigned together = (lanes == 32 ? ~0u : (1u << lanes % 32) - 1) << (threadIdx.x % 32 - lane);
-    const block<T, n> *own = (const block<T, n> *)&v;
-    block<T, n> before;
-    #pragma unroll
-    for (int w = 0; w < bytes / 4; w++)
-        before[w] = __shfl_up_sync(together, own[count - 1][w], 1);
-    block<T, n> *to = (block<T, n> *)((char *)(row + col) - shift);
-    int left = size - col >= n ? (1 << n) - 1 : size > col ? (1 << (size - col)) - 1 : 0;
-    #pragma unroll
-    for (int k = 0; k <= count; k++) {
-        const bool mine = k > 0 || lane > 0 || shift == 0, next = k < count || lane < lanes - 1;
-        if (!mine || !next || col + (k + 1) * elements - skip > size)
-            continue;
-        left &= ~(((1 << elements) - 1) << k * elements >> skip);
-        if (k < count) {
-            const block<T, n> b = shift ? shifted(k ? own[k - 1] : before, own[k], bytes - shift) : own[k];
-            copy_vector(to + k, &b);
-        }
-    }
-    if (left)
-        put_some(row, col, v, left);
-}
-
-// the same as store, by all lanes that share the row at once
-template <int step, class T, int n, class V>
-DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+// a row of whole vectors: row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;
     fill(v, values);
-    if constexpr (sizeof(v) >= 4)
-        if (size % n != 0) {
-            store_blocks<step / n < 32 ? step / n : 32>(row, col, v, size);
-            return;
-        }
     if (col >= size)
         return;
-    if (size % n != 0)
-        put_some(row, col, v, size - col >= n ? (1 << n) - 1 : (1 << (size - col)) - 1);
-    else if (misalignment<n>(row) != 0)
-        put_elements(row, col, v);
-    else
+    if (misalignment<n>(row) == 0)
         copy_vector((vector<T, n> *)(row + col), &v);
+    else
+        put_elements(row, col, v);
 }
 
 #endif
@@ -289,6 +219,6 @@ void g(
             const float x_ = x_v[i];
             y_out[i] = x_ + 1.0f;
         }
-        store_row<step>(y, col, y_out, M);
+        store_row(y, col, y_out, M);
     }
 }

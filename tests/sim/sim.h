@@ -274,7 +274,7 @@ static inline void store_pair(f16 *at, float low, float high)
     *(unsigned *)at = sim_round<5, 10>(high) << 16 | sim_round<5, 10>(low);
 }
 
-//@ put_word put_masked_word
+//@ put_masked_word
 // by elements of `size` bytes, so that the machine judges the accesses that the GPU makes
 template <int size> struct SimElement { using type = unsigned; };
 template <> struct SimElement<1> { using type = unsigned char; };
@@ -286,6 +286,8 @@ template <int size> static inline void put_masked_word(void *at, unsigned word, 
         if (mask >> i & 1)
             ((T *)at)[i] = (T)(word >> (8 * (int)sizeof(T) * i));
 }
+
+//@ put_word
 template <int size> static inline void put_word(void *at, unsigned word)
 {
     put_masked_word<size>(at, word, 15);
