@@ -53,19 +53,24 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
     return arena_format(e->arena, "%s[%s]", pointer, *offset ? offset : "0");
 }
 
-/* Coordinates of a column that stands for several axes. */
+/* Coordinates of a column that stands for several axes. Where one of them is empty no element
+ * has any; the text must still not divide by its size. */
 void emit_column_coords(Emitter *e)
 {
     AxisSet columns = e->k->columns;
     if (!(columns & (columns - 1))) return;
     const char *type = e->k->dynamic ? "long long" : "int";
     const char *rest = e->k->finishes >= 0 ? "col" : "(col + i)";
+    bool fixed = !(columns & ~e->plan->launch.fixed);
+    if (fixed && !axes_size(&e->plan->analysis->sizes, columns)) rest = "0";
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
         if (!(columns >> axis & 1)) continue;
         bool outermost = !(columns & (((AxisSet)1 << axis) - 1));
-        line(e->out, outermost ? "const %s %s = %s;" : "const %s %s = %s %% %s;", type,
+        bool whole = outermost || !strcmp(rest, "0");
+        line(e->out, whole ? "const %s %s = %s;" : "const %s %s = %s %% %s;", type,
              e->coords[axis], rest, e->sizes[axis]);
-        rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
+        if (!whole)
+            rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
     }
 }
 

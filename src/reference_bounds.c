@@ -13,7 +13,6 @@
 #include <math.h>
 
 #define EACH for (int i = 0; i < n; i++)
-#define SMALLEST_F32 0x1p-150   /* half the distance of f32 subnormals */
 #define LN2 0.693147180559945309417
 
 /* min(|x|, the largest f32): keeps 0 * infinity out of the sums; NaN counts as the

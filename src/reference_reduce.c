@@ -2,7 +2,8 @@
  *
  * Partial results are kept item by item, so that blocks of rows can be reduced apart and
  * merged in a fixed order: the result does not depend on the number of threads. Sums
- * carry sum |t| beside them for the bound; products carry prod (|t| + E). */
+ * carry sum |t| beside them for the bound; products carry m = prod (|t| + E) and, as e,
+ * how far a part of the terms can reach: prod max(1, |t| + E). */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
 #endif
@@ -19,6 +20,11 @@ enum { LANES = 8 };
 static bool is_sum(Op op)
 {
     return op == OP_SUM || op == OP_MEAN;
+}
+
+static bool is_real_product(const Operation *op)
+{
+    return op->op == OP_PROD && type_is_float(op->from);
 }
 
 Accumulator accumulator_at(Accumulator a, int64_t offset)
@@ -45,7 +51,7 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
             w[i] = whole;
         if (a.e) {
             a.m[i] = o == OP_PROD ? 1 : 0;
-            a.e[i] = 0;
+            a.e[i] = is_real_product(op) ? 1 : 0;
         }
     }
 }
@@ -110,10 +116,12 @@ static double sum_of_magnitudes(int n, const double *x)
 /* The error that one term adds to m and e; each product rounds a few times. */
 static void add_term_error(Op op, double *m, double *e, double t, double et)
 {
-    if (op == OP_PROD)
+    if (op == OP_PROD) {
         *m *= (fabs(t) + et) * (1 + op_info[OP_PROD].error * UNIT_F32);
-    else
-        *e = et > *e ? et : *e;
+        *e *= larger(1, fabs(t) + et);
+    } else {
+        *e = larger(*e, et);
+    }
 }
 
 void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
@@ -187,18 +195,36 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
         if (!a.e)
             continue;
         a.m[i] = op->op == OP_PROD ? a.m[i] * from.m[i] : a.m[i] + from.m[i];
-        a.e[i] = adds ? a.e[i] + from.e[i] : larger(a.e[i], from.e[i]);
+        a.e[i] = is_real_product(op) ? a.e[i] * from.e[i]
+                 : adds              ? a.e[i] + from.e[i]
+                                     : larger(a.e[i], from.e[i]);
     }
 }
 
-/* The bound of one finished sum or product. Terms that cancel beyond the range of f32
- * may have left it in either direction. */
-static double reduction_bound(const Operation *op, double v, double m, double e)
+/* A product's partial products may leave the range of f32 where the whole does not: above
+ * it anything can come of them; below it each loses half a subnormal, times what the
+ * other terms reach. */
+static double product_bound(const Operation *op, double v, double m, double reach,
+                            int64_t terms)
+{
+    if (!isfinite(m))
+        return 0;
+    if (op->type == TYPE_F64)
+        return m - fabs(v);
+    if (reach > MAX_F32 && reach > m)
+        return HUGE_VAL;
+    return m - fabs(v) + (double)terms * SMALLEST_F32 * reach;
+}
+
+/* The bound of one finished reduction. Terms that cancel beyond the range of f32 may have
+ * left it in either direction. */
+static double reduction_bound(const Operation *op, double v, double m, double e,
+                              int64_t terms)
 {
     const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
     const double magnitude = fabs(v);
     if (op->op == OP_PROD)
-        e = isfinite(m) ? m - magnitude : e;
+        return product_bound(op, v, m, e, terms);
     if (!is_sum(op->op) || !isfinite(m))
         return e;
     e += op_info[OP_SUM].error * unit * m;
@@ -208,14 +234,15 @@ static double reduction_bound(const Operation *op, double v, double m, double e)
 }
 
 /* One result: the mean's division, and what f32 cannot hold. */
-static double finish_result(const Operation *op, double sum, double divisor, double m,
+static double finish_result(const Operation *op, double sum, int64_t terms, double m,
                             double *e)
 {
     const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
+    const double divisor = op->op == OP_MEAN ? (double)terms : 1;
     const double v = sum / divisor;
     const bool over = op->type == TYPE_F32 && fabs(v) > MAX_F32 * (1 + UNIT_F32);
     if (e) {
-        const double bound = reduction_bound(op, sum, m, *e);
+        const double bound = reduction_bound(op, sum, m, *e, terms);
         const double rounding = op->op == OP_MEAN ? 2 * unit * fabs(v) : 0;
         *e = bound >= HUGE_VAL ? HUGE_VAL : isfinite(v) ? bound / divisor + rounding : 0;
     }
@@ -233,10 +260,9 @@ void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64
             memcpy(e, a.e, (size_t)count * sizeof *e);
         return;
     }
-    const double divisor = op->op == OP_MEAN ? (double)terms : 1;
     for (int64_t i = 0; i < count; i++) {
         if (e)
             e[i] = a.e[i];
-        v[i] = finish_result(op, sum[i], divisor, e ? a.m[i] : 0, e ? e + i : NULL);
+        v[i] = finish_result(op, sum[i], terms, e ? a.m[i] : 0, e ? e + i : NULL);
     }
 }

@@ -16,6 +16,7 @@ enum { CHUNK = 512 };
 #define UNIT_F32 0x1p-24
 #define UNIT_F64 0x1p-53
 #define MAX_F32 0x1.fffffep127
+#define SMALLEST_F32 0x1p-150   /* half the distance of f32 subnormals */
 /* Judges allow this many times the first-order bound, so decisions are doubted as far. */
 #define DOUBT 4
 
