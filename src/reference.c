@@ -140,6 +140,13 @@ static void enter_row(const Pass *pass, Worker *w, int64_t row)
 
 /* ---- sinks ---- */
 
+/* A bound must not become less, nor 0, where it is kept as f32. */
+static float float_above(double bound)
+{
+    const float nearest = (float)bound;
+    return (double)nearest < bound ? nextafterf(nearest, HUGE_VALF) : nearest;
+}
+
 static void put_output(const Plan *p, const Sink *sink, int64_t offset, int n, Operand x)
 {
     const Evaluation *e = p->evaluation;
@@ -154,7 +161,7 @@ static void put_output(const Plan *p, const Sink *sink, int64_t offset, int n, O
                 type_is_float(sink->type) ? real[i] : (double)whole[i];
     if (e->bound && e->bound[sink->output])
         for (int i = 0; i < n; i++)
-            e->bound[sink->output][offset + i] = (float)x.e[i];
+            e->bound[sink->output][offset + i] = float_above(x.e[i]);
 }
 
 static void put_kept(const Sink *sink, int64_t offset, int n, Operand x)

@@ -40,9 +40,13 @@ static double ratio(double e, double room)
     return e > 0 ? (room > 0 ? e / room : HUGE_VAL) : 0;
 }
 
+/* Infinity times what may be 0 may be NaN. (No branches: the loop over this is one of vectors.) */
 static double bound_product(double a, double ea, double b, double eb)
 {
-    return size_of(a) * eb + size_of(b) * ea + ea * eb;
+    const bool lost = ((fabs(a) > MAX_F32) & (eb > 0) & (fabs(b) <= DOUBT * eb)) |
+                      ((fabs(b) > MAX_F32) & (ea > 0) & (fabs(a) <= DOUBT * ea));
+    const double sum = size_of(a) * eb + size_of(b) * ea + ea * eb;
+    return lost ? HUGE_VAL : sum;
 }
 
 static double bound_quotient(double v, double ea, double b, double eb)
