@@ -38,26 +38,39 @@ static ReductionKind find_kind(const Analysis *a, Node n)
     return reduced == a->rows ? KIND_OUTER : KIND_PARTIAL_OUTER;
 }
 
-Node find_largest(const Graph *g, const Sizes *sizes, Node sum)
+/* x - r, of which a reduction's terms are made: exp(x - r) or (x - r)^2; 0: of none. */
+static Node find_difference(const Graph *g, Node term)
 {
-    const NodeInfo *info = node(g, sum);
-    const Node none = {0};
-    if (info->op != OP_SUM || info->type != TYPE_F32) return none;
-    Node term = info->args[0], difference = arg(g, term, 0);
-    if (node(g, term)->op != OP_EXP || node(g, difference)->op != OP_SUB) return none;
-    Node largest = arg(g, difference, 1);
-    bool same = node(g, largest)->op == OP_MAX_OVER &&
-                node(g, largest)->reduced == info->reduced &&
-                arg(g, largest, 0).id == arg(g, difference, 0).id;
-    /* the sum of no columns is 0, that of nothing but -inf is NaN: both have -inf as maximum */
-    return same && axes_size(sizes, info->reduced) > 0 ? largest : none;
+    const NodeInfo *info = node(g, term);
+    bool fits = info->op == OP_EXP ||
+                (info->op == OP_MUL && info->args[0].id == info->args[1].id);
+    return fits && node(g, info->args[0])->op == OP_SUB ? info->args[0] : (Node){0};
 }
 
-/* The maximum in whose phase a sum over the columns is accumulated. */
+Node find_partner(const Graph *g, const Sizes *sizes, Node n)
+{
+    const NodeInfo *info = node(g, n);
+    const Node none = {0};
+    if ((info->op != OP_SUM && info->op != OP_MEAN) || info->type != TYPE_F32) return none;
+    Node term = info->args[0], difference = find_difference(g, term);
+    if (!difference.id) return none;
+    bool squares = node(g, term)->op == OP_MUL;
+    Node partner = arg(g, difference, 1);
+    bool same = info->op == (squares ? OP_MEAN : OP_SUM) &&
+                node(g, partner)->op == (squares ? OP_MEAN : OP_MAX_OVER) &&
+                node(g, partner)->reduced == info->reduced &&
+                arg(g, partner, 0).id == arg(g, difference, 0).id;
+    /* the sum of no columns is 0, that of nothing but -inf is NaN: both have -inf as maximum */
+    if (!same || axes_size(sizes, info->reduced) <= 0) return none;
+    /* what a partner accumulates is known, not made of its own partner's result */
+    return find_partner(g, sizes, partner).id ? none : partner;
+}
+
+/* The reduction in whose phase one over the columns is accumulated. */
 static Node paired_with(const Analysis *a, Node n)
 {
     bool columns = is_reduction(a->graph, n) && node(a->graph, n)->reduced == a->columns;
-    return columns ? find_largest(a->graph, &a->sizes, n) : (Node){0};
+    return columns ? find_partner(a->graph, &a->sizes, n) : (Node){0};
 }
 
 static int *find_phases(Arena *arena, const Analysis *a)
@@ -69,9 +82,9 @@ static int *find_phases(Arena *arena, const Analysis *a)
         for (int k = 0; k < op_info[info->op].arity; k++)
             if (phase[info->args[k].id] > phase[i]) phase[i] = phase[info->args[k].id];
         Node n = {(uint32_t)i};
-        Node largest = paired_with(a, n);
-        if (largest.id)
-            phase[i] = phase[largest.id];
+        Node partner = paired_with(a, n);
+        if (partner.id)
+            phase[i] = phase[partner.id];
         else if (is_reduction(g, n) && find_kind(a, n) == KIND_INNER)
             phase[i]++;
     }
@@ -86,13 +99,13 @@ static void find_reductions(Arena *arena, Analysis *a, const bool *live)
         Node n = {(uint32_t)i};
         if (!live[i] || !is_reduction(g, n)) continue;
         const char *name = node(g, n)->name;
-        Node largest = paired_with(a, n);
+        Node partner = paired_with(a, n);
         *list_push(arena, &found) = (Reduction){
             .node = n,
             .name = name ? name : node_text(arena, g, n, true),
             .kind = find_kind(a, n),
-            .phase = a->phase[arg(g, largest.id ? largest : n, 0).id],
-            .largest = largest,
+            .phase = a->phase[arg(g, partner.id ? partner : n, 0).id],
+            .partner = partner,
         };
     }
     a->reductions = found.data;
@@ -113,7 +126,7 @@ static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!live[i]) continue;
-        /* what such a sum is made of, its maximum needs too, in the same phase */
+        /* what such a reduction is made of, its partner needs too, in the same phase */
         if (paired_with(a, n).id) continue;
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
             uint32_t from = arg(g, n, k).id;
@@ -191,8 +204,8 @@ void print_analysis(Text *out, const Analysis *a)
     for (int i = 0; i < a->reduction_count; i++) {
         const Reduction *r = &a->reductions[i];
         line(out, "reduction %s: %s, phase %d, %s%s%s", r->name, kind_name(r->kind), r->phase,
-             node_text(out->arena, g, r->node, true), r->largest.id ? ", together with " : "",
-             r->largest.id ? node_text(out->arena, g, r->largest, true) : "");
+             node_text(out->arena, g, r->node, true), r->partner.id ? ", together with " : "",
+             r->partner.id ? node_text(out->arena, g, r->partner, true) : "");
     }
     for (int i = 0; i < a->persistent_count; i++)
         line(out, "persistent %s: %lld bytes a row", a->persistent[i].name,

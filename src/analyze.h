@@ -19,8 +19,8 @@ typedef struct {
     const char *name;      /* its binding's name, else its text, `sum[N](-a)` */
     ReductionKind kind;
     int phase;             /* the phase in which it accumulates: that of its operand, or of
-                              the maximum it goes with */
-    Node largest;          /* the maximum it goes with, see find_largest(); 0: none */
+                              the one it goes with */
+    Node partner;          /* the reduction it goes with, see find_partner(); 0: none */
 } Reduction;
 
 /* An input that more than one phase needs, so that it stays on chip between them. */
@@ -44,10 +44,14 @@ typedef struct Analysis {
 } Analysis;
 
 const char *kind_name(ReductionKind kind);      /* "inner", "partial_outer", ... */
-/* sum[K](exp(x - max[K](x))) needs no phase after the maximum's: the sum of exp(x - b) for any b
- * becomes that for another by one factor, so both are accumulated in one go. The maximum of
- * such a sum; 0: it is none. f32 alone, where the factors' errors are within the bound. */
-Node find_largest(const Graph *g, const Sizes *sizes, Node sum);
+/* Some reductions over r = max[K](x) or r = mean[K](x) need no phase after that of r, and both are
+ * accumulated in one go:
+ *   sum[K](exp(x - max[K](x)))   the sum of exp(x - b) for any b becomes that for another by one
+ *                                factor (Milakov and Gimelshein 2018, arXiv:1805.02867)
+ *   mean[K]((x - mean[K](x))^2)  parts' squares about their own means become those about the
+ *                                common mean by one addition each (Chan, Golub, LeVeque 1979)
+ * Gives r; 0: the reduction is none of these. f32 alone, where the errors are within the bound. */
+Node find_partner(const Graph *g, const Sizes *sizes, Node sum);
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
 void print_analysis(Text *out, const Analysis *a);       /* --emit=analysis */
 

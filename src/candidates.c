@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-enum { KEYS = 5, MOST_VALUES = 12, LEVELS = 4 };
-enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16 };
+enum { KEYS = 6, MOST_VALUES = 12, LEVELS = 4 };
+enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32 };
 
 /* The keys of --schedule with the values worth trying, 0 behind the last. */
 typedef struct {
@@ -20,8 +20,8 @@ typedef struct {
  * of the rest, so it varies by itself. */
 static const int combinations[] = {
     0,
-    THREADS, ROWS, CLUSTER, STAGES, CTAS,
-    THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
+    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS,
+    THREADS | READS, THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
     THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES,
 };
 enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
@@ -48,6 +48,7 @@ static void set_keys(Search *s)
         {"cluster", {1, 2, 4, 8, 16}},
         {"stages", {2, 3, 4, 5, 6, 8}},
         {"ctas", {sms, 2 * sms, 3 * sms, 4 * sms}},
+        {"reads", {1, 2}},
     };
     memcpy(s->keys, keys, sizeof keys);
 }

@@ -118,7 +118,7 @@ static const Kernel *name_accesses(Emitter *e)
 static bool is_paired_sum(const Kernel *k, Node n)
 {
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].node.id == n.id) return k->inner[i].largest.id != 0;
+        if (k->inner[i].node.id == n.id) return k->inner[i].partner.id != 0;
     return false;
 }
 
@@ -150,6 +150,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->local = NEW_ARRAY(arena, bool, g->nodes.count);
     e->taken = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->seen = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     *list_push(arena, &e->used) = e->k->name;

@@ -36,6 +36,7 @@ typedef struct {
     const char **names;             /* by node id: its identifier, once chosen */
     bool *local;                    /* by node id: a variable of that name is in scope */
     const char **taken;             /* by node id: the vector that a maximum and its sum take */
+    const char **seen;              /* by node id: how many values are in a mean so far */
     const char **inverses;          /* by node id: the variable with 1 / its value, once it is there */
     int *users;                     /* by node id: how many times this kernel mentions it */
     LIST(Node) carried;             /* with lag: what a row's first phase hands to its last */
@@ -73,9 +74,11 @@ bool is_column_value(const Emitter *e, Node n);
 bool wants_line(const Emitter *e, Node n);
 const char *identity_text(const Graph *g, Node reduction);
 void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *value);
-/* Sums that go with a maximum: schedule_online.c. */
-const InnerReduction *paired_sum(const Emitter *e, Node largest);   /* NULL: none goes with it */
-bool is_paired_term(const Emitter *e, Node n);                      /* exp(x - largest) */
+/* A new name made of a node's and an ending. */
+const char *name_after(Emitter *e, Node n, const char *end);
+/* Reductions that go with another: schedule_online.c. */
+const InnerReduction *paired_sum(const Emitter *e, Node partner);   /* NULL: none goes with it */
+bool is_paired_term(const Emitter *e, Node n);                      /* exp(x - maximum) */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
 /* The number of elements of some axes, as a factor and as a whole: `(B * H)`, `B * H`. */
 const char *count_text(Emitter *e, AxisSet axes);

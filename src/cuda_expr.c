@@ -349,17 +349,25 @@ void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *v
     }
 }
 
-const InnerReduction *paired_sum(const Emitter *e, Node largest)
+const char *name_after(Emitter *e, Node n, const char *end)
+{
+    const char *name = node_name(e, n);
+    int length = (int)strlen(name);
+    while (length > 1 && name[length - 1] == '_') length--;
+    return unique_name(e, arena_format(e->arena, "%.*s%s", length, name, end));
+}
+
+const InnerReduction *paired_sum(const Emitter *e, Node partner)
 {
     for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].largest.id == largest.id) return &e->k->inner[i];
+        if (e->k->inner[i].partner.id == partner.id) return &e->k->inner[i];
     return NULL;
 }
 
 bool is_paired_term(const Emitter *e, Node n)
 {
     for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].largest.id && arg(e->g, e->k->inner[i].node, 0).id == n.id)
+        if (e->k->inner[i].partner.id && arg(e->g, e->k->inner[i].node, 0).id == n.id)
             return true;
     return false;
 }
@@ -368,6 +376,9 @@ const char *reduce_call(Emitter *e, Node reduction, const char *variable)
 {
     Op op = node(e->g, reduction)->op;
     const InnerReduction *sum = paired_sum(e, reduction);
+    if (sum && op == OP_MEAN)
+        return arena_format(e->arena, "moments_of(%s, %s, %s)", variable,
+                            node_name(e, sum->node), e->seen[reduction.id]);
     if (sum)
         return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
     const char *kind = op == OP_MAX_OVER   ? "max"

@@ -75,7 +75,7 @@ static Pass find_pass(Emitter *e, int phase)
     const Kernel *k = e->k;
     Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == phase && !k->inner[i].largest.id)
+        if (k->inner[i].phase == phase && !k->inner[i].partner.id)
             need(&pass, arg(e->g, k->inner[i].node, 0));
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == phase)
@@ -139,6 +139,23 @@ static const char *staged_vector(Emitter *e, const Load *load)
                  : arena_format(e->arena, "staged(%s[t], %s)", place, row);
 }
 
+static int count_tile_loads(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
+    int count = 0;
+    for (int i = 0; i < k->load_count; i++)
+        count += k->loads[i].access == ACCESS_VECTOR && pass->needed[k->loads[i].node.id];
+    return count;
+}
+
+/* What the reads of a streamed row tell the caches; NULL: nothing. */
+static const char *cache_use(const Pass *pass, const Load *load)
+{
+    bool several = load->phases & (load->phases - 1);
+    if (!pass->e->k->streamed || !has_whole_vectors(pass->e) || !several) return NULL;
+    return load->phases >> pass->phase >> 1 ? "again" : "last";
+}
+
 /* Loads of this tile alone. */
 static void emit_tile_loads(const Pass *pass)
 {
@@ -154,8 +171,12 @@ static void emit_tile_loads(const Pass *pass)
             continue;
         }
         line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
-        line(e->out, "load(%s_v, %s, col, %s);", load->name, load_address(e, load),
-             e->columns);
+        const char *use = cache_use(pass, load), *from = load_address(e, load);
+        if (use)
+            line(e->out, "load_hinted<%s>(%s_v, %s, col, %s);", use, load->name, from,
+                 e->columns);
+        else
+            line(e->out, "load(%s_v, %s, col, %s);", load->name, from, e->columns);
     }
 }
 
@@ -183,7 +204,7 @@ static void emit_vector_stores(const Pass *pass)
         if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
         line(e->out, "%s%s(%s, col, %s_out, %s);", rows_share_warps(e->k) ? "    " : "",
-             e->k->streamed ? "store" : row_store(e),
+             e->k->streamed && !has_whole_vectors(e) ? "store" : row_store(e),
              address(e, store_pointer(e, store), store->tensor, store->axes,
                      store->access),
              store->name, e->columns);
@@ -207,7 +228,7 @@ static void emit_contributions(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        if (r->phase == pass->phase && !r->largest.id && !paired_sum(e, r->node))
+        if (r->phase == pass->phase && !r->partner.id && !paired_sum(e, r->node))
             emit_accumulate(e, r->node, node_name(e, r->node),
                             expression(e, arg(e->g, r->node, 0), 0));
     }
@@ -225,7 +246,7 @@ static bool has_contributions(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == pass->phase && !k->inner[i].largest.id &&
+        if (k->inner[i].phase == pass->phase && !k->inner[i].partner.id &&
             !paired_sum(pass->e, k->inner[i].node))
             return true;
     for (int i = 0; i < k->accumulator_count; i++)
@@ -235,23 +256,35 @@ static bool has_contributions(const Pass *pass)
     return false;
 }
 
-/* ---- a maximum and its sum of exponentials take a vector at a time
+/* ---- a pair of reductions takes a vector at a time
  * -------------------------------------------- */
 
 static bool is_pass_pair(const Pass *pass, const InnerReduction *sum)
 {
-    return sum->largest.id && sum->phase == pass->phase;
+    return sum->partner.id && sum->phase == pass->phase;
+}
+
+static bool is_moments(const Emitter *e, const InnerReduction *squares)
+{
+    return node(e->g, squares->partner)->op == OP_MEAN;
+}
+
+/* How many of a vector's elements the row has: any number from `vec` on means all. */
+static const char *columns_left(Emitter *e)
+{
+    if (!e->k->ragged || (e->k->streamed && has_whole_vectors(e))) return "vec";
+    bool all_or_none = has_whole_vectors(e) || e->k->vec == 1;
+    return arena_format(e->arena, all_or_none ? "col < %s ? vec : 0" : "%s - col", e->columns);
 }
 
 static void emit_pair_vectors(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
-        Node largest = e->k->inner[i].largest;
+        Node partner = e->k->inner[i].partner;
         if (!is_pass_pair(pass, &e->k->inner[i])) continue;
-        const char *name = arena_format(e->arena, "%s_of", node_name(e, largest));
-        e->taken[largest.id] = unique_name(e, name);
-        line(e->out, "float %s[vec];", e->taken[largest.id]);
+        e->taken[partner.id] = name_after(e, partner, "_of");
+        line(e->out, "float %s[vec];", e->taken[partner.id]);
     }
 }
 
@@ -262,9 +295,10 @@ static void emit_pair_elements(const Pass *pass)
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
         if (!is_pass_pair(pass, sum)) continue;
-        const char *x = expression(e, arg(e->g, sum->largest, 0), *guard ? 4 : 0);
-        line(e->out, *guard ? "%s[i] = %s ? %s : -infinity();" : "%s[i] = %s%s;",
-             e->taken[sum->largest.id], guard, x);
+        bool masked = *guard && !is_moments(e, sum);
+        const char *x = expression(e, arg(e->g, sum->partner, 0), masked ? 4 : 0);
+        line(e->out, masked ? "%s[i] = %s ? %s : -infinity();" : "%s[i] = %s%s;",
+             e->taken[sum->partner.id], masked ? guard : "", x);
     }
 }
 
@@ -273,10 +307,15 @@ static void emit_pair_adds(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
-        if (is_pass_pair(pass, sum))
+        if (!is_pass_pair(pass, sum)) continue;
+        if (is_moments(e, sum))
+            line(e->out, "moments_add(%s, %s, %s);",
+                 reduce_call(e, sum->partner, node_name(e, sum->partner)),
+                 e->taken[sum->partner.id], columns_left(e));
+        else
             line(e->out, "%s(%s, %s, %s);", e->k->streamed ? "online_stream" : "online_add",
-                 node_name(e, sum->largest), node_name(e, sum->node),
-                 e->taken[sum->largest.id]);
+                 node_name(e, sum->partner), node_name(e, sum->node),
+                 e->taken[sum->partner.id]);
     }
 }
 
@@ -285,8 +324,8 @@ static void emit_pair_ends(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
-        if (is_pass_pair(pass, sum))
-            line(e->out, "online_settle(%s, %s);", node_name(e, sum->largest),
+        if (is_pass_pair(pass, sum) && !is_moments(e, sum))
+            line(e->out, "online_settle(%s, %s);", node_name(e, sum->partner),
                  node_name(e, sum->node));
     }
 }
@@ -385,6 +424,7 @@ void emit_pass(Emitter *e, int phase)
     const Pass found = find_pass(e, phase), *pass = &found;
     if (!pass->any) return;
     if (e->k->streamed) {
+        line(e->out, "#pragma unroll %d", count_tile_loads(pass) > 1 ? 1 : 2);
         block (e->out, "for (%s col = first; col < %s; col += step)",
                e->k->dynamic ? "long long" : "int", e->columns)
             emit_tile(pass);

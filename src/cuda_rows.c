@@ -146,13 +146,23 @@ void emit_row_accumulators(Emitter *e, int phase)
 /* ---- the reductions that end a phase
  * --------------------------------------------------------- */
 
+/* The variable that counts the values of a mean. */
+static const char *seen_name(Emitter *e, Node mean)
+{
+    if (!e->seen[mean.id])
+        e->seen[mean.id] = name_after(e, mean, "_seen");
+    return e->seen[mean.id];
+}
+
 void declare_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        if (r->phase == phase)
-            line(e->out, "%s %s = %s;", type_cuda(node(e->g, r->node)->type),
-                 node_name(e, r->node), identity_text(e->g, r->node));
+        if (r->phase != phase) continue;
+        line(e->out, "%s %s = %s;", type_cuda(node(e->g, r->node)->type),
+             node_name(e, r->node), identity_text(e->g, r->node));
+        if (node(e->g, r->partner)->op == OP_MEAN)
+            line(e->out, "float %s = 0;", seen_name(e, r->partner));
     }
 }
 
@@ -161,7 +171,7 @@ const char *reduce_list(Emitter *e, int phase)
 {
     NameList calls = {0};
     for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].phase == phase && !e->k->inner[i].largest.id)
+        if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id)
             *list_push(e->arena, &calls) =
                 reduce_call(e, e->k->inner[i].node, node_name(e, e->k->inner[i].node));
     return join(e->arena, &calls, ", ");
@@ -176,9 +186,9 @@ void finish_reductions(Emitter *e, int phase)
         if (node(e->g, n)->op == OP_MEAN)
             line(e->out, "%s /= %s;", node_name(e, n),
                  count_text(e, node(e->g, n)->reduced));
-        Node largest = e->k->inner[i].largest;
-        if (largest.id)
-            line(e->out, "online_end(%s, %s);", node_name(e, largest), node_name(e, n));
+        Node partner = e->k->inner[i].partner;
+        if (node(e->g, partner)->op == OP_MAX_OVER)
+            line(e->out, "online_end(%s, %s);", node_name(e, partner), node_name(e, n));
         make_local(e, n);
     }
 }
@@ -353,12 +363,16 @@ static void declare_accumulators(Emitter *e)
     }
 }
 
-static int most_reductions(const Kernel *k)
+/* The most values that a phase's end exchanges; a mean and its squares count theirs besides. */
+static int most_values(const Emitter *e)
 {
+    const Kernel *k = e->k;
     int most = 0;
     for (int phase = 0; phase < k->phases; phase++) {
         int count = 0;
-        for (int i = 0; i < k->inner_count; i++) count += k->inner[i].phase == phase;
+        for (int i = 0; i < k->inner_count; i++)
+            if (k->inner[i].phase == phase)
+                count += node(e->g, k->inner[i].partner)->op == OP_MEAN ? 2 : 1;
         most = count > most ? count : most;
     }
     return most;
@@ -413,7 +427,7 @@ static void emit_thread_place(Emitter *e)
          k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + "
          : k->cluster > 1   ? "blockIdx.x % cluster * (tiles * step) + "
                             : "");
-    int values = most_reductions(k);
+    int values = most_values(e);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
              has_wide_reductions(e) ? "double" : "float", k->teams > 1 ? "teams" : "1",

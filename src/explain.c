@@ -56,8 +56,8 @@ static void explain_reductions(Text *out, const Analysis *a)
         bool same = !strcmp(text, r->name);
         line(out, "  %-*s  %-13s  phase %d%s%s%s%s", width, r->name, kind_name(r->kind),
              r->phase, same ? "" : "   ", same ? "" : text,
-             r->largest.id ? "   together with " : "",
-             r->largest.id ? node_text(out->arena, a->graph, r->largest, false) : "");
+             r->partner.id ? "   together with " : "",
+             r->partner.id ? node_text(out->arena, a->graph, r->partner, false) : "");
     }
 }
 
@@ -124,8 +124,8 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
 {
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
-        if (!r->largest.id) continue;
-        line(out, "    one reduction finds %s and %s%s", node_text(out->arena, g, r->largest, false),
+        if (!r->partner.id) continue;
+        line(out, "    one reduction finds %s and %s%s", node_text(out->arena, g, r->partner, false),
              node_text(out->arena, g, r->node, false),
              r->inverse ? "; its inverse is a factor, not a divisor" : "");
     }

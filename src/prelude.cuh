@@ -310,6 +310,28 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+//@ again last hinted_block
+// Two reads of a row that tell the caches: `again` that it will be read again, `last` that it will not.
+// So what is written between them does not drive it out.
+struct again {};
+struct last {};
+DEVICE vector<unsigned, 4> hinted_block(const void *at, again)
+{
+    vector<unsigned, 4> r;
+    asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+        "ld.global.L1::evict_last.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], policy; }"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
+    return r;
+}
+DEVICE vector<unsigned, 4> hinted_block(const void *at, last)
+{
+    vector<unsigned, 4> r;
+    asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+        "ld.global.L1::evict_first.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], policy; }"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
+    return r;
+}
+
 //@ load
 // v = row[col .. col + n), anything from `size` on; one wide access where the row's alignment allows
 template <class T, int n>
@@ -321,6 +343,20 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
         copy_vector(&v, (const vector<T, n> *)(row + col));
     else
         load_blocks(v, row, col, size);
+}
+
+//@ load_hinted
+// v = row[col .. col + n) of a row of whole vectors; `use`: again or last
+template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (misalignment<n>(row) != 0)
+        load_blocks(v, row, col, size);
+    else if constexpr (sizeof(v) % 16 != 0)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    else
+        #pragma unroll
+        for (int k = 0; k < (int)sizeof(v) / 16; k++)
+            ((block<T, n> *)&v)[k] = hinted_block((const uint4 *)(row + col) + k, use());
 }
 
 //@ load_row
@@ -520,6 +556,22 @@ template <class T, int n> DEVICE void put_some(T *row, int col, const vector<T, 
     }
 }
 
+//@ put_vector
+// v at an aligned address; left to itself, the compiler takes some of these apart into words
+template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v)
+{
+    const unsigned *w = (const unsigned *)&v;
+    if constexpr (sizeof(v) % 16 == 0)
+        #pragma unroll
+        for (int k = 0; k < (int)sizeof(v) / 16; k++)
+            asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+                :: "l"((uint4 *)at + k), "r"(w[4 * k]), "r"(w[4 * k + 1]), "r"(w[4 * k + 2]), "r"(w[4 * k + 3]));
+    else if constexpr (sizeof(v) == 8)
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" :: "l"(at), "r"(w[0]), "r"(w[1]));
+    else
+        copy_vector((vector<T, n> *)at, &v);
+}
+
 //@ store
 // row[col .. col + n) = values, rounded to T; nothing from `size` on
 template <class T, int n, class V>
@@ -528,7 +580,7 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
     vector<T, n> v;
     fill(v, values);
     if (misalignment<n>(row) == 0 && col + n <= size)
-        copy_vector((vector<T, n> *)(row + col), &v);
+        put_vector(row + col, v);
     else if (col + n <= size)
         put_elements(row, col, v);
     else
@@ -558,7 +610,7 @@ template <int lanes, class T, int n> DEVICE void store_blocks(T *row, int col, c
         left &= ~(((1 << elements) - 1) << k * elements >> skip);
         if (k < count) {
             const block<T, n> b = shift ? shifted(k ? own[k - 1] : before, own[k], bytes - shift) : own[k];
-            copy_vector(to + k, &b);
+            put_vector(to + k, b);
         }
     }
     if (left)
@@ -574,7 +626,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
     if (col >= size)
         return;
     if (misalignment<n>(row) == 0)
-        copy_vector((vector<T, n> *)(row + col), &v);
+        put_vector(row + col, v);
     else
         put_elements(row, col, v);
 }
@@ -599,7 +651,7 @@ template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, co
     vector<T, n> v;
     fill(v, values);
     if (col < size)
-        copy_vector((vector<T, n> *)(row + col), &v);
+        put_vector(row + col, v);
 }
 
 //@ sum_of max_of min_of prod_of Sum Max Min Prod
@@ -782,6 +834,64 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Online 
     r.sum = lane < count ? *(const float *)(slots + count + lane) : 0;
     lane_reduce<lanes>(r);
     slots += 2 * count;
+}
+
+//@ Moments moments_of
+// A row's sum and the squares of its values about their mean in one go. What saw a part of a row
+// keeps squares about that part's mean; where parts meet, the distances of their means come to it.
+struct Moments {
+    float &sum, &squares, &seen;
+};
+DEVICE Moments moments_of(float &sum, float &squares, float &seen) { return {sum, squares, seen}; }
+template <int lanes> DEVICE void lane_reduce(Moments r)
+{
+    const float count = r.seen, mean = r.sum * quick_inverse(fmaxf(count, 1));
+    lane_reduce<lanes>(sum_of(r.sum));
+    lane_reduce<lanes>(sum_of(r.seen));
+    const float off = mean - r.sum * quick_inverse(fmaxf(r.seen, 1));
+    r.squares += off * (off * count);
+    lane_reduce<lanes>(sum_of(r.squares));
+}
+
+//@ moments_add
+// joins the first `left` of some values to what a thread has
+template <int n> DEVICE void moments_add(Moments r, const float (&values)[n], int left)
+{
+    if (left <= 0)
+        return;
+    const float count = left < n ? left : n;
+    float sum = 0, squares = 0;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        sum += i < left ? values[i] : 0;
+    const float mean = sum * (1 / count);
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        squares += i < left ? (values[i] - mean) * (values[i] - mean) : 0;
+    const float off = mean - r.sum * (1 / fmaxf(r.seen, 1));
+    r.squares += squares + off * (off * (r.seen * count / (r.seen + count)));
+    r.sum += sum;
+    r.seen += count;
+}
+
+//@ Moments+put_slot
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments r)
+{
+    put_slot<stride>(slot, mine, sum_of(r.sum));
+    put_slot<stride>(slot, mine, sum_of(r.squares));
+    put_slot<stride>(slot, mine, sum_of(r.seen));
+}
+
+//@ Moments+combine_slots
+template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments r)
+{
+    constexpr int lanes = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : count > 2 ? 4 : 2;
+    const int lane = threadIdx.x % lanes;
+    r.sum = lane < count ? *(const float *)(slots + lane) : 0;
+    r.squares = lane < count ? *(const float *)(slots + count + lane) : 0;
+    r.seen = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    lane_reduce<lanes>(r);
+    slots += 3 * count;
 }
 
 //@ team_barrier
@@ -1023,6 +1133,15 @@ template <int stride, class S> DEVICE void send_slot(S *&twin, Online r, unsigne
 {
     send_slot<stride>(twin, max_of(r.largest), barrier);
     send_slot<stride>(twin, sum_of(r.sum), barrier);
+}
+
+//@ Moments+send_slot
+template <> constexpr int width_of<Moments> = 3;
+template <int stride, class S> DEVICE void send_slot(S *&twin, Moments r, unsigned long long &barrier)
+{
+    send_slot<stride>(twin, sum_of(r.sum), barrier);
+    send_slot<stride>(twin, sum_of(r.squares), barrier);
+    send_slot<stride>(twin, sum_of(r.seen), barrier);
 }
 
 //@ Exchange exchange_init cluster_send cluster_collect

@@ -15,12 +15,11 @@
 #define EACH for (int i = 0; i < n; i++)
 #define LN2 0.693147180559945309417
 
-/* min(|x|, the largest f32): keeps 0 * infinity out of the sums; NaN counts as the
- * largest. */
+/* |x|; for infinity the largest f32, which keeps 0 * infinity out of the sums, and for NaN. */
 static double size_of(double x)
 {
     const double magnitude = fabs(x);
-    return magnitude < MAX_F32 ? magnitude : MAX_F32;
+    return magnitude < HUGE_VAL ? magnitude : MAX_F32;
 }
 
 /* exp(x) - 1 for x >= 0, cheap for the usual tiny errors. */

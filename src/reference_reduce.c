@@ -207,12 +207,12 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
 static double product_bound(const Operation *op, double v, double m, double reach,
                             int64_t terms)
 {
+    if (op->type != TYPE_F64 && reach > MAX_F32 && !(reach <= m && isfinite(m)))
+        return HUGE_VAL;
     if (!isfinite(m))
         return 0;
     if (op->type == TYPE_F64)
         return m - fabs(v);
-    if (reach > MAX_F32 && reach > m)
-        return HUGE_VAL;
     return m - fabs(v) + (double)terms * SMALLEST_F32 * reach;
 }
 

@@ -25,7 +25,8 @@ static bool parse_key(Forced *forced, const char *key, size_t length, int value)
                 {"rows", &forced->rows},
                 {"ctas", &forced->ctas},
                 {"cluster", &forced->cluster},
-                {"stages", &forced->stages}};
+                {"stages", &forced->stages},
+                {"reads", &forced->reads}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length)) {
             *keys[i].at = value;
@@ -59,7 +60,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
             return arena_format(arena, "'%s' is not key=NUMBER", key);
         if (!parse_key(forced, key, key_length, (int)value))
             return arena_format(
-                arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages)",
+                arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages, reads)",
                 family_name(forced->family), (int)key_length, key);
         at = end;
     }
@@ -122,13 +123,14 @@ static bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
     bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages;
+         stages = !f->stages, reads = !f->reads;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         threads |= k->threads_per_row == f->threads;
         rows |= k->teams == f->rows;
         cluster |= k->cluster == f->cluster;
         stages |= k->stages == f->stages;
+        reads |= k->streamed == (f->reads > 1);
     }
     s->problem =
         !threads ? "threads: a row of this size is not shared by that many"
@@ -137,6 +139,8 @@ static bool honours_keys(Scheduler *s)
             ? "cluster: the row's columns, the target or the registers do not allow it"
         : !stages
             ? "stages: shared memory has no room for them, or the kernel has no ring"
+        : !reads ? "reads: 1 keeps a row on chip, which it is too long for; 2 reads it again "
+                   "for each phase, which only a kernel without sums over rows does"
             : NULL;
     return !s->problem;
 }
@@ -260,7 +264,7 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
 
 static void print_inner(Text *out, const Graph *g, const InnerReduction *r)
 {
-    const char *with = r->largest.id ? node_text(out->arena, g, r->largest, true) : "";
+    const char *with = r->partner.id ? node_text(out->arena, g, r->partner, true) : "";
     line(out, "phase %d reduces %s%s%s%s", r->phase, node_text(out->arena, g, r->node, true),
          *with ? ", together with " : "", with, r->inverse ? ", inverted" : "");
 }

@@ -75,7 +75,7 @@ typedef struct {
 typedef struct {
     Node node;
     int phase;
-    Node largest;            /* a sum of exp(x - largest), accumulated together with that maximum:
+    Node partner;            /* the maximum or mean that it is accumulated together with:
                                 schedule_online.c; 0: by itself */
     bool inverse;            /* column values are multiplied by 1 / it where the program divides */
 } InnerReduction;

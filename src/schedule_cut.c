@@ -267,11 +267,11 @@ static int max_int(int a, int b)
     return a > b ? a : b;
 }
 
-/* The maximum whose phase a sum shares. */
-static Node paired_max(const Kernel *k, Node n)
+/* The reduction whose phase one shares. */
+static Node partner_of(const Kernel *k, Node n)
 {
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].node.id == n.id) return k->inner[i].largest;
+        if (k->inner[i].node.id == n.id) return k->inner[i].partner;
     return (Node){0};
 }
 
@@ -287,12 +287,12 @@ static void find_kernel_phases(Scheduler *s, Kernel *k)
         for (int j = 0; j < op_info[node(g, n)->op].arity; j++)
             k->phase[i] = max_int(k->phase[i], k->phase[arg(g, n, j).id]);
         k->phase[i] += is_reduction(g, n);
-        Node largest = paired_max(k, n);
-        if (largest.id) k->phase[i] = k->phase[largest.id];
+        Node partner = partner_of(k, n);
+        if (partner.id) k->phase[i] = k->phase[partner.id];
     }
     for (int i = 0; i < k->inner_count; i++) {
         InnerReduction *r = &k->inner[i];
-        r->phase = k->phase[arg(g, r->largest.id ? r->largest : r->node, 0).id];
+        r->phase = k->phase[arg(g, r->partner.id ? r->partner : r->node, 0).id];
     }
     for (int i = 0; i < k->accumulator_count; i++)
         k->accumulators[i].phase = k->phase[arg(g, k->accumulators[i].node, 0).id];
@@ -319,7 +319,7 @@ static void find_load_phases(Scheduler *s, Kernel *k)
         uses[arg(g, k->accumulators[i].node, 0).id] |= (uint64_t)1
                                                        << k->accumulators[i].phase;
     for (int i = 0; i < k->inner_count; i++)
-        if (!k->inner[i].largest.id)
+        if (!k->inner[i].partner.id)
             uses[arg(g, k->inner[i].node, 0).id] |= (uint64_t)1 << k->inner[i].phase;
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};

@@ -1,33 +1,20 @@
-/* schedule_map.c: maps one kernel onto threads: vector width, tiles, threads a row,
- * teams, and what stays in registers. Column sizes are known here, row sizes are not and
- * decide nothing, so a row's reduction tree is the same in every batch. */
+/* schedule_map.c: maps one kernel onto threads: vector width, tiles, threads a row, teams and
+ * clusters. Column sizes are known here, row sizes are not and decide nothing, so a row's
+ * reduction tree is the same in every batch. */
 #include "scheduling.h"
 
 #include <string.h>
 
 enum {
-    WARP = 32,
     TEAM_THREADS = 256, /* of a CTA that has several rows at a time ... */
     SUM_THREADS = 512, /* ... and with accumulators: the fewer CTAs, the fewer partials */
     MAX_VECTOR = 8,
-    /* ptxas needs about this many registers a thread beside those counted: addresses,
-     * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
-    BASE_REGISTERS = 50,
-    MAX_REGISTERS = 255
+    FINISH_REGISTERS = 50
 };
 
 static int min_int(int a, int b)
 {
     return a < b ? a : b;
-}
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a ? (a - 1) / b + 1 : 0;
-}
-
-static int64_t column_count(const Scheduler *s, const Kernel *k)
-{
-    return k->columns ? axes_size(&s->a->sizes, k->columns) : 1;
 }
 
 static int power_of_two_from(int64_t n)
@@ -58,35 +45,9 @@ static int find_vector(const Scheduler *s, const Kernel *k)
     return vec;
 }
 
-static bool has_column_accumulators(const Kernel *k)
-{
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].per_column) return true;
-    return false;
-}
-
-/* Registers that the accumulators of one column take. */
-static double accumulator_registers(const Scheduler *s, const Kernel *k)
-{
-    double registers = 0;
-    for (int i = 0; i < k->accumulator_count; i++) {
-        Type type = node(s->g, k->accumulators[i].node)->type;
-        if (k->accumulators[i].per_column) registers += type == TYPE_F32 ? 1 : 2;
-    }
-    return registers;
-}
-
-static int register_cap(const Scheduler *s, int threads)
-{
-    /* a warp's registers are in one of an SM's four parts */
-    int warps_a_part = (threads / WARP + 3) / 4;
-    return min_int(MAX_REGISTERS,
-                   s->target->registers_per_sm / 4 / (WARP * warps_a_part) / 8 * 8);
-}
-
 /* A row of up to 64 vectors gets part of a warp or a warp, a longer one whole warps,
- * about two tiles a thread, up to `most` threads. Short rows share a CTA as teams. */
-static void share_row(Kernel *k, int64_t vectors, int most, int cta)
+ * about so many tiles a thread, up to `most` threads. Short rows share a CTA as teams. */
+static void share_row(Kernel *k, int64_t vectors, int tiles, int most, int cta)
 {
     k->teams = 1;
     if (vectors <= 2 * WARP) {
@@ -94,227 +55,15 @@ static void share_row(Kernel *k, int64_t vectors, int most, int cta)
             vectors < 1 ? 1 : power_of_two_from(min_int((int)vectors, WARP));
         k->teams = cta / k->threads_per_row;
     } else {
-        int64_t warps = ceil_div(vectors, 2 * WARP);
+        int64_t warps = ceil_div(vectors, tiles * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
         /* a longer row's team needs a barrier of its own, and there are fifteen; from 256
            threads a row on, CTAs by themselves measured better than teams */
         if (cta > TEAM_THREADS && k->threads_per_row < TEAM_THREADS)
             k->teams = min_int(cta / k->threads_per_row, 15);
     }
-    int64_t tiles = ceil_div(vectors, k->threads_per_row);
-    k->tiles = tiles > 1 << 20 ? 1 << 20 : tiles < 1 ? 1 : (int)tiles;
-}
-
-/* Where a row's vectors live between their load and their last use, and the column
- * vectors that all rows share. From left to right it takes fewer registers. */
-typedef enum { IN_REGISTERS, IN_STAGES, IN_MEMORY } Home;
-
-static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
-{
-    for (int i = 0; i < k->load_count; i++) {
-        Load *load = &k->loads[i];
-        bool vector = load->access == ACCESS_VECTOR;
-        bool stageable = ring && vector && k->vec * dtype_info[load->dtype].bytes >= 4;
-        bool shared = vector && !(load->axes & (k->rows | k->kept));
-        Home home = shared ? columns : rows;
-        load->hoisted = shared && home != IN_MEMORY;
-        load->resident = vector && home == IN_REGISTERS;
-        load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
-    }
-}
-
-/* Registers a thread is expected to need. */
-static int estimate(const Scheduler *s, const Kernel *k)
-{
-    double per_column = accumulator_registers(s, k);
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
-    return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
-}
-
-/* What a load takes of a stage: its vectors; of rows that are not whole vectors, strips of
- * neighbouring lanes' vectors with a block more each, or (copy warp) the CTA's columns with
- * 16 elements more. */
-static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
-{
-    enum { BLOCK = 16 };
-    int64_t element = dtype_info[load->dtype].bytes, vector = element * k->vec;
-    if (column_count(s, k) % k->vec == 0) return vector * k->tiles * kernel_threads(k);
-    if (k->copy_warp && !load->hoisted)
-        return vector * k->tiles * kernel_threads(k) + 16 * element;
-    int lanes = kernel_lanes(k);
-    int64_t strip = lanes * vector + (vector < BLOCK ? vector : BLOCK);
-    strip = ceil_div(strip, BLOCK) * BLOCK;
-    return strip * k->tiles * (kernel_threads(k) / lanes);
-}
-
-/* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
-static int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
-            bytes += buffer_bytes(s, k, &k->loads[i]);
-    return bytes;
-}
-
-/* Shared memory in which teams meet at the end: a tile of accumulators, for each type
- * they have. */
-static int64_t team_bytes(const Scheduler *s, const Kernel *k)
-{
-    int64_t bytes[] = {[TYPE_F32] = 0, [TYPE_F64] = 0, [TYPE_I64] = 0, [TYPE_BOOL] = 0};
-    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++) {
-        Type type = node(s->g, k->accumulators[i].node)->type;
-        bytes[type] = (int64_t)kernel_threads(k) * k->vec * (type == TYPE_F32 ? 4 : 8);
-    }
-    return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
-}
-
-/* Bytes of a row's column that a kernel reads as vectors. */
-static int row_bytes(const Kernel *k)
-{
-    int bytes = 0;
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept))
-            bytes += dtype_info[k->loads[i].dtype].bytes;
-    return bytes;
-}
-
-/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More
- * measured flat; fewer than two is no ring. */
-static bool fit_ring(const Scheduler *s, Kernel *k)
-{
-    enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10 };
-    int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
-    int64_t other = STATIC + once + team_bytes(s, k);
-    if (!stage) return false;
-    for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
-        int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
-        room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
-        int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1 + k->lag;
-        wanted = wanted > MAX_STAGES   ? MAX_STAGES
-                 : wanted < 3 + k->lag ? 3 + k->lag
-                                       : wanted;
-        wanted = s->forced.stages ? s->forced.stages : wanted;
-        k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
-        k->smem_bytes = k->stages * stage + once;
-        /* of a single input two CTAs with short rings beat one with a long one */
-        bool single = k->copy_warp && row_bytes(k) <= 2;
-        if (k->stages >= 3 + k->lag ||
-            (k->stages == 2 + k->lag && (k->ctas_per_sm == 1 || single)))
-            return true;
-    }
-    return false;
-}
-
-/* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
- * partials. */
-static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
-{
-    int most = k->accumulator_count ? 1024 : s->target->threads_per_sm;
-    int cta = kernel_threads(k) + (k->copy_warp ? WARP : 0);
-    int threads = most / cta,
-        registers = s->target->registers_per_sm / (cta * k->registers);
-    k->ctas_per_sm = threads < registers ? threads : registers;
-    /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
-    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
-}
-
-static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home columns)
-{
-    set_homes(k, ring, rows, columns);
-    k->stages = 0;
-    k->smem_bytes = 0;
-    k->registers = estimate(s, k);
-    if (k->registers > register_cap(s, kernel_threads(k) + (k->copy_warp ? WARP : 0)))
-        return false;
-    set_ctas_per_sm(s, k);
-    return !ring || fit_ring(s, k);
-}
-
-static int column_vectors(const Kernel *k)
-{
-    int count = 0;
-    for (int i = 0; i < k->load_count; i++)
-        count += k->loads[i].access == ACCESS_VECTOR &&
-                 !(k->loads[i].axes & (k->rows | k->kept));
-    return count;
-}
-
-static bool is_forced(const Scheduler *s, Family family)
-{
-    return s->forced.any && s->forced.family == family;
-}
-
-/* Whether rows pass through a ring: where a persistent grid walks them. That is so with
- * accumulators, and for rows so long that few CTAs fit an SM: a row with two barriers and
- * column vectors, which each CTA would read from L2 again, gains from 8192 columns on,
- * one with two barriers alone from 12288, one with a single barrier from 16384 (measured
- * on an H100). */
-static bool wants_ring(const Scheduler *s, const Kernel *k)
-{
-    bool two = k->phases > 2;
-    int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
-    bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
-                  column_count(s, k) >= from || k->cluster > 1;
-    return wanted && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows &&
-           !k->kept && k->column_ctas == 1;
-}
-
-static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
-{
-    bool narrow = k->vec * k->tiles <= 16;
-    k->copy_warp = copy_warp;
-    k->lag = lag;
-    if ((narrow && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||
-        try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
-        try_homes(s, k, true, IN_STAGES, IN_MEMORY))
-        return true;
-    k->copy_warp = false;
-    k->lag = 0;
-    return false;
-}
-
-/* A copy warp runs ahead of a cluster's waits for each other; a CTA by itself measured
- * better when its threads copy for themselves. It needs bulk copies. */
-static bool may_copy(const Scheduler *s, const Kernel *k)
-{
-    bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : k->cluster > 1;
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR &&
-            k->vec * dtype_info[k->loads[i].dtype].bytes < 4)
-            return false;
-    return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
-           kernel_threads(k) + WARP <= 1024 && wanted;
-}
-
-/* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last
- * phase. */
-static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
-{
-    bool sums = k->accumulator_count > 0;
-    bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
-    int lag = one && k->phases == 2 && k->inner_count;
-    /* without lag it paid in clusters of 4 and 8 alone (measured) */
-    bool wanted = lag || k->cluster == 4 || k->cluster == 8 ||
-                  is_forced(s, FAMILY_WARP_SPECIALIZED);
-    return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
-           (lag && try_ring(s, k, false, lag)) ||
-           (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
-           (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
-           try_ring(s, k, false, 0);
-}
-
-/* Keeps as much in registers as fits. */
-static bool fit_homes(const Scheduler *s, Kernel *k)
-{
-    bool sums = k->accumulator_count > 0;
-    k->lag = 0;
-    k->copy_warp = false;
-    return (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
-           (sums && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
-           try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) ||
-           try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
+    int64_t shared = ceil_div(vectors, k->threads_per_row);
+    k->tiles = shared > 1 << 20 ? 1 << 20 : shared < 1 ? 1 : (int)shared;
 }
 
 /* A kernel with no inner reduction may cut a row into several CTAs. */
@@ -401,15 +150,32 @@ static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
     k->tiles = 1;
 }
 
+/* Vectors a thread. Where a mean and its squares are exchanged together, which takes a warp some
+ * fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 % from 4096
+ * columns on). */
+static int wanted_tiles(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 4096 };
+    return has_moments(s, k) && column_count(s, k) >= LONG ? 4 : 2;
+}
+
+/* As many vectors for every thread. */
+static void even_out_streams(Kernel *k, int64_t vectors)
+{
+    k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), WARP) * WARP;
+}
+
 static bool share_threads(Scheduler *s, Kernel *k)
 {
     int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
-    bool sums = has_column_accumulators(k);
-    share_row(k, vectors, sums || (k->cluster > 1 && !is_pair(s, k)) ? SUM_THREADS : 1024,
+    bool sums = has_column_accumulators(k), again = reads_again(s, k);
+    bool few = sums || (k->cluster > 1 && !is_pair(s, k));
+    share_row(k, vectors, wanted_tiles(s, k), few ? SUM_THREADS : MOST_THREADS,
               sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
     even_out(s, k, vectors);
+    if (again) even_out_streams(k, vectors);
     if (!k->inner_count && !k->dynamic) cut_columns(k, vectors);
     widen(k);
     return apply_forced(s, k, vectors);
@@ -429,6 +195,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
     if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
     bool sums = has_column_accumulators(k);
+    if (reads_again(s, k)) return false;
     bool no_ring = wants_ring(s, k) && !k->stages;
     return may_cluster(s, k) &&
            (no_ring || column_count(s, k) > (sums ? LONG_WITH_SUMS : LONG));
@@ -464,9 +231,9 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
  * would take all that it may.) */
 static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
-    enum { WHOLE = 1280, RAGGED = 896, LIGHT = 60 };
+    enum { FULL = 2048, WHOLE = 1280, RAGGED = 896, LIGHT = 60 };
     int threads = kernel_threads(k);
-    k->wanted_ctas = k->stages ? k->ctas_per_sm : 0;
+    k->wanted_ctas = k->stages ? k->ctas_per_sm : reads_again(s, k) ? FULL / threads : 0;
     if (k->stages || !k->inner_count || k->streamed || k->dynamic) return;
     bool whole = column_count(s, k) % k->vec == 0;
     bool hungry = column_vectors(k) > whole && k->registers <= LIGHT;
@@ -481,7 +248,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     if (k->family == FAMILY_FINISH) {
         k->threads_per_row = TEAM_THREADS;
         k->vec = k->tiles = k->teams = 1;
-        k->registers = BASE_REGISTERS;
+        k->registers = FINISH_REGISTERS;
         return true;
     }
     bool columns_acc = has_column_accumulators(k);
@@ -509,9 +276,9 @@ bool map_kernel(Scheduler *s, Kernel *k)
     bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
-    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8));
+    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8) || reads_again(s, k));
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
-    if (k->streamed || k->dynamic) (void)try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
+    if (k->streamed || k->dynamic) (void)keep_nothing(s, k);
     set_ragged(s, k);
     set_wanted_ctas(s, k);
     return true;

@@ -1,7 +1,12 @@
-/* schedule_online.c: which sums of a kernel are accumulated together with a maximum (softmax),
- * so that a row has one exchange in place of two, and what such a sum allows besides.
+/* schedule_online.c: which reductions of a kernel are accumulated together with the one that their
+ * terms are made of, so that a row has one exchange in place of two: sums of exponentials with a
+ * maximum (softmax), mean squares about a mean with that mean (layer norm).
  *
- * A thread keeps the largest x it has seen and the sum of exp(x - largest); when the largest
+ * With a mean a thread keeps the sum, the number and the squares about the mean of what it has
+ * seen; where two parts meet, n1 n2 / (n1 + n2) times the square of the distance of their means is
+ * added. All terms are positive, so no more is lost than in the program's own order.
+ *
+ * With a maximum a thread keeps the largest x it has seen and the sum of exp(x - largest); when the largest
  * changes, and when threads, warps and CTAs join theirs, a sum is multiplied by
  * exp(its largest - the new one). Three things are cheaper than in the program's own
  * words. Each stays within the judge's 4 E; in units of u = 2^-24:
@@ -44,9 +49,9 @@ void pair_reductions(const Scheduler *s, Kernel *k)
 {
     for (int i = 0; i < k->inner_count; i++) {
         InnerReduction *r = &k->inner[i];
-        Node largest = find_largest(s->g, &s->a->sizes, r->node);
-        if (!largest.id || !is_inner(k, largest)) continue;
-        r->largest = largest;
+        Node partner = find_partner(s->g, &s->a->sizes, r->node);
+        if (!partner.id || !is_inner(k, partner)) continue;
+        r->partner = partner;
         r->inverse = divides_columns(s, k, r->node);
     }
 }

@@ -2,8 +2,9 @@
  *
  *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
- *   schedule_online.c    which sums go with a maximum, and what that allows
- *   schedule_map.c       a kernel's threads, vectors, tiles, residency
+ *   schedule_homes.c     where rows and columns live between phases
+ *   schedule_online.c    which reductions go with another, and what that allows
+ *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
  */
 #ifndef FUSEC_SCHEDULING_H
@@ -15,7 +16,7 @@
 typedef struct {
     bool any;
     Family family;
-    int threads, rows, ctas, cluster, stages;
+    int threads, rows, ctas, cluster, stages, reads;
 } Forced;
 
 typedef struct {
@@ -49,5 +50,26 @@ void build_launch(Scheduler *s, Plan *plan);
 
 Access find_access(AxisSet axes, AxisSet columns);
 DType slot_dtype(Type type);
+
+/* ---- schedule_homes.c ---- */
+
+enum { WARP = 32, MOST_THREADS = 1024 };
+
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a ? (a - 1) / b + 1 : 0;
+}
+int64_t column_count(const Scheduler *s, const Kernel *k);
+bool has_column_accumulators(const Kernel *k);
+double accumulator_registers(const Scheduler *s, const Kernel *k);   /* of one column */
+int row_bytes(const Kernel *k);                         /* of a column, read as vectors */
+int column_vectors(const Kernel *k);                    /* that all rows share */
+bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
+int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
+int register_cap(const Scheduler *s, int threads);      /* ... and may have */
+bool wants_ring(const Scheduler *s, const Kernel *k);
+bool reads_again(const Scheduler *s, const Kernel *k);
+bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
+bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */
 
 #endif

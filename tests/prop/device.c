@@ -46,7 +46,12 @@ static void draw_schedule(uint64_t seed, int k, char *schedule, size_t size)
                  rows[mixed / 6 % 5], ctas);
         break;
     case 3: snprintf(schedule, size, "%s:cluster=%d", family, cluster); break;
-    case 4: snprintf(schedule, size, "%s:stages=%d,ctas=%d", family, stage, ctas); break;
+    case 4:
+        if (mixed / 5040 % 2)
+            snprintf(schedule, size, "%s:reads=2", family);
+        else
+            snprintf(schedule, size, "%s:stages=%d,ctas=%d", family, stage, ctas);
+        break;
     case 5:
         snprintf(schedule, size, "%s:cluster=%d,threads=%d", family, cluster, team);
         break;

@@ -316,6 +316,22 @@ template <int words> __attribute__((noinline)) SIM_PLAIN vector<unsigned, words>
     return r;
 }
 
+//@ again last hinted_block
+struct again {};
+struct last {};
+template <class use, int words = 4> static inline vector<unsigned, words> hinted_block(const void *at, use)
+{
+    vector<unsigned, words> r;
+    copy_vector(&r, (const vector<unsigned, words> *)at);
+    return r;
+}
+
+//@ put_vector
+template <class T, int n> static inline void put_vector(void *at, const vector<T, n> &v)
+{
+    copy_vector((vector<T, n> *)at, &v);
+}
+
 //@ f8e5m2
 template <int mantissa, int lowest, int highest> static inline unsigned char round_fp8(float x);
 struct f8e5m2 {

@@ -1,0 +1,299 @@
+/* schedule_homes.c: where a row's elements and the columns' vectors live between a kernel's phases:
+ * in registers, in a ring of stages in shared memory, or in memory, from where each phase reads
+ * them anew; and what that takes of an SM. */
+#include "scheduling.h"
+
+enum {
+    /* ptxas needs about this many registers a thread beside those counted: addresses,
+     * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
+    BASE_REGISTERS = 50,
+    MAX_REGISTERS = 255
+};
+
+/* ---- facts about a kernel ---- */
+
+int64_t column_count(const Scheduler *s, const Kernel *k)
+{
+    return k->columns ? axes_size(&s->a->sizes, k->columns) : 1;
+}
+
+bool has_column_accumulators(const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column) return true;
+    return false;
+}
+
+/* Registers that the accumulators of one column take. */
+double accumulator_registers(const Scheduler *s, const Kernel *k)
+{
+    double registers = 0;
+    for (int i = 0; i < k->accumulator_count; i++) {
+        Type type = node(s->g, k->accumulators[i].node)->type;
+        if (k->accumulators[i].per_column) registers += type == TYPE_F32 ? 1 : 2;
+    }
+    return registers;
+}
+
+/* Bytes of a row's column that a kernel reads as vectors. */
+int row_bytes(const Kernel *k)
+{
+    int bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept))
+            bytes += dtype_info[k->loads[i].dtype].bytes;
+    return bytes;
+}
+
+int column_vectors(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->load_count; i++)
+        count += k->loads[i].access == ACCESS_VECTOR &&
+                 !(k->loads[i].axes & (k->rows | k->kept));
+    return count;
+}
+
+/* Whether a mean is found together with its squares. */
+bool has_moments(const Scheduler *s, const Kernel *k)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (node(s->g, k->inner[i].partner)->op == OP_MEAN) return true;
+    return false;
+}
+
+/* ---- homes ---- */
+
+int register_cap(const Scheduler *s, int threads)
+{
+    /* a warp's registers are in one of an SM's four parts */
+    int warps_a_part = (threads / WARP + 3) / 4;
+    int cap = s->target->registers_per_sm / 4 / (WARP * warps_a_part) / 8 * 8;
+    return cap < MAX_REGISTERS ? cap : MAX_REGISTERS;
+}
+
+/* Where a row's vectors live between their load and their last use, and the column
+ * vectors that all rows share. From left to right it takes fewer registers. */
+typedef enum { IN_REGISTERS, IN_STAGES, IN_MEMORY } Home;
+
+static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        bool vector = load->access == ACCESS_VECTOR;
+        bool stageable = ring && vector && k->vec * dtype_info[load->dtype].bytes >= 4;
+        bool shared = vector && !(load->axes & (k->rows | k->kept));
+        Home home = shared ? columns : rows;
+        load->hoisted = shared && home != IN_MEMORY;
+        load->resident = vector && home == IN_REGISTERS;
+        load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
+    }
+}
+
+/* Registers a thread is expected to need. */
+int estimate(const Scheduler *s, const Kernel *k)
+{
+    double per_column = accumulator_registers(s, k);
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
+    return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
+}
+
+/* What a load takes of a stage: its vectors; of rows that are not whole vectors, strips of
+ * neighbouring lanes' vectors with a block more each, or (copy warp) the CTA's columns with
+ * 16 elements more. */
+static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
+{
+    enum { BLOCK = 16 };
+    int64_t element = dtype_info[load->dtype].bytes, vector = element * k->vec;
+    if (column_count(s, k) % k->vec == 0) return vector * k->tiles * kernel_threads(k);
+    if (k->copy_warp && !load->hoisted)
+        return vector * k->tiles * kernel_threads(k) + 16 * element;
+    int lanes = kernel_lanes(k);
+    int64_t strip = lanes * vector + (vector < BLOCK ? vector : BLOCK);
+    strip = ceil_div(strip, BLOCK) * BLOCK;
+    return strip * k->tiles * (kernel_threads(k) / lanes);
+}
+
+/* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
+static int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
+            bytes += buffer_bytes(s, k, &k->loads[i]);
+    return bytes;
+}
+
+/* Shared memory in which teams meet at the end: a tile of accumulators, for each type
+ * they have. */
+static int64_t team_bytes(const Scheduler *s, const Kernel *k)
+{
+    int64_t bytes[] = {[TYPE_F32] = 0, [TYPE_F64] = 0, [TYPE_I64] = 0, [TYPE_BOOL] = 0};
+    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++) {
+        Type type = node(s->g, k->accumulators[i].node)->type;
+        bytes[type] = (int64_t)kernel_threads(k) * k->vec * (type == TYPE_F32 ? 4 : 8);
+    }
+    return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
+}
+
+/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More
+ * measured flat; fewer than two is no ring. */
+static bool fit_ring(const Scheduler *s, Kernel *k)
+{
+    enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10 };
+    int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
+    int64_t other = STATIC + once + team_bytes(s, k);
+    if (!stage) return false;
+    for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
+        int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
+        room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
+        int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1 + k->lag;
+        wanted = wanted > MAX_STAGES   ? MAX_STAGES
+                 : wanted < 3 + k->lag ? 3 + k->lag
+                                       : wanted;
+        wanted = s->forced.stages ? s->forced.stages : wanted;
+        k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
+        k->smem_bytes = k->stages * stage + once;
+        /* of a single input two CTAs with short rings beat one with a long one */
+        bool single = k->copy_warp && row_bytes(k) <= 2;
+        if (k->stages >= 3 + k->lag ||
+            (k->stages == 2 + k->lag && (k->ctas_per_sm == 1 || single)))
+            return true;
+    }
+    return false;
+}
+
+/* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
+ * partials. */
+static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
+{
+    int most = k->accumulator_count ? 1024 : s->target->threads_per_sm;
+    int cta = kernel_threads(k) + (k->copy_warp ? WARP : 0);
+    int threads = most / cta,
+        registers = s->target->registers_per_sm / (cta * k->registers);
+    k->ctas_per_sm = threads < registers ? threads : registers;
+    /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
+    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
+}
+
+static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home columns)
+{
+    set_homes(k, ring, rows, columns);
+    k->stages = 0;
+    k->smem_bytes = 0;
+    k->registers = estimate(s, k);
+    if (k->registers > register_cap(s, kernel_threads(k) + (k->copy_warp ? WARP : 0)))
+        return false;
+    set_ctas_per_sm(s, k);
+    return !ring || fit_ring(s, k);
+}
+
+static bool is_forced(const Scheduler *s, Family family)
+{
+    return s->forced.any && s->forced.family == family;
+}
+
+/* Whether rows pass through a ring: where a persistent grid walks them. That is so with
+ * accumulators, and for rows so long that few CTAs fit an SM: a row with two barriers and
+ * column vectors, which each CTA would read from L2 again, gains from 8192 columns on,
+ * one with two barriers alone from 12288, one with a single barrier from 16384 (measured
+ * on an H100). */
+bool wants_ring(const Scheduler *s, const Kernel *k)
+{
+    bool two = k->phases > 2;
+    int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
+    bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
+                  column_count(s, k) >= from || k->cluster > 1;
+    return wanted && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows &&
+           !k->kept && k->column_ctas == 1;
+}
+
+static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
+{
+    bool narrow = k->vec * k->tiles <= 16;
+    k->copy_warp = copy_warp;
+    k->lag = lag;
+    if ((narrow && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||
+        try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
+        try_homes(s, k, true, IN_STAGES, IN_MEMORY))
+        return true;
+    k->copy_warp = false;
+    k->lag = 0;
+    return false;
+}
+
+/* A copy warp runs ahead of a cluster's waits for each other; a CTA by itself measured
+ * better when its threads copy for themselves. It needs bulk copies. */
+static bool may_copy(const Scheduler *s, const Kernel *k)
+{
+    bool moments = has_moments(s, k), pays = moments ? k->cluster == 4 || k->cluster == 8 : k->cluster > 1;
+    bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR &&
+            k->vec * dtype_info[k->loads[i].dtype].bytes < 4)
+            return false;
+    return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
+           kernel_threads(k) + WARP <= 1024 && wanted;
+}
+
+/* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last
+ * phase. */
+static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
+{
+    bool sums = k->accumulator_count > 0;
+    bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
+    /* a mean and its squares end a phase with many instructions, which a lag does not hide */
+    bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8);
+    int lag = one && k->phases == 2 && k->inner_count && !busy;
+    /* without lag it paid in clusters of 4 and 8 alone (measured) */
+    bool wanted = lag || k->cluster == 4 || k->cluster == 8 ||
+                  is_forced(s, FAMILY_WARP_SPECIALIZED);
+    return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
+           (lag && try_ring(s, k, false, lag)) ||
+           (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
+           (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
+           try_ring(s, k, false, 0);
+}
+
+/* Whether a CTA's threads read a row anew in each phase, so that two CTAs of 1024 threads, which
+ * have 32 registers each, fill an SM. It pays where registers cannot hold the row and the
+ * first-level cache holds two (measured on an H100: 2 to 6 % over rings; where the cache does not
+ * hold them, and as parts in a cluster, up to 40 % under; a mean and its squares take too many
+ * instructions). */
+bool reads_again(const Scheduler *s, const Kernel *k)
+{
+    enum { CTAS = 2, OWN = 22 };
+    if (k->accumulator_count || !k->inner_count || !k->rows || k->kept || k->dynamic ||
+        k->column_ctas > 1 || k->cluster > 1 || s->forced.cluster > 1 || s->forced.stages ||
+        !column_count(s, k))
+        return false;
+    if (s->forced.reads) return s->forced.reads > 1;
+    if ((s->forced.any && s->forced.family != FAMILY_ROW) || has_moments(s, k)) return false;
+    int64_t columns = column_count(s, k);
+    int64_t row = row_bytes(k) * columns, cached = CTAS * row;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && !(k->loads[i].axes & (k->rows | k->kept)))
+            cached += dtype_info[k->loads[i].dtype].bytes * columns;
+    int64_t threads = ceil_div(columns, 2 * k->vec);
+    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    bool fits = CTAS * (OWN * threads + ceil_div(row, 4)) <= s->target->registers_per_sm;
+    return !fits && cached <= s->target->smem_per_sm / 8 * 7;
+}
+
+bool keep_nothing(const Scheduler *s, Kernel *k)
+{
+    return try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
+}
+
+/* Keeps as much in registers as fits. */
+bool fit_homes(const Scheduler *s, Kernel *k)
+{
+    bool sums = k->accumulator_count > 0;
+    k->lag = 0;
+    k->copy_warp = false;
+    if (reads_again(s, k)) return keep_nothing(s, k);
+    return (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
+           (sums && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
+           try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) || keep_nothing(s, k);
+}
