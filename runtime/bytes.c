@@ -234,6 +234,35 @@ static bool read_all(int file, void *data, size_t length)
     return true;
 }
 
+/* Whether the seal is one, and of a file of `size` bytes. */
+static bool seal_fits(const Seal *seal, const char magic[SEAL_MAGIC], uint64_t size)
+{
+    return memcmp(seal->magic, magic, SEAL_MAGIC) == 0 && size >= sizeof *seal
+           && size - sizeof *seal == seal->length;
+}
+
+static bool seal_holds(const Seal *seal, const char *payload)
+{
+    XXH128_canonical_t sum;
+    XXH128_canonicalFromHash(&sum, XXH3_128bits(payload, (size_t)seal->length));
+    return memcmp(&sum, &seal->checksum, sizeof sum) == 0;
+}
+
+const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC],
+                   size_t *bytes)
+{
+    Seal seal;
+    const char *payload = file + sizeof seal;
+    if (size < sizeof seal)
+        return NULL;
+    memcpy(&seal, file, sizeof seal);
+    if (!seal_fits(&seal, magic, size) || !seal_holds(&seal, payload))
+        return NULL;
+    *bytes = (size_t)seal.length;
+    return payload;
+}
+
+/* Like unseal(), but a file with another length than it says is not read at all. */
 static Sealed read_sealed(int file, const char magic[SEAL_MAGIC], char **data,
                           size_t *bytes)
 {
@@ -241,17 +270,12 @@ static Sealed read_sealed(int file, const char magic[SEAL_MAGIC], char **data,
     struct stat about;
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)
         || !read_all(file, &seal, sizeof seal)
-        || memcmp(seal.magic, magic, SEAL_MAGIC) != 0
-        || (uint64_t)about.st_size - sizeof seal != seal.length)
+        || !seal_fits(&seal, magic, (uint64_t)about.st_size))
         return SEALED_DAMAGED;
     char *payload = malloc((size_t)seal.length + 1);
     if (!payload)
         return SEALED_ABSENT;
-    XXH128_canonical_t sum;
-    bool ok = read_all(file, payload, (size_t)seal.length);
-    if (ok)
-        XXH128_canonicalFromHash(&sum, XXH3_128bits(payload, (size_t)seal.length));
-    if (!ok || memcmp(&sum, &seal.checksum, sizeof sum) != 0) {
+    if (!read_all(file, payload, (size_t)seal.length) || !seal_holds(&seal, payload)) {
         free(payload);
         return SEALED_DAMAGED;
     }

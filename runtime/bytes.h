@@ -50,4 +50,8 @@ typedef enum { SEALED_OK, SEALED_ABSENT, SEALED_DAMAGED } Sealed;
 Sealed file_read_sealed(const char *path, const char magic[SEAL_MAGIC], char **data,
                         size_t *bytes);
 
+/* The payload in the bytes of such a file; NULL: damaged. */
+const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC],
+                   size_t *bytes);
+
 #endif

@@ -4,7 +4,6 @@
  * readers need no lock. */
 #include "disk.h"
 
-#include "bytes.h"
 #include "cubin.h"
 #include "error.h"
 
@@ -19,7 +18,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'O', 'D', '1'};
+const char disk_magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'O', 'D', '1'};
 static const char suffix[] = ".fusec";
 enum { KEY_DIGITS = 32, NAME_LENGTH = KEY_DIGITS + sizeof suffix - 1 };
 enum { STALE_SECONDS = 3600 };
@@ -76,26 +75,37 @@ static bool entry_path(const char *name, char path[PATH_MAX])
 /* ------------------------------------------------------------------------- loading,
  * storing -- */
 
-static bool decode_code(const char *data, size_t bytes, Code *code)
+void disk_encode(Writer *w, const DiskEntry *entry)
 {
-    Reader r = {data, bytes, false};
-    size_t length = 0, log_length = 0;
-    get_string(&r, NULL);
-    get_string(&r, NULL);
-    double milliseconds = get_double(&r);
-    const char *log = get_string(&r, &log_length);
-    const char *binary = get_string(&r, &length);
-    *code = (Code){.bytes = length, .milliseconds = milliseconds};
-    if (r.failed || r.left || !length)
-        return false;
-    code->log = malloc(log_length + 1);
-    code->data = malloc(length + 1);
+    put_string(w, entry->arch, strlen(entry->arch));
+    put_string(w, entry->kernel, strlen(entry->kernel));
+    put_double(w, entry->milliseconds);
+    put_string(w, entry->log, entry->log_bytes);
+    put_string(w, entry->binary, entry->binary_bytes);
+}
+
+bool disk_decode(const char *payload, size_t bytes, DiskEntry *entry)
+{
+    Reader r = {payload, bytes, false};
+    entry->arch = get_string(&r, NULL);
+    entry->kernel = get_string(&r, NULL);
+    entry->milliseconds = get_double(&r);
+    entry->log = get_string(&r, &entry->log_bytes);
+    entry->binary = get_string(&r, &entry->binary_bytes);
+    return !r.failed && !r.left && entry->binary_bytes;
+}
+
+static bool copy_code(const DiskEntry *entry, Code *code)
+{
+    *code = (Code){.bytes = entry->binary_bytes, .milliseconds = entry->milliseconds};
+    code->log = malloc(entry->log_bytes + 1);
+    code->data = malloc(entry->binary_bytes + 1);
     if (!code->log || !code->data) {
         code_free(code);
         return false;
     }
-    memcpy(code->log, log, log_length + 1);
-    memcpy(code->data, binary, length + 1);
+    memcpy(code->log, entry->log, entry->log_bytes + 1);
+    memcpy(code->data, entry->binary, entry->binary_bytes + 1);
     return true;
 }
 
@@ -106,8 +116,10 @@ bool disk_load(const DiskKey *key, Code *code)
     *code = (Code){0};
     if (!entry_path(key->name, path))
         return false;
-    Sealed sealed = file_read_sealed(path, magic, &data, &bytes);
-    bool ok = sealed == SEALED_OK && decode_code(data, bytes, code);
+    DiskEntry entry;
+    Sealed sealed = file_read_sealed(path, disk_magic, &data, &bytes);
+    bool ok = sealed == SEALED_OK && disk_decode(data, bytes, &entry)
+              && copy_code(&entry, code);
     free(data);
     if (ok)
         utimensat(AT_FDCWD, path, NULL, 0);
@@ -228,14 +240,12 @@ bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *wh
         return false;
     }
     const char *kernel = cubin_kernel_name(code->data, code->bytes, 0);
+    DiskEntry entry = {arch, kernel ? kernel : "", code->milliseconds,
+                       code->log, code->data, strlen(code->log), code->bytes};
     Writer w = {0};
-    put_string(&w, arch, strlen(arch));
-    put_string(&w, kernel ? kernel : "", kernel ? strlen(kernel) : 0);
-    put_double(&w, code->milliseconds);
-    put_string(&w, code->log, strlen(code->log));
-    put_string(&w, code->data, code->bytes);
-    bool ok =
-        !w.failed && make_directories(directory) && file_write_sealed(path, magic, &w);
+    disk_encode(&w, &entry);
+    bool ok = !w.failed && make_directories(directory)
+              && file_write_sealed(path, disk_magic, &w);
     if (!ok)
         snprintf(why, size,
                  "the disk cache %.300s cannot be written (%s); going on without it",
@@ -257,17 +267,19 @@ static bool list_entry(const Entry *found,
     char path[PATH_MAX], *payload;
     size_t bytes;
     if (!entry_path(found->name, path)
-        || file_read_sealed(path, magic, &payload, &bytes) != SEALED_OK)
+        || file_read_sealed(path, disk_magic, &payload, &bytes) != SEALED_OK)
         return false;
-    Reader r = {payload, bytes, false};
-    fusec_cache_entry about = {.name = found->name, .bytes = found->bytes};
-    about.used = (int64_t)found->used.tv_sec;
-    about.arch = get_string(&r, NULL);
-    about.kernel = get_string(&r, NULL);
-    if (!r.failed)
+    DiskEntry holds;
+    bool ok = disk_decode(payload, bytes, &holds);
+    if (ok) {
+        fusec_cache_entry about = {.name = found->name, .bytes = found->bytes};
+        about.used = (int64_t)found->used.tv_sec;
+        about.arch = holds.arch;
+        about.kernel = holds.kernel;
         *stop = entry(data, &about) != 0;
+    }
     free(payload);
-    return !r.failed;
+    return ok;
 }
 
 fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *entry),

@@ -2,6 +2,7 @@
 #ifndef FUSEC_DISK_H
 #define FUSEC_DISK_H
 
+#include "bytes.h"
 #include "nvrtc.h"
 
 /* Everything that the code depends on, as a file name. */
@@ -17,5 +18,19 @@ bool disk_load(const DiskKey *key, Code *code);
  * against it. */
 bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *why,
                 size_t size);
+
+/* What an entry holds. The texts are NUL-ended. */
+typedef struct {
+    const char *arch, *kernel; /* the first kernel's name, "" if it is not known */
+    double milliseconds; /* that compiling took */
+    const char *log, *binary;
+    size_t log_bytes, binary_bytes;
+} DiskEntry;
+
+extern const char disk_magic[SEAL_MAGIC];
+/* The payload of an entry's file. */
+void disk_encode(Writer *w, const DiskEntry *entry);
+/* Reads it back, in place. false: these bytes are none that disk_encode() writes. */
+bool disk_decode(const char *payload, size_t bytes, DiskEntry *entry);
 
 #endif
