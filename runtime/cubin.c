@@ -163,7 +163,7 @@ static int static_smem(const Elf *elf, const char *kernel, const char *log)
 }
 
 /* "Function properties for K\n … X bytes stack frame, Y bytes spill stores, Z bytes spill
- * loads" */
+ * loads", in at most nine digits each, so that the sum is an int. */
 static int log_spills(const char *log, const char *kernel)
 {
     static const char heading[] = "Function properties for ";
@@ -177,7 +177,7 @@ static int log_spills(const char *log, const char *kernel)
         int stack, stores, loads;
         if (frame
             && sscanf(frame,
-                      "%d bytes stack frame, %d bytes spill stores, %d bytes spill loads",
+                      "%9d bytes stack frame, %9d bytes spill stores, %9d bytes spill loads",
                       &stack, &stores, &loads)
                    == 3)
             return stores + loads;
