@@ -150,7 +150,7 @@ check: deps
 	@$(MAKE) checks
 
 SANITIZED = BUILD=build/asan OPT='-O1 -g' \
-            EXTRA='-Werror -fsanitize=address,undefined -fno-omit-frame-pointer'
+            EXTRA='-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # A program's stderr only if it fails: the suites provoke many complaints.
 quietly = { $(1) 2>$(1).log || { cat $(1).log; exit 1; }; }
@@ -215,10 +215,10 @@ mutate: build/mutate
 bless: build/fusec
 	tests/golden.sh bless
 
-## fuzz       fuzz the parser and the tensor reader with libFuzzer (SECONDS_EACH=60)
+## fuzz       fuzz the parser, the tensor reader and the cache's reader with libFuzzer (SECONDS_EACH=60)
 fuzz: $(INC) $(GEN)
 	@$(MAKE) BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' \
-	    EXTRA='-fsanitize=fuzzer-no-link,address,undefined' $(FUZZERS:%=build/fuzz/fuzz_%)
+	    EXTRA='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' $(FUZZERS:%=build/fuzz/fuzz_%)
 	@tests/fuzz.sh
 
 ## format     clang-format all sources
