@@ -25,6 +25,6 @@ for target in $targets; do
     for seed in $(seeds "$target"); do   # some files of two folders have one name
         cp "$seed" "$corpus/$(echo "$seed" | tr / _)"
     done
-    build/fuzz/fuzz_"$target" -max_total_time="${SECONDS_EACH:-60}" -max_len=65536 -timeout=10 \
-        -artifact_prefix=build/fuzz/ "$corpus"
+    build/fuzz/fuzz_"$target" -dict=tests/fuzz/"$target".dict -max_total_time="${SECONDS_EACH:-60}" \
+        -max_len=65536 -timeout=10 -artifact_prefix=build/fuzz/ "$corpus"
 done
