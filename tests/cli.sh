@@ -208,6 +208,7 @@ cmp -s first second || fail 'the same seed gives another result'
 cmp -s first third && fail 'another seed gives the same result'
 expect 0 'ok' run one.fuse M=5 N=6 --stride x=11,1 --offset x=3 --verify $device
 expect 0 'ok' run one.fuse M=5 N=6 --stride x=0,1 --verify $device
+expect 0 'ok' run one.fuse M=5 N=6 --stride y=9,1 --offset y=5 --verify $device
 
 if command -v g++ >/dev/null || command -v clang++ >/dev/null; then
     expect 0 'ok' run "$root/examples/layernorm_bwd.fuse" M=13 N=96 --device sim --verify

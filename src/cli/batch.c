@@ -197,18 +197,33 @@ static const Layout *find_layout(const Layout *layouts, int count, const char *n
     return found;
 }
 
-static int check_layout(const Session *s, const Layout *layout, bool stride)
+/* The axes of the tensor that a layout names; false: there is none. */
+static bool find_laid_out(const Session *s, const char *name, AxisSet *axes)
 {
     const Graph *g = s->graph;
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &g->params.data[i];
-        if (p->scalar || strcmp(p->name, layout->name)) continue;
-        if (!stride || layout->count == axes_count(p->axes)) return EXIT_DONE;
-        complain(NULL, "input %s has %d axes, --stride gives %d", p->name, axes_count(p->axes),
-                 layout->count);
+        *axes = p->axes;
+        if (!p->scalar && !strcmp(p->name, name)) return true;
+    }
+    for (int i = 0; i < g->outputs.count; i++) {
+        *axes = g->outputs.data[i].axes;
+        if (!strcmp(g->outputs.data[i].name, name)) return true;
+    }
+    return false;
+}
+
+static int check_layout(const Session *s, const Layout *layout, bool stride)
+{
+    AxisSet axes;
+    if (!find_laid_out(s, layout->name, &axes)) {
+        complain(NULL, "graph %s has no input or output tensor %s to lay out", s->graph->name,
+                 layout->name);
         return EXIT_USAGE;
     }
-    complain(NULL, "graph %s has no input tensor %s to lay out", g->name, layout->name);
+    if (!stride || layout->count == axes_count(axes)) return EXIT_DONE;
+    complain(NULL, "tensor %s has %d axes, --stride gives %d", layout->name, axes_count(axes),
+             layout->count);
     return EXIT_USAGE;
 }
 
@@ -234,62 +249,95 @@ static int64_t strided_place(const fusec_tensor *t, int64_t index)
     return place;
 }
 
-static bool laid_out_bytes(const Buffer *x, int64_t offset, size_t element, size_t *bytes)
+/* Sets where a tensor lies in its memory and how large that is, as --stride and --offset say. */
+static int lay_out(const Session *s, const char *name, Buffer *x)
 {
-    int64_t last = offset;
+    const Options *o = s->options;
+    const Layout *stride = find_layout(o->strides.data, o->strides.count, name);
+    const Layout *offset = find_layout(o->offsets.data, o->offsets.count, name);
+    x->room = x->bytes;
+    x->laid_out = stride || offset;
+    if (!x->laid_out) return EXIT_DONE;
+    size_t element = fusec_dtype_bytes(x->tensor.dtype);
+    int64_t first = offset ? offset->values[0] : 0, last = first;
+    bool fits = true;
     for (int i = 0; i < x->tensor.rank; i++) {
-        int64_t extent;
-        int64_t steps = x->tensor.sizes[i] > 0 ? x->tensor.sizes[i] - 1 : 0;
-        if (__builtin_mul_overflow(steps, x->tensor.strides[i], &extent) ||
-            __builtin_add_overflow(last, extent, &last))
-            return false;
+        int64_t extent, steps = x->tensor.sizes[i] > 0 ? x->tensor.sizes[i] - 1 : 0;
+        if (stride) x->tensor.strides[i] = stride->values[i];
+        fits = fits && !__builtin_mul_overflow(steps, x->tensor.strides[i], &extent) &&
+               !__builtin_add_overflow(last, extent, &last);
     }
-    return last < INT64_MAX / 16 && !__builtin_mul_overflow((size_t)last + 1, element, bytes);
+    fits = fits && last < INT64_MAX / 16 &&
+           !__builtin_mul_overflow((size_t)last + 1, element, &x->room);
+    x->before = (size_t)first * element;
+    if (!fits) complain(NULL, "the strides reach beyond any memory");
+    return fits ? EXIT_DONE : EXIT_MACHINE;
+}
+
+/* Copies the elements of the dense host memory to their places in an image of the device's. */
+static void spread(const Buffer *x, char *image)
+{
+    size_t element = fusec_dtype_bytes(x->tensor.dtype);
+    for (int64_t i = 0; i < x->count; i++)
+        memcpy(image + x->before + (size_t)strided_place(&x->tensor, i) * element,
+               (char *)x->data + (size_t)i * element, element);
+}
+
+/* And back. */
+static void gather(const Buffer *x, const char *image)
+{
+    size_t element = fusec_dtype_bytes(x->tensor.dtype);
+    for (int64_t i = 0; i < x->count; i++)
+        memcpy((char *)x->data + (size_t)i * element,
+               image + x->before + (size_t)strided_place(&x->tensor, i) * element, element);
 }
 
 /* Copies an input into its larger buffer (poisoned between the elements) and that to the device.
  * Elements that share a place end up equal, in the dense copy too. */
-static int upload_strided(const Session *s, Buffer *x, int64_t offset)
+static int upload_laid_out(const Session *s, const Buffer *x)
 {
-    size_t element = fusec_dtype_bytes(x->tensor.dtype), bytes;
     fusec_error error;
-    if (!laid_out_bytes(x, offset, element, &bytes)) {
-        complain(NULL, "the strides reach beyond any memory");
-        return EXIT_MACHINE;
-    }
-    char *image = malloc(bytes);
-    if (!image) return complain_memory(bytes);
-    memset(image, POISON, bytes);
-    char *first = image + (size_t)offset * element, *dense = x->data;
-    for (int64_t i = 0; i < x->count; i++)
-        memcpy(first + (size_t)strided_place(&x->tensor, i) * element, dense + (size_t)i * element,
-               element);
-    for (int64_t i = 0; i < x->count; i++)
-        memcpy(dense + (size_t)i * element, first + (size_t)strided_place(&x->tensor, i) * element,
-               element);
-    int status = finish_call(fusec_alloc(s->device, bytes, &x->memory, &error), &error);
-    if (status == EXIT_DONE)
-        status = finish_call(fusec_copy(s->device, x->memory, image, bytes, &error), &error);
+    char *image = malloc(x->room);
+    if (!image) return complain_memory(x->room);
+    memset(image, POISON, x->room);
+    spread(x, image);
+    gather(x, image);
+    int status = finish_call(fusec_copy(s->device, x->memory, image, x->room, &error), &error);
     free(image);
-    x->tensor.data = (char *)x->memory + (size_t)offset * element;
     return status;
 }
 
 static int upload_input(const Session *s, const char *name, Buffer *x)
 {
-    const Options *o = s->options;
-    const Layout *stride = find_layout(o->strides.data, o->strides.count, name);
-    const Layout *offset = find_layout(o->offsets.data, o->offsets.count, name);
     fusec_error error;
-    if (stride || offset) {
-        for (int i = 0; stride && i < x->tensor.rank; i++)
-            x->tensor.strides[i] = stride->values[i];
-        return upload_strided(s, x, offset ? offset->values[0] : 0);
-    }
-    int status = finish_call(fusec_alloc(s->device, x->bytes, &x->memory, &error), &error);
-    x->tensor.data = x->memory;
-    if (status != EXIT_DONE || x->bytes == 0) return status;
+    int status = lay_out(s, name, x);
+    if (status == EXIT_DONE)
+        status = finish_call(fusec_alloc(s->device, x->room, &x->memory, &error), &error);
+    x->tensor.data = (char *)x->memory + x->before;
+    if (status != EXIT_DONE || x->room == 0) return status;
+    if (x->laid_out) return upload_laid_out(s, x);
     return finish_call(fusec_copy(s->device, x->memory, x->data, x->bytes, &error), &error);
+}
+
+static int alloc_output(const Session *s, const char *name, Buffer *y)
+{
+    int status = lay_out(s, name, y);
+    if (status == EXIT_DONE) status = alloc_poisoned(s, y->room, &y->memory);
+    y->tensor.data = (char *)y->memory + y->before;
+    return status;
+}
+
+static int download_output(const Session *s, const Buffer *y)
+{
+    fusec_error error;
+    if (!y->laid_out)
+        return finish_call(fusec_copy(s->device, y->data, y->memory, y->bytes, &error), &error);
+    char *image = malloc(y->room);
+    if (!image) return complain_memory(y->room);
+    int status = finish_call(fusec_copy(s->device, image, y->memory, y->room, &error), &error);
+    if (status == EXIT_DONE) gather(y, image);
+    free(image);
+    return status;
 }
 
 int alloc_poisoned(const Session *s, size_t bytes, void **memory)
@@ -323,8 +371,7 @@ int upload_batch(const Session *s, Batch *b)
     }
     for (int i = 0; i < g->outputs.count && status == EXIT_DONE; i++) {
         Buffer *y = &b->outputs[i];
-        if (s->wanted[i]) status = alloc_poisoned(s, y->bytes, &y->memory);
-        y->tensor.data = y->memory;
+        if (s->wanted[i]) status = alloc_output(s, g->outputs.data[i].name, y);
         b->out[i] = y->tensor;
     }
     if (status != EXIT_DONE || s->is_simulated) return status;
@@ -365,10 +412,8 @@ int download_batch(const Session *s, Batch *b)
     fusec_error error;
     int status = finish_call(fusec_device_synchronize(s->device, &error), &error);
     for (int i = 0; i < s->graph->outputs.count && status == EXIT_DONE; i++) {
-        Buffer *y = &b->outputs[i];
-        if (s->wanted[i] && y->bytes)
-            status = finish_call(fusec_copy(s->device, y->data, y->memory, y->bytes, &error),
-                                 &error);
+        const Buffer *y = &b->outputs[i];
+        if (s->wanted[i] && y->bytes) status = download_output(s, y);
     }
     return status;
 }

@@ -32,6 +32,8 @@ typedef struct {
     int64_t count;
     size_t bytes;
     void *memory;                 /* the device's; `tensor` points into it */
+    bool laid_out;                /* by --stride or --offset */
+    size_t room, before;          /* bytes of that memory; those before the tensor */
     fusec_tensor tensor;
 } Buffer;
 
@@ -60,7 +62,7 @@ int open_batch(const Session *s, const Sizes *sizes, Batch *b);
 /* Scalars from --set and the defaults; with `random`, what is left is drawn from the seed. */
 int settle_scalars(const Session *s, Batch *b, const bool *given, bool random);
 void fill_random(const Session *s, Batch *b);
-/* Device memory, inputs laid out as --stride and --offset say, outputs and workspace poisoned. */
+/* Device memory, laid out as --stride and --offset say, outputs and workspace poisoned. */
 int upload_batch(const Session *s, Batch *b);
 int launch_batch(const Session *s, const Batch *b);
 /* The same with more rows than `small` has, its values over and over; uploaded. */
