@@ -81,6 +81,8 @@ static const Case wrong[] = {
     {"bad_barrier_arrivals", 1, 0, "more than 1 arrivals in phase 0", 0},
     {"bad_barrier_written", 1, 0, "which is a transaction barrier", 0},
     {"bad_livelock", 1, 0, "livelock", 0},
+    {"bad_overlapping", 1, 0, "write of out, byte ", 0},
+    {"bad_overlapping_read", 2, 0, "which the kernel before may still use", 0},
 };
 
 static const Case right[] = {
@@ -92,6 +94,7 @@ static const Case right[] = {
     {"good_unused_garbage", 1, 0, NULL, 0}, {"good_teams", 1, 0, NULL, 0},
     {"good_cluster", 4, 0, NULL, 2},     {"good_send", 4, 0, NULL, 2},
     {"good_ring", 1, 0, NULL, 0},        {"good_fenced_copy", 1, 0, NULL, 0},
+    {"good_overlapping", 2, 0, NULL, 0},
 };
 
 enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *right };
@@ -147,6 +150,7 @@ static bool run_filled(const Case *c, uint64_t seed, unsigned char fill, float *
             m, &(SimBuffer){"count", BUFFER_WORKSPACE, count, 4, 1, sizes, one});
     if (good && c->ctas > 1) good = machine_launch(m, &launch);
     launch.kernel = c->kernel;
+    launch.overlaps = strstr(c->kernel, "_overlapping") != NULL;
     if (c->cluster) launch.cluster = c->cluster;
     launch.grid[0] = c->ctas;
     launch.smem_bytes = c->smem;

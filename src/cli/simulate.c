@@ -141,6 +141,7 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
     SimLaunch launch = {.kernel = k->name,
                         .threads = k->threads,
                         .cluster = k->cluster,
+                        .overlaps = k->overlaps,
                         .smem_bytes = k->smem_bytes,
                         .args = args,
                         .arg_count = k->arg_count};

@@ -68,6 +68,7 @@ typedef struct {
     void (*send)(void *machine, void *to, const void *value, size_t size, void *barrier,
                  int rank, void *at);
     void (*async_fence)(void *machine); /* fence.proxy.async */
+    void (*wait_for_previous)(void *machine); /* griddepcontrol.wait */
     void (*trap)(void *machine, const char *what, void *at);
 } SimApi;
 

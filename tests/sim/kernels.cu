@@ -580,6 +580,19 @@ extern "C" __global__ void bad_livelock(const float *in, float *out, unsigned *c
         ;
 }
 
+extern "C" __global__ void bad_overlapping(const float *in, float *out, unsigned *count)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+    wait_for_previous_kernel();
+}
+
+extern "C" __global__ void bad_overlapping_read(const float *in, float *out, unsigned *count)
+{
+    const unsigned before = count[0];
+    wait_for_previous_kernel();
+    out[threadIdx.x] = in[threadIdx.x] + before;
+}
+
 // ---- right -----------------------------------------------------------------------------------------
 
 extern "C" __global__ void prepare(const float *in, float *out, unsigned *count)
@@ -661,6 +674,14 @@ extern "C" __global__ void good_shuffles(const float *in, float *out, unsigned *
     if (lane < 16)
         y += __ballot_sync(0xffff, lane % 3 == 0);
     out[threadIdx.x] = y;
+}
+
+extern "C" __global__ void good_overlapping(const float *in, float *out, unsigned *count)
+{
+    const float x = in[threadIdx.x];
+    wait_for_previous_kernel();
+    if (threadIdx.x % 2 == blockIdx.x)
+        out[threadIdx.x] = x + count[0];
 }
 
 extern "C" __global__ void good_last_cta(const float *in, float *out, unsigned *count)

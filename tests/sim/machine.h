@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     const char *kernel;
     int grid[2], threads, cluster;
+    bool overlaps; /* may start while the kernel before it runs */
     int64_t smem_bytes; /* dynamic */
     void **args;        /* as for cuLaunchKernel */
     int arg_count;

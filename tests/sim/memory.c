@@ -202,6 +202,9 @@ static void check_region(Access *a, const Region *r, size_t offset)
                   a->name, offset);
         return;
     }
+    if (a->m->launch->overlaps && !a->t->waited)
+        fault(a->m, a->at, "%s of %s, byte %zu, which the kernel before may still use",
+              verb(a->kind), a->name, offset);
     const size_t first = offset / element, last = (offset + a->size - 1) / element;
     for (size_t i = first; r->holes && a->kind != SIM_READ && i <= last; i++)
         if (!(r->cells[i].flags & CELL_WRITABLE))

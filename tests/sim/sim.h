@@ -223,8 +223,7 @@ static inline float sim_sticky(double x)
 }
 
 //@ wait_for_previous_kernel
-// kernels of a launch run one after the other here
-SIM_PLAIN inline void wait_for_previous_kernel() {}
+SIM_CALL void wait_for_previous_kernel() { sim_link.api->wait_for_previous(sim_link.machine); }
 
 //@ min_nan max_nan
 // -0 is below +0

@@ -92,6 +92,7 @@ typedef struct {
     uint32_t arrivals, waits; /* at the cluster's barrier */
     uint32_t arrived_at;
     uint32_t fenced; /* writes up to this epoch come before later bulk copies */
+    bool waited;     /* until the kernel before is over */
 } Thread;
 
 typedef struct {

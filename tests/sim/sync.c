@@ -345,6 +345,12 @@ static void do_atomic(void *machine, void *address, size_t size, void *at)
     clock_join(&m->current->acquired, &l->clock, m->actors);
 }
 
+static void wait_for_previous(void *machine)
+{
+    const Machine *m = machine;
+    m->current->waited = true;
+}
+
 static void do_yield(void *machine)
 {
     switch_away(machine);
@@ -380,4 +386,5 @@ const SimApi sim_api = {
     .bulk_copy = bulk_copy,
     .send = send_value,
     .async_fence = async_fence,
+    .wait_for_previous = wait_for_previous,
 };
