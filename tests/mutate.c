@@ -32,6 +32,7 @@ static const Rule rules[] = {
     {"fence", "async_fence()", NULL},
     {"wait", " barrier_wait(", NULL},
     {"wait", " barrier_wait_cluster(", NULL},
+    {"wait", " wait_for_previous_kernel(", NULL},
     {"arrive", " barrier_arrive(", NULL},
     {"arrive", " barrier_expect(", NULL},
     {"arrive", " release(", NULL},
@@ -66,6 +67,11 @@ static const Rule rules[] = {
     {"tail", " <= size", " <= size + 1"},
     {"tail", " < slice ?", " <= slice + 1 ?"},
     {"tail", " < partials", " <= partials"},
+    {"tail", "left < slice ? left : slice", "left"},
+    {"tail", " * bytes < end", " * bytes <= end"},
+    {"tail", " - skip > size", " - skip > size + 1"},
+    {"tail", "left = size - col >= n ?", "left = size - col >= n - 1 ?"},
+    {"tail", "(before + count * (int)sizeof(T) + 15)", "(before + count * (int)sizeof(T))"},
     {"guard", "if (col < N)", "if (true)"},
     {"guard", "if (col + i < N)", "if (true)"},
     {"guard", "if (mine)", "if (true)"},
@@ -78,7 +84,14 @@ static const Rule rules[] = {
     {"guard", "if (threadIdx.x == 0)", ""},
     {"guard", "if (lane < lanes)", ""},
     {"guard", "if (threadIdx.x < 32)", ""},
-    {"guard", "aligned && ", ""},
+    {"guard", "k < own && ", ""},
+    {"guard", "(lane == lanes - 1 || col + n >= size)", "(col + n >= size)"},
+    {"guard", "(lane == lanes - 1 || col + n >= size)", "(lane == lanes - 1)"},
+    {"guard", "(k < count || shift > 0)", "k < count"},
+    {"guard", "k > 0 || lane > 0 || ", "k > 0 || "},
+    {"guard", "lane > 0 || shift == 0", "true"},
+    {"guard", "k < count || lane < lanes - 1", "true"},
+    {"guard", "misalignment<n>(row) == 0", "true"},
     {"zero", "= {};", "= {1};"},
     {"zero", " = 0;", " = 1;"},
     {"zero", "-infinity()", "0"},
@@ -285,14 +298,26 @@ static void hunt_case(Hunt *h, char *said)
             if (!is_comment(h->text, at)) hunt_place(h, &rules[i], at, said);
 }
 
-/* Lines of tests/mutants.txt: rule | part of the place | why. */
+/* The words up to the next bar, which is passed. */
+static void take_field(const char **at, char field[LINE])
+{
+    const size_t length = strcspn(*at, "|\n");
+    snprintf(field, LINE, "%.*s", (int)length, *at);
+    *at += length + ((*at)[length] == '|');
+}
+
+/* Lines of tests/mutants.txt: rule | part of the place | part of what is put there | why. */
 static bool is_explained(const Hunt *h, const Mutant *m)
 {
-    char name[LINE], part[LINE];
-    for (const char *at = h->explanations; *at; at += strcspn(at, "\n"), at += *at == '\n')
-        if (sscanf(at, "%255[^|]|%255[^|]|", name, part) == 2 &&
-            strcmp(name, m->rule->name) == 0 && strstr(m->label, part))
+    char name[LINE], place[LINE], put[LINE];
+    for (const char *at = h->explanations; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        take_field(&at, name);
+        take_field(&at, place);
+        take_field(&at, put);
+        if (strcmp(name, m->rule->name) == 0 && strstr(m->label, place) &&
+            strstr(m->rule->put ? m->rule->put : "", put))
             return true;
+    }
     return false;
 }
 
@@ -307,6 +332,16 @@ static void print_table(const Hunt *h)
                                     : "survived",
                m->rule->name, m->label, m->rule->find, m->rule->put ? m->rule->put : "(gone)",
                m->said);
+    }
+}
+
+/* A rule that no text has a place for breaks nothing. */
+static void print_idle_rules(const Hunt *h)
+{
+    for (int r = 0; r < RULES && h->shard == 0; r++) {
+        int places = 0;
+        for (int i = 0; i < h->count; i++) places += h->mutants[i].rule == &rules[r];
+        if (!places) printf("idle      | %-12s | %s\n", rules[r].name, rules[r].find);
     }
 }
 
@@ -343,5 +378,6 @@ int main(int argc, char **argv)
         close_run(&run);
     }
     print_table(&h);
+    print_idle_rules(&h);
     return 0;
 }
