@@ -36,9 +36,9 @@ static void emit_mapping(Emitter *e)
 {
     const Kernel *k = e->k;
     if (k->finishes >= 0) {
-        line(
-            e->out,
-            "// A thread adds one column of every eighth partial; eight slices then meet.");
+        line(e->out,
+             "// A CTA has 32 columns. Each of its %d warps adds every so-many-th partial; then the warps meet.",
+             k->threads_per_row / 32);
         return;
     }
     const char *walk = k->kept ? "all rows of its group"

@@ -182,7 +182,9 @@ static void emit_finish_constants(Emitter *e)
         if (e->plan->launch.fixed >> i & 1)
             *list_push(e->arena, &names) =
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
-    *list_push(e->arena, &names) = "slices = 8";
+    *list_push(e->arena, &names) =
+        arena_format(e->arena, "slices = %d", e->k->threads_per_row / 32);
+    *list_push(e->arena, &names) = "batch = 8";
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     AxisSet columns = e->k->columns;
     if (columns & (columns - 1))
@@ -205,15 +207,20 @@ static void emit_finish_sums(Emitter *e)
              identity_text(e->g, acc->node));
     }
     block (e->out, "if (col < %s)", e->columns) {
-        line(e->out, "#pragma unroll 4");
-        block (e->out, "for (int p = slice; p < partials; p += slices)")
+        line(e->out, "for (int p = slice; p < partials; p += batch * slices)");
+        line(e->out, "    #pragma unroll");
+        line(e->out, "    for (int b = 0; b < batch; b++)");
+        e->out->indent += 2;
+        block (e->out, "if (p + b * slices < partials)") {
+            line(e->out, "const long long at = (p + b * slices) * (long long)%s + col;", e->columns);
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
                 emit_accumulate(e, acc->node, acc->name,
-                                arena_format(e->arena, "%s[p * (long long)%s + col]",
-                                             arg_name(e, ARG_SLOT, acc->slot, 0),
-                                             e->columns));
+                                arena_format(e->arena, "%s[at]",
+                                             arg_name(e, ARG_SLOT, acc->slot, 0)));
             }
+        }
+        e->out->indent -= 2;
     }
 }
 

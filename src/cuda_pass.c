@@ -202,12 +202,15 @@ static void emit_vector_stores(const Pass *pass)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
+        const char *at = address(e, store_pointer(e, store), store->tensor, store->axes,
+                                 store->access);
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
-        line(e->out, "%s%s(%s, col, %s_out, %s);", rows_share_warps(e->k) ? "    " : "",
-             e->k->streamed && !has_whole_vectors(e) ? "store" : row_store(e),
-             address(e, store_pointer(e, store), store->tensor, store->axes,
-                     store->access),
-             store->name, e->columns);
+        const char *indent = rows_share_warps(e->k) ? "    " : "";
+        if (e->k->streamed && has_whole_vectors(e))
+            line(e->out, "%sstore_streamed(%s, col, %s_out);", indent, at, store->name);
+        else
+            line(e->out, "%s%s(%s, col, %s_out, %s);", indent,
+                 e->k->streamed ? "store" : row_store(e), at, store->name, e->columns);
     }
 }
 

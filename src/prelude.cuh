@@ -557,7 +557,8 @@ template <class T, int n> DEVICE void put_some(T *row, int col, const vector<T, 
 }
 
 //@ put_vector
-// v at an aligned address; left to itself, the compiler takes some of these apart into words
+// v at an aligned address. In a loop that is not unrolled the compiler takes a plain store apart into
+// words; elsewhere it does not, and this would cost it registers.
 template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v)
 {
     const unsigned *w = (const unsigned *)&v;
@@ -587,6 +588,18 @@ DEVICE void store(T *row, int col, const V (&values)[n], int size)
         put_some(row, col, v, (1 << (size - col)) - 1);
 }
 
+//@ store_streamed
+// the same for rows of whole vectors
+template <class T, int n, class V> DEVICE void store_streamed(T *row, int col, const V (&values)[n])
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (misalignment<n>(row) == 0)
+        put_vector(row + col, v);
+    else
+        put_elements(row, col, v);
+}
+
 //@ store_blocks
 // row[col .. col + n) = v by whole blocks: each lane's first one takes in what the lane before has of it.
 // Elements in no block that is a lane's own go one by one.
@@ -610,7 +623,7 @@ template <int lanes, class T, int n> DEVICE void store_blocks(T *row, int col, c
         left &= ~(((1 << elements) - 1) << k * elements >> skip);
         if (k < count) {
             const block<T, n> b = shift ? shifted(k ? own[k - 1] : before, own[k], bytes - shift) : own[k];
-            put_vector(to + k, b);
+            copy_vector(to + k, &b);
         }
     }
     if (left)
@@ -626,7 +639,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
     if (col >= size)
         return;
     if (misalignment<n>(row) == 0)
-        put_vector(row + col, v);
+        copy_vector((vector<T, n> *)(row + col), &v);
     else
         put_elements(row, col, v);
 }
@@ -651,7 +664,7 @@ template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, co
     vector<T, n> v;
     fill(v, values);
     if (col < size)
-        put_vector(row + col, v);
+        copy_vector((vector<T, n> *)(row + col), &v);
 }
 
 //@ sum_of max_of min_of prod_of Sum Max Min Prod
@@ -1222,17 +1235,19 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 //@ slice_reduce
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
 // the first 32 threads get the results.
-template <class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, int slices, R<T> r)
+template <int slices, class S, template <class> class R, class T>
+DEVICE void reduce_one_slice(S *scratch, R<T> r)
 {
     *(T *)(scratch + threadIdx.x) = r.value;
     __syncthreads();
-    if (threadIdx.x < 32)
+    if (threadIdx.x < 32) {
+        #pragma unroll
         for (int s = 1; s < slices; s++)
             r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
+    }
     __syncthreads();
 }
 template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
 {
-    (reduce_one_slice(scratch, slices, r), ...);
+    (reduce_one_slice<slices>(scratch, r), ...);
 }

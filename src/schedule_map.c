@@ -246,7 +246,9 @@ bool map_kernel(Scheduler *s, Kernel *k)
 {
     k->column_ctas = k->cluster = 1;
     if (k->family == FAMILY_FINISH) {
-        k->threads_per_row = TEAM_THREADS;
+        /* clusters leave few partials, of many columns */
+        bool many = s->kernels.data[k->finishes].cluster == 1;
+        k->threads_per_row = many ? MOST_THREADS : TEAM_THREADS;
         k->vec = k->tiles = k->teams = 1;
         k->registers = FINISH_REGISTERS;
         return true;

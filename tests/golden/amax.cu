@@ -327,21 +327,6 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// v at an aligned address; left to itself, the compiler takes some of these apart into words
-template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v)
-{
-    const unsigned *w = (const unsigned *)&v;
-    if constexpr (sizeof(v) % 16 == 0)
-        #pragma unroll
-        for (int k = 0; k < (int)sizeof(v) / 16; k++)
-            asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
-                :: "l"((uint4 *)at + k), "r"(w[4 * k]), "r"(w[4 * k + 1]), "r"(w[4 * k + 2]), "r"(w[4 * k + 3]));
-    else if constexpr (sizeof(v) == 8)
-        asm volatile("st.global.v2.b32 [%0], {%1, %2};" :: "l"(at), "r"(w[0]), "r"(w[1]));
-    else
-        copy_vector((vector<T, n> *)at, &v);
-}
-
 // a row of whole vectors: row[col .. col + n) = values, rounded to T; nothing from `size` on
 template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
 {
@@ -350,7 +335,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
     if (col >= size)
         return;
     if (misalignment<n>(row) == 0)
-        put_vector(row + col, v);
+        copy_vector((vector<T, n> *)(row + col), &v);
     else
         put_elements(row, col, v);
 }
@@ -459,19 +444,21 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
 // the first 32 threads get the results.
-template <class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, int slices, R<T> r)
+template <int slices, class S, template <class> class R, class T>
+DEVICE void reduce_one_slice(S *scratch, R<T> r)
 {
     *(T *)(scratch + threadIdx.x) = r.value;
     __syncthreads();
-    if (threadIdx.x < 32)
+    if (threadIdx.x < 32) {
+        #pragma unroll
         for (int s = 1; s < slices; s++)
             r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
+    }
     __syncthreads();
 }
 template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
 {
-    (reduce_one_slice(scratch, slices, r), ...);
+    (reduce_one_slice<slices>(scratch, r), ...);
 }
 #endif
 
@@ -539,17 +526,17 @@ void amax(
 
 // amax_finish (finish), from amax.fuse:1-4
 //   max_1_partial = max[M, N](abs(x)), from the CTAs' partials
-// A thread adds one column of every eighth partial; eight slices then meet.
-// Launch 2 of 4: grid (ceil(1 / 32), 1), block 256, no dynamic shared memory.
+// A CTA has 32 columns. Each of its 32 warps adds every so-many-th partial; then the warps meet.
+// Launch 2 of 4: grid (ceil(1 / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 // max_0_value: workspace, 1 of f32
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(1024)
 void amax_finish(
     const float *__restrict__ max_1_partial,
     float *__restrict__ max_0_value,
     int partials) {
-    constexpr int N = 512, slices = 8;
+    constexpr int N = 512, slices = 32, batch = 8;
     __shared__ float scratch[slices * 32];
     const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
     const int col = blockIdx.x * 32 + lane;
@@ -557,10 +544,13 @@ void amax_finish(
 
     float column_max = -infinity();
     if (col < 1) {
-        #pragma unroll 4
-        for (int p = slice; p < partials; p += slices) {
-            column_max = max_nan(column_max, max_1_partial[p * (long long)1 + col]);
-        }
+        for (int p = slice; p < partials; p += batch * slices)
+            #pragma unroll
+            for (int b = 0; b < batch; b++)
+                if (p + b * slices < partials) {
+                    const long long at = (p + b * slices) * (long long)1 + col;
+                    column_max = max_nan(column_max, max_1_partial[at]);
+                }
     }
     slice_reduce<slices>(scratch, max_of(column_max));
     if (slice == 0 && col < 1) {

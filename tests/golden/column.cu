@@ -175,28 +175,13 @@ template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&v
             v[i] = as<T>(values[i]);
     }
 }
-// v at an aligned address; left to itself, the compiler takes some of these apart into words
-template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v)
-{
-    const unsigned *w = (const unsigned *)&v;
-    if constexpr (sizeof(v) % 16 == 0)
-        #pragma unroll
-        for (int k = 0; k < (int)sizeof(v) / 16; k++)
-            asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
-                :: "l"((uint4 *)at + k), "r"(w[4 * k]), "r"(w[4 * k + 1]), "r"(w[4 * k + 2]), "r"(w[4 * k + 3]));
-    else if constexpr (sizeof(v) == 8)
-        asm volatile("st.global.v2.b32 [%0], {%1, %2};" :: "l"(at), "r"(w[0]), "r"(w[1]));
-    else
-        copy_vector((vector<T, n> *)at, &v);
-}
-
 // to workspace, whose rows of whole vectors are aligned
 template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;
     fill(v, values);
     if (col < size)
-        put_vector(row + col, v);
+        copy_vector((vector<T, n> *)(row + col), &v);
 }
 
 // which reduction a variable takes part in
@@ -258,19 +243,21 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
 // the first 32 threads get the results.
-template <class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, int slices, R<T> r)
+template <int slices, class S, template <class> class R, class T>
+DEVICE void reduce_one_slice(S *scratch, R<T> r)
 {
     *(T *)(scratch + threadIdx.x) = r.value;
     __syncthreads();
-    if (threadIdx.x < 32)
+    if (threadIdx.x < 32) {
+        #pragma unroll
         for (int s = 1; s < slices; s++)
             r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
+    }
     __syncthreads();
 }
 template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
 {
-    (reduce_one_slice(scratch, slices, r), ...);
+    (reduce_one_slice<slices>(scratch, r), ...);
 }
 #endif
 
@@ -342,16 +329,16 @@ void bias_grad(
 
 // bias_grad_finish (finish), from column.fuse:1-3
 //   db = sum[M](dy), from the CTAs' partials
-// A thread adds one column of every eighth partial; eight slices then meet.
-// Launch 2 of 2: grid (ceil(N / 32), 1), block 256, no dynamic shared memory.
+// A CTA has 32 columns. Each of its 32 warps adds every so-many-th partial; then the warps meet.
+// Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(1024)
 void bias_grad_finish(
     const float *__restrict__ db_partial,
     float *__restrict__ db,
     int partials) {
-    constexpr int N = 768, slices = 8;
+    constexpr int N = 768, slices = 32, batch = 8;
     __shared__ float scratch[slices * 32];
     const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
     const int col = blockIdx.x * 32 + lane;
@@ -359,10 +346,13 @@ void bias_grad_finish(
 
     float db_sum = 0;
     if (col < N) {
-        #pragma unroll 4
-        for (int p = slice; p < partials; p += slices) {
-            db_sum += db_partial[p * (long long)N + col];
-        }
+        for (int p = slice; p < partials; p += batch * slices)
+            #pragma unroll
+            for (int b = 0; b < batch; b++)
+                if (p + b * slices < partials) {
+                    const long long at = (p + b * slices) * (long long)N + col;
+                    db_sum += db_partial[at];
+                }
     }
     slice_reduce<slices>(scratch, sum_of(db_sum));
     if (slice == 0 && col < N) {

@@ -287,21 +287,6 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// v at an aligned address; left to itself, the compiler takes some of these apart into words
-template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v)
-{
-    const unsigned *w = (const unsigned *)&v;
-    if constexpr (sizeof(v) % 16 == 0)
-        #pragma unroll
-        for (int k = 0; k < (int)sizeof(v) / 16; k++)
-            asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
-                :: "l"((uint4 *)at + k), "r"(w[4 * k]), "r"(w[4 * k + 1]), "r"(w[4 * k + 2]), "r"(w[4 * k + 3]));
-    else if constexpr (sizeof(v) == 8)
-        asm volatile("st.global.v2.b32 [%0], {%1, %2};" :: "l"(at), "r"(w[0]), "r"(w[1]));
-    else
-        copy_vector((vector<T, n> *)at, &v);
-}
-
 // a row of whole vectors: row[col .. col + n) = values, rounded to T; nothing from `size` on
 template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
 {
@@ -310,7 +295,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
     if (col >= size)
         return;
     if (misalignment<n>(row) == 0)
-        put_vector(row + col, v);
+        copy_vector((vector<T, n> *)(row + col), &v);
     else
         put_elements(row, col, v);
 }
@@ -321,7 +306,7 @@ template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, co
     vector<T, n> v;
     fill(v, values);
     if (col < size)
-        put_vector(row + col, v);
+        copy_vector((vector<T, n> *)(row + col), &v);
 }
 
 // which reduction a variable takes part in
@@ -428,19 +413,21 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 
 // Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
 // the first 32 threads get the results.
-template <class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, int slices, R<T> r)
+template <int slices, class S, template <class> class R, class T>
+DEVICE void reduce_one_slice(S *scratch, R<T> r)
 {
     *(T *)(scratch + threadIdx.x) = r.value;
     __syncthreads();
-    if (threadIdx.x < 32)
+    if (threadIdx.x < 32) {
+        #pragma unroll
         for (int s = 1; s < slices; s++)
             r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
+    }
     __syncthreads();
 }
 template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
 {
-    (reduce_one_slice(scratch, slices, r), ...);
+    (reduce_one_slice<slices>(scratch, r), ...);
 }
 #endif
 
@@ -562,19 +549,19 @@ void layernorm_bwd(
 // layernorm_bwd_finish (finish), from layernorm_bwd.fuse:9-27
 //   dgamma = sum[M](dy * xhat), from the CTAs' partials
 //   dbeta = sum[M](dy), from the CTAs' partials
-// A thread adds one column of every eighth partial; eight slices then meet.
-// Launch 2 of 2: grid (ceil(N / 32), 1), block 256, no dynamic shared memory.
+// A CTA has 32 columns. Each of its 32 warps adds every so-many-th partial; then the warps meet.
+// Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(1024)
 void layernorm_bwd_finish(
     const float *__restrict__ dgamma_partial,
     const float *__restrict__ dbeta_partial,
     bf16 *__restrict__ dgamma,
     bf16 *__restrict__ dbeta,
     int partials) {
-    constexpr int N = 4096, slices = 8;
+    constexpr int N = 4096, slices = 32, batch = 8;
     __shared__ float scratch[slices * 32];
     const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
     const int col = blockIdx.x * 32 + lane;
@@ -583,11 +570,14 @@ void layernorm_bwd_finish(
     float dgamma_sum = 0;
     float dbeta_sum = 0;
     if (col < N) {
-        #pragma unroll 4
-        for (int p = slice; p < partials; p += slices) {
-            dgamma_sum += dgamma_partial[p * (long long)N + col];
-            dbeta_sum += dbeta_partial[p * (long long)N + col];
-        }
+        for (int p = slice; p < partials; p += batch * slices)
+            #pragma unroll
+            for (int b = 0; b < batch; b++)
+                if (p + b * slices < partials) {
+                    const long long at = (p + b * slices) * (long long)N + col;
+                    dgamma_sum += dgamma_partial[at];
+                    dbeta_sum += dbeta_partial[at];
+                }
     }
     slice_reduce<slices>(scratch, sum_of(dgamma_sum), sum_of(dbeta_sum));
     if (slice == 0 && col < N) {

@@ -233,21 +233,6 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// v at an aligned address; left to itself, the compiler takes some of these apart into words
-template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v)
-{
-    const unsigned *w = (const unsigned *)&v;
-    if constexpr (sizeof(v) % 16 == 0)
-        #pragma unroll
-        for (int k = 0; k < (int)sizeof(v) / 16; k++)
-            asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
-                :: "l"((uint4 *)at + k), "r"(w[4 * k]), "r"(w[4 * k + 1]), "r"(w[4 * k + 2]), "r"(w[4 * k + 3]));
-    else if constexpr (sizeof(v) == 8)
-        asm volatile("st.global.v2.b32 [%0], {%1, %2};" :: "l"(at), "r"(w[0]), "r"(w[1]));
-    else
-        copy_vector((vector<T, n> *)at, &v);
-}
-
 // a row of whole vectors: row[col .. col + n) = values, rounded to T; nothing from `size` on
 template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
 {
@@ -256,7 +241,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
     if (col >= size)
         return;
     if (misalignment<n>(row) == 0)
-        put_vector(row + col, v);
+        copy_vector((vector<T, n> *)(row + col), &v);
     else
         put_elements(row, col, v);
 }
