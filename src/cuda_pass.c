@@ -272,14 +272,6 @@ static bool is_moments(const Emitter *e, const InnerReduction *squares)
     return node(e->g, squares->partner)->op == OP_MEAN;
 }
 
-/* How many of a vector's elements the row has: any number from `vec` on means all. */
-static const char *columns_left(Emitter *e)
-{
-    if (!e->k->ragged || (e->k->streamed && has_whole_vectors(e))) return "vec";
-    bool all_or_none = has_whole_vectors(e) || e->k->vec == 1;
-    return arena_format(e->arena, all_or_none ? "col < %s ? vec : 0" : "%s - col", e->columns);
-}
-
 static void emit_pair_vectors(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -305,6 +297,17 @@ static void emit_pair_elements(const Pass *pass)
     }
 }
 
+/* Rows of a mean and its squares are whole vectors (schedule_online.c). */
+static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
+{
+    Emitter *e = pass->e;
+    Node mean = squares->partner;
+    bool guarded = e->k->ragged && !(e->k->streamed && has_whole_vectors(e));
+    if (guarded) line(e->out, "if (col < %s)", e->columns);
+    line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
+         reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id]);
+}
+
 static void emit_pair_adds(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -312,9 +315,7 @@ static void emit_pair_adds(const Pass *pass)
         const InnerReduction *sum = &e->k->inner[i];
         if (!is_pass_pair(pass, sum)) continue;
         if (is_moments(e, sum))
-            line(e->out, "moments_add(%s, %s, %s);",
-                 reduce_call(e, sum->partner, node_name(e, sum->partner)),
-                 e->taken[sum->partner.id], columns_left(e));
+            emit_moments_add(pass, sum);
         else
             line(e->out, "%s(%s, %s, %s);", e->k->streamed ? "online_stream" : "online_add",
                  node_name(e, sum->partner), node_name(e, sum->node),

@@ -867,24 +867,21 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
 }
 
 //@ moments_add
-// joins the first `left` of some values to what a thread has
-template <int n> DEVICE void moments_add(Moments r, const float (&values)[n], int left)
+// joins some of a row's values to what a thread has
+template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
 {
-    if (left <= 0)
-        return;
-    const float count = left < n ? left : n;
     float sum = 0, squares = 0;
     #pragma unroll
     for (int i = 0; i < n; i++)
-        sum += i < left ? values[i] : 0;
-    const float mean = sum * (1 / count);
+        sum += values[i];
+    const float mean = sum * (1.0f / n);
     #pragma unroll
     for (int i = 0; i < n; i++)
-        squares += i < left ? (values[i] - mean) * (values[i] - mean) : 0;
+        squares += (values[i] - mean) * (values[i] - mean);
     const float off = mean - r.sum * (1 / fmaxf(r.seen, 1));
-    r.squares += squares + off * (off * (r.seen * count / (r.seen + count)));
+    r.squares += squares + off * (off * (r.seen * n / (r.seen + n)));
     r.sum += sum;
-    r.seen += count;
+    r.seen += n;
 }
 
 //@ Moments+put_slot

@@ -230,7 +230,9 @@ static double reduction_bound(const Operation *op, double v, double m, double e,
     e += op_info[OP_SUM].error * unit * m;
     if (op->type == TYPE_F64 || m <= MAX_F32)
         return e;
-    return m > magnitude * (1 + 16 * UNIT_F32) || magnitude - e < MAX_F32 ? HUGE_VAL : 0;
+    /* a mean comes back into the range that its sum may have left */
+    bool may_fit = m > magnitude * (1 + 16 * UNIT_F32) || magnitude - e < MAX_F32;
+    return op->op == OP_MEAN || may_fit ? HUGE_VAL : 0;
 }
 
 /* One result: the mean's division, and what f32 cannot hold. */

@@ -7,7 +7,8 @@ enum {
     /* ptxas needs about this many registers a thread beside those counted: addresses,
      * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
     BASE_REGISTERS = 50,
-    MAX_REGISTERS = 255
+    MAX_REGISTERS = 255,
+    LARGE_STAGE = 32 << 10
 };
 
 /* ---- facts about a kernel ---- */
@@ -15,6 +16,11 @@ enum {
 int64_t column_count(const Scheduler *s, const Kernel *k)
 {
     return k->columns ? axes_size(&s->a->sizes, k->columns) : 1;
+}
+
+bool has_dynamic_columns(const Scheduler *s, const Kernel *k)
+{
+    return !axes_within(k->columns, s->a->columns) || column_count(s, k) > 1 << 30;
 }
 
 bool has_column_accumulators(const Kernel *k)
@@ -141,11 +147,10 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
  * with one accumulator a column (10 % worse). */
 static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
 {
-    enum { LARGE = 32 << 10 };
     if (k->cluster == 1) return false;
     if (!k->accumulator_count && row_bytes(k) <= 2) return true;
     bool paired = accumulator_registers(s, k) >= 2 || !k->accumulator_count;
-    return k->copy_warp && stage >= LARGE && (k->cluster > 2 || paired);
+    return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || paired);
 }
 
 /* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More
@@ -157,6 +162,8 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
     int64_t other = STATIC + once + team_bytes(s, k);
     if (!stage) return false;
     bool single = row_bytes(k) <= 2, few = wants_short_ring(s, k, stage);
+    /* pairs with stages that are not as large: 2 % better than with six, or with three */
+    bool pair = k->copy_warp && k->accumulator_count && k->cluster == 2 && stage < LARGE_STAGE;
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
@@ -164,7 +171,7 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
         wanted = wanted > MAX_STAGES   ? MAX_STAGES
                  : wanted < 3 + k->lag ? 3 + k->lag
                                        : wanted;
-        wanted = few ? 2 + k->lag : wanted;
+        wanted = few ? 2 + k->lag : pair ? MAX_STAGES : wanted;
         wanted = s->forced.stages ? s->forced.stages : wanted;
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;

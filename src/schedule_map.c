@@ -8,7 +8,6 @@
 enum {
     TEAM_THREADS = 256, /* of a CTA that has several rows at a time ... */
     SUM_THREADS = 512, /* ... and with accumulators: the fewer CTAs, the fewer partials */
-    MAX_VECTOR = 8,
     FINISH_REGISTERS = 50
 };
 
@@ -281,9 +280,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
         return true;
     }
     bool columns_acc = has_column_accumulators(k);
-    /* columns are counted in int unless there are too many or the count comes at launch
-     */
-    k->dynamic = !axes_within(k->columns, s->a->columns) || column_count(s, k) > 1 << 30;
+    k->dynamic = has_dynamic_columns(s, k);
     k->vec = find_vector(s, k);
     if (!share_threads(s, k)) return false;
     bool fits = !k->dynamic && fit_homes(s, k);

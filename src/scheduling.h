@@ -53,13 +53,14 @@ DType slot_dtype(Type type);
 
 /* ---- schedule_homes.c ---- */
 
-enum { WARP = 32, MOST_THREADS = 1024 };
+enum { WARP = 32, MOST_THREADS = 1024, MAX_VECTOR = 8 };
 
 static inline int64_t ceil_div(int64_t a, int64_t b)
 {
     return a ? (a - 1) / b + 1 : 0;
 }
 int64_t column_count(const Scheduler *s, const Kernel *k);
+bool has_dynamic_columns(const Scheduler *s, const Kernel *k);   /* too many for int, or known at launch */
 bool has_column_accumulators(const Kernel *k);
 double accumulator_registers(const Scheduler *s, const Kernel *k);   /* of one column */
 int row_bytes(const Kernel *k);                         /* of a column, read as vectors */
