@@ -149,35 +149,41 @@ static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     if (k->cluster == 1) return false;
     if (!k->accumulator_count && row_bytes(k) <= 2) return true;
-    bool paired = accumulator_registers(s, k) >= 2 || !k->accumulator_count;
-    return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || paired);
+    bool one = k->accumulator_count && accumulator_registers(s, k) < 2;
+    return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || !one);
 }
 
-/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed. More
- * measured flat; fewer than two is no ring. */
+/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed; more measured
+ * flat, but for clusters. */
+static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
+{
+    enum { IN_FLIGHT = 96 << 10, MOST = 8 };
+    if (s->forced.stages) return s->forced.stages;
+    if (wants_short_ring(s, k, stage)) return 2 + k->lag;
+    /* pairs with smaller stages: 2 % better than with three, 15 % than with six */
+    bool sums = k->copy_warp && k->accumulator_count;
+    if (sums && k->cluster == 2 && stage < LARGE_STAGE) return MOST;
+    int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1 + k->lag;
+    return wanted > MOST ? MOST : wanted < 3 + k->lag ? 3 + k->lag : wanted;
+}
+
+/* Fewer than two stages are no ring. */
 static bool fit_ring(const Scheduler *s, Kernel *k)
 {
-    enum { IN_FLIGHT = 96 << 10, MAX_STAGES = 8, STATIC = 2 << 10 };
+    enum { STATIC = 2 << 10 };
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
     int64_t other = STATIC + once + team_bytes(s, k);
     if (!stage) return false;
-    bool single = row_bytes(k) <= 2, few = wants_short_ring(s, k, stage);
-    /* pairs with stages that are not as large: 2 % better than with six, or with three */
-    bool pair = k->copy_warp && k->accumulator_count && k->cluster == 2 && stage < LARGE_STAGE;
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
-        int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1 + k->lag;
-        wanted = wanted > MAX_STAGES   ? MAX_STAGES
-                 : wanted < 3 + k->lag ? 3 + k->lag
-                                       : wanted;
-        wanted = few ? 2 + k->lag : pair ? MAX_STAGES : wanted;
-        wanted = s->forced.stages ? s->forced.stages : wanted;
+        int64_t wanted = wanted_stages(s, k, stage);
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
         /* of a single input two CTAs with short rings beat one with a long one */
+        bool single = k->copy_warp && row_bytes(k) <= 2;
         if (k->stages >= 3 + k->lag ||
-            (k->stages == 2 + k->lag && (k->ctas_per_sm == 1 || (k->copy_warp && single))))
+            (k->stages == 2 + k->lag && (k->ctas_per_sm == 1 || single)))
             return true;
     }
     return false;
@@ -246,7 +252,8 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
  * better when its threads copy for themselves. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
-    bool moments = has_moments(s, k), pays = moments ? k->cluster == 4 || k->cluster == 8 : k->cluster > 1;
+    bool middle = k->cluster == 4 || k->cluster == 8;
+    bool pays = has_moments(s, k) ? middle : k->cluster > 1;
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].access == ACCESS_VECTOR &&
