@@ -260,6 +260,22 @@ START_TEST(nan_and_range_follow_f32)
 }
 END_TEST
 
+START_TEST(a_mean_may_be_in_range_where_its_sum_is_not)
+{
+    Case c = open_case("graph g[M = 2, N = 4](x : f32[M, N]) -> (a : f32[M], s : f32[M]) {"
+                       " a = mean[N](x)\n s = sum[N](x) }");
+    const float values[] = {3e38f, 3e38f, 3e38f, 3e38f, 1e37f, 1e37f, 1e37f, 1e37f};
+    memcpy(c.inputs[0].data, values, sizeof values);
+    run_case(&c, 1);
+    float means[] = {INFINITY, 1e37f}, wrong[] = {3e38f, INFINITY}, sums[] = {INFINITY, 4e37f};
+    ck_assert_int_eq(judge_output(&c, 0, means).wrong, 0);
+    ck_assert_int_eq(judge_output(&c, 0, wrong).wrong, 1);
+    ck_assert_int_eq(judge_output(&c, 1, sums).wrong, 0);
+    ck_assert_int_eq(judge_output(&c, 1, wrong).wrong, 2);
+    close_case(&c);
+}
+END_TEST
+
 START_TEST(steps_are_found)
 {
     Case c = evaluate_text("graph g[N = 4](x : f32[N]) -> (a : f32[N], b : f32[N], c : f32[N]) {"
@@ -305,6 +321,7 @@ Suite *reference_suite(void)
     tcase_add_test(cases, empty_axes);
     tcase_add_test(cases, integers_wrap_and_stay_integers);
     tcase_add_test(cases, nan_and_range_follow_f32);
+    tcase_add_test(cases, a_mean_may_be_in_range_where_its_sum_is_not);
     tcase_add_test(cases, steps_are_found);
     tcase_add_test(cases, random_inputs_keep_their_promises);
     suite_add_tcase(suite, cases);
