@@ -87,11 +87,13 @@ static int64_t kernel_ctas(const Plan *plan, int kernel)
 static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
 {
     const Graph *g = plan->analysis->graph;
+    const int64_t columns = k->columns ? axes_size(&plan->launch.sizes, k->columns) : 1;
+    const int step = k->threads_per_row * k->vec;
     line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row,"
          " %d x %d elements a thread%s",
          names_text(out->arena, g, k->rows), names_text(out->arena, g, k->columns), k->teams,
          plural(k->teams), k->threads_per_row, plural(k->threads_per_row), k->tiles, k->vec,
-         k->ragged ? ", the last tile not full" : "");
+         (k->streamed ? columns % step != 0 : k->ragged) ? ", the last tile not full" : "");
 }
 
 /* What happens between two phases to the elements of a row that both need; NULL: none is. */
@@ -101,8 +103,8 @@ static const char *home_text(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool again = (load->phases & (load->phases - 1)) != 0;
-        if (!again || load->hoisted || load->access == ACCESS_ROW)
-            continue;
+        bool row = load->access != ACCESS_ROW && load->axes & (k->rows | k->kept);
+        if (!again || !row) continue;
         if (k->streamed || !(load->resident || load->staged))
             return "is read again";
         home = load->resident ? "stays in registers" : "stays in its stage";

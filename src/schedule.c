@@ -118,20 +118,34 @@ static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
     add_rejection(arena, plan, family_name(family), reason);
 }
 
+/* Whether a phase reads what of a row an earlier one has read. */
+static bool reads_rows_again(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        bool several = load->phases & (load->phases - 1);
+        bool row = load->access == ACCESS_VECTOR && load->axes & (k->rows | k->kept);
+        if (row && several && !load->resident && !load->staged) return true;
+    }
+    return false;
+}
+
 /* Keys that the kernels do not have as asked are no schedule. */
 static bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
     bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = !f->reads;
+         stages = !f->stages, reads = f->reads < 2;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         threads |= k->threads_per_row == f->threads;
         rows |= k->teams == f->rows;
         cluster |= k->cluster == f->cluster;
         stages |= k->stages == f->stages;
-        reads |= k->streamed == (f->reads > 1);
+        reads |= f->reads == 2 && k->streamed;
     }
+    for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
+        reads &= !reads_rows_again(&s->kernels.data[i]);
     s->problem =
         !threads ? "threads: a row of this size is not shared by that many"
         : !rows  ? "rows: a CTA cannot walk that many at a time here"

@@ -86,6 +86,10 @@ expect 2 'no output' run one.fuse --outputs t
 expect 2 'schedule refused' one.fuse --schedule nonsense
 expect 2 "row has no key 'treads'" one.fuse --schedule row:treads=32
 expect 2 'schedule refused' run one.fuse --schedule pointwise
+expect 2 'reads: 1 keeps' explain "$root"/examples/softmax_bwd.fuse N=16384 --schedule row:reads=1
+expect 2 '2 reads it again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
+expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
+expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
 expect 2 'no size' tune sizeless.fuse
 expect 2 'no axis' tune one.fuse Q=3
 expect 2 'no output' tune one.fuse --outputs t
