@@ -158,9 +158,10 @@ static int wanted_tiles(const Scheduler *s, const Kernel *k)
     return has_moments(s, k) && column_count(s, k) >= LONG ? 4 : 2;
 }
 
-/* As many vectors for every thread. */
+/* As many vectors for every thread, and whole warps. */
 static void even_out_streams(Kernel *k, int64_t vectors)
 {
+    k->teams = 1;
     k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), WARP) * WARP;
 }
 
