@@ -210,30 +210,36 @@ static bool same_layout(const fusec_tensor *a, const fusec_tensor *b)
     return same;
 }
 
-static bool kernel_uses(const LaunchKernel *kernel, int tensor)
+/* The pointer by which a kernel uses a tensor; NULL: it does not. */
+static const LaunchArg *find_use(const LaunchKernel *kernel, int tensor)
 {
     for (int i = 0; i < kernel->arg_count; i++)
         if (kernel->args[i].kind == ARG_TENSOR && kernel->args[i].index == tensor)
-            return true;
-    return false;
+            return &kernel->args[i];
+    return NULL;
 }
 
 /* An output may lie on an input if every element is read before it is written: by kernels
  * before the first writer; or by the writer too, if both tensors have all axes, since the
- * CTA that writes an element then is the one that has read it. */
+ * CTA that writes an element then is the one that has read it, and if it reads no row
+ * again in a phase after that. */
 static bool may_replace(const LaunchPlan *plan, int input, int output)
 {
     int last_reader = -1, first_writer = plan->kernel_count;
     for (int k = 0; k < plan->kernel_count; k++) {
-        if (kernel_uses(&plan->kernels[k], input))
+        if (find_use(&plan->kernels[k], input))
             last_reader = k;
-        if (first_writer == plan->kernel_count && kernel_uses(&plan->kernels[k], output))
+        if (first_writer == plan->kernel_count && find_use(&plan->kernels[k], output))
             first_writer = k;
     }
+    if (last_reader < first_writer)
+        return true;
+    if (last_reader > first_writer)
+        return false;
+    const LaunchKernel *both = &plan->kernels[first_writer];
     AxisSet all = ((AxisSet)1 << plan->axis_count) - 1;
-    return last_reader < first_writer
-           || (last_reader == first_writer && plan->tensors[input].axes == all
-               && plan->tensors[output].axes == all);
+    return plan->tensors[input].axes == all && plan->tensors[output].axes == all
+           && find_use(both, input)->phase <= find_use(both, output)->phase;
 }
 
 static fusec_status check_pair(const fusec_plan *plan, int output, int other,

@@ -266,8 +266,8 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * An output must not overlap an input, another output or the workspace. With the option
  * in_place an output may be an input with the same pointer, element size, sizes and
  * strides, if all reads come before the writes: either no kernel that reads the input
- * runs beside or after one that writes the output, or both have all axes of the graph
- * and one kernel does both.
+ * runs beside or after one that writes the output, or both have all axes of the graph,
+ * one kernel does both, and it reads no row again after writing it.
  * Errors: INVALID_TENSOR (dtype, rank, sizes, strides, alignment, NULL, overlap: which,
  * and why), INVALID_ARGUMENT (a scalar without a value, the workspace), CUDA_ERROR.
  * After an error found in the arguments nothing was launched. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '1'};
+static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '2'};
 enum { MAX_ITEMS = 1 << 16 };
 
 /* ---------------------------------------------------------------------------------
@@ -39,6 +39,7 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
         put_int(w, kernel->args[i].kind);
         put_int(w, kernel->args[i].index);
         put_int(w, kernel->args[i].axis);
+        put_int(w, kernel->args[i].phase);
         put_text(w, kernel->args[i].name);
     }
 }
@@ -199,6 +200,7 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
         args[i].kind = (ArgKind)get_range(r, 0, ARG_GRID);
         args[i].index = (int)get_range(r, -1, MAX_ITEMS);
         args[i].axis = (int)get_range(r, -1, MAX_AXES - 1);
+        args[i].phase = (int)get_range(r, 0, 63);
         args[i].name = get_text(r, arena);
     }
     kernel->args = args;

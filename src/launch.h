@@ -47,6 +47,8 @@ typedef enum {
 typedef struct {
     ArgKind kind;
     int index, axis;
+    int phase;                /* ARG_TENSOR: the last in which an input's memory is read, or the one
+                                 in which an output's is written */
     const char *name;         /* of the kernel's parameter */
 } LaunchArg;
 

@@ -68,20 +68,32 @@ static void list_slots(Scheduler *s, Plan *plan)
 static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis,
                  const char *name)
 {
-    *list_push(s->arena, args) = (LaunchArg){kind, index, axis, name};
+    *list_push(s->arena, args) =
+        (LaunchArg){.kind = kind, .index = index, .axis = axis, .name = name};
 }
 
 /* A tensor's pointer and the strides of all its axes but the fastest, which is dense. */
-static void push_tensor(Scheduler *s, Args *args, int tensor, const char *name,
+static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const char *name,
                         AxisSet axes)
 {
     push(s, args, ARG_TENSOR, tensor, 0, name);
+    args->data[args->count - 1].phase = phase;
     for (int i = 0; i < s->g->axis_count; i++) {
         bool fastest = axes >> i == 1;
         if (axes >> i & 1 && !fastest)
             push(s, args, ARG_STRIDE, tensor, i,
                  arena_format(s->arena, "%s_%s", name, s->g->axes[i].name));
     }
+}
+
+/* The last phase that reads a row's elements from memory, not from what is kept of them. */
+static int last_read(const Load *load)
+{
+    int phase = 0;
+    if (load->staged) return 0;
+    if (load->resident) return load->first_phase;
+    while (load->phases >> phase >> 1) phase++;
+    return phase;
 }
 
 /* Row sizes that the kernel's text mentions. */
@@ -113,7 +125,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
         if (load->slot >= 0)
             push(s, &args, ARG_SLOT, load->slot, 0, load->name = slots[load->slot].name);
         else
-            push_tensor(s, &args, load->tensor, load->name, load->axes);
+            push_tensor(s, &args, load->tensor, last_read(load), load->name, load->axes);
     }
     if (k->finishes >= 0)
         for (int i = 0; i < k->accumulator_count; i++)
@@ -125,7 +137,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
             push(s, &args, ARG_SLOT, store->slot, 0,
                  store->name = slots[store->slot].name);
         else
-            push_tensor(s, &args, store->tensor, store->name, store->axes);
+            push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes);
     }
     if (k->finishes < 0)
         for (int i = 0; i < k->accumulator_count; i++)

@@ -23,7 +23,7 @@ typedef struct {
     fusec_device *device;
     fusec_program *program;
     fusec_plan *plan;
-    float x[ROWS * COLUMNS + 4], g[COLUMNS], y[ROWS * COLUMNS + 4], s[ROWS];
+    float x[ROWS * COLUMNS + 4], g[COLUMNS], y[ROWS * COLUMNS + 4], s[ROWS], more[ROWS * COLUMNS];
     fusec_tensor inputs[2], outputs[2];
 } Case;
 
@@ -37,11 +37,11 @@ static fusec_tensor vector(float *data, int64_t size)
     return (fusec_tensor){data, FUSEC_F32, 1, {size}, {1}};
 }
 
-static void open_case(Case *c, const fusec_plan_options *options)
+static void open_text(Case *c, const char *text, const fusec_plan_options *options)
 {
     memset(c, 0, sizeof *c);
-    fusec_status status = fusec_program_parse(scale_program, strlen(scale_program),
-                                              "scale.fuse", &c->program, &error);
+    fusec_status status =
+        fusec_program_parse(text, strlen(text), "scale.fuse", &c->program, &error);
     ck_assert_msg(status == FUSEC_OK, "%s", error.message);
     ck_assert_int_eq(fusec_device_cpu(&c->device, &error), FUSEC_OK);
     status = fusec_plan_create(c->device, c->program, NULL, NULL, 0, options, &c->plan,
@@ -55,6 +55,11 @@ static void open_case(Case *c, const fusec_plan_options *options)
     c->inputs[1] = vector(c->g, COLUMNS);
     c->outputs[0] = matrix(c->y);
     c->outputs[1] = vector(c->s, ROWS);
+}
+
+static void open_case(Case *c, const fusec_plan_options *options)
+{
+    open_text(c, scale_program, options);
 }
 
 static void close_case(Case *c)
@@ -292,6 +297,31 @@ START_TEST(an_output_may_replace_an_input)
 }
 END_TEST
 
+/* h is written before a row that stays nowhere is read again for y. */
+START_TEST(a_row_that_is_read_again_may_not_be_replaced)
+{
+    static const char program[] = "graph twice[M = 3, N = 4](x : f32[M, N], g : f32[N]) ->"
+                                  " (h : f32[M, N], y : f32[M, N])"
+                                  " { h = x + g  y = h * sum[N](h) }\n";
+    static const char *const schedules[] = {"row:reads=1", "row:reads=2"};
+    for (int again = 0; again < 2; again++) {
+        Case c;
+        fusec_plan_options options = {.struct_size = sizeof options, .in_place = 1};
+        options.schedule = schedules[again];
+        open_text(&c, program, &options);
+        c.outputs[1] = c.inputs[0];
+        ck_assert_msg(launch(&c) == FUSEC_OK, "%s", error.message);
+        c.outputs[1] = matrix(c.more);
+        c.outputs[0] = c.inputs[0];
+        if (again)
+            expect_refusal(&c, FUSEC_INVALID_TENSOR, "reads it afterwards");
+        else
+            ck_assert_msg(launch(&c) == FUSEC_OK, "%s", error.message);
+        close_case(&c);
+    }
+}
+END_TEST
+
 START_TEST(memory_and_events_on_the_cpu)
 {
     fusec_device *device;
@@ -430,6 +460,7 @@ Suite *runtime_suite(void)
     tcase_add_test(tests, wrong_tensors_are_refused);
     tcase_add_test(tests, slices_side_by_side_do_not_overlap);
     tcase_add_test(tests, an_output_may_replace_an_input);
+    tcase_add_test(tests, a_row_that_is_read_again_may_not_be_replaced);
     tcase_add_test(tests, memory_and_events_on_the_cpu);
     tcase_add_test(tests, grids_and_workspaces);
     tcase_add_test(tests, missing_driver_is_told);
