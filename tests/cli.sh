@@ -102,6 +102,7 @@ expect 2 'no value for k' run scalars.fuse --set k=inf
 expect 2 'no value for b' run scalars.fuse --set b=2
 expect 0 '^y .* 7 ' run scalars.fuse --set k=7 --set b=true --device cpu
 expect 2 'axes' run one.fuse --stride x=1
+expect 2 'last axis' run one.fuse M=5 N=6 --stride x=12,2
 expect 2 'no input' run one.fuse --offset z=1
 
 # ---- several graphs ----
@@ -217,6 +218,7 @@ expect 0 'ok' run one.fuse M=5 N=6 --stride y=9,1 --offset y=5 --verify $device
 if command -v g++ >/dev/null || command -v clang++ >/dev/null; then
     expect 0 'ok' run "$root/examples/layernorm_bwd.fuse" M=13 N=96 --device sim --verify
     expect 0 'ok' run one.fuse M=5 N=7 --device sim --sms 2 --seed 5 --stride x=9,1 --verify
+    expect 2 'last axis' run one.fuse M=5 N=6 --stride x=12,2 --device sim
     {
         echo "graph g[M = 4](x : f32[M]) -> ($(printf 'y%d : f32[M], ' {1..70}) z : f32[M]) { z = x"
         printf '    y%d = x\n' {1..70}

@@ -270,6 +270,11 @@ static int lay_out(const Session *s, const char *name, Buffer *x)
     fits = fits && last < INT64_MAX / 16 &&
            !__builtin_mul_overflow((size_t)last + 1, element, &x->room);
     x->before = (size_t)first * element;
+    int fastest = x->tensor.rank - 1;
+    if (fastest >= 0 && x->tensor.sizes[fastest] > 1 && x->tensor.strides[fastest] != 1) {
+        complain(NULL, "tensor %s: the stride of the last axis must be 1", name);
+        return EXIT_USAGE;
+    }
     if (!fits) complain(NULL, "the strides reach beyond any memory");
     return fits ? EXIT_DONE : EXIT_MACHINE;
 }
