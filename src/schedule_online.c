@@ -62,6 +62,8 @@ void pair_reductions(const Scheduler *s, Kernel *k)
         bool moments = node(s->g, partner)->op == OP_MEAN;
         if (!partner.id || !is_inner(k, partner) || (moments && !is_whole(s, k))) continue;
         r->partner = partner;
-        r->inverse = divides_columns(s, k, r->node);
+        /* a sum of exponentials is at least 1; the inverse of squares may be out of range */
+        r->inverse =
+            node(s->g, partner)->op == OP_MAX_OVER && divides_columns(s, k, r->node);
     }
 }
