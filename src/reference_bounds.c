@@ -34,9 +34,10 @@ static double shrink(double x)
     return x < 1e-4 ? x * (1 + x) : x < 1 ? -log1p(-x) : HUGE_VAL;
 }
 
+/* An infinite error times 0 is NaN here: also anything. */
 static double ratio(double e, double room)
 {
-    return e > 0 ? (room > 0 ? e / room : HUGE_VAL) : 0;
+    return !(e <= 0) ? (room > 0 ? e / room : HUGE_VAL) : 0;
 }
 
 /* Infinity times what may be 0 may be NaN. (No branches: the loop over this is one of vectors.) */
