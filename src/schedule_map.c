@@ -183,7 +183,8 @@ static int most_threads(const Scheduler *s, const Kernel *k)
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { LEAST = 2 * WARP, WARPS_OWN = 4 * WARP, ROWS = 4 };
-    if (accumulator_registers(s, k) < 2 || vectors <= LEAST || vectors > TEAM_THREADS) return;
+    if (accumulator_registers(s, k) < 2 || k->cluster > 1) return;
+    if (vectors <= LEAST || vectors > TEAM_THREADS) return;
     bool own = vectors <= WARPS_OWN;
     if (own && column_count(s, k) % k->vec) return;   /* would spill */
     k->threads_per_row = own ? WARP : (int)ceil_div(vectors, WARP) * WARP;
