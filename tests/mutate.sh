@@ -20,7 +20,7 @@ examples/layernorm_bwd.fuse M=40 N=1028 --sms 1 --schedule warp-specialized:clus
 examples/layernorm_bwd.fuse M=3 N=1025 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm_bwd.fuse M=2 N=1025 --schedule warp-specialized:cluster=2
 examples/layernorm_bwd.fuse M=40 N=1025 --sms 1 --schedule warp-specialized:cluster=2
-examples/layernorm_bwd.fuse M=12 N=1544 --sms 1 --schedule warp-specialized:cluster=2
+examples/layernorm_bwd.fuse M=12 N=1544 --sms 1 --schedule warp-specialized:cluster=2,threads=64
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --stride y=1001,1 --schedule warp-specialized
 examples/softmax_bwd.fuse M=9 N=1001 --sms 1 --schedule warp-specialized
@@ -39,19 +39,19 @@ examples/layernorm_bwd.fuse M=9 N=2305 --sms 1 --schedule grid-stride:threads=28
 examples/layernorm_bwd.fuse M=14 N=2304 --sms 1 --schedule warp-specialized:threads=288
 examples/layernorm_bwd.fuse M=14 N=2309 --sms 1 --schedule warp-specialized:cluster=2,threads=288
 examples/softmax.fuse M=170 N=1028 --sms 1 --schedule warp-specialized:cluster=2
-examples/layernorm.fuse M=65 N=23
 examples/layernorm.fuse M=65 N=24
 examples/layernorm.fuse M=3 N=1024
 examples/layernorm.fuse M=3 N=520 --schedule row:threads=128
 examples/layernorm.fuse M=2 N=520 --schedule row:threads=96
 examples/softmax.fuse M=2 N=520 --schedule row:threads=96
-examples/layernorm.fuse M=2 N=529 --offset x=3 --offset y=1
-examples/layernorm.fuse M=40 N=1028 --sms 1 --schedule warp-specialized:cluster=2
+examples/layernorm.fuse M=2 N=528 --offset x=3 --offset y=1
+examples/layernorm.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm.fuse M=2 N=1000 --offset x=1 --schedule row:reads=2
 examples/layernorm.fuse M=3 N=1001 --schedule row:reads=2
 examples/softmax_bwd.fuse M=2 N=1000 --offset y=1 --schedule row:reads=2
 examples/softmax_bwd.fuse M=3 N=1001 --schedule row:reads=2
 tests/cases/moments_beside.fuse M=3 --schedule row:threads=96
+tests/golden/column.fuse M=1111 N=77 --sms 40
 tests/cases/moments_beside.fuse M=3 N=1032 --schedule warp-specialized:cluster=2
 END
 }
