@@ -51,7 +51,7 @@ const char *kind_name(ReductionKind kind);      /* "inner", "partial_outer", ...
  *   mean[K]((x - mean[K](x))^2)  parts' squares about their own means become those about the
  *                                common mean by one addition each (Chan, Golub, LeVeque 1979)
  * Gives r; 0: the reduction is none of these. f32 alone, where the errors are within the bound. */
-Node find_partner(const Graph *g, const Sizes *sizes, Node sum);
+Node find_partner(const Graph *g, const Sizes *sizes, Node n);
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
 void print_analysis(Text *out, const Analysis *a);       /* --emit=analysis */
 

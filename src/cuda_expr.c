@@ -366,9 +366,11 @@ const InnerReduction *paired_sum(const Emitter *e, Node partner)
 
 bool is_paired_term(const Emitter *e, Node n)
 {
-    for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].partner.id && arg(e->g, e->k->inner[i].node, 0).id == n.id)
-            return true;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
+        if (softmax && arg(e->g, r->node, 0).id == n.id) return true;
+    }
     return false;
 }
 

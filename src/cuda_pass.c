@@ -428,6 +428,7 @@ void emit_pass(Emitter *e, int phase)
     const Pass found = find_pass(e, phase), *pass = &found;
     if (!pass->any) return;
     if (e->k->streamed) {
+        /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads) */
         line(e->out, "#pragma unroll %d", count_tile_loads(pass) > 1 ? 1 : 2);
         block (e->out, "for (%s col = first; col < %s; col += step)",
                e->k->dynamic ? "long long" : "int", e->columns)

@@ -312,7 +312,8 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
 
 //@ again last hinted_block
 // Two reads of a row that tell the caches: `again` that it will be read again, `last` that it will not.
-// So what is written between them does not drive it out.
+// So what is written between them does not drive it out. They may move past stores: no kernel reads an
+// element that it has written.
 struct again {};
 struct last {};
 DEVICE vector<unsigned, 4> hinted_block(const void *at, again)

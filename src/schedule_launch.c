@@ -176,9 +176,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     most /= k->cluster;
     grid[0] =
         (LaunchGrid){k->rows, k->teams,
-                     k->accumulator_count || k->stages
-                         ? resident_ctas(s, k)
-                         : most};
+                     k->accumulator_count || k->stages ? resident_ctas(s, k) : most};
     grid[1] = (LaunchGrid){0, 1, 1};
     if (k->kept) grid[0] = (LaunchGrid){k->kept, 1, most};
     if (k->column_ctas > 1)
