@@ -1,11 +1,12 @@
 #!/bin/bash
 # make bench: every norm and softmax example over a table of sizes, on the GPU. Prints Markdown: GB/s
 # (each input once + each output once), and in brackets the share of an elementwise add's bandwidth
-# in the same process. EXAMPLES="…" and SIZES="MxN …" narrow it.
+# in the same process. EXAMPLES="…" and SIZES="MxN …" narrow it; DTYPE=f32 or f16 takes rows of that type.
 set -u
 cd "$(dirname "$0")/../.."
 fusec=${FUSEC:-build/fusec}
 export FUSEC_TUNING_FILE=/dev/null   # what the rules choose
+dtype=${DTYPE:-bf16}
 examples=${EXAMPLES:-layernorm_bwd rmsnorm_bwd layernorm rmsnorm softmax softmax_bwd}
 sizes=${SIZES:-16384x1024 16384x2048 16384x4096 16384x8192 16384x12288 16384x16384 8192x24576
     8192x32768 4096x65536 2048x131072 1024x262144}
@@ -19,7 +20,8 @@ echo "$rule"
 for example in $examples; do
     row="| $example |"
     for size in $sizes; do
-        json=$("$fusec" bench "examples/$example.fuse" "M=${size%x*}" "N=${size#*x}" --json)
+        json=$(sed "s/bf16/$dtype/" "examples/$example.fuse" |
+            "$fusec" bench - "M=${size%x*}" "N=${size#*x}" --json)
         case $? in
         0) ;;
         3) echo "make bench: skipped, there is no GPU" >&2; exit 0 ;;
@@ -31,4 +33,4 @@ for example in $examples; do
     done
     echo "$row"
 done
-echo "device: $(field device "$json"), copy $(field copy_gbps "$json") GB/s; w: warp-specialized"
+echo "device: $(field device "$json"), $dtype, copy $(field copy_gbps "$json") GB/s; w: warp-specialized"
