@@ -9,6 +9,14 @@ static bool is_ringed(const Load *load)
     return load->staged && !load->hoisted;
 }
 
+/* Whether a row is a multiple of the 16 bytes that bulk copies are made of. */
+bool has_whole_blocks(const Emitter *e, const Load *load)
+{
+    enum { BLOCK = 16 };
+    int64_t columns = axes_size(&e->plan->analysis->sizes, e->k->columns);
+    return columns * dtype_info[load->dtype].bytes % BLOCK == 0;
+}
+
 static void emit_stages(Emitter *e)
 {
     line(e->out,
@@ -19,7 +27,7 @@ static void emit_stages(Emitter *e)
         if (is_ringed(&e->k->loads[i]))
             line(e->out, "    alignas(16) %s %s[%s];",
                  dtype_info[e->k->loads[i].dtype].cuda, e->k->loads[i].name,
-                 has_whole_vectors(e) ? "slice" : "slice + 16");
+                 has_whole_blocks(e, &e->k->loads[i]) ? "slice" : "slice + 16");
     line(e->out, "};");
     line(e->out, "extern __shared__ uint4 smem[];");
     line(e->out, "Stage *const ring = (Stage *)smem;");
@@ -44,7 +52,7 @@ static void emit_copies(Emitter *e)
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
             line(e->out, "bytes += %s(into.%s, %s + begin, count, full[stage]);",
-                 has_whole_vectors(e) ? "copy_row<vec>" : "copy_blocks", load->name,
+                 has_whole_blocks(e, load) ? "copy_row<vec>" : "copy_blocks", load->name,
                  load_address(e, load));
     }
     line(e->out, "copies_end(bytes, full[stage]);");

@@ -88,8 +88,7 @@ const char *join(Arena *arena, const NameList *list, const char *separator);
 /* ---- passes ---- */
 /* Whether a row has less than a warp, so that teams of one warp must stay together. */
 bool rows_share_warps(const Kernel *k);
-bool has_whole_vectors(const Emitter *e);
-const char *row_store(const Emitter *e);
+bool has_whole_blocks(const Emitter *e, const Load *load);
 void emit_value(Emitter *e, Node n);            /* `const T name = expression;` */
 bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mentions it */
 const char *load_address(Emitter *e, const Load *load);

@@ -62,9 +62,8 @@ static void emit_team_reduce(Emitter *e, const Accumulator *acc)
 static void emit_partial_store(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%s%s(%s + %s * (long long)%s, first + t * step, %s[t], %s);",
+    line(e->out, "%sstore_aligned(%s + %s * (long long)%s, first + t * step, %s[t], %s);",
          e->k->teams > 1 ? "    " : "",
-         has_whole_vectors(e) ? "store_aligned" : row_store(e),
          arg_name(e, ARG_SLOT, acc->slot, 0),
          e->k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x", e->columns, acc->name,
          e->columns);
@@ -105,7 +104,7 @@ static void emit_result_store(Emitter *e, const Store *store)
     }
     if (!vector) return;
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%s%s(%s, col, %s_out, %s);", e->k->teams > 1 ? "    " : "", row_store(e),
+    line(e->out, "%sstore_row(%s, col, %s_out, %s);", e->k->teams > 1 ? "    " : "",
          address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
          store->name, e->columns);
 }

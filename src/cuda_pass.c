@@ -21,26 +21,13 @@ bool rows_share_warps(const Kernel *k)
     return k->threads_per_row < 32 && k->teams > 1;
 }
 
-bool has_whole_vectors(const Emitter *e)
-{
-    return !e->k->dynamic && e->k->columns &&
-           axes_size(&e->plan->analysis->sizes, e->k->columns) % e->k->vec == 0;
-}
-
-/* The prelude's function that stores a thread's vector of a row. */
-const char *row_store(const Emitter *e)
-{
-    return has_whole_vectors(e) ? "store_row" : "store_ragged<step>";
-}
-
 /* When an element counts: "" always. */
 static const char *element_guard(Emitter *e)
 {
     NameList all = {0};
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
-    if (e->k->ragged && !(e->k->streamed && has_whole_vectors(e)))
-        *list_push(e->arena, &all) = arena_format(
-            e->arena, has_whole_vectors(e) ? "col < %s" : "col + i < %s", e->columns);
+    if (e->k->ragged && !e->k->streamed)
+        *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->columns);
     return join(e->arena, &all, " && ");
 }
 
@@ -112,31 +99,25 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
             (!hoisted && load->first_phase != phase))
             continue;
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
-        if (load->staged && has_whole_vectors(e))
+        if (load->staged)
             line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
-        else if (load->staged)
-            line(e->out, "read_blocks(%s_v, now.%s, %s);", load->name, load->name,
-                 load_address(e, load));
         else
             line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
                  load_address(e, load), e->columns);
     }
 }
 
-/* A thread's vector in shared memory; of rows that are not whole vectors, shifted out of
- * blocks. */
+/* A thread's vector in shared memory. */
 static const char *staged_vector(Emitter *e, const Load *load)
 {
     const char *place =
         arena_format(e->arena, "%s.%s", load->hoisted ? "held" : "now", load->name);
-    const char *row = load_address(e, load);
-    bool whole = has_whole_vectors(e);
-    if (e->k->copy_warp && !load->hoisted)
-        return whole ? arena_format(e->arena, "vector_at<vec>(%s, local + t * step)", place)
-                     : arena_format(e->arena, "blocks_at<vec>(%s, local + t * step, %s)",
-                                    place, row);
-    return whole ? arena_format(e->arena, "%s[t][threadIdx.x]", place)
-                 : arena_format(e->arena, "staged(%s[t], %s)", place, row);
+    if (!e->k->copy_warp || load->hoisted)
+        return arena_format(e->arena, "%s[t][threadIdx.x]", place);
+    return has_whole_blocks(e, load)
+               ? arena_format(e->arena, "vector_at<vec>(%s, local + t * step)", place)
+               : arena_format(e->arena, "elements_at<vec>(%s, local + t * step, %s)", place,
+                              load_address(e, load));
 }
 
 static int count_tile_loads(const Pass *pass)
@@ -152,7 +133,7 @@ static int count_tile_loads(const Pass *pass)
 static const char *cache_use(const Pass *pass, const Load *load)
 {
     bool several = load->phases & (load->phases - 1);
-    if (!pass->e->k->streamed || !has_whole_vectors(pass->e) || !several) return NULL;
+    if (!pass->e->k->streamed || !several) return NULL;
     return load->phases >> pass->phase >> 1 ? "again" : "last";
 }
 
@@ -173,8 +154,7 @@ static void emit_tile_loads(const Pass *pass)
         line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         const char *use = cache_use(pass, load), *from = load_address(e, load);
         if (use)
-            line(e->out, "load_hinted<%s>(%s_v, %s, col, %s);", use, load->name, from,
-                 e->columns);
+            line(e->out, "load_hinted<%s>(%s_v, %s, col);", use, load->name, from);
         else
             line(e->out, "load(%s_v, %s, col, %s);", load->name, from, e->columns);
     }
@@ -206,11 +186,11 @@ static void emit_vector_stores(const Pass *pass)
                                  store->access);
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
-        if (e->k->streamed && has_whole_vectors(e))
+        if (e->k->streamed)
             line(e->out, "%sstore_streamed(%s, col, %s_out);", indent, at, store->name);
         else
-            line(e->out, "%s%s(%s, col, %s_out, %s);", indent,
-                 e->k->streamed ? "store" : row_store(e), at, store->name, e->columns);
+            line(e->out, "%sstore_row(%s, col, %s_out, %s);", indent, at, store->name,
+                 e->columns);
     }
 }
 
@@ -297,12 +277,11 @@ static void emit_pair_elements(const Pass *pass)
     }
 }
 
-/* Rows of a mean and its squares are whole vectors (schedule_online.c). */
 static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
 {
     Emitter *e = pass->e;
     Node mean = squares->partner;
-    bool guarded = e->k->ragged && !(e->k->streamed && has_whole_vectors(e));
+    bool guarded = e->k->ragged && !e->k->streamed;
     if (guarded) line(e->out, "if (col < %s)", e->columns);
     line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
          reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id]);

@@ -1,5 +1,5 @@
 /* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads
- * through. While a row is computed the next stages - 1 are under way. Every warp copies
+ * through. While a row is computed the next stages - 1 are under way. Every thread copies
  * and reads its own columns only, so the ring needs no barrier. */
 #include "cuda_emit.h"
 
@@ -12,18 +12,11 @@ static bool has_staged(const Kernel *k, bool hoisted)
 
 static void emit_buffers(Emitter *e, const char *name, bool hoisted)
 {
-    int lanes = kernel_lanes(e->k);
-    bool whole = has_whole_vectors(e);
     line(e->out, "struct %s {", name);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->staged && load->hoisted == hoisted)
-            line(e->out, "    %s;",
-                 whole ? arena_format(e->arena, "%s %s[tiles][threads]",
-                                      vector_type(e, load->dtype), load->name)
-                       : arena_format(e->arena, "strip<%s, vec, %d> %s[tiles][threads / %d]",
-                                      dtype_info[load->dtype].cuda, lanes, load->name,
-                                      lanes));
+            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
     }
     line(e->out, "};");
 }
@@ -33,8 +26,7 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->staged && load->hoisted == hoisted)
-            line(e->out, "%s<step>(%s.%s, %s, first, %s);",
-                 has_whole_vectors(e) ? "fetch_row" : "fetch_blocks", into, load->name,
+            line(e->out, "fetch_row<step>(%s.%s, %s, first, %s);", into, load->name,
                  load_address(e, load), e->columns);
     }
 }
@@ -48,7 +40,6 @@ static void emit_held(Emitter *e)
     emit_fetches(e, "held", true);
     line(e->out, "fetch_commit();");
     if (e->k->copy_warp) line(e->out, "fetch_wait<0>();");
-    if (e->k->copy_warp && !has_whole_vectors(e)) line(e->out, "__syncwarp();");
 }
 
 /* The ring, what stays in shared memory for all rows, and the function that starts a
@@ -95,9 +86,6 @@ void emit_ring_step(Emitter *e, const char *row)
     }
     int ahead = 1 + e->k->lag;
     line(e->out, "const Stage &now = ring[stage];");
-    if (!has_whole_vectors(e))
-        line(e->out,
-             "__syncwarp();    // all lanes have read what the next copies replace");
     line(e->out,
          "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));",
          ahead, row, rows_share_warps(e->k) ? " + team" : "", ahead);
@@ -105,5 +93,4 @@ void emit_ring_step(Emitter *e, const char *row)
     line(e->out, "if (%s < first_row)", row);
     line(e->out, "    continue;");
     line(e->out, "fetch_wait<stages - %d>();", ahead);
-    if (!has_whole_vectors(e)) line(e->out, "__syncwarp();");
 }

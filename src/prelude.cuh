@@ -213,83 +213,11 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
-//@ block misalignment
-// The unit of aligned access: 16 bytes, or a whole vector where that is less. Rows that do not start on a
-// block, or whose vectors do not fill the last one, are read by the blocks that they touch, and shifted.
-// So up to 15 bytes before and after a row are read, never more than the block that its own bytes are in.
-template <class T, int n> using block = vector<unsigned, alignof(vector<T, n>) / 4>;
+//@ misalignment
+// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
 template <int n, class T> DEVICE int misalignment(const T *row)
 {
-    return (int)((unsigned long long)row % alignof(vector<T, n>));
-}
-
-//@ shifted
-// as many bytes as one block has, from byte `shift` of two neighbours on
-DEVICE vector<unsigned, 4> shifted(const vector<unsigned, 4> &low, const vector<unsigned, 4> &high, int shift)
-{
-    vector<unsigned, 4> r;
-    asm("{ .reg .pred p, q; .reg .b32 m, a, b, c, d, e, f;"
-        "and.b32 m, %12, 8; setp.ne.b32 p, m, 0; and.b32 m, %12, 4; setp.ne.b32 q, m, 0; shl.b32 m, %12, 3;"
-        "selp.b32 a, %6, %4, p; selp.b32 b, %7, %5, p; selp.b32 c, %8, %6, p;"
-        "selp.b32 d, %9, %7, p; selp.b32 e, %10, %8, p; selp.b32 f, %11, %9, p;"
-        "selp.b32 a, b, a, q; selp.b32 b, c, b, q; selp.b32 c, d, c, q; selp.b32 d, e, d, q; selp.b32 e, f, e, q;"
-        "shf.r.wrap.b32 %0, a, b, m; shf.r.wrap.b32 %1, b, c, m;"
-        "shf.r.wrap.b32 %2, c, d, m; shf.r.wrap.b32 %3, d, e, m; }"
-        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-        : "r"(low[0]), "r"(low[1]), "r"(low[2]), "r"(low[3]),
-          "r"(high[0]), "r"(high[1]), "r"(high[2]), "r"(high[3]), "r"(shift));
-    return r;
-}
-DEVICE vector<unsigned, 2> shifted(const vector<unsigned, 2> &low, const vector<unsigned, 2> &high, int shift)
-{
-    const bool far = shift & 4;
-    const unsigned middle = far ? high[0] : low[1];
-    vector<unsigned, 2> r;
-    r[0] = __funnelshift_r(far ? low[1] : low[0], middle, 8 * shift);
-    r[1] = __funnelshift_r(middle, far ? high[1] : high[0], 8 * shift);
-    return r;
-}
-DEVICE vector<unsigned, 1> shifted(const vector<unsigned, 1> &low, const vector<unsigned, 1> &high, int shift)
-{
-    return {{__funnelshift_r(low[0], high[0], 8 * shift)}};
-}
-
-//@ block_at
-template <int words> DEVICE vector<unsigned, words> block_at(const void *at)
-{
-    vector<unsigned, words> r;
-    if constexpr (words == 4)
-        asm("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
-            : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
-    else if constexpr (words == 2)
-        asm("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "l"(at));
-    else
-        asm("ld.global.b32 %0, [%1];" : "=r"(r[0]) : "l"(at));
-    return r;
-}
-
-//@ load_blocks
-// v = row[col .. col + n), col below `size`, anything from there on; for rows that do not start on a block, or
-// whose vectors do not fill the last one
-template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row, int col, int size)
-{
-    if constexpr (sizeof(v) < 4) {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            v[i] = col + i < size ? row[col + i] : T{};
-    } else {
-        constexpr int bytes = alignof(vector<T, n>), count = sizeof(v) / bytes;
-        const int shift = misalignment<n>(row);
-        const char *from = (const char *)(row + col) - shift, *end = (const char *)(row + size);
-        block<T, n> blocks[count + 1];
-        #pragma unroll
-        for (int k = 0; k <= count; k++)
-            if (k == 0 || size % n == 0 || (from + k * bytes < end && (k < count || shift > 0)))
-                blocks[k] = block_at<bytes / 4>(from + k * bytes);
-        #pragma unroll
-        for (int k = 0; k < count; k++)
-            ((block<T, n> *)&v)[k] = shifted(blocks[k], blocks[k + 1], shift);
-    }
+    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
 //@ load_words
@@ -334,30 +262,30 @@ DEVICE vector<unsigned, 4> hinted_block(const void *at, last)
 }
 
 //@ load
-// v = row[col .. col + n), anything from `size` on; one wide access where the row's alignment allows
+// v = row[col .. col + n), or anything from `size` on; one wide access where the row's alignment allows
 template <class T, int n>
 DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
-    if (misalignment<n>(row) == 0 && size % n == 0)
+    if (misalignment<n>(row) == 0)
         copy_vector(&v, (const vector<T, n> *)(row + col));
     else
-        load_blocks(v, row, col, size);
+        load_words(v, row + col);
 }
 
 //@ load_hinted
-// v = row[col .. col + n) of a row of whole vectors; `use`: again or last
-template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, const T *row, int col, int size)
+// v = row[col .. col + n); `use`: again or last
+template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, const T *row, int col)
 {
     if (misalignment<n>(row) != 0)
-        load_blocks(v, row, col, size);
+        load_words(v, row + col);
     else if constexpr (sizeof(v) % 16 != 0)
         copy_vector(&v, (const vector<T, n> *)(row + col));
     else
         #pragma unroll
         for (int k = 0; k < (int)sizeof(v) / 16; k++)
-            ((block<T, n> *)&v)[k] = hinted_block((const uint4 *)(row + col) + k, use());
+            ((vector<unsigned, 4> *)&v)[k] = hinted_block((const uint4 *)(row + col) + k, use());
 }
 
 //@ load_row
@@ -365,7 +293,7 @@ template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, co
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
 {
-    if (misalignment<n>(row) == 0 && size % n == 0) {
+    if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
@@ -374,7 +302,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                load_blocks(v[t], row, first + t * step, size);
+                load_words(v[t], row + first + t * step);
     }
 }
 
@@ -393,7 +321,7 @@ DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory")
 template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 
 //@ fetch_row
-// starts the copies of this thread's part of a row of whole vectors into its part of a buffer
+// starts the copies of this thread's part of a row into its part of a buffer
 template <int step, class T, int n, int tiles, int threads>
 DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
@@ -420,59 +348,6 @@ DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tile
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         copy_vector(&v[t], &buffer[t][threadIdx.x]);
-}
-
-//@ strip
-// what `lanes` neighbouring threads of a row have of it in shared memory: the blocks that their vectors
-// touch, one more than they would fill
-template <class T, int n, int lanes> struct alignas(16) strip {
-    block<T, n> blocks[lanes * (sizeof(vector<T, n>) / sizeof(block<T, n>)) + 1];
-};
-
-//@ fetch_blocks
-// starts the copies of the blocks that a warp's vectors touch; its threads may read them when all of them
-// have waited
-template <int step, class T, int n, int lanes, int tiles, int strips>
-DEVICE void fetch_blocks(strip<T, n, lanes> (&buffer)[tiles][strips], const T *row, int first, int size)
-{
-    constexpr int bytes = sizeof(block<T, n>), count = sizeof(vector<T, n>) / bytes;
-    const int shift = misalignment<n>(row), lane = threadIdx.x % lanes;
-    const char *end = (const char *)(row + size);
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        block<T, n> *to = buffer[t][threadIdx.x / lanes].blocks + lane * count;
-        const int col = first + t * step;
-        const char *from = (const char *)(row + col) - shift;
-        // the next lane's first block holds this one's last elements; the last lane fetches that too
-        const int own = count + (lane == lanes - 1 || col + n >= size);
-        #pragma unroll
-        for (int k = 0; k <= count; k++)
-            if (col < size && k < own && from + k * bytes < end)
-                async_copy<bytes>(to + k, from + k * bytes);
-    }
-}
-
-//@ staged
-// this thread's vector of a tile; `row` is what was fetched
-template <class T, int n, int lanes, int strips>
-DEVICE vector<T, n> staged(const strip<T, n, lanes> (&tile)[strips], const T *row)
-{
-    constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
-    const block<T, n> *from = tile[threadIdx.x / lanes].blocks + threadIdx.x % lanes * count;
-    vector<T, n> v;
-    #pragma unroll
-    for (int k = 0; k < count; k++)
-        ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], misalignment<n>(row));
-    return v;
-}
-
-//@ read_blocks
-template <class T, int n, int lanes, int tiles, int strips>
-DEVICE void read_blocks(vector<T, n> (&v)[tiles], const strip<T, n, lanes> (&buffer)[tiles][strips], const T *row)
-{
-    #pragma unroll
-    for (int t = 0; t < tiles; t++)
-        v[t] = staged(buffer[t], row);
 }
 
 //@ fill
@@ -505,26 +380,6 @@ template <int size> DEVICE void put_word(void *at, unsigned word)
         *(unsigned *)at = word;
 }
 
-//@ put_masked_word
-// those of them that `mask` has
-template <int size> DEVICE void put_masked_word(void *at, unsigned word, int mask)
-{
-    if constexpr (size == 1)
-        asm volatile("{ .reg .pred p, q, r, s; .reg .b32 m, b, c, d; and.b32 m, %2, 1; setp.ne.b32 p, m, 0;"
-            "and.b32 m, %2, 2; setp.ne.b32 q, m, 0; and.b32 m, %2, 4; setp.ne.b32 r, m, 0;"
-            "and.b32 m, %2, 8; setp.ne.b32 s, m, 0; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
-            "@p st.global.b8 [%0], %1; @q st.global.b8 [%0+1], b;"
-            "@r st.global.b8 [%0+2], c; @s st.global.b8 [%0+3], d; }"
-            :: "l"(at), "r"(word), "r"(mask) : "memory");
-    else if constexpr (size == 2)
-        asm volatile("{ .reg .pred p, q; .reg .b32 m; .reg .b16 a, b; and.b32 m, %2, 1; setp.ne.b32 p, m, 0;"
-            "and.b32 m, %2, 2; setp.ne.b32 q, m, 0; mov.b32 {a, b}, %1;"
-            "@p st.global.b16 [%0], a; @q st.global.b16 [%0+2], b; }"
-            :: "l"(at), "r"(word), "r"(mask) : "memory");
-    else if (mask & 1)
-        *(unsigned *)at = word;
-}
-
 //@ put_elements
 // row[col .. col + n) = v, element by element
 template <class T, int n> DEVICE void put_elements(T *row, int col, const vector<T, n> &v)
@@ -537,23 +392,6 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
         #pragma unroll
         for (int i = 0; i < n; i++)
             row[col + i] = v[i];
-    }
-}
-
-//@ put_some
-// row[col + i] = v[i] for each i that `mask` has
-template <class T, int n> DEVICE void put_some(T *row, int col, const vector<T, n> &v, int mask)
-{
-    if constexpr (sizeof(v) < 4 || sizeof(T) > 4) {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            if (mask >> i & 1)
-                row[col + i] = v[i];
-    } else {
-        #pragma unroll
-        for (int w = 0; w < (int)sizeof(v) / 4; w++)
-            put_masked_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w],
-                                       mask >> w * 4 / sizeof(T));
     }
 }
 
@@ -574,23 +412,8 @@ template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v
         copy_vector((vector<T, n> *)at, &v);
 }
 
-//@ store
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V>
-DEVICE void store(T *row, int col, const V (&values)[n], int size)
-{
-    vector<T, n> v;
-    fill(v, values);
-    if (misalignment<n>(row) == 0 && col + n <= size)
-        put_vector(row + col, v);
-    else if (col + n <= size)
-        put_elements(row, col, v);
-    else
-        put_some(row, col, v, (1 << (size - col)) - 1);
-}
-
 //@ store_streamed
-// the same for rows of whole vectors
+// row[col .. col + n) = values, rounded to T
 template <class T, int n, class V> DEVICE void store_streamed(T *row, int col, const V (&values)[n])
 {
     vector<T, n> v;
@@ -601,38 +424,8 @@ template <class T, int n, class V> DEVICE void store_streamed(T *row, int col, c
         put_elements(row, col, v);
 }
 
-//@ store_blocks
-// row[col .. col + n) = v by whole blocks: each lane's first one takes in what the lane before has of it.
-// Elements in no block that is a lane's own go one by one.
-template <int lanes, class T, int n> DEVICE void store_blocks(T *row, int col, const vector<T, n> &v, int size)
-{
-    constexpr int bytes = sizeof(block<T, n>), count = sizeof(v) / bytes, elements = bytes / sizeof(T);
-    const int lane = threadIdx.x % lanes, shift = misalignment<n>(row), skip = shift / (int)sizeof(T);
-    const unsigned together = (lanes == 32 ? ~0u : (1u << lanes % 32) - 1) << (threadIdx.x % 32 - lane);
-    const block<T, n> *own = (const block<T, n> *)&v;
-    block<T, n> before;
-    #pragma unroll
-    for (int w = 0; w < bytes / 4; w++)
-        before[w] = __shfl_up_sync(together, own[count - 1][w], 1);
-    block<T, n> *to = (block<T, n> *)((char *)(row + col) - shift);
-    int left = size - col >= n ? (1 << n) - 1 : size > col ? (1 << (size - col)) - 1 : 0;
-    #pragma unroll
-    for (int k = 0; k <= count; k++) {
-        const bool mine = k > 0 || lane > 0 || shift == 0, next = k < count || lane < lanes - 1;
-        if (!mine || !next || col + (k + 1) * elements - skip > size)
-            continue;
-        left &= ~(((1 << elements) - 1) << k * elements >> skip);
-        if (k < count) {
-            const block<T, n> b = shift ? shifted(k ? own[k - 1] : before, own[k], bytes - shift) : own[k];
-            copy_vector(to + k, &b);
-        }
-    }
-    if (left)
-        put_some(row, col, v, left);
-}
-
 //@ store_row
-// a row of whole vectors: row[col .. col + n) = values, rounded to T; nothing from `size` on
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
 template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;
@@ -645,21 +438,8 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
         put_elements(row, col, v);
 }
 
-//@ store_ragged
-// the same for any row, by all lanes that share it at once
-template <int step, class T, int n, class V>
-DEVICE void store_ragged(T *row, int col, const V (&values)[n], int size)
-{
-    vector<T, n> v;
-    fill(v, values);
-    if constexpr (sizeof(v) >= 4)
-        store_blocks<step / n < 32 ? step / n : 32>(row, col, v, size);
-    else if (col < size)
-        put_some(row, col, v, size - col >= n ? (1 << n) - 1 : (1 << (size - col)) - 1);
-}
-
 //@ store_aligned
-// to workspace, whose rows of whole vectors are aligned
+// to workspace, whose rows are aligned
 template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;
@@ -1022,8 +802,8 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 //@ copy_row
-// The copy warp's part of a row of whole vectors: one bulk copy, or vector by vector where the row is not
-// whole 16-byte blocks. Returns how many bytes are still to land.
+// The copy warp's part of a row that is a multiple of 16 bytes long: one bulk copy, or vector by vector where
+// it does not start on such a multiple. Returns how many bytes are still to land.
 template <int n, class T, int slice>
 DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long &full)
 {
@@ -1039,7 +819,7 @@ DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long 
         if (misalignment<n>(row) == 0)
             copy_vector(&v, (const vector<T, n> *)(row + at));
         else
-            load_blocks(v, row, at, count);
+            load_words(v, row + at);
         copy_vector((vector<T, n> *)(to + at), &v);
     }
     async_fence();
@@ -1047,8 +827,8 @@ DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long 
 }
 
 //@ copy_blocks
-// The copy warp's part of a row of any alignment: one bulk copy of the 16-byte blocks that it touches.
-// Returns how many bytes will land.
+// The same for any row: one bulk copy of the aligned 16-byte blocks that it touches. So up to 15 bytes before
+// and after a row are read, never more than the block that its own bytes are in.
 template <class T, int slice>
 DEVICE int copy_blocks(T (&to)[slice], const T *row, int count, unsigned long long &full)
 {
@@ -1077,27 +857,23 @@ DEVICE void release(unsigned long long &empty)
         barrier_arrive(empty);
 }
 
+//@ elements_at
+// n elements of a row whose blocks were copied, from the slice's element `at` on
+template <int n, class T, int slice> DEVICE vector<T, n> elements_at(const T (&buffer)[slice], int at, const T *row)
+{
+    const T *from = buffer + at + (unsigned long long)row % 16 / sizeof(T);
+    vector<T, n> v;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        v[i] = from[i];
+    return v;
+}
+
 //@ vector_at
 template <int n, class T, int slice> DEVICE vector<T, n> vector_at(const T (&buffer)[slice], int at)
 {
     vector<T, n> v;
     copy_vector(&v, (const vector<T, n> *)(buffer + at));
-    return v;
-}
-
-//@ blocks_at
-// elements at .. at + n of a row whose blocks were copied
-template <int n, class T, int slice>
-DEVICE vector<T, n> blocks_at(const T (&buffer)[slice], int at, const T *row)
-{
-    constexpr int count = sizeof(vector<T, n>) / sizeof(block<T, n>);
-    const int shift = misalignment<n>(row);
-    const char *begin = (const char *)(buffer + at) + (unsigned long long)row % 16;
-    const block<T, n> *from = (const block<T, n> *)(begin - shift);
-    vector<T, n> v;
-    #pragma unroll
-    for (int k = 0; k < count; k++)
-        ((block<T, n> *)&v)[k] = shifted(from[k], from[k + 1], shift);
     return v;
 }
 

@@ -141,7 +141,8 @@ static bool honours_keys(Scheduler *s)
         threads |= k->threads_per_row == f->threads;
         rows |= k->teams == f->rows;
         cluster |= k->cluster == f->cluster;
-        stages |= k->stages == f->stages;
+        /* one stage: no ring, a row is loaded when its turn comes */
+        stages |= k->stages == f->stages || (f->stages == 1 && k->finishes < 0 && !k->stages);
         reads |= f->reads == 2 && k->streamed;
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)

@@ -51,6 +51,15 @@ int row_bytes(const Kernel *k)
     return bytes;
 }
 
+/* How many vectors a row has of a column. */
+static int row_inputs(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->load_count; i++)
+        count += k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept);
+    return count;
+}
+
 int column_vectors(const Kernel *k)
 {
     int count = 0;
@@ -58,6 +67,16 @@ int column_vectors(const Kernel *k)
         count += k->loads[i].access == ACCESS_VECTOR &&
                  !(k->loads[i].axes & (k->rows | k->kept));
     return count;
+}
+
+/* Whether an SM's caches and shared memory hold `columns` of so many rows and of the column vectors. */
+static bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns)
+{
+    int64_t bytes = rows * row_bytes(k);
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && !(k->loads[i].axes & (k->rows | k->kept)))
+            bytes += dtype_info[k->loads[i].dtype].bytes;
+    return bytes * columns <= s->target->smem_per_sm / 8 * 7;
 }
 
 /* Whether a mean is found together with its squares. */
@@ -82,14 +101,30 @@ int register_cap(const Scheduler *s, int threads)
  * vectors that all rows share. From left to right it takes fewer registers. */
 typedef enum { IN_REGISTERS, IN_STAGES, IN_MEMORY } Home;
 
+/* Whether threads can copy their own vectors to shared memory: 4 bytes are the least. */
+static bool may_fetch(const Kernel *k, const Load *load)
+{
+    return k->vec * dtype_info[load->dtype].bytes >= 4;
+}
+
+bool may_fetch_rows(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept) &&
+            !may_fetch(k, &k->loads[i]))
+            return false;
+    return true;
+}
+
 static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         bool vector = load->access == ACCESS_VECTOR;
-        bool stageable = ring && vector && k->vec * dtype_info[load->dtype].bytes >= 4;
         bool shared = vector && !(load->axes & (k->rows | k->kept));
+        bool stageable = ring && vector && ((k->copy_warp && !shared) || may_fetch(k, load));
         Home home = shared ? columns : rows;
+        if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
         load->resident = vector && home == IN_REGISTERS;
         load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
@@ -105,20 +140,15 @@ int estimate(const Scheduler *s, const Kernel *k)
     return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
 }
 
-/* What a load takes of a stage: its vectors; of rows that are not whole vectors, strips of
- * neighbouring lanes' vectors with a block more each, or (copy warp) the CTA's columns with
- * 16 elements more. */
+/* What a load takes of a stage: its vectors; where the copy warp brings rows that are not whole blocks, 16
+ * elements more. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
     enum { BLOCK = 16 };
-    int64_t element = dtype_info[load->dtype].bytes, vector = element * k->vec;
-    if (column_count(s, k) % k->vec == 0) return vector * k->tiles * kernel_threads(k);
-    if (k->copy_warp && !load->hoisted)
-        return vector * k->tiles * kernel_threads(k) + 16 * element;
-    int lanes = kernel_lanes(k);
-    int64_t strip = lanes * vector + (vector < BLOCK ? vector : BLOCK);
-    strip = ceil_div(strip, BLOCK) * BLOCK;
-    return strip * k->tiles * (kernel_threads(k) / lanes);
+    int64_t element = dtype_info[load->dtype].bytes;
+    bool whole = column_count(s, k) * element % BLOCK == 0;
+    bool more = k->copy_warp && !load->hoisted && !whole;
+    return element * (k->vec * k->tiles * kernel_threads(k) + (more ? 16 : 0));
 }
 
 /* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
@@ -143,12 +173,21 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
 }
 
+/* A row that two CTAs can share and that takes more than 2 bytes a column, with as much of the column vectors
+ * as the caches hold beside two stages. */
+bool is_pair(const Scheduler *s, const Kernel *k)
+{
+    enum { MOST = 32768, STAGES = 2, CTAS = 2 };
+    if (k->accumulator_count || row_bytes(k) <= 2 || column_count(s, k) > MOST) return false;
+    return is_cached(s, k, STAGES, column_count(s, k) / CTAS);
+}
+
 /* Clusters with large stages measured 2 to 4 % better with the shortest ring, but for pairs of CTAs
  * with one accumulator a column (10 % worse). */
 static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     if (k->cluster == 1) return false;
-    if (!k->accumulator_count && row_bytes(k) <= 2) return true;
+    if (!k->accumulator_count && (row_bytes(k) <= 2 || is_pair(s, k))) return true;
     bool one = k->accumulator_count && accumulator_registers(s, k) < 2;
     return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || !one);
 }
@@ -226,11 +265,15 @@ static bool is_forced(const Scheduler *s, Family family)
  * on an H100). */
 bool wants_ring(const Scheduler *s, const Kernel *k)
 {
+    bool alone = !k->accumulator_count && k->cluster == 1;
+    if (alone && !is_forced(s, FAMILY_WARP_SPECIALIZED) &&
+        (held_threads(s, k) || !may_fetch_rows(k)))
+        return false;
     bool two = k->phases > 2;
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
     bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
                   column_count(s, k) >= from || k->cluster > 1;
-    return wanted && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows &&
+    return wanted && s->forced.stages != 1 && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows &&
            !k->kept && k->column_ctas == 1;
 }
 
@@ -249,16 +292,16 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
 }
 
 /* A copy warp runs ahead of a cluster's waits for each other; a CTA by itself measured
- * better when its threads copy for themselves. It needs bulk copies. */
+ * better when its threads copy for themselves, if they can. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool pays = has_moments(s, k) ? middle : k->cluster > 1;
+    /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better without (measured) */
+    bool heavy = k->cluster == 2 && k->accumulator_count && accumulator_registers(s, k) < 2 &&
+                 row_bytes(k) > 4;
+    pays = !may_fetch_rows(k) || (pays && !heavy && !is_pair(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR &&
-            k->vec * dtype_info[k->loads[i].dtype].bytes < 4)
-            return false;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
            kernel_threads(k) + WARP <= 1024 && wanted;
 }
@@ -271,15 +314,69 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     /* a mean and its squares end a phase with many instructions, which a lag does not hide */
     bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8);
+    busy |= k->cluster == 2 && is_pair(s, k);   /* two long stages are 15 to 25 % faster than three and a lag */
     int lag = one && k->phases == 2 && k->inner_count && !busy;
     /* without lag it paid in clusters of 4 and 8 alone (measured) */
-    bool wanted = lag || k->cluster == 4 || k->cluster == 8 ||
+    bool wanted = lag || k->cluster == 4 || k->cluster == 8 || !may_fetch_rows(k) ||
                   is_forced(s, FAMILY_WARP_SPECIALIZED);
     return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
            (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
            (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
            try_ring(s, k, false, 0);
+}
+
+/* A row kernel in which a CTA has a row by itself. */
+static bool is_row_alone(const Scheduler *s, const Kernel *k)
+{
+    bool other = s->forced.any && s->forced.family != FAMILY_ROW;
+    return !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
+           k->column_ctas == 1 && k->cluster == 1 && s->forced.cluster <= 1 && !other &&
+           column_count(s, k);
+}
+
+/* Registers for a row, read once: a vector takes whole ones. */
+static int64_t row_registers(const Scheduler *s, const Kernel *k)
+{
+    int64_t registers = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept))
+            registers += ceil_div(k->vec * dtype_info[k->loads[i].dtype].bytes, 4);
+    return registers * ceil_div(column_count(s, k), k->vec);
+}
+
+/* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where it can. */
+static int held_moments(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 32 << 10, TWO = 48 << 10, ONE = 64 << 10, FEW = 256, MANY = 512 };
+    int64_t row = row_bytes(k) * column_count(s, k);
+    if (row <= SHORT || row > ONE) return 0;
+    if (row <= TWO) return may_fetch_rows(k) ? FEW : MANY;
+    return row_registers(s, k) < column_count(s, k) ? 0 : MANY;   /* packed two to a register: a ring is 4 % faster */
+}
+
+/* How many threads keep a long row in their registers, one CTA an SM; 0: it is too short or too long for
+ * that. The fewer they are, the more registers are left for the row. It pays where the caches are too small
+ * to read two rows again, and only while column vectors stay cached beside the row (measured on an H100: 2
+ * to 30 % over rings and over reading again). */
+int held_threads(const Scheduler *s, const Kernel *k)
+{
+    enum { MOST_ELEMENTS = 96 };
+    static const struct { int threads, registers, packed; } ways[] = {{512, 80, 48}, {384, 88, 88}};
+    if (!is_row_alone(s, k) || s->forced.threads || s->forced.stages || s->forced.reads > 1 ||
+        !is_cached(s, k, 1, column_count(s, k)))
+        return 0;
+    if (has_moments(s, k)) return held_moments(s, k);
+    int64_t columns = column_count(s, k), registers = row_registers(s, k);
+    if (2 * row_bytes(k) * columns <= s->target->smem_per_sm / 8 * 5) return 0;
+    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++) {
+        /* what is packed two to a register takes more to compute with */
+        bool packed = registers < columns * row_inputs(k);
+        int most = packed ? ways[i].packed : ways[i].registers;
+        if (columns <= MOST_ELEMENTS * ways[i].threads && registers <= most * ways[i].threads)
+            return ways[i].threads;
+    }
+    return 0;
 }
 
 /* Whether a CTA's threads read a row anew in each phase, so that two CTAs of 1024 threads, which
@@ -290,21 +387,14 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 bool reads_again(const Scheduler *s, const Kernel *k)
 {
     enum { CTAS = 2, OWN = 22 };
-    if (k->accumulator_count || !k->inner_count || !k->rows || k->kept || k->dynamic ||
-        k->column_ctas > 1 || k->cluster > 1 || s->forced.cluster > 1 || s->forced.stages ||
-        !column_count(s, k))
-        return false;
+    if (!is_row_alone(s, k) || s->forced.stages) return false;
     if (s->forced.reads) return s->forced.reads > 1;
-    if ((s->forced.any && s->forced.family != FAMILY_ROW) || has_moments(s, k)) return false;
-    int64_t columns = column_count(s, k);
-    int64_t row = row_bytes(k) * columns, cached = CTAS * row;
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && !(k->loads[i].axes & (k->rows | k->kept)))
-            cached += dtype_info[k->loads[i].dtype].bytes * columns;
-    int64_t threads = ceil_div(columns, 2 * k->vec);
+    if (has_moments(s, k) || held_threads(s, k)) return false;
+    int64_t columns = column_count(s, k), row = row_bytes(k) * columns;
+    int64_t threads = ceil_div(columns, 2 * MAX_VECTOR);
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     bool fits = CTAS * (OWN * threads + ceil_div(row, 4)) <= s->target->registers_per_sm;
-    return !fits && cached <= s->target->smem_per_sm / 8 * 7;
+    return !fits && is_cached(s, k, CTAS, columns);
 }
 
 bool keep_nothing(const Scheduler *s, Kernel *k)

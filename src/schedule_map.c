@@ -37,24 +37,41 @@ static int narrowest(const Kernel *k)
     return bytes;
 }
 
+/* Elements of the widest access that the tensors allow. */
+static int full_vector(const Kernel *k)
+{
+    return min_int(16 / narrowest(k), MAX_VECTOR);
+}
+
+/* A row is whole vectors, so that all rows are alike and every access is aligned: where the number of
+ * columns is odd, single elements. Reading such rows by aligned vectors and shifting them took three times
+ * the instructions and registers (measured on an H100: 10 to 30 % slower). */
 static int find_vector(const Scheduler *s, const Kernel *k)
 {
-    int vec = k->dynamic ? 1 : min_int(16 / narrowest(k), MAX_VECTOR);
-    while (vec > 1 && vec / 2 >= column_count(s, k)) vec /= 2;
+    int vec = k->dynamic ? 1 : full_vector(k);
+    while (column_count(s, k) % vec) vec /= 2;
     return vec;
 }
 
-/* A row of up to 64 vectors gets part of a warp or a warp, a longer one whole warps,
- * about so many tiles a thread, up to `most` threads. Short rows share a CTA as teams. */
-static void share_row(Kernel *k, int64_t vectors, int tiles, int most, int cta)
+/* How many of a row's vectors make a full one. */
+static int vectors_in_full(const Scheduler *s, const Kernel *k)
 {
+    return full_vector(k) / find_vector(s, k);
+}
+
+/* A row of up to 64 full vectors gets part of a warp or a warp, a longer one whole warps, about so many
+ * full vectors a thread, up to `most` threads. Short rows share a CTA as teams. */
+static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int most, int cta)
+{
+    enum { LEAST = 4 };
     k->teams = 1;
-    if (vectors <= 2 * WARP) {
+    if (full <= 2 * WARP) {
+        int64_t least = vectors < LEAST ? vectors : LEAST;
         k->threads_per_row =
-            vectors < 1 ? 1 : power_of_two_from(min_int((int)vectors, WARP));
+            power_of_two_from(full > WARP ? WARP : full > least ? full : least);
         k->teams = cta / k->threads_per_row;
     } else {
-        int64_t warps = ceil_div(vectors, tiles * WARP);
+        int64_t warps = ceil_div(full, wanted * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
         /* a longer row's team needs a barrier of its own, and there are fifteen; from 256
            threads a row on, CTAs by themselves measured better than teams */
@@ -66,15 +83,16 @@ static void share_row(Kernel *k, int64_t vectors, int tiles, int most, int cta)
 }
 
 /* A kernel with no inner reduction may cut a row into several CTAs. */
-static void cut_columns(Kernel *k, int64_t vectors)
+static void cut_columns(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    if (vectors <= TEAM_THREADS) return;
+    int tiles = vectors_in_full(s, k);
+    if (vectors <= TEAM_THREADS * tiles) return;
     for (int i = 0; i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column) return;
     k->threads_per_row = TEAM_THREADS;
     k->teams = 1;
-    k->tiles = 1;
-    int64_t ctas = ceil_div(vectors, TEAM_THREADS);
+    k->tiles = tiles;
+    int64_t ctas = ceil_div(vectors, TEAM_THREADS * tiles);
     while (ctas > 65535) {
         k->tiles *= 2;
         ctas = ceil_div(vectors, (int64_t)TEAM_THREADS * k->tiles);
@@ -120,20 +138,13 @@ static void widen(Kernel *k)
     k->teams = 1;
 }
 
-/* Two CTAs of 1024 threads that copy for themselves: measured best for rows of several
- * inputs that two CTAs can share. */
-static bool is_pair(const Scheduler *s, const Kernel *k)
-{
-    return !has_column_accumulators(k) && row_bytes(k) > 2 &&
-           column_count(s, k) <= 32768;
-}
-
 /* How many columns a CTA of a cluster may have: a stage of 32 KB. With accumulators
  * registers are the limit. */
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
-    if (has_column_accumulators(k)) return 8192;
-    return is_pair(s, k) || row_bytes(k) <= 2 ? 16384 : 8192;
+    enum { SMALL = 8192, LARGE = 16384 };
+    bool large = !has_column_accumulators(k) && (is_pair(s, k) || row_bytes(k) <= 2);
+    return large ? LARGE : SMALL;
 }
 
 /* Warps that do not fill an SM's four parts alike cost a kernel with one accumulator a column
@@ -149,13 +160,16 @@ static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
     k->tiles = 1;
 }
 
-/* Vectors a thread. Where a mean and its squares are exchanged together, which takes a warp some
+/* Full vectors a thread. Sums over the rows want few warps, whatever the type (f32, 4096 columns: 12 %
+ * over two vectors). Where a mean and its squares are exchanged together, which takes a warp some
  * fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 % from 4096
  * columns on). */
-static int wanted_tiles(const Scheduler *s, const Kernel *k)
+static int wanted_vectors(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 4096 };
-    return has_moments(s, k) && column_count(s, k) >= LONG ? 4 : 2;
+    enum { LONG = 4096, ELEMENTS = 16 };
+    if (column_count(s, k) < LONG) return 2;
+    if (has_column_accumulators(k)) return ELEMENTS / full_vector(k);
+    return has_moments(s, k) ? 4 : 2;
 }
 
 /* As many vectors for every thread, and whole warps. */
@@ -172,9 +186,15 @@ static int most_threads(const Scheduler *s, const Kernel *k)
     enum { THREE_QUARTERS = 768 };
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1) return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
-    if (is_pair(s, k)) return MOST_THREADS;
     bool light = !has_column_accumulators(k) && row_bytes(k) <= 2 && !column_vectors(k);
     return light && k->cluster <= 8 && !has_moments(s, k) ? THREE_QUARTERS : SUM_THREADS;
+}
+
+static bool reads_f16(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16) return true;
+    return false;
 }
 
 /* Rows of up to 2048 columns with two accumulators a column: up to 1024 columns a warp has a row by
@@ -182,14 +202,14 @@ static int most_threads(const Scheduler *s, const Kernel *k)
  * over teams at 1024, 3 % at 2048). */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    enum { LEAST = 2 * WARP, WARPS_OWN = 4 * WARP, ROWS = 4 };
+    enum { LEAST = 2 * WARP, WARPS_OWN = 4 * WARP, ROWS = 4, F16_ROWS = 2 };
     if (accumulator_registers(s, k) < 2 || k->cluster > 1) return;
-    if (vectors <= LEAST || vectors > TEAM_THREADS) return;
-    bool own = vectors <= WARPS_OWN;
-    if (own && column_count(s, k) % k->vec) return;   /* would spill */
-    k->threads_per_row = own ? WARP : (int)ceil_div(vectors, WARP) * WARP;
-    k->tiles = own ? (int)ceil_div(vectors, WARP) : 1;
-    k->teams = own ? ROWS : 1;
+    if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
+    /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
+    bool own = vectors <= WARPS_OWN, alone = own && !reads_f16(k);
+    k->threads_per_row = alone ? WARP : (int)ceil_div(vectors, WARP) * WARP;
+    k->tiles = alone ? (int)ceil_div(vectors, WARP) : 1;
+    k->teams = alone ? ROWS : own ? F16_ROWS : 1;
 }
 
 static bool share_threads(Scheduler *s, Kernel *k)
@@ -198,12 +218,18 @@ static bool share_threads(Scheduler *s, Kernel *k)
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     bool sums = has_column_accumulators(k);
-    share_row(k, vectors, wanted_tiles(s, k), most_threads(s, k),
+    share_row(k, vectors, ceil_div(vectors, vectors_in_full(s, k)), wanted_vectors(s, k),
+              most_threads(s, k),
               sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);
+    int held = held_threads(s, k);
+    if (held) {
+        k->threads_per_row = held;
+        k->tiles = (int)ceil_div(vectors, held);
+    }
     if (reads_again(s, k)) even_out_streams(k, vectors);
-    if (!k->inner_count && !k->dynamic) cut_columns(k, vectors);
+    if (!k->inner_count && !k->dynamic) cut_columns(s, k, vectors);
     widen(k);
     return apply_forced(s, k, vectors);
 }
@@ -222,11 +248,12 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
     if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
     bool sums = has_column_accumulators(k);
-    if (reads_again(s, k)) return false;
-    bool no_ring = wants_ring(s, k) && !k->stages;
+    if (reads_again(s, k) || held_threads(s, k)) return false;
+    bool ring = wants_ring(s, k), no_ring = ring && !k->stages && may_fetch_rows(k);
     /* two accumulators a column fill the registers of a CTA earlier */
     int64_t most = !sums ? LONG : LONG_WITH_SUMS - (accumulator_registers(s, k) >= 2);
-    return may_cluster(s, k) && (no_ring || column_count(s, k) > most);
+    bool short_ring = ring && 3 * row_bytes(k) * column_count(s, k) > s->target->smem_per_cta;
+    return may_cluster(s, k) && (no_ring || short_ring || column_count(s, k) > most);
 }
 
 /* The smallest cluster whose CTAs have few enough columns each; else the largest that

@@ -4,8 +4,7 @@
  *
  * With a mean a thread keeps the sum, the number and the squares about the mean of what it has
  * seen; where two parts meet, n1 n2 / (n1 + n2) times the square of the distance of their means is
- * added. All terms are positive, so no more is lost than in the program's own order. Rows that are
- * not whole vectors keep two exchanges: counting their last elements cost more (measured, 20 %).
+ * added. All terms are positive, so no more is lost than in the program's own order.
  *
  * With a maximum a thread keeps the largest x it has seen and the sum of exp(x - largest); when the largest
  * changes, and when threads, warps and CTAs join theirs, a sum is multiplied by
@@ -46,21 +45,12 @@ static bool divides_columns(const Scheduler *s, const Kernel *k, Node sum)
     return false;
 }
 
-/* Whether rows are whole vectors, of whichever size the kernel will have. */
-static bool is_whole(const Scheduler *s, const Kernel *k)
-{
-    int64_t count = column_count(s, k);
-    return has_dynamic_columns(s, k) || count % MAX_VECTOR == 0 ||
-           (count < MAX_VECTOR && !(count & (count - 1)));
-}
-
 void pair_reductions(const Scheduler *s, Kernel *k)
 {
     for (int i = 0; i < k->inner_count; i++) {
         InnerReduction *r = &k->inner[i];
         Node partner = find_partner(s->g, &s->a->sizes, r->node);
-        bool moments = node(s->g, partner)->op == OP_MEAN;
-        if (!partner.id || !is_inner(k, partner) || (moments && !is_whole(s, k))) continue;
+        if (!partner.id || !is_inner(k, partner)) continue;
         r->partner = partner;
         /* a sum of exponentials is at least 1; the inverse of squares may be out of range */
         r->inverse =

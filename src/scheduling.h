@@ -68,8 +68,11 @@ int column_vectors(const Kernel *k);                    /* that all rows share *
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
+bool is_pair(const Scheduler *s, const Kernel *k);      /* two CTAs share a row of several inputs or of f32 */
+bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
 bool wants_ring(const Scheduler *s, const Kernel *k);
 bool reads_again(const Scheduler *s, const Kernel *k);
+int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
 bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
 bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */
 

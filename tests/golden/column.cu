@@ -95,13 +95,10 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
-// The unit of aligned access: 16 bytes, or a whole vector where that is less. Rows that do not start on a
-// block, or whose vectors do not fill the last one, are read by the blocks that they touch, and shifted.
-// So up to 15 bytes before and after a row are read, never more than the block that its own bytes are in.
-template <class T, int n> using block = vector<unsigned, alignof(vector<T, n>) / 4>;
+// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
 template <int n, class T> DEVICE int misalignment(const T *row)
 {
-    return (int)((unsigned long long)row % alignof(vector<T, n>));
+    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
 // to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
@@ -134,7 +131,7 @@ DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory")
 // until all but the newest `left` groups have landed
 template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 
-// starts the copies of this thread's part of a row of whole vectors into its part of a buffer
+// starts the copies of this thread's part of a row into its part of a buffer
 template <int step, class T, int n, int tiles, int threads>
 DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
@@ -175,7 +172,7 @@ template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&v
             v[i] = as<T>(values[i]);
     }
 }
-// to workspace, whose rows of whole vectors are aligned
+// to workspace, whose rows are aligned
 template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;

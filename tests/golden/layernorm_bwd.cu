@@ -95,79 +95,10 @@ template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector
     }
 }
 
-// The unit of aligned access: 16 bytes, or a whole vector where that is less. Rows that do not start on a
-// block, or whose vectors do not fill the last one, are read by the blocks that they touch, and shifted.
-// So up to 15 bytes before and after a row are read, never more than the block that its own bytes are in.
-template <class T, int n> using block = vector<unsigned, alignof(vector<T, n>) / 4>;
+// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
 template <int n, class T> DEVICE int misalignment(const T *row)
 {
-    return (int)((unsigned long long)row % alignof(vector<T, n>));
-}
-
-// as many bytes as one block has, from byte `shift` of two neighbours on
-DEVICE vector<unsigned, 4> shifted(const vector<unsigned, 4> &low, const vector<unsigned, 4> &high, int shift)
-{
-    vector<unsigned, 4> r;
-    asm("{ .reg .pred p, q; .reg .b32 m, a, b, c, d, e, f;"
-        "and.b32 m, %12, 8; setp.ne.b32 p, m, 0; and.b32 m, %12, 4; setp.ne.b32 q, m, 0; shl.b32 m, %12, 3;"
-        "selp.b32 a, %6, %4, p; selp.b32 b, %7, %5, p; selp.b32 c, %8, %6, p;"
-        "selp.b32 d, %9, %7, p; selp.b32 e, %10, %8, p; selp.b32 f, %11, %9, p;"
-        "selp.b32 a, b, a, q; selp.b32 b, c, b, q; selp.b32 c, d, c, q; selp.b32 d, e, d, q; selp.b32 e, f, e, q;"
-        "shf.r.wrap.b32 %0, a, b, m; shf.r.wrap.b32 %1, b, c, m;"
-        "shf.r.wrap.b32 %2, c, d, m; shf.r.wrap.b32 %3, d, e, m; }"
-        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-        : "r"(low[0]), "r"(low[1]), "r"(low[2]), "r"(low[3]),
-          "r"(high[0]), "r"(high[1]), "r"(high[2]), "r"(high[3]), "r"(shift));
-    return r;
-}
-DEVICE vector<unsigned, 2> shifted(const vector<unsigned, 2> &low, const vector<unsigned, 2> &high, int shift)
-{
-    const bool far = shift & 4;
-    const unsigned middle = far ? high[0] : low[1];
-    vector<unsigned, 2> r;
-    r[0] = __funnelshift_r(far ? low[1] : low[0], middle, 8 * shift);
-    r[1] = __funnelshift_r(middle, far ? high[1] : high[0], 8 * shift);
-    return r;
-}
-DEVICE vector<unsigned, 1> shifted(const vector<unsigned, 1> &low, const vector<unsigned, 1> &high, int shift)
-{
-    return {{__funnelshift_r(low[0], high[0], 8 * shift)}};
-}
-
-template <int words> DEVICE vector<unsigned, words> block_at(const void *at)
-{
-    vector<unsigned, words> r;
-    if constexpr (words == 4)
-        asm("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
-            : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
-    else if constexpr (words == 2)
-        asm("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "l"(at));
-    else
-        asm("ld.global.b32 %0, [%1];" : "=r"(r[0]) : "l"(at));
-    return r;
-}
-
-// v = row[col .. col + n), col below `size`, anything from there on; for rows that do not start on a block, or
-// whose vectors do not fill the last one
-template <class T, int n> DEVICE void load_blocks(vector<T, n> &v, const T *row, int col, int size)
-{
-    if constexpr (sizeof(v) < 4) {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            v[i] = col + i < size ? row[col + i] : T{};
-    } else {
-        constexpr int bytes = alignof(vector<T, n>), count = sizeof(v) / bytes;
-        const int shift = misalignment<n>(row);
-        const char *from = (const char *)(row + col) - shift, *end = (const char *)(row + size);
-        block<T, n> blocks[count + 1];
-        #pragma unroll
-        for (int k = 0; k <= count; k++)
-            if (k == 0 || size % n == 0 || (from + k * bytes < end && (k < count || shift > 0)))
-                blocks[k] = block_at<bytes / 4>(from + k * bytes);
-        #pragma unroll
-        for (int k = 0; k < count; k++)
-            ((block<T, n> *)&v)[k] = shifted(blocks[k], blocks[k + 1], shift);
-    }
+    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
 // to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
@@ -191,7 +122,7 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
 {
-    if (misalignment<n>(row) == 0 && size % n == 0) {
+    if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
@@ -200,7 +131,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                load_blocks(v[t], row, first + t * step, size);
+                load_words(v[t], row + first + t * step);
     }
 }
 
@@ -217,7 +148,7 @@ DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory")
 // until all but the newest `left` groups have landed
 template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 
-// starts the copies of this thread's part of a row of whole vectors into its part of a buffer
+// starts the copies of this thread's part of a row into its part of a buffer
 template <int step, class T, int n, int tiles, int threads>
 DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
@@ -287,7 +218,7 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// a row of whole vectors: row[col .. col + n) = values, rounded to T; nothing from `size` on
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
 template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;
@@ -300,7 +231,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
         put_elements(row, col, v);
 }
 
-// to workspace, whose rows of whole vectors are aligned
+// to workspace, whose rows are aligned
 template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;

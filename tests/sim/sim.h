@@ -35,6 +35,7 @@ SimLink sim_link;
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __grid_constant__
+#define __builtin_assume(what) ((void)0)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // One copy a CTA: the variable is in thread-local storage, whose address __tls_get_addr (below) gives.
 #define __shared__ thread_local
@@ -273,49 +274,19 @@ static inline void store_pair(f16 *at, float low, float high)
     *(unsigned *)at = sim_round<5, 10>(high) << 16 | sim_round<5, 10>(low);
 }
 
-//@ put_masked_word
+//@ put_word
 // by elements of `size` bytes, so that the machine judges the accesses that the GPU makes
 template <int size> struct SimElement { using type = unsigned; };
 template <> struct SimElement<1> { using type = unsigned char; };
 template <> struct SimElement<2> { using type = unsigned short; };
-template <int size> static inline void put_masked_word(void *at, unsigned word, int mask)
-{
-    using T = typename SimElement<size>::type;
-    for (int i = 0; i < 4 / (int)sizeof(T); i++)
-        if (mask >> i & 1)
-            ((T *)at)[i] = (T)(word >> (8 * (int)sizeof(T) * i));
-}
-
-//@ put_word
 template <int size> static inline void put_word(void *at, unsigned word)
 {
-    put_masked_word<size>(at, word, 15);
-}
-
-//@ shifted
-template <class T, int n> struct vector;
-template <int words>
-static inline vector<unsigned, words> shifted(const vector<unsigned, words> &low,
-                                              const vector<unsigned, words> &high, int shift)
-{
-    vector<unsigned, words> r;
-    for (int i = 0; i < words; i++) {
-        const int at = i + shift / 4;
-        const unsigned first = at < words ? low[at] : high[at - words];
-        r[i] = __funnelshift_r(first, at + 1 < words ? low[at + 1] : high[at + 1 - words], 8 * shift);
-    }
-    return r;
-}
-
-//@ block_at
-template <int words> __attribute__((noinline)) SIM_PLAIN vector<unsigned, words> block_at(const void *at)
-{
-    vector<unsigned, words> r;
-    sim_link.api->read_block(sim_link.machine, &r, at, 4 * words, SIM_HERE);
-    return r;
+    using T = typename SimElement<size>::type;
+    for (int i = 0; i < 4 / (int)sizeof(T); i++) ((T *)at)[i] = (T)(word >> (8 * (int)sizeof(T) * i));
 }
 
 //@ again last hinted_block
+template <class T, int n> struct vector;
 struct again {};
 struct last {};
 template <class use, int words = 4> static inline vector<unsigned, words> hinted_block(const void *at, use)
