@@ -173,13 +173,22 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
 }
 
-/* A row that two CTAs can share and that takes more than 2 bytes a column, with as much of the column vectors
- * as the caches hold beside two stages. */
-bool is_pair(const Scheduler *s, const Kernel *k)
+/* Rows of more than 2 bytes a column that two CTAs can share, or of f32 that only the largest cluster can, with column
+ * vectors: two long stages a CTA, without a copy warp or a lag, as long as the caches hold the column vectors beside
+ * them (15 to 25 % over three stages and a lag, measured on an H100). */
+int long_slices(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST = 32768, STAGES = 2, CTAS = 2 };
-    if (k->accumulator_count || row_bytes(k) <= 2 || column_count(s, k) > MOST) return false;
-    return is_cached(s, k, STAGES, column_count(s, k) / CTAS);
+    enum { PAIR = 32768, LARGEST = 131072, STAGES = 2, MOST_CTAS = 16 };
+    int64_t columns = column_count(s, k);
+    bool f32 = row_inputs(k) == 1 && row_bytes(k) == 4 && column_vectors(k);
+    int ctas = columns <= PAIR ? 2 : f32 && columns > LARGEST ? MOST_CTAS : 0;
+    if (k->accumulator_count || row_bytes(k) <= 2 || !ctas) return 0;
+    return is_cached(s, k, STAGES, columns / ctas) ? ctas : 0;
+}
+
+static bool has_long_slices(const Scheduler *s, const Kernel *k)
+{
+    return k->cluster > 1 && k->cluster == long_slices(s, k);
 }
 
 /* Clusters with large stages measured 2 to 4 % better with the shortest ring, but for pairs of CTAs
@@ -187,7 +196,7 @@ bool is_pair(const Scheduler *s, const Kernel *k)
 static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     if (k->cluster == 1) return false;
-    if (!k->accumulator_count && (row_bytes(k) <= 2 || is_pair(s, k))) return true;
+    if (!k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k))) return true;
     bool one = k->accumulator_count && accumulator_registers(s, k) < 2;
     return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || !one);
 }
@@ -198,7 +207,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     enum { IN_FLIGHT = 96 << 10, MOST = 8 };
     if (s->forced.stages) return s->forced.stages;
-    if (wants_short_ring(s, k, stage)) return 2 + k->lag;
+    if (wants_short_ring(s, k, stage)) return 2 + (k->lag || k->copy_warp);
     /* pairs with smaller stages: 2 % better than with three, 15 % than with six */
     bool sums = k->copy_warp && k->accumulator_count;
     if (sums && k->cluster == 2 && stage < LARGE_STAGE) return MOST;
@@ -296,11 +305,12 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
     bool middle = k->cluster == 4 || k->cluster == 8;
-    bool pays = has_moments(s, k) ? middle : k->cluster > 1;
+    bool large = k->cluster > 8 && row_bytes(k) >= 4;
+    bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better without (measured) */
     bool heavy = k->cluster == 2 && k->accumulator_count && accumulator_registers(s, k) < 2 &&
                  row_bytes(k) > 4;
-    pays = !may_fetch_rows(k) || (pays && !heavy && !is_pair(s, k));
+    pays = !may_fetch_rows(k) || (pays && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
            kernel_threads(k) + WARP <= 1024 && wanted;
@@ -314,10 +324,9 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     /* a mean and its squares end a phase with many instructions, which a lag does not hide */
     bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8);
-    busy |= k->cluster == 2 && is_pair(s, k);   /* two long stages are 15 to 25 % faster than three and a lag */
-    int lag = one && k->phases == 2 && k->inner_count && !busy;
-    /* without lag it paid in clusters of 4 and 8 alone (measured) */
-    bool wanted = lag || k->cluster == 4 || k->cluster == 8 || !may_fetch_rows(k) ||
+    int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k);
+    /* without lag it paid in clusters from 4 on alone (measured) */
+    bool wanted = lag || k->cluster >= 4 || !may_fetch_rows(k) ||
                   is_forced(s, FAMILY_WARP_SPECIALIZED);
     return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||

@@ -138,13 +138,22 @@ static void widen(Kernel *k)
     k->teams = 1;
 }
 
+/* Rows of one input of 2 bytes a column and nothing else. */
+static bool is_light(const Scheduler *s, const Kernel *k)
+{
+    return !has_column_accumulators(k) && row_bytes(k) <= 2 && !column_vectors(k) &&
+           !has_moments(s, k);
+}
+
 /* How many columns a CTA of a cluster may have: a stage of 32 KB. With accumulators
  * registers are the limit. */
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
-    enum { SMALL = 8192, LARGE = 16384 };
-    bool large = !has_column_accumulators(k) && (is_pair(s, k) || row_bytes(k) <= 2);
-    return large ? LARGE : SMALL;
+    enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
+    if (has_column_accumulators(k)) return SMALL;
+    /* with half the CTAs to wait for, softmax of 262144 columns is 3 % faster */
+    if (is_light(s, k) && column_count(s, k) > EIGHT * LARGE) return LARGEST;
+    return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
 }
 
 /* Warps that do not fill an SM's four parts alike cost a kernel with one accumulator a column
@@ -168,6 +177,8 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 4096, ELEMENTS = 16 };
     if (column_count(s, k) < LONG) return 2;
+    /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
+    if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k)) return ELEMENTS / full_vector(k);
     return has_moments(s, k) ? 4 : 2;
 }
@@ -186,8 +197,8 @@ static int most_threads(const Scheduler *s, const Kernel *k)
     enum { THREE_QUARTERS = 768 };
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1) return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
-    bool light = !has_column_accumulators(k) && row_bytes(k) <= 2 && !column_vectors(k);
-    return light && k->cluster <= 8 && !has_moments(s, k) ? THREE_QUARTERS : SUM_THREADS;
+    bool middle = k->cluster <= 8 && column_count(s, k) <= 8 * 16384;
+    return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
 }
 
 static bool reads_f16(const Kernel *k)

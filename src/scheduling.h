@@ -68,7 +68,7 @@ int column_vectors(const Kernel *k);                    /* that all rows share *
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
-bool is_pair(const Scheduler *s, const Kernel *k);      /* two CTAs share a row of several inputs or of f32 */
+int long_slices(const Scheduler *s, const Kernel *k);   /* how many a row has, each a stage over 32 KB; 0: not so */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
 bool wants_ring(const Scheduler *s, const Kernel *k);
 bool reads_again(const Scheduler *s, const Kernel *k);

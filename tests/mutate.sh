@@ -23,11 +23,12 @@ examples/layernorm_bwd.fuse M=40 N=1025 --sms 1 --schedule warp-specialized:clus
 examples/layernorm_bwd.fuse M=12 N=1544 --sms 1 --schedule warp-specialized:cluster=2,threads=64
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --stride y=1001,1 --schedule warp-specialized
-examples/softmax_bwd.fuse M=9 N=1001 --sms 1 --schedule warp-specialized
+examples/softmax_bwd.fuse M=9 N=1023 --sms 1 --schedule warp-specialized
 examples/softmax.fuse M=65 N=24 --offset x=3
 examples/softmax.fuse M=64 N=23
 examples/softmax_causal_bwd.fuse B=2 H=2 Q=5 K=229
 tests/golden/column.fuse M=480 N=77 --sms 1
+tests/golden/column.fuse M=481 N=77 --sms 1
 tests/golden/column.fuse M=257 N=64 --sms 1
 tests/golden/column.fuse M=256 N=64 --sms 1
 tests/cases/bytes_in_pairs.fuse M=5 --offset x=1 --offset y=1 --offset w=1

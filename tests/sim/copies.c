@@ -31,7 +31,7 @@ void begin_copy(void *machine, void *to, const void *from, size_t size, void *at
     Thread *t = m->current;
     const Copy copy = {to, from, size, t->groups, place_of(m, at)};
     check_place(m, &copy);
-    touch_block(m, from, size, 1, at);
+    touch_memory(m, from, size, SIM_READ, 1, at);
     touch_memory(m, to, size, SIM_WRITE, 1, at);
     if (t->copy_count == t->copy_capacity) {
         t->copy_capacity = t->copy_capacity ? 2 * t->copy_capacity : 16;
@@ -41,7 +41,7 @@ void begin_copy(void *machine, void *to, const void *from, size_t size, void *at
     t->copies[t->copy_count++] = copy;
     mark_cells(t, &copy, true);
     if (random_below(m, 2))
-        copy_block(m, copy.to, copy.from, copy.size);
+        memcpy(copy.to, copy.from, copy.size);
     else
         memset(copy.to, 0xff, copy.size);
 }
@@ -55,7 +55,7 @@ void commit_copies(void *machine)
 static void end_copy(Machine *m, const Copy *copy)
 {
     mark_cells(m->current, copy, false);
-    copy_block(m, copy->to, copy->from, copy->size);
+    memcpy(copy->to, copy->from, copy->size);
     note_landing(m, copy);
 }
 

@@ -302,7 +302,7 @@ void touch_memory(void *machine, const void *address, size_t size, SimAccess kin
     check_access(&a, (uintptr_t)address, aligned);
 }
 
-/* ---- blocks
+/* ---- what a bulk copy reads: whole aligned blocks, so more than a row
  * ---------------------------------------------------------------------------------- */
 
 /* The part of aligned blocks that is in a buffer; all of it where none is. */
@@ -322,14 +322,13 @@ static const char *clip(const Machine *m, const char *from, size_t *size)
     return from;
 }
 
-void touch_block(Machine *m, const void *from, size_t size, int aligned, void *at)
+void touch_blocks(Machine *m, const void *from, size_t size, void *at)
 {
-    const bool misplaced = aligned && (uintptr_t)from % size != 0;
-    const void *part = misplaced ? from : clip(m, from, &size);
-    touch_memory(m, part, size, SIM_READ, misplaced, at);
+    const void *part = clip(m, from, &size);
+    touch_memory(m, part, size, SIM_READ, 0, at);
 }
 
-void copy_block(const Machine *m, void *to, const void *from, size_t size)
+void copy_blocks(const Machine *m, void *to, const void *from, size_t size)
 {
     size_t inside = size;
     const char *part = clip(m, from, &inside);
@@ -337,16 +336,10 @@ void copy_block(const Machine *m, void *to, const void *from, size_t size)
     memcpy((char *)to + (part - (const char *)from), part, inside);
 }
 
-bool same_block(const Machine *m, const void *was, const void *from, size_t size)
+bool same_blocks(const Machine *m, const void *was, const void *from, size_t size)
 {
     const char *part = clip(m, from, &size);
     return memcmp((const char *)was + (part - (const char *)from), part, size) == 0;
-}
-
-void read_block(void *machine, void *to, const void *from, size_t size, void *at)
-{
-    touch_block(machine, from, size, 1, at);
-    copy_block(machine, to, from, size);
 }
 
 void note_source(Machine *m, const char *from, size_t size, Touch reader)

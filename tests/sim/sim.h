@@ -285,8 +285,16 @@ template <int size> static inline void put_word(void *at, unsigned word)
     for (int i = 0; i < 4 / (int)sizeof(T); i++) ((T *)at)[i] = (T)(word >> (8 * (int)sizeof(T) * i));
 }
 
+//@ vector
+// What no load has set is NaN or -1, not 0 by luck.
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    SIM_PLAIN vector() { __builtin_memset((void *)data, 0xff, sizeof data); }
+    __forceinline__ T &operator[](int i) { return data[i]; }
+    __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
 //@ again last hinted_block
-template <class T, int n> struct vector;
 struct again {};
 struct last {};
 template <class use, int words = 4> static inline vector<unsigned, words> hinted_block(const void *at, use)

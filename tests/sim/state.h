@@ -237,10 +237,9 @@ void touch_memory(void *machine, const void *address, size_t size, SimAccess kin
 /* Memory comes in blocks of up to 16 bytes, and a block may be read of which a buffer has a
  * part; what else it holds must not matter, so it reads as 0xff. The two halves of such a
  * read: is it allowed, and what does it give. */
-void touch_block(Machine *m, const void *from, size_t size, int aligned, void *at);
-void copy_block(const Machine *m, void *to, const void *from, size_t size);
-bool same_block(const Machine *m, const void *was, const void *from, size_t size);
-void read_block(void *machine, void *to, const void *from, size_t size, void *at);
+void touch_blocks(Machine *m, const void *from, size_t size, void *at);
+void copy_blocks(const Machine *m, void *to, const void *from, size_t size);
+bool same_blocks(const Machine *m, const void *was, const void *from, size_t size);
 void note_landing(Machine *m, const Copy *copy); /* a write to shared memory, now */
 /* A bulk copy reads global memory at any time till its barrier's phase ends. */
 void note_source(Machine *m, const char *from, size_t size, Touch reader);

@@ -370,7 +370,6 @@ const SimApi sim_api = {
     .block_barrier = do_block_barrier,
     .named_barrier = do_named_barrier,
     .fence = do_fence,
-    .read_block = read_block,
     .atomic = do_atomic,
     .yield = do_yield,
     .trap = do_trap,

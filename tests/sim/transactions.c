@@ -214,10 +214,10 @@ void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *ba
     const size_t bytes = (size_t)size;
     check_bulk(m, to, from, size, here);
     check_fence(m, cta, (size_t)((char *)to - cta->smem), bytes, here);
-    touch_block(m, from, bytes, 0, at);
+    touch_blocks(m, from, bytes, at);
     touch_memory(m, to, bytes, SIM_WRITE, 0, at);
     BulkCopy *copy = add_bulk(m, bytes);
-    copy_block(m, copy->before, from, bytes);
+    copy_blocks(m, copy->before, from, bytes);
     copy->from = from;
     start_landing(cta, b, copy, to, here);
     note_source(m, from, bytes, (Touch){engine_of(m, cta, copy->barrier), b->copied, here});
@@ -272,7 +272,7 @@ bool land_one(Machine *m)
     BulkCopy copy = m->bulk[i];
     m->bulk[i] = m->bulk[--m->bulk_count];
     m->quiet = 0;
-    if (copy.from && !same_block(m, copy.before, copy.from, copy.size))
+    if (copy.from && !same_blocks(m, copy.before, copy.from, copy.size))
         complain_about(m,
                        "%s, CTA %d: what the bulk copy at %s reads was changed before it "
                        "landed",
