@@ -32,16 +32,37 @@ list_cases() {
                 echo "$file $(sizes "$file" $rows $columns)"
             done
         done
+        for columns in 4095 20479 24576 32768 65535 262144; do
+            echo "$file $(sizes "$file" 71 $columns)"
+        done
+    done
+    for file in layernorm layernorm_bwd rmsnorm rmsnorm_bwd; do
+        for columns in 1024 1987 4096 24576 65536; do
+            echo "examples/$file.fuse M=71 N=$columns --offset x=1"
+        done
     done
 }
 
-list_cases | build/gpu_cases "$device"
-status=$?
-if [ $status = 3 ]; then
+# Cases and sanitizer runs are shared out to processes: compiling takes most of the time.
+jobs=$(nproc)
+[ "$jobs" -gt 8 ] && jobs=8
+mkdir -p build/gpu
+rm -f build/gpu/*
+list_cases | split -n r/"$jobs" - build/gpu/cases.
+for list in build/gpu/cases.*; do
+    build/gpu_cases "$device" <"$list" >"$list.out" 2>"$list.err" || echo $? >"$list.status" &
+done
+wait
+if grep -qx 3 build/gpu/*.status 2>/dev/null; then
     echo "make check-gpu: skipped, there is no GPU"
     exit 0
 fi
-[ $status = 0 ] || exit 1
+grep -hv 'cases passed$' build/gpu/*.out
+tail -qn 1 build/gpu/*.out | awk '{ passed += $1; all += $3 } END { print passed " of " all " cases passed" }'
+if ls build/gpu/*.status >/dev/null 2>&1; then
+    cat build/gpu/*.err >&2
+    exit 1
+fi
 [ "$device" = cuda ] || exit 0
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |
@@ -49,13 +70,19 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 if [ -z "$sanitizer" ]; then
     echo "compute-sanitizer: skipped, it is not installed"
 else
-    for file in examples/*.fuse; do
-        for tool in memcheck racecheck; do
-            "$sanitizer" --tool $tool --error-exitcode 9 --log-file build/sanitizer.log \
-                build/fusec run "$file" $(sizes "$file" 71 229) --device cuda >/dev/null ||
-                { echo "FAILED: $tool $file"; cat build/sanitizer.log; exit 1; }
-        done
-    done
+    sanitize() {   # TOOL FILE
+        local log
+        log=build/gpu/$1.$(basename "$2").log
+        "$sanitizer" --tool "$1" --error-exitcode 9 --log-file "$log" \
+            build/fusec run "$2" $(sizes "$2" 71 229) --device cuda >/dev/null && return
+        echo "FAILED: $1 $2"
+        cat "$log"
+        exit 1
+    }
+    export sanitizer
+    export -f sanitize sizes quad
+    for tool in memcheck racecheck; do printf "$tool %s\n" examples/*.fuse; done |
+        xargs -P "$jobs" -L 1 bash -c 'sanitize "$@"' sanitize || exit 1
     echo "compute-sanitizer: memcheck and racecheck found nothing"
 fi
 echo 'make check-gpu: all passed'
