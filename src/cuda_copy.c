@@ -9,12 +9,9 @@ static bool is_ringed(const Load *load)
     return load->staged && !load->hoisted;
 }
 
-/* Whether a row is a multiple of the 16 bytes that bulk copies are made of. */
 bool has_whole_blocks(const Emitter *e, const Load *load)
 {
-    enum { BLOCK = 16 };
-    int64_t columns = axes_size(&e->plan->analysis->sizes, e->k->columns);
-    return columns * dtype_info[load->dtype].bytes % BLOCK == 0;
+    return is_whole_blocks(axes_size(&e->plan->analysis->sizes, e->k->columns), load->dtype);
 }
 
 static void emit_stages(Emitter *e)

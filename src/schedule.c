@@ -142,7 +142,8 @@ static bool honours_keys(Scheduler *s)
         rows |= k->teams == f->rows;
         cluster |= k->cluster == f->cluster;
         /* one stage: no ring, a row is loaded when its turn comes */
-        stages |= k->stages == f->stages || (f->stages == 1 && k->finishes < 0 && !k->stages);
+        bool no_ring = !k->stages && (k->inner_count || (k->accumulator_count && k->finishes < 0));
+        stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
         reads |= f->reads == 2 && k->streamed;
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)

@@ -132,8 +132,11 @@ typedef struct Plan {
 } Plan;
 
 static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
-/* Neighbouring threads of a warp that share a row. */
-static inline int kernel_lanes(const Kernel *k) { return k->threads_per_row < 32 ? k->threads_per_row : 32; }
+/* Whether a row is a multiple of the 16 bytes that bulk copies are made of. */
+static inline bool is_whole_blocks(int64_t columns, DType dtype)
+{
+    return columns * dtype_info[dtype].bytes % 16 == 0;
+}
 const char *family_name(Family family);       /* "grid-stride" */
 
 /* `forced` is the text of --schedule or NULL. A schedule that cannot be is refused: an error that

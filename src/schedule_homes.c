@@ -41,12 +41,22 @@ double accumulator_registers(const Scheduler *s, const Kernel *k)
     return registers;
 }
 
+static bool is_row_vector(const Kernel *k, const Load *load)
+{
+    return load->access == ACCESS_VECTOR && load->axes & (k->rows | k->kept);
+}
+
+static bool is_column_vector(const Kernel *k, const Load *load)
+{
+    return load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->kept));
+}
+
 /* Bytes of a row's column that a kernel reads as vectors. */
 int row_bytes(const Kernel *k)
 {
     int bytes = 0;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept))
+        if (is_row_vector(k, &k->loads[i]))
             bytes += dtype_info[k->loads[i].dtype].bytes;
     return bytes;
 }
@@ -56,7 +66,7 @@ static int row_inputs(const Kernel *k)
 {
     int count = 0;
     for (int i = 0; i < k->load_count; i++)
-        count += k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept);
+        count += is_row_vector(k, &k->loads[i]);
     return count;
 }
 
@@ -64,8 +74,7 @@ int column_vectors(const Kernel *k)
 {
     int count = 0;
     for (int i = 0; i < k->load_count; i++)
-        count += k->loads[i].access == ACCESS_VECTOR &&
-                 !(k->loads[i].axes & (k->rows | k->kept));
+        count += is_column_vector(k, &k->loads[i]);
     return count;
 }
 
@@ -74,7 +83,7 @@ static bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t col
 {
     int64_t bytes = rows * row_bytes(k);
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && !(k->loads[i].axes & (k->rows | k->kept)))
+        if (is_column_vector(k, &k->loads[i]))
             bytes += dtype_info[k->loads[i].dtype].bytes;
     return bytes * columns <= s->target->smem_per_sm / 8 * 7;
 }
@@ -110,9 +119,7 @@ static bool may_fetch(const Kernel *k, const Load *load)
 bool may_fetch_rows(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept) &&
-            !may_fetch(k, &k->loads[i]))
-            return false;
+        if (is_row_vector(k, &k->loads[i]) && !may_fetch(k, &k->loads[i])) return false;
     return true;
 }
 
@@ -120,8 +127,7 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        bool vector = load->access == ACCESS_VECTOR;
-        bool shared = vector && !(load->axes & (k->rows | k->kept));
+        bool vector = load->access == ACCESS_VECTOR, shared = is_column_vector(k, load);
         bool stageable = ring && vector && ((k->copy_warp && !shared) || may_fetch(k, load));
         Home home = shared ? columns : rows;
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
@@ -144,11 +150,11 @@ int estimate(const Scheduler *s, const Kernel *k)
  * elements more. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
-    enum { BLOCK = 16 };
-    int64_t element = dtype_info[load->dtype].bytes;
-    bool whole = column_count(s, k) * element % BLOCK == 0;
-    bool more = k->copy_warp && !load->hoisted && !whole;
-    return element * (k->vec * k->tiles * kernel_threads(k) + (more ? 16 : 0));
+    enum { MORE = 16 };
+    int64_t columns = (int64_t)k->vec * k->tiles * kernel_threads(k);
+    bool copied = k->copy_warp && !load->hoisted;
+    if (copied && !is_whole_blocks(column_count(s, k), load->dtype)) columns += MORE;
+    return columns * dtype_info[load->dtype].bytes;
 }
 
 /* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
@@ -344,47 +350,59 @@ static bool is_row_alone(const Scheduler *s, const Kernel *k)
            column_count(s, k);
 }
 
-/* Registers for a row, read once: a vector takes whole ones. */
-static int64_t row_registers(const Scheduler *s, const Kernel *k)
+/* Registers for a vector of each of a row's inputs: whole ones. */
+static int64_t vector_registers(const Kernel *k)
 {
     int64_t registers = 0;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].axes & (k->rows | k->kept))
+        if (is_row_vector(k, &k->loads[i]))
             registers += ceil_div(k->vec * dtype_info[k->loads[i].dtype].bytes, 4);
-    return registers * ceil_div(column_count(s, k), k->vec);
+    return registers;
+}
+
+/* Whether elements share registers, which takes more to compute with. */
+static bool is_packed(const Kernel *k)
+{
+    return vector_registers(k) < k->vec * row_inputs(k);
 }
 
 /* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where it can. */
 static int held_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 32 << 10, TWO = 48 << 10, ONE = 64 << 10, FEW = 256, MANY = 512 };
+    enum { SHORT = 32 << 10, TWO_FIT = 48 << 10, ONE_FITS = 64 << 10, FEW = 256, MANY = 512 };
     int64_t row = row_bytes(k) * column_count(s, k);
-    if (row <= SHORT || row > ONE) return 0;
-    if (row <= TWO) return may_fetch_rows(k) ? FEW : MANY;
-    return row_registers(s, k) < column_count(s, k) ? 0 : MANY;   /* packed two to a register: a ring is 4 % faster */
+    if (row <= SHORT || row > ONE_FITS) return 0;
+    if (row <= TWO_FIT) return may_fetch_rows(k) ? FEW : MANY;
+    return is_packed(k) ? 0 : MANY;   /* of packed rows a ring is 4 % faster */
 }
 
-/* How many threads keep a long row in their registers, one CTA an SM; 0: it is too short or too long for
- * that. The fewer they are, the more registers are left for the row. It pays where the caches are too small
- * to read two rows again, and only while column vectors stay cached beside the row (measured on an H100: 2
- * to 30 % over rings and over reading again). */
+/* Whether so many threads hold a row without spills. The limits are those that were seen to: with guards,
+ * where the last tile is not full, packed elements take more. */
+static bool can_hold(const Scheduler *s, const Kernel *k, int threads)
+{
+    enum { MANY = 512, MOST_ELEMENTS = 96, PACKED = 48, SINGLE = 80, WHOLE = 76, MOST = 88 };
+    int64_t vectors = column_count(s, k) / k->vec, tiles = ceil_div(vectors, threads);
+    int64_t registers = tiles * vector_registers(k);
+    if (vectors < threads || tiles * k->vec > MOST_ELEMENTS) return false;
+    if (threads < MANY) return registers <= MOST;
+    if (is_packed(k)) return registers <= PACKED && vectors % threads == 0;
+    return registers <= (may_fetch_rows(k) ? WHOLE : SINGLE);
+}
+
+/* How many threads keep a long row in their registers, mostly as one CTA an SM; 0: it is too short or too
+ * long for that. The fewer they are, the more registers are left for the row. It pays where the caches are
+ * too small to read two rows again, and only while column vectors stay cached beside the row (measured on
+ * an H100: 2 to 30 % over rings and over reading again). */
 int held_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST_ELEMENTS = 96 };
-    static const struct { int threads, registers, packed; } ways[] = {{512, 80, 48}, {384, 88, 88}};
+    static const int ways[] = {512, 384};
     if (!is_row_alone(s, k) || s->forced.threads || s->forced.stages || s->forced.reads > 1 ||
         !is_cached(s, k, 1, column_count(s, k)))
         return 0;
     if (has_moments(s, k)) return held_moments(s, k);
-    int64_t columns = column_count(s, k), registers = row_registers(s, k);
-    if (2 * row_bytes(k) * columns <= s->target->smem_per_sm / 8 * 5) return 0;
-    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++) {
-        /* what is packed two to a register takes more to compute with */
-        bool packed = registers < columns * row_inputs(k);
-        int most = packed ? ways[i].packed : ways[i].registers;
-        if (columns <= MOST_ELEMENTS * ways[i].threads && registers <= most * ways[i].threads)
-            return ways[i].threads;
-    }
+    if (2 * row_bytes(k) * column_count(s, k) <= s->target->smem_per_sm / 8 * 5) return 0;
+    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
+        if (can_hold(s, k, ways[i])) return ways[i];
     return 0;
 }
 

@@ -3,6 +3,7 @@
  * reduction tree is the same in every batch. */
 #include "scheduling.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum {
@@ -53,12 +54,6 @@ static int find_vector(const Scheduler *s, const Kernel *k)
     return vec;
 }
 
-/* How many of a row's vectors make a full one. */
-static int vectors_in_full(const Scheduler *s, const Kernel *k)
-{
-    return full_vector(k) / find_vector(s, k);
-}
-
 /* A row of up to 64 full vectors gets part of a warp or a warp, a longer one whole warps, about so many
  * full vectors a thread, up to `most` threads. Short rows share a CTA as teams. */
 static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int most, int cta)
@@ -83,9 +78,8 @@ static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int 
 }
 
 /* A kernel with no inner reduction may cut a row into several CTAs. */
-static void cut_columns(const Scheduler *s, Kernel *k, int64_t vectors)
+static void cut_columns(Kernel *k, int64_t vectors, int tiles)
 {
-    int tiles = vectors_in_full(s, k);
     if (vectors <= TEAM_THREADS * tiles) return;
     for (int i = 0; i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column) return;
@@ -169,17 +163,17 @@ static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
     k->tiles = 1;
 }
 
-/* Full vectors a thread. Sums over the rows want few warps, whatever the type (f32, 4096 columns: 12 %
- * over two vectors). Where a mean and its squares are exchanged together, which takes a warp some
+/* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns: 12 % over two
+ * vectors). Where a mean and its squares are exchanged together, which takes a warp some
  * fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 % from 4096
  * columns on). */
 static int wanted_vectors(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 4096, ELEMENTS = 16 };
+    enum { LONG = 4096, ELEMENTS = 16, F32 = 4 };
     if (column_count(s, k) < LONG) return 2;
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
-    if (has_column_accumulators(k)) return ELEMENTS / full_vector(k);
+    if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;
     return has_moments(s, k) ? 4 : 2;
 }
 
@@ -223,24 +217,26 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
     k->teams = alone ? ROWS : own ? F16_ROWS : 1;
 }
 
-static bool share_threads(Scheduler *s, Kernel *k)
+/* A thread gets `pack` vectors where vectors are full: so few elements are shared out alike, however wide
+ * the vectors are. */
+static bool share_threads(Scheduler *s, Kernel *k, int pack)
 {
     int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     bool sums = has_column_accumulators(k);
-    share_row(k, vectors, ceil_div(vectors, vectors_in_full(s, k)), wanted_vectors(s, k),
-              most_threads(s, k),
+    share_row(k, vectors, ceil_div(vectors, pack), wanted_vectors(s, k), most_threads(s, k),
               sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);
     int held = held_threads(s, k);
     if (held) {
+        k->teams = 1;
         k->threads_per_row = held;
         k->tiles = (int)ceil_div(vectors, held);
     }
     if (reads_again(s, k)) even_out_streams(k, vectors);
-    if (!k->inner_count && !k->dynamic) cut_columns(s, k, vectors);
+    if (!k->inner_count && !k->dynamic) cut_columns(k, vectors, pack);
     widen(k);
     return apply_forced(s, k, vectors);
 }
@@ -269,7 +265,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 
 /* The smallest cluster whose CTAs have few enough columns each; else the largest that
  * fits. */
-static bool fit_cluster(Scheduler *s, Kernel *k)
+static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 {
     int64_t most = slice_columns(s, k);
     Kernel single = *k;
@@ -280,7 +276,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
             bool enough = column_count(s, k) <= most * k->cluster ||
                           k->cluster == s->target->max_cluster;
             if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough) continue;
-            if (share_threads(s, k) && k->threads_per_row > WARP && k->teams == 1 &&
+            if (share_threads(s, k, pack) && k->threads_per_row > WARP && k->teams == 1 &&
                 column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles &&
                 fit_homes(s, k) && k->stages)
                 return true;
@@ -292,20 +288,25 @@ static bool fit_cluster(Scheduler *s, Kernel *k)
 
 /* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
  * planned: left alone, ptxas may spill for one more or take the registers of one. A row
- * kernel hides latency by threads, and where two column vectors are read, or one whose rows
- * are not whole vectors (they take twice the registers), ptxas leaves too few. (Others it must not be told: it
- * would take all that it may.) */
+ * kernel hides latency by threads, and where two column vectors are read, ptxas leaves too
+ * few. (Others it must not be told: it would take all that it may.) */
 static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
-    enum { FULL = 2048, WHOLE = 1280, RAGGED = 896, LIGHT = 60 };
+    enum { FULL = 2048, WANTED = 1280, LIGHT = 60 };
     int threads = kernel_threads(k);
     k->wanted_ctas = k->stages ? k->ctas_per_sm : reads_again(s, k) ? FULL / threads : 0;
     if (k->stages || !k->inner_count || k->streamed || k->dynamic) return;
-    bool whole = column_count(s, k) % k->vec == 0;
-    bool hungry = column_vectors(k) > whole && k->registers <= LIGHT;
-    int wanted = whole ? WHOLE : RAGGED;
-    if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= wanted)
-        k->wanted_ctas = wanted / threads;
+    bool hungry = column_vectors(k) > 1 && k->registers <= LIGHT;
+    if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= WANTED)
+        k->wanted_ctas = WANTED / threads;
+}
+
+/* Columns are counted in `int`, but for those that a launch counts. */
+static bool has_too_many_columns(Scheduler *s, const Kernel *k)
+{
+    if (!axes_within(k->columns, s->a->columns) || column_count(s, k) <= INT_MAX) return false;
+    s->problem = "rows of more than 2147483647 columns are not supported";
+    return true;
 }
 
 bool map_kernel(Scheduler *s, Kernel *k)
@@ -319,17 +320,21 @@ bool map_kernel(Scheduler *s, Kernel *k)
         k->registers = FINISH_REGISTERS;
         return true;
     }
+    if (has_too_many_columns(s, k)) return false;
     bool columns_acc = has_column_accumulators(k);
     k->dynamic = has_dynamic_columns(s, k);
     k->vec = find_vector(s, k);
-    if (!share_threads(s, k)) return false;
+    int pack = k->dynamic ? 1 : full_vector(k) / k->vec, packed = pack;
+    if (!share_threads(s, k, pack)) return false;
     bool fits = !k->dynamic && fit_homes(s, k);
-    fits = (fits && !wants_cluster(s, k)) || fit_cluster(s, k) || fits;
-    /* a columnwise kernel is the last resort, so it takes narrower vectors until it fits
-     */
-    while (!fits && k->columnwise && columns_acc && k->vec > 1) {
-        k->vec /= 2;
-        if (!share_threads(s, k)) return false;
+    fits = (fits && !wants_cluster(s, k)) || fit_cluster(s, k, pack) || fits;
+    /* a columnwise kernel is the last resort, so it takes fewer elements a thread until it fits */
+    while (!fits && k->columnwise && columns_acc && pack * k->vec > 1) {
+        if (pack > 1)
+            pack /= 2;
+        else
+            k->vec /= 2;
+        if (!share_threads(s, k, pack)) return false;
         fits = fit_homes(s, k);
     }
     if (!fits && columns_acc && !k->columnwise) {
@@ -342,7 +347,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
-    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8) || reads_again(s, k));
+    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8 * packed) || reads_again(s, k));
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
     if (k->streamed || k->dynamic) (void)keep_nothing(s, k);
     set_ragged(s, k);

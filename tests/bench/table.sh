@@ -20,7 +20,7 @@ echo "$rule"
 for example in $examples; do
     row="| $example |"
     for size in $sizes; do
-        json=$(sed "s/bf16/$dtype/" "examples/$example.fuse" |
+        json=$(sed "s/bf16/$dtype/g" "examples/$example.fuse" |
             "$fusec" bench - "M=${size%x*}" "N=${size#*x}" --json)
         case $? in
         0) ;;

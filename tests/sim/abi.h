@@ -45,7 +45,6 @@ typedef struct {
     /* just before it takes place */
     void (*atomic)(void *machine, void *address, size_t size, void *at);
     void (*yield)(void *machine);
-    /* a load of a whole block of memory, of which a buffer may have a part */
     /* cp.async, its commit_group, and wait_group: until all but the newest `left` have
      * landed */
     void (*begin_copy)(void *machine, void *to, const void *from, size_t size, void *at);

@@ -138,11 +138,6 @@ template <class T> SIM_INLINE T __shfl_up_sync(unsigned mask, T value, int by, i
     return sim_shuffle(SIM_SHUFFLE_UP, mask, value, by, width);
 }
 
-SIM_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
-{
-    return (unsigned)(((unsigned long long)high << 32 | low) >> (by & 31));
-}
-
 #define SIM_CALL static __attribute__((noinline, unused)) SIM_PLAIN
 SIM_CALL unsigned __ballot_sync(unsigned mask, int predicate)
 {
