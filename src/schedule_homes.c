@@ -1,6 +1,6 @@
-/* schedule_homes.c: where a row's elements and the columns' vectors live between a kernel's phases:
- * in registers, in a ring of stages in shared memory, or in memory, from where each phase reads
- * them anew; and what that takes of an SM. */
+/* schedule_homes.c: where a row's elements and the columns' vectors live between a
+ * kernel's phases: in registers, in a ring of stages in shared memory, or in memory, from
+ * where each phase reads them anew; and what that takes of an SM. */
 #include "scheduling.h"
 
 enum {
@@ -56,8 +56,7 @@ int row_bytes(const Kernel *k)
 {
     int bytes = 0;
     for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i]))
-            bytes += dtype_info[k->loads[i].dtype].bytes;
+        if (is_row_vector(k, &k->loads[i])) bytes += dtype_info[k->loads[i].dtype].bytes;
     return bytes;
 }
 
@@ -65,20 +64,19 @@ int row_bytes(const Kernel *k)
 static int row_inputs(const Kernel *k)
 {
     int count = 0;
-    for (int i = 0; i < k->load_count; i++)
-        count += is_row_vector(k, &k->loads[i]);
+    for (int i = 0; i < k->load_count; i++) count += is_row_vector(k, &k->loads[i]);
     return count;
 }
 
 int column_vectors(const Kernel *k)
 {
     int count = 0;
-    for (int i = 0; i < k->load_count; i++)
-        count += is_column_vector(k, &k->loads[i]);
+    for (int i = 0; i < k->load_count; i++) count += is_column_vector(k, &k->loads[i]);
     return count;
 }
 
-/* Whether an SM's caches and shared memory hold `columns` of so many rows and of the column vectors. */
+/* Whether an SM's caches and shared memory hold `columns` of so many rows and of the
+ * column vectors. */
 static bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns)
 {
     int64_t bytes = rows * row_bytes(k);
@@ -128,7 +126,8 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         bool vector = load->access == ACCESS_VECTOR, shared = is_column_vector(k, load);
-        bool stageable = ring && vector && ((k->copy_warp && !shared) || may_fetch(k, load));
+        bool stageable =
+            ring && vector && ((k->copy_warp && !shared) || may_fetch(k, load));
         Home home = shared ? columns : rows;
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
@@ -146,8 +145,8 @@ int estimate(const Scheduler *s, const Kernel *k)
     return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
 }
 
-/* What a load takes of a stage: its vectors; where the copy warp brings rows that are not whole blocks, 16
- * elements more. */
+/* What a load takes of a stage: its vectors; where the copy warp brings rows that are not
+ * whole blocks, 16 elements more. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
     enum { MORE = 16 };
@@ -179,9 +178,10 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
 }
 
-/* Rows of more than 2 bytes a column that two CTAs can share, or of f32 that only the largest cluster can, with column
- * vectors: two long stages a CTA, without a copy warp or a lag, as long as the caches hold the column vectors beside
- * them (15 to 25 % over three stages and a lag, measured on an H100). */
+/* Rows of more than 2 bytes a column that two CTAs can share, or of f32 that only the
+ * largest cluster can, with column vectors: two long stages a CTA, without a copy warp or
+ * a lag, as long as the caches hold the column vectors beside them (15 to 25 % over three
+ * stages and a lag, measured on an H100). */
 int long_slices(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 32768, LARGEST = 131072, STAGES = 2, MOST_CTAS = 16 };
@@ -197,18 +197,19 @@ static bool has_long_slices(const Scheduler *s, const Kernel *k)
     return k->cluster > 1 && k->cluster == long_slices(s, k);
 }
 
-/* Clusters with large stages measured 2 to 4 % better with the shortest ring, but for pairs of CTAs
- * with one accumulator a column (10 % worse). */
+/* Clusters with large stages measured 2 to 4 % better with the shortest ring, but for
+ * pairs of CTAs with one accumulator a column (10 % worse). */
 static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     if (k->cluster == 1) return false;
-    if (!k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k))) return true;
+    if (!k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k)))
+        return true;
     bool one = k->accumulator_count && accumulator_registers(s, k) < 2;
     return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || !one);
 }
 
-/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed; more measured
- * flat, but for clusters. */
+/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed; more
+ * measured flat, but for clusters. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     enum { IN_FLIGHT = 96 << 10, MOST = 8 };
@@ -288,8 +289,9 @@ bool wants_ring(const Scheduler *s, const Kernel *k)
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
     bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
                   column_count(s, k) >= from || k->cluster > 1;
-    return wanted && s->forced.stages != 1 && (k->accumulator_count > 0 || k->inner_count > 0) && k->rows &&
-           !k->kept && k->column_ctas == 1;
+    return wanted && s->forced.stages != 1 &&
+           (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !k->kept &&
+           k->column_ctas == 1;
 }
 
 static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
@@ -313,9 +315,10 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
-    /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better without (measured) */
-    bool heavy = k->cluster == 2 && k->accumulator_count && accumulator_registers(s, k) < 2 &&
-                 row_bytes(k) > 4;
+    /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
+     * without (measured) */
+    bool heavy = k->cluster == 2 && k->accumulator_count &&
+                 accumulator_registers(s, k) < 2 && row_bytes(k) > 4;
     pays = !may_fetch_rows(k) || (pays && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
@@ -328,7 +331,8 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 {
     bool sums = k->accumulator_count > 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
-    /* a mean and its squares end a phase with many instructions, which a lag does not hide */
+    /* a mean and its squares end a phase with many instructions, which a lag does not
+     * hide */
     bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8);
     int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k);
     /* without lag it paid in clusters from 4 on alone (measured) */
@@ -345,9 +349,9 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 static bool is_row_alone(const Scheduler *s, const Kernel *k)
 {
     bool other = s->forced.any && s->forced.family != FAMILY_ROW;
-    return !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
-           k->column_ctas == 1 && k->cluster == 1 && s->forced.cluster <= 1 && !other &&
-           column_count(s, k);
+    return !k->accumulator_count && k->inner_count && k->rows && !k->kept &&
+           !k->dynamic && k->column_ctas == 1 && k->cluster == 1 &&
+           s->forced.cluster <= 1 && !other && column_count(s, k);
 }
 
 /* Registers for a vector of each of a row's inputs: whole ones. */
@@ -366,38 +370,49 @@ static bool is_packed(const Kernel *k)
     return vector_registers(k) < k->vec * row_inputs(k);
 }
 
-/* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where it can. */
-static int held_moments(const Scheduler *s, const Kernel *k)
+/* Whether every thread has a vector of the row, and none so many elements that it spills. */
+static bool is_spread(const Scheduler *s, const Kernel *k, int threads)
 {
-    enum { SHORT = 32 << 10, TWO_FIT = 48 << 10, ONE_FITS = 64 << 10, FEW = 256, MANY = 512 };
-    int64_t row = row_bytes(k) * column_count(s, k);
-    if (row <= SHORT || row > ONE_FITS) return 0;
-    if (row <= TWO_FIT) return may_fetch_rows(k) ? FEW : MANY;
-    return is_packed(k) ? 0 : MANY;   /* of packed rows a ring is 4 % faster */
+    enum { MOST_ELEMENTS = 96 };
+    int64_t vectors = column_count(s, k) / k->vec;
+    return vectors >= threads && ceil_div(vectors, threads) * k->vec <= MOST_ELEMENTS;
 }
 
-/* Whether so many threads hold a row without spills. The limits are those that were seen to: with guards,
- * where the last tile is not full, packed elements take more. */
+/* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where
+ * it can. */
+static int held_moments(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512 };
+    int64_t row = row_bytes(k) * column_count(s, k);
+    bool few = row <= PAIR && may_fetch_rows(k);
+    int threads = few ? FEW : MANY;
+    if (row <= SHORT || row > LONG || !is_spread(s, k, threads)) return 0;
+    return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
+}
+
+/* Whether so many threads hold a row without spills. The limits are those that were seen
+ * to: with guards, where the last tile is not full, packed elements take more. */
 static bool can_hold(const Scheduler *s, const Kernel *k, int threads)
 {
-    enum { MANY = 512, MOST_ELEMENTS = 96, PACKED = 48, SINGLE = 80, WHOLE = 76, MOST = 88 };
-    int64_t vectors = column_count(s, k) / k->vec, tiles = ceil_div(vectors, threads);
-    int64_t registers = tiles * vector_registers(k);
-    if (vectors < threads || tiles * k->vec > MOST_ELEMENTS) return false;
+    enum { MANY = 512, PACKED = 48, SINGLE = 80, WHOLE = 76, MOST = 88 };
+    int64_t vectors = column_count(s, k) / k->vec;
+    int64_t registers = ceil_div(vectors, threads) * vector_registers(k);
+    if (!is_spread(s, k, threads)) return false;
     if (threads < MANY) return registers <= MOST;
     if (is_packed(k)) return registers <= PACKED && vectors % threads == 0;
     return registers <= (may_fetch_rows(k) ? WHOLE : SINGLE);
 }
 
-/* How many threads keep a long row in their registers, mostly as one CTA an SM; 0: it is too short or too
- * long for that. The fewer they are, the more registers are left for the row. It pays where the caches are
- * too small to read two rows again, and only while column vectors stay cached beside the row (measured on
- * an H100: 2 to 30 % over rings and over reading again). */
+/* How many threads keep a long row in their registers, mostly as one CTA an SM; 0: it is
+ * too short or too long for that. The fewer they are, the more registers are left for the
+ * row. It pays where the caches are too small to read two rows again, and only while
+ * column vectors stay cached beside the row (measured on an H100: 2 to 30 % over rings
+ * and over reading again). */
 int held_threads(const Scheduler *s, const Kernel *k)
 {
     static const int ways[] = {512, 384};
-    if (!is_row_alone(s, k) || s->forced.threads || s->forced.stages || s->forced.reads > 1 ||
-        !is_cached(s, k, 1, column_count(s, k)))
+    if (!is_row_alone(s, k) || s->forced.threads || s->forced.stages ||
+        s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)))
         return 0;
     if (has_moments(s, k)) return held_moments(s, k);
     if (2 * row_bytes(k) * column_count(s, k) <= s->target->smem_per_sm / 8 * 5) return 0;
@@ -406,11 +421,11 @@ int held_threads(const Scheduler *s, const Kernel *k)
     return 0;
 }
 
-/* Whether a CTA's threads read a row anew in each phase, so that two CTAs of 1024 threads, which
- * have 32 registers each, fill an SM. It pays where registers cannot hold the row and the
- * first-level cache holds two (measured on an H100: 2 to 6 % over rings; where the cache does not
- * hold them, and as parts in a cluster, up to 40 % under; a mean and its squares take too many
- * instructions). */
+/* Whether a CTA's threads read a row anew in each phase, so that two CTAs of 1024
+ * threads, which have 32 registers each, fill an SM. It pays where registers cannot hold
+ * the row and the first-level cache holds two (measured on an H100: 2 to 6 % over rings;
+ * where the cache does not hold them, and as parts in a cluster, up to 40 % under; a mean
+ * and its squares take too many instructions). */
 bool reads_again(const Scheduler *s, const Kernel *k)
 {
     enum { CTAS = 2, OWN = 22 };

@@ -1,6 +1,6 @@
-/* schedule_map.c: maps one kernel onto threads: vector width, tiles, threads a row, teams and
- * clusters. Column sizes are known here, row sizes are not and decide nothing, so a row's
- * reduction tree is the same in every batch. */
+/* schedule_map.c: maps one kernel onto threads: vector width, tiles, threads a row, teams
+ * and clusters. Column sizes are known here, row sizes are not and decide nothing, so a
+ * row's reduction tree is the same in every batch. */
 #include "scheduling.h"
 
 #include <limits.h>
@@ -44,9 +44,10 @@ static int full_vector(const Kernel *k)
     return min_int(16 / narrowest(k), MAX_VECTOR);
 }
 
-/* A row is whole vectors, so that all rows are alike and every access is aligned: where the number of
- * columns is odd, single elements. Reading such rows by aligned vectors and shifting them took three times
- * the instructions and registers (measured on an H100: 10 to 30 % slower). */
+/* A row is whole vectors, so that all rows are alike and every access is aligned: where
+ * the number of columns is odd, single elements. Reading such rows by aligned vectors and
+ * shifting them took three times the instructions and registers (measured on an H100: 10
+ * to 30 % slower). */
 static int find_vector(const Scheduler *s, const Kernel *k)
 {
     int vec = k->dynamic ? 1 : full_vector(k);
@@ -54,16 +55,19 @@ static int find_vector(const Scheduler *s, const Kernel *k)
     return vec;
 }
 
-/* A row of up to 64 full vectors gets part of a warp or a warp, a longer one whole warps, about so many
- * full vectors a thread, up to `most` threads. Short rows share a CTA as teams. */
-static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int most, int cta)
+/* A row of up to 64 full vectors gets part of a warp or a warp, a longer one whole warps,
+ * about so many full vectors a thread, up to `most` threads. Short rows share a CTA as
+ * teams. */
+static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int most,
+                      int cta)
 {
     enum { LEAST = 4 };
     k->teams = 1;
     if (full <= 2 * WARP) {
         int64_t least = vectors < LEAST ? vectors : LEAST;
-        k->threads_per_row =
-            power_of_two_from(full > WARP ? WARP : full > least ? full : least);
+        k->threads_per_row = power_of_two_from(full > WARP    ? WARP
+                                               : full > least ? full
+                                                              : least);
         k->teams = cta / k->threads_per_row;
     } else {
         int64_t warps = ceil_div(full, wanted * WARP);
@@ -150,8 +154,9 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
 }
 
-/* Warps that do not fill an SM's four parts alike cost a kernel with one accumulator a column
- * 10 % (one vector a thread instead); with two, fewer registers cost more (measured). */
+/* Warps that do not fill an SM's four parts alike cost a kernel with one accumulator a
+ * column 10 % (one vector a thread instead); with two, fewer registers cost more
+ * (measured). */
 static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { EVEN = 128, MOST = 1024 };
@@ -163,10 +168,10 @@ static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
     k->tiles = 1;
 }
 
-/* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns: 12 % over two
- * vectors). Where a mean and its squares are exchanged together, which takes a warp some
- * fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 % from 4096
- * columns on). */
+/* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns: 12
+ * % over two vectors). Where a mean and its squares are exchanged together, which takes a
+ * warp some fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 %
+ * from 4096 columns on). */
 static int wanted_vectors(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 4096, ELEMENTS = 16, F32 = 4 };
@@ -184,13 +189,14 @@ static void even_out_streams(Kernel *k, int64_t vectors)
     k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), WARP) * WARP;
 }
 
-/* How many threads a long row's CTA may have. Accumulators want registers, so fewer threads; a
- * cluster's CTA waits for others, so it should leave room for a second one. */
+/* How many threads a long row's CTA may have. Accumulators want registers, so fewer
+ * threads; a cluster's CTA waits for others, so it should leave room for a second one. */
 static int most_threads(const Scheduler *s, const Kernel *k)
 {
     enum { THREE_QUARTERS = 768 };
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
-    if (k->cluster == 1) return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
+    if (k->cluster == 1)
+        return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
     bool middle = k->cluster <= 8 && column_count(s, k) <= 8 * 16384;
     return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
 }
@@ -198,35 +204,37 @@ static int most_threads(const Scheduler *s, const Kernel *k)
 static bool reads_f16(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16) return true;
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16)
+            return true;
     return false;
 }
 
-/* Rows of up to 2048 columns with two accumulators a column: up to 1024 columns a warp has a row by
- * itself, which takes no barrier, and longer ones get a vector a thread (measured on an H100: 6 %
- * over teams at 1024, 3 % at 2048). */
+/* Rows of up to 2048 columns with two accumulators a column: up to 1024 columns a warp
+ * has a row by itself, which takes no barrier, and longer ones get a vector a thread
+ * (measured on an H100: 6 % over teams at 1024, 3 % at 2048). */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { LEAST = 2 * WARP, WARPS_OWN = 4 * WARP, ROWS = 4, F16_ROWS = 2 };
     if (accumulator_registers(s, k) < 2 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
-    /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
+    /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %)
+     */
     bool own = vectors <= WARPS_OWN, alone = own && !reads_f16(k);
     k->threads_per_row = alone ? WARP : (int)ceil_div(vectors, WARP) * WARP;
     k->tiles = alone ? (int)ceil_div(vectors, WARP) : 1;
     k->teams = alone ? ROWS : own ? F16_ROWS : 1;
 }
 
-/* A thread gets `pack` vectors where vectors are full: so few elements are shared out alike, however wide
- * the vectors are. */
+/* A thread gets `pack` vectors where vectors are full: so few elements are shared out
+ * alike, however wide the vectors are. */
 static bool share_threads(Scheduler *s, Kernel *k, int pack)
 {
     int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     bool sums = has_column_accumulators(k);
-    share_row(k, vectors, ceil_div(vectors, pack), wanted_vectors(s, k), most_threads(s, k),
-              sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
+    share_row(k, vectors, ceil_div(vectors, pack), wanted_vectors(s, k),
+              most_threads(s, k), sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);
     int held = held_threads(s, k);
@@ -259,7 +267,8 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     bool ring = wants_ring(s, k), no_ring = ring && !k->stages && may_fetch_rows(k);
     /* two accumulators a column fill the registers of a CTA earlier */
     int64_t most = !sums ? LONG : LONG_WITH_SUMS - (accumulator_registers(s, k) >= 2);
-    bool short_ring = ring && 3 * row_bytes(k) * column_count(s, k) > s->target->smem_per_cta;
+    bool short_ring =
+        ring && 3 * row_bytes(k) * column_count(s, k) > s->target->smem_per_cta;
     return may_cluster(s, k) && (no_ring || short_ring || column_count(s, k) > most);
 }
 
@@ -288,8 +297,8 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 
 /* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
  * planned: left alone, ptxas may spill for one more or take the registers of one. A row
- * kernel hides latency by threads, and where two column vectors are read, ptxas leaves too
- * few. (Others it must not be told: it would take all that it may.) */
+ * kernel hides latency by threads, and where two column vectors are read, ptxas leaves
+ * too few. (Others it must not be told: it would take all that it may.) */
 static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
     enum { FULL = 2048, WANTED = 1280, LIGHT = 60 };
@@ -304,7 +313,8 @@ static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 /* Columns are counted in `int`, but for those that a launch counts. */
 static bool has_too_many_columns(Scheduler *s, const Kernel *k)
 {
-    if (!axes_within(k->columns, s->a->columns) || column_count(s, k) <= INT_MAX) return false;
+    if (!axes_within(k->columns, s->a->columns) || column_count(s, k) <= INT_MAX)
+        return false;
     s->problem = "rows of more than 2147483647 columns are not supported";
     return true;
 }
@@ -328,7 +338,8 @@ bool map_kernel(Scheduler *s, Kernel *k)
     if (!share_threads(s, k, pack)) return false;
     bool fits = !k->dynamic && fit_homes(s, k);
     fits = (fits && !wants_cluster(s, k)) || fit_cluster(s, k, pack) || fits;
-    /* a columnwise kernel is the last resort, so it takes fewer elements a thread until it fits */
+    /* a columnwise kernel is the last resort, so it takes fewer elements a thread until
+     * it fits */
     while (!fits && k->columnwise && columns_acc && pack * k->vec > 1) {
         if (pack > 1)
             pack /= 2;
@@ -347,7 +358,8 @@ bool map_kernel(Scheduler *s, Kernel *k)
     bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
-    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8 * packed) || reads_again(s, k));
+    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8 * packed) ||
+                                   reads_again(s, k));
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
     if (k->streamed || k->dynamic) (void)keep_nothing(s, k);
     set_ragged(s, k);
