@@ -52,9 +52,15 @@ static void emit_mapping(Emitter *e)
             "slice of\n// the columns, its %d threads share it.",
             k->cluster, k->cluster, k->cluster,
             k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
+    else if (k->teams > 1 && k->kept)
+        line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.", k->teams,
+             walk, k->threads_per_row);
     else if (k->teams > 1)
-        line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.",
-             k->teams, walk, k->threads_per_row);
+        line(e->out,
+             "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; "
+             "%d threads share a row.",
+             k->teams, k->teams, k->teams, k->accumulator_count ? " and keeps its sums" : "",
+             k->threads_per_row);
     else
         line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk,
              k->threads_per_row);
@@ -64,9 +70,14 @@ static void emit_mapping(Emitter *e)
             "// A thread takes %d neighbouring columns at a time and reads them again in "
             "each phase.",
             k->vec);
+    else if (k->vec == 1 && k->tiles == 1)
+        line(e->out, "// A thread has one column.");
+    else if (k->vec == 1)
+        line(e->out, "// A thread has %d columns, %d from one to the next.", k->tiles,
+             k->threads_per_row);
     else
-        line(e->out, "// A thread has %d neighbouring columns in each of %d tiles.",
-             k->vec, k->tiles);
+        line(e->out, "// A thread has %d neighbouring columns%s.", k->vec,
+             k->tiles > 1 ? arena_format(e->arena, " in each of %d tiles", k->tiles) : "");
 }
 
 static const char *grid_text(Emitter *e, const LaunchGrid *grid)

@@ -16,7 +16,8 @@ const char *family_name(Family family)
 /* ---- --schedule
  * ------------------------------------------------------------------------------ */
 
-static bool parse_key(Forced *forced, const char *key, size_t length, int value)
+/* Where a key's number goes; NULL: there is no such key. */
+static int *find_key(Forced *forced, const char *key, size_t length)
 {
     struct {
         const char *name;
@@ -28,16 +29,15 @@ static bool parse_key(Forced *forced, const char *key, size_t length, int value)
                 {"stages", &forced->stages},
                 {"reads", &forced->reads}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length)) {
-            *keys[i].at = value;
-            return true;
-        }
-    return false;
+        if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length))
+            return keys[i].at;
+    return NULL;
 }
 
 /* FAMILY[:key=value,...]; a reason in the arena where that is no schedule, else NULL. */
 static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
 {
+    enum { MOST = 1 << 20 };
     size_t length = strcspn(text, ":");
     forced->any = true;
     int family = 0;
@@ -56,12 +56,17 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         size_t key_length = strcspn(key, "=");
         char *end = NULL;
         long value = key[key_length] ? strtol(key + key_length + 1, &end, 10) : 0;
-        if (!end || (*end && *end != ',') || value < 1 || value > 1 << 20)
-            return arena_format(arena, "'%s' is not key=NUMBER", key);
-        if (!parse_key(forced, key, key_length, (int)value))
+        if (!end || (*end && *end != ',') || value < 1 || value > MOST)
+            return arena_format(arena, "'%s' is not key=NUMBER with a number from 1 to %d", key,
+                                MOST);
+        int *number = find_key(forced, key, key_length);
+        if (!number)
             return arena_format(
                 arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages, reads)",
                 family_name(forced->family), (int)key_length, key);
+        if (*number)
+            return arena_format(arena, "'%.*s' is given twice", (int)key_length, key);
+        *number = (int)value;
         at = end;
     }
     return NULL;
@@ -130,6 +135,18 @@ static bool reads_rows_again(const Kernel *k)
     return false;
 }
 
+/* Why there are not the stages that were asked for. */
+static const char *missing_stages(const Scheduler *s)
+{
+    int most = 0;
+    for (int i = 0; i < s->kernels.count; i++)
+        if (s->kernels.data[i].stages > most) most = s->kernels.data[i].stages;
+    return most ? arena_format(s->arena,
+                               "stages: beside what else the SM holds, shared memory has room for %d", most)
+                : "stages: rows do not pass through a ring here: they are read once, stay in "
+                  "registers, or are of an odd number of columns, which only a copy warp copies";
+}
+
 /* Keys that the kernels do not have as asked are no schedule. */
 static bool honours_keys(Scheduler *s)
 {
@@ -153,8 +170,7 @@ static bool honours_keys(Scheduler *s)
         : !rows  ? "rows: a CTA cannot walk that many at a time here"
         : !cluster
             ? "cluster: the row's columns, the target or the registers do not allow it"
-        : !stages
-            ? "stages: shared memory has no room for them, or the kernel has no ring"
+        : !stages ? missing_stages(s)
         : !reads ? "reads: 1 keeps a row on chip, which it is too long for; 2 reads it again "
                    "for each phase, which only a kernel without sums over rows does"
             : NULL;

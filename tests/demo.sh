@@ -1,5 +1,5 @@
 #!/bin/bash
-# make demo: one layer-norm backward from the text to verified gradients.
+# make demo: one layer-norm backward from the text to verified results.
 set -eu
 cd "$(dirname "$0")/.."
 file=examples/layernorm_bwd.fuse
@@ -18,3 +18,5 @@ sed -n '/^\/\/ layernorm_bwd/,/^}/{p;/^}/q}' build/layernorm_bwd.cu
 echo "($(wc -l <build/layernorm_bwd.cu) lines in all: build/layernorm_bwd.cu)"
 say fusec run $file M=512 N=1024 --verify
 build/fusec run $file M=512 N=1024 --verify
+say "fusec run $file M=64 N=1024 --device sim --verify     (the CUDA above, on the CPU)"
+build/fusec run $file M=64 N=1024 --device sim --verify

@@ -395,7 +395,7 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 
 // amax (column), from amax.fuse:1-4
 //   max_1_partial = max[M, N](abs(x)), this CTA's rows
-// A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 32 threads share a row.
+// A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 32768 bytes of dynamic shared memory.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
@@ -491,7 +491,7 @@ void amax_finish(
 
 // amax_2 (pointwise), from amax.fuse:1-4
 //   q = x / scale
-// A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ...; 32 threads share a row.
+// A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ...; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 3 of 4: grid (ceil(M / 8), 1), block 256, no dynamic shared memory.
 // max_0_value: workspace, 1 of f32
@@ -531,7 +531,7 @@ void amax_2(
 // amax_3 (pointwise), from amax.fuse:1-4
 //   scale = max[M, N](abs(x)) / 448.0
 // A CTA walks rows blockIdx.x, + gridDim.x, ...; its 256 threads share a row.
-// A thread has 1 neighbouring columns in each of 1 tiles.
+// A thread has one column.
 // Launch 4 of 4: grid (1, ceil(N / 256)), block 256, no dynamic shared memory.
 // max_0_value: workspace, 1 of f32
 extern "C" __global__ __launch_bounds__(256)

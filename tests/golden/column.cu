@@ -260,7 +260,7 @@ template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S
 
 // bias_grad (column), from column.fuse:1-3
 //   db = sum[M](dy), this CTA's rows
-// A CTA walks 8 rows at a time, blockIdx.x, + gridDim.x, ... and keeps its sums; 64 threads share a row.
+// A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 114688 bytes of dynamic shared memory.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32

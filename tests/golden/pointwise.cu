@@ -210,8 +210,8 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 
 // scale_shift (pointwise), from pointwise.fuse:1-3
 //   y = a * x + b
-// A CTA walks 16 rows at a time, blockIdx.x, + gridDim.x, ...; 16 threads share a row.
-// A thread has 8 neighbouring columns in each of 1 tiles.
+// A CTA walks 16 rows at a time, from blockIdx.x * 16, + gridDim.x * 16, ...; 16 threads share a row.
+// A thread has 8 neighbouring columns.
 // Launch 1 of 1: grid (ceil(M / 16), 1), block 256, no dynamic shared memory.
 extern "C" __global__ __launch_bounds__(256)
 void scale_shift(
