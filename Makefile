@@ -215,7 +215,7 @@ mutate: build/mutate
 bless: build/fusec
 	tests/golden.sh bless
 
-## fuzz       fuzz the parser, the tensor reader and the cache's reader with libFuzzer (SECONDS_EACH=60)
+## fuzz       fuzz the readers of text, tensors, cache and tuning file with libFuzzer (SECONDS_EACH=60)
 fuzz: $(INC) $(GEN)
 	@$(MAKE) BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' \
 	    EXTRA='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' $(FUZZERS:%=build/fuzz/fuzz_%)

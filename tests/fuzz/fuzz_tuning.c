@@ -1,0 +1,82 @@
+/* fuzz_tuning.c: libFuzzer target for the tuning file's reader and writer.
+ *
+ * Whatever a file holds: an entry that is found has a schedule; one that is written is
+ * found as it was written, and not any more once it is taken out; a file that is refused
+ * is left as it was. */
+#include "tuning.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char path[64];
+
+static void demand(bool condition, const char *what)
+{
+    if (condition) return;
+    fprintf(stderr, "%s\n", what);
+    abort();
+}
+
+static void remove_file(void)
+{
+    unlink(path);
+}
+
+static void write_file(const uint8_t *data, size_t size)
+{
+    if (!*path) {
+        snprintf(path, sizeof path, "/dev/shm/fuzz_tuning.%ld", (long)getpid());
+        setenv("FUSEC_TUNING_FILE", path, 1);
+        atexit(remove_file);
+    }
+    FILE *file = fopen(path, "w");
+    if (!file || (size && fwrite(data, 1, size, file) != size) || fclose(file) != 0)
+        exit(0);
+}
+
+static bool holds(const uint8_t *data, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    char *now = malloc(size + 2);
+    bool same = file && now && fread(now, 1, size + 1, file) == size &&
+                memcmp(now, data, size) == 0;
+    if (file) fclose(file);
+    free(now);
+    return same;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const uint8_t nothing[1];
+    TuningKey key = {"0123456789abcdef0123456789abcdef"};
+    TuningEntry entry = {.key = key,
+                         .arch = "sm_90a",
+                         .device = "GPU",
+                         .us = 1.5,
+                         .chosen_us = 2.5,
+                         .what = "g N=8",
+                         .schedule = "row:threads=64"};
+    char schedule[TUNING_SCHEDULE], why[TUNING_WHY];
+    write_file(data ? data : nothing, size);
+    if (tuning_find(&key, entry.arch, entry.device, schedule, why))
+        demand(*schedule && memchr(schedule, 0, sizeof schedule),
+               "an entry without a schedule");
+    if (!tuning_store(&entry, why)) {
+        demand(*why && memchr(why, 0, sizeof why), "a refusal without a reason");
+        demand(holds(data ? data : nothing, size), "a file that is refused has changed");
+        return 0;
+    }
+    demand(tuning_find(&key, entry.arch, entry.device, schedule, why) &&
+               strcmp(schedule, entry.schedule) == 0,
+           "what was written is not found");
+    entry.schedule = NULL;
+    demand(tuning_store(&entry, why), "an entry that was written cannot be taken out");
+    demand(!tuning_find(&key, entry.arch, entry.device, schedule, why),
+           "what was taken out is found");
+    return 0;
+}
