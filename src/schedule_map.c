@@ -127,8 +127,7 @@ static void set_ragged(const Scheduler *s, Kernel *k)
     k->ragged = k->streamed || column_count(s, k) != covered;
 }
 
-/* A kernel whose columns are no fixed number, or that has a single row, gets whole warps.
- */
+/* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
 static void widen(Kernel *k)
 {
     if (k->rows | k->kept) return;
@@ -168,8 +167,8 @@ static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
     k->tiles = 1;
 }
 
-/* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns: 12
- * % over two vectors). Where a mean and its squares are exchanged together, which takes a
+/* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns:
+ * 12 % over two vectors). Where a mean and its squares are exchanged together, which takes a
  * warp some fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 %
  * from 4096 columns on). */
 static int wanted_vectors(const Scheduler *s, const Kernel *k)
@@ -217,8 +216,7 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
     enum { LEAST = 2 * WARP, WARPS_OWN = 4 * WARP, ROWS = 4, F16_ROWS = 2 };
     if (accumulator_registers(s, k) < 2 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
-    /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %)
-     */
+    /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
     bool own = vectors <= WARPS_OWN, alone = own && !reads_f16(k);
     k->threads_per_row = alone ? WARP : (int)ceil_div(vectors, WARP) * WARP;
     k->tiles = alone ? (int)ceil_div(vectors, WARP) : 1;
@@ -334,7 +332,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     bool columns_acc = has_column_accumulators(k);
     k->dynamic = has_dynamic_columns(s, k);
     k->vec = find_vector(s, k);
-    int pack = k->dynamic ? 1 : full_vector(k) / k->vec, packed = pack;
+    int pack = k->dynamic ? 1 : full_vector(k) / k->vec, most_tiles = 8 * pack;
     if (!share_threads(s, k, pack)) return false;
     bool fits = !k->dynamic && fit_homes(s, k);
     fits = (fits && !wants_cluster(s, k)) || fit_cluster(s, k, pack) || fits;
@@ -358,7 +356,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
-    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > 8 * packed) ||
+    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > most_tiles) ||
                                    reads_again(s, k));
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
     if (k->streamed || k->dynamic) (void)keep_nothing(s, k);

@@ -89,6 +89,7 @@ expect 2 'a number from 1 to' one.fuse --schedule row:stages=0
 expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
 expect 2 'only a copy warp copies' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
 expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fuse --schedule grid-stride:stages=64
+expect 0 'column, 132 CTAs' explain "$root"/tests/cases/sums_of_odd.fuse M=8192
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
 expect 2 'reads: 1 keeps' explain "$root"/examples/softmax_bwd.fuse N=16384 --schedule row:reads=1

@@ -30,13 +30,16 @@ static void remove_file(void)
 static void write_file(const uint8_t *data, size_t size)
 {
     if (!*path) {
-        snprintf(path, sizeof path, "/dev/shm/fuzz_tuning.%ld", (long)getpid());
+        snprintf(path, sizeof path, "%s/fuzz_tuning.%ld",
+                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (long)getpid());
         setenv("FUSEC_TUNING_FILE", path, 1);
         atexit(remove_file);
     }
     FILE *file = fopen(path, "w");
-    if (!file || (size && fwrite(data, 1, size, file) != size) || fclose(file) != 0)
-        exit(0);
+    if (!file || (size && fwrite(data, 1, size, file) != size) || fclose(file) != 0) {
+        perror(path);
+        exit(1);
+    }
 }
 
 static bool holds(const uint8_t *data, size_t size)

@@ -234,9 +234,9 @@ void wake(Machine *m, Thread *t);
 /* memory.c */
 void touch_memory(void *machine, const void *address, size_t size, SimAccess kind,
                   int aligned, void *at);
-/* Memory comes in blocks of up to 16 bytes, and a block may be read of which a buffer has a
- * part; what else it holds must not matter, so it reads as 0xff. The two halves of such a
- * read: is it allowed, and what does it give. */
+/* A bulk copy brings whole blocks of 16 bytes, of the first and last of which a buffer may have a
+ * part; what else they hold must not matter, so it reads as 0xff. Is such a read allowed; what does
+ * it give; has that changed since. */
 void touch_blocks(Machine *m, const void *from, size_t size, void *at);
 void copy_blocks(const Machine *m, void *to, const void *from, size_t size);
 bool same_blocks(const Machine *m, const void *was, const void *from, size_t size);
