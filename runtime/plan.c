@@ -83,7 +83,7 @@ static fusec_status prepare_function(fusec_plan *plan, int index, fusec_error *e
                              *function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                              (int)kernel->smem_bytes),
                          "dynamic shared memory", error);
-    if (status == FUSEC_OK && kernel->cluster > PORTABLE_CLUSTER)
+    if (status == FUSEC_OK && kernel->cluster > PORTABLE_CLUSTER && kernel->mailbox < 0)
         status = driver_check(
             driver,
             driver->cuFuncSetAttribute(

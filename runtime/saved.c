@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '2'};
+static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '3'};
 enum { MAX_ITEMS = 1 << 16 };
 
 /* ---------------------------------------------------------------------------------
@@ -27,6 +27,7 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
     put_text(w, kernel->name);
     put_int(w, kernel->threads);
     put_int(w, kernel->cluster);
+    put_int(w, kernel->mailbox);
     put_int(w, kernel->overlaps);
     put_int(w, kernel->smem_bytes);
     for (int dim = 0; dim < GRID_RANK; dim++) {
@@ -68,6 +69,7 @@ static void put_tensors(Writer *w, const LaunchPlan *plan)
         put_int(w, plan->slots[i].axes);
         put_int(w, plan->slots[i].copies_kernel);
         put_int(w, plan->slots[i].copies_dim);
+        put_int(w, plan->slots[i].width);
     }
 }
 
@@ -177,6 +179,7 @@ static void get_slots(Reader *r, Arena *arena, LaunchPlan *plan)
         slots[i].axes = get_axes(r, plan);
         slots[i].copies_kernel = (int)get_range(r, -1, MAX_ITEMS);
         slots[i].copies_dim = (int)get_range(r, 0, GRID_RANK - 1);
+        slots[i].width = get_range(r, 1, INT32_MAX);
     }
     plan->slots = slots;
 }
@@ -186,7 +189,8 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
 {
     kernel->name = get_text(r, arena);
     kernel->threads = (int)get_range(r, 1, 1024);
-    kernel->cluster = (int)get_range(r, 0, 16);
+    kernel->cluster = (int)get_range(r, 0, MAX_ITEMS);
+    kernel->mailbox = (int)get_range(r, -1, MAX_LAUNCH_SLOTS);
     kernel->overlaps = get_range(r, 0, 1);
     kernel->smem_bytes = get_range(r, 0, 1 << 20);
     for (int dim = 0; dim < GRID_RANK; dim++) {
@@ -253,6 +257,9 @@ static bool launch_is_sound(const LaunchPlan *plan)
 {
     for (int i = 0; i < plan->slot_count; i++)
         if (plan->slots[i].copies_kernel >= plan->kernel_count)
+            return false;
+    for (int k = 0; k < plan->kernel_count; k++)
+        if (plan->kernels[k].mailbox >= plan->slot_count)
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
         for (int i = 0; i < plan->kernels[k].arg_count; i++) {

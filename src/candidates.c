@@ -45,7 +45,7 @@ static void set_keys(Search *s)
     const Key keys[KEYS] = {
         {"threads", {32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}},
         {"rows", {1, 2, 3, 4, 6, 8, 12, 15, 16, 32, 64}},
-        {"cluster", {1, 2, 4, 8, 16}},
+        {"cluster", {1, 2, 4, 8, 16, 32, 64}},
         {"stages", {1, 2, 3, 4, 5, 6, 8}},
         {"ctas", {sms, 2 * sms, 3 * sms, 4 * sms}},
         {"reads", {1, 2}},

@@ -48,9 +48,9 @@ static void emit_mapping(Emitter *e)
     if (k->cluster > 1)
         line(
             e->out,
-            "// A cluster of %d CTAs walks rows blockIdx.x / %d, + gridDim.x / %d, ...%s; each CTA has a "
+            "// A %s of %d CTAs walks rows blockIdx.x / %d, + gridDim.x / %d, ...%s; each CTA has a "
             "slice of\n// the columns, its %d threads share it.",
-            k->cluster, k->cluster, k->cluster,
+            k->grouped ? "group" : "cluster", k->cluster, k->cluster, k->cluster,
             k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
     else if (k->teams > 1 && k->kept)
         line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.", k->teams,
@@ -90,6 +90,17 @@ static const char *grid_text(Emitter *e, const LaunchGrid *grid)
     return count;
 }
 
+static const char *copies_text(Emitter *e, const LaunchSlot *slot)
+{
+    if (slot->copies_kernel < 0) return "";
+    const Kernel *k = &e->plan->kernels[slot->copies_kernel];
+    return arena_format(e->arena, "one for each %s of %s: ",
+                        k->grouped       ? "group"
+                        : k->cluster > 1 ? "cluster"
+                                         : "CTA along x",
+                        k->name);
+}
+
 static void emit_launch(Emitter *e)
 {
     const LaunchPlan *plan = &e->plan->launch;
@@ -100,7 +111,8 @@ static void emit_launch(Emitter *e)
     const char *x = grid_text(e, &e->launch->grid[0]), *cluster = "";
     if (e->launch->cluster > 1) {
         x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
-        cluster = arena_format(e->arena, "cluster %d, ", e->launch->cluster);
+        cluster = e->k->grouped ? "cooperative, "
+                                : arena_format(e->arena, "cluster %d, ", e->launch->cluster);
     }
     line(e->out,
          "// Launch %d of %d: grid (%s, %s), %sblock %d, %s dynamic shared memory.",
@@ -114,16 +126,13 @@ static void emit_launch(Emitter *e)
         const LaunchArg *arg = &e->launch->args[i];
         if (arg->kind != ARG_SLOT) continue;
         const LaunchSlot *slot = &plan->slots[arg->index];
-        const char *copies =
-            slot->copies_kernel < 0
-                ? ""
-                : arena_format(e->arena, "one for each %s of %s: ",
-                               plan->kernels[slot->copies_kernel].cluster > 1
-                                   ? "cluster"
-                                   : "CTA along x",
-                               plan->kernels[slot->copies_kernel].name);
-        line(e->out, "// %s: workspace, %s%s of %s", e->args[i], copies,
-             slot->axes ? count_text(e, slot->axes) : "1", dtype_info[slot->dtype].fuse);
+        const char *elements =
+            slot->width > 1 ? arena_format(e->arena, "%" PRId64, slot->width)
+            : slot->axes    ? count_text(e, slot->axes)
+                            : "1";
+        line(e->out, "// %s: workspace, %s%s of %s%s", e->args[i], copies_text(e, slot),
+             elements, dtype_info[slot->dtype].fuse,
+             arg->index == e->k->mailbox ? ", all zero before the launch" : "");
     }
 }
 

@@ -42,7 +42,8 @@ static void emit_copies(Emitter *e)
     line(e->out, "Stage &into = ring[stage];");
     line(e->out,
          "const int begin = %s, left = %s - begin, count = left < slice ? left : slice;",
-         e->k->cluster > 1 ? "blockIdx.x % cluster * slice" : "0", e->columns);
+         e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x %% %s * slice", sharers(e)) : "0",
+         e->columns);
     line(e->out, "barrier_wait(empty[stage], parity);");
     line(e->out, "int bytes = 0;");
     for (int i = 0; i < e->k->load_count; i++) {
@@ -55,13 +56,32 @@ static void emit_copies(Emitter *e)
     line(e->out, "copies_end(bytes, full[stage]);");
 }
 
+/* The branch of the warp that hears for its CTA what the others of the group found. */
+static void emit_listening_warp(Emitter *e)
+{
+    block (e->out, "if (threadIdx.x >= threads + 32)") {
+        line(e->out, "int round = 0;");
+        block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows)
+            for (int phase = 0; phase < e->k->phases; phase++) {
+                declare_reductions(e, phase);
+                const char *list = reduce_list(e, phase);
+                if (*list) line(e->out, "group_listen(boxes, news, round, %s);", list);
+            }
+        line(e->out, "return;");
+    }
+}
+
 /* The ring, its barriers, and the branch in which the copy warp lives. The computing
  * threads go on. */
 void emit_copy_warp(Emitter *e)
 {
     blank_line(e->out);
-    line(e->out, "// one warp copies rows into a ring of stages, the others compute");
+    line(e->out,
+         e->k->grouped
+             ? "// one warp copies rows into a ring of stages, one listens to the other CTAs, the rest compute"
+             : "// one warp copies rows into a ring of stages, the others compute");
     emit_stages(e);
+    if (e->k->grouped) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
         line(
             e->out,

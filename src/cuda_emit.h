@@ -98,6 +98,7 @@ void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 
 /* ---- the row ---- */
+const char *sharers(const Emitter *e);      /* the constant with the number of CTAs that share a row */
 bool depends_on_row(const Emitter *e, Node n);
 bool is_ahead(const Emitter *e, const Load *load);         /* read a row ahead */
 bool wants_row_line(const Emitter *e, Node n);
@@ -112,7 +113,7 @@ void emit_phase(Emitter *e, int phase);
 /* ---- the lag ---- */
 void emit_lag_start(Emitter *e);
 void emit_lagged_phases(Emitter *e);
-void emit_finish_call(Emitter *e);
+void emit_lag_end(Emitter *e);
 
 /* ---- the ring ---- */
 void emit_ring(Emitter *e);

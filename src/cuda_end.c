@@ -65,7 +65,8 @@ static void emit_partial_store(Emitter *e, const Accumulator *acc)
     line(e->out, "%sstore_aligned(%s + %s * (long long)%s, first + t * step, %s[t], %s);",
          e->k->teams > 1 ? "    " : "",
          arg_name(e, ARG_SLOT, acc->slot, 0),
-         e->k->cluster > 1 ? "blockIdx.x / cluster" : "blockIdx.x", e->columns, acc->name,
+         e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x / %s", sharers(e)) : "blockIdx.x",
+         e->columns, acc->name,
          e->columns);
 }
 

@@ -1,5 +1,5 @@
-/* cuda_lag.c: the last phase of a row after the first phase of the next row, so that the
- * reduction between them is not waited for. The last phase becomes a function of the row,
+/* cuda_lag.c: the last phase of a row after the first phase of the next row, or of the one
+ * after that, so that the reduction between them is not waited for. The last phase becomes a function of the row,
  * its stage and what the first phase hands over. */
 #include "cuda_emit.h"
 
@@ -31,7 +31,9 @@ static void emit_finish_row(Emitter *e)
     if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
     if (e->k->cluster > 1) {
         declare_reductions(e, 0);
-        line(e->out, "cluster_collect(exchange, collected, %s);", reduce_list(e, 0));
+        line(e->out, e->k->grouped ? "group_collect(news, collected, %s);"
+                                   : "cluster_collect(exchange, collected, %s);",
+             reduce_list(e, 0));
         finish_reductions(e, 0);
     }
     emit_phase(e, 1);
@@ -57,54 +59,89 @@ static void emit_finish_row(Emitter *e)
     line(e->out, "};");
 }
 
-static const char *carried_name(Emitter *e, Node n)
+/* `last_mean`, and with a lag of two rows `before_mean` of the row before that. */
+static const char *carried_name(Emitter *e, const char *which, Node n)
 {
-    return arena_format(e->arena, "last_%s", node_name(e, n));
+    return arena_format(e->arena, "%s_%s", which, node_name(e, n));
+}
+
+static void declare_carried(Emitter *e, const char *which, const char *what)
+{
+    if (e->k->copy_warp)
+        line(e->out, "int %s = -1;    // the stage of %s", which, what);
+    else
+        line(e->out, "const Stage *%s = nullptr;    // %s", which, what);
+    line(e->out, "long long %s_row = 0;", which);
+    for (int i = 0; i < e->carried.count; i++)
+        line(e->out, "%s %s = 0;", type_cuda(node(e->g, e->carried.data[i])->type),
+             carried_name(e, which, e->carried.data[i]));
 }
 
 void emit_lag_start(Emitter *e)
 {
     emit_finish_row(e);
-    line(
-        e->out,
-        e->k->copy_warp
-            ? "int last = -1;    // the stage of the row before, whose last phase is still to come"
-            : "const Stage *last = nullptr;    // the row before, whose last phase is to come");
-    line(e->out, "long long last_row = 0;");
-    for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s %s = 0;", type_cuda(node(e->g, e->carried.data[i])->type),
-             carried_name(e, e->carried.data[i]));
+    declare_carried(e, "last", "the row before, whose last phase is still to come");
+    if (e->k->lag > 1) declare_carried(e, "before", "the row before that one");
 }
 
-void emit_finish_call(Emitter *e)
+static void emit_finish_call(Emitter *e, const char *which)
 {
+    bool copy_warp = e->k->copy_warp;
     Text *arguments = text_new(e->arena);
     for (int i = 0; i < e->carried.count; i++)
-        text_print(arguments, ", %s", carried_name(e, e->carried.data[i]));
-    line(e->out, e->k->copy_warp ? "if (last >= 0)" : "if (last)");
-    line(e->out, "    finish_row(%s, last_row%s);", e->k->copy_warp ? "last" : "*last",
+        text_print(arguments, ", %s", carried_name(e, which, e->carried.data[i]));
+    line(e->out, copy_warp ? "if (%s >= 0)" : "if (%s)", which);
+    line(e->out, "    finish_row(%s%s, %s_row%s);", copy_warp ? "" : "*", which, which,
          text_string(arguments));
+}
+
+/* The row before becomes the one before that. */
+static void emit_shift(Emitter *e)
+{
+    line(e->out, "before = last;");
+    line(e->out, "before_row = last_row;");
+    for (int i = 0; i < e->carried.count; i++)
+        line(e->out, "%s = %s;", carried_name(e, "before", e->carried.data[i]),
+             carried_name(e, "last", e->carried.data[i]));
+}
+
+/* What the last rows have still to come. */
+void emit_lag_end(Emitter *e)
+{
+    if (e->k->lag > 1) emit_finish_call(e, "before");
+    emit_finish_call(e, "last");
+}
+
+/* What the CTAs of a group send each other goes through the same queues as a row's stores, so it
+ * goes first. Others wait for their own warps meanwhile. */
+static void emit_exchanges(Emitter *e, const char *list)
+{
+    const char *finished = e->k->lag > 1 ? "before" : "last";
+    line(e->out, "row_post<threads>(scratch, turn, %s);", list);
+    if (!e->k->grouped) emit_finish_call(e, finished);
+    line(e->out, "row_collect<threads>(scratch, turn, %s);", list);
+    if (e->k->grouped) {
+        line(e->out, "group_send(boxes, news, sent, %s);", list);
+        emit_finish_call(e, finished);
+    } else if (e->k->cluster > 1) {
+        line(e->out, "cluster_send(exchange, sent, %s);", list);
+    } else {
+        finish_reductions(e, 0);
+    }
 }
 
 void emit_lagged_phases(Emitter *e)
 {
-    bool cluster = e->k->cluster > 1;
     emit_row_values(e, 0, true);
     emit_row_accumulators(e, 0);
     declare_reductions(e, 0);
     emit_pass(e, 0);
-    const char *list = reduce_list(e, 0);
-    line(e->out, "row_post<threads>(scratch, turn, %s);", list);
-    emit_finish_call(e);
-    line(e->out, "row_collect<threads>(scratch, turn, %s);", list);
-    if (cluster)
-        line(e->out, "cluster_send(exchange, sent, %s);", list);
-    else
-        finish_reductions(e, 0);
+    emit_exchanges(e, reduce_list(e, 0));
     emit_row_stores(e, 0);
+    if (e->k->lag > 1) emit_shift(e);
     line(e->out, e->k->copy_warp ? "last = stage;" : "last = &now;");
     line(e->out, "last_row = row;");
     for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s = %s;", carried_name(e, e->carried.data[i]),
+        line(e->out, "%s = %s;", carried_name(e, "last", e->carried.data[i]),
              node_name(e, e->carried.data[i]));
 }

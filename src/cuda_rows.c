@@ -5,6 +5,17 @@
 
 #include <string.h>
 
+const char *sharers(const Emitter *e)
+{
+    return e->k->grouped ? "group" : "cluster";
+}
+
+/* `blockIdx.x % cluster`: of the CTAs that share a row. */
+static const char *rank_text(Emitter *e)
+{
+    return arena_format(e->arena, "blockIdx.x %% %s", sharers(e));
+}
+
 /* Which thread acts for its row. */
 static const char *row_guard(Emitter *e)
 {
@@ -12,7 +23,8 @@ static const char *row_guard(Emitter *e)
     *list_push(e->arena, &all) = "lane == 0";
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
     if (e->k->column_ctas > 1) *list_push(e->arena, &all) = "blockIdx.y == 0";
-    if (e->k->cluster > 1) *list_push(e->arena, &all) = "blockIdx.x % cluster == 0";
+    if (e->k->cluster > 1)
+        *list_push(e->arena, &all) = arena_format(e->arena, "%s == 0", rank_text(e));
     return join(e->arena, &all, " && ");
 }
 
@@ -198,7 +210,9 @@ static void emit_reductions(Emitter *e, int phase)
     const Kernel *k = e->k;
     const char *list = reduce_list(e, phase);
     if (!*list) return;
-    if (k->cluster > 1)
+    if (k->grouped)
+        line(e->out, "group_reduce<threads>(scratch, boxes, news, turn, sent, %s);", list);
+    else if (k->cluster > 1)
         line(e->out, "cluster_reduce<threads>(scratch, exchange, turn, sent, %s);", list);
     else if (k->threads_per_row > 32)
         line(e->out, "row_reduce<%s>(scratch, turn, %s);",
@@ -293,9 +307,9 @@ static void emit_row_bounds(Emitter *e)
              k->teams > 1 && !rows_share_warps(k) ? "team" : "0",
              k->teams > 1 ? "teams" : "1");
     else if (k->cluster > 1)
-        line(
-            e->out,
-            "const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;");
+        line(e->out,
+             "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
+             sharers(e), sharers(e));
     else if (k->teams > 1)
         line(e->out,
              "const long long first_row = (long long)blockIdx.x * teams%s, "
@@ -337,7 +351,7 @@ static void emit_row_loop(Emitter *e)
         if (k->copy_warp && !k->lag) emit_stage_release(e);
         if (k->copy_warp) emit_advance(e);
     }
-    if (k->lag) emit_finish_call(e);
+    if (k->lag) emit_lag_end(e);
 }
 
 /* ---- before the rows
@@ -363,28 +377,6 @@ static void declare_accumulators(Emitter *e)
     }
 }
 
-/* The most values that a phase's end exchanges; a mean and its squares count theirs besides. */
-static int most_values(const Emitter *e)
-{
-    const Kernel *k = e->k;
-    int most = 0;
-    for (int phase = 0; phase < k->phases; phase++) {
-        int count = 0;
-        for (int i = 0; i < k->inner_count; i++)
-            if (k->inner[i].phase == phase)
-                count += node(e->g, k->inner[i].partner)->op == OP_MEAN ? 2 : 1;
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
-static bool has_wide_reductions(const Emitter *e)
-{
-    for (int i = 0; i < e->k->inner_count; i++)
-        if (node(e->g, e->k->inner[i].node)->type != TYPE_F32) return true;
-    return false;
-}
-
 static void emit_constants(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -396,7 +388,7 @@ static void emit_constants(Emitter *e)
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     if (names.count) line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (k->cluster > 1)
-        line(e->out, "constexpr int cluster = %d;    // CTAs that share a row",
+        line(e->out, "constexpr int %s = %d;    // CTAs that share a row", sharers(e),
              k->cluster);
     if (k->columns & (k->columns - 1))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
@@ -414,6 +406,22 @@ static void emit_constants(Emitter *e)
          k->teams > 1 ? "threads_per_row" : "threads");
 }
 
+/* Where the CTAs that share a row leave each other their results. */
+static void emit_exchange(Emitter *e, int values)
+{
+    const char *type = exchanges_wide(e->g, e->k) ? "double" : "float";
+    if (!e->k->grouped) {
+        line(e->out, "__shared__ Exchange<%s, %d, cluster> exchange;", type, values);
+        return;
+    }
+    const char *mailbox = arg_name(e, ARG_SLOT, e->k->mailbox, 0);
+    line(e->out, "constexpr int rounds = %d;    // of mail that there is room for",
+         mailbox_rounds(e->k));
+    line(e->out, "typedef Mailbox<%s, %d, group, rounds> Box;", type, values);
+    line(e->out, "Box *const boxes = (Box *)%s + blockIdx.x / group * group;", mailbox);
+    line(e->out, "__shared__ News<%s, %d, group, rounds> news;", type, values);
+}
+
 static void emit_thread_place(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -429,16 +437,15 @@ static void emit_thread_place(Emitter *e)
     if (!k->columns) return;
     line(e->out, "const int first = %slane * vec;",
          k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + "
-         : k->cluster > 1   ? "blockIdx.x % cluster * (tiles * step) + "
-                            : "");
-    int values = most_values(e);
+         : k->cluster > 1 ? arena_format(e->arena, "%s * (tiles * step) + ", rank_text(e))
+                          : "");
+    int values = most_exchanged(e->g, k);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
-             has_wide_reductions(e) ? "double" : "float", k->teams > 1 ? "teams" : "1",
+             exchanges_wide(e->g, k) ? "double" : "float", k->teams > 1 ? "teams" : "1",
              values, k->teams > 1 ? "threads_per_row" : "threads");
         if (k->cluster > 1) {
-            line(e->out, "__shared__ Exchange<%s, %d, cluster> exchange;",
-                 has_wide_reductions(e) ? "double" : "float", values);
+            emit_exchange(e, values);
             line(e->out, k->lag ? "int sent = 0, collected = 0;" : "int sent = 0;");
         }
         line(e->out, "int turn = 0;");
@@ -457,7 +464,8 @@ void emit_rows_kernel(Emitter *e)
     block (e->out, "%s", signature_text(e)) {
         emit_constants(e);
         emit_thread_place(e);
-        if (e->k->cluster > 1) line(e->out, "exchange_init(exchange);");
+        if (e->k->cluster > 1)
+            line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
         if (e->k->copy_warp) {
             emit_row_bounds(e);
             emit_copy_warp(e);

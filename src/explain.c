@@ -119,7 +119,8 @@ static void explain_phases(Text *out, const Kernel *k)
         line(out, "    %d phases%s%s", k->phases, home ? "; between them the row " : "",
              home ? home : "");
     if (k->lag)
-        line(out, "    lag: the last phase of a row runs after the first of the next row");
+        line(out, "    lag: the last phase of a row runs after the first of the next %s",
+             k->lag > 1 ? "row but one" : "row");
 }
 
 static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
@@ -136,12 +137,15 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
 static void explain_ring(Text *out, const Kernel *k)
 {
     if (k->cluster > 1)
-        line(out, "    clusters of %d CTAs share a row, up to %d columns each", k->cluster,
-             k->threads_per_row * k->vec * k->tiles);
+        line(out, "    %s of %d CTAs share a row, up to %d columns each%s",
+             k->grouped ? "groups" : "clusters", k->cluster,
+             k->threads_per_row * k->vec * k->tiles,
+             k->grouped ? "; they exchange through global memory" : "");
     if (k->stages)
         line(out, "    rows pass through a ring of %d stages in shared memory", k->stages);
     if (k->copy_warp)
-        line(out, "    a copy warp fills the ring; %d warps compute", kernel_threads(k) / 32);
+        line(out, "    a copy warp fills the ring%s; %d warps compute",
+             k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
 }
 
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)

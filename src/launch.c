@@ -40,14 +40,20 @@ int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *si
     return dim == 0 ? multiply(groups, plan->kernels[kernel].cluster) : groups;
 }
 
-static int64_t slot_bytes(const LaunchPlan *plan, const LaunchSlot *slot,
-                          const Sizes *sizes)
+int64_t launch_slot_elements(const LaunchPlan *plan, int index, const Sizes *sizes)
 {
-    int64_t copies = 1;
+    const LaunchSlot *slot = &plan->slots[index];
+    int64_t copies = slot->width;
     if (slot->copies_kernel >= 0)
-        copies = launch_groups(plan, slot->copies_kernel, slot->copies_dim, sizes);
-    int64_t elements = multiply(copies, product_of_sizes(plan, slot->axes, sizes));
-    int64_t bytes = multiply(elements, dtype_info[slot->dtype].bytes);
+        copies = multiply(copies, launch_groups(plan, slot->copies_kernel,
+                                                slot->copies_dim, sizes));
+    return multiply(copies, product_of_sizes(plan, slot->axes, sizes));
+}
+
+static int64_t slot_bytes(const LaunchPlan *plan, int index, const Sizes *sizes)
+{
+    int64_t elements = launch_slot_elements(plan, index, sizes);
+    int64_t bytes = multiply(elements, dtype_info[plan->slots[index].dtype].bytes);
     if (bytes > INT64_MAX - SLOT_ALIGNMENT)
         return INT64_MAX;
     return (bytes + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
@@ -59,7 +65,7 @@ int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *of
     for (int i = 0; i < plan->slot_count; i++) {
         if (offsets)
             offsets[i] = total;
-        int64_t bytes = slot_bytes(plan, &plan->slots[i], sizes);
+        int64_t bytes = slot_bytes(plan, i, sizes);
         total = bytes > INT64_MAX - total ? INT64_MAX : total + bytes;
     }
     return total;

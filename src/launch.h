@@ -33,6 +33,7 @@ typedef struct {
     AxisSet axes;
     int copies_kernel;        /* -1: one copy; else one for each group of that kernel ... */
     int copies_dim;           /* ... along this dimension of its grid */
+    int64_t width;            /* elements for each of the axes': 1, but in a mailbox */
 } LaunchSlot;
 
 typedef enum {
@@ -53,7 +54,7 @@ typedef struct {
 } LaunchArg;
 
 /* Groups along one grid dimension: min(ceil(product of sizes / per_cta), max_ctas). A group is a
- * cluster along x, where the kernel has clusters, and else a CTA. A product of zero gives none and
+ * cluster along x, where the kernel has clusters or a mailbox, and else a CTA. A product of zero gives none and
  * the kernel is not launched (its copies are then zero too). */
 typedef struct {
     AxisSet axes;             /* empty: the product is 1 */
@@ -65,6 +66,9 @@ typedef struct {
     const char *name;         /* the extern "C" symbol */
     int threads;
     int cluster;              /* CTAs a cluster along x, 1: none */
+    int mailbox;              /* -1, or the slot through which `cluster` CTAs along x exchange in place of
+                                 a cluster: it must be zero before the launch, and all CTAs must live at
+                                 once (a cooperative launch) */
     bool overlaps;            /* may start while the kernel before it ends: its text waits for that
                                  (programmatic stream serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
@@ -92,5 +96,6 @@ int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 /* Byte offset of each slot, and the workspace's size in bytes. `offsets` may be NULL. */
 int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);
+int64_t launch_slot_elements(const LaunchPlan *plan, int slot, const Sizes *sizes);
 
 #endif

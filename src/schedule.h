@@ -91,11 +91,14 @@ typedef struct {
     int threads_per_row, teams;      /* threads = threads_per_row * teams */
     int registers;                   /* expected a thread */
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
+    bool grouped;                    /* they are more than the GPU's clusters have: they exchange through
+                                        global memory, and a further warp listens there */
+    int mailbox;                     /* grouped: the slot they exchange through; else -1 */
     int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
     int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
     bool copy_warp;                  /* a further warp fills the ring with bulk copies */
-    int lag;                         /* 1: the last phase of a row runs after the first of the next row,
-                                        which hides the reduction between them */
+    int lag;                         /* the last phase of a row runs after the first of the next row but
+                                        lag - 1, which hides the reduction between them; 0: no lag */
     int stages;                      /* rows in the ring at once; 0: a row is loaded when its turn comes */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
@@ -131,7 +134,15 @@ typedef struct Plan {
     LaunchPlan launch;
 } Plan;
 
+/* Threads that compute; beside them there may be a warp that copies and one that listens. */
 static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
+static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
+/* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
+ * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */
+static inline int mailbox_rounds(const Kernel *k) { return k->lag ? 4 * k->lag : 2; }
+/* The most values that a phase's end exchanges, and whether one of them takes 8 bytes. */
+int most_exchanged(const Graph *g, const Kernel *k);
+bool exchanges_wide(const Graph *g, const Kernel *k);
 /* Whether a row is a multiple of the 16 bytes that bulk copies are made of. */
 static inline bool is_whole_blocks(int64_t columns, DType dtype)
 {

@@ -201,11 +201,23 @@ static bool has_long_slices(const Scheduler *s, const Kernel *k)
  * pairs of CTAs with one accumulator a column (10 % worse). */
 static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
 {
-    if (k->cluster == 1) return false;
+    if (k->cluster == 1 || k->grouped) return false;
     if (!k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k)))
         return true;
     bool one = k->accumulator_count && accumulator_registers(s, k) < 2;
     return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || !one);
+}
+
+/* Slices of 8192 columns of 2 bytes with one accumulator: few threads with many registers
+ * each are 4 to 5 % faster, pairs of CTAs without a copy warp, clusters of 4 and 8 with one
+ * (measured on an H100). */
+bool has_full_slices(const Scheduler *s, const Kernel *k)
+{
+    enum { COLUMNS = 8192 };
+    double registers = accumulator_registers(s, k);
+    bool few = k->cluster > 1 && k->cluster <= 8 && registers > 0 && registers <= 1;
+    return few && row_bytes(k) <= 4 && k->vec == MAX_VECTOR &&
+           column_count(s, k) == (int64_t)COLUMNS * k->cluster;
 }
 
 /* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed; more
@@ -214,7 +226,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     enum { IN_FLIGHT = 96 << 10, MOST = 8 };
     if (s->forced.stages) return s->forced.stages;
-    if (wants_short_ring(s, k, stage)) return 2 + (k->lag || k->copy_warp);
+    if (wants_short_ring(s, k, stage)) return 2 + (k->lag ? k->lag : k->copy_warp);
     /* pairs with smaller stages: 2 % better than with three, 15 % than with six */
     bool sums = k->copy_warp && k->accumulator_count;
     if (sums && k->cluster == 2 && stage < LARGE_STAGE) return MOST;
@@ -249,7 +261,7 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
 static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
 {
     int most = k->accumulator_count ? 1024 : s->target->threads_per_sm;
-    int cta = kernel_threads(k) + (k->copy_warp ? WARP : 0);
+    int cta = kernel_threads(k) + helper_threads(k);
     int threads = most / cta,
         registers = s->target->registers_per_sm / (cta * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
@@ -263,7 +275,7 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     k->stages = 0;
     k->smem_bytes = 0;
     k->registers = estimate(s, k);
-    if (k->registers > register_cap(s, kernel_threads(k) + (k->copy_warp ? WARP : 0)))
+    if (k->registers > register_cap(s, kernel_threads(k) + helper_threads(k)))
         return false;
     set_ctas_per_sm(s, k);
     return !ring || fit_ring(s, k);
@@ -315,20 +327,33 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
+    pays |= k->grouped;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
     bool heavy = k->cluster == 2 && k->accumulator_count &&
-                 accumulator_registers(s, k) < 2 && row_bytes(k) > 4;
+                 accumulator_registers(s, k) < 2 &&
+                 (row_bytes(k) > 4 || has_full_slices(s, k));
     pays = !may_fetch_rows(k) || (pays && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
-           kernel_threads(k) + WARP <= 1024 && wanted;
+           kernel_threads(k) + WARP + WARP * k->grouped <= 1024 && wanted;
+}
+
+/* A group hears of each other through global memory, which takes as long as a row or two;
+ * so it lags two rows where shared memory has the room. */
+static bool fit_group(const Scheduler *s, Kernel *k)
+{
+    if (!may_copy(s, k)) return false;
+    bool lags = k->phases == 2 && k->inner_count;
+    return (lags && (try_ring(s, k, true, 2) || try_ring(s, k, true, 1))) ||
+           (!lags && try_ring(s, k, true, 0));
 }
 
 /* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last
  * phase. */
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 {
+    if (k->grouped) return fit_group(s, k);
     bool sums = k->accumulator_count > 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     /* a mean and its squares end a phase with many instructions, which a lag does not
@@ -382,10 +407,12 @@ static bool is_spread(const Scheduler *s, const Kernel *k, int threads)
  * it can. */
 static int held_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512 };
+    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512, SIX = 6 };
     int64_t row = row_bytes(k) * column_count(s, k);
     bool few = row <= PAIR && may_fetch_rows(k);
     int threads = few ? FEW : MANY;
+    /* 12288 columns: 256 threads have six vectors each (2 % over 384 with four) */
+    if (row == SIX * FEW * 16 && is_packed(k) && k->vec == MAX_VECTOR) return FEW;
     if (row <= SHORT || row > LONG || !is_spread(s, k, threads)) return 0;
     return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
 }
@@ -403,6 +430,15 @@ static bool can_hold(const Scheduler *s, const Kernel *k, int threads)
     return registers <= (may_fetch_rows(k) ? WHOLE : SINGLE);
 }
 
+/* Whether the first-level cache surely holds two rows while they are read a second time.
+ * Two inputs leave it less sure of itself: softmax_bwd of 16384 columns takes 527 or 585 us
+ * from one run to the next, and 525 held in registers. */
+static bool is_read_again_soon(const Scheduler *s, const Kernel *k)
+{
+    int eighths = row_inputs(k) > 1 ? 4 : 5;
+    return 2 * row_bytes(k) * column_count(s, k) <= s->target->smem_per_sm / 8 * eighths;
+}
+
 /* How many threads keep a long row in their registers, mostly as one CTA an SM; 0: it is
  * too short or too long for that. The fewer they are, the more registers are left for the
  * row. It pays where the caches are too small to read two rows again, and only while
@@ -415,7 +451,7 @@ int held_threads(const Scheduler *s, const Kernel *k)
         s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)))
         return 0;
     if (has_moments(s, k)) return held_moments(s, k);
-    if (2 * row_bytes(k) * column_count(s, k) <= s->target->smem_per_sm / 8 * 5) return 0;
+    if (is_read_again_soon(s, k)) return 0;
     for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
         if (can_hold(s, k, ways[i])) return ways[i];
     return 0;

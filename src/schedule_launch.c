@@ -44,15 +44,40 @@ static const char *slot_name(Scheduler *s, const Slot *slot, int index)
     return arena_format(s->arena, "%s_%s", name, slot->partial ? "partial" : "value");
 }
 
+/* Each CTA of a group has 8 bytes for each round, CTA and 4 bytes of its results. */
+static int64_t mailbox_words(const Scheduler *s, const Kernel *k)
+{
+    int words = exchanges_wide(s->g, k) ? 2 : 1;
+    return (int64_t)mailbox_rounds(k) * most_exchanged(s->g, k) * words *
+           k->cluster * k->cluster;
+}
+
+/* Behind the values' slots. */
+static void list_mailboxes(Scheduler *s, Plan *plan, LaunchSlot *slots)
+{
+    int count = s->slots.count;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        Kernel *k = &plan->kernels[i];
+        k->mailbox = k->grouped ? count++ : -1;
+        if (k->grouped)
+            slots[k->mailbox] = (LaunchSlot){.name = "mailbox",
+                                             .dtype = DTYPE_I64,
+                                             .copies_kernel = i,
+                                             .width = mailbox_words(s, k)};
+    }
+    plan->launch.slot_count = count;
+}
+
 static void list_slots(Scheduler *s, Plan *plan)
 {
-    LaunchSlot *slots = NEW_ARRAY(s->arena, LaunchSlot, s->slots.count);
+    LaunchSlot *slots = NEW_ARRAY(s->arena, LaunchSlot, s->slots.count + plan->kernel_count);
     for (int i = 0; i < s->slots.count; i++) {
         const Slot *slot = &s->slots.data[i];
         slots[i] = (LaunchSlot){.name = slot_name(s, slot, i),
                                 .dtype = slot_dtype(node(s->g, slot->node)->type),
                                 .axes = node(s->g, slot->node)->axes,
-                                .copies_kernel = -1};
+                                .copies_kernel = -1,
+                                .width = 1};
     }
     for (int i = 0; i < plan->kernel_count; i++)
         for (int j = 0; j < plan->kernels[i].accumulator_count; j++) {
@@ -61,8 +86,8 @@ static void list_slots(Scheduler *s, Plan *plan)
                 slots[acc->slot].copies_kernel = i;
             if (acc->slot >= 0) acc->slot_name = slots[acc->slot].name;
         }
+    list_mailboxes(s, plan, slots);
     plan->launch.slots = slots;
-    plan->launch.slot_count = s->slots.count;
 }
 
 static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis,
@@ -144,6 +169,8 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
             if (k->accumulators[i].slot >= 0)
                 push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
                      k->accumulators[i].slot_name);
+    if (k->grouped)
+        push(s, &args, ARG_SLOT, k->mailbox, 0, slots[k->mailbox].name);
     int scalar = 0;
     for (int i = 0; i < s->g->params.count; i++) {
         if (!s->g->params.data[i].scalar) continue;
@@ -164,8 +191,8 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
 /* CTAs that live at once, for kernels with a persistent grid. */
 static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
-    int64_t ctas = (int64_t)k->ctas_per_sm * target_cluster_sms(s->target, k->cluster) /
-                   (k->column_ctas * k->cluster);
+    int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
+    int64_t ctas = (int64_t)k->ctas_per_sm * sms / (k->column_ctas * k->cluster);
     if (s->forced.ctas) ctas = s->forced.ctas / k->cluster;
     return ctas < 1 ? 1 : ctas;
 }
@@ -214,8 +241,9 @@ void build_launch(Scheduler *s, Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++) {
         Kernel *k = &plan->kernels[i];
         k->name = kernels[i].name = kernel_name(s, plan, i);
-        kernels[i].threads = kernel_threads(k) + (k->copy_warp ? 32 : 0);
+        kernels[i].threads = kernel_threads(k) + helper_threads(k);
         kernels[i].cluster = k->cluster;
+        kernels[i].mailbox = k->mailbox;
         kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes;
         set_grid(s, k, kernels[i].grid);

@@ -192,10 +192,11 @@ static void even_out_streams(Kernel *k, int64_t vectors)
  * threads; a cluster's CTA waits for others, so it should leave room for a second one. */
 static int most_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { THREE_QUARTERS = 768 };
+    enum { THREE_QUARTERS = 768, PAIR = 256, FEW = 128 };
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1)
         return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
+    if (has_full_slices(s, k)) return k->cluster == 2 ? PAIR : FEW;
     bool middle = k->cluster <= 8 && column_count(s, k) <= 8 * 16384;
     return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
 }
@@ -208,16 +209,18 @@ static bool reads_f16(const Kernel *k)
     return false;
 }
 
-/* Rows of up to 2048 columns with two accumulators a column: up to 1024 columns a warp
- * has a row by itself, which takes no barrier, and longer ones get a vector a thread
- * (measured on an H100: 6 % over teams at 1024, 3 % at 2048). */
+/* Rows of up to 1024 columns with accumulators: a warp has a row by itself, which takes no
+ * barrier; of up to 2048 with two accumulators a column: a vector a thread (measured on an
+ * H100: 2 to 6 % over teams at 1024, 3 % at 2048). */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { LEAST = 2 * WARP, WARPS_OWN = 4 * WARP, ROWS = 4, F16_ROWS = 2 };
-    if (accumulator_registers(s, k) < 2 || k->cluster > 1) return;
+    double registers = accumulator_registers(s, k);
+    if (registers < 1 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
     /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
     bool own = vectors <= WARPS_OWN, alone = own && !reads_f16(k);
+    if (registers < 2 && (!alone || !k->inner_count)) return;
     k->threads_per_row = alone ? WARP : (int)ceil_div(vectors, WARP) * WARP;
     k->tiles = alone ? (int)ceil_div(vectors, WARP) : 1;
     k->teams = alone ? ROWS : own ? F16_ROWS : 1;
@@ -270,24 +273,45 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     return may_cluster(s, k) && (no_ring || short_ring || column_count(s, k) > most);
 }
 
-/* The smallest cluster whose CTAs have few enough columns each; else the largest that
- * fits. */
+/* Where a group is better than the largest cluster with longer slices than wanted: with
+ * two accumulators a column, which then leave no registers for a copy warp (7 %), and for
+ * a mean with its squares in f32 (measured on an H100). */
+static bool wants_group(const Scheduler *s, const Kernel *k)
+{
+    return accumulator_registers(s, k) >= 2 || (has_moments(s, k) && row_bytes(k) >= 4);
+}
+
+/* A row over so many CTAs: a cluster, or where the GPU has none so large, a group. */
+static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
+{
+    k->cluster = ctas;
+    k->grouped = ctas > s->target->max_cluster;
+    return share_threads(s, k, pack) && k->threads_per_row > WARP && k->teams == 1 &&
+           column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles &&
+           fit_homes(s, k) && k->stages;
+}
+
+/* The smallest cluster whose CTAs have few enough columns each, else the largest; where
+ * that has no room or is not wanted, a group, all of which must live at once. */
 static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 {
+    enum { GROUP_SLICE = 16384 };
     int64_t most = slice_columns(s, k);
+    int clusters = s->target->max_cluster;
+    int largest = s->target->bulk_copy ? s->target->sms : clusters;
+    bool group_first = wants_group(s, k);
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
-    if (wants_cluster(s, k))
-        for (k->cluster = 2; k->cluster <= s->target->max_cluster; k->cluster *= 2) {
-            bool enough = column_count(s, k) <= most * k->cluster ||
-                          k->cluster == s->target->max_cluster;
-            if (s->forced.cluster ? k->cluster != s->forced.cluster : !enough) continue;
-            if (share_threads(s, k, pack) && k->threads_per_row > WARP && k->teams == 1 &&
-                column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles &&
-                fit_homes(s, k) && k->stages)
-                return true;
+    if (wants_cluster(s, k)) {
+        for (int ctas = 2; ctas <= largest; ctas *= 2) {
+            bool enough = column_count(s, k) <= (ctas > clusters ? min_int((int)most, GROUP_SLICE) : most) * ctas ||
+                          (ctas == clusters && !group_first);
+            if (s->forced.cluster ? ctas != s->forced.cluster : !enough) continue;
+            if (try_cluster(s, k, pack, ctas)) return true;
         }
+        if (!s->forced.cluster && try_cluster(s, k, pack, clusters)) return true;
+    }
     *k = single;
     memcpy(k->loads, loads, sizeof *loads * (size_t)k->load_count);
     return false;

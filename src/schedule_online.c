@@ -27,6 +27,27 @@
  * less than the registers that would keep them. */
 #include "scheduling.h"
 
+/* A mean and its squares count theirs besides. */
+int most_exchanged(const Graph *g, const Kernel *k)
+{
+    int most = 0;
+    for (int phase = 0; phase < k->phases; phase++) {
+        int count = 0;
+        for (int i = 0; i < k->inner_count; i++)
+            if (k->inner[i].phase == phase)
+                count += node(g, k->inner[i].partner)->op == OP_MEAN ? 2 : 1;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+bool exchanges_wide(const Graph *g, const Kernel *k)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (node(g, k->inner[i].node)->type != TYPE_F32) return true;
+    return false;
+}
+
 static bool is_inner(const Kernel *k, Node n)
 {
     for (int i = 0; i < k->inner_count; i++)

@@ -69,6 +69,7 @@ bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its 
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
 int long_slices(const Scheduler *s, const Kernel *k);   /* how many a row has, each a stage over 32 KB; 0: not so */
+bool has_full_slices(const Scheduler *s, const Kernel *k);   /* for which few threads are best */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
 bool wants_ring(const Scheduler *s, const Kernel *k);
 bool reads_again(const Scheduler *s, const Kernel *k);

@@ -92,7 +92,7 @@ expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fus
 expect 0 'column, 132 CTAs' explain "$root"/tests/cases/sums_of_odd.fuse M=8192
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
-expect 2 'reads: 1 keeps' explain "$root"/examples/softmax_bwd.fuse N=16384 --schedule row:reads=1
+expect 2 'reads: 1 keeps' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1
 expect 2 '2 reads it again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
 expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row

@@ -38,11 +38,20 @@ list_candidates() {
     done
 }
 
+# groups of CTAs, which exchange through global memory, all of whose SMs there must be
+list_groups() {
+    echo "examples/layernorm_bwd.fuse M=12 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
+    echo "examples/softmax.fuse M=4 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
+    echo "examples/layernorm.fuse M=3 N=32771 --sms 64 --schedule warp-specialized:cluster=64,threads=64"
+    echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32"
+    echo "tests/cases/wide_group.fuse M=3 N=16640 --sms 32 --schedule warp-specialized:cluster=32"
+}
+
 mkdir -p build/sim
 files=(examples/*.fuse)
 half=$(((${#files[@]} + 1) / 2))
 list_cases "${files[@]:0:half}" | build/sim_cases >build/sim/0.out 2>build/sim/0.err &
-{ list_cases "${files[@]:half}"; list_candidates; } | build/sim_cases >build/sim/1.out 2>build/sim/1.err
+{ list_cases "${files[@]:half}"; list_groups; list_candidates; } | build/sim_cases >build/sim/1.out 2>build/sim/1.err
 second=$?
 wait $!
 first=$?

@@ -89,7 +89,7 @@ START_TEST(they_vary_threads_stages_and_clusters)
         families |= 1u << list.list.data[i].plan->family;
         threads |= 1u << k->threads_per_row / 32 % 32;
         stages |= 1u << k->stages;
-        clusters |= 1u << k->cluster;
+        clusters |= (unsigned)k->cluster;
     }
     ck_assert_int_ge(__builtin_popcount(families), 3);
     ck_assert_int_ge(__builtin_popcount(threads), 5);

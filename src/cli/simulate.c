@@ -61,20 +61,11 @@ static bool add_tensor(const Run *run, Machine *m, int index)
                         .strides = run->strides[index]});
 }
 
-static int64_t slot_elements(const Run *run, const LaunchSlot *slot)
-{
-    const int64_t copies =
-        slot->copies_kernel < 0
-            ? 1
-            : launch_groups(run->plan, slot->copies_kernel, slot->copies_dim, run->sizes);
-    return copies * axes_size(run->sizes, slot->axes);
-}
-
 static bool add_slot(const Run *run, Machine *m, int index)
 {
     static const int64_t dense = 1;
     const LaunchSlot *slot = &run->plan->slots[index];
-    run->slot_sizes[index] = slot_elements(run, slot);
+    run->slot_sizes[index] = launch_slot_elements(run->plan, index, run->sizes);
     return machine_add_buffer(m,
                               &(SimBuffer){.name = slot->name,
                                            .kind = BUFFER_WORKSPACE,
@@ -141,6 +132,7 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
     SimLaunch launch = {.kernel = k->name,
                         .threads = k->threads,
                         .cluster = k->cluster,
+                        .grouped = k->mailbox >= 0,
                         .overlaps = k->overlaps,
                         .smem_bytes = k->smem_bytes,
                         .args = args,
@@ -151,6 +143,9 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
         values[i] = argument_of(run, &k->args[i]);
         args[i] = &values[i];
     }
+    if (k->mailbox >= 0)
+        machine_clear(m, run->workspace + run->offsets[k->mailbox],
+                      (size_t)run->slot_sizes[k->mailbox] * sizeof(int64_t));
     const bool good =
         values && args ? machine_launch(m, &launch) : refuse(run, "out of memory");
     free(values);

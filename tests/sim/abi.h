@@ -44,6 +44,8 @@ typedef struct {
     void (*fence)(void *machine);
     /* just before it takes place */
     void (*atomic)(void *machine, void *address, size_t size, void *at);
+    /* a relaxed store (writes = 1) or load of the whole GPU: it orders nothing else */
+    void (*relaxed)(void *machine, void *address, size_t size, int writes, void *at);
     void (*yield)(void *machine);
     /* cp.async, its commit_group, and wait_group: until all but the newest `left` have
      * landed */

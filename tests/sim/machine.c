@@ -156,8 +156,8 @@ static void start_thread(Machine *m, Cta *cta, int index)
                   (unsigned)(cta->number / l->grid[0]), 0},
         .block_size = {(unsigned)l->threads, 1, 1},
         .grid_size = {(unsigned)l->grid[0], (unsigned)l->grid[1], 1},
-        .cluster_rank = (unsigned)(cta->number % l->cluster),
-        .cluster_size = (unsigned)l->cluster,
+        .cluster_rank = l->grouped ? 0 : (unsigned)(cta->number % l->cluster),
+        .cluster_size = l->grouped ? 1 : (unsigned)l->cluster,
     };
     *t = (Thread){
         .cta = cta,
@@ -344,7 +344,7 @@ static bool check_limits(Machine *m, const SimLaunch *l)
     if (l->smem_bytes > SIM_DYNAMIC_SMEM)
         return complain_about(m, "%s: %lld bytes of dynamic shared memory", l->kernel,
                               (long long)l->smem_bytes);
-    if (l->cluster < 1 || l->cluster > 16 || l->grid[0] % l->cluster != 0)
+    if (l->cluster < 1 || (l->cluster > 16 && !l->grouped) || l->grid[0] % l->cluster != 0)
         return complain_about(m, "%s: %d CTAs in clusters of %d", l->kernel, l->grid[0],
                               l->cluster);
     if (actors + m->next_id > UINT32_MAX / 2)

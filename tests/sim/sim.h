@@ -409,6 +409,18 @@ SIM_CALL void send_value(double *twin, double value, unsigned long long &barrier
     sim_link.api->send(sim_link.machine, twin, &value, sizeof value, &barrier, rank, SIM_HERE);
 }
 
+//@ put_mail look_at_mail
+SIM_CALL void put_mail(unsigned long long *at, unsigned bits, int round)
+{
+    sim_link.api->relaxed(sim_link.machine, at, sizeof *at, 1, SIM_HERE);
+    *at = (unsigned long long)(unsigned)(round + 1) << 32 | bits;
+}
+SIM_CALL unsigned long long look_at_mail(const unsigned long long *at)
+{
+    sim_link.api->relaxed(sim_link.machine, (void *)at, sizeof *at, 0, SIM_HERE);
+    return *at;
+}
+
 //@ async_fence
 SIM_CALL void async_fence() { sim_link.api->async_fence(sim_link.machine); }
 

@@ -345,6 +345,14 @@ static void do_atomic(void *machine, void *address, size_t size, void *at)
     clock_join(&m->current->acquired, &l->clock, m->actors);
 }
 
+static void do_relaxed(void *machine, void *address, size_t size, int writes, void *at)
+{
+    Machine *m = machine;
+    m->quiet = writes ? 0 : m->quiet + ATOMIC_QUIET;
+    switch_away(m);
+    touch_memory(m, address, size, SIM_ATOMIC, 1, at);
+}
+
 static void wait_for_previous(void *machine)
 {
     const Machine *m = machine;
@@ -371,6 +379,7 @@ const SimApi sim_api = {
     .named_barrier = do_named_barrier,
     .fence = do_fence,
     .atomic = do_atomic,
+    .relaxed = do_relaxed,
     .yield = do_yield,
     .trap = do_trap,
     .begin_copy = begin_copy,
