@@ -1,6 +1,6 @@
 /* cuda_lag.c: the last phase of a row after the first phase of the next row, or of the one
- * after that, so that the reduction between them is not waited for. The last phase becomes a function of the row,
- * its stage and what the first phase hands over. */
+ * after that, so that the reduction between them is not waited for. The last phase becomes
+ * a function of the row, its stage and what the first phase hands over. */
 #include "cuda_emit.h"
 
 /* What a row's first phase may hand to its last: the row's scalars and reduction results.
@@ -112,8 +112,8 @@ void emit_lag_end(Emitter *e)
     emit_finish_call(e, "last");
 }
 
-/* What the CTAs of a group send each other goes through the same queues as a row's stores, so it
- * goes first. Others wait for their own warps meanwhile. */
+/* What the CTAs of a group send each other goes through the same queues as a row's stores,
+ * so it goes first. Others finish the older row while their warps meet. */
 static void emit_exchanges(Emitter *e, const char *list)
 {
     const char *finished = e->k->lag > 1 ? "before" : "last";

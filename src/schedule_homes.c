@@ -407,12 +407,12 @@ static bool is_spread(const Scheduler *s, const Kernel *k, int threads)
  * it can. */
 static int held_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512, SIX = 6 };
+    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512 };
     int64_t row = row_bytes(k) * column_count(s, k);
     bool few = row <= PAIR && may_fetch_rows(k);
     int threads = few ? FEW : MANY;
     /* 12288 columns: 256 threads have six vectors each (2 % over 384 with four) */
-    if (row == SIX * FEW * 16 && is_packed(k) && k->vec == MAX_VECTOR) return FEW;
+    if (row == 24 << 10 && is_packed(k) && may_fetch_rows(k)) return FEW;
     if (row <= SHORT || row > LONG || !is_spread(s, k, threads)) return 0;
     return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
 }

@@ -281,6 +281,20 @@ static bool wants_group(const Scheduler *s, const Kernel *k)
     return accumulator_registers(s, k) >= 2 || (has_moments(s, k) && row_bytes(k) >= 4);
 }
 
+/* Whether so many CTAs are worth trying. A warp of each listens to a group, so it is whole
+ * warps large; its stages must leave room for the rows that lag. */
+static bool may_share(const Scheduler *s, const Kernel *k, int ctas)
+{
+    enum { GROUP_SLICE = 16384 };
+    int64_t slice = slice_columns(s, k);
+    bool cluster = ctas <= s->target->max_cluster;
+    if (!cluster && ctas % WARP) return false;
+    if (s->forced.cluster) return ctas == s->forced.cluster;
+    if (!cluster && slice > GROUP_SLICE) slice = GROUP_SLICE;
+    return column_count(s, k) <= slice * ctas ||
+           (ctas == s->target->max_cluster && !wants_group(s, k));
+}
+
 /* A row over so many CTAs: a cluster, or where the GPU has none so large, a group. */
 static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
 {
@@ -295,21 +309,14 @@ static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
  * that has no room or is not wanted, a group, all of which must live at once. */
 static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 {
-    enum { GROUP_SLICE = 16384 };
-    int64_t most = slice_columns(s, k);
     int clusters = s->target->max_cluster;
     int largest = s->target->bulk_copy ? s->target->sms : clusters;
-    bool group_first = wants_group(s, k);
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
     if (wants_cluster(s, k)) {
-        for (int ctas = 2; ctas <= largest; ctas *= 2) {
-            bool enough = column_count(s, k) <= (ctas > clusters ? min_int((int)most, GROUP_SLICE) : most) * ctas ||
-                          (ctas == clusters && !group_first);
-            if (s->forced.cluster ? ctas != s->forced.cluster : !enough) continue;
-            if (try_cluster(s, k, pack, ctas)) return true;
-        }
+        for (int ctas = 2; ctas <= largest; ctas *= 2)
+            if (may_share(s, k, ctas) && try_cluster(s, k, pack, ctas)) return true;
         if (!s->forced.cluster && try_cluster(s, k, pack, clusters)) return true;
     }
     *k = single;

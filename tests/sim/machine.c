@@ -194,7 +194,7 @@ static void start_cta(Machine *m, Cta *cta, int number)
         cta->warps[w] = (Warp){.cta = cta,
                                .index = w,
                                .place = -1,
-                               .priority = (uint32_t)random_below(m, 1U << 30)};
+                               .priority = LOOKS + (uint32_t)random_below(m, 1U << 30)};
     for (int i = 0; i < cta->live; i++) start_thread(m, cta, i);
 }
 
@@ -241,7 +241,7 @@ static Warp *pick_warp(Machine *m)
         if (m->ready[i]->priority > best->priority) best = m->ready[i];
     m->foremost = best;
     if (random_below(m, m->skew) == 0) {
-        best->priority = (uint32_t)random_below(m, 1U << 30);
+        best->priority = LOOKS + (uint32_t)random_below(m, 1U << 30);
         m->foremost = NULL;
     }
     return best;

@@ -11,7 +11,8 @@ enum {
     TX_BARRIERS = 32, /* transaction barriers of a CTA */
     CELL_READERS = 2,
     MAX_REGIONS = 1024,
-    MAX_LOCATIONS = 4096
+    MAX_LOCATIONS = 4096,
+    LOOKS = 1 << 24 /* priorities below are of warps that look for what others write */
 };
 
 /* What is known of one granule of memory. `by` are actors counted over all launches, from
@@ -171,6 +172,7 @@ struct Machine {
     uint64_t seed, random;
     uint64_t skew; /* of the order: 0 uniform, else chance of a change of priorities */
     uint64_t patience; /* a switch every so many accesses, about */
+    uint32_t last_turn; /* the lowest priority */
     uint64_t laziness; /* a bulk copy lands every so many switches, about */
     uint64_t steps;    /* accesses and switches */
     uint64_t quiet;    /* those since anybody last wrote anything */

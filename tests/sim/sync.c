@@ -345,9 +345,15 @@ static void do_atomic(void *machine, void *address, size_t size, void *at)
     clock_join(&m->current->acquired, &l->clock, m->actors);
 }
 
+/* A warp that looks for what others write lets all go first, others that look too. */
 static void do_relaxed(void *machine, void *address, size_t size, int writes, void *at)
 {
     Machine *m = machine;
+    if (!writes) {
+        if (m->last_turn == 0) m->last_turn = LOOKS;
+        warp_of(m->current)->priority = --m->last_turn;
+        m->foremost = NULL;
+    }
     m->quiet = writes ? 0 : m->quiet + ATOMIC_QUIET;
     switch_away(m);
     touch_memory(m, address, size, SIM_ATOMIC, 1, at);
