@@ -9,15 +9,11 @@
 #include "driver.h"
 #include "error.h"
 #include "nvrtc.h"
+#include "plan_file.h"
 #include "tuning.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-
-enum {
-    MAX_LAUNCH_ARGS = 512, /* of one kernel: its pointers are built on the stack */
-    MAX_LAUNCH_SLOTS = 256
-};
 
 struct fusec_program {
     char *text, *name;

@@ -1,7 +1,7 @@
 /* launch.c: a launch: check, work out grids and arguments from the LaunchPlan, hand them
  * to the driver. Everything is on the stack; the only driver calls are those that make
- * the context current, cuLaunchKernelEx and the clearing of a mailbox, so that a launch
- * may be captured into a CUDA graph. */
+ * the context current and cuLaunchKernelEx, so that a launch may be captured into a CUDA
+ * graph. */
 #include "internal.h"
 
 #include <inttypes.h>
@@ -34,8 +34,6 @@ typedef struct {
     CUfunction function;
     const LaunchKernel *kernel;
     int64_t grid[GRID_RANK];
-    void *mailbox; /* to be cleared; NULL: none */
-    size_t mailbox_bytes;
     ArgValue *values; /* kernel->arg_count of them */
 } Ready;
 
@@ -119,12 +117,6 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
                         kernel->name, ctas, dim);
         ready->grid[dim] = ctas;
     }
-    if (kernel->mailbox >= 0) {
-        ready->mailbox = launch->workspace + launch->offsets[kernel->mailbox];
-        ready->mailbox_bytes =
-            (size_t)launch_slot_elements(plan, kernel->mailbox, &launch->sizes)
-            * (size_t)dtype_info[plan->slots[kernel->mailbox].dtype].bytes;
-    }
     if (kernel->cluster > 1 && ready->grid[0] % kernel->cluster != 0)
         return fail(error, FUSEC_UNSUPPORTED,
                     "kernel %s: %" PRId64 " CTAs are no multiple of its cluster of %d",
@@ -173,14 +165,6 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready,
     config.stream = stream;
     config.attributes = attributes;
     config.attribute_count = set_attributes(kernel, attributes);
-    fusec_status status = FUSEC_OK;
-    if (ready->mailbox)
-        status = driver_check(
-            driver,
-            driver->cuMemsetD8Async((CUdeviceptr)ready->mailbox, 0, ready->mailbox_bytes, stream),
-            "clearing the mailbox", error);
-    if (status != FUSEC_OK)
-        return status;
     return driver_check(
         driver, driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
         kernel->name, error);

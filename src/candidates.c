@@ -45,7 +45,7 @@ static void set_keys(Search *s)
     const Key keys[KEYS] = {
         {"threads", {32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}},
         {"rows", {1, 2, 3, 4, 6, 8, 12, 15, 16, 32, 64}},
-        {"cluster", {1, 2, 4, 8, 16, 32, 64}},
+        {"cluster", {1, 2, 4, 8, 16, 32, 64, 128}},
         {"stages", {1, 2, 3, 4, 5, 6, 8}},
         {"ctas", {sms, 2 * sms, 3 * sms, 4 * sms}},
         {"reads", {1, 2}},
@@ -55,7 +55,8 @@ static void set_keys(Search *s)
 
 static bool same_grid(const LaunchGrid *x, const LaunchGrid *y)
 {
-    return x->axes == y->axes && x->per_cta == y->per_cta && x->max_ctas == y->max_ctas;
+    return x->axes == y->axes && x->per_cta == y->per_cta && x->max_ctas == y->max_ctas &&
+           x->times == y->times;
 }
 
 static bool same_launch(const LaunchPlan *x, const LaunchPlan *y)
@@ -98,7 +99,7 @@ static void add_plan(Search *s, const char *text, const Plan *plan)
 static int passes(const Plan *plan)
 {
     int count = 0;
-    for (int i = 0; i < plan->kernel_count; i++) count += plan->kernels[i].finishes < 0;
+    for (int i = 0; i < plan->kernel_count; i++) count += walks_rows(&plan->kernels[i]);
     return count;
 }
 
@@ -110,7 +111,7 @@ static bool is_well_shared(const Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++) {
         const Kernel *k = &plan->kernels[i];
         int64_t covered = (int64_t)k->threads_per_row * k->vec * k->tiles * k->cluster;
-        if (k->finishes >= 0 || k->dynamic || k->column_ctas > 1) continue;
+        if (!walks_rows(k) || k->dynamic || k->column_ctas > 1) continue;
         if (k->tiles * k->vec > MOST_ELEMENTS ||
             covered >= 2 * axes_size(&plan->analysis->sizes, k->columns))
             return false;

@@ -165,7 +165,9 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
                                                      : "1";
     count_users(e);
     emit_comment(e);
-    if (finish)
+    if (e->k->clears >= 0)
+        emit_clear_kernel(e);
+    else if (finish)
         emit_finish_kernel(e);
     else
         emit_rows_kernel(e);

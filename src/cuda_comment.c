@@ -35,6 +35,11 @@ static void emit_formulas(Emitter *e)
 static void emit_mapping(Emitter *e)
 {
     const Kernel *k = e->k;
+    if (k->clears >= 0) {
+        line(e->out, "//   the mailbox of %s is zero before the first mail",
+             e->plan->kernels[k->clears].name);
+        return;
+    }
     if (k->finishes >= 0) {
         line(e->out,
              "// A CTA has 32 columns. Each of its %d warps adds every so-many-th partial; then the warps meet.",
@@ -87,6 +92,8 @@ static const char *grid_text(Emitter *e, const LaunchGrid *grid)
         count = arena_format(e->arena, "ceil(%s / %" PRId64 ")", count, grid->per_cta);
     if (grid->axes && grid->max_ctas < 65535)
         count = arena_format(e->arena, "min(%s, %" PRId64 ")", count, grid->max_ctas);
+    if (grid->times > 1)
+        count = arena_format(e->arena, "%" PRId64 " * %s", grid->times, count);
     return count;
 }
 
@@ -132,7 +139,7 @@ static void emit_launch(Emitter *e)
                             : "1";
         line(e->out, "// %s: workspace, %s%s of %s%s", e->args[i], copies_text(e, slot),
              elements, dtype_info[slot->dtype].fuse,
-             arg->index == e->k->mailbox ? ", all zero before the launch" : "");
+             arg->index == e->k->mailbox ? ", all zero before this launch" : "");
     }
 }
 

@@ -19,6 +19,13 @@
 
 typedef LIST(const char *) NameList;
 
+/* What a row's first phase hands to its last, and the variables that keep it: of the row before, and
+ * with a lag of two rows of the one before that. */
+typedef struct {
+    Node node;
+    const char *last, *before;
+} Carried;
+
 typedef struct {
     Arena *arena;
     const Plan *plan;
@@ -39,7 +46,7 @@ typedef struct {
     const char **seen;              /* by node id: how many values are in a mean so far */
     const char **inverses;          /* by node id: the variable with 1 / its value, once it is there */
     int *users;                     /* by node id: how many times this kernel mentions it */
-    LIST(Node) carried;             /* with lag: what a row's first phase hands to its last */
+    LIST(Carried) carried;          /* with lag */
     LIST(uint32_t) scope;           /* nodes that became local, in order */
 } Emitter;
 
@@ -106,6 +113,7 @@ void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);
 void emit_row_stores(Emitter *e, int phase);
 void declare_reductions(Emitter *e, int phase);
+void declare_received(Emitter *e, int phase);
 const char *reduce_list(Emitter *e, int phase);            /* "sum_of(c1), sum_of(c2)" */
 void finish_reductions(Emitter *e, int phase);
 void emit_phase(Emitter *e, int phase);
@@ -129,6 +137,7 @@ void emit_split(Emitter *e, const char *item, AxisSet axes);
 void emit_comment(Emitter *e);
 void emit_rows_kernel(Emitter *e);
 void emit_finish_kernel(Emitter *e);
+void emit_clear_kernel(Emitter *e);
 void emit_accumulators_end(Emitter *e);
 const char *accumulator_name(Emitter *e, const Accumulator *acc);
 const char *signature_text(Emitter *e);

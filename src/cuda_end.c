@@ -1,5 +1,5 @@
 /* cuda_end.c: what follows a kernel's last row: its accumulators become the CTA's
- * partials (or, where the CTA has seen all rows, results); and the finish kernel, which
+ * partials (or, where the CTA has seen all rows, results); the finish kernel, which
  * adds the partials of all CTAs in the order of the CTAs, so that the same grid gives the
  * same bits. */
 #include "cuda_emit.h"
@@ -252,5 +252,19 @@ void emit_finish_kernel(Emitter *e)
                 reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
         line(e->out, "slice_reduce<slices>(scratch, %s);", join(e->arena, &calls, ", "));
         block (e->out, "if (slice == 0 && col < %s)", e->columns) emit_finish_stores(e);
+    }
+}
+
+/* ---- the kernel that zeroes a mailbox ---- */
+
+void emit_clear_kernel(Emitter *e)
+{
+    block (e->out, "%s", signature_text(e)) {
+        line(e->out, "constexpr int threads = %d, words = %d;    // of a thread", kernel_threads(e->k),
+             CLEARED_WORDS);
+        line(e->out, "long long *const own = %s + blockIdx.x * (threads * words);", e->args[0]);
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < words; i++)");
+        line(e->out, "    own[i * threads + threadIdx.x] = 0;");
     }
 }

@@ -15,6 +15,15 @@ static bool is_row_result(const Emitter *e, Node n)
     return wants_row_line(e, n) && e->k->phase[n.id] == 0 && depends_on_row(e, n);
 }
 
+static Carried make_carried(Emitter *e, Node n)
+{
+    const char *name = node_name(e, n);
+    Carried c = {n, unique_name(e, arena_format(e->arena, "last_%s", name)), NULL};
+    if (e->k->lag > 1)
+        c.before = unique_name(e, arena_format(e->arena, "before_%s", name));
+    return c;
+}
+
 /* Prints the last phase as a function of a row, its stage and what the first phase hands
  * over. */
 static void emit_finish_row(Emitter *e)
@@ -30,7 +39,7 @@ static void emit_finish_row(Emitter *e)
     e->out->indent = kernel->indent + 1;
     if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
     if (e->k->cluster > 1) {
-        declare_reductions(e, 0);
+        declare_received(e, 0);
         line(e->out, e->k->grouped ? "group_collect(news, collected, %s);"
                                    : "cluster_collect(exchange, collected, %s);",
              reduce_list(e, 0));
@@ -44,7 +53,7 @@ static void emit_finish_row(Emitter *e)
     for (int i = 0; i < results.count; i++) {
         const char *name = node_name(e, results.data[i]);
         if (!mentions(text_string(body), name)) continue;
-        *list_push(e->arena, &e->carried) = results.data[i];
+        *list_push(e->arena, &e->carried) = make_carried(e, results.data[i]);
         text_print(parameters, ", %s %s", type_cuda(node(e->g, results.data[i])->type),
                    name);
     }
@@ -59,37 +68,40 @@ static void emit_finish_row(Emitter *e)
     line(e->out, "};");
 }
 
-/* `last_mean`, and with a lag of two rows `before_mean` of the row before that. */
-static const char *carried_name(Emitter *e, const char *which, Node n)
+/* Of the row before, or of the one before that. */
+static const char *carried_name(const Emitter *e, bool before, int index)
 {
-    return arena_format(e->arena, "%s_%s", which, node_name(e, n));
+    const Carried *c = &e->carried.data[index];
+    return before ? c->before : c->last;
 }
 
-static void declare_carried(Emitter *e, const char *which, const char *what)
+static void declare_carried(Emitter *e, bool before, const char *what)
 {
+    const char *which = before ? "before" : "last";
     if (e->k->copy_warp)
         line(e->out, "int %s = -1;    // the stage of %s", which, what);
     else
         line(e->out, "const Stage *%s = nullptr;    // %s", which, what);
     line(e->out, "long long %s_row = 0;", which);
     for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s %s = 0;", type_cuda(node(e->g, e->carried.data[i])->type),
-             carried_name(e, which, e->carried.data[i]));
+        line(e->out, "%s %s = 0;", type_cuda(node(e->g, e->carried.data[i].node)->type),
+             carried_name(e, before, i));
 }
 
 void emit_lag_start(Emitter *e)
 {
     emit_finish_row(e);
-    declare_carried(e, "last", "the row before, whose last phase is still to come");
-    if (e->k->lag > 1) declare_carried(e, "before", "the row before that one");
+    declare_carried(e, false, "the row before, whose last phase is still to come");
+    if (e->k->lag > 1) declare_carried(e, true, "the row before that one");
 }
 
-static void emit_finish_call(Emitter *e, const char *which)
+static void emit_finish_call(Emitter *e, bool before)
 {
+    const char *which = before ? "before" : "last";
     bool copy_warp = e->k->copy_warp;
     Text *arguments = text_new(e->arena);
     for (int i = 0; i < e->carried.count; i++)
-        text_print(arguments, ", %s", carried_name(e, which, e->carried.data[i]));
+        text_print(arguments, ", %s", carried_name(e, before, i));
     line(e->out, copy_warp ? "if (%s >= 0)" : "if (%s)", which);
     line(e->out, "    finish_row(%s%s, %s_row%s);", copy_warp ? "" : "*", which, which,
          text_string(arguments));
@@ -101,28 +113,27 @@ static void emit_shift(Emitter *e)
     line(e->out, "before = last;");
     line(e->out, "before_row = last_row;");
     for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s = %s;", carried_name(e, "before", e->carried.data[i]),
-             carried_name(e, "last", e->carried.data[i]));
+        line(e->out, "%s = %s;", carried_name(e, true, i), carried_name(e, false, i));
 }
 
 /* What the last rows have still to come. */
 void emit_lag_end(Emitter *e)
 {
-    if (e->k->lag > 1) emit_finish_call(e, "before");
-    emit_finish_call(e, "last");
+    if (e->k->lag > 1) emit_finish_call(e, true);
+    emit_finish_call(e, false);
 }
 
 /* What the CTAs of a group send each other goes through the same queues as a row's stores,
  * so it goes first. Others finish the older row while their warps meet. */
 static void emit_exchanges(Emitter *e, const char *list)
 {
-    const char *finished = e->k->lag > 1 ? "before" : "last";
+    bool before = e->k->lag > 1;
     line(e->out, "row_post<threads>(scratch, turn, %s);", list);
-    if (!e->k->grouped) emit_finish_call(e, finished);
+    if (!e->k->grouped) emit_finish_call(e, before);
     line(e->out, "row_collect<threads>(scratch, turn, %s);", list);
     if (e->k->grouped) {
         line(e->out, "group_send(boxes, news, sent, %s);", list);
-        emit_finish_call(e, finished);
+        emit_finish_call(e, before);
     } else if (e->k->cluster > 1) {
         line(e->out, "cluster_send(exchange, sent, %s);", list);
     } else {
@@ -142,6 +153,6 @@ void emit_lagged_phases(Emitter *e)
     line(e->out, e->k->copy_warp ? "last = stage;" : "last = &now;");
     line(e->out, "last_row = row;");
     for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s = %s;", carried_name(e, "last", e->carried.data[i]),
-             node_name(e, e->carried.data[i]));
+        line(e->out, "%s = %s;", carried_name(e, false, i),
+             node_name(e, e->carried.data[i].node));
 }

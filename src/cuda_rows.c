@@ -178,6 +178,18 @@ void declare_reductions(Emitter *e, int phase)
     }
 }
 
+/* The same variables where they are only received. */
+void declare_received(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->phase != phase) continue;
+        const char *seen = node(e->g, r->partner)->op == OP_MEAN ? seen_name(e, r->partner) : NULL;
+        line(e->out, "%s %s%s%s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node),
+             seen ? ", " : "", seen ? seen : "");
+    }
+}
+
 /* `sum_of(c1), sum_of(c2)`: the reductions that end a phase, "" if none do. */
 const char *reduce_list(Emitter *e, int phase)
 {

@@ -156,7 +156,10 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     int64_t ctas = kernel_ctas(plan, index);
     line(out, "  %s: %s, %lld CTA%s of %d threads", k->name, family_name(k->family),
          (long long)ctas, plural(ctas), launch->threads);
-    if (k->family == FAMILY_FINISH)
+    if (k->family == FAMILY_CLEAR)
+        line(out, "    zeroes what the CTAs of %s exchange through",
+             plan->kernels[k->clears].name);
+    else if (k->family == FAMILY_FINISH)
         line(out, "    adds the partials that the CTAs of %s left",
              plan->kernels[k->finishes].name);
     else

@@ -31,7 +31,9 @@ int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *
     if (product == 0)
         return 0;
     int64_t groups = (product - 1) / grid->per_cta + 1;
-    return groups < grid->max_ctas ? groups : grid->max_ctas;
+    if (groups > grid->max_ctas)
+        groups = grid->max_ctas;
+    return grid->times > 1 ? multiply(groups, grid->times) : groups;
 }
 
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)

@@ -53,13 +53,15 @@ typedef struct {
     const char *name;         /* of the kernel's parameter */
 } LaunchArg;
 
-/* Groups along one grid dimension: min(ceil(product of sizes / per_cta), max_ctas). A group is a
+/* Groups along one grid dimension: min(ceil(product of sizes / per_cta), max_ctas), times `times` where
+ * that is over 1. A group is a
  * cluster along x, where the kernel has clusters or a mailbox, and else a CTA. A product of zero gives none and
  * the kernel is not launched (its copies are then zero too). */
 typedef struct {
     AxisSet axes;             /* empty: the product is 1 */
     int64_t per_cta;
     int64_t max_ctas;
+    int64_t times;
 } LaunchGrid;
 
 typedef struct {
@@ -67,8 +69,8 @@ typedef struct {
     int threads;
     int cluster;              /* CTAs a cluster along x, 1: none */
     int mailbox;              /* -1, or the slot through which `cluster` CTAs along x exchange in place of
-                                 a cluster: it must be zero before the launch, and all CTAs must live at
-                                 once (a cooperative launch) */
+                                 a cluster: the kernel before zeroes it, and all CTAs must live at once
+                                 (a cooperative launch) */
     bool overlaps;            /* may start while the kernel before it ends: its text waits for that
                                  (programmatic stream serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */

@@ -1031,7 +1031,7 @@ template <class S, int values, int group, int rounds> struct News {
     unsigned long long sent[rounds], heard[rounds];
 };
 // before a __syncthreads()
-template <class N> DEVICE void news_init(N &news)
+template <class T> DEVICE void news_init(T &news)
 {
     if (threadIdx.x < sizeof(news.sent) / sizeof(*news.sent)) {
         barrier_init(news.sent[threadIdx.x], 1);
@@ -1076,7 +1076,6 @@ DEVICE void group_listen(const Mailbox<S, values, group, rounds> *boxes, News<S,
                 complete &= (int)(mail >> 32) == round + 1;
             }
         } while (!complete);
-        __syncwarp();
         const S *from = theirs;
         (take(from, r), ...);
         (lane_reduce<32>(r), ...);

@@ -9,7 +9,8 @@
 const char *family_name(Family family)
 {
     static const char *const names[] = {"pointwise",        "row",    "grid-stride",
-                                        "warp-specialized", "column", "finish"};
+                                        "warp-specialized", "column", "finish",
+                                        "clear"};
     return names[family];
 }
 
@@ -101,7 +102,8 @@ static Family main_family(const Scheduler *s)
 {
     static const int rank[] = {
         [FAMILY_POINTWISE] = 1,        [FAMILY_ROW] = 3,    [FAMILY_GRID_STRIDE] = 4,
-        [FAMILY_WARP_SPECIALIZED] = 5, [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0};
+        [FAMILY_WARP_SPECIALIZED] = 5, [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0,
+        [FAMILY_CLEAR] = 0};
     Family best = FAMILY_FINISH;
     for (int i = 0; i < s->kernels.count; i++)
         if (rank[s->kernels.data[i].family] > rank[best])
@@ -231,6 +233,29 @@ static void sort_kernels(Scheduler *s, Plan *plan)
     plan->kernel_count = count;
 }
 
+/* A kernel before each whose CTAs exchange through a mailbox. */
+static void insert_clears(Scheduler *s, Plan *plan)
+{
+    enum { THREADS = 256 };
+    Kernel *all = NEW_ARRAY(s->arena, Kernel, 2 * plan->kernel_count + 1);
+    int *moved = NEW_ARRAY(s->arena, int, plan->kernel_count + 1), count = 0;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        const Kernel *k = &plan->kernels[i];
+        if (k->grouped) {
+            all[count] = (Kernel){.family = FAMILY_CLEAR, .level = k->level, .vec = 1, .tiles = 1,
+                                  .threads_per_row = THREADS, .teams = 1, .cluster = 1,
+                                  .column_ctas = 1, .finishes = -1, .clears = count + 1};
+            count++;
+        }
+        moved[i] = count;
+        all[count++] = *k;
+    }
+    for (int i = 0; i < count; i++)
+        if (all[i].finishes >= 0) all[i].finishes = moved[all[i].finishes];
+    plan->kernels = all;
+    plan->kernel_count = count;
+}
+
 static const char *reduction_name(const Scheduler *s, Node n)
 {
     const char *name = node(s->g, n)->name;
@@ -274,6 +299,7 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
     plan->target = *target;
     plan->family = main_family(s);
     sort_kernels(s, plan);
+    insert_clears(s, plan);
     build_launch(s, plan);
     plan->slots = s->slots.data;
     plan->slot_count = s->slots.count;

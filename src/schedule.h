@@ -19,6 +19,7 @@ typedef enum {
     FAMILY_WARP_SPECIALIZED, /* either of the two above, with a copy warp */
     FAMILY_COLUMN,           /* reductions over rows only */
     FAMILY_FINISH,           /* adds the partials of another kernel */
+    FAMILY_CLEAR,            /* zeroes the mailbox of another kernel */
     FAMILY_COUNT
 } Family;
 
@@ -112,7 +113,8 @@ typedef struct {
     Store *stores;
     InnerReduction *inner;
     Accumulator *accumulators;
-    int finishes;                    /* FINISH: the kernel whose partials it adds */
+    int finishes;                    /* FINISH: the kernel whose partials it adds; else -1 */
+    int clears;                      /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
     int *phase;                      /* by node id: phases within this kernel */
     bool *computed;                  /* by node id: computed here (not loaded from a slot) */
 } Kernel;
@@ -136,6 +138,9 @@ typedef struct Plan {
 
 /* Threads that compute; beside them there may be a warp that copies and one that listens. */
 static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
+/* Whether it walks rows, and does not only serve a kernel that does. */
+static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }
+enum { CLEARED_WORDS = 8 };   /* of 8 bytes, by a thread of a kernel that clears a mailbox */
 static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
  * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */

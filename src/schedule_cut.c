@@ -52,7 +52,7 @@ static Kernel *add_kernel(Scheduler *s, int level, AxisSet rows, AxisSet columns
     k->level = level;
     k->rows = rows;
     k->columns = columns;
-    k->finishes = -1;
+    k->finishes = k->clears = -1;
     k->loads = NEW_ARRAY(s->arena, Load, s->g->nodes.count + 1);
     k->stores = NEW_ARRAY(s->arena, Store, s->g->nodes.count + s->g->outputs.count + 1);
     k->inner = NEW_ARRAY(s->arena, InnerReduction, s->g->nodes.count + 1);

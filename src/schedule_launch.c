@@ -58,7 +58,9 @@ static void list_mailboxes(Scheduler *s, Plan *plan, LaunchSlot *slots)
     int count = s->slots.count;
     for (int i = 0; i < plan->kernel_count; i++) {
         Kernel *k = &plan->kernels[i];
+        if (k->clears >= 0) continue;
         k->mailbox = k->grouped ? count++ : -1;
+        if (k->grouped) plan->kernels[i - 1].mailbox = -1;
         if (k->grouped)
             slots[k->mailbox] = (LaunchSlot){.name = "mailbox",
                                              .dtype = DTYPE_I64,
@@ -82,7 +84,7 @@ static void list_slots(Scheduler *s, Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++)
         for (int j = 0; j < plan->kernels[i].accumulator_count; j++) {
             Accumulator *acc = &plan->kernels[i].accumulators[j];
-            if (acc->slot >= 0 && plan->kernels[i].finishes < 0)
+            if (acc->slot >= 0 && walks_rows(&plan->kernels[i]))
                 slots[acc->slot].copies_kernel = i;
             if (acc->slot >= 0) acc->slot_name = slots[acc->slot].name;
         }
@@ -169,8 +171,8 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
             if (k->accumulators[i].slot >= 0)
                 push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
                      k->accumulators[i].slot_name);
-    if (k->grouped)
-        push(s, &args, ARG_SLOT, k->mailbox, 0, slots[k->mailbox].name);
+    int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
+    if (mailbox >= 0) push(s, &args, ARG_SLOT, mailbox, 0, slots[mailbox].name);
     int scalar = 0;
     for (int i = 0; i < s->g->params.count; i++) {
         if (!s->g->params.data[i].scalar) continue;
@@ -193,8 +195,19 @@ static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
     int64_t ctas = (int64_t)k->ctas_per_sm * sms / (k->column_ctas * k->cluster);
-    if (s->forced.ctas) ctas = s->forced.ctas / k->cluster;
+    int64_t asked = s->forced.ctas / k->cluster;
+    if (s->forced.ctas && (asked < ctas || !k->grouped)) ctas = asked; /* a group lives at once */
     return ctas < 1 ? 1 : ctas;
+}
+
+/* A mailbox is cleared for as many groups as exchange through it. */
+static void set_clear_grid(const Scheduler *s, const Plan *plan, const Kernel *k,
+                           LaunchGrid grid[GRID_RANK])
+{
+    const Kernel *main = &plan->kernels[k->clears];
+    grid[0] = (LaunchGrid){main->rows, 1, resident_ctas(s, main),
+                           mailbox_words(s, main) / (kernel_threads(k) * CLEARED_WORDS)};
+    grid[1] = (LaunchGrid){0, 1, 1, 1};
 }
 
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
@@ -203,13 +216,13 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     most /= k->cluster;
     grid[0] =
         (LaunchGrid){k->rows, k->teams,
-                     k->accumulator_count || k->stages ? resident_ctas(s, k) : most};
-    grid[1] = (LaunchGrid){0, 1, 1};
-    if (k->kept) grid[0] = (LaunchGrid){k->kept, 1, most};
+                     k->accumulator_count || k->stages ? resident_ctas(s, k) : most, 1};
+    grid[1] = (LaunchGrid){0, 1, 1, 1};
+    if (k->kept) grid[0] = (LaunchGrid){k->kept, 1, most, 1};
     if (k->column_ctas > 1)
         grid[1] = (LaunchGrid){k->columns,
-                               (int64_t)k->threads_per_row * k->vec * k->tiles, 65535};
-    if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, 32, most};
+                               (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
+    if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, 32, most, 1};
 }
 
 static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
@@ -218,9 +231,12 @@ static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
     const char *graph = s->g->name;
     int before = 0, twin = 0;
     for (int i = 0; i < plan->kernel_count; i++) {
-        before += plan->kernels[i].finishes < 0 && i < index;
+        before += walks_rows(&plan->kernels[i]) && i < index;
         twin += plan->kernels[i].finishes >= 0 && i < index;
     }
+    if (k->clears >= 0)
+        return before ? arena_format(s->arena, "%s_clear_%d", graph, before + 1)
+                      : arena_format(s->arena, "%s_clear", graph);
     if (k->finishes >= 0)
         return twin ? arena_format(s->arena, "%s_finish_%d", graph, twin + 1)
                     : arena_format(s->arena, "%s_finish", graph);
@@ -246,7 +262,10 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].mailbox = k->mailbox;
         kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes;
-        set_grid(s, k, kernels[i].grid);
+        if (k->clears >= 0)
+            set_clear_grid(s, plan, k, kernels[i].grid);
+        else
+            set_grid(s, k, kernels[i].grid);
         list_args(s, plan, i, &kernels[i]);
     }
     l->kernels = kernels;

@@ -309,8 +309,8 @@ static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
  * that has no room or is not wanted, a group, all of which must live at once. */
 static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 {
-    int clusters = s->target->max_cluster;
-    int largest = s->target->bulk_copy ? s->target->sms : clusters;
+    int clusters = s->target->max_cluster, sms = s->target->sms;
+    int largest = s->target->bulk_copy && sms > clusters ? sms : clusters;
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);

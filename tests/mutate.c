@@ -230,13 +230,18 @@ static void hunt_helper(const Hunt *h, const Rule *rule, const char *at,
 /* ---- where a mutant is
  * ------------------------------------------------------------------- */
 
-/* "(row)": the family of the kernel that holds `at`, from the comment above it. */
+/* "(row)": the family of the kernel that holds `at`, from the first line of the comment above it:
+ * `// name (family), from ...`. Formulas stand further in. */
 static void copy_family(const char *text, const char *at, char *family)
 {
     const char *found = NULL;
-    for (const char *s = text; (s = strstr(s, ", from ")) && s < at; s++) found = s;
+    for (const char *s = text; (s = strstr(s, "), from ")) && s < at; s++) {
+        const char *begin = s;
+        while (begin > text && *begin != '\n') begin--;
+        if (strncmp(begin, "\n//   ", 6) != 0) found = s;
+    }
     while (found && found > text && *found != '(') found--;
-    snprintf(family, LINE, "%.*s", found ? (int)strcspn(found, ",") : 0, found ? found : "");
+    snprintf(family, LINE, "%.*s", found ? (int)strcspn(found, ")") + 1 : 0, found ? found : "");
 }
 
 /* How many places before this one in the same kernel or helper look the same. */

@@ -4,8 +4,8 @@
  *
  * `--candidates N` at the end of a line stands for N of the schedules that `fusec tune` would time,
  * spread over all of them.
- * A schedule that is refused is skipped, and so is a text that ran before (a forced
- * schedule is often the chosen one). Each text runs under two seeds, whose outputs must be
+ * A schedule that is refused is skipped with a line `refused: CASE`, and so is a text that
+ * ran before (a forced schedule is often the chosen one). Each text runs under two seeds, whose outputs must be
  * the same bits and within the reference's bounds. */
 #include "candidates.h"
 #include "sim/object.h"
@@ -58,6 +58,7 @@ static void run_case(const char *words, Tally *tally)
     const bool open = open_run(&run, words);
     if (run.refused) {
         tally->refused++;
+        printf("refused: %s\n", words);
     } else if (open && !is_new(tally, hash_text(run.session.simulated.cuda, words))) {
         tally->repeated++;
     } else if (!open || !simulate_case(&run, message)) {

@@ -143,9 +143,6 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
         values[i] = argument_of(run, &k->args[i]);
         args[i] = &values[i];
     }
-    if (k->mailbox >= 0)
-        machine_clear(m, run->workspace + run->offsets[k->mailbox],
-                      (size_t)run->slot_sizes[k->mailbox] * sizeof(int64_t));
     const bool good =
         values && args ? machine_launch(m, &launch) : refuse(run, "out of memory");
     free(values);

@@ -38,8 +38,6 @@ Machine *machine_new(SimObject *object, uint64_t seed, char *message,
 void machine_free(Machine *machine); /* NULL allowed */
 bool machine_add_buffer(Machine *machine, const SimBuffer *buffer);
 bool machine_launch(Machine *machine, const SimLaunch *launch);
-/* Zero, as if the host had written it before the launch. */
-void machine_clear(Machine *machine, void *data, size_t bytes);
 /* Multiprocessors, 4 at first: how many CTAs live at once. */
 void machine_set_sms(Machine *machine, int sms);
 /* What shared memory holds before it is written, 0xff at first: NaN. */

@@ -342,17 +342,6 @@ bool same_blocks(const Machine *m, const void *was, const void *from, size_t siz
     return memcmp((const char *)was + (part - (const char *)from), part, size) == 0;
 }
 
-void machine_clear(Machine *m, void *data, size_t bytes)
-{
-    bool inside;
-    memset(data, 0, bytes);
-    if (bytes == 0) return;
-    const Region *r = find_region(m, (uintptr_t)data, bytes, &inside);
-    const size_t element = (size_t)r->buffer.element;
-    Cell *cells = r->cells + (size_t)((const char *)data - r->base) / element;
-    for (size_t i = 0; i < bytes / element; i++) cells[i].flags |= CELL_WRITTEN;
-}
-
 void note_source(Machine *m, const char *from, size_t size, Touch reader)
 {
     bool inside;

@@ -1,0 +1,29 @@
+/* plan_file.h: what a file of a saved plan holds, as bytes and back. Nothing here needs a device. */
+#ifndef FUSEC_PLAN_FILE_H
+#define FUSEC_PLAN_FILE_H
+
+#include "bytes.h"
+#include "launch.h"
+
+enum {
+    MAX_LAUNCH_ARGS = 512, /* of one kernel: its pointers are built on the stack */
+    MAX_LAUNCH_SLOTS = 256
+};
+
+typedef struct {
+    const char *arch, *cuda, *log; /* the compiler's log */
+    const LaunchPlan *launch;
+    const char *code;
+    size_t code_bytes;
+    bool is_ptx, in_place;
+} PlanFile;
+
+typedef enum { PLAN_READ, PLAN_DAMAGED, PLAN_OTHER_VERSION } PlanRead;
+
+void plan_encode(Writer *w, const PlanFile *file);
+/* Takes any bytes. What comes back points into them and into the arena, and no index in it leaves its
+ * table. `version` gets the fusec that wrote it, where that is another one. */
+PlanRead plan_decode(const char *bytes, size_t size, Arena *arena, PlanFile *file,
+                     const char **version);
+
+#endif

@@ -1,0 +1,114 @@
+/* test_plan_file.c: what a saved plan's file holds comes back as it was, and damaged bytes never
+ * get through as a plan that says something else. */
+#include "compile.h"
+#include "plan_file.h"
+#include "schedule.h"
+#include "suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *path;
+    int64_t columns;
+    int kernels;
+    bool mailbox;
+} plans[] = {
+    {"examples/rmsnorm.fuse", 64, 1, false},
+    {"examples/layernorm_bwd.fuse", 4096, 2, false},
+    {"examples/layernorm_bwd.fuse", 1 << 18, 2, true},
+    {"tests/cases/wide_group.fuse", 1 << 20, 2, true},
+};
+enum { PLANS = sizeof plans / sizeof *plans };
+
+static Compilation compile_plan(int index)
+{
+    static char program[1 << 14];
+    FILE *file = fopen(plans[index].path, "r");
+    ck_assert_msg(file != NULL, "%s: run this from the top directory", plans[index].path);
+    program[fread(program, 1, sizeof program - 1, file)] = 0;
+    fclose(file);
+    AxisSize sizes[] = {{"M", 100}, {"N", plans[index].columns}};
+    CompileRequest request = {.text = program, .length = strlen(program), .name = "test.fuse",
+                              .sizes = sizes, .size_count = 2,
+                              .target = *target_find("sm_90a"), .until = UNTIL_CUDA};
+    Compilation c = compile(&request);
+    ck_assert_msg(c.status == COMPILE_OK, "%s", c.diagnostics);
+    return c;
+}
+
+static Writer encode(const Compilation *c)
+{
+    PlanFile file = {.arch = "sm_90a", .cuda = "text", .log = "log", .launch = &c->plan->launch,
+                     .code = "machine code", .code_bytes = 12, .in_place = true};
+    Writer w = {0};
+    plan_encode(&w, &file);
+    ck_assert(!w.failed);
+    return w;
+}
+
+START_TEST(it_comes_back)
+{
+    Compilation c = compile_plan(_i);
+    const LaunchPlan *own = &c.plan->launch;
+    Writer w = encode(&c), again = {0};
+    Arena *arena = arena_new();
+    PlanFile file;
+    const char *version;
+    ck_assert_int_eq(plan_decode(w.data, w.length, arena, &file, &version), PLAN_READ);
+    ck_assert_str_eq(file.arch, "sm_90a");
+    ck_assert_str_eq(file.log, "log");
+    ck_assert(file.in_place && !file.is_ptx && file.code_bytes == 12);
+    ck_assert_int_eq(file.launch->kernel_count, plans[_i].kernels);
+    ck_assert((file.launch->kernels[0].mailbox >= 0) == plans[_i].mailbox);
+    int64_t offsets[2][MAX_LAUNCH_SLOTS];
+    ck_assert_int_eq(launch_workspace(own, &own->sizes, offsets[0]),
+                     launch_workspace(file.launch, &own->sizes, offsets[1]));
+    ck_assert(!memcmp(offsets[0], offsets[1], sizeof **offsets * (size_t)own->slot_count));
+    plan_encode(&again, &file);
+    ck_assert(again.length == w.length && !memcmp(again.data, w.data, w.length));
+    writer_free(&again);
+    writer_free(&w);
+    arena_free(arena);
+    compile_free(&c);
+}
+END_TEST
+
+/* Every byte changed, and every length cut: refused, or another value that is encoded as it is read. */
+START_TEST(damage_is_seen)
+{
+    Compilation c = compile_plan(_i);
+    Writer w = encode(&c);
+    for (size_t at = 0; at < 2 * w.length; at++) {
+        bool cut = at >= w.length;
+        size_t size = cut ? at - w.length : w.length;
+        char *bytes = malloc(size + 1);
+        Writer again = {0};
+        PlanFile file;
+        const char *version;
+        memcpy(bytes, w.data, size);
+        if (!cut) bytes[at] = (char)(bytes[at] ^ 0x81);
+        Arena *arena = arena_new();
+        PlanRead read = plan_decode(bytes, size, arena, &file, &version);
+        if (read == PLAN_READ) plan_encode(&again, &file);
+        ck_assert_msg(read != PLAN_READ || (!cut && again.length == size && !memcmp(again.data, bytes, size)),
+                      "byte %zu of %s", at, plans[_i].path);
+        writer_free(&again);
+        arena_free(arena);
+        free(bytes);
+    }
+    writer_free(&w);
+    compile_free(&c);
+}
+END_TEST
+
+Suite *plan_file_suite(void)
+{
+    Suite *suite = suite_create("plan_file");
+    TCase *tests = tcase_create("plan_file");
+    tcase_add_loop_test(tests, it_comes_back, 0, PLANS);
+    tcase_add_loop_test(tests, damage_is_seen, 0, PLANS);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
