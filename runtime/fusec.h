@@ -260,8 +260,9 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  *               none is needed
  * Row sizes are read off the wanted tensors; an axis that none has keeps the plan's
  * size. All memory must stay until the work is finished.
- * No allocation, no synchronization, no memset: nothing but kernel launches, so it may
- * be captured into a CUDA graph. Thread-safe. The same arguments give the same bits
+ * No allocation, no synchronization, no memset: nothing but kernel launches (cooperative
+ * ones for rows that more CTAs share than a cluster has), so it may be captured into a
+ * CUDA graph. Thread-safe. The same arguments give the same bits
  * every time, and a row's result does not depend on the other rows.
  * An output must not overlap an input, another output or the workspace. With the option
  * in_place an output may be an input with the same pointer, element size, sizes and
@@ -287,8 +288,8 @@ FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
                                        fusec_error *error);
 
 /* Reads it back; needs neither NVRTC nor the program. The device must be able to run the
- * plan's architecture (a plan for sm_90a runs on compute capability 9.0 alone): else
- * UNSUPPORTED.
+ * plan's architecture (a plan for sm_90a runs on compute capability 9.0 alone), and hold
+ * at once all CTAs that wait for each other (very long rows): else UNSUPPORTED.
  * A damaged file never does more harm than INVALID_FILE, but it holds machine code: load
  * only what you trust. Errors: IO_ERROR, INVALID_FILE, UNSUPPORTED, OUT_OF_MEMORY,
  * CUDA_ERROR. */

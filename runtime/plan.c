@@ -5,6 +5,7 @@
 #include "cubin.h"
 #include "spills.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,26 @@ static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info
         info->grid[dim] = launch_ctas(plan->launch, index, dim, &plan->launch->sizes);
 }
 
+/* CTAs that wait for each other must all be on the GPU at once. */
+static fusec_status check_group(const fusec_plan *plan, int index, fusec_error *error)
+{
+    const Driver *driver = &plan->device->driver;
+    const LaunchKernel *kernel = &plan->launch->kernels[index];
+    int64_t needed = kernel->grid[0].max_ctas * kernel->cluster;
+    int ctas_per_sm = 0;
+    fusec_status status = driver_check(
+        driver,
+        driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &ctas_per_sm, plan->functions[index], kernel->threads, (size_t)kernel->smem_bytes),
+        kernel->name, error);
+    int64_t held = (int64_t)ctas_per_sm * plan->device->target.sms;
+    if (status != FUSEC_OK || needed <= held)
+        return status;
+    return fail(error, FUSEC_UNSUPPORTED,
+                "kernel %s: %" PRId64 " CTAs must be on the GPU at once, %s holds %" PRId64,
+                kernel->name, needed, plan->device->info.name, held);
+}
+
 static fusec_status prepare_function(fusec_plan *plan, int index, fusec_error *error)
 {
     enum { PORTABLE_CLUSTER = 8 };
@@ -89,6 +110,8 @@ static fusec_status prepare_function(fusec_plan *plan, int index, fusec_error *e
             driver->cuFuncSetAttribute(
                 *function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
             "cluster size", error);
+    if (status == FUSEC_OK && kernel->mailbox >= 0)
+        status = check_group(plan, index, error);
     return status;
 }
 

@@ -240,8 +240,10 @@ static bool launch_is_sound(const LaunchPlan *plan)
         if (plan->slots[i].copies_kernel >= plan->kernel_count)
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].mailbox >= plan->slot_count
-            || (plan->kernels[k].mailbox < 0 && plan->kernels[k].cluster > LARGEST_CLUSTER))
+        if (plan->kernels[k].mailbox < 0
+                ? plan->kernels[k].cluster > LARGEST_CLUSTER
+                : plan->kernels[k].mailbox >= plan->slot_count
+                      || plan->kernels[k].grid[0].max_ctas > MAX_ITEMS)
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
         for (int i = 0; i < plan->kernels[k].arg_count; i++) {

@@ -984,7 +984,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 }
 
 //@ put_mail look_at_mail
-// 4 bytes of a result together with the row that they belong to, written and read as one
+// 4 bytes of a result together with the round that they belong to, written and read as one
 DEVICE void put_mail(unsigned long long *at, unsigned bits, int round)
 {
     asm volatile("{ .reg .b64 mail; mov.b64 mail, {%1, %2}; st.relaxed.gpu.global.b64 [%0], mail; }"
@@ -1024,8 +1024,8 @@ template <class S> DEVICE void take(const S *&from, Moments r)
 template <class S, int values, int group, int rounds> struct Mailbox {
     unsigned long long mail[rounds][values][sizeof(S) / 4][group];
 };
-// What a CTA has heard: its listening warp reads the mail of a round once the CTA has `sent` its own,
-// and leaves what it `heard` of every 32 CTAs.
+// What a CTA has heard: its listening warp leaves here what it `heard` of every 32 CTAs. It begins with a
+// round when the CTA has `sent` its own: by then all its threads have read what is overwritten.
 template <class S, int values, int group, int rounds> struct News {
     S value[rounds][values * (group / 32)];
     unsigned long long sent[rounds], heard[rounds];

@@ -355,9 +355,12 @@ void print_plan(Text *out, const Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++)
         print_kernel(out, plan, &plan->kernels[i]);
     for (int i = 0; i < plan->launch.slot_count; i++)
-        line(out, "slot %s: %s%s", plan->launch.slots[i].name,
+        line(out, "slot %s: %s%s%s", plan->launch.slots[i].name,
              dtype_info[plan->launch.slots[i].dtype].fuse,
-             axes_text(out->arena, plan->analysis->graph, plan->launch.slots[i].axes));
+             axes_text(out->arena, plan->analysis->graph, plan->launch.slots[i].axes),
+             plan->launch.slots[i].width > 1
+                 ? arena_format(out->arena, " x %lld", (long long)plan->launch.slots[i].width)
+                 : "");
     for (int i = 0; i < plan->rejection_count; i++)
         line(out, "rejected %s: %s", plan->rejections[i].schedule,
              plan->rejections[i].reason);

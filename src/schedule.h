@@ -144,7 +144,10 @@ enum { CLEARED_WORDS = 8 };   /* of 8 bytes, by a thread of a kernel that clears
 static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
  * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */
-static inline int mailbox_rounds(const Kernel *k) { return k->lag ? 4 * k->lag : 2; }
+static inline int mailbox_rounds(const Kernel *k)
+{
+    return k->lag == 0 ? 2 : k->lag == 1 ? 4 : 8;   /* at least 2 (lag + 1), and a power of two */
+}
 /* The most values that a phase's end exchanges, and whether one of them takes 8 bytes. */
 int most_exchanged(const Graph *g, const Kernel *k);
 bool exchanges_wide(const Graph *g, const Kernel *k);

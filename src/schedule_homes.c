@@ -68,6 +68,11 @@ static int row_inputs(const Kernel *k)
     return count;
 }
 
+bool is_f32_row(const Kernel *k)
+{
+    return row_inputs(k) == 1 && row_bytes(k) == 4;
+}
+
 int column_vectors(const Kernel *k)
 {
     int count = 0;
@@ -186,7 +191,7 @@ int long_slices(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 32768, LARGEST = 131072, STAGES = 2, MOST_CTAS = 16 };
     int64_t columns = column_count(s, k);
-    bool f32 = row_inputs(k) == 1 && row_bytes(k) == 4 && column_vectors(k);
+    bool f32 = is_f32_row(k) && column_vectors(k);
     int ctas = columns <= PAIR ? 2 : f32 && columns > LARGEST ? MOST_CTAS : 0;
     if (k->accumulator_count || row_bytes(k) <= 2 || !ctas) return 0;
     return is_cached(s, k, STAGES, columns / ctas) ? ctas : 0;
@@ -208,12 +213,14 @@ static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
     return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || !one);
 }
 
-/* Slices of 8192 columns of 2 bytes with one accumulator: few threads with many registers
- * each are 4 to 5 % faster, pairs of CTAs without a copy warp, clusters of 4 and 8 with one
- * (measured on an H100). */
+/* Slices of 8192 columns of 2 bytes with one accumulator, where shared memory holds a ring
+ * of them beside the column vectors: few threads with many registers each are 4 to 5 %
+ * faster, pairs of CTAs without a copy warp, clusters of 4 and 8 with one (measured on an
+ * H100). */
 bool has_full_slices(const Scheduler *s, const Kernel *k)
 {
-    enum { COLUMNS = 8192 };
+    enum { COLUMNS = 8192, ROOM = 128 << 10 };
+    if (s->target->smem_per_cta < ROOM) return false;
     double registers = accumulator_registers(s, k);
     bool few = k->cluster > 1 && k->cluster <= 8 && registers > 0 && registers <= 1;
     return few && row_bytes(k) <= 4 && k->vec == MAX_VECTOR &&
@@ -234,12 +241,29 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
     return wanted > MOST ? MOST : wanted < 3 + k->lag ? 3 + k->lag : wanted;
 }
 
+/* The variables that a kernel declares as shared: where warps meet, in two halves, and
+ * CTAs; barriers, two for each stage; where sums of everything meet. At least what small
+ * ones and their alignment take. */
+static int64_t static_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { LEAST = 2 << 10, MOST_STAGES = 8, BARRIER = 8 };
+    int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
+    int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
+    int64_t bytes = 2 * values * value * warps + 2 * MOST_STAGES * BARRIER;
+    if (k->grouped)
+        bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
+    else if (k->cluster > 1)
+        bytes += 2 * (values * value * k->cluster + BARRIER);
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (!k->accumulators[i].per_column) bytes += 2 * 8 * warps;
+    return bytes + 256 > LEAST ? bytes + 256 : LEAST;
+}
+
 /* Fewer than two stages are no ring. */
 static bool fit_ring(const Scheduler *s, Kernel *k)
 {
-    enum { STATIC = 2 << 10 };
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
-    int64_t other = STATIC + once + team_bytes(s, k);
+    int64_t other = static_bytes(s, k) + once + team_bytes(s, k);
     if (!stage) return false;
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
@@ -411,8 +435,8 @@ static int held_moments(const Scheduler *s, const Kernel *k)
     int64_t row = row_bytes(k) * column_count(s, k);
     bool few = row <= PAIR && may_fetch_rows(k);
     int threads = few ? FEW : MANY;
-    /* 12288 columns: 256 threads have six vectors each (2 % over 384 with four) */
-    if (row == 24 << 10 && is_packed(k) && may_fetch_rows(k)) return FEW;
+    /* 256 threads with six vectors each: 2 % over 384 with four */
+    if (row_inputs(k) == 1 && row_bytes(k) == 2 && column_count(s, k) == 12288) return FEW;
     if (row <= SHORT || row > LONG || !is_spread(s, k, threads)) return 0;
     return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
 }

@@ -278,7 +278,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
  * a mean with its squares in f32 (measured on an H100). */
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {
-    return accumulator_registers(s, k) >= 2 || (has_moments(s, k) && row_bytes(k) >= 4);
+    return accumulator_registers(s, k) >= 2 || (has_moments(s, k) && is_f32_row(k));
 }
 
 /* Whether so many CTAs are worth trying. A warp of each listens to a group, so it is whole

@@ -65,6 +65,7 @@ bool has_column_accumulators(const Kernel *k);
 double accumulator_registers(const Scheduler *s, const Kernel *k);   /* of one column */
 int row_bytes(const Kernel *k);                         /* of a column, read as vectors */
 int column_vectors(const Kernel *k);                    /* that all rows share */
+bool is_f32_row(const Kernel *k);                       /* one input of 4 bytes */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */

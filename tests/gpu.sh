@@ -39,10 +39,10 @@ list_cases() {
     for file in layernorm layernorm_bwd rmsnorm rmsnorm_bwd softmax softmax_bwd; do
         echo "examples/$file.fuse M=3 N=1048576"
         echo "examples/$file.fuse M=37 N=300001 --schedule warp-specialized:cluster=32"
-        echo "examples/$file.fuse M=50 N=131072 --schedule warp-specialized:cluster=64"
+        echo "examples/$file.fuse M=50 N=131072 --schedule warp-specialized:cluster=64,ctas=128"
     done
     for file in three_phases wide_group; do
-        echo "tests/cases/$file.fuse M=9 N=65544 --schedule warp-specialized:cluster=32"
+        echo "tests/cases/$file.fuse M=19 N=65544 --schedule warp-specialized:cluster=32,ctas=32"
     done
     for file in layernorm layernorm_bwd rmsnorm rmsnorm_bwd; do
         for columns in 1024 1987 4096 24576 65536; do

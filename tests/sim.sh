@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 schedules='row row:reads=2 row:cluster=2 grid-stride grid-stride:cluster=2 grid-stride:stages=3
-           warp-specialized warp-specialized:cluster=2 column pointwise'
+           warp-specialized warp-specialized:cluster=2'
 
 sizes() {   # FILE ROWS COLUMNS OPTION...
     local file=$1 rows=$2 columns=$3
@@ -30,6 +30,14 @@ list_cases() {   # FILE...
     done
 }
 
+# what no example is
+list_simple() {
+    for name in column pointwise; do
+        echo "tests/golden/$name.fuse M=37 N=96 --sms 1 --schedule $name"
+        echo "tests/golden/$name.fuse M=5 N=229 --schedule $name"
+    done
+}
+
 list_candidates() {
     for name in layernorm_bwd softmax rmsnorm; do
         for size in "M=9 N=1040" "M=7 N=4100 --sms 1"; do
@@ -41,17 +49,18 @@ list_candidates() {
 # groups of CTAs, which exchange through global memory, all of whose SMs there must be
 list_groups() {
     echo "examples/layernorm_bwd.fuse M=12 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
-    echo "examples/softmax.fuse M=4 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
+    echo "examples/softmax.fuse M=12 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
+    echo "examples/softmax_bwd.fuse M=7 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32,stages=3"
     echo "examples/layernorm.fuse M=3 N=32771 --sms 64 --schedule warp-specialized:cluster=64,threads=64"
-    echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32"
-    echo "tests/cases/wide_group.fuse M=3 N=16640 --sms 32 --schedule warp-specialized:cluster=32"
+    echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
+    echo "tests/cases/wide_group.fuse M=10 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
 }
 
 mkdir -p build/sim
 files=(examples/*.fuse)
 half=$(((${#files[@]} + 1) / 2))
-list_cases "${files[@]:0:half}" >build/sim/0.cases
-{ list_cases "${files[@]:half}"; list_groups; list_candidates; } >build/sim/1.cases
+{ list_cases "${files[@]:0:half}"; list_groups; list_simple; } >build/sim/0.cases
+{ list_cases "${files[@]:half}"; list_candidates; } >build/sim/1.cases
 build/sim_cases <build/sim/0.cases >build/sim/0.out 2>build/sim/0.err &
 build/sim_cases <build/sim/1.cases >build/sim/1.out 2>build/sim/1.err
 second=$?
