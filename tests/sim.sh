@@ -48,12 +48,14 @@ list_candidates() {
 
 # groups of CTAs, which exchange through global memory, all of whose SMs there must be
 list_groups() {
-    echo "examples/layernorm_bwd.fuse M=12 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
-    echo "examples/softmax.fuse M=12 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
+    echo "examples/layernorm_bwd.fuse M=10 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
+    echo "examples/softmax.fuse M=10 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "examples/softmax_bwd.fuse M=7 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32,stages=3"
     echo "examples/layernorm.fuse M=3 N=32771 --sms 64 --schedule warp-specialized:cluster=64,threads=64"
+    echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
+    echo "tests/cases/names_of_lag.fuse M=5 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
-    echo "tests/cases/wide_group.fuse M=10 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
+    echo "tests/cases/wide_group.fuse M=10 N=8448 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
 }
 
 mkdir -p build/sim
