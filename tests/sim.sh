@@ -52,6 +52,9 @@ list_groups() {
     echo "examples/softmax.fuse M=10 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "examples/softmax_bwd.fuse M=7 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32,stages=3"
     echo "examples/layernorm.fuse M=3 N=32771 --sms 64 --schedule warp-specialized:cluster=64,threads=64"
+}
+
+list_long_cases() {
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
     echo "tests/cases/names_of_lag.fuse M=5 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
@@ -61,8 +64,8 @@ list_groups() {
 mkdir -p build/sim
 files=(examples/*.fuse)
 half=$(((${#files[@]} + 1) / 2))
-{ list_cases "${files[@]:0:half}"; list_groups; list_simple; } >build/sim/0.cases
-{ list_cases "${files[@]:half}"; list_candidates; } >build/sim/1.cases
+{ list_cases "${files[@]:0:half}"; list_groups; } >build/sim/0.cases
+{ list_cases "${files[@]:half}"; list_long_cases; list_simple; list_candidates; } >build/sim/1.cases
 build/sim_cases <build/sim/0.cases >build/sim/0.out 2>build/sim/0.err &
 build/sim_cases <build/sim/1.cases >build/sim/1.out 2>build/sim/1.err
 second=$?
