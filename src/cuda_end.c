@@ -1,7 +1,7 @@
 /* cuda_end.c: what follows a kernel's last row: its accumulators become the CTA's
  * partials (or, where the CTA has seen all rows, results); the finish kernel, which
  * adds the partials of all CTAs in the order of the CTAs, so that the same grid gives the
- * same bits. */
+ * same bits; and the kernel that zeroes a mailbox before it is used. */
 #include "cuda_emit.h"
 
 static bool is_mean(const Emitter *e, Node n)

@@ -1030,7 +1030,7 @@ template <class S, int values, int group, int rounds> struct News {
     S value[rounds][values * (group / 32)];
     unsigned long long sent[rounds], heard[rounds];
 };
-// before a __syncthreads()
+// nobody may use it before the next __syncthreads()
 template <class T> DEVICE void news_init(T &news)
 {
     if (threadIdx.x < sizeof(news.sent) / sizeof(*news.sent)) {

@@ -138,10 +138,10 @@ typedef struct Plan {
 
 /* Threads that compute; beside them there may be a warp that copies and one that listens. */
 static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
+static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }
 enum { CLEARED_WORDS = 8 };   /* of 8 bytes, by a thread of a kernel that clears a mailbox */
-static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
  * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */
 static inline int mailbox_rounds(const Kernel *k)

@@ -249,7 +249,8 @@ static int64_t static_bytes(const Scheduler *s, const Kernel *k)
     enum { LEAST = 2 << 10, MOST_STAGES = 8, BARRIER = 8 };
     int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
     int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
-    int64_t bytes = 2 * values * value * warps + 2 * MOST_STAGES * BARRIER;
+    int64_t stages = s->forced.stages > MOST_STAGES ? s->forced.stages : MOST_STAGES;
+    int64_t bytes = 2 * values * value * warps + 2 * stages * BARRIER;
     if (k->grouped)
         bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
     else if (k->cluster > 1)

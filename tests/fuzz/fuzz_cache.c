@@ -4,6 +4,7 @@
  * said of an entry's code is read off any bytes too. The input is taken for a file and for
  * a file's payload, since no mutation finds a checksum. */
 #include "cubin.h"
+#include "demand.h"
 #include "disk.h"
 
 #include <stdio.h>
@@ -13,14 +14,6 @@
 enum { KERNELS = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
 
 /* In memory that ends where the bytes do, so that a read past them is seen. */
 static char *copy_bytes(const void *bytes, size_t size)

@@ -2,21 +2,13 @@
  *
  * Any bytes are refused, or are a plan that encodes to the same bytes again and from which grids
  * and workspace can be worked out. The input is a file's payload: no mutation finds a checksum. */
+#include "demand.h"
 #include "plan_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
 
 static void check_launch(const LaunchPlan *plan)
 {

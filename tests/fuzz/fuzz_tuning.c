@@ -3,6 +3,7 @@
  * Whatever a file holds: an entry that is found has a schedule; one that is written is
  * found as it was written, and not any more once it is taken out; a file that is refused
  * is left as it was. */
+#include "demand.h"
 #include "tuning.h"
 
 #include <stdint.h>
@@ -14,13 +15,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char path[64];
-
-static void demand(bool condition, const char *what)
-{
-    if (condition) return;
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
 
 static void remove_file(void)
 {
