@@ -163,6 +163,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->columns = e->k->columns & (e->k->columns - 1) ? "columns"
                  : e->k->columns                     ? count_text(e, e->k->columns)
                                                      : "1";
+    e->end = e->k->slice && e->k->ragged ? "end" : e->columns;
     count_users(e);
     emit_comment(e);
     if (e->k->clears >= 0)

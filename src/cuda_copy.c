@@ -16,15 +16,14 @@ bool has_whole_blocks(const Emitter *e, const Load *load)
 
 static void emit_stages(Emitter *e)
 {
-    line(e->out,
-         "constexpr int stages = %d, slice = tiles * step;    // columns of a CTA",
-         e->k->stages);
+    const Kernel *k = e->k;
+    const char *columns = k->slice && !k->ragged ? "slice" : "tiles * step";
+    line(e->out, "constexpr int stages = %d;", k->stages);
     line(e->out, "struct Stage {");
-    for (int i = 0; i < e->k->load_count; i++)
-        if (is_ringed(&e->k->loads[i]))
-            line(e->out, "    alignas(16) %s %s[%s];",
-                 dtype_info[e->k->loads[i].dtype].cuda, e->k->loads[i].name,
-                 has_whole_blocks(e, &e->k->loads[i]) ? "slice" : "slice + 16");
+    for (int i = 0; i < k->load_count; i++)
+        if (is_ringed(&k->loads[i]))
+            line(e->out, "    alignas(16) %s %s[%s%s];", dtype_info[k->loads[i].dtype].cuda,
+                 k->loads[i].name, columns, has_whole_blocks(e, &k->loads[i]) ? "" : " + 16");
     line(e->out, "};");
     line(e->out, "extern __shared__ uint4 smem[];");
     line(e->out, "Stage *const ring = (Stage *)smem;");
@@ -40,18 +39,15 @@ static void emit_stages(Emitter *e)
 static void emit_copies(Emitter *e)
 {
     line(e->out, "Stage &into = ring[stage];");
-    line(e->out,
-         "const int begin = %s, left = %s - begin, count = left < slice ? left : slice;",
-         e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x %% %s * slice", sharers(e)) : "0",
-         e->columns);
     line(e->out, "barrier_wait(empty[stage], parity);");
     line(e->out, "int bytes = 0;");
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
-            line(e->out, "bytes += %s(into.%s, %s + begin, count, full[stage]);",
+            line(e->out, "bytes += %s(into.%s, %s%s, %s, full[stage]);",
                  has_whole_blocks(e, load) ? "copy_row<vec>" : "copy_blocks", load->name,
-                 load_address(e, load));
+                 load_address(e, load), e->k->slice ? " + begin" : "",
+                 e->k->slice ? slice_text(e) : e->columns);
     }
     line(e->out, "copies_end(bytes, full[stage]);");
 }
@@ -94,8 +90,7 @@ void emit_copy_warp(Emitter *e)
         }
         line(e->out, "return;");
     }
-    line(e->out, "const int local = lane * vec;");
-    blank_line(e->out);
+    if (!e->k->slice) line(e->out, "const int local = first;");
 }
 
 void emit_advance(Emitter *e)

@@ -7,6 +7,7 @@
  *   cuda_pass.c      one pass over a row's columns
  *   cuda_lag.c       a row's last phase after the first of the next
  *   cuda_ring.c      the ring of row buffers in shared memory
+ *   cuda_refill.c    rows in registers that take the next row's elements
  *   cuda_copy.c      the copy warp of a warp-specialized kernel
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
  *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
@@ -38,8 +39,10 @@ typedef struct {
     const char **args;              /* identifiers of the kernel's parameters, as launch->args */
     const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
     const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
+    int phase;                      /* that is being printed */
     const char *rows;               /* how many rows there are */
     const char *columns;            /* how many columns a row has */
+    const char *end;                /* where those of this CTA end */
     const char **names;             /* by node id: its identifier, once chosen */
     bool *local;                    /* by node id: a variable of that name is in scope */
     const char **taken;             /* by node id: the vector that a maximum and its sum take */
@@ -99,12 +102,14 @@ bool has_whole_blocks(const Emitter *e, const Load *load);
 void emit_value(Emitter *e, Node n);            /* `const T name = expression;` */
 bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mentions it */
 const char *load_address(Emitter *e, const Load *load);
+const char *row_part(Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 
 /* ---- the row ---- */
+const char *slice_text(const Emitter *e);   /* the number of columns of a CTA that shares rows */
 const char *sharers(const Emitter *e);      /* the constant with the number of CTAs that share a row */
 bool depends_on_row(const Emitter *e, Node n);
 bool is_ahead(const Emitter *e, const Load *load);         /* read a row ahead */
@@ -122,6 +127,13 @@ void emit_phase(Emitter *e, int phase);
 void emit_lag_start(Emitter *e);
 void emit_lagged_phases(Emitter *e);
 void emit_lag_end(Emitter *e);
+
+/* ---- rows in registers ---- */
+bool is_refilled(const Emitter *e, const Load *load);
+void emit_refill_start(Emitter *e);
+void emit_refill_row(Emitter *e);
+void emit_refill_next(Emitter *e, int phase);
+void emit_refill_tile(Emitter *e, int phase);
 
 /* ---- the ring ---- */
 void emit_ring(Emitter *e);

@@ -67,7 +67,7 @@ static void emit_partial_store(Emitter *e, const Accumulator *acc)
          arg_name(e, ARG_SLOT, acc->slot, 0),
          e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x / %s", sharers(e)) : "blockIdx.x",
          e->columns, acc->name,
-         e->columns);
+         e->end);
 }
 
 static const Accumulator *find_accumulator(const Emitter *e, Node n)
@@ -97,7 +97,7 @@ static void emit_result_store(Emitter *e, const Store *store)
         } else {
             emit_column_coords(e);
             line(e->out, "if (%scol + i < %s)", e->k->teams > 1 ? "team == 0 && " : "",
-                 e->columns);
+                 e->end);
             line(e->out, "    %s = %s;",
                  element(e, store_pointer(e, store), store->tensor, store->axes),
                  rounded(e, value, info->type, store->dtype));
@@ -107,7 +107,7 @@ static void emit_result_store(Emitter *e, const Store *store)
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
     line(e->out, "%sstore_row(%s, col, %s_out, %s);", e->k->teams > 1 ? "    " : "",
          address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
-         store->name, e->columns);
+         store->name, e->end);
 }
 
 static void emit_column_results(Emitter *e)

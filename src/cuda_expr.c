@@ -164,6 +164,9 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
 static const char *vector_element(Emitter *e, const Load *load)
 {
     const char *v = arena_format(e->arena, "%s_v", load->name);
+    bool again = is_refilled(e, load) && e->phase > load->first_phase;
+    if (again && load->dtype == DTYPE_BF16 && e->k->vec % 2 == 0)
+        return arena_format(e->arena, "widen_again(%s[t], i)", v);
     return arena_format(e->arena, load->resident ? "%s[t][i]" : "%s[i]", v);
 }
 
@@ -184,7 +187,7 @@ static const char *load_text(Emitter *e, const Load *load)
     const char *at = element(e, pointer, load->tensor, load->axes);
     bool outside = load->access == ACCESS_ELEMENT && e->k->ragged;
     if (outside)
-        return arena_format(e->arena, "col + i < %s ? (%s)%s : 0", e->columns, type, at);
+        return arena_format(e->arena, "col + i < %s ? (%s)%s : 0", e->end, type, at);
     return at;
 }
 

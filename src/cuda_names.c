@@ -50,9 +50,10 @@ static const char *const reserved[] = {
     "last",      "last_row", "finish_row", "cta_scratch",
     "cta_turn",  "Stage",    "Columns",    "s",
     "teams",     "vec",      "tiles",      "step",
-    "group",     "groups",   "boxes",    "Box",        "news",       "rounds",    "before",
-    "before_row",    "partials",   "threads_per_row",
-    "slice",     "slices",   "item",       "items",
+    "group",     "groups",   "boxes",      "Box",
+    "news",      "rounds",   "before",     "before_row",
+    "partials",  "ready",    "end",        "threads_per_row",
+    "slices",   "item",       "items",
     "p",         "y0",       "y1",         "yn",
     "j0",        "j1",       "jn",         "linux",
     "unix",      "assert",   "signbit",    "NULL"};

@@ -27,7 +27,7 @@ static const char *element_guard(Emitter *e)
     NameList all = {0};
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
     if (e->k->ragged && !e->k->streamed)
-        *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->columns);
+        *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->end);
     return join(e->arena, &all, " && ");
 }
 
@@ -90,20 +90,28 @@ const char *load_address(Emitter *e, const Load *load)
     return address(e, load_pointer(e, load), load->tensor, load->axes, load->access);
 }
 
+/* Where this CTA's part of a load begins, a thread's first column in it and how many there
+ * are: what load_row and fetch_row take. */
+const char *row_part(Emitter *e, const Load *load)
+{
+    const char *from = load_address(e, load);
+    if (!e->k->slice) return arena_format(e->arena, "%s, first, %s", from, e->columns);
+    return arena_format(e->arena, "%s + begin, local, %s", from, slice_text(e));
+}
+
 /* Loads that keep every tile of the row in registers. */
 void emit_resident_loads(Emitter *e, int phase, bool hoisted)
 {
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!load->resident || load->hoisted != hoisted ||
+        if (!load->resident || load->hoisted != hoisted || is_refilled(e, load) ||
             (!hoisted && load->first_phase != phase))
             continue;
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
         if (load->staged)
             line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
         else
-            line(e->out, "load_row<step>(%s_v, %s, first, %s);", load->name,
-                 load_address(e, load), e->columns);
+            line(e->out, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
     }
 }
 
@@ -156,7 +164,7 @@ static void emit_tile_loads(const Pass *pass)
         if (use)
             line(e->out, "load_hinted<%s>(%s_v, %s, col);", use, load->name, from);
         else
-            line(e->out, "load(%s_v, %s, col, %s);", load->name, from, e->columns);
+            line(e->out, "load(%s_v, %s, col, %s);", load->name, from, e->end);
     }
 }
 
@@ -190,7 +198,7 @@ static void emit_vector_stores(const Pass *pass)
             line(e->out, "%sstore_streamed(%s, col, %s_out);", indent, at, store->name);
         else
             line(e->out, "%sstore_row(%s, col, %s_out, %s);", indent, at, store->name,
-                 e->columns);
+                 e->end);
     }
 }
 
@@ -277,12 +285,15 @@ static void emit_pair_elements(const Pass *pass)
     }
 }
 
+/* Joins a vector to a mean and its squares. Where all tiles but the last are full, the
+ * compiler knows how many values a thread has seen, which spares it divisions. */
 static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
 {
     Emitter *e = pass->e;
     Node mean = squares->partner;
     bool guarded = e->k->ragged && !e->k->streamed;
-    if (guarded) line(e->out, "if (col < %s)", e->columns);
+    if (guarded)
+        line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
     line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
          reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id]);
 }
@@ -374,6 +385,7 @@ static void emit_tile(const Pass *pass)
     block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
     emit_pair_adds(pass);
     emit_vector_stores(pass);
+    emit_refill_tile(e, pass->phase);
 }
 
 /* Whether a text holds `name` as a word. */
@@ -405,6 +417,7 @@ static bool has_tile_registers(const Pass *pass)
 void emit_pass(Emitter *e, int phase)
 {
     const Pass found = find_pass(e, phase), *pass = &found;
+    e->phase = phase;
     if (!pass->any) return;
     if (e->k->streamed) {
         /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads) */

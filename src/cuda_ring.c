@@ -26,8 +26,7 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->staged && load->hoisted == hoisted)
-            line(e->out, "fetch_row<step>(%s.%s, %s, first, %s);", into, load->name,
-                 load_address(e, load), e->columns);
+            line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
     }
 }
 

@@ -225,7 +225,7 @@ static void emit_reductions(Emitter *e, int phase)
     if (k->grouped)
         line(e->out, "group_reduce<threads>(scratch, boxes, news, turn, sent, %s);", list);
     else if (k->cluster > 1)
-        line(e->out, "cluster_reduce<threads>(scratch, exchange, turn, sent, %s);", list);
+        line(e->out, "cluster_reduce<threads>(scratch, exchange, sent, %s);", list);
     else if (k->threads_per_row > 32)
         line(e->out, "row_reduce<%s>(scratch, turn, %s);",
              k->teams > 1 ? "threads_per_row" : "threads", list);
@@ -255,6 +255,7 @@ void emit_phase(Emitter *e, int phase)
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
     emit_resident_loads(e, phase, false);
+    emit_refill_next(e, phase);
     declare_reductions(e, phase);
     emit_pass(e, phase);
     /* not before the pass: its reads of shared memory would share a wait with these */
@@ -292,6 +293,7 @@ static void emit_row(Emitter *e)
         emit_scalars_now(e);
     else
         emit_row_loads(e, true);
+    emit_refill_row(e);
     if (e->k->lag && has_scalars_ahead(e)) emit_scalars_next(e);
     if (e->k->lag) emit_lagged_phases(e);
     for (int phase = 0; phase < e->k->phases && !e->k->lag; phase++) {
@@ -349,6 +351,7 @@ static void emit_row_loop(Emitter *e)
     bool shared = rows_share_warps(k);
     const char *row = shared ? "base" : "row";
     emit_ring(e);
+    emit_refill_start(e);
     emit_scalars_ahead(e);
     if (k->lag) emit_lag_start(e);
     line(e->out, "#pragma unroll 1");
@@ -400,8 +403,8 @@ static void emit_constants(Emitter *e)
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     if (names.count) line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (k->cluster > 1)
-        line(e->out, "constexpr int %s = %d;    // CTAs that share a row", sharers(e),
-             k->cluster);
+        line(e->out, "constexpr int %s = %d, slice = %d;    // CTAs that share a row, columns of each",
+             sharers(e), k->cluster, k->slice);
     if (k->columns & (k->columns - 1))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
              product_text(e, k->columns));
@@ -434,6 +437,26 @@ static void emit_exchange(Emitter *e, int values)
     line(e->out, "__shared__ News<%s, %d, group, rounds> news;", type, values);
 }
 
+/* Whether all CTAs that share a row have as many columns. */
+static bool are_slices_alike(const Emitter *e)
+{
+    int64_t columns = axes_size(&e->plan->analysis->sizes, e->k->columns);
+    return columns == (int64_t)e->k->slice * e->k->cluster;
+}
+
+const char *slice_text(const Emitter *e) { return are_slices_alike(e) ? "slice" : "end - begin"; }
+
+/* The columns of a CTA that shares rows with others. */
+static void emit_slice(Emitter *e)
+{
+    line(e->out, "const int begin = %s * slice;", rank_text(e));
+    if (e->k->ragged && are_slices_alike(e))
+        line(e->out, "const int end = begin + slice;");
+    else if (e->k->ragged)
+        line(e->out, "const int end = begin + slice < %s ? begin + slice : %s;", e->columns, e->columns);
+    line(e->out, "const int local = lane * vec, first = begin + local;");
+}
+
 static void emit_thread_place(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -447,10 +470,11 @@ static void emit_thread_place(Emitter *e)
     if (k->ragged && k->teams == 1 && k->vec == 1 && !k->streamed && !k->copy_warp)
         line(e->out, "__builtin_assume(lane < threads);");
     if (!k->columns) return;
-    line(e->out, "const int first = %slane * vec;",
-         k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + "
-         : k->cluster > 1 ? arena_format(e->arena, "%s * (tiles * step) + ", rank_text(e))
-                          : "");
+    if (k->slice)
+        emit_slice(e);
+    else
+        line(e->out, "const int first = %slane * vec;",
+             k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " : "");
     int values = most_exchanged(e->g, k);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
@@ -460,7 +484,7 @@ static void emit_thread_place(Emitter *e)
             emit_exchange(e, values);
             line(e->out, k->lag ? "int sent = 0, collected = 0;" : "int sent = 0;");
         }
-        line(e->out, "int turn = 0;");
+        if (k->cluster == 1 || k->grouped || k->lag) line(e->out, "int turn = 0;");
     }
 }
 

@@ -139,7 +139,7 @@ static void explain_ring(Text *out, const Kernel *k)
     if (k->cluster > 1)
         line(out, "    %s of %d CTAs share a row, up to %d columns each%s",
              k->grouped ? "groups" : "clusters", k->cluster,
-             k->threads_per_row * k->vec * k->tiles,
+             k->slice,
              k->grouped ? "; they exchange through global memory" : "");
     if (k->stages)
         line(out, "    rows pass through a ring of %d stages in shared memory", k->stages);

@@ -306,6 +306,28 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
+//@ load_aligned
+// the same of one tile, where the row is known to be aligned
+template <class T, int n> DEVICE void load_aligned(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (col < size)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+}
+
+//@ widen_again
+// Element i as an f32, by other instructions than a conversion's. Where a row's elements are used before and
+// after a reduction, ptxas would keep what it converted, which takes twice the registers.
+template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
+{
+    const unsigned pair = ((const unsigned *)&v)[i / 2];
+    float r;
+    if (i % 2 == 0)
+        asm("prmt.b32 %0, %1, 0, 0x1044;" : "=f"(r) : "r"(pair));
+    else
+        asm("prmt.b32 %0, %1, 0, 0x3244;" : "=f"(r) : "r"(pair));
+    return r;
+}
+
 //@ async_copy fetch_commit fetch_wait
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)
@@ -975,9 +997,9 @@ DEVICE void cluster_collect(Exchange<S, values, cluster> &x, int &round, R... r)
 //@ cluster_reduce
 // Reduces each variable over a row that a whole cluster shares: each CTA tells every other its result.
 template <int threads, class S, int slots, int values, int cluster, class... R>
-DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluster> &x, int &turn, int &round, R... r)
+DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluster> &x, int &round, R... r)
 {
-    int same = round;
+    int turn = round & 1, same = round;
     row_reduce<threads>(scratch, turn, r...);
     cluster_send(x, same, r...);
     cluster_collect(x, round, r...);

@@ -94,12 +94,15 @@ typedef struct {
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
     bool grouped;                    /* they are more than the GPU's clusters have: they exchange through
                                         global memory, and a further warp listens there */
+    int slice;                       /* columns of each, but for the last; 0: a CTA has whole rows */
     int mailbox;                     /* grouped: the slot they exchange through; else -1 */
     int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
     int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
     bool copy_warp;                  /* a further warp fills the ring with bulk copies */
     int lag;                         /* the last phase of a row runs after the first of the next row but
                                         lag - 1, which hides the reduction between them; 0: no lag */
+    bool refill;                     /* a tile's registers take the next row's as soon as the tile is
+                                        stored */
     int stages;                      /* rows in the ring at once; 0: a row is loaded when its turn comes */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
@@ -107,6 +110,7 @@ typedef struct {
                                         phase; else every tile of a row has its registers */
     bool dynamic;                    /* columns include a row axis: their count is known at launch */
     bool ragged;                     /* the last tile is not full */
+    bool open_tile;                  /* ragged: all tiles but the last are full, which sums over a row may count on */
     int phases;
     int load_count, store_count, inner_count, accumulator_count;
     Load *loads;

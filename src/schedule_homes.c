@@ -41,7 +41,7 @@ double accumulator_registers(const Scheduler *s, const Kernel *k)
     return registers;
 }
 
-static bool is_row_vector(const Kernel *k, const Load *load)
+bool is_row_vector(const Kernel *k, const Load *load)
 {
     return load->access == ACCESS_VECTOR && load->axes & (k->rows | k->kept);
 }
@@ -61,7 +61,7 @@ int row_bytes(const Kernel *k)
 }
 
 /* How many vectors a row has of a column. */
-static int row_inputs(const Kernel *k)
+int row_inputs(const Kernel *k)
 {
     int count = 0;
     for (int i = 0; i < k->load_count; i++) count += is_row_vector(k, &k->loads[i]);
@@ -80,15 +80,21 @@ int column_vectors(const Kernel *k)
     return count;
 }
 
-/* Whether an SM's caches and shared memory hold `columns` of so many rows and of the
- * column vectors. */
-static bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns)
+/* Bytes of a column that a kernel reads as vectors: of so many rows and of what they share. */
+static int64_t column_bytes(const Kernel *k, int rows)
 {
     int64_t bytes = rows * row_bytes(k);
     for (int i = 0; i < k->load_count; i++)
         if (is_column_vector(k, &k->loads[i]))
             bytes += dtype_info[k->loads[i].dtype].bytes;
-    return bytes * columns <= s->target->smem_per_sm / 8 * 7;
+    return bytes;
+}
+
+/* Whether an SM's caches and shared memory hold `columns` of so many rows and of the
+ * column vectors. */
+bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns)
+{
+    return column_bytes(k, rows) * columns <= s->target->smem_per_sm / 8 * 7;
 }
 
 /* Whether a mean is found together with its squares. */
@@ -299,11 +305,34 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     set_homes(k, ring, rows, columns);
     k->stages = 0;
     k->smem_bytes = 0;
+    k->refill = false;
     k->registers = estimate(s, k);
     if (k->registers > register_cap(s, kernel_threads(k) + helper_threads(k)))
         return false;
     set_ctas_per_sm(s, k);
     return !ring || fit_ring(s, k);
+}
+
+/* Registers that a thread's columns take, packed as they are in memory. */
+static int64_t held_registers(const Kernel *k)
+{
+    enum { REGISTER_BYTES = 4 };
+    return ceil_div(column_bytes(k, 1) * k->vec * k->tiles, REGISTER_BYTES);
+}
+
+/* As many CTAs an SM as its registers hold: they wait for others in turn. */
+static bool fit_refill(const Scheduler *s, Kernel *k)
+{
+    enum { BASE = 32, MOST_HELD = 48, STEP = 8 };
+    int64_t held = held_registers(k), each = ceil_div(BASE + held, STEP) * STEP;
+    if (k->cluster == 1 || k->grouped || held > MOST_HELD || !may_refill(s, k)) return false;
+    set_homes(k, false, IN_REGISTERS, IN_REGISTERS);
+    k->copy_warp = false;
+    k->lag = k->stages = 0;
+    k->smem_bytes = 0;
+    k->registers = (int)each;
+    set_ctas_per_sm(s, k);
+    return k->refill = true;
 }
 
 static bool is_forced(const Scheduler *s, Family family)
@@ -326,7 +355,7 @@ bool wants_ring(const Scheduler *s, const Kernel *k)
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
     bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
                   column_count(s, k) >= from || k->cluster > 1;
-    return wanted && s->forced.stages != 1 &&
+    return wanted && (s->forced.stages != 1 || (k->cluster > 1 && may_refill(s, k))) &&
            (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !k->kept &&
            k->column_ctas == 1;
 }
@@ -379,6 +408,7 @@ static bool fit_group(const Scheduler *s, Kernel *k)
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 {
     if (k->grouped) return fit_group(s, k);
+    if (fit_refill(s, k)) return true;
     bool sums = k->accumulator_count > 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     /* a mean and its squares end a phase with many instructions, which a lag does not
@@ -395,109 +425,25 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
            try_ring(s, k, false, 0);
 }
 
-/* A row kernel in which a CTA has a row by itself. */
-static bool is_row_alone(const Scheduler *s, const Kernel *k)
+/* Whether the column vectors of a CTA that has a row or two are read into registers before
+ * the row is, so that they arrive with it. It pays as long as two CTAs fit an SM: while a
+ * row and they take a third of its registers, and threads are few or hold few (measured on
+ * an H100: layer norm 0.7 to 4 % faster from 1024 to 12288 columns, 25 % slower at 16384;
+ * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
+ * at 4095). With many elements a thread all tiles must be full, or ptxas takes twice the
+ * registers. */
+static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
-    bool other = s->forced.any && s->forced.family != FAMILY_ROW;
-    return !k->accumulator_count && k->inner_count && k->rows && !k->kept &&
-           !k->dynamic && k->column_ctas == 1 && k->cluster == 1 &&
-           s->forced.cluster <= 1 && !other && column_count(s, k);
-}
-
-/* Registers for a vector of each of a row's inputs: whole ones. */
-static int64_t vector_registers(const Kernel *k)
-{
-    int64_t registers = 0;
-    for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i]))
-            registers += ceil_div(k->vec * dtype_info[k->loads[i].dtype].bytes, 4);
-    return registers;
-}
-
-/* Whether elements share registers, which takes more to compute with. */
-static bool is_packed(const Kernel *k)
-{
-    return vector_registers(k) < k->vec * row_inputs(k);
-}
-
-/* Whether every thread has a vector of the row, and none so many elements that it spills. */
-static bool is_spread(const Scheduler *s, const Kernel *k, int threads)
-{
-    enum { MOST_ELEMENTS = 96 };
-    int64_t vectors = column_count(s, k) / k->vec;
-    return vectors >= threads && ceil_div(vectors, threads) * k->vec <= MOST_ELEMENTS;
-}
-
-/* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where
- * it can. */
-static int held_moments(const Scheduler *s, const Kernel *k)
-{
-    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512 };
-    int64_t row = row_bytes(k) * column_count(s, k);
-    bool few = row <= PAIR && may_fetch_rows(k);
-    int threads = few ? FEW : MANY;
-    /* 256 threads with six vectors each: 2 % over 384 with four */
-    if (row_inputs(k) == 1 && row_bytes(k) == 2 && column_count(s, k) == 12288) return FEW;
-    if (row <= SHORT || row > LONG || !is_spread(s, k, threads)) return 0;
-    return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
-}
-
-/* Whether so many threads hold a row without spills. The limits are those that were seen
- * to: with guards, where the last tile is not full, packed elements take more. */
-static bool can_hold(const Scheduler *s, const Kernel *k, int threads)
-{
-    enum { MANY = 512, PACKED = 48, SINGLE = 80, WHOLE = 76, MOST = 88 };
-    int64_t vectors = column_count(s, k) / k->vec;
-    int64_t registers = ceil_div(vectors, threads) * vector_registers(k);
-    if (!is_spread(s, k, threads)) return false;
-    if (threads < MANY) return registers <= MOST;
-    if (is_packed(k)) return registers <= PACKED && vectors % threads == 0;
-    return registers <= (may_fetch_rows(k) ? WHOLE : SINGLE);
-}
-
-/* Whether the first-level cache surely holds two rows while they are read a second time.
- * Two inputs leave it less sure of itself: softmax_bwd of 16384 columns takes 527 or 585 us
- * from one run to the next, and 525 held in registers. */
-static bool is_read_again_soon(const Scheduler *s, const Kernel *k)
-{
-    int eighths = row_inputs(k) > 1 ? 4 : 5;
-    return 2 * row_bytes(k) * column_count(s, k) <= s->target->smem_per_sm / 8 * eighths;
-}
-
-/* How many threads keep a long row in their registers, mostly as one CTA an SM; 0: it is
- * too short or too long for that. The fewer they are, the more registers are left for the
- * row. It pays where the caches are too small to read two rows again, and only while
- * column vectors stay cached beside the row (measured on an H100: 2 to 30 % over rings
- * and over reading again). */
-int held_threads(const Scheduler *s, const Kernel *k)
-{
-    static const int ways[] = {512, 384};
-    if (!is_row_alone(s, k) || s->forced.threads || s->forced.stages ||
-        s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)))
-        return 0;
-    if (has_moments(s, k)) return held_moments(s, k);
-    if (is_read_again_soon(s, k)) return 0;
-    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
-        if (can_hold(s, k, ways[i])) return ways[i];
-    return 0;
-}
-
-/* Whether a CTA's threads read a row anew in each phase, so that two CTAs of 1024
- * threads, which have 32 registers each, fill an SM. It pays where registers cannot hold
- * the row and the first-level cache holds two (measured on an H100: 2 to 6 % over rings;
- * where the cache does not hold them, and as parts in a cluster, up to 40 % under; a mean
- * and its squares take too many instructions). */
-bool reads_again(const Scheduler *s, const Kernel *k)
-{
-    enum { CTAS = 2, OWN = 22 };
-    if (!is_row_alone(s, k) || s->forced.stages) return false;
-    if (s->forced.reads) return s->forced.reads > 1;
-    if (has_moments(s, k) || held_threads(s, k)) return false;
-    int64_t columns = column_count(s, k), row = row_bytes(k) * columns;
-    int64_t threads = ceil_div(columns, 2 * MAX_VECTOR);
-    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    bool fits = CTAS * (OWN * threads + ceil_div(row, 4)) <= s->target->registers_per_sm;
-    return !fits && is_cached(s, k, CTAS, columns);
+    enum { REGISTER_BYTES = 4, SHARE = 3, SOME_THREADS = 288, FEW_THREADS = 128, FEW_REGISTERS = 16,
+           FEW_ELEMENTS = 16 };
+    if (k->accumulator_count) return true;
+    if (!k->inner_count || !k->rows) return false;
+    int64_t bytes = column_bytes(k, 1), file = s->target->registers_per_sm * REGISTER_BYTES;
+    int64_t columns = column_count(s, k), elements = k->vec * k->tiles;
+    bool full = columns == elements * k->threads_per_row || elements <= FEW_ELEMENTS;
+    bool few = kernel_threads(k) <= (k->vec > 1 ? SOME_THREADS : FEW_THREADS) ||
+               (k->vec > 1 && bytes * elements <= FEW_REGISTERS * REGISTER_BYTES);
+    return full && few && bytes * columns <= file / SHARE;
 }
 
 bool keep_nothing(const Scheduler *s, Kernel *k)
@@ -508,11 +454,10 @@ bool keep_nothing(const Scheduler *s, Kernel *k)
 /* Keeps as much in registers as fits. */
 bool fit_homes(const Scheduler *s, Kernel *k)
 {
-    bool sums = k->accumulator_count > 0;
     k->lag = 0;
     k->copy_warp = false;
     if (reads_again(s, k)) return keep_nothing(s, k);
     return (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
-           (sums && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
+           (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
            try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) || keep_nothing(s, k);
 }

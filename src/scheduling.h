@@ -63,8 +63,12 @@ int64_t column_count(const Scheduler *s, const Kernel *k);
 bool has_dynamic_columns(const Scheduler *s, const Kernel *k);   /* too many for int, or known at launch */
 bool has_column_accumulators(const Kernel *k);
 double accumulator_registers(const Scheduler *s, const Kernel *k);   /* of one column */
+bool is_row_vector(const Kernel *k, const Load *load);
+int row_inputs(const Kernel *k);                        /* row vectors */
 int row_bytes(const Kernel *k);                         /* of a column, read as vectors */
 int column_vectors(const Kernel *k);                    /* that all rows share */
+/* Whether an SM's caches and shared memory hold `columns` of so many rows and of the column vectors. */
+bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns);
 bool is_f32_row(const Kernel *k);                       /* one input of 4 bytes */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
@@ -73,9 +77,13 @@ int long_slices(const Scheduler *s, const Kernel *k);   /* how many a row has, e
 bool has_full_slices(const Scheduler *s, const Kernel *k);   /* for which few threads are best */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
 bool wants_ring(const Scheduler *s, const Kernel *k);
-bool reads_again(const Scheduler *s, const Kernel *k);
-int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
 bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
 bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */
+
+/* ---- schedule_held.c ---- */
+
+int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
+bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
+bool may_refill(const Scheduler *s, const Kernel *k);   /* a row's registers with the next, in a cluster */
 
 #endif

@@ -3,7 +3,7 @@
 # some of the candidates of `fusec tune` (CANDIDATES=64: all).
 set -u
 cd "$(dirname "$0")/.."
-schedules='row row:reads=2 row:cluster=2 grid-stride grid-stride:cluster=2 grid-stride:stages=3
+schedules='row row:reads=2 row:cluster=2 row:cluster=2,stages=1 grid-stride grid-stride:cluster=2 grid-stride:stages=3
            warp-specialized warp-specialized:cluster=2'
 
 sizes() {   # FILE ROWS COLUMNS OPTION...

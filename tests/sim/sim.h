@@ -347,6 +347,9 @@ SIM_INLINE void cluster_sync()
     cluster_wait();
 }
 
+//@ widen_again
+template <int n> static inline float widen_again(const vector<bf16, n> &v, int i) { return v[i]; }
+
 //@ exp2_flush quick_inverse
 static inline float exp2_flush(float x)
 {

@@ -1,0 +1,149 @@
+/* schedule_held.c: which rows stay in registers between the phases, in those of how many
+ * threads, and which are better read again. */
+#include "scheduling.h"
+
+/* A row kernel in which a CTA has a row by itself. */
+static bool is_row_alone(const Scheduler *s, const Kernel *k)
+{
+    bool other = s->forced.any && s->forced.family != FAMILY_ROW;
+    return !k->accumulator_count && k->inner_count && k->rows && !k->kept &&
+           !k->dynamic && k->column_ctas == 1 && k->cluster == 1 &&
+           s->forced.cluster <= 1 && !other && column_count(s, k);
+}
+
+/* Registers for a vector of each of a row's inputs: whole ones. */
+static int64_t vector_registers(const Kernel *k)
+{
+    int64_t registers = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]))
+            registers += ceil_div(k->vec * dtype_info[k->loads[i].dtype].bytes, 4);
+    return registers;
+}
+
+/* Whether elements share registers, which takes more to compute with. */
+static bool is_packed(const Kernel *k)
+{
+    return vector_registers(k) < k->vec * row_inputs(k);
+}
+
+/* Whether every thread has a vector of the row, and none so many elements that it spills. */
+static bool is_spread(const Scheduler *s, const Kernel *k, int threads)
+{
+    enum { MOST_ELEMENTS = 96 };
+    int64_t vectors = column_count(s, k) / k->vec;
+    return vectors >= threads && ceil_div(vectors, threads) * k->vec <= MOST_ELEMENTS;
+}
+
+/* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where
+ * it can. */
+static int held_moments(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512 };
+    int64_t row = row_bytes(k) * column_count(s, k);
+    bool few = row <= PAIR && may_fetch_rows(k);
+    int threads = few ? FEW : MANY;
+    /* 256 threads with six vectors each: 2 % over 384 with four */
+    if (row_inputs(k) == 1 && row_bytes(k) == 2 && column_count(s, k) == 12288) return FEW;
+    if (row <= SHORT || row > LONG || !is_spread(s, k, threads)) return 0;
+    return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
+}
+
+/* Whether so many threads hold a row without spills. The limits are those that were seen
+ * to: with guards, where the last tile is not full, packed elements take more. */
+static bool can_hold(const Scheduler *s, const Kernel *k, int threads)
+{
+    enum { MANY = 512, PACKED = 48, SINGLE = 80, WHOLE = 76, MOST = 88 };
+    int64_t vectors = column_count(s, k) / k->vec;
+    int64_t registers = ceil_div(vectors, threads) * vector_registers(k);
+    if (!is_spread(s, k, threads)) return false;
+    if (threads < MANY) return registers <= MOST;
+    if (is_packed(k)) return registers <= PACKED && vectors % threads == 0;
+    return registers <= (may_fetch_rows(k) ? WHOLE : SINGLE);
+}
+
+/* Whether the first-level cache surely holds two rows while they are read a second time.
+ * Two inputs leave it less sure of itself: softmax_bwd of 16384 columns takes 527 or 585 us
+ * from one run to the next, and 525 held in registers. */
+static bool is_read_again_soon(const Scheduler *s, const Kernel *k)
+{
+    int eighths = row_inputs(k) > 1 ? 4 : 5;
+    return 2 * row_bytes(k) * column_count(s, k) <= s->target->smem_per_sm / 8 * eighths;
+}
+
+/* How many threads keep a long row in their registers, mostly as one CTA an SM; 0: it is
+ * too short or too long for that. The fewer they are, the more registers are left for the
+ * row. It pays where the caches are too small to read two rows again, and only while
+ * column vectors stay cached beside the row (measured on an H100: 2 to 30 % over rings
+ * and over reading again). */
+int held_threads(const Scheduler *s, const Kernel *k)
+{
+    static const int ways[] = {512, 384};
+    if (!is_row_alone(s, k) || s->forced.threads || s->forced.stages ||
+        s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)))
+        return 0;
+    if (has_moments(s, k)) return held_moments(s, k);
+    if (is_read_again_soon(s, k)) return 0;
+    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
+        if (can_hold(s, k, ways[i])) return ways[i];
+    return 0;
+}
+
+/* Whether a CTA's threads read a row anew in each phase, so that two CTAs of 1024
+ * threads, which have 32 registers each, fill an SM. It pays where registers cannot hold
+ * the row and the first-level cache holds two (measured on an H100: 2 to 6 % over rings;
+ * where the cache does not hold them, and as parts in a cluster, up to 40 % under; a mean
+ * and its squares take too many instructions). */
+bool reads_again(const Scheduler *s, const Kernel *k)
+{
+    enum { CTAS = 2, OWN = 22 };
+    if (!is_row_alone(s, k) || s->forced.stages) return false;
+    if (s->forced.reads) return s->forced.reads > 1;
+    if (has_moments(s, k) || held_threads(s, k)) return false;
+    int64_t columns = column_count(s, k), row = row_bytes(k) * columns;
+    int64_t threads = ceil_div(columns, 2 * MAX_VECTOR);
+    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    bool fits = CTAS * (OWN * threads + ceil_div(row, 4)) <= s->target->registers_per_sm;
+    return !fits && is_cached(s, k, CTAS, columns);
+}
+
+/* Whether rows of bf16 are widened once more after a reduction: widen_again of the prelude. */
+static bool has_bf16_rows(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && k->loads[i].dtype != DTYPE_BF16) return false;
+    return true;
+}
+
+/* Whether softmax and its like refill: where a ring's slices would be short or fill its
+ * threads badly (measured on an H100: 66560 and 100352 columns 13 and 8 % faster), and where
+ * slices are the longest (262144: 3 %). */
+static bool may_refill_light(int64_t columns)
+{
+    enum { LEAST = 65536, MOST = 106496, LONG = 229376, LONGEST = 262144 };
+    return (columns > LEAST && columns <= MOST) || (columns > LONG && columns <= LONGEST);
+}
+
+/* A mean with its squares: where all tiles are full, which spares divisions (layer norm of
+ * 65536, 98304 and 131072 columns 3, 18 and 1 % faster than by a ring, 25 % slower at 66560). */
+static bool may_refill_moments(int64_t columns)
+{
+    enum { LEAST = 65536, MOST = 131072, FULL = 8192 };
+    return columns >= LEAST && columns <= MOST && columns % FULL == 0;
+}
+
+/* Whether CTAs that share a row keep their slices in registers, which the next row refills:
+ * of one input. With column vectors, which then live in registers too, it is better than a
+ * ring by 1 to 5 % (rmsnorm of 61440 to 262144 columns). Of other types than bf16 ptxas keeps
+ * what it has converted, and spills. */
+bool may_refill(const Scheduler *s, const Kernel *k)
+{
+    if (k->accumulator_count || !k->inner_count || k->kept) return false;
+    if (s->forced.stages) return s->forced.stages == 1;
+    int64_t columns = column_count(s, k);
+    bool one = row_inputs(k) == 1 && has_bf16_rows(k) && k->vec == MAX_VECTOR;
+    return !s->forced.any && one &&
+           (has_moments(s, k)     ? may_refill_moments(columns)
+            : !column_vectors(k) ? may_refill_light(columns)
+                                 : true);
+}
