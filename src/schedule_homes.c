@@ -60,6 +60,14 @@ int row_bytes(const Kernel *k)
     return bytes;
 }
 
+bool reads_f16(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16)
+            return true;
+    return false;
+}
+
 /* How many vectors a row has of a column. */
 int row_inputs(const Kernel *k)
 {
@@ -430,19 +438,21 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
  * row and they take a third of its registers, and threads are few or hold few (measured on
  * an H100: layer norm 0.7 to 4 % faster from 1024 to 12288 columns, 25 % slower at 16384;
  * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
- * at 4095). With many elements a thread all tiles must be full, or ptxas takes twice the
- * registers. */
+ * at 4095). With many elements a thread all tiles must be full, and none may be f16, or ptxas
+ * takes twice the registers (layer norm of 8192 columns in f16: 13 % slower). */
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
-    enum { REGISTER_BYTES = 4, SHARE = 3, SOME_THREADS = 288, FEW_THREADS = 128, FEW_REGISTERS = 16,
-           FEW_ELEMENTS = 16 };
+    enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16 };
+    enum { FEW_THREADS = 128, SOME_THREADS = 288, MANY_THREADS = 768 };
     if (k->accumulator_count) return true;
-    if (!k->inner_count || !k->rows) return false;
+    if (!k->inner_count || !k->rows || reads_f16(k)) return false;
     int64_t bytes = column_bytes(k, 1), file = s->target->registers_per_sm * REGISTER_BYTES;
     int64_t columns = column_count(s, k), elements = k->vec * k->tiles;
     bool full = columns == elements * k->threads_per_row || elements <= FEW_ELEMENTS;
-    bool few = kernel_threads(k) <= (k->vec > 1 ? SOME_THREADS : FEW_THREADS) ||
-               (k->vec > 1 && bytes * elements <= FEW_REGISTERS * REGISTER_BYTES);
+    int most = k->vec == 1                                            ? FEW_THREADS
+               : bytes * elements <= FEW_REGISTERS * REGISTER_BYTES ? MANY_THREADS
+                                                                    : SOME_THREADS;
+    bool few = kernel_threads(k) <= most;
     return full && few && bytes * columns <= file / SHARE;
 }
 

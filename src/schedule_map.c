@@ -200,7 +200,7 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k)
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;
-    return has_moments(s, k) || may_refill(s, k) ? 4 : 2;
+    return has_moments(s, k) || (k->cluster > 1 && may_refill(s, k)) ? 4 : 2;
 }
 
 /* As many vectors for every thread, and whole warps. */
@@ -221,14 +221,6 @@ static int most_threads(const Scheduler *s, const Kernel *k)
     if (has_full_slices(s, k)) return k->cluster == 2 ? PAIR : FEW;
     bool middle = k->cluster <= 8 && column_count(s, k) <= 8 * 16384;
     return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
-}
-
-static bool reads_f16(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16)
-            return true;
-    return false;
 }
 
 /* Rows of up to 1024 columns with accumulators: a warp has a row by itself, which takes no
@@ -357,6 +349,13 @@ static void set_open_tile(const Scheduler *s, Kernel *k)
                    k->tiles > 1 && k->tiles <= FEW && least > full;
 }
 
+static bool holds_columns(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].resident && k->loads[i].hoisted) return true;
+    return false;
+}
+
 /* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
  * planned: left alone, ptxas may spill for one more or take the registers of one. A row
  * kernel hides latency by threads, and where two column vectors are read, ptxas leaves
@@ -367,7 +366,8 @@ static void set_wanted_ctas(const Scheduler *s, Kernel *k)
     int threads = kernel_threads(k);
     k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm : reads_again(s, k) ? FULL / threads : 0;
     if (k->stages || k->refill || !k->inner_count || k->streamed || k->dynamic) return;
-    bool hungry = column_vectors(k) > 1 && k->registers <= (k->vec > 1 ? PACKED : LIGHT);
+    int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
+    bool hungry = column_vectors(k) > 1 && k->registers <= most;
     if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= WANTED)
         k->wanted_ctas = WANTED / threads;
 }

@@ -69,6 +69,7 @@ int row_bytes(const Kernel *k);                         /* of a column, read as 
 int column_vectors(const Kernel *k);                    /* that all rows share */
 /* Whether an SM's caches and shared memory hold `columns` of so many rows and of the column vectors. */
 bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns);
+bool reads_f16(const Kernel *k);                        /* some vector */
 bool is_f32_row(const Kernel *k);                       /* one input of 4 bytes */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
