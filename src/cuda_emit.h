@@ -11,12 +11,13 @@
  *   cuda_copy.c      the copy warp of a warp-specialized kernel
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
  *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
- *   prelude.c        which helpers a text needs
  */
 #ifndef FUSEC_CUDA_EMIT_H
 #define FUSEC_CUDA_EMIT_H
 
 #include "cuda.h"
+#include "prelude.h"
+#include "reserved.h"
 
 typedef LIST(const char *) NameList;
 
@@ -55,7 +56,6 @@ typedef struct {
 
 /* ---- names ---- */
 const char *unique_name(Emitter *e, const char *base);
-bool is_reserved_name(const char *name);        /* a word of C++ or of every kernel */
 const char *node_name(Emitter *e, Node n);
 const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis);
 const char *type_cuda(Type type);
@@ -153,9 +153,5 @@ void emit_clear_kernel(Emitter *e);
 void emit_accumulators_end(Emitter *e);
 const char *accumulator_name(Emitter *e, const Accumulator *acc);
 const char *signature_text(Emitter *e);
-
-/* The sections of the prelude that `body` mentions, in order, wrapped in #ifndef FUSEC_SIM. */
-void emit_prelude(Text *out, const char *body);
-bool is_prelude_name(const char *name);
 
 #endif

@@ -3,7 +3,7 @@
  * `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names.
  * One at a line `//@ A+B` joins two sections: it is wanted if both A and B are.
  */
-#include "cuda_emit.h"
+#include "prelude.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static const char prelude_text[] = {
 #include "prelude.inc"
 };
 
-enum { MAX_SECTIONS = 96 };
+enum { MAX_SECTIONS = 256 };
 
 typedef struct {
     const char *names; /* the rest of the `//@` line */

@@ -3,6 +3,9 @@
  */
 #include "scheduling.h"
 
+#include "prelude.h"
+#include "reserved.h"
+
 typedef LIST(LaunchArg) Args;
 
 static void list_tensors(Scheduler *s, LaunchPlan *l)
@@ -225,10 +228,18 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, 32, most, 1};
 }
 
+/* The graph's name, where the text has no other use for it. */
+static const char *function_name(Scheduler *s)
+{
+    const char *graph = s->g->name;
+    bool taken = is_reserved_name(graph) || is_prelude_name(graph);
+    return taken ? arena_format(s->arena, "%s_kernel", graph) : graph;
+}
+
 static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
 {
     const Kernel *k = &plan->kernels[index];
-    const char *graph = s->g->name;
+    const char *graph = function_name(s);
     int before = 0, twin = 0;
     for (int i = 0; i < plan->kernel_count; i++) {
         before += walks_rows(&plan->kernels[i]) && i < index;

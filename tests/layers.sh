@@ -7,12 +7,12 @@ cd "$(dirname "$0")/.."
 
 awk '
 BEGIN {
-    n = split("arena text source dtype target:" \
+    n = split("arena text source dtype target prelude reserved:" \
               "ast syntax parse import format scan fuse print_ast:" \
               "graph print_graph lower simplify fold rewrite verify:" \
               "reference judge random analyze analysis:" \
               "launch schedul plan print_plan:" \
-              "cuda prelude explain dot candidates:" \
+              "cuda explain dot candidates:" \
               "compile", layers, ":")
     for (i = 1; i <= n; i++) {
         m = split(layers[i], stems, " ")

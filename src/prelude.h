@@ -1,0 +1,13 @@
+/* prelude.h: the device helpers that generated CUDA calls, in sections. */
+#ifndef FUSEC_PRELUDE_H
+#define FUSEC_PRELUDE_H
+
+#include <stdbool.h>
+
+#include "text.h"
+
+/* The sections that `body` mentions, in order, wrapped in #ifndef FUSEC_SIM. */
+void emit_prelude(Text *out, const char *body);
+bool is_prelude_name(const char *name);
+
+#endif
