@@ -8,6 +8,7 @@
  *   cuda_lag.c       a row's last phase after the first of the next
  *   cuda_ring.c      the ring of row buffers in shared memory
  *   cuda_refill.c    rows in registers that take the next row's elements
+ *   cuda_share.c     CTAs that share a row: their columns, and where they meet
  *   cuda_copy.c      the copy warp of a warp-specialized kernel
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
  *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
@@ -109,8 +110,6 @@ void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 
 /* ---- the row ---- */
-const char *slice_text(const Emitter *e);   /* the number of columns of a CTA that shares rows */
-const char *sharers(const Emitter *e);      /* the constant with the number of CTAs that share a row */
 bool depends_on_row(const Emitter *e, Node n);
 bool is_ahead(const Emitter *e, const Load *load);         /* read a row ahead */
 bool wants_row_line(const Emitter *e, Node n);
@@ -127,6 +126,13 @@ void emit_phase(Emitter *e, int phase);
 void emit_lag_start(Emitter *e);
 void emit_lagged_phases(Emitter *e);
 void emit_lag_end(Emitter *e);
+
+/* ---- rows that CTAs share ---- */
+const char *sharers(const Emitter *e);      /* the constant with the number of CTAs that share a row */
+const char *rank_text(Emitter *e);          /* which of them a CTA is */
+const char *slice_text(const Emitter *e);   /* how many columns it has */
+void emit_slice(Emitter *e);
+void emit_exchange(Emitter *e, int values); /* where they meet, so many values at once */
 
 /* ---- rows in registers ---- */
 bool is_refilled(const Emitter *e, const Load *load);

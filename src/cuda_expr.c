@@ -164,8 +164,7 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
 static const char *vector_element(Emitter *e, const Load *load)
 {
     const char *v = arena_format(e->arena, "%s_v", load->name);
-    bool again = is_refilled(e, load) && e->phase > load->first_phase;
-    if (again && load->dtype == DTYPE_BF16 && e->k->vec % 2 == 0)
+    if (load->rewidened && e->phase > load->first_phase)
         return arena_format(e->arena, "widen_again(%s[t], i)", v);
     return arena_format(e->arena, load->resident ? "%s[t][i]" : "%s[i]", v);
 }

@@ -19,7 +19,8 @@ void emit_refill_start(Emitter *e)
         if (is_refilled(e, load))
             line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
     }
-    line(e->out, "bool ready = false;    // whether a row was loaded while the one before was stored");
+    line(e->out,
+         "bool ready = false;    // whether a row was loaded while the one before was stored");
 }
 
 /* Where the next row begins. */
@@ -30,7 +31,8 @@ static void emit_next_addresses(Emitter *e)
     memcpy(coords, e->coords, sizeof coords);
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->k->rows >> i & 1)
-            e->coords[i] = several ? unique_name(e, arena_format(e->arena, "next_%s", coords[i])) : "next";
+            e->coords[i] =
+                several ? unique_name(e, arena_format(e->arena, "next_%s", coords[i])) : "next";
     if (several) emit_split(e, "next", e->k->rows);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
@@ -89,6 +91,7 @@ void emit_refill_tile(Emitter *e, int phase)
         const Load *load = &e->k->loads[i];
         if (!is_refilled(e, load) || !is_last_use(load, phase)) continue;
         line(e->out, "if (ready)");
-        line(e->out, "    load_aligned(%s_v[t], %s_next, col, %s);", load->name, load->name, e->end);
+        line(e->out, "    load_aligned(%s_v[t], %s_next, col, %s);", load->name, load->name,
+             e->end);
     }
 }

@@ -5,17 +5,6 @@
 
 #include <string.h>
 
-const char *sharers(const Emitter *e)
-{
-    return e->k->grouped ? "group" : "cluster";
-}
-
-/* `blockIdx.x % cluster`: of the CTAs that share a row. */
-static const char *rank_text(Emitter *e)
-{
-    return arena_format(e->arena, "blockIdx.x %% %s", sharers(e));
-}
-
 /* Which thread acts for its row. */
 static const char *row_guard(Emitter *e)
 {
@@ -403,7 +392,8 @@ static void emit_constants(Emitter *e)
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     if (names.count) line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (k->cluster > 1)
-        line(e->out, "constexpr int %s = %d, slice = %d;    // CTAs that share a row, columns of each",
+        line(e->out,
+             "constexpr int %s = %d, slice = %d;    // CTAs that share a row, columns of each",
              sharers(e), k->cluster, k->slice);
     if (k->columns & (k->columns - 1))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
@@ -419,42 +409,6 @@ static void emit_constants(Emitter *e)
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
          k->streamed ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
          k->teams > 1 ? "threads_per_row" : "threads");
-}
-
-/* Where the CTAs that share a row leave each other their results. */
-static void emit_exchange(Emitter *e, int values)
-{
-    const char *type = exchanges_wide(e->g, e->k) ? "double" : "float";
-    if (!e->k->grouped) {
-        line(e->out, "__shared__ Exchange<%s, %d, cluster> exchange;", type, values);
-        return;
-    }
-    const char *mailbox = arg_name(e, ARG_SLOT, e->k->mailbox, 0);
-    line(e->out, "constexpr int rounds = %d;    // of mail that there is room for",
-         mailbox_rounds(e->k));
-    line(e->out, "typedef Mailbox<%s, %d, group, rounds> Box;", type, values);
-    line(e->out, "Box *const boxes = (Box *)%s + blockIdx.x / group * group;", mailbox);
-    line(e->out, "__shared__ News<%s, %d, group, rounds> news;", type, values);
-}
-
-/* Whether all CTAs that share a row have as many columns. */
-static bool are_slices_alike(const Emitter *e)
-{
-    int64_t columns = axes_size(&e->plan->analysis->sizes, e->k->columns);
-    return columns == (int64_t)e->k->slice * e->k->cluster;
-}
-
-const char *slice_text(const Emitter *e) { return are_slices_alike(e) ? "slice" : "end - begin"; }
-
-/* The columns of a CTA that shares rows with others. */
-static void emit_slice(Emitter *e)
-{
-    line(e->out, "const int begin = %s * slice;", rank_text(e));
-    if (e->k->ragged && are_slices_alike(e))
-        line(e->out, "const int end = begin + slice;");
-    else if (e->k->ragged)
-        line(e->out, "const int end = begin + slice < %s ? begin + slice : %s;", e->columns, e->columns);
-    line(e->out, "const int local = lane * vec, first = begin + local;");
 }
 
 static void emit_thread_place(Emitter *e)

@@ -143,6 +143,8 @@ static void explain_ring(Text *out, const Kernel *k)
              k->grouped ? "; they exchange through global memory" : "");
     if (k->stages)
         line(out, "    rows pass through a ring of %d stages in shared memory", k->stages);
+    if (k->refill)
+        line(out, "    a tile's registers take the next row's elements once the tile is stored");
     if (k->copy_warp)
         line(out, "    a copy warp fills the ring%s; %d warps compute",
              k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);

@@ -43,7 +43,7 @@ static const char *const reserved[] = {
     "ahead",     "fetch",    "next",       "held",
     "into",      "cluster",  "full",       "empty",
     "slice",     "local",    "bulk",       "begin",
-    "count",     "parity",   "left",       "first_row",
+    "parity",    "first_row",
     "row_step",  "exchange", "sent",       "collected",
     "last",      "last_row", "finish_row", "cta_scratch",
     "cta_turn",  "Stage",    "Columns",    "s",

@@ -336,6 +336,9 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s",
              k->threads_per_row, k->teams, k->vec, k->tiles,
              k->streamed ? ", streamed" : "", k->ragged ? ", ragged" : "");
+        if (k->slice)
+            line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
+                 k->refill ? ", refilled" : "");
         for (int i = 0; i < k->load_count; i++)
             line(out, "load %s%s%s", k->loads[i].name,
                  k->loads[i].resident ? ", resident" : "",

@@ -50,6 +50,7 @@ typedef struct {
     bool staged;             /* passes through shared memory: a row's through the ring of stages,
                                 what is hoisted once */
     uint64_t phases;         /* bit set of the phases that need it */
+    bool rewidened;          /* after its first phase it is converted by another instruction than in it */
 } Load;
 
 typedef struct {
@@ -94,16 +95,17 @@ typedef struct {
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
     bool grouped;                    /* they are more than the GPU's clusters have: they exchange through
                                         global memory, and a further warp listens there */
-    int slice;                       /* columns of each, but for the last; 0: a CTA has whole rows */
+    int slice;                       /* columns of each; 0: a CTA has whole rows */
+    bool uneven;                     /* the last of them have fewer, or none */
     int mailbox;                     /* grouped: the slot they exchange through; else -1 */
-    int ctas_per_sm;                 /* accumulators: how many CTAs an SM holds at once */
+    int ctas_per_sm;                 /* persistent: how many CTAs an SM holds at once */
     int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
     bool copy_warp;                  /* a further warp fills the ring with bulk copies */
     int lag;                         /* the last phase of a row runs after the first of the next row but
                                         lag - 1, which hides the reduction between them; 0: no lag */
     bool refill;                     /* a tile's registers take the next row's as soon as the tile is
                                         stored */
-    int stages;                      /* rows in the ring at once; 0: a row is loaded when its turn comes */
+    int stages;                      /* rows in the ring at once; 0: none */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
     bool streamed;                   /* walks a row's columns in a loop and reads them again in each

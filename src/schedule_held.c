@@ -107,7 +107,6 @@ bool reads_again(const Scheduler *s, const Kernel *k)
     return !fits && is_cached(s, k, CTAS, columns);
 }
 
-/* Whether rows of bf16 are widened once more after a reduction: widen_again of the prelude. */
 static bool has_bf16_rows(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
@@ -115,34 +114,47 @@ static bool has_bf16_rows(const Kernel *k)
     return true;
 }
 
+/* Whether a column vector is needed before the first reduction. */
+static bool starts_with_columns(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (is_column_vector(k, &k->loads[i]) && k->loads[i].phases & 1) return true;
+    return false;
+}
+
 /* Whether softmax and its like refill: where a ring's slices would be short or fill its
  * threads badly (measured on an H100: 66560 and 100352 columns 13 and 8 % faster), and where
  * slices are the longest (262144: 3 %). */
 static bool may_refill_light(int64_t columns)
 {
-    enum { LEAST = 65536, MOST = 106496, LONG = 229376, LONGEST = 262144 };
-    return (columns > LEAST && columns <= MOST) || (columns > LONG && columns <= LONGEST);
+    enum { LEAST = 65536, MOST = 8 * REFILL_SLICE, LONG = 229376 };
+    return (columns > LEAST && columns <= MOST) || columns > LONG;
 }
 
 /* A mean with its squares: where all tiles are full, which spares divisions (layer norm of
  * 65536, 98304 and 131072 columns 3, 18 and 1 % faster than by a ring, 25 % slower at 66560). */
 static bool may_refill_moments(int64_t columns)
 {
-    enum { LEAST = 65536, MOST = 131072, FULL = 8192 };
-    return columns >= LEAST && columns <= MOST && columns % FULL == 0;
+    enum { LEAST = 65536, MOST = 131072, TILES = 1024 };   /* 4 x 8 x 32 elements a warp */
+    int ctas = columns <= 8 * REFILL_SLICE ? 8 : 16;
+    return columns >= LEAST && columns <= MOST && columns % (ctas * TILES) == 0;
 }
 
 /* Whether CTAs that share a row keep their slices in registers, which the next row refills:
- * of one input. With column vectors, which then live in registers too, it is better than a
- * ring by 1 to 5 % (rmsnorm of 61440 to 262144 columns). Of other types than bf16 ptxas keeps
- * what it has converted, and spills. */
+ * of one input of bf16; of other types ptxas keeps what it has converted, and spills. With
+ * column vectors, which then live in registers too, it is better than a ring by 1 to 5 %
+ * (rmsnorm of 61440 to 262144 columns), but if the first phase converts them: ptxas keeps
+ * these as well. */
 bool may_refill(const Scheduler *s, const Kernel *k)
 {
-    if (k->accumulator_count || !k->inner_count || k->kept) return false;
+    enum { LEAST = 49152, MOST = 262144, MOST_BYTES = 6 };
+    if (k->accumulator_count || !k->inner_count || k->grouped) return false;
     if (s->forced.stages) return s->forced.stages == 1;
     int64_t columns = column_count(s, k);
     bool one = row_inputs(k) == 1 && has_bf16_rows(k) && k->vec == MAX_VECTOR;
-    return !s->forced.any && one &&
+    if (s->forced.any || !one || column_bytes(k, 1) > MOST_BYTES || starts_with_columns(k))
+        return false;
+    return columns > LEAST && columns <= MOST &&
            (has_moments(s, k)     ? may_refill_moments(columns)
             : !column_vectors(k) ? may_refill_light(columns)
                                  : true);

@@ -46,7 +46,7 @@ bool is_row_vector(const Kernel *k, const Load *load)
     return load->access == ACCESS_VECTOR && load->axes & (k->rows | k->kept);
 }
 
-static bool is_column_vector(const Kernel *k, const Load *load)
+bool is_column_vector(const Kernel *k, const Load *load)
 {
     return load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->kept));
 }
@@ -88,8 +88,7 @@ int column_vectors(const Kernel *k)
     return count;
 }
 
-/* Bytes of a column that a kernel reads as vectors: of so many rows and of what they share. */
-static int64_t column_bytes(const Kernel *k, int rows)
+int64_t column_bytes(const Kernel *k, int rows)
 {
     int64_t bytes = rows * row_bytes(k);
     for (int i = 0; i < k->load_count; i++)
@@ -321,25 +320,23 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     return !ring || fit_ring(s, k);
 }
 
-/* Registers that a thread's columns take, packed as they are in memory. */
-static int64_t held_registers(const Kernel *k)
-{
-    enum { REGISTER_BYTES = 4 };
-    return ceil_div(column_bytes(k, 1) * k->vec * k->tiles, REGISTER_BYTES);
-}
-
-/* As many CTAs an SM as its registers hold: they wait for others in turn. */
+/* Keeps a cluster's rows in registers, which the next row refills; column vectors as well.
+ * As many CTAs an SM as its registers hold: they wait for others in turn. */
 static bool fit_refill(const Scheduler *s, Kernel *k)
 {
-    enum { BASE = 32, MOST_HELD = 48, STEP = 8 };
-    int64_t held = held_registers(k), each = ceil_div(BASE + held, STEP) * STEP;
-    if (k->cluster == 1 || k->grouped || held > MOST_HELD || !may_refill(s, k)) return false;
-    set_homes(k, false, IN_REGISTERS, IN_REGISTERS);
-    k->copy_warp = false;
-    k->lag = k->stages = 0;
-    k->smem_bytes = 0;
-    k->registers = (int)each;
+    /* ptxas needs fewer registers beside these rows than where it has a ring to walk */
+    enum { BASE = 32, MOST_HELD = 48, STEP = 8, REGISTER_BYTES = 4 };
+    int64_t held = ceil_div(column_bytes(k, 1) * k->vec * k->tiles, REGISTER_BYTES);
+    bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k);
+    if (k->cluster == 1 || k->grouped || !whole || held > MOST_HELD || !may_refill(s, k))
+        return false;
+    if (!try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) return false;
+    k->registers = (int)ceil_div(BASE + held, STEP) * STEP;
     set_ctas_per_sm(s, k);
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        load->rewidened = is_row_vector(k, load) && load->dtype == DTYPE_BF16 && k->vec % 2 == 0;
+    }
     return k->refill = true;
 }
 
@@ -363,7 +360,7 @@ bool wants_ring(const Scheduler *s, const Kernel *k)
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
     bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
                   column_count(s, k) >= from || k->cluster > 1;
-    return wanted && (s->forced.stages != 1 || (k->cluster > 1 && may_refill(s, k))) &&
+    return wanted && s->forced.stages != 1 &&
            (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !k->kept &&
            k->column_ctas == 1;
 }
@@ -416,7 +413,6 @@ static bool fit_group(const Scheduler *s, Kernel *k)
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 {
     if (k->grouped) return fit_group(s, k);
-    if (fit_refill(s, k)) return true;
     bool sums = k->accumulator_count > 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     /* a mean and its squares end a phase with many instructions, which a lag does not
@@ -438,8 +434,8 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
  * row and they take a third of its registers, and threads are few or hold few (measured on
  * an H100: layer norm 0.7 to 4 % faster from 1024 to 12288 columns, 25 % slower at 16384;
  * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
- * at 4095). With many elements a thread all tiles must be full, and none may be f16, or ptxas
- * takes twice the registers (layer norm of 8192 columns in f16: 13 % slower). */
+ * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the
+ * registers; f16 takes them always (layer norm of 8192 columns: 13 % slower). */
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
     enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16 };
@@ -467,7 +463,7 @@ bool fit_homes(const Scheduler *s, Kernel *k)
     k->lag = 0;
     k->copy_warp = false;
     if (reads_again(s, k)) return keep_nothing(s, k);
-    return (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
+    return fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
            (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
            try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) || keep_nothing(s, k);
 }

@@ -127,13 +127,14 @@ static void set_slice(const Scheduler *s, Kernel *k)
     enum { BLOCK = 16 };
     int64_t blocks = ceil_div(ceil_div(column_count(s, k), k->cluster), BLOCK);
     k->slice = k->cluster > 1 ? (int)blocks * BLOCK : 0;
+    k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
 }
 
 static void set_ragged(const Scheduler *s, Kernel *k)
 {
     int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
-    int64_t covered = k->slice ? (int64_t)k->slice * k->cluster : tiles * ctas;
-    k->ragged = k->streamed || column_count(s, k) != covered || (k->slice && k->slice != tiles);
+    bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
+    k->ragged = k->streamed || !full;
 }
 
 /* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
@@ -152,14 +153,15 @@ static bool is_light(const Scheduler *s, const Kernel *k)
 }
 
 /* How many columns a CTA of a cluster may have: a stage of 32 KB. With accumulators
- * registers are the limit. */
+ * registers are the limit, and where they take the next row: 256 to 416 threads with 32
+ * elements are best (measured on an H100). */
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
-    enum { SMALL = 8192, MIDDLE = 13312, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
+    enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
     if (has_column_accumulators(k)) return SMALL;
     /* with half the CTAs to wait for, softmax of 262144 columns is 3 % faster */
     if (is_light(s, k) && column_count(s, k) > EIGHT * LARGE) return LARGEST;
-    if (may_refill(s, k)) return MIDDLE;
+    if (may_refill(s, k)) return REFILL_SLICE;
     return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
 }
 
@@ -192,7 +194,7 @@ static void even_out_slice(const Scheduler *s, Kernel *k, int64_t vectors)
 /* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns:
  * 12 % over two vectors). Where a mean and its squares are exchanged together, which takes a
  * warp some fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 %
- * from 4096 columns on). */
+ * from 4096 columns on). Rows that refill registers take as many as fit. */
 static int wanted_vectors(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 4096, ELEMENTS = 16, F32 = 4 };
@@ -359,12 +361,15 @@ static bool holds_columns(const Kernel *k)
 /* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
  * planned: left alone, ptxas may spill for one more or take the registers of one. A row
  * kernel hides latency by threads, and where two column vectors are read, ptxas leaves
- * too few. (Others it must not be told: it would take all that it may.) */
+ * too few; packed in registers they count for less. (Others it must not be told: it would
+ * take all that it may.) */
 static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
     enum { FULL = 2048, WANTED = 1280, LIGHT = 60, PACKED = 80 };
     int threads = kernel_threads(k);
-    k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm : reads_again(s, k) ? FULL / threads : 0;
+    k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm
+                     : reads_again(s, k)    ? FULL / threads
+                                            : 0;
     if (k->stages || k->refill || !k->inner_count || k->streamed || k->dynamic) return;
     int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;

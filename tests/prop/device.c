@@ -33,7 +33,7 @@ static void draw_schedule(uint64_t seed, int k, char *schedule, size_t size)
     static const char *const families[] = {"row", "grid-stride", "warp-specialized",
                                            "column", "pointwise"};
     static const int threads[] = {32, 64, 128, 256, 512, 96}, rows[] = {1, 2, 4, 3, 8},
-                     stages[] = {3, 2, 4, 6};
+                     stages[] = {3, 1, 4, 2};
     const uint64_t mixed = (seed * SCHEDULES + (uint64_t)k) * 0x9e3779b97f4a7c15u >> 20;
     const char *family = families[k % FAMILIES];
     const int team = threads[mixed % 6], ctas = 1 + (int)(mixed / 30 % 7),
@@ -47,8 +47,10 @@ static void draw_schedule(uint64_t seed, int k, char *schedule, size_t size)
         break;
     case 3: snprintf(schedule, size, "%s:cluster=%d", family, cluster); break;
     case 4:
-        if (mixed / 5040 % 2)
+        if (mixed / 5040 % 3 == 0)
             snprintf(schedule, size, "%s:reads=2", family);
+        else if (mixed / 5040 % 3 == 1)
+            snprintf(schedule, size, "%s:cluster=%d,stages=1", family, cluster);
         else
             snprintf(schedule, size, "%s:stages=%d,ctas=%d", family, stage, ctas);
         break;
