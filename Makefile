@@ -162,7 +162,8 @@ checks:
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
 	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS=slow && \
-	    $(call quietly,build/asan/suites)
+	    sed -n 's/^Suite \*\(.*\)_suite(void);/\1/p' tests/suites.h | xargs -P 2 -I @ sh -c \
+	    'build/asan/suites @ >build/asan/@.log 2>&1 || { cat build/asan/@.log; exit 1; }'
 	@tests/golden.sh
 	@tests/cli.sh
 	@echo '-- the command line under ASan and UBSan' && FUSEC=$$PWD/build/asan/fusec tests/cli.sh
