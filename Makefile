@@ -162,8 +162,11 @@ checks:
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
 	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS=slow && \
+	    rm -f build/asan/*.suite && \
 	    sed -n 's/^Suite \*\(.*\)_suite(void);/\1/p' tests/suites.h | xargs -P 2 -I @ sh -c \
-	    'build/asan/suites @ >build/asan/@.log 2>&1 || { cat build/asan/@.log; exit 1; }'
+	    'build/asan/suites @ >build/asan/@.suite 2>&1 || { cat build/asan/@.suite; exit 1; }' && \
+	    awk '/: skipped/; /^[0-9]+%: Checks:/ { checks += $$3 } \
+	        END { print checks + 0 " checks, none failed"; exit !checks }' build/asan/*.suite
 	@tests/golden.sh
 	@tests/cli.sh
 	@echo '-- the command line under ASan and UBSan' && FUSEC=$$PWD/build/asan/fusec tests/cli.sh
