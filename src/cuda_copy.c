@@ -9,9 +9,36 @@ static bool is_ringed(const Load *load)
     return load->staged && !load->hoisted;
 }
 
-bool has_whole_blocks(const Emitter *e, const Load *load)
+static int64_t column_count(const Emitter *e)
 {
-    return is_whole_blocks(axes_size(&e->plan->analysis->sizes, e->k->columns), load->dtype);
+    return axes_size(&e->plan->analysis->sizes, e->k->columns);
+}
+
+/* How rows come to lie in a stage: at its start; where they begin within a line, at the same
+ * place of one; or with the blocks that their ends are in. */
+typedef enum { AT_START, SHIFTED, BLOCKS } Placement;
+
+static Placement placement(const Emitter *e, const Load *load)
+{
+    int64_t columns = column_count(e);
+    if (is_whole_lines(columns, load->dtype)) return AT_START;
+    return is_whole_blocks(columns, load->dtype) ? SHIFTED : BLOCKS;
+}
+
+/* A thread's vector of the row that the computing warps have. */
+const char *copied_vector(Emitter *e, const Load *load)
+{
+    static const char *const read[] = {"vector_at", "shifted_at", "elements_at"};
+    Placement place = placement(e, load);
+    const char *row = place == AT_START ? "" : arena_format(e->arena, ", %s", slice_address(e, load));
+    return arena_format(e->arena, "%s<vec>(now.%s, local + t * step%s)", read[place], load->name, row);
+}
+
+/* Room for rows that start within a line. */
+static const char *more_elements(Emitter *e, const Load *load)
+{
+    if (placement(e, load) == AT_START) return "";
+    return arena_format(e->arena, " + %d", LINE_BYTES / dtype_info[load->dtype].bytes);
 }
 
 static void emit_stages(Emitter *e)
@@ -22,11 +49,10 @@ static void emit_stages(Emitter *e)
     line(e->out, "struct Stage {");
     for (int i = 0; i < k->load_count; i++)
         if (is_ringed(&k->loads[i]))
-            line(e->out, "    alignas(16) %s %s[%s%s];", dtype_info[k->loads[i].dtype].cuda,
-                 k->loads[i].name, columns, has_whole_blocks(e, &k->loads[i]) ? "" : " + 16");
+            line(e->out, "    alignas(128) %s %s[%s%s];", dtype_info[k->loads[i].dtype].cuda,
+                 k->loads[i].name, columns, more_elements(e, &k->loads[i]));
     line(e->out, "};");
-    line(e->out, "extern __shared__ uint4 smem[];");
-    line(e->out, "Stage *const ring = (Stage *)smem;");
+    emit_ring_memory(e);
     line(e->out, "__shared__ unsigned long long full[stages], empty[stages];");
     block (e->out, "if (threadIdx.x < stages)") {
         line(e->out, "barrier_init(full[threadIdx.x], 1);");
@@ -41,13 +67,12 @@ static void emit_copies(Emitter *e)
     line(e->out, "Stage &into = ring[stage];");
     line(e->out, "barrier_wait(empty[stage], parity);");
     line(e->out, "int bytes = 0;");
+    static const char *const copy[] = {"copy_row<vec>", "copy_shifted<vec>", "copy_blocks"};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
-            line(e->out, "bytes += %s(into.%s, %s%s, %s, full[stage]);",
-                 has_whole_blocks(e, load) ? "copy_row<vec>" : "copy_blocks", load->name,
-                 load_address(e, load), e->k->slice ? " + begin" : "",
-                 e->k->slice ? slice_text(e) : e->columns);
+            line(e->out, "bytes += %s(into.%s, %s, %s, full[stage]);", copy[placement(e, load)],
+                 load->name, slice_address(e, load), e->k->slice ? slice_text(e) : e->columns);
     }
     line(e->out, "copies_end(bytes, full[stage]);");
 }

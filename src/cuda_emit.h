@@ -99,10 +99,11 @@ const char *join(Arena *arena, const NameList *list, const char *separator);
 /* ---- passes ---- */
 /* Whether a row has less than a warp, so that teams of one warp must stay together. */
 bool rows_share_warps(const Kernel *k);
-bool has_whole_blocks(const Emitter *e, const Load *load);
+const char *copied_vector(Emitter *e, const Load *load);
 void emit_value(Emitter *e, Node n);            /* `const T name = expression;` */
 bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mentions it */
 const char *load_address(Emitter *e, const Load *load);
+const char *slice_address(Emitter *e, const Load *load);   /* of this CTA's part of a row */
 const char *row_part(Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
@@ -142,6 +143,7 @@ void emit_refill_next(Emitter *e, int phase);
 void emit_refill_tile(Emitter *e, int phase);
 
 /* ---- the ring ---- */
+void emit_ring_memory(Emitter *e);
 void emit_ring(Emitter *e);
 void emit_ring_step(Emitter *e, const char *row);
 void emit_copy_warp(Emitter *e);

@@ -195,6 +195,20 @@ template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16
     __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
 };
 
+//@ packed
+// Elements as f32 from the words that two of them share: an instruction each, where ptxas makes two of every second
+// one. For vectors that are read anew when they are needed: of those that stay it would keep what it converted.
+template <class T, int n> struct packed;
+template <int n> struct packed<bf16, n> {
+    vector<bf16, n> v;
+    __device__ __forceinline__ packed(const vector<bf16, n> &from) : v(from) {}
+    __device__ __forceinline__ float operator[](int i) const
+    {
+        const unsigned pair = ((const unsigned *)&v)[i / 2];
+        return __uint_as_float(i % 2 ? pair & 0xffff0000 : pair << 16);
+    }
+};
+
 //@ copy_vector
 // one aligned vector, as few memory instructions as there are
 template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
@@ -823,11 +837,22 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // orders this thread's plain writes to shared memory before later bulk copies to the same place
 DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+//@ line_up
+// Where a row starts in a buffer that is 128 bytes longer: at about the place of 128 bytes that it has in memory,
+// to a multiple of 16. Bulk copies between different places read a quarter more from L2.
+template <class T, int size> DEVICE T *line_up(T (&buffer)[size], const T *row)
+{
+    return (T *)((char *)buffer + (unsigned long long)row % 128 / 16 * 16);
+}
+template <class T, int size> DEVICE const T *line_up(const T (&buffer)[size], const T *row)
+{
+    return (const T *)((const char *)buffer + (unsigned long long)row % 128 / 16 * 16);
+}
+
 //@ copy_row
 // The copy warp's part of a row that is a multiple of 16 bytes long: one bulk copy, or vector by vector where
 // it does not start on such a multiple. Returns how many bytes are still to land.
-template <int n, class T, int slice>
-DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long &full)
+template <int n, class T> DEVICE int copy_row(T *to, const T *row, int count, unsigned long long &full)
 {
     const int lane = threadIdx.x % 32, bytes = count * (int)sizeof(T);
     if (((unsigned long long)row | bytes) % 16 == 0) {
@@ -848,16 +873,23 @@ DEVICE int copy_row(T (&to)[slice], const T *row, int count, unsigned long long 
     return 0;
 }
 
+//@ copy_shifted
+template <int n, class T, int size>
+DEVICE int copy_shifted(T (&to)[size], const T *row, int count, unsigned long long &full)
+{
+    return copy_row<n>(line_up(to, row), row, count, full);
+}
+
 //@ copy_blocks
 // The same for any row: one bulk copy of the aligned 16-byte blocks that it touches. So up to 15 bytes before
 // and after a row are read, never more than the block that its own bytes are in.
-template <class T, int slice>
-DEVICE int copy_blocks(T (&to)[slice], const T *row, int count, unsigned long long &full)
+template <class T, int size>
+DEVICE int copy_blocks(T (&to)[size], const T *row, int count, unsigned long long &full)
 {
     const int before = (int)((unsigned long long)row % 16);
     const int bytes = (before + count * (int)sizeof(T) + 15) / 16 * 16;
     if (threadIdx.x % 32 == 0 && count > 0)
-        bulk_copy(to, (const char *)row - before, bytes, full);
+        bulk_copy(line_up(to, row), (const char *)row - before, bytes, full);
     return count > 0 ? bytes : 0;
 }
 
@@ -881,9 +913,9 @@ DEVICE void release(unsigned long long &empty)
 
 //@ elements_at
 // n elements of a row whose blocks were copied, from the slice's element `at` on
-template <int n, class T, int slice> DEVICE vector<T, n> elements_at(const T (&buffer)[slice], int at, const T *row)
+template <int n, class T, int size> DEVICE vector<T, n> elements_at(const T (&buffer)[size], int at, const T *row)
 {
-    const T *from = buffer + at + (unsigned long long)row % 16 / sizeof(T);
+    const T *from = line_up(buffer, row) + at + (unsigned long long)row % 16 / sizeof(T);
     vector<T, n> v;
     #pragma unroll
     for (int i = 0; i < n; i++)
@@ -892,11 +924,18 @@ template <int n, class T, int slice> DEVICE vector<T, n> elements_at(const T (&b
 }
 
 //@ vector_at
-template <int n, class T, int slice> DEVICE vector<T, n> vector_at(const T (&buffer)[slice], int at)
+template <int n, class T> DEVICE vector<T, n> vector_at(const T *row, int at)
 {
     vector<T, n> v;
-    copy_vector(&v, (const vector<T, n> *)(buffer + at));
+    copy_vector(&v, (const vector<T, n> *)(row + at));
     return v;
+}
+
+//@ shifted_at
+// a vector of a row that copy_shifted brought
+template <int n, class T, int size> DEVICE vector<T, n> shifted_at(const T (&buffer)[size], int at, const T *row)
+{
+    return vector_at<n>(line_up(buffer, row), at);
 }
 
 //@ send_value

@@ -157,10 +157,16 @@ static inline int mailbox_rounds(const Kernel *k)
 /* The most values that a phase's end exchanges, and whether one of them takes 8 bytes. */
 int most_exchanged(const Graph *g, const Kernel *k);
 bool exchanges_wide(const Graph *g, const Kernel *k);
-/* Whether a row is a multiple of the 16 bytes that bulk copies are made of. */
+/* Whether a row is a multiple of the 16 bytes that bulk copies are made of, or of the 128 that memory
+ * moves at once. */
 static inline bool is_whole_blocks(int64_t columns, DType dtype)
 {
     return columns * dtype_info[dtype].bytes % 16 == 0;
+}
+enum { LINE_BYTES = 128 };
+static inline bool is_whole_lines(int64_t columns, DType dtype)
+{
+    return columns * dtype_info[dtype].bytes % LINE_BYTES == 0;
 }
 const char *family_name(Family family);       /* "grid-stride" */
 

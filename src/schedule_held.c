@@ -114,14 +114,6 @@ static bool has_bf16_rows(const Kernel *k)
     return true;
 }
 
-/* Whether a column vector is needed before the first reduction. */
-static bool starts_with_columns(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (is_column_vector(k, &k->loads[i]) && k->loads[i].phases & 1) return true;
-    return false;
-}
-
 /* Whether softmax and its like refill: where a ring's slices would be short or fill its
  * threads badly (measured on an H100: 66560 and 100352 columns 13 and 8 % faster), and where
  * slices are the longest (262144: 3 %). */
@@ -131,31 +123,25 @@ static bool may_refill_light(int64_t columns)
     return (columns > LEAST && columns <= MOST) || columns > LONG;
 }
 
-/* A mean with its squares: where all tiles are full, which spares divisions (layer norm of
- * 65536, 98304 and 131072 columns 3, 18 and 1 % faster than by a ring, 25 % slower at 66560). */
+/* A mean with its squares: as far as 16 CTAs go (layer norm of 40960 to 131072 columns 8 to
+ * 25 % faster than by a ring, of 262144 6 % slower). */
 static bool may_refill_moments(int64_t columns)
 {
-    enum { LEAST = 65536, MOST = 131072, TILES = 1024 };   /* 4 x 8 x 32 elements a warp */
-    int ctas = columns <= 8 * REFILL_SLICE ? 8 : 16;
-    return columns >= LEAST && columns <= MOST && columns % (ctas * TILES) == 0;
+    enum { LEAST = 32768, MOST = 16 * REFILL_SLICE };
+    return columns > LEAST && columns <= MOST;
 }
 
 /* Whether CTAs that share a row keep their slices in registers, which the next row refills:
- * of one input of bf16; of other types ptxas keeps what it has converted, and spills. With
- * column vectors, which then live in registers too, it is better than a ring by 1 to 5 %
- * (rmsnorm of 61440 to 262144 columns), but if the first phase converts them: ptxas keeps
- * these as well. */
+ * of one input of bf16; of other types ptxas keeps what it has converted, and spills. Where
+ * rmsnorm of 61440 to 262144 columns has it, it is 1 to 5 % faster than by a ring. */
 bool may_refill(const Scheduler *s, const Kernel *k)
 {
-    enum { LEAST = 49152, MOST = 262144, MOST_BYTES = 6 };
+    enum { LEAST = 49152, MOST = 262144 };
     if (k->accumulator_count || !k->inner_count || k->grouped) return false;
     if (s->forced.stages) return s->forced.stages == 1;
     int64_t columns = column_count(s, k);
     bool one = row_inputs(k) == 1 && has_bf16_rows(k) && k->vec == MAX_VECTOR;
-    if (s->forced.any || !one || column_bytes(k, 1) > MOST_BYTES || starts_with_columns(k))
-        return false;
-    return columns > LEAST && columns <= MOST &&
-           (has_moments(s, k)     ? may_refill_moments(columns)
-            : !column_vectors(k) ? may_refill_light(columns)
-                                 : true);
+    if (s->forced.any || !one) return false;
+    if (has_moments(s, k)) return may_refill_moments(columns);
+    return column_vectors(k) ? columns > LEAST && columns <= MOST : may_refill_light(columns);
 }

@@ -7,8 +7,7 @@ enum {
     /* ptxas needs about this many registers a thread beside those counted: addresses,
      * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
     BASE_REGISTERS = 50,
-    MAX_REGISTERS = 255,
-    LARGE_STAGE = 32 << 10
+    MAX_REGISTERS = 255
 };
 
 /* ---- facts about a kernel ---- */
@@ -144,8 +143,8 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         bool vector = load->access == ACCESS_VECTOR, shared = is_column_vector(k, load);
-        bool stageable =
-            ring && vector && ((k->copy_warp && !shared) || may_fetch(k, load));
+        bool stageable = vector && (ring || shared) &&
+                         ((k->copy_warp && !shared) || may_fetch(k, load));
         Home home = shared ? columns : rows;
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
@@ -164,14 +163,14 @@ int estimate(const Scheduler *s, const Kernel *k)
 }
 
 /* What a load takes of a stage: its vectors; where the copy warp brings rows that are not
- * whole blocks, 16 elements more. */
+ * whole lines, another line. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
-    enum { MORE = 16 };
-    int64_t columns = (int64_t)k->vec * k->tiles * kernel_threads(k);
+    int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
     bool copied = k->copy_warp && !load->hoisted;
-    if (copied && !is_whole_blocks(column_count(s, k), load->dtype)) columns += MORE;
-    return columns * dtype_info[load->dtype].bytes;
+    if (!copied) return bytes;
+    bool more = !is_whole_lines(column_count(s, k), load->dtype);
+    return (ceil_div(bytes, LINE_BYTES) + more) * LINE_BYTES;
 }
 
 /* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
@@ -215,17 +214,6 @@ static bool has_long_slices(const Scheduler *s, const Kernel *k)
     return k->cluster > 1 && k->cluster == long_slices(s, k);
 }
 
-/* Clusters with large stages measured 2 to 4 % better with the shortest ring, but for
- * pairs of CTAs with one accumulator a column (10 % worse). */
-static bool wants_short_ring(const Scheduler *s, const Kernel *k, int64_t stage)
-{
-    if (k->cluster == 1 || k->grouped) return false;
-    if (!k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k)))
-        return true;
-    bool one = k->accumulator_count && accumulator_registers(s, k) < 2;
-    return k->copy_warp && stage >= LARGE_STAGE && (k->cluster > 2 || !one);
-}
-
 /* Slices of 8192 columns of 2 bytes with one accumulator, where shared memory holds a ring
  * of them beside the column vectors: few threads with many registers each are 4 to 5 %
  * faster, pairs of CTAs without a copy warp, clusters of 4 and 8 with one (measured on an
@@ -235,23 +223,26 @@ bool has_full_slices(const Scheduler *s, const Kernel *k)
     enum { COLUMNS = 8192, ROOM = 128 << 10 };
     if (s->target->smem_per_cta < ROOM) return false;
     double registers = accumulator_registers(s, k);
-    bool few = k->cluster > 1 && k->cluster <= 8 && registers > 0 && registers <= 1;
+    bool few = k->cluster > 2 && k->cluster <= 8 && registers > 0 && registers <= 1;
     return few && row_bytes(k) <= 4 && k->vec == MAX_VECTOR &&
            column_count(s, k) == (int64_t)COLUMNS * k->cluster;
 }
 
-/* As many stages as keep IN_FLIGHT bytes an SM under way while one row is computed; more
- * measured flat, but for clusters. */
+/* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few
+ * as there can be; with a copy warp a ring of 96 kB, more of which is 1 to 5 % slower and less
+ * up to 10 %; else as many as keep as much under way while one row is computed, where more
+ * measured flat (all on an H100). */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
 {
-    enum { IN_FLIGHT = 96 << 10, MOST = 8 };
+    enum { RING = 96 << 10, MOST = 8 };
     if (s->forced.stages) return s->forced.stages;
-    if (wants_short_ring(s, k, stage)) return 2 + (k->lag ? k->lag : k->copy_warp);
-    /* pairs with smaller stages: 2 % better than with three, 15 % than with six */
-    bool sums = k->copy_warp && k->accumulator_count;
-    if (sums && k->cluster == 2 && stage < LARGE_STAGE) return MOST;
-    int64_t wanted = ceil_div(IN_FLIGHT, stage * k->ctas_per_sm) + 1 + k->lag;
-    return wanted > MOST ? MOST : wanted < 3 + k->lag ? 3 + k->lag : wanted;
+    int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
+    bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
+    if (k->cluster > 1 && !k->grouped && light) return least;
+    bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;
+    if (!pooled) least = 3 + k->lag;
+    int64_t wanted = ceil_div(RING, stage * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
+    return wanted > MOST ? MOST : wanted < least ? least : wanted;
 }
 
 /* The variables that a kernel declares as shared: where warps meet, in two halves, and
@@ -320,19 +311,31 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     return !ring || fit_ring(s, k);
 }
 
-/* Keeps a cluster's rows in registers, which the next row refills; column vectors as well.
- * As many CTAs an SM as its registers hold: they wait for others in turn. */
+/* Keeps a cluster's rows in registers, which the next row refills, and column vectors in
+ * shared memory. So many CTAs an SM that about 62 kB of rows are under way: fewer and more
+ * measured up to 10 % slower. */
 static bool fit_refill(const Scheduler *s, Kernel *k)
 {
     /* ptxas needs fewer registers beside these rows than where it has a ring to walk */
     enum { BASE = 32, MOST_HELD = 48, STEP = 8, REGISTER_BYTES = 4 };
-    int64_t held = ceil_div(column_bytes(k, 1) * k->vec * k->tiles, REGISTER_BYTES);
+    enum { IN_FLIGHT = 62 << 10, LEAST_CTAS = 2 };
+    int64_t held = ceil_div(row_bytes(k) * k->vec * k->tiles, REGISTER_BYTES);
     bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k);
-    if (k->cluster == 1 || k->grouped || !whole || held > MOST_HELD || !may_refill(s, k))
-        return false;
-    if (!try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) return false;
+    bool alone = k->cluster == 1 && s->forced.stages != 1;
+    if (alone || k->grouped || !whole || held > MOST_HELD || !may_refill(s, k)) return false;
     k->registers = (int)ceil_div(BASE + held, STEP) * STEP;
+    if (k->registers > register_cap(s, kernel_threads(k))) return false;
+    set_homes(k, false, IN_REGISTERS, IN_STAGES);
+    k->stages = 0;
     set_ctas_per_sm(s, k);
+    int64_t slice = ceil_div(row_bytes(k) * column_count(s, k), k->cluster);
+    int64_t wanted = (IN_FLIGHT + slice / 2) / slice;
+    wanted = wanted < LEAST_CTAS ? LEAST_CTAS : wanted;
+    if (k->ctas_per_sm > wanted) k->ctas_per_sm = (int)wanted;
+    k->smem_bytes = staged_bytes(s, k, true);
+    int64_t cta = k->smem_bytes + static_bytes(s, k) + 1024;
+    while (k->ctas_per_sm * cta > s->target->smem_per_sm) k->ctas_per_sm--;
+    if (k->ctas_per_sm < 1) return false;
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         load->rewidened = is_row_vector(k, load) && load->dtype == DTYPE_BF16 && k->vec % 2 == 0;
@@ -390,8 +393,7 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
     bool heavy = k->cluster == 2 && k->accumulator_count &&
-                 accumulator_registers(s, k) < 2 &&
-                 (row_bytes(k) > 4 || has_full_slices(s, k));
+                 accumulator_registers(s, k) < 2 && row_bytes(k) > 4;
     pays = !may_fetch_rows(k) || (pays && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&

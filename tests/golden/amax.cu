@@ -418,7 +418,7 @@ void amax(
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
     };
-    extern __shared__ uint4 smem[];
+    alignas(128) extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
     const auto fetch = [&](Stage &into, long long row) {
         if (row < M) {

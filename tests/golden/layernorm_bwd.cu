@@ -402,7 +402,7 @@ void layernorm_bwd(
         vector<bf16, vec> x[tiles][threads];
         vector<bf16, vec> dy[tiles][threads];
     };
-    extern __shared__ uint4 smem[];
+    alignas(128) extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
     const auto fetch = [&](Stage &into, long long row) {
         if (row < M) {
