@@ -107,11 +107,13 @@ bool reads_again(const Scheduler *s, const Kernel *k)
     return !fits && is_cached(s, k, CTAS, columns);
 }
 
-static bool has_bf16_rows(const Kernel *k)
+/* Of the last of its inputs that have rows. */
+static DType row_dtype(const Kernel *k)
 {
+    DType dtype = DTYPE_F32;
     for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i]) && k->loads[i].dtype != DTYPE_BF16) return false;
-    return true;
+        if (is_row_vector(k, &k->loads[i])) dtype = k->loads[i].dtype;
+    return dtype;
 }
 
 /* Whether softmax and its like refill: where a ring's slices would be short or fill its
@@ -119,29 +121,32 @@ static bool has_bf16_rows(const Kernel *k)
  * slices are the longest (262144: 3 %). */
 static bool may_refill_light(int64_t columns)
 {
-    enum { LEAST = 65536, MOST = 8 * REFILL_SLICE, LONG = 229376 };
+    enum { LEAST = 65536, MOST = 106496, LONG = 229376 };
     return (columns > LEAST && columns <= MOST) || columns > LONG;
 }
 
-/* A mean with its squares: as far as 16 CTAs go (layer norm of 40960 to 131072 columns 8 to
- * 25 % faster than by a ring, of 262144 6 % slower). */
-static bool may_refill_moments(int64_t columns)
+/* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
+ * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower; in f32 2 and 5 %
+ * faster from 131072 on). f16 takes more instructions where registers are few (2 % slower). */
+static bool may_refill_moments(DType dtype, int64_t columns)
 {
-    enum { LEAST = 32768, MOST = 16 * REFILL_SLICE };
-    return columns > LEAST && columns <= MOST;
+    enum { LEAST = 32768, MOST = 212992, LEAST_F32 = 65536, MOST_F32 = 262144 };
+    if (dtype == DTYPE_BF16) return columns > LEAST && columns <= MOST;
+    return dtype == DTYPE_F32 && columns > LEAST_F32 && columns <= MOST_F32;
 }
 
-/* Whether CTAs that share a row keep their slices in registers, which the next row refills:
- * of one input of bf16; of other types ptxas keeps what it has converted, and spills. Where
- * rmsnorm of 61440 to 262144 columns has it, it is 1 to 5 % faster than by a ring. */
+/* Whether CTAs that share a row keep their slices in registers, which the next row refills.
+ * Where rmsnorm of 61440 to 262144 columns has it, it is 1 to 5 % faster than by a ring. */
 bool may_refill(const Scheduler *s, const Kernel *k)
 {
-    enum { LEAST = 49152, MOST = 262144 };
+    enum { LEAST = 49152, MOST = 262144, VECTOR_BYTES = 16 };
     if (k->accumulator_count || !k->inner_count || k->grouped) return false;
     if (s->forced.stages) return s->forced.stages == 1;
     int64_t columns = column_count(s, k);
-    bool one = row_inputs(k) == 1 && has_bf16_rows(k) && k->vec == MAX_VECTOR;
-    if (s->forced.any || !one) return false;
-    if (has_moments(s, k)) return may_refill_moments(columns);
-    return column_vectors(k) ? columns > LEAST && columns <= MOST : may_refill_light(columns);
+    DType dtype = row_dtype(k);
+    bool vectors = k->vec * dtype_info[dtype].bytes >= VECTOR_BYTES;
+    if (s->forced.any || row_inputs(k) != 1 || !vectors) return false;
+    if (has_moments(s, k)) return may_refill_moments(dtype, columns);
+    if (column_vectors(k)) return columns > LEAST && columns <= MOST;
+    return dtype == DTYPE_BF16 && may_refill_light(columns);
 }

@@ -320,7 +320,7 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     enum { BASE = 32, MOST_HELD = 48, STEP = 8, REGISTER_BYTES = 4 };
     enum { IN_FLIGHT = 62 << 10, LEAST_CTAS = 2 };
     int64_t held = ceil_div(row_bytes(k) * k->vec * k->tiles, REGISTER_BYTES);
-    bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k);
+    bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k) && column_count(s, k);
     bool alone = k->cluster == 1 && s->forced.stages != 1;
     if (alone || k->grouped || !whole || held > MOST_HELD || !may_refill(s, k)) return false;
     k->registers = (int)ceil_div(BASE + held, STEP) * STEP;

@@ -63,7 +63,6 @@ int64_t column_count(const Scheduler *s, const Kernel *k);
 bool has_dynamic_columns(const Scheduler *s, const Kernel *k);   /* too many for int, or known at launch */
 bool has_column_accumulators(const Kernel *k);
 double accumulator_registers(const Scheduler *s, const Kernel *k);   /* of one column */
-enum { REFILL_SLICE = 13312 };   /* columns of a CTA whose registers the next row refills, at most */
 bool is_row_vector(const Kernel *k, const Load *load);
 bool is_column_vector(const Kernel *k, const Load *load);
 int64_t column_bytes(const Kernel *k, int rows);        /* of a column: of so many rows, and what they share */

@@ -23,13 +23,21 @@
 /* BATCH: variants that are compiled for the host in one go */
 enum { BATCH = 48, TRIES = 300 };
 
+enum { MOST_JOBS = 64 };
+
+/* What the jobs share. */
+typedef struct {
+    _Atomic uint64_t taken;   /* programs so far */
+    uint64_t last[MOST_JOBS]; /* the seed that each took last: it may die of it */
+} Progress;
+
 typedef struct {
     uint64_t first, count;
     int64_t elements;
     int jobs;
     Devices devices;
     bool print;
-    _Atomic uint64_t *taken; /* programs that the jobs have taken so far */
+    Progress *progress;
     const char *keep, *replay;
 } Options;
 
@@ -180,13 +188,14 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
     if (b->programs == BATCH || b->count >= BATCH) run_batch(b);
 }
 
-static int run_seeds(const Options *o)
+static int run_seeds(const Options *o, int job)
 {
     Batch *b = calloc(1, sizeof *b);
     if (!b) return 1;
     b->options = o;
-    for (uint64_t taken; (taken = atomic_fetch_add(o->taken, 1)) < o->count;) {
+    for (uint64_t taken; (taken = atomic_fetch_add(&o->progress->taken, 1)) < o->count;) {
         const uint64_t seed = o->first + taken;
+        o->progress->last[job] = seed;
         Arena *arena = arena_new();
         const Sketch *s = generate(arena, seed, o->elements);
         const Case c = case_of(arena, s);
@@ -262,23 +271,30 @@ static int replay(const Options *o)
 static int run_jobs(const Options *o)
 {
     int failed = 0, status;
-    pid_t jobs[64];
-    if (o->jobs <= 1) return run_seeds(o);
+    pid_t jobs[MOST_JOBS];
     fflush(stdout);
     for (int i = 0; i < o->jobs; i++) {
         jobs[i] = fork();
         if (jobs[i] == 0) {
-            const int bad = run_seeds(o);
+            const int bad = run_seeds(o, i);
             fflush(stdout);
             _exit(bad > 100 ? 100 : bad);
         }
     }
     for (int i = 0; i < o->jobs; i++)
-        if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status))
+        if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status)) {
+            printf("=== a job died at seed %llu or a few before\n",
+                   (unsigned long long)o->progress->last[i]);
             failed++;
-        else
+        } else {
             failed += WEXITSTATUS(status);
+        }
     return failed;
+}
+
+static int job_count(long asked)
+{
+    return asked < 1 ? 1 : asked > MOST_JOBS ? MOST_JOBS : (int)asked;
 }
 
 static bool parse_word(Options *o, const char *word, const char *value, bool *took)
@@ -291,7 +307,7 @@ static bool parse_word(Options *o, const char *word, const char *value, bool *to
     else if (!strcmp(word, "--elements") && value)
         o->elements = strtoll(value, NULL, 10);
     else if (!strcmp(word, "--jobs") && value)
-        o->jobs = (int)strtol(value, NULL, 10) & 63;
+        o->jobs = job_count(strtol(value, NULL, 10));
     else if (!strcmp(word, "--keep") && value)
         o->keep = value;
     else if (!strcmp(word, "--replay") && value)
@@ -326,9 +342,9 @@ int main(int argc, char **argv)
         arena_free(arena);
         return 0;
     }
-    o.taken = mmap(NULL, sizeof *o.taken, PROT_READ | PROT_WRITE,
+    o.progress = mmap(NULL, sizeof *o.progress, PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (o.taken == MAP_FAILED) return 2;
+    if (o.progress == MAP_FAILED) return 2;
     const int failed = run_jobs(&o);
     printf("-- prop: %llu of %llu random programs pass\n",
            (unsigned long long)(o.count - (uint64_t)failed), (unsigned long long)o.count);
