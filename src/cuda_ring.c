@@ -43,16 +43,22 @@ void emit_ring_memory(Emitter *e)
     line(e->out, "Stage *const ring = (Stage *)smem;");
 }
 
-/* What stays in shared memory for all rows. */
+/* What stays in shared memory for all rows, behind the ring if there is one. */
 static void emit_held(Emitter *e)
 {
+    bool ring = e->k->stages > 0;
     if (!has_staged(e->k, true)) return;
+    if (!ring) {
+        blank_line(e->out);
+        line(e->out, "// what all rows share stays in shared memory; a thread reads what it has copied itself");
+    }
     emit_buffers(e, "Columns", true);
-    if (!e->k->stages) emit_dynamic_memory(e);
-    line(e->out, "Columns &held = *(Columns *)%s;", e->k->stages ? "(ring + stages)" : "smem");
+    if (!ring) emit_dynamic_memory(e);
+    line(e->out, "Columns &held = *(Columns *)%s;", ring ? "(ring + stages)" : "smem");
     emit_fetches(e, "held", true);
     line(e->out, "fetch_commit();");
-    if (e->k->copy_warp || !e->k->stages) line(e->out, "fetch_wait<0>();");
+    if (e->k->copy_warp || !ring) line(e->out, "fetch_wait<0>();");
+    if (!ring) blank_line(e->out);
 }
 
 /* The ring, what stays in shared memory for all rows, and the function that starts a

@@ -134,6 +134,17 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
     }
 }
 
+/* Where the vectors that all rows share stay, if they do. */
+static void explain_columns(Text *out, const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (!load->hoisted) continue;
+        line(out, "    column vectors stay in %s", load->staged ? "shared memory" : "registers");
+        return;
+    }
+}
+
 static void explain_ring(Text *out, const Kernel *k)
 {
     if (k->cluster > 1)
@@ -167,6 +178,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     else
         explain_walk(out, plan, k);
     explain_ring(out, k);
+    explain_columns(out, k);
     explain_phases(out, k);
     explain_pairs(out, plan->analysis->graph, k);
     if (launch->smem_bytes)

@@ -54,7 +54,7 @@ examples/softmax_bwd.fuse M=3 N=1001 --schedule row:reads=2
 examples/layernorm.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1,threads=64
 examples/rmsnorm.fuse M=60 N=1056 --sms 1 --schedule row:cluster=2,stages=1,threads=64
 examples/softmax_bwd.fuse M=64 N=1040 --sms 1 --stride y=1041,1 --schedule row:cluster=2,stages=1
-tests/cases/wide_group.fuse M=5 N=3601 --sms 1 --schedule warp-specialized:cluster=16
+tests/cases/wide_group.fuse M=5 N=3361 --sms 1 --schedule warp-specialized:cluster=16
 tests/cases/three_phases.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1
 examples/layernorm.fuse M=2 N=1000 --offset gamma=1 --schedule row:threads=32
 tests/cases/moments_beside.fuse M=3 --schedule row:threads=96
