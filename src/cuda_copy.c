@@ -37,8 +37,8 @@ const char *copied_vector(Emitter *e, const Load *load)
 /* Room for rows that start within a line. */
 static const char *more_elements(Emitter *e, const Load *load)
 {
-    if (placement(e, load) == AT_START) return "";
-    return arena_format(e->arena, " + %d", LINE_BYTES / dtype_info[load->dtype].bytes);
+    int bytes = line_room(column_count(e), load->dtype);
+    return bytes ? arena_format(e->arena, " + %d", bytes / dtype_info[load->dtype].bytes) : "";
 }
 
 static void emit_stages(Emitter *e)

@@ -134,14 +134,21 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
     }
 }
 
-/* Where the vectors that all rows share stay, if they do. */
+/* Which of the vectors that all rows share stay on chip, and where. */
 static void explain_columns(Text *out, const Kernel *k)
 {
+    static const char *const homes[] = {"registers", "shared memory"};
+    int count = 0, kept[] = {0, 0};
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        if (!load->hoisted) continue;
-        line(out, "    column vectors stay in %s", load->staged ? "shared memory" : "registers");
-        return;
+        count += load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->kept));
+        if (load->hoisted) kept[load->staged]++;
+    }
+    for (int home = 0; home < 2; home++) {
+        if (kept[home] == count && count)
+            line(out, "    column vectors stay in %s", homes[home]);
+        else if (kept[home])
+            line(out, "    %d of %d column vectors stay in %s", kept[home], count, homes[home]);
     }
 }
 

@@ -840,13 +840,9 @@ DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "m
 //@ line_up
 // Where a row starts in a buffer that is 128 bytes longer: at about the place of 128 bytes that it has in memory,
 // to a multiple of 16. Bulk copies between different places read a quarter more from L2.
-template <class T, int size> DEVICE T *line_up(T (&buffer)[size], const T *row)
+template <class T, int size> DEVICE T *line_up(T (&buffer)[size], const void *row)
 {
-    return (T *)((char *)buffer + (unsigned long long)row % 128 / 16 * 16);
-}
-template <class T, int size> DEVICE const T *line_up(const T (&buffer)[size], const T *row)
-{
-    return (const T *)((const char *)buffer + (unsigned long long)row % 128 / 16 * 16);
+    return (T *)((const char *)buffer + (unsigned long long)row % 128 / 16 * 16);
 }
 
 //@ copy_row
@@ -874,6 +870,7 @@ template <int n, class T> DEVICE int copy_row(T *to, const T *row, int count, un
 }
 
 //@ copy_shifted
+// The same for rows that are no multiple of 128 bytes, and so start anywhere in a line.
 template <int n, class T, int size>
 DEVICE int copy_shifted(T (&to)[size], const T *row, int count, unsigned long long &full)
 {
@@ -924,6 +921,7 @@ template <int n, class T, int size> DEVICE vector<T, n> elements_at(const T (&bu
 }
 
 //@ vector_at
+// a vector of a row that copy_row brought
 template <int n, class T> DEVICE vector<T, n> vector_at(const T *row, int at)
 {
     vector<T, n> v;

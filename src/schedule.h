@@ -168,6 +168,11 @@ static inline bool is_whole_lines(int64_t columns, DType dtype)
 {
     return columns * dtype_info[dtype].bytes % LINE_BYTES == 0;
 }
+/* Bytes that a buffer needs beside a row's, so that the row may start at its place of a line. */
+static inline int line_room(int64_t columns, DType dtype)
+{
+    return is_whole_lines(columns, dtype) ? 0 : LINE_BYTES;
+}
 const char *family_name(Family family);       /* "grid-stride" */
 
 /* `forced` is the text of --schedule or NULL. A schedule that cannot be is refused: an error that

@@ -121,31 +121,35 @@ static DType row_dtype(const Kernel *k)
  * slices are the longest (262144: 3 %). */
 static bool may_refill_light(int64_t columns)
 {
-    enum { LEAST = 65536, MOST = 106496, LONG = 229376 };
+    enum { LEAST = 65536, MOST = 8 * REFILL_SLICE, LONG = 229376 };
     return (columns > LEAST && columns <= MOST) || columns > LONG;
 }
 
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
- * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower; in f32 2 and 5 %
- * faster from 131072 on). f16 takes more instructions where registers are few (2 % slower). */
+ * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower; in f32 as fast
+ * at 65536, 2 % faster at 131072 and 262144). f16 takes more instructions where registers are
+ * few (2 % slower). */
 static bool may_refill_moments(DType dtype, int64_t columns)
 {
-    enum { LEAST = 32768, MOST = 212992, LEAST_F32 = 65536, MOST_F32 = 262144 };
+    enum { LEAST = 32768, MOST = 16 * REFILL_SLICE, LEAST_F32 = 65536, MOST_F32 = 262144 };
     if (dtype == DTYPE_BF16) return columns > LEAST && columns <= MOST;
     return dtype == DTYPE_F32 && columns > LEAST_F32 && columns <= MOST_F32;
 }
 
-/* Whether CTAs that share a row keep their slices in registers, which the next row refills.
- * Where rmsnorm of 61440 to 262144 columns has it, it is 1 to 5 % faster than by a ring. */
+/* Whether CTAs that share a row keep their slices in registers, which the next row refills:
+ * four vectors or more a thread. Rmsnorm of 53248 to 262144 columns is 1 to 5 % faster so than by
+ * a ring, in f32 and f16 as fast or up to 1 % faster. */
 bool may_refill(const Scheduler *s, const Kernel *k)
 {
-    enum { LEAST = 49152, MOST = 262144, VECTOR_BYTES = 16 };
+    enum { LEAST = 49152, MOST = 262144, VECTOR_BYTES = 16, LEAST_VECTORS = 4 };
     if (k->accumulator_count || !k->inner_count || k->grouped) return false;
     if (s->forced.stages) return s->forced.stages == 1;
     int64_t columns = column_count(s, k);
     DType dtype = row_dtype(k);
-    bool vectors = k->vec * dtype_info[dtype].bytes >= VECTOR_BYTES;
-    if (s->forced.any || row_inputs(k) != 1 || !vectors) return false;
+    int vector = k->vec * dtype_info[dtype].bytes;
+    bool fits = vector >= VECTOR_BYTES && vector * LEAST_VECTORS <= 4 * REFILL_REGISTERS;
+    bool known = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
+    if (s->forced.any || row_inputs(k) != 1 || !fits || !known) return false;
     if (has_moments(s, k)) return may_refill_moments(dtype, columns);
     if (column_vectors(k)) return columns > LEAST && columns <= MOST;
     return dtype == DTYPE_BF16 && may_refill_light(columns);

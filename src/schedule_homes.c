@@ -149,6 +149,7 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
         load->resident = vector && home == IN_REGISTERS;
+        load->rewidened = false;
         load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
     }
 }
@@ -169,8 +170,7 @@ static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *loa
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
     bool copied = k->copy_warp && !load->hoisted;
     if (!copied) return bytes;
-    bool more = !is_whole_lines(column_count(s, k), load->dtype);
-    return (ceil_div(bytes, LINE_BYTES) + more) * LINE_BYTES;
+    return ceil_div(bytes, LINE_BYTES) * LINE_BYTES + line_room(column_count(s, k), load->dtype);
 }
 
 /* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
@@ -215,9 +215,8 @@ static bool has_long_slices(const Scheduler *s, const Kernel *k)
 }
 
 /* Slices of 8192 columns of 2 bytes with one accumulator, where shared memory holds a ring
- * of them beside the column vectors: few threads with many registers each are 4 to 5 %
- * faster, pairs of CTAs without a copy warp, clusters of 4 and 8 with one (measured on an
- * H100). */
+ * of them beside the column vectors: in clusters of 4 and 8 few threads with many registers
+ * each are 4 to 5 % faster (measured on an H100). */
 bool has_full_slices(const Scheduler *s, const Kernel *k)
 {
     enum { COLUMNS = 8192, ROOM = 128 << 10 };
@@ -229,9 +228,9 @@ bool has_full_slices(const Scheduler *s, const Kernel *k)
 }
 
 /* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few
- * as there can be; with a copy warp a ring of 96 kB, more of which is 1 to 5 % slower and less
- * up to 10 %; else as many as keep as much under way while one row is computed, where more
- * measured flat (all on an H100). */
+ * as there can be; in a cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower,
+ * less up to 10 %), which for longer stages than 16 kB means one CTA; else as many as keep as
+ * much under way while one row is computed, where more measured flat (all on an H100). */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
 {
     enum { RING = 96 << 10, MOST = 8 };
@@ -311,30 +310,36 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     return !ring || fit_ring(s, k);
 }
 
+/* So many CTAs an SM that about 62 kB of rows are under way, but two at least: fewer and more
+ * measured up to 10 % slower. As many as shared memory holds with their column vectors. */
+static void set_refill_ctas(const Scheduler *s, Kernel *k)
+{
+    enum { IN_FLIGHT = 62 << 10, LEAST = 2, RESERVED = 1 << 10 };
+    set_ctas_per_sm(s, k);
+    int64_t slice = ceil_div(row_bytes(k) * column_count(s, k), k->cluster);
+    int64_t wanted = (IN_FLIGHT + slice / 2) / slice;
+    wanted = wanted < LEAST ? LEAST : wanted;
+    if (k->ctas_per_sm > wanted) k->ctas_per_sm = (int)wanted;
+    int64_t cta = k->smem_bytes + static_bytes(s, k) + RESERVED;
+    while (k->ctas_per_sm * cta > s->target->smem_per_sm) k->ctas_per_sm--;
+}
+
 /* Keeps a cluster's rows in registers, which the next row refills, and column vectors in
- * shared memory. So many CTAs an SM that about 62 kB of rows are under way: fewer and more
- * measured up to 10 % slower. */
+ * shared memory. */
 static bool fit_refill(const Scheduler *s, Kernel *k)
 {
     /* ptxas needs fewer registers beside these rows than where it has a ring to walk */
-    enum { BASE = 32, MOST_HELD = 48, STEP = 8, REGISTER_BYTES = 4 };
-    enum { IN_FLIGHT = 62 << 10, LEAST_CTAS = 2 };
+    enum { BASE = 32, STEP = 8, REGISTER_BYTES = 4 };
     int64_t held = ceil_div(row_bytes(k) * k->vec * k->tiles, REGISTER_BYTES);
     bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k) && column_count(s, k);
     bool alone = k->cluster == 1 && s->forced.stages != 1;
-    if (alone || k->grouped || !whole || held > MOST_HELD || !may_refill(s, k)) return false;
+    if (alone || k->grouped || !whole || held > REFILL_REGISTERS || !may_refill(s, k)) return false;
     k->registers = (int)ceil_div(BASE + held, STEP) * STEP;
     if (k->registers > register_cap(s, kernel_threads(k))) return false;
     set_homes(k, false, IN_REGISTERS, IN_STAGES);
     k->stages = 0;
-    set_ctas_per_sm(s, k);
-    int64_t slice = ceil_div(row_bytes(k) * column_count(s, k), k->cluster);
-    int64_t wanted = (IN_FLIGHT + slice / 2) / slice;
-    wanted = wanted < LEAST_CTAS ? LEAST_CTAS : wanted;
-    if (k->ctas_per_sm > wanted) k->ctas_per_sm = (int)wanted;
     k->smem_bytes = staged_bytes(s, k, true);
-    int64_t cta = k->smem_bytes + static_bytes(s, k) + 1024;
-    while (k->ctas_per_sm * cta > s->target->smem_per_sm) k->ctas_per_sm--;
+    set_refill_ctas(s, k);
     if (k->ctas_per_sm < 1) return false;
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];

@@ -120,13 +120,13 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
     return true;
 }
 
-/* CTAs that share a row have as many columns each: in whole lines of memory where rows of 2
- * bytes an element are copied, else in whole blocks; but never more than their warps have
- * vectors. */
+/* CTAs that share a row have as many columns each: in whole lines of memory where the row is
+ * copied, in vectors of 16 bytes where registers take it; but never more than their warps
+ * have vectors. */
 static void set_slice(const Scheduler *s, Kernel *k)
 {
-    enum { LINE = LINE_BYTES / 2, BLOCK = 16 };
-    int unit = k->vec * WARP < LINE ? k->vec * WARP : k->refill ? BLOCK : LINE;
+    int unit = (k->refill ? 16 : LINE_BYTES) / narrowest(k);
+    unit = min_int(unit, k->vec * WARP);
     int64_t units = ceil_div(ceil_div(column_count(s, k), k->cluster), unit);
     k->slice = k->cluster > 1 ? (int)units * unit : 0;
     k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
@@ -159,7 +159,9 @@ static bool is_light(const Scheduler *s, const Kernel *k)
  * without columns it is no faster, and f16 spills. */
 static bool fills_pairs(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST = 65536 };
+    enum { MOST = 65536, OTHER = 8 << 10 };
+    int64_t held = column_bytes(k, 0) * column_count(s, k);    /* by both, twice an SM */
+    if (held + OTHER > s->target->smem_per_sm) return false;
     return may_refill(s, k) && column_vectors(k) && !has_moments(s, k) && row_bytes(k) <= 2 &&
            !reads_f16(k) && column_count(s, k) <= MOST;
 }
@@ -167,18 +169,18 @@ static bool fills_pairs(const Scheduler *s, const Kernel *k)
 /* How many columns a CTA of a cluster may have: a stage of 32 KB. With accumulators registers
  * are the limit, but slices somewhat longer than of a power of two are better than half as
  * long ones (layernorm_bwd of 66560 columns 28 %, of 20480 and 40960 9 and 4 % faster); where
- * registers take the next row, 192 to 416 threads with 32 to 56 elements are best, but for
- * pairs (measured on an H100). */
+ * registers take the next row of 2 bytes an element, 192 to 416 threads with 32 to 56 elements
+ * are best, but for pairs (measured on an H100). */
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
     enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
-    enum { ONE_SUM = 9216, TWO_SUMS = 10240, REFILLED = 13312 };
+    enum { ONE_SUM = 9216, TWO_SUMS = 10240 };
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
     /* with half the CTAs to wait for, softmax of 262144 columns is 3 % faster */
     if (is_light(s, k) && column_count(s, k) > EIGHT * LARGE) return LARGEST;
     if (may_refill(s, k))
-        return fills_pairs(s, k) ? LARGEST : row_bytes(k) > 2 ? SMALL : REFILLED;
+        return fills_pairs(s, k) ? LARGEST : row_bytes(k) > 2 ? SMALL : REFILL_SLICE;
     return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
 }
 
@@ -198,12 +200,14 @@ static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
 
 /* How many tiles leave no lane without a vector, where there is such a number: layer norm of
  * 100352 columns is 8 % faster than with 6 % of idle lanes. */
-static int full_tiles(int64_t vectors, int tiles)
+static int full_tiles(const Kernel *k, int64_t vectors)
 {
-    enum { MOST = 8 };
-    for (int more = tiles; more <= MOST; more++)
-        if (vectors % (more * WARP) == 0) return more;
-    return tiles;
+    enum { MOST = 8, REGISTER_BYTES = 4 };
+    int tile = row_bytes(k) * k->vec;
+    int most = tile ? min_int(MOST, REFILL_REGISTERS * REGISTER_BYTES / tile) : MOST;
+    for (int tiles = k->tiles; tiles <= most && vectors / tiles > WARP; tiles++)
+        if (vectors % (tiles * WARP) == 0) return tiles;
+    return k->tiles;
 }
 
 /* In a cluster all threads get as many vectors, as far as that goes. Many warps are alike in
@@ -212,7 +216,7 @@ static void even_out_slice(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { EVEN = 128 };
     if (k->cluster == 1 || k->teams > 1) return;
-    if (may_refill(s, k)) k->tiles = full_tiles(vectors, k->tiles);
+    if (may_refill(s, k)) k->tiles = full_tiles(k, vectors);
     bool many = is_light(s, k) && k->tiles > 2 && !may_refill(s, k);
     int unit = many ? EVEN : WARP;
     k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), unit) * unit;
@@ -230,9 +234,9 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k)
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;
-    /* two vectors of more threads leave too few registers for two sums */
-    if (accumulator_registers(s, k) >= 2 && column_count(s, k) > (int64_t)MIDDLE * k->cluster)
-        return 3;
+    /* from 544 threads with two vectors on, ptxas spills what two sums need */
+    bool middle = k->cluster > 1 && column_count(s, k) > (int64_t)MIDDLE * k->cluster;
+    if (accumulator_registers(s, k) >= 2 && middle) return 3;
     if (k->cluster == 2 && fills_pairs(s, k)) return 8;
     return has_moments(s, k) || (k->cluster > 1 && may_refill(s, k)) ? 4 : 2;
 }
@@ -245,7 +249,8 @@ static void even_out_streams(Kernel *k, int64_t vectors)
 }
 
 /* How many threads a long row's CTA may have. Accumulators want registers, so fewer
- * threads; a cluster's CTA waits for others, so it should leave room for a second one. */
+ * threads: in a cluster as many as have two vectors each of the longest slice. Without them
+ * a cluster's CTA, which waits for others, should leave room for a second one. */
 static int most_threads(const Scheduler *s, const Kernel *k)
 {
     enum { THREE_QUARTERS = 768, FEW = 128, LONGER = 576 };
@@ -325,7 +330,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 
 /* Where a group is better than the largest cluster with longer slices than wanted: with
  * two accumulators a column, which then leave no registers for a copy warp (7 %), and for
- * a mean with its squares in f32 (measured on an H100). */
+ * a mean with its squares in f32 that does not stay in registers (measured on an H100). */
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {
     bool heavy = has_moments(s, k) && is_f32_row(k) && !may_refill(s, k);

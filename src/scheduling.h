@@ -60,6 +60,9 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
     return a ? (a - 1) / b + 1 : 0;
 }
 int64_t column_count(const Scheduler *s, const Kernel *k);
+/* Rows that registers keep for the next one: how many columns a CTA has at most, and
+ * registers of a thread that hold them. */
+enum { REFILL_SLICE = 13312, REFILL_REGISTERS = 48 };
 bool has_dynamic_columns(const Scheduler *s, const Kernel *k);   /* too many for int, or known at launch */
 bool has_column_accumulators(const Kernel *k);
 double accumulator_registers(const Scheduler *s, const Kernel *k);   /* of one column */

@@ -274,6 +274,7 @@ static int run_jobs(const Options *o)
     pid_t jobs[MOST_JOBS];
     fflush(stdout);
     for (int i = 0; i < o->jobs; i++) {
+        o->progress->last[i] = o->first;
         jobs[i] = fork();
         if (jobs[i] == 0) {
             const int bad = run_seeds(o, i);
@@ -343,7 +344,7 @@ int main(int argc, char **argv)
         return 0;
     }
     o.progress = mmap(NULL, sizeof *o.progress, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (o.progress == MAP_FAILED) return 2;
     const int failed = run_jobs(&o);
     printf("-- prop: %llu of %llu random programs pass\n",
