@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 int program_graphs(const Module *program, const Item **graphs, int capacity)
 {
@@ -87,15 +88,32 @@ static void check_bytes(Lowering *l, Scope *s, const ParamDecl *p, DType dtype,
 
 /* ---- parameters ---- */
 
+/* For a dtype's name in other letters, or what others call it. */
+static const char *dtype_hint(Lowering *l, const char *name)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } others[] = {{"bfloat16", "bf16"}, {"half", "f16"},   {"float16", "f16"}, {"float", "f32"},
+                  {"float32", "f32"},   {"double", "f64"}, {"float64", "f64"}, {"long", "i64"},
+                  {"int64", "i64"},     {"int", "i32"},    {"int32", "i32"},   {"char", "i8"},
+                  {"int8", "i8"},       {"uint8", "u8"},   {"fp32", "f32"},    {"fp16", "f16"}};
+    const char *names[DTYPE_COUNT], *meant = NULL;
+    for (int i = 0; i < DTYPE_COUNT; i++) {
+        names[i] = dtype_info[i].fuse;
+        if (!strcasecmp(name, names[i])) meant = names[i];
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcasecmp(name, others[i].theirs)) meant = others[i].ours;
+    if (meant) return arena_format(l->arena, "did you mean '%s'?", meant);
+    return did_you_mean(l, name, names, DTYPE_COUNT);
+}
+
 static bool find_dtype(Lowering *l, Scope *s, const ParamDecl *p, DType *dtype)
 {
     if (dtype_find(p->dtype.name, dtype))
         return true;
-    const char *names[DTYPE_COUNT];
-    for (int i = 0; i < DTYPE_COUNT; i++)
-        names[i] = dtype_info[i].fuse;
-    name_error(l, s, p->dtype.span, did_you_mean(l, p->dtype.name, names, DTYPE_COUNT),
-               "unknown dtype '%s'", p->dtype.name);
+    name_error(l, s, p->dtype.span, dtype_hint(l, p->dtype.name), "unknown dtype '%s'",
+               p->dtype.name);
     return false;
 }
 

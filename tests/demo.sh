@@ -8,8 +8,8 @@ say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 
 say cat $file
 cat $file
-say fusec check $file
-build/fusec check $file && echo "no errors"
+say "fusec check $file     (says nothing where there is no error)"
+build/fusec check $file
 say fusec explain $file
 build/fusec explain $file
 say "fusec $file     (the first kernel; the helpers it calls come before it)"
@@ -18,5 +18,5 @@ sed -n '/^\/\/ layernorm_bwd/,/^}/{p;/^}/q}' build/layernorm_bwd.cu
 echo "($(wc -l <build/layernorm_bwd.cu) lines in all: build/layernorm_bwd.cu)"
 say fusec run $file M=512 N=1024 --verify
 build/fusec run $file M=512 N=1024 --verify
-say "fusec run $file M=64 N=1024 --device sim --verify     (the CUDA above, on the CPU)"
+say "fusec run $file M=64 N=1024 --device sim --verify     (the CUDA for these sizes, on the CPU)"
 build/fusec run $file M=64 N=1024 --device sim --verify

@@ -311,6 +311,8 @@ static const ErrorCase error_cases[] = {
     {HEAD " -> (y : f32[M], y : f32[M]) {\n y = i + 1 }", "1:79", "declared twice", NULL},
     {HEAD " -> (y : f32) {\n y = sum[M](i) }", "1:67", "needs brackets", "y : f32[]"},
     {HEAD " -> (y : f31[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'f31'", "'f32'"},
+    {HEAD " -> (y : BF16[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'BF16'", "'bf16'"},
+    {HEAD " -> (y : Float[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'Float'", "'f32'"},
     {HEAD " -> () {\n u = x }", "1:7", "no output", NULL},
     {"graph g[M = 1, N = 2](x : f32[N, M]) -> (y : f32[M, N]) {\n y = x }", "1:23",
      "graph's order", "x : f32[M, N]"},
