@@ -202,12 +202,14 @@ Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target
 
 /* ---- where the chosen plan spills ---- */
 
-/* Registers that a thread may have beyond those expected, in the kernel with the fewest. */
+/* Registers that a thread may have beyond those expected, in the kernel with the fewest; of
+ * those that walk rows, which alone a schedule changes. */
 static int headroom(const Plan *plan)
 {
     enum { MOST = 255 };
     int least = MOST;
     for (int i = 0; i < plan->kernel_count; i++) {
+        if (!walks_rows(&plan->kernels[i])) continue;
         int cap = plan->target.registers_per_sm / plan->launch.kernels[i].threads / 8 * 8;
         int left = (cap < MOST ? cap : MOST) - plan->kernels[i].registers;
         if (left < least) least = left;

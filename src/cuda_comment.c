@@ -42,8 +42,9 @@ static void emit_mapping(Emitter *e)
     }
     if (k->finishes >= 0) {
         line(e->out,
-             "// A CTA has 32 columns. Each of its %d warps adds every so-many-th partial; then the warps meet.",
-             k->threads_per_row / 32);
+             "// %s left a partial for each of its CTAs. Here a CTA has %d columns; the %d threads of a\n"
+             "// column add every %dth partial each, and then meet.",
+             e->plan->kernels[k->finishes].name, k->threads_per_row, k->teams, k->teams);
         return;
     }
     const char *walk = k->kept ? "all rows of its group"

@@ -59,15 +59,46 @@ static void emit_team_reduce(Emitter *e, const Accumulator *acc)
              combiner(e, acc->node), team_scratch(e, acc->node), acc->name);
 }
 
+/* Where a kernel's partial of an accumulator begins. */
+static const char *partial_row(const Emitter *e, const Accumulator *acc)
+{
+    return arena_format(e->arena, "%s + %s * (long long)%s", arg_name(e, ARG_SLOT, acc->slot, 0),
+                        e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x / %s", sharers(e))
+                                          : "blockIdx.x",
+                        e->columns);
+}
+
 static void emit_partial_store(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%sstore_aligned(%s + %s * (long long)%s, first + t * step, %s[t], %s);",
-         e->k->teams > 1 ? "    " : "",
-         arg_name(e, ARG_SLOT, acc->slot, 0),
-         e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x / %s", sharers(e)) : "blockIdx.x",
-         e->columns, acc->name,
-         e->end);
+    line(e->out, "%sstore_aligned(%s, first + t * step, %s[t], %s);",
+         e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
+}
+
+/* The teams' sums meet where the ring was: all accumulators and tiles between two barriers. */
+static void emit_meeting(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const char *groups = k->threads_per_row < 32 ? "threads / 32" : "teams";
+    line(e->out, "// what the teams have summed meets where the ring was");
+    line(e->out, "struct Sums {");
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            line(e->out, "    %s %s[%s][tiles * step];",
+                 type_cuda(node(e->g, k->accumulators[i].node)->type), k->accumulators[i].name, groups);
+    line(e->out, "};");
+    line(e->out, "Sums &sums = *(Sums *)smem;");
+    line(e->out, "__syncthreads();");
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            line(e->out, "leave_sums<%s>(sums.%s, %s);", combiner(e, k->accumulators[i].node),
+                 k->accumulators[i].name, k->accumulators[i].name);
+    line(e->out, "__syncthreads();");
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);",
+                 combiner(e, k->accumulators[i].node), partial_row(e, &k->accumulators[i]),
+                 k->accumulators[i].name, e->end);
 }
 
 static const Accumulator *find_accumulator(const Emitter *e, Node n)
@@ -116,6 +147,10 @@ static void emit_column_results(Emitter *e)
     for (int i = 0; i < e->k->accumulator_count; i++)
         any |= e->k->accumulators[i].per_column;
     if (!any) return;
+    if (e->k->meets_in_ring) {
+        emit_meeting(e);
+        return;
+    }
     declare_team_scratch(e);
     line(e->out, "#pragma unroll");
     block (e->out, "for (int t = 0; t < tiles; t++)") {
@@ -183,8 +218,8 @@ static void emit_finish_constants(Emitter *e)
             *list_push(e->arena, &names) =
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     *list_push(e->arena, &names) =
-        arena_format(e->arena, "slices = %d", e->k->threads_per_row / 32);
-    *list_push(e->arena, &names) = "batch = 8";
+        arena_format(e->arena, "width = %d, slices = %d, batch = %d", e->k->threads_per_row,
+                     e->k->teams, e->k->tiles);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     AxisSet columns = e->k->columns;
     if (columns & (columns - 1))
@@ -192,9 +227,9 @@ static void emit_finish_constants(Emitter *e)
     bool wide = false;
     for (int i = 0; i < e->k->accumulator_count; i++)
         wide |= node(e->g, e->k->accumulators[i].node)->type != TYPE_F32;
-    line(e->out, "__shared__ %s scratch[slices * 32];", wide ? "double" : "float");
-    line(e->out, "const int lane = threadIdx.x %% 32, slice = threadIdx.x / 32;");
-    line(e->out, "const int col = blockIdx.x * 32 + lane;");
+    line(e->out, "__shared__ %s scratch[%d][%d * width];", wide ? "double" : "float",
+         e->k->accumulator_count, kernel_threads(e->k) / 32);
+    line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }
 
@@ -250,7 +285,7 @@ void emit_finish_kernel(Emitter *e)
         for (int i = 0; i < e->k->accumulator_count; i++)
             *list_push(e->arena, &calls) =
                 reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
-        line(e->out, "slice_reduce<slices>(scratch, %s);", join(e->arena, &calls, ", "));
+        line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
         block (e->out, "if (slice == 0 && col < %s)", e->columns) emit_finish_stores(e);
     }
 }

@@ -1165,6 +1165,46 @@ DEVICE void group_reduce(S (&scratch)[1][2][slots], Mailbox<S, values, group, ro
     group_collect(news, round, r...);
 }
 
+//@ leave_sums
+// Leaves a team's accumulators where all teams' meet: `left` has a row for each team, or for each warp where
+// a warp has several teams, which meet by shuffles first.
+template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+{
+    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    const int lane = threadIdx.x % width;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            #pragma unroll
+            for (int distance = lanes; distance < 32; distance *= 2)
+                acc[t][i] = R<T>::combine(acc[t][i], __shfl_xor_sync(0xffffffff, acc[t][i], distance));
+            if (lane < lanes)
+                left[threadIdx.x / width][(t * lanes + lane) * vec + i] = acc[t][i];
+        }
+}
+
+//@ store_sums
+// Adds what the teams left, in their order, and stores it: all threads of the CTA, `vec` columns at a time.
+template <int threads, int vec, template <class> class R, class T, int groups, int columns>
+DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+{
+    #pragma unroll 1
+    for (int col = threadIdx.x * vec; col < columns; col += threads * vec) {
+        T sum[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            sum[i] = left[0][col + i];
+        #pragma unroll 4
+        for (int g = 1; g < groups; g++)
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                sum[i] = R<T>::combine(sum[i], left[g][col + i]);
+        store_aligned(row, col, sum, size);
+    }
+}
+
 //@ team_reduce
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
 // Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
@@ -1195,21 +1235,33 @@ DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 //@ slice_reduce
-// Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
-// the first 32 threads get the results.
-template <int slices, class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, R<T> r)
+// Combines each variable over the threads of a CTA that have the same column, `width` columns side by
+// side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
+template <int width, class S, template <class> class R, class T>
+DEVICE void leave_slice(S *scratch, R<T> r)
 {
-    *(T *)(scratch + threadIdx.x) = r.value;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        #pragma unroll
-        for (int s = 1; s < slices; s++)
-            r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
-    }
-    __syncthreads();
+    #pragma unroll
+    for (int distance = width; distance < 32; distance *= 2)
+        r.value = R<T>::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+    const int lane = threadIdx.x % 32;
+    if (lane < width)
+        *(T *)(scratch + threadIdx.x / 32 * width + lane) = r.value;
 }
-template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
+template <int width, int slots, class S, template <class> class R, class T>
+DEVICE void take_slices(const S *scratch, R<T> r)
 {
-    (reduce_one_slice<slices>(scratch, r), ...);
+    r.value = *(const T *)(scratch + threadIdx.x);
+    #pragma unroll
+    for (int i = width; i < slots; i += width)
+        r.value = R<T>::combine(r.value, *(const T *)(scratch + i + threadIdx.x));
+}
+template <int width, class S, int count, int slots, class... R>
+DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
+{
+    int variable = 0;
+    (leave_slice<width>(scratch[variable++], r), ...);
+    __syncthreads();
+    variable = 0;
+    if (threadIdx.x < width)
+        (take_slices<width, slots>(scratch[variable++], r), ...);
 }

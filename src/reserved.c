@@ -51,7 +51,8 @@ static const char *const reserved[] = {
     "group",     "groups",   "boxes",      "Box",
     "news",      "rounds",   "before",     "before_row",
     "partials",  "ready",    "end",        "threads_per_row",
-    "slices",   "item",       "items",
+    "slices",    "item",     "items",      "width",
+    "batch",     "sums",     "Sums",
     "p",         "y0",       "y1",         "yn",
     "j0",        "j1",       "jn",         "linux",
     "unix",      "assert",   "signbit",    "NULL"};

@@ -157,11 +157,12 @@ static bool honours_keys(Scheduler *s)
          stages = !f->stages, reads = f->reads < 2;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
+        if (!walks_rows(k)) continue;
         threads |= k->threads_per_row == f->threads;
         rows |= k->teams == f->rows;
         cluster |= k->cluster == f->cluster;
         /* one stage: no ring, a row is loaded when its turn comes */
-        bool no_ring = !k->stages && (k->inner_count || (k->accumulator_count && k->finishes < 0));
+        bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
         stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
         reads |= f->reads == 2 && k->streamed;
     }
@@ -333,9 +334,13 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
     block (out, "kernel %s: %s", k->name, family_name(k->family)) {
         line(out, "rows %s columns %s kept %s", axes_text(out->arena, g, k->rows),
              axes_text(out->arena, g, k->columns), axes_text(out->arena, g, k->kept));
-        line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s",
-             k->threads_per_row, k->teams, k->vec, k->tiles,
-             k->streamed ? ", streamed" : "", k->ragged ? ", ragged" : "");
+        if (k->finishes >= 0)
+            line(out, "columns a CTA %d, threads a column %d, partials at once %d", k->threads_per_row,
+                 k->teams, k->tiles);
+        else
+            line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s",
+                 k->threads_per_row, k->teams, k->vec, k->tiles,
+                 k->streamed ? ", streamed" : "", k->ragged ? ", ragged" : "");
         if (k->slice)
             line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
                  k->refill ? ", refilled" : "");

@@ -90,7 +90,9 @@ typedef struct {
     bool columnwise;                 /* walks rows only to reduce them: computes no inner reduction */
     AxisSet kept;                    /* COLUMN: row axes that remain; a CTA has one element of them */
     int vec, tiles;                  /* elements a thread handles side by side, and how many times */
-    int threads_per_row, teams;      /* threads = threads_per_row * teams */
+    int threads_per_row, teams;      /* threads = threads_per_row * teams. FINISH: a CTA's columns, a thread
+                                        each, and how many threads share a column's partials, `tiles`
+                                        at a time each */
     int registers;                   /* expected a thread */
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
     bool grouped;                    /* they are more than the GPU's clusters have: they exchange through
@@ -107,6 +109,7 @@ typedef struct {
                                         stored */
     int stages;                      /* rows in the ring at once; 0: none */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
+    bool meets_in_ring;              /* after the last row the teams' accumulators meet there, all at once */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
     bool streamed;                   /* walks a row's columns in a loop and reads them again in each
                                         phase; else every tile of a row has its registers */

@@ -195,6 +195,17 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
 }
 
+/* Whether so many bytes hold what all teams, or the warps that have several, have added up. */
+static bool holds_sums(const Scheduler *s, const Kernel *k, int64_t bytes)
+{
+    int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
+    int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            bytes -= columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8);
+    return bytes >= 0;
+}
+
 /* Rows of more than 2 bytes a column that two CTAs can share, or of f32 that only the
  * largest cluster can, with column vectors: two long stages a CTA, without a copy warp or
  * a lag, as long as the caches hold the column vectors beside them (15 to 25 % over three
@@ -266,9 +277,12 @@ static int64_t static_bytes(const Scheduler *s, const Kernel *k)
 /* Fewer than two stages are no ring. */
 static bool fit_ring(const Scheduler *s, Kernel *k)
 {
+    enum { LEAST_STAGES = 2 };
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
-    int64_t other = static_bytes(s, k) + once + team_bytes(s, k);
     if (!stage) return false;
+    k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
+                       holds_sums(s, k, LEAST_STAGES * stage);
+    int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
@@ -277,8 +291,8 @@ static bool fit_ring(const Scheduler *s, Kernel *k)
         k->smem_bytes = k->stages * stage + once;
         /* of a single input two CTAs with short rings beat one with a long one */
         bool single = k->copy_warp && row_bytes(k) <= 2;
-        if (k->stages >= 3 + k->lag ||
-            (k->stages == 2 + k->lag && (k->ctas_per_sm == 1 || single)))
+        if (k->stages > LEAST_STAGES + k->lag ||
+            (k->stages == LEAST_STAGES + k->lag && (k->ctas_per_sm == 1 || single)))
             return true;
     }
     return false;
@@ -302,7 +316,7 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     set_homes(k, ring, rows, columns);
     k->stages = 0;
     k->smem_bytes = 0;
-    k->refill = false;
+    k->refill = k->meets_in_ring = false;
     k->registers = estimate(s, k);
     if (k->registers > register_cap(s, kernel_threads(k) + helper_threads(k)))
         return false;

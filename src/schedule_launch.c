@@ -193,8 +193,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     launch->arg_count = args.count;
 }
 
-/* CTAs that live at once, for kernels with a persistent grid. */
-static int64_t resident_ctas(const Scheduler *s, const Kernel *k)
+int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
     int64_t ctas = (int64_t)k->ctas_per_sm * sms / (k->column_ctas * k->cluster);
@@ -225,7 +224,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     if (k->column_ctas > 1)
         grid[1] = (LaunchGrid){k->columns,
                                (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
-    if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, 32, most, 1};
+    if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
 }
 
 /* The graph's name, where the text has no other use for it. */

@@ -8,8 +8,7 @@
 
 enum {
     TEAM_THREADS = 256, /* of a CTA that has several rows at a time ... */
-    SUM_THREADS = 512, /* ... and with accumulators: the fewer CTAs, the fewer partials */
-    FINISH_REGISTERS = 50
+    SUM_THREADS = 512  /* ... and with accumulators: the fewer CTAs, the fewer partials */
 };
 
 static int min_int(int a, int b)
@@ -428,14 +427,7 @@ static bool has_too_many_columns(Scheduler *s, const Kernel *k)
 bool map_kernel(Scheduler *s, Kernel *k)
 {
     k->column_ctas = k->cluster = 1;
-    if (k->family == FAMILY_FINISH) {
-        /* clusters leave few partials, of many columns */
-        bool many = s->kernels.data[k->finishes].cluster == 1;
-        k->threads_per_row = many ? MOST_THREADS : TEAM_THREADS;
-        k->vec = k->tiles = k->teams = 1;
-        k->registers = FINISH_REGISTERS;
-        return true;
-    }
+    if (k->family == FAMILY_FINISH) return map_finish(s, k);
     if (has_too_many_columns(s, k)) return false;
     bool columns_acc = has_column_accumulators(k);
     k->dynamic = has_dynamic_columns(s, k);

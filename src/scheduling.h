@@ -5,6 +5,7 @@
  *   schedule_homes.c     where rows and columns live between phases
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
+ *   schedule_finish.c    the kernel that adds partials
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
  */
 #ifndef FUSEC_SCHEDULING_H
@@ -46,6 +47,9 @@ Way reduction_way(const Scheduler *s, Node n);
 void cut_graph(Scheduler *s);
 void pair_reductions(const Scheduler *s, Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
+bool map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
+/* CTAs, or groups of those that share a row, that live at once: the largest grid of a persistent kernel. */
+int64_t resident_ctas(const Scheduler *s, const Kernel *k);
 void build_launch(Scheduler *s, Plan *plan);
 
 Access find_access(AxisSet axes, AxisSet columns);

@@ -373,23 +373,35 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
-// the first 32 threads get the results.
-template <int slices, class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, R<T> r)
+// Combines each variable over the threads of a CTA that have the same column, `width` columns side by
+// side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
+template <int width, class S, template <class> class R, class T>
+DEVICE void leave_slice(S *scratch, R<T> r)
 {
-    *(T *)(scratch + threadIdx.x) = r.value;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        #pragma unroll
-        for (int s = 1; s < slices; s++)
-            r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
-    }
-    __syncthreads();
+    #pragma unroll
+    for (int distance = width; distance < 32; distance *= 2)
+        r.value = R<T>::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+    const int lane = threadIdx.x % 32;
+    if (lane < width)
+        *(T *)(scratch + threadIdx.x / 32 * width + lane) = r.value;
 }
-template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
+template <int width, int slots, class S, template <class> class R, class T>
+DEVICE void take_slices(const S *scratch, R<T> r)
 {
-    (reduce_one_slice<slices>(scratch, r), ...);
+    r.value = *(const T *)(scratch + threadIdx.x);
+    #pragma unroll
+    for (int i = width; i < slots; i += width)
+        r.value = R<T>::combine(r.value, *(const T *)(scratch + i + threadIdx.x));
+}
+template <int width, class S, int count, int slots, class... R>
+DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
+{
+    int variable = 0;
+    (leave_slice<width>(scratch[variable++], r), ...);
+    __syncthreads();
+    variable = 0;
+    if (threadIdx.x < width)
+        (take_slices<width, slots>(scratch[variable++], r), ...);
 }
 #endif
 
@@ -457,8 +469,9 @@ void amax(
 
 // amax_finish (finish), from amax.fuse:1-4
 //   max_1_partial = max[M, N](abs(x)), from the CTAs' partials
-// A CTA has 32 columns. Each of its 32 warps adds every so-many-th partial; then the warps meet.
-// Launch 2 of 4: grid (ceil(1 / 32), 1), block 1024, no dynamic shared memory.
+// amax left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
+// column add every 128th partial each, and then meet.
+// Launch 2 of 4: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 // max_0_value: workspace, 1 of f32
@@ -467,10 +480,9 @@ void amax_finish(
     const float *__restrict__ max_1_partial,
     float *__restrict__ max_0_value,
     int partials) {
-    constexpr int N = 512, slices = 32, batch = 8;
-    __shared__ float scratch[slices * 32];
-    const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
-    const int col = blockIdx.x * 32 + lane;
+    constexpr int N = 512, width = 8, slices = 128, batch = 5;
+    __shared__ float scratch[1][32 * width];
+    const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 
     float column_max = -infinity();
@@ -483,7 +495,7 @@ void amax_finish(
                     column_max = max_nan(column_max, max_1_partial[at]);
                 }
     }
-    slice_reduce<slices>(scratch, max_of(column_max));
+    slice_reduce<width>(scratch, max_of(column_max));
     if (slice == 0 && col < 1) {
         max_0_value[0] = column_max;
     }

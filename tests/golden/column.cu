@@ -211,50 +211,76 @@ template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
 template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
 template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
 
-// Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
-// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
-template <int threads, int lanes, template <class> class R, class T, int slots, int vec>
-DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
+// Leaves a team's accumulators where all teams' meet: `left` has a row for each team, or for each warp where
+// a warp has several teams, which meet by shuffles first.
+template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
 {
-    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
-    const int group = threadIdx.x / width, lane = threadIdx.x % width;
+    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    const int lane = threadIdx.x % width;
     #pragma unroll
-    for (int i = 0; i < vec; i++) {
+    for (int t = 0; t < tiles; t++)
         #pragma unroll
-        for (int distance = lanes; distance < 32; distance *= 2)
-            acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
-        if (lane < lanes)
-            scratch[(group * lanes + lane) * vec + i] = acc[i];
-    }
-    __syncthreads();
-    if (threadIdx.x < lanes)
+        for (int i = 0; i < vec; i++) {
+            #pragma unroll
+            for (int distance = lanes; distance < 32; distance *= 2)
+                acc[t][i] = R<T>::combine(acc[t][i], __shfl_xor_sync(0xffffffff, acc[t][i], distance));
+            if (lane < lanes)
+                left[threadIdx.x / width][(t * lanes + lane) * vec + i] = acc[t][i];
+        }
+}
+
+// Adds what the teams left, in their order, and stores it: all threads of the CTA, `vec` columns at a time.
+template <int threads, int vec, template <class> class R, class T, int groups, int columns>
+DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+{
+    #pragma unroll 1
+    for (int col = threadIdx.x * vec; col < columns; col += threads * vec) {
+        T sum[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            sum[i] = left[0][col + i];
+        #pragma unroll 4
         for (int g = 1; g < groups; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], scratch[(g * lanes + lane) * vec + i]);
-    __syncthreads();
+                sum[i] = R<T>::combine(sum[i], left[g][col + i]);
+        store_aligned(row, col, sum, size);
+    }
 }
 
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
-// the first 32 threads get the results.
-template <int slices, class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, R<T> r)
+// Combines each variable over the threads of a CTA that have the same column, `width` columns side by
+// side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
+template <int width, class S, template <class> class R, class T>
+DEVICE void leave_slice(S *scratch, R<T> r)
 {
-    *(T *)(scratch + threadIdx.x) = r.value;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        #pragma unroll
-        for (int s = 1; s < slices; s++)
-            r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
-    }
-    __syncthreads();
+    #pragma unroll
+    for (int distance = width; distance < 32; distance *= 2)
+        r.value = R<T>::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+    const int lane = threadIdx.x % 32;
+    if (lane < width)
+        *(T *)(scratch + threadIdx.x / 32 * width + lane) = r.value;
 }
-template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
+template <int width, int slots, class S, template <class> class R, class T>
+DEVICE void take_slices(const S *scratch, R<T> r)
 {
-    (reduce_one_slice<slices>(scratch, r), ...);
+    r.value = *(const T *)(scratch + threadIdx.x);
+    #pragma unroll
+    for (int i = width; i < slots; i += width)
+        r.value = R<T>::combine(r.value, *(const T *)(scratch + i + threadIdx.x));
+}
+template <int width, class S, int count, int slots, class... R>
+DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
+{
+    int variable = 0;
+    (leave_slice<width>(scratch[variable++], r), ...);
+    __syncthreads();
+    variable = 0;
+    if (threadIdx.x < width)
+        (take_slices<width, slots>(scratch[variable++], r), ...);
 }
 #endif
 
@@ -315,19 +341,22 @@ void bias_grad(
         }
     }
 
-    __shared__ float team_floats[threads * vec];
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        team_reduce<threads, threads_per_row, Sum>(team_floats, db_sum[t]);
-        if (team == 0)
-            store_aligned(db_partial + blockIdx.x * (long long)N, first + t * step, db_sum[t], N);
-    }
+    // what the teams have summed meets where the ring was
+    struct Sums {
+        float db_sum[teams][tiles * step];
+    };
+    Sums &sums = *(Sums *)smem;
+    __syncthreads();
+    leave_sums<Sum>(sums.db_sum, db_sum);
+    __syncthreads();
+    store_sums<threads, vec, Sum>(db_partial + blockIdx.x * (long long)N, sums.db_sum, N);
 }
 
 // bias_grad_finish (finish), from column.fuse:1-3
 //   db = sum[M](dy), from the CTAs' partials
-// A CTA has 32 columns. Each of its 32 warps adds every so-many-th partial; then the warps meet.
-// Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
+// bias_grad left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
+// column add every 128th partial each, and then meet.
+// Launch 2 of 2: grid (ceil(N / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(1024)
@@ -335,10 +364,9 @@ void bias_grad_finish(
     const float *__restrict__ db_partial,
     float *__restrict__ db,
     int partials) {
-    constexpr int N = 768, slices = 32, batch = 8;
-    __shared__ float scratch[slices * 32];
-    const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
-    const int col = blockIdx.x * 32 + lane;
+    constexpr int N = 768, width = 8, slices = 128, batch = 2;
+    __shared__ float scratch[1][32 * width];
+    const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 
     float db_sum = 0;
@@ -351,7 +379,7 @@ void bias_grad_finish(
                     db_sum += db_partial[at];
                 }
     }
-    slice_reduce<slices>(scratch, sum_of(db_sum));
+    slice_reduce<width>(scratch, sum_of(db_sum));
     if (slice == 0 && col < N) {
         db[col] = db_sum;
     }

@@ -342,23 +342,35 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// Adds each variable over the slices of a CTA: threads 32 * s + lane, s < slices, in the order of s;
-// the first 32 threads get the results.
-template <int slices, class S, template <class> class R, class T>
-DEVICE void reduce_one_slice(S *scratch, R<T> r)
+// Combines each variable over the threads of a CTA that have the same column, `width` columns side by
+// side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
+template <int width, class S, template <class> class R, class T>
+DEVICE void leave_slice(S *scratch, R<T> r)
 {
-    *(T *)(scratch + threadIdx.x) = r.value;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        #pragma unroll
-        for (int s = 1; s < slices; s++)
-            r.value = R<T>::combine(r.value, *(const T *)(scratch + 32 * s + threadIdx.x));
-    }
-    __syncthreads();
+    #pragma unroll
+    for (int distance = width; distance < 32; distance *= 2)
+        r.value = R<T>::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+    const int lane = threadIdx.x % 32;
+    if (lane < width)
+        *(T *)(scratch + threadIdx.x / 32 * width + lane) = r.value;
 }
-template <int slices, class S, int slots, class... R> DEVICE void slice_reduce(S (&scratch)[slots], R... r)
+template <int width, int slots, class S, template <class> class R, class T>
+DEVICE void take_slices(const S *scratch, R<T> r)
 {
-    (reduce_one_slice<slices>(scratch, r), ...);
+    r.value = *(const T *)(scratch + threadIdx.x);
+    #pragma unroll
+    for (int i = width; i < slots; i += width)
+        r.value = R<T>::combine(r.value, *(const T *)(scratch + i + threadIdx.x));
+}
+template <int width, class S, int count, int slots, class... R>
+DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
+{
+    int variable = 0;
+    (leave_slice<width>(scratch[variable++], r), ...);
+    __syncthreads();
+    variable = 0;
+    if (threadIdx.x < width)
+        (take_slices<width, slots>(scratch[variable++], r), ...);
 }
 #endif
 
@@ -480,7 +492,8 @@ void layernorm_bwd(
 // layernorm_bwd_finish (finish), from layernorm_bwd.fuse:9-27
 //   dgamma = sum[M](dy * xhat), from the CTAs' partials
 //   dbeta = sum[M](dy), from the CTAs' partials
-// A CTA has 32 columns. Each of its 32 warps adds every so-many-th partial; then the warps meet.
+// layernorm_bwd left a partial for each of its CTAs. Here a CTA has 32 columns; the 32 threads of a
+// column add every 32th partial each, and then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
@@ -492,10 +505,9 @@ void layernorm_bwd_finish(
     bf16 *__restrict__ dgamma,
     bf16 *__restrict__ dbeta,
     int partials) {
-    constexpr int N = 4096, slices = 32, batch = 8;
-    __shared__ float scratch[slices * 32];
-    const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
-    const int col = blockIdx.x * 32 + lane;
+    constexpr int N = 4096, width = 32, slices = 32, batch = 9;
+    __shared__ float scratch[2][32 * width];
+    const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 
     float dgamma_sum = 0;
@@ -510,7 +522,7 @@ void layernorm_bwd_finish(
                     dbeta_sum += dbeta_partial[at];
                 }
     }
-    slice_reduce<slices>(scratch, sum_of(dgamma_sum), sum_of(dbeta_sum));
+    slice_reduce<width>(scratch, sum_of(dgamma_sum), sum_of(dbeta_sum));
     if (slice == 0 && col < N) {
         dgamma[col] = as<bf16>(dgamma_sum);
         dbeta[col] = as<bf16>(dbeta_sum);
