@@ -430,9 +430,10 @@ void emit_pass(Emitter *e, int phase)
     const Pass found = find_pass(e, phase), *pass = &found;
     e->phase = phase;
     if (!pass->any) return;
-    if (e->k->streamed) {
+    bool several = count_tile_loads(pass) > 1;
+    if (e->k->streamed && e->k->ragged) {
         /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads) */
-        line(e->out, "#pragma unroll %d", count_tile_loads(pass) > 1 ? 1 : 2);
+        line(e->out, "#pragma unroll %d", several ? 1 : 2);
         block (e->out, "for (%s col = first; col < %s; col += step)",
                e->k->dynamic ? "long long" : "int", e->columns)
             emit_tile(pass);
@@ -444,10 +445,12 @@ void emit_pass(Emitter *e, int phase)
     e->out = tile;
     emit_tile(pass);
     e->out = kernel;
-    line(e->out, has_tile_registers(pass) ? "#pragma unroll" : "#pragma unroll 1");
+    bool unrolls = has_tile_registers(pass) || (e->k->streamed && !several);
+    line(e->out, unrolls ? "#pragma unroll" : "#pragma unroll 1");
     block (e->out, "for (int t = 0; t < tiles; t++)") {
         if (mentions(text_string(tile), "col"))
             line(e->out, "const int col = first + t * step;");
         text_put(e->out, tile->data, tile->length);
     }
+    if (e->k->streamed) emit_pair_ends(pass);
 }

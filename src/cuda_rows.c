@@ -407,7 +407,7 @@ static void emit_constants(Emitter *e)
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              k->threads_per_row <= 32 ? ", threads_per_row = threads" : "");
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
-         k->streamed ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
+         k->streamed && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
          k->teams > 1 ? "threads_per_row" : "threads");
 }
 

@@ -114,7 +114,7 @@ typedef struct {
     bool streamed;                   /* walks a row's columns in a loop and reads them again in each
                                         phase; else every tile of a row has its registers */
     bool dynamic;                    /* columns include a row axis: their count is known at launch */
-    bool ragged;                     /* the last tile is not full */
+    bool ragged;                     /* the last tile is not full; or a streamed row's are too many to unroll */
     bool open_tile;                  /* ragged: all tiles but the last are full, which sums over a row may count on */
     int phases;
     int load_count, store_count, inner_count, accumulator_count;

@@ -117,22 +117,23 @@ static DType row_dtype(const Kernel *k)
 }
 
 /* Whether softmax and its like refill: where a ring's slices would be short or fill its
- * threads badly (measured on an H100: 66560 and 100352 columns 13 and 8 % faster), and where
- * slices are the longest (262144: 3 %). */
+ * threads badly (measured on an H100: 66560 and 100352 columns 13 and 8 % faster). */
 static bool may_refill_light(int64_t columns)
 {
-    enum { LEAST = 65536, MOST = 8 * REFILL_SLICE, LONG = 229376 };
-    return (columns > LEAST && columns <= MOST) || columns > LONG;
+    enum { LEAST = 65536, MOST = 8 * REFILL_SLICE };
+    return columns > LEAST && columns <= MOST;
 }
 
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
- * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower; in f32 as fast
- * at 65536, 2 % faster at 131072 and 262144). f16 takes more instructions where registers are
- * few (2 % slower). */
+ * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower, and 1 to 3 %
+ * where a ring has full slices in clusters of 4 and 8; in f32 as fast at 65536, 2 % faster at
+ * 131072 and 262144). f16 takes more instructions where registers are few (2 % slower). */
 static bool may_refill_moments(DType dtype, int64_t columns)
 {
     enum { LEAST = 32768, MOST = 16 * REFILL_SLICE, LEAST_F32 = 65536, MOST_F32 = 262144 };
-    if (dtype == DTYPE_BF16) return columns > LEAST && columns <= MOST;
+    enum { FULL = 16384 };
+    bool full = columns == 4 * FULL || columns == 8 * FULL;
+    if (dtype == DTYPE_BF16) return columns > LEAST && columns <= MOST && !full;
     return dtype == DTYPE_F32 && columns > LEAST_F32 && columns <= MOST_F32;
 }
 

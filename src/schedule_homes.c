@@ -163,141 +163,6 @@ int estimate(const Scheduler *s, const Kernel *k)
     return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
 }
 
-/* What a load takes of a stage: its vectors; where the copy warp brings rows that are not
- * whole lines, another line. */
-static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
-{
-    int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
-    bool copied = k->copy_warp && !load->hoisted;
-    if (!copied) return bytes;
-    return ceil_div(bytes, LINE_BYTES) * LINE_BYTES + line_room(column_count(s, k), load->dtype);
-}
-
-/* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
-static int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
-            bytes += buffer_bytes(s, k, &k->loads[i]);
-    return bytes;
-}
-
-/* Shared memory in which teams meet at the end: a tile of accumulators, for each type
- * they have. */
-static int64_t team_bytes(const Scheduler *s, const Kernel *k)
-{
-    int64_t bytes[] = {[TYPE_F32] = 0, [TYPE_F64] = 0, [TYPE_I64] = 0, [TYPE_BOOL] = 0};
-    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++) {
-        Type type = node(s->g, k->accumulators[i].node)->type;
-        bytes[type] = (int64_t)kernel_threads(k) * k->vec * (type == TYPE_F32 ? 4 : 8);
-    }
-    return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
-}
-
-/* Whether so many bytes hold what all teams, or the warps that have several, have added up. */
-static bool holds_sums(const Scheduler *s, const Kernel *k, int64_t bytes)
-{
-    int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
-    int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].per_column)
-            bytes -= columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8);
-    return bytes >= 0;
-}
-
-/* Rows of more than 2 bytes a column that two CTAs can share, or of f32 that only the
- * largest cluster can, with column vectors: two long stages a CTA, without a copy warp or
- * a lag, as long as the caches hold the column vectors beside them (15 to 25 % over three
- * stages and a lag, measured on an H100). */
-int long_slices(const Scheduler *s, const Kernel *k)
-{
-    enum { PAIR = 32768, LARGEST = 131072, STAGES = 2, MOST_CTAS = 16 };
-    int64_t columns = column_count(s, k);
-    bool f32 = is_f32_row(k) && column_vectors(k);
-    int ctas = columns <= PAIR ? 2 : f32 && columns > LARGEST ? MOST_CTAS : 0;
-    if (k->accumulator_count || row_bytes(k) <= 2 || !ctas) return 0;
-    return is_cached(s, k, STAGES, columns / ctas) ? ctas : 0;
-}
-
-static bool has_long_slices(const Scheduler *s, const Kernel *k)
-{
-    return k->cluster > 1 && k->cluster == long_slices(s, k);
-}
-
-/* Slices of 8192 columns of 2 bytes with one accumulator, where shared memory holds a ring
- * of them beside the column vectors: in clusters of 4 and 8 few threads with many registers
- * each are 4 to 5 % faster (measured on an H100). */
-bool has_full_slices(const Scheduler *s, const Kernel *k)
-{
-    enum { COLUMNS = 8192, ROOM = 128 << 10 };
-    if (s->target->smem_per_cta < ROOM) return false;
-    double registers = accumulator_registers(s, k);
-    bool few = k->cluster > 2 && k->cluster <= 8 && registers > 0 && registers <= 1;
-    return few && row_bytes(k) <= 4 && k->vec == MAX_VECTOR &&
-           column_count(s, k) == (int64_t)COLUMNS * k->cluster;
-}
-
-/* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few
- * as there can be; in a cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower,
- * less up to 10 %), which for longer stages than 16 kB means one CTA; else as many as keep as
- * much under way while one row is computed, where more measured flat (all on an H100). */
-static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
-{
-    enum { RING = 96 << 10, MOST = 8 };
-    if (s->forced.stages) return s->forced.stages;
-    int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
-    bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
-    if (k->cluster > 1 && !k->grouped && light) return least;
-    bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;
-    if (!pooled) least = 3 + k->lag;
-    int64_t wanted = ceil_div(RING, stage * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
-    return wanted > MOST ? MOST : wanted < least ? least : wanted;
-}
-
-/* The variables that a kernel declares as shared: where warps meet, in two halves, and
- * CTAs; barriers, two for each stage; where sums of everything meet. At least what small
- * ones and their alignment take. */
-static int64_t static_bytes(const Scheduler *s, const Kernel *k)
-{
-    enum { LEAST = 2 << 10, MOST_STAGES = 8, BARRIER = 8 };
-    int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
-    int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
-    int64_t stages = s->forced.stages > MOST_STAGES ? s->forced.stages : MOST_STAGES;
-    int64_t bytes = 2 * values * value * warps + 2 * stages * BARRIER;
-    if (k->grouped)
-        bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
-    else if (k->cluster > 1)
-        bytes += 2 * (values * value * k->cluster + BARRIER);
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (!k->accumulators[i].per_column) bytes += 2 * 8 * warps;
-    return bytes + 256 > LEAST ? bytes + 256 : LEAST;
-}
-
-/* Fewer than two stages are no ring. */
-static bool fit_ring(const Scheduler *s, Kernel *k)
-{
-    enum { LEAST_STAGES = 2 };
-    int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
-    if (!stage) return false;
-    k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
-                       holds_sums(s, k, LEAST_STAGES * stage);
-    int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
-    for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
-        int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
-        room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
-        int64_t wanted = wanted_stages(s, k, stage);
-        k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
-        k->smem_bytes = k->stages * stage + once;
-        /* of a single input two CTAs with short rings beat one with a long one */
-        bool single = k->copy_warp && row_bytes(k) <= 2;
-        if (k->stages > LEAST_STAGES + k->lag ||
-            (k->stages == LEAST_STAGES + k->lag && (k->ctas_per_sm == 1 || single)))
-            return true;
-    }
-    return false;
-}
-
 /* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
  * partials. */
 static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
@@ -405,15 +270,21 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
  * better when its threads copy for themselves, if they can. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
+    enum { MANY_ELEMENTS = 32 };
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
-    pays |= k->grouped;
+    /* single rows of 2 bytes keep step better by their own copies (softmax and layer norm of
+     * 65536 and 131072 columns: 1 to 3 %) */
+    bool light = !k->accumulator_count && row_bytes(k) <= 2;
+    pays &= !light || (has_moments(s, k) ? reads_f16(k) : column_vectors(k) > 0);
+    /* so do few threads with two accumulators for many columns each (2 to 3 %) */
+    double registers = accumulator_registers(s, k);
+    pays &= registers < 2 || k->vec * k->tiles < MANY_ELEMENTS;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
-    bool heavy = k->cluster == 2 && k->accumulator_count &&
-                 accumulator_registers(s, k) < 2 && row_bytes(k) > 4;
-    pays = !may_fetch_rows(k) || (pays && !heavy && !has_long_slices(s, k));
+    bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4;
+    pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
            kernel_threads(k) + WARP + WARP * k->grouped <= 1024 && wanted;
@@ -440,8 +311,8 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
      * hide */
     bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8);
     int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k);
-    /* without lag it paid in clusters from 4 on alone (measured) */
-    bool wanted = lag || k->cluster >= 4 || !may_fetch_rows(k) ||
+    /* without lag it paid in clusters from 4 on and for few threads (measured) */
+    bool wanted = lag || k->cluster >= 4 || full_slice_threads(s, k) || !may_fetch_rows(k) ||
                   is_forced(s, FAMILY_WARP_SPECIALIZED);
     return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||

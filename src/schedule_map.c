@@ -8,7 +8,9 @@
 
 enum {
     TEAM_THREADS = 256, /* of a CTA that has several rows at a time ... */
-    SUM_THREADS = 512  /* ... and with accumulators: the fewer CTAs, the fewer partials */
+    SUM_THREADS = 512, /* ... and with accumulators: the fewer CTAs, the fewer partials */
+    SHORT_THREADS = 128 /* ... but not where a warp or less has a row: with accumulators of 64
+                           to 512 columns 4 to 17 % faster (measured on an H100) */
 };
 
 static int min_int(int a, int b)
@@ -133,9 +135,10 @@ static void set_slice(const Scheduler *s, Kernel *k)
 
 static void set_ragged(const Scheduler *s, Kernel *k)
 {
+    enum { FEW_TILES = 4 };
     int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
-    k->ragged = k->streamed || !full;
+    k->ragged = !full || (k->streamed && (k->dynamic || k->tiles > FEW_TILES));
 }
 
 /* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
@@ -173,11 +176,13 @@ static bool fills_pairs(const Scheduler *s, const Kernel *k)
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
     enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
-    enum { ONE_SUM = 9216, TWO_SUMS = 10240 };
+    enum { ONE_SUM = 9216, TWO_SUMS = 10240, LONG = 229376 };
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
-    /* with half the CTAs to wait for, softmax of 262144 columns is 3 % faster */
-    if (is_light(s, k) && column_count(s, k) > EIGHT * LARGE) return LARGEST;
+    /* half the CTAs to wait for, until their rows are too long for a ring of three (262144
+       columns: 3 % slower) */
+    bool long_row = column_count(s, k) > EIGHT * LARGE && column_count(s, k) <= LONG;
+    if (is_light(s, k) && long_row) return LARGEST;
     if (may_refill(s, k))
         return fills_pairs(s, k) ? LARGEST : row_bytes(k) > 2 ? SMALL : REFILL_SLICE;
     return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
@@ -222,28 +227,42 @@ static void even_out_slice(const Scheduler *s, Kernel *k, int64_t vectors)
     k->tiles = (int)ceil_div(vectors, k->threads_per_row);
 }
 
+/* Two CTAs that share a row of 2 bytes a column and find a mean and its squares: with many
+ * threads they keep step with the other pairs, which is 2 % faster (layer norm of 32768
+ * columns, measured on an H100). */
+static bool is_pair_of_many(const Scheduler *s, const Kernel *k)
+{
+    return k->cluster == 2 && has_moments(s, k) && row_bytes(k) <= 2 && !reads_f16(k);
+}
+
 /* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns:
  * 12 % over two vectors). Where a mean and its squares are exchanged together, which takes a
  * warp some fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 %
  * from 4096 columns on). Rows that refill registers take as many as fit. */
-static int wanted_vectors(const Scheduler *s, const Kernel *k)
+static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { LONG = 4096, ELEMENTS = 16, F32 = 4, MIDDLE = 8448 };
+    enum { LONG = 4096, ELEMENTS = 16, F32 = 4, MIDDLE = 8448, THREE = 3 };
     if (column_count(s, k) < LONG) return 2;
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;
     /* from 544 threads with two vectors on, ptxas spills what two sums need */
     bool middle = k->cluster > 1 && column_count(s, k) > (int64_t)MIDDLE * k->cluster;
-    if (accumulator_registers(s, k) >= 2 && middle) return 3;
+    if (accumulator_registers(s, k) >= 2 && middle) return THREE;
     if (k->cluster == 2 && fills_pairs(s, k)) return 8;
+    if (is_pair_of_many(s, k)) return 2;
+    /* of two inputs, two CTAs then fit an SM (softmax_bwd of 12288 columns: 1 %) */
+    bool three = vectors > MOST_THREADS && vectors % (THREE * WARP) == 0;
+    if (three && k->cluster == 1 && !k->accumulator_count && row_inputs(k) > 1) return THREE;
     return has_moments(s, k) || (k->cluster > 1 && may_refill(s, k)) ? 4 : 2;
 }
 
-/* As many vectors for every thread, and whole warps. */
+/* As many vectors for every thread, and whole warps; two at a time, for so the first phase's
+ * loop is unrolled. */
 static void even_out_streams(Kernel *k, int64_t vectors)
 {
     k->teams = 1;
+    k->tiles += k->tiles > 1 && k->tiles % 2;
     k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), WARP) * WARP;
 }
 
@@ -252,31 +271,33 @@ static void even_out_streams(Kernel *k, int64_t vectors)
  * a cluster's CTA, which waits for others, should leave room for a second one. */
 static int most_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { THREE_QUARTERS = 768, FEW = 128, LONGER = 576 };
+    enum { THREE_QUARTERS = 768, LONGER = 576 };
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1)
         return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
-    if (has_full_slices(s, k)) return FEW;
+    if (full_slice_threads(s, k)) return full_slice_threads(s, k);
     if (has_column_accumulators(k)) return LONGER;
+    if (is_pair_of_many(s, k)) return MOST_THREADS;
     bool middle = k->cluster <= 8 && column_count(s, k) <= 8 * 16384;
     return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
 }
 
 /* Rows of up to 1024 columns with accumulators: a warp has a row by itself, which takes no
- * barrier; of up to 2048 with two accumulators a column: a vector a thread (measured on an
- * H100: 2 to 6 % over teams at 1024, 3 % at 2048). */
+ * barrier, but with one accumulator a column from 768 columns on; of up to 2048: a vector a
+ * thread (measured on an H100: 2 to 6 % over teams at 1024, 3 to 8 % at 2048). */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    enum { LEAST = 2 * WARP, WARPS_OWN = 4 * WARP, ROWS = 4, F16_ROWS = 2 };
+    enum { LEAST = 2 * WARP, OWN_ONE_SUM = 3 * WARP, OWN = 4 * WARP, ROWS = 4, PAIR = 2 };
     double registers = accumulator_registers(s, k);
     if (registers < 1 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
     /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
-    bool own = vectors <= WARPS_OWN, alone = own && !reads_f16(k);
-    if (registers < 2 && (!alone || !k->inner_count)) return;
-    k->threads_per_row = alone ? WARP : (int)ceil_div(vectors, WARP) * WARP;
-    k->tiles = alone ? (int)ceil_div(vectors, WARP) : 1;
-    k->teams = alone ? ROWS : own ? F16_ROWS : 1;
+    bool one = registers < 2, shared = vectors <= OWN;
+    bool own = vectors <= (one ? OWN_ONE_SUM : OWN) && !reads_f16(k);
+    if (one && ((shared && reads_f16(k)) || !k->inner_count)) return;
+    k->threads_per_row = own ? WARP : (int)ceil_div(vectors, WARP) * WARP;
+    k->tiles = own ? (int)ceil_div(vectors, WARP) : 1;
+    k->teams = own ? ROWS : shared ? PAIR : 1;
 }
 
 /* A thread gets `pack` vectors where vectors are full: so few elements are shared out
@@ -286,9 +307,10 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
-    bool sums = has_column_accumulators(k);
-    share_row(k, vectors, ceil_div(vectors, pack), wanted_vectors(s, k),
-              most_threads(s, k), sums && k->cluster == 1 ? SUM_THREADS : TEAM_THREADS);
+    int64_t full = ceil_div(vectors, pack);
+    bool sums = has_column_accumulators(k) && k->cluster == 1, warps = full <= 2 * WARP && k->inner_count;
+    share_row(k, vectors, full, wanted_vectors(s, k, full), most_threads(s, k),
+              !sums ? TEAM_THREADS : warps ? SHORT_THREADS : SUM_THREADS);
     even_out_slice(s, k, vectors);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);

@@ -3,6 +3,7 @@
  *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
  *   schedule_homes.c     where rows and columns live between phases
+ *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
  *   schedule_finish.c    the kernel that adds partials
@@ -83,12 +84,19 @@ bool is_f32_row(const Kernel *k);                       /* one input of 4 bytes 
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
-int long_slices(const Scheduler *s, const Kernel *k);   /* how many a row has, each a stage over 32 KB; 0: not so */
-bool has_full_slices(const Scheduler *s, const Kernel *k);   /* for which few threads are best */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
 bool wants_ring(const Scheduler *s, const Kernel *k);
 bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
 bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */
+
+/* ---- schedule_ring.c ---- */
+
+int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted);   /* of a stage, or of what all rows share */
+int64_t static_bytes(const Scheduler *s, const Kernel *k);     /* at most, of variables declared as shared */
+int long_slices(const Scheduler *s, const Kernel *k);   /* how many a row has, each a stage over 32 KB; 0: not so */
+int full_slice_threads(const Scheduler *s, const Kernel *k);  /* where few are best; 0: not such a slice */
+bool has_long_slices(const Scheduler *s, const Kernel *k);     /* the kernel's cluster is of that size */
+bool fit_ring(const Scheduler *s, Kernel *k);           /* sets stages and shared memory; fewer CTAs an SM where need be */
 
 /* ---- schedule_held.c ---- */
 

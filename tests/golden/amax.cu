@@ -409,7 +409,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   max_1_partial = max[M, N](abs(x)), this CTA's rows
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 32768 bytes of dynamic shared memory.
+// Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 24576 bytes of dynamic shared memory.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
@@ -426,7 +426,7 @@ void amax(
     const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 4;
+    constexpr int stages = 3;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
     };

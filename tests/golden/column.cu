@@ -288,7 +288,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   db = sum[M](dy), this CTA's rows
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 114688 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 81920 bytes of dynamic shared memory.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
@@ -305,7 +305,7 @@ void bias_grad(
     const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 7;
+    constexpr int stages = 5;
     struct Stage {
         vector<bf16, vec> dy[tiles][threads];
     };

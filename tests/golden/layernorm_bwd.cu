@@ -380,7 +380,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   dbeta = sum[M](dy), this CTA's rows
 // A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(M, 264), 1), block 256, 65536 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (min(M, 264), 1), block 256, 49152 bytes of dynamic shared memory.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 extern "C" __global__ __launch_bounds__(256, 2)
@@ -409,7 +409,7 @@ void layernorm_bwd(
     const long long first_row = blockIdx.x, row_step = gridDim.x;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 4;
+    constexpr int stages = 3;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
         vector<bf16, vec> dy[tiles][threads];

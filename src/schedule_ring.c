@@ -1,0 +1,145 @@
+/* schedule_ring.c: what a CTA has in shared memory: how long the stages of a ring are and how
+ * many, and what lies beside them. */
+#include "scheduling.h"
+
+/* What a load takes of a stage: its vectors; where the copy warp brings rows that are not
+ * whole lines, another line. */
+static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
+{
+    int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
+    bool copied = k->copy_warp && !load->hoisted;
+    if (!copied) return bytes;
+    return ceil_div(bytes, LINE_BYTES) * LINE_BYTES + line_room(column_count(s, k), load->dtype);
+}
+
+/* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
+int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
+            bytes += buffer_bytes(s, k, &k->loads[i]);
+    return bytes;
+}
+
+/* Shared memory in which teams meet at the end: a tile of accumulators, for each type
+ * they have. */
+static int64_t team_bytes(const Scheduler *s, const Kernel *k)
+{
+    int64_t bytes[] = {[TYPE_F32] = 0, [TYPE_F64] = 0, [TYPE_I64] = 0, [TYPE_BOOL] = 0};
+    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++) {
+        Type type = node(s->g, k->accumulators[i].node)->type;
+        bytes[type] = (int64_t)kernel_threads(k) * k->vec * (type == TYPE_F32 ? 4 : 8);
+    }
+    return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
+}
+
+/* Whether so many bytes hold what all teams, or the warps that have several, have added up. */
+static bool holds_sums(const Scheduler *s, const Kernel *k, int64_t bytes)
+{
+    int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
+    int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            bytes -= columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8);
+    return bytes >= 0;
+}
+
+/* Rows of more than 2 bytes a column that two CTAs can share, or of f32 that only the
+ * largest cluster can, with column vectors: two long stages a CTA, without a copy warp or
+ * a lag, as long as the caches hold the column vectors beside them (15 to 25 % over three
+ * stages and a lag, measured on an H100). */
+int long_slices(const Scheduler *s, const Kernel *k)
+{
+    enum { PAIR = 32768, LARGEST = 131072, STAGES = 2, MOST_CTAS = 16 };
+    int64_t columns = column_count(s, k);
+    bool f32 = is_f32_row(k) && column_vectors(k);
+    int ctas = columns <= PAIR ? 2 : f32 && columns > LARGEST ? MOST_CTAS : 0;
+    if (k->accumulator_count || row_bytes(k) <= 2 || !ctas) return 0;
+    return is_cached(s, k, STAGES, columns / ctas) ? ctas : 0;
+}
+
+bool has_long_slices(const Scheduler *s, const Kernel *k)
+{
+    return k->cluster > 1 && k->cluster == long_slices(s, k);
+}
+
+/* How many threads a slice of 8192 columns of 2 bytes gets in clusters of up to 8, where
+ * shared memory holds a ring beside the column vectors: few with many registers each are 1 to
+ * 5 % faster (measured on an H100); with two accumulators a column also of 6144, of up to four
+ * CTAs. 0: not such a slice. */
+int full_slice_threads(const Scheduler *s, const Kernel *k)
+{
+    enum { COLUMNS = 8192, SHORTER = 6144, ROOM = 128 << 10, ONE_SUM = 128, TWO_SUMS = 256 };
+    double registers = accumulator_registers(s, k);
+    bool narrow = row_bytes(k) <= 4 && k->vec == MAX_VECTOR && registers > 0 && registers <= 2;
+    if (s->target->smem_per_cta < ROOM || !narrow || k->cluster == 1 || k->cluster > 8) return 0;
+    bool two = registers > 1, full = column_count(s, k) == (int64_t)COLUMNS * k->cluster;
+    bool shorter = column_count(s, k) == (int64_t)SHORTER * k->cluster;
+    if (two) return full || (shorter && k->cluster <= 4) ? TWO_SUMS : 0;
+    return full && k->cluster > 2 ? ONE_SUM : 0;
+}
+
+/* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few
+ * as there can be, but one more for a mean and its squares that lag in more than a pair; in a
+ * cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
+ * for longer stages than 16 kB means one CTA; else as many as keep as much under way while one
+ * row is computed, or 64 kB of rows with accumulators, where more measured flat or up to 3 %
+ * slower (all on an H100). */
+static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
+{
+    enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8 };
+    if (s->forced.stages) return s->forced.stages;
+    int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
+    bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
+    if (k->cluster > 1 && !k->grouped && light)
+        return least + (has_moments(s, k) && k->lag && k->cluster > 2 && !reads_f16(k));
+    bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;
+    if (!pooled) least = 3 + k->lag;
+    int64_t ring = k->accumulator_count && k->cluster == 1 && !k->copy_warp ? SHORT_RING : RING;
+    int64_t wanted = ceil_div(ring, stage * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
+    return wanted > MOST ? MOST : wanted < least ? least : wanted;
+}
+
+/* The variables that a kernel declares as shared: where warps meet, in two halves, and
+ * CTAs; barriers, two for each stage; where sums of everything meet. At least what small
+ * ones and their alignment take. */
+int64_t static_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { LEAST = 2 << 10, MOST_STAGES = 8, BARRIER = 8 };
+    int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
+    int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
+    int64_t stages = s->forced.stages > MOST_STAGES ? s->forced.stages : MOST_STAGES;
+    int64_t bytes = 2 * values * value * warps + 2 * stages * BARRIER;
+    if (k->grouped)
+        bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
+    else if (k->cluster > 1)
+        bytes += 2 * (values * value * k->cluster + BARRIER);
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (!k->accumulators[i].per_column) bytes += 2 * 8 * warps;
+    return bytes + 256 > LEAST ? bytes + 256 : LEAST;
+}
+
+/* Fewer than two stages are no ring. */
+bool fit_ring(const Scheduler *s, Kernel *k)
+{
+    enum { LEAST_STAGES = 2 };
+    int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
+    if (!stage) return false;
+    k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
+                       holds_sums(s, k, LEAST_STAGES * stage);
+    int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
+    for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
+        int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
+        room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
+        int64_t wanted = wanted_stages(s, k, stage);
+        k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
+        k->smem_bytes = k->stages * stage + once;
+        /* of a single input two CTAs with short rings beat one with a long one */
+        bool single = k->copy_warp && row_bytes(k) <= 2;
+        if (k->stages > LEAST_STAGES + k->lag ||
+            (k->stages == LEAST_STAGES + k->lag && (k->ctas_per_sm == 1 || single)))
+            return true;
+    }
+    return false;
+}
