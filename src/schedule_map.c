@@ -250,7 +250,7 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     bool middle = k->cluster > 1 && column_count(s, k) > (int64_t)MIDDLE * k->cluster;
     if (accumulator_registers(s, k) >= 2 && middle) return THREE;
     if (k->cluster == 2 && fills_pairs(s, k)) return 8;
-    if (is_pair_of_many(s, k)) return 2;
+    if (is_pair_of_many(s, k) || (reads_again(s, k) && vectors <= MOST_THREADS)) return 2;
     /* of two inputs, two CTAs then fit an SM (softmax_bwd of 12288 columns: 1 %) */
     bool three = vectors > MOST_THREADS && vectors % (THREE * WARP) == 0;
     if (three && k->cluster == 1 && !k->accumulator_count && row_inputs(k) > 1) return THREE;
