@@ -64,6 +64,17 @@ static Loaded *find_std(const Importer *im)
     return NULL;
 }
 
+bool is_std_function(const char *name)
+{
+    static const char start[] = "\nfn ";
+    size_t length = strlen(name);
+    for (const char *at = strstr(std_text, start); at; at = strstr(at + 1, start)) {
+        const char *defined = at + sizeof start - 1;
+        if (!strncmp(defined, name, length) && strchr("[(", defined[length])) return true;
+    }
+    return false;
+}
+
 static const char *relative_path(Arena *arena, const Source *from, const char *path)
 {
     const char *slash = strrchr(from->name, '/');

@@ -266,6 +266,7 @@ bool is_builtin(const char *name)
 
 static const char *function_hint(Lowering *l, const char *name)
 {
+    if (is_std_function(name)) return "the standard library has it: import \"std\"";
     int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->functions.count, count = 0;
     const char **names = NEW_ARRAY(l->arena, const char *, capacity);
     for (int op = 1; op < OP_COUNT; op++)

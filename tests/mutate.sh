@@ -16,6 +16,7 @@ examples/layernorm_bwd.fuse M=250 N=79 --sms 1
 examples/layernorm_bwd.fuse M=65 N=79 --sms 1
 examples/layernorm_bwd.fuse M=9 N=72 --sms 1 --offset x=3 --offset dy=1 --offset dx=1
 examples/layernorm_bwd.fuse M=14 N=529 --sms 1
+examples/layernorm_bwd.fuse M=40 N=2176 --sms 1 --schedule grid-stride:ctas=40
 examples/layernorm_bwd.fuse M=40 N=1028 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm_bwd.fuse M=3 N=1025 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm_bwd.fuse M=2 N=1025 --schedule warp-specialized:cluster=2

@@ -279,6 +279,7 @@ static const ErrorCase error_cases[] = {
     {HEAD " -> (y : f32[M]) {\n y = softmx(i) }", "2:6", "unknown function 'softmx'",
      NULL},
     {HEAD " -> (y : f32[M]) {\n y = sqr(i) }", "2:6", "unknown function 'sqr'", "'sqrt'"},
+    {HEAD " -> (y : f32[M]) {\n y = silu(i) }", "2:6", "unknown function 'silu'", "import \"std\""},
     {HEAD " -> (y : f32[M]) {\n y = sum(x) }", "2:6", "needs its axes", "sum[N](...)"},
     {HEAD " -> (y : f32[M]) {\n y = max(x) }", "2:6", "needs its axes", "max[N](...)"},
     {HEAD " -> (y : f32[M]) {\n y = sum[K](x) }", "2:10", "unknown axis 'K'", NULL},
