@@ -202,8 +202,8 @@ Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target
 
 /* ---- where the chosen plan spills ---- */
 
-/* Registers that a thread may have beyond those expected, in the kernel with the fewest; of
- * those that walk rows, which alone a schedule changes. */
+/* Registers that a thread may have beyond those expected, in the kernel with the fewest, of
+ * those that walk rows: the others need few. */
 static int headroom(const Plan *plan)
 {
     enum { MOST = 255 };

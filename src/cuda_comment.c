@@ -32,6 +32,12 @@ static void emit_formulas(Emitter *e)
     }
 }
 
+/* Who leaves a partial. */
+static const char *sharers_text(const Kernel *k)
+{
+    return k->grouped ? "group" : k->cluster > 1 ? "cluster" : "CTA";
+}
+
 static void emit_mapping(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -41,10 +47,11 @@ static void emit_mapping(Emitter *e)
         return;
     }
     if (k->finishes >= 0) {
+        const Kernel *main = &e->plan->kernels[k->finishes];
         line(e->out,
-             "// %s left a partial for each of its CTAs. Here a CTA has %d columns; the %d threads of a\n"
-             "// column add every %dth partial each, and then meet.",
-             e->plan->kernels[k->finishes].name, k->threads_per_row, k->teams, k->teams);
+             "// %s left a partial for each of its %ss. Here a CTA has %d columns; the %d threads of a\n"
+             "// column add one partial in %d each, and then meet.",
+             main->name, sharers_text(main), k->threads_per_row, k->teams, k->teams);
         return;
     }
     const char *walk = k->kept ? "all rows of its group"
@@ -103,10 +110,7 @@ static const char *copies_text(Emitter *e, const LaunchSlot *slot)
     if (slot->copies_kernel < 0) return "";
     const Kernel *k = &e->plan->kernels[slot->copies_kernel];
     return arena_format(e->arena, "one for each %s of %s: ",
-                        k->grouped       ? "group"
-                        : k->cluster > 1 ? "cluster"
-                                         : "CTA along x",
-                        k->name);
+                        k->cluster > 1 ? sharers_text(k) : "CTA along x", k->name);
 }
 
 static void emit_launch(Emitter *e)

@@ -1,7 +1,7 @@
 /* cuda_end.c: what follows a kernel's last row: its accumulators become the CTA's
  * partials (or, where the CTA has seen all rows, results); the finish kernel, which
- * adds the partials of all CTAs in the order of the CTAs, so that the same grid gives the
- * same bits; and the kernel that zeroes a mailbox before it is used. */
+ * adds the partials of all CTAs in an order that depends on the grid alone, so that the same
+ * grid gives the same bits; and the kernel that zeroes a mailbox before it is used. */
 #include "cuda_emit.h"
 
 static bool is_mean(const Emitter *e, Node n)
@@ -29,34 +29,27 @@ static const char *combiner(const Emitter *e, Node n)
                                : "Sum";
 }
 
-static const char *team_scratch(const Emitter *e, Node n)
+static bool has_wide_accumulators(const Emitter *e)
 {
-    Type type = node(e->g, n)->type;
-    return type == TYPE_F32   ? "team_floats"
-           : type == TYPE_F64 ? "team_doubles"
-                              : "team_ints";
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (node(e->g, e->k->accumulators[i].node)->type != TYPE_F32) return true;
+    return false;
 }
 
-/* Shared memory in which teams meet, one array for each type that needs it. */
+/* Shared memory in which teams meet, for one accumulator after the other. */
 static void declare_team_scratch(Emitter *e)
 {
-    bool done[4] = {false};
-    for (int i = 0; i < e->k->accumulator_count && e->k->teams > 1; i++) {
-        const Accumulator *acc = &e->k->accumulators[i];
-        Type type = node(e->g, acc->node)->type;
-        if (!acc->per_column || done[type]) continue;
-        done[type] = true;
-        line(e->out, "__shared__ %s %s[%s * vec];", type_cuda(type),
-             team_scratch(e, acc->node),
+    if (e->k->teams > 1)
+        line(e->out, "__shared__ %s team_scratch[%s * vec];",
+             has_wide_accumulators(e) ? "double" : "float",
              e->k->threads_per_row < 32 ? "threads / 32 * threads_per_row" : "threads");
-    }
 }
 
 static void emit_team_reduce(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1)
-        line(e->out, "team_reduce<threads, threads_per_row, %s>(%s, %s[t]);",
-             combiner(e, acc->node), team_scratch(e, acc->node), acc->name);
+        line(e->out, "team_reduce<threads, threads_per_row, %s>(team_scratch, %s[t]);",
+             combiner(e, acc->node), acc->name);
 }
 
 /* Where a kernel's partial of an accumulator begins. */
@@ -224,11 +217,8 @@ static void emit_finish_constants(Emitter *e)
     AxisSet columns = e->k->columns;
     if (columns & (columns - 1))
         line(e->out, "constexpr int columns = %s;", product_text(e, columns));
-    bool wide = false;
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        wide |= node(e->g, e->k->accumulators[i].node)->type != TYPE_F32;
-    line(e->out, "__shared__ %s scratch[%d][%d * width];", wide ? "double" : "float",
-         e->k->accumulator_count, kernel_threads(e->k) / 32);
+    line(e->out, "__shared__ %s scratch[%d][%d * width];",
+         has_wide_accumulators(e) ? "double" : "float", e->k->accumulator_count, kernel_threads(e->k) / 32);
     line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }
@@ -244,14 +234,14 @@ static void emit_finish_sums(Emitter *e)
     block (e->out, "if (col < %s)", e->columns) {
         line(e->out, "for (int p = slice; p < partials; p += batch * slices)");
         line(e->out, "    #pragma unroll");
-        line(e->out, "    for (int b = 0; b < batch; b++)");
+        line(e->out, "    for (int t = 0; t < batch; t++)");
         e->out->indent += 2;
-        block (e->out, "if (p + b * slices < partials)") {
-            line(e->out, "const long long at = (p + b * slices) * (long long)%s + col;", e->columns);
+        block (e->out, "if (p + t * slices < partials)") {
+            line(e->out, "const long long item = (p + t * slices) * (long long)%s + col;", e->columns);
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
                 emit_accumulate(e, acc->node, acc->name,
-                                arena_format(e->arena, "%s[at]",
+                                arena_format(e->arena, "%s[item]",
                                              arg_name(e, ARG_SLOT, acc->slot, 0)));
             }
         }

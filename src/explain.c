@@ -161,6 +161,8 @@ static void explain_ring(Text *out, const Kernel *k)
              k->grouped ? "; they exchange through global memory" : "");
     if (k->stages)
         line(out, "    rows pass through a ring of %d stages in shared memory", k->stages);
+    if (k->meets_in_ring)
+        line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
     if (k->refill)
         line(out, "    a tile's registers take the next row's elements once the tile is stored");
     if (k->copy_warp)
@@ -302,7 +304,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
                    family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
         /* one group of warps computes; a row that is not in a ring has one stage */
         text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
-                   k->stages ? k->stages : 1, k->teams, launch->cluster);
+                   k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
         text_print(out, ", \"smem_bytes\": %lld", (long long)launch->smem_bytes);
         put_usage(out, "registers", usage[i].registers);
         put_usage(out, "spill_bytes", usage[i].spill_bytes);

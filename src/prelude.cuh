@@ -1208,8 +1208,8 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
 //@ team_reduce
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
 // Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
-template <int threads, int lanes, template <class> class R, class T, int slots, int vec>
-DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
+template <int threads, int lanes, template <class> class R, class S, class T, int slots, int vec>
+DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 {
     constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
     const int group = threadIdx.x / width, lane = threadIdx.x % width;
@@ -1219,14 +1219,14 @@ DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
         for (int distance = lanes; distance < 32; distance *= 2)
             acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
         if (lane < lanes)
-            scratch[(group * lanes + lane) * vec + i] = acc[i];
+            *(T *)(scratch + (group * lanes + lane) * vec + i) = acc[i];
     }
     __syncthreads();
     if (threadIdx.x < lanes)
         for (int g = 1; g < groups; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], scratch[(g * lanes + lane) * vec + i]);
+                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (g * lanes + lane) * vec + i));
     __syncthreads();
 }
 
@@ -1234,7 +1234,7 @@ DEVICE void team_reduce(T (&scratch)[slots], T (&acc)[vec])
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-//@ slice_reduce
+//@ slice_reduce leave_slice take_slices
 // Combines each variable over the threads of a CTA that have the same column, `width` columns side by
 // side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
 template <int width, class S, template <class> class R, class T>

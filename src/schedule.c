@@ -344,6 +344,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         if (k->slice)
             line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
                  k->refill ? ", refilled" : "");
+        if (k->meets_in_ring) line(out, "sums meet in the ring");
         for (int i = 0; i < k->load_count; i++)
             line(out, "load %s%s%s", k->loads[i].name,
                  k->loads[i].resident ? ", resident" : "",

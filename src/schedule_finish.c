@@ -3,13 +3,11 @@
  * adds under way at once. */
 #include "scheduling.h"
 
-enum { REGISTERS = 50 };
+enum { SECTOR = 8, LINE = 32 }; /* columns of 4 bytes that memory reads and moves at once */
 
-/* Columns of a CTA: neighbours fill sectors of 32 bytes at least, lines of 128 where half
- * of the SMs get a CTA even so. */
+/* Columns of a CTA: lines where half of the SMs get a CTA even so, else down to sectors. */
 static int finish_width(const Scheduler *s, int64_t columns)
 {
-    enum { SECTOR = 8, LINE = 32 };
     int width = LINE;
     while (width > SECTOR && 2 * ceil_div(columns, width) < s->target->sms) width /= 2;
     return width;
@@ -18,25 +16,37 @@ static int finish_width(const Scheduler *s, int64_t columns)
 /* Threads of a CTA: few enough that all CTAs live at once, while none adds too many. */
 static int finish_threads(const Scheduler *s, int64_t ctas, int width, int64_t partials)
 {
-    enum { LEAST = 256, AT_ONCE = 8, THREADS_PER_SM = 2048 };
+    enum { LEAST = 256, FEW = 8 };
+    int64_t resident = (int64_t)s->target->sms * s->target->threads_per_sm;
     int threads = MOST_THREADS;
-    while (threads > LEAST && ctas * threads > (int64_t)s->target->sms * THREADS_PER_SM &&
-           ceil_div(partials, threads / 2 / width) <= AT_ONCE)
+    while (threads > LEAST && ctas * threads > resident &&
+           ceil_div(partials, threads / 2 / width) <= FEW)
         threads /= 2;
     return threads;
 }
 
-bool map_finish(const Scheduler *s, Kernel *k)
+/* Shared memory in which the warps of so many threads meet. */
+static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, int width)
 {
-    enum { AT_ONCE = 12 };
+    int bytes = 4;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (node(s->g, k->accumulators[i].node)->type != TYPE_F32) bytes = 8;
+    return (int64_t)k->accumulator_count * (threads / WARP) * width * bytes;
+}
+
+void map_finish(const Scheduler *s, Kernel *k)
+{
+    enum { STATIC = 48 << 10, AT_ONCE = 12 };
     int64_t columns = axes_size(&s->a->sizes, k->columns);
     int64_t partials = resident_ctas(s, &s->kernels.data[k->finishes]);
-    k->threads_per_row = finish_width(s, columns);
-    int64_t ctas = ceil_div(columns, k->threads_per_row);
-    k->teams = finish_threads(s, ctas, k->threads_per_row, partials) / k->threads_per_row;
+    int width = finish_width(s, columns);
+    int threads = finish_threads(s, ceil_div(columns, width), width, partials);
+    while (width > SECTOR && meeting_bytes(s, k, threads, width) > STATIC) width /= 2;
+    while (threads > WARP && meeting_bytes(s, k, threads, width) > STATIC) threads /= 2;
+    k->threads_per_row = width;
+    k->teams = threads / width;
+    /* in as few rounds of as few as there can be: registers hold what is under way */
     int64_t each = ceil_div(partials, k->teams), rounds = ceil_div(each, AT_ONCE);
     k->tiles = (int)ceil_div(each, rounds);
     k->vec = 1;
-    k->registers = REGISTERS;
-    return true;
 }

@@ -44,17 +44,34 @@ static DType row_dtype(const Kernel *k)
     return dtype;
 }
 
+/* Whether it is little more than a layer norm: one row of bf16, read twice, one row stored, and
+ * no more column vectors than two. */
+static bool is_plain_norm(const Kernel *k)
+{
+    int stored = 0;
+    for (int i = 0; i < k->store_count; i++) stored += k->stores[i].access == ACCESS_VECTOR;
+    for (int i = 0; i < k->load_count; i++) {
+        uint64_t phases = k->loads[i].phases;
+        if (is_row_vector(k, &k->loads[i]) && !(phases & (phases - 1))) return false;
+    }
+    return row_inputs(k) == 1 && row_dtype(k) == DTYPE_BF16 && !reads_f16(k) && stored == 1 &&
+           column_vectors(k) <= 2;
+}
+
 /* Whether a row of which a mean and its squares are found is better read again, though
- * registers could hold it: two or four full tiles of as many threads as an SM has (measured on
- * an H100: layer norm of 8192 columns 1 %, of 24576 2 % faster; of 16384 5 % slower). */
+ * registers could hold it: two or four full tiles, whose threads leave room for as many CTAs as
+ * fill an SM (measured on an H100: layer norm of 8192 columns 1 %, of 24576 2 % faster; of
+ * 16384 5 % slower). */
 static bool rereads_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 8192, SHORT_TILES = 512, LONG = 24576, LONG_TILES = 1024, RANGE = 8 };
-    int64_t columns = column_count(s, k);
-    bool two = columns <= SHORT && columns > SHORT / RANGE * (RANGE - 1) && columns % SHORT_TILES == 0;
-    bool four = columns <= LONG && columns > LONG / RANGE * (RANGE - 1) && columns % LONG_TILES == 0;
-    bool plain = row_inputs(k) == 1 && row_dtype(k) == DTYPE_BF16 && !reads_f16(k);
-    return plain && (two || four) && !s->forced.reads;
+    enum { SHORT = 8192, SHORT_TILES = 2, LONG = 24576, LONG_TILES = 4, RANGE = 8 };
+    int64_t columns = column_count(s, k), longest = columns <= SHORT ? SHORT : LONG;
+    int tiles = columns <= SHORT ? SHORT_TILES : LONG_TILES;
+    bool near = columns <= longest && columns > longest / RANGE * (RANGE - 1);
+    bool full = columns % (tiles * k->vec * WARP) == 0;
+    if (!near || !full || !is_plain_norm(k) || s->forced.reads || s->forced.threads) return false;
+    int64_t threads = columns / (tiles * k->vec);
+    return is_cached(s, k, (int)(s->target->threads_per_sm / threads), columns);
 }
 
 /* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where

@@ -253,7 +253,8 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     if (is_pair_of_many(s, k) || (reads_again(s, k) && vectors <= MOST_THREADS)) return 2;
     /* of two inputs, two CTAs then fit an SM (softmax_bwd of 12288 columns: 1 %) */
     bool three = vectors > MOST_THREADS && vectors % (THREE * WARP) == 0;
-    if (three && k->cluster == 1 && !k->accumulator_count && row_inputs(k) > 1) return THREE;
+    bool inputs = row_inputs(k) > 1 && !has_moments(s, k);
+    if (three && k->cluster == 1 && !k->accumulator_count && inputs) return THREE;
     return has_moments(s, k) || (k->cluster > 1 && may_refill(s, k)) ? 4 : 2;
 }
 
@@ -283,7 +284,7 @@ static int most_threads(const Scheduler *s, const Kernel *k)
 }
 
 /* Rows of up to 1024 columns with accumulators: a warp has a row by itself, which takes no
- * barrier, but with one accumulator a column from 768 columns on; of up to 2048: a vector a
+ * barrier, but with one accumulator a column beyond 768 columns; of up to 2048: a vector a
  * thread (measured on an H100: 2 to 6 % over teams at 1024, 3 to 8 % at 2048). */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
@@ -425,11 +426,11 @@ static bool holds_columns(const Kernel *k)
  * take all that it may.) */
 static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
-    enum { FULL = 2048, WANTED = 1280, LIGHT = 60, PACKED = 80 };
+    enum { WANTED = 1280, LIGHT = 60, PACKED = 80, MOST_CTAS = 16 };
     int threads = kernel_threads(k);
     k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm
-                     : reads_again(s, k)    ? FULL / threads
-                                            : 0;
+                     : reads_again(s, k) ? min_int(s->target->threads_per_sm / threads, MOST_CTAS)
+                                         : 0;
     if (k->stages || k->refill || !k->inner_count || k->streamed || k->dynamic) return;
     int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
@@ -449,7 +450,10 @@ static bool has_too_many_columns(Scheduler *s, const Kernel *k)
 bool map_kernel(Scheduler *s, Kernel *k)
 {
     k->column_ctas = k->cluster = 1;
-    if (k->family == FAMILY_FINISH) return map_finish(s, k);
+    if (k->family == FAMILY_FINISH) {
+        map_finish(s, k);
+        return true;
+    }
     if (has_too_many_columns(s, k)) return false;
     bool columns_acc = has_column_accumulators(k);
     k->dynamic = has_dynamic_columns(s, k);
@@ -478,7 +482,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
-    k->streamed = !columns_acc && (!fits || (!any_resident && k->tiles > most_tiles) ||
+    k->streamed = !columns_acc && k->column_ctas == 1 && (!fits || (!any_resident && k->tiles > most_tiles) ||
                                    reads_again(s, k));
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
     if (k->streamed || k->dynamic) (void)keep_nothing(s, k);

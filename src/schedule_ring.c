@@ -22,16 +22,15 @@ int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
     return bytes;
 }
 
-/* Shared memory in which teams meet at the end: a tile of accumulators, for each type
- * they have. */
+/* Shared memory in which teams meet at the end, where they do not in the ring: a tile of one
+ * accumulator. */
 static int64_t team_bytes(const Scheduler *s, const Kernel *k)
 {
-    int64_t bytes[] = {[TYPE_F32] = 0, [TYPE_F64] = 0, [TYPE_I64] = 0, [TYPE_BOOL] = 0};
-    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++) {
-        Type type = node(s->g, k->accumulators[i].node)->type;
-        bytes[type] = (int64_t)kernel_threads(k) * k->vec * (type == TYPE_F32 ? 4 : 8);
-    }
-    return bytes[TYPE_F32] + bytes[TYPE_F64] + bytes[TYPE_I64];
+    int bytes = 0;
+    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++)
+        if (bytes < 8 && k->accumulators[i].per_column)
+            bytes = node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8;
+    return (int64_t)kernel_threads(k) * k->vec * bytes;
 }
 
 /* Whether so many bytes hold what all teams, or the warps that have several, have added up. */
@@ -66,8 +65,8 @@ bool has_long_slices(const Scheduler *s, const Kernel *k)
 
 /* How many threads a slice of 8192 columns of 2 bytes gets in clusters of up to 8, where
  * shared memory holds a ring beside the column vectors: few with many registers each are 1 to
- * 5 % faster (measured on an H100); with two accumulators a column also of 6144, of up to four
- * CTAs. 0: not such a slice. */
+ * 5 % faster (measured on an H100); with one accumulator a column not in pairs, with two also
+ * slices of 6144, of up to four CTAs. 0: not such a slice. */
 int full_slice_threads(const Scheduler *s, const Kernel *k)
 {
     enum { COLUMNS = 8192, SHORTER = 6144, ROOM = 128 << 10, ONE_SUM = 128, TWO_SUMS = 256 };

@@ -4,6 +4,7 @@
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
  *   schedule_homes.c     where rows and columns live between phases
  *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
+ *   schedule_held.c      which rows stay in registers, in those of how many threads
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
  *   schedule_finish.c    the kernel that adds partials
@@ -48,7 +49,7 @@ Way reduction_way(const Scheduler *s, Node n);
 void cut_graph(Scheduler *s);
 void pair_reductions(const Scheduler *s, Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
-bool map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
+void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
 /* CTAs, or groups of those that share a row, that live at once: the largest grid of a persistent kernel. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
 void build_launch(Scheduler *s, Plan *plan);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# NVRTC compiles every example for every architecture it knows, and no kernel may spill.
+# NVRTC compiles every example, and the largest finish kernel there is, for every architecture it knows,
+# and no kernel may spill.
 set -u
 cd "$(dirname "$0")/.."
 export FUSEC_CACHE_DIR=${FUSEC_CACHE_DIR:-build/cache}
@@ -31,7 +32,7 @@ for arch in sm_80 sm_90a sm_100a; do
         *) echo "$why"; exit 1 ;;
         esac
     fi
-    for file in examples/*.fuse; do
+    for file in examples/*.fuse tests/cases/many_sums.fuse; do
         check_one "$file" $arch || bad=$((bad + 1))
         done=$((done + 1))
     done

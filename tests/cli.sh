@@ -123,6 +123,8 @@ expect 2 'first, second' explain two.fuse M=4
 expect 2 'first, second' bench two.fuse M=4
 expect 2 'first, second' tune two.fuse M=4
 expect 0 '"graph": "second"' explain two.fuse --graph second M=4 --json
+expect 0 '_finish", "schedule": "finish", "ctas": 128, "threads": 1024, "stages": 1, "groups": 1, "rows": 1,' \
+    explain "$root"/examples/layernorm_bwd.fuse --json
 
 # ---- stages ----
 for stage in tokens ast graph analysis plan cuda; do

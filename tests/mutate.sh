@@ -50,6 +50,7 @@ examples/layernorm.fuse M=2 N=528 --offset x=3 --offset y=1
 examples/layernorm.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm.fuse M=2 N=1000 --offset x=1 --schedule row:reads=2
 examples/layernorm.fuse M=3 N=1001 --schedule row:reads=2
+examples/layernorm.fuse M=3 N=512 --schedule row:reads=2
 examples/softmax_bwd.fuse M=2 N=1000 --offset y=1 --schedule row:reads=2
 examples/softmax_bwd.fuse M=3 N=1001 --schedule row:reads=2
 examples/layernorm.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1,threads=64

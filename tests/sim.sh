@@ -27,6 +27,7 @@ list_cases() {   # FILE...
                 echo "$file $(sizes "$file" $size) --schedule $schedule"
             done
         done
+        echo "$file $(sizes "$file" 3 512) --schedule row:reads=2"    # in full tiles
     done
 }
 

@@ -470,7 +470,7 @@ void amax(
 // amax_finish (finish), from amax.fuse:1-4
 //   max_1_partial = max[M, N](abs(x)), from the CTAs' partials
 // amax left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
-// column add every 128th partial each, and then meet.
+// column add one partial in 128 each, and then meet.
 // Launch 2 of 4: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
@@ -489,10 +489,10 @@ void amax_finish(
     if (col < 1) {
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
-            for (int b = 0; b < batch; b++)
-                if (p + b * slices < partials) {
-                    const long long at = (p + b * slices) * (long long)1 + col;
-                    column_max = max_nan(column_max, max_1_partial[at]);
+            for (int t = 0; t < batch; t++)
+                if (p + t * slices < partials) {
+                    const long long item = (p + t * slices) * (long long)1 + col;
+                    column_max = max_nan(column_max, max_1_partial[item]);
                 }
     }
     slice_reduce<width>(scratch, max_of(column_max));

@@ -355,7 +355,7 @@ void bias_grad(
 // bias_grad_finish (finish), from column.fuse:1-3
 //   db = sum[M](dy), from the CTAs' partials
 // bias_grad left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
-// column add every 128th partial each, and then meet.
+// column add one partial in 128 each, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
@@ -373,10 +373,10 @@ void bias_grad_finish(
     if (col < N) {
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
-            for (int b = 0; b < batch; b++)
-                if (p + b * slices < partials) {
-                    const long long at = (p + b * slices) * (long long)N + col;
-                    db_sum += db_partial[at];
+            for (int t = 0; t < batch; t++)
+                if (p + t * slices < partials) {
+                    const long long item = (p + t * slices) * (long long)N + col;
+                    db_sum += db_partial[item];
                 }
     }
     slice_reduce<width>(scratch, sum_of(db_sum));

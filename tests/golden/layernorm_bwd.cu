@@ -493,7 +493,7 @@ void layernorm_bwd(
 //   dgamma = sum[M](dy * xhat), from the CTAs' partials
 //   dbeta = sum[M](dy), from the CTAs' partials
 // layernorm_bwd left a partial for each of its CTAs. Here a CTA has 32 columns; the 32 threads of a
-// column add every 32th partial each, and then meet.
+// column add one partial in 32 each, and then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
@@ -515,11 +515,11 @@ void layernorm_bwd_finish(
     if (col < N) {
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
-            for (int b = 0; b < batch; b++)
-                if (p + b * slices < partials) {
-                    const long long at = (p + b * slices) * (long long)N + col;
-                    dgamma_sum += dgamma_partial[at];
-                    dbeta_sum += dbeta_partial[at];
+            for (int t = 0; t < batch; t++)
+                if (p + t * slices < partials) {
+                    const long long item = (p + t * slices) * (long long)N + col;
+                    dgamma_sum += dgamma_partial[item];
+                    dbeta_sum += dbeta_partial[item];
                 }
     }
     slice_reduce<width>(scratch, sum_of(dgamma_sum), sum_of(dbeta_sum));
