@@ -14,6 +14,12 @@ static void emit_origin(Emitter *e)
          g->span.source->name, first, last);
 }
 
+/* Who leaves a partial. */
+static const char *sharers_text(const Kernel *k)
+{
+    return k->grouped ? "group" : k->cluster > 1 ? "cluster" : "CTA";
+}
+
 static void emit_formulas(Emitter *e)
 {
     for (int i = 0; i < e->k->store_count; i++) {
@@ -28,14 +34,10 @@ static void emit_formulas(Emitter *e)
         if (acc->slot >= 0)
             line(e->out, "//   %s = %s%s", name ? name : acc->slot_name,
                  node_text(e->arena, e->g, acc->node, true),
-                 e->k->finishes >= 0 ? ", from the CTAs' partials" : ", this CTA's rows");
+                 e->k->finishes >= 0
+                     ? ", from the partials"
+                     : arena_format(e->arena, ", this %s's rows", sharers_text(e->k)));
     }
-}
-
-/* Who leaves a partial. */
-static const char *sharers_text(const Kernel *k)
-{
-    return k->grouped ? "group" : k->cluster > 1 ? "cluster" : "CTA";
 }
 
 static void emit_mapping(Emitter *e)
@@ -148,10 +150,18 @@ static void emit_launch(Emitter *e)
     }
 }
 
+static void emit_partial_count(Emitter *e)
+{
+    if (e->k->finishes < 0) return;
+    const LaunchKernel *main = &e->plan->launch.kernels[e->k->finishes];
+    line(e->out, "// partials: how many there are, %s", grid_text(e, &main->grid[0]));
+}
+
 void emit_comment(Emitter *e)
 {
     emit_origin(e);
     emit_formulas(e);
     emit_mapping(e);
     emit_launch(e);
+    emit_partial_count(e);
 }

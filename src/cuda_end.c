@@ -73,7 +73,7 @@ static void emit_meeting(Emitter *e)
 {
     const Kernel *k = e->k;
     const char *groups = k->threads_per_row < 32 ? "threads / 32" : "teams";
-    line(e->out, "// what the teams have summed meets where the ring was");
+    line(e->out, "// what the teams have summed meets where the ring was: all its copies have been waited for");
     line(e->out, "struct Sums {");
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)

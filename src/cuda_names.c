@@ -54,6 +54,14 @@ static const char *made_name(Op op)
     }
 }
 
+/* Unnamed values of one kind are told apart by numbers: row_sum, row_sum2. */
+static const char *numbered(const Emitter *e, const char *base)
+{
+    const char *name = base;
+    for (int i = 2; is_taken(e, name); i++) name = arena_format(e->arena, "%s%d", base, i);
+    return name;
+}
+
 static const char *lower_case(Arena *arena, const char *name)
 {
     char *copy = arena_copy(arena, name, strlen(name));
@@ -74,7 +82,7 @@ const char *node_name(Emitter *e, Node n)
              isalpha(op_info[info->op].text[0]) && info->op != OP_WHERE)
         base = arena_format(e->arena, "%s_value", op_info[info->op].text);
     else if (!base)
-        base = made_name(info->op);
+        base = numbered(e, made_name(info->op));
     return e->names[n.id] = unique_name(e, base);
 }
 

@@ -160,8 +160,10 @@ void declare_reductions(Emitter *e, int phase)
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
         if (r->phase != phase) continue;
-        line(e->out, "%s %s = %s;", type_cuda(node(e->g, r->node)->type),
-             node_name(e, r->node), identity_text(e->g, r->node));
+        const NodeInfo *info = node(e->g, r->node);
+        line(e->out, "%s %s = %s;%s%s", type_cuda(info->type), node_name(e, r->node),
+             identity_text(e->g, r->node), info->name ? "" : "    // ",
+             info->name ? "" : node_text(e->arena, e->g, r->node, true));
         if (node(e->g, r->partner)->op == OP_MEAN)
             line(e->out, "float %s = 0;", seen_name(e, r->partner));
     }

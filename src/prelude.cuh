@@ -252,13 +252,13 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-//@ again last hinted_block
-// Two reads of a row that tell the caches: `again` that it will be read again, `last` that it will not.
+//@ read_again read_last hinted_block
+// Two reads of a row that tell the caches: `read_again` that it will be, `read_last` that it will not.
 // So what is written between them does not drive it out. They may move past stores: no kernel reads an
 // element that it has written.
-struct again {};
-struct last {};
-DEVICE vector<unsigned, 4> hinted_block(const void *at, again)
+struct read_again {};
+struct read_last {};
+DEVICE vector<unsigned, 4> hinted_block(const void *at, read_again)
 {
     vector<unsigned, 4> r;
     asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
@@ -266,7 +266,7 @@ DEVICE vector<unsigned, 4> hinted_block(const void *at, again)
         : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
     return r;
 }
-DEVICE vector<unsigned, 4> hinted_block(const void *at, last)
+DEVICE vector<unsigned, 4> hinted_block(const void *at, read_last)
 {
     vector<unsigned, 4> r;
     asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
@@ -289,7 +289,7 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 }
 
 //@ load_hinted
-// v = row[col .. col + n); `use`: again or last
+// v = row[col .. col + n); `use`: read_again or read_last
 template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, const T *row, int col)
 {
     if (misalignment<n>(row) != 0)
@@ -1166,8 +1166,8 @@ DEVICE void group_reduce(S (&scratch)[1][2][slots], Mailbox<S, values, group, ro
 }
 
 //@ leave_sums
-// Leaves a team's accumulators where all teams' meet: `left` has a row for each team, or for each warp where
-// a warp has several teams, which meet by shuffles first.
+// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row.
 template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
 DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
 {

@@ -154,7 +154,7 @@ static bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
     bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = f->reads < 2;
+         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
@@ -165,6 +165,7 @@ static bool honours_keys(Scheduler *s)
         bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
         stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
         reads |= f->reads == 2 && k->streamed;
+        ctas |= is_persistent(k);
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);
@@ -172,10 +173,14 @@ static bool honours_keys(Scheduler *s)
         !threads ? "threads: a row of this size is not shared by that many"
         : !rows  ? "rows: a CTA cannot walk that many at a time here"
         : !cluster
-            ? "cluster: the row's columns, the target or the registers do not allow it"
+            ? f->cluster & (f->cluster - 1)
+                  ? "cluster: it is a power of two"
+                  : "cluster: the row's columns, the target or the registers do not allow it"
         : !stages ? missing_stages(s)
-        : !reads ? "reads: 1 keeps a row on chip, which it is too long for; 2 reads it again "
-                   "for each phase, which only a kernel without sums over rows does"
+        : !reads ? f->reads == 1   ? "reads: the row is too long to stay on chip"
+                   : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
+                                   : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
+        : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
             : NULL;
     return !s->problem;
 }

@@ -150,6 +150,11 @@ static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * 
 static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }
+/* Whether its grid is what the GPU holds at once, and each CTA walks many rows. */
+static inline bool is_persistent(const Kernel *k)
+{
+    return (k->accumulator_count && !k->kept) || k->stages || k->refill;
+}
 enum { CLEARED_WORDS = 8 };   /* of 8 bytes, by a thread of a kernel that clears a mailbox */
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
  * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */

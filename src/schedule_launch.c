@@ -218,7 +218,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     most /= k->cluster;
     grid[0] =
         (LaunchGrid){k->rows, k->teams,
-                     k->accumulator_count || k->stages || k->refill ? resident_ctas(s, k) : most, 1};
+                     is_persistent(k) ? resident_ctas(s, k) : most, 1};
     grid[1] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) grid[0] = (LaunchGrid){k->kept, 1, most, 1};
     if (k->column_ctas > 1)

@@ -92,12 +92,12 @@ expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fus
 expect 0 'column, 132 CTAs' explain "$root"/tests/cases/sums_of_odd.fuse M=8192
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
-expect 2 'reads: 1 keeps' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1
+expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1
 expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --arch sm_90a --schedule warp-specialized:cluster=8
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a
 expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=262144 --arch sm_120 --schedule row:cluster=16
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
-expect 2 '2 reads it again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
+expect 2 '2 (each phase reads it)' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
 expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
 expect 2 'no size' tune sizeless.fuse

@@ -54,7 +54,8 @@ int open_device(Session *s, const char *name)
     if (!name || !strcmp(name, "cuda")) {
         fusec_status status = fusec_device_open(0, &s->device, &error);
         if (status == FUSEC_OK || name) return finish_call(status, &error);
-        remark("no usable GPU, so the CPU reference evaluator runs it (%s)", error.message);
+        remark("no usable GPU, so the CPU reference evaluator runs it, and no kernel; --device sim runs the "
+               "CUDA text (%s)", error.message);
     }
     s->is_cpu = true;
     s->is_simulated = name && !strcmp(name, "sim");

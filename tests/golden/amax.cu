@@ -468,13 +468,14 @@ void amax(
 }
 
 // amax_finish (finish), from amax.fuse:1-4
-//   max_1_partial = max[M, N](abs(x)), from the CTAs' partials
+//   max_1_partial = max[M, N](abs(x)), from the partials
 // amax left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
 // column add one partial in 128 each, and then meet.
 // Launch 2 of 4: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 // max_0_value: workspace, 1 of f32
+// partials: how many there are, min(ceil(M / 8), 528)
 extern "C" __global__ __launch_bounds__(1024)
 void amax_finish(
     const float *__restrict__ max_1_partial,

@@ -211,8 +211,8 @@ template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
 template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
 template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
 
-// Leaves a team's accumulators where all teams' meet: `left` has a row for each team, or for each warp where
-// a warp has several teams, which meet by shuffles first.
+// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row.
 template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
 DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
 {
@@ -341,7 +341,7 @@ void bias_grad(
         }
     }
 
-    // what the teams have summed meets where the ring was
+    // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
         float db_sum[teams][tiles * step];
     };
@@ -353,12 +353,13 @@ void bias_grad(
 }
 
 // bias_grad_finish (finish), from column.fuse:1-3
-//   db = sum[M](dy), from the CTAs' partials
+//   db = sum[M](dy), from the partials
 // bias_grad left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
 // column add one partial in 128 each, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
+// partials: how many there are, min(ceil(M / 8), 132)
 extern "C" __global__ __launch_bounds__(1024)
 void bias_grad_finish(
     const float *__restrict__ db_partial,

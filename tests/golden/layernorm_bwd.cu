@@ -490,14 +490,15 @@ void layernorm_bwd(
 }
 
 // layernorm_bwd_finish (finish), from layernorm_bwd.fuse:9-27
-//   dgamma = sum[M](dy * xhat), from the CTAs' partials
-//   dbeta = sum[M](dy), from the CTAs' partials
+//   dgamma = sum[M](dy * xhat), from the partials
+//   dbeta = sum[M](dy), from the partials
 // layernorm_bwd left a partial for each of its CTAs. Here a CTA has 32 columns; the 32 threads of a
 // column add one partial in 32 each, and then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
+// partials: how many there are, min(M, 264)
 extern "C" __global__ __launch_bounds__(1024)
 void layernorm_bwd_finish(
     const float *__restrict__ dgamma_partial,

@@ -409,8 +409,8 @@ void softmax_rows(
     for (long long row = first_row; row < M; row += row_step) {
         vector<bf16, vec> x_v[tiles];
         load_row<step>(x_v, x + row * x_M, first, N);
-        float row_max = -infinity();
-        float row_sum = 0;
+        float row_max = -infinity();    // max[N](x)
+        float row_sum = 0;    // sum[N](e)
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;

@@ -118,12 +118,12 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Two reads of a row that tell the caches: `again` that it will be read again, `last` that it will not.
+// Two reads of a row that tell the caches: `read_again` that it will be, `read_last` that it will not.
 // So what is written between them does not drive it out. They may move past stores: no kernel reads an
 // element that it has written.
-struct again {};
-struct last {};
-DEVICE vector<unsigned, 4> hinted_block(const void *at, again)
+struct read_again {};
+struct read_last {};
+DEVICE vector<unsigned, 4> hinted_block(const void *at, read_again)
 {
     vector<unsigned, 4> r;
     asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
@@ -131,7 +131,7 @@ DEVICE vector<unsigned, 4> hinted_block(const void *at, again)
         : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
     return r;
 }
-DEVICE vector<unsigned, 4> hinted_block(const void *at, last)
+DEVICE vector<unsigned, 4> hinted_block(const void *at, read_last)
 {
     vector<unsigned, 4> r;
     asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
@@ -152,7 +152,7 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
         load_words(v, row + col);
 }
 
-// v = row[col .. col + n); `use`: again or last
+// v = row[col .. col + n); `use`: read_again or read_last
 template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, const T *row, int col)
 {
     if (misalignment<n>(row) != 0)
@@ -424,13 +424,13 @@ void streamed(
     #pragma unroll 1
     for (long long row = first_row; row < M; row += row_step) {
         float mean = 0;
-        float row_mean = 0;
+        float row_mean = 0;    // mean[N]((x - mean) * (x - mean))
         float mean_seen = 0;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
             vector<bf16, vec> x_v;
-            load_hinted<again>(x_v, x + row * x_M, col);
+            load_hinted<read_again>(x_v, x + row * x_M, col);
             float mean_of[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
@@ -448,7 +448,7 @@ void streamed(
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
             vector<bf16, vec> x_v;
-            load_hinted<last>(x_v, x + row * x_M, col);
+            load_hinted<read_last>(x_v, x + row * x_M, col);
             vector<bf16, vec> gamma_v;
             load(gamma_v, gamma, col, N);
             float y_out[vec];
