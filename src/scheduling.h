@@ -92,12 +92,12 @@ bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is share
 
 /* ---- schedule_ring.c ---- */
 
-int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted);   /* of a stage, or of what all rows share */
-int64_t static_bytes(const Scheduler *s, const Kernel *k);     /* at most, of variables declared as shared */
-int long_slices(const Scheduler *s, const Kernel *k);   /* how many a row has, each a stage over 32 KB; 0: not so */
-int full_slice_threads(const Scheduler *s, const Kernel *k);  /* where few are best; 0: not such a slice */
-bool has_long_slices(const Scheduler *s, const Kernel *k);     /* the kernel's cluster is of that size */
-bool fit_ring(const Scheduler *s, Kernel *k);           /* sets stages and shared memory; fewer CTAs an SM where need be */
+int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted); /* a stage, or what all rows share */
+int64_t static_bytes(const Scheduler *s, const Kernel *k);      /* variables declared as shared, at most */
+int long_slices(const Scheduler *s, const Kernel *k);           /* of a row, each a stage over 32 KB; 0: not so */
+bool has_long_slices(const Scheduler *s, const Kernel *k);      /* the kernel's cluster is of that size */
+int full_slice_threads(const Scheduler *s, const Kernel *k);    /* where few are best; 0: not such a slice */
+bool fit_ring(const Scheduler *s, Kernel *k);                   /* stages, shared memory; maybe fewer CTAs an SM */
 
 /* ---- schedule_held.c ---- */
 

@@ -289,9 +289,9 @@ template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16
     __forceinline__ const T &operator[](int i) const { return data[i]; }
 };
 
-//@ again last hinted_block
-struct again {};
-struct last {};
+//@ read_again read_last hinted_block
+struct read_again {};
+struct read_last {};
 template <class use, int words = 4> static inline vector<unsigned, words> hinted_block(const void *at, use)
 {
     vector<unsigned, words> r;
