@@ -155,8 +155,8 @@ static void explain_columns(Text *out, const Kernel *k)
 static void explain_ring(Text *out, const Kernel *k)
 {
     if (k->cluster > 1)
-        line(out, "    %s of %d CTAs share a row, up to %d columns each%s",
-             k->grouped ? "groups" : "clusters", k->cluster,
+        line(out, "    %s of %d CTAs share a row, %s%d columns each%s",
+             k->grouped ? "groups" : "clusters", k->cluster, k->uneven ? "up to " : "",
              k->slice,
              k->grouped ? "; they exchange through global memory" : "");
     if (k->stages)
@@ -170,14 +170,26 @@ static void explain_ring(Text *out, const Kernel *k)
              k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
 }
 
+/* How a persistent kernel fills the GPU; clusters leave some SMs idle. */
+static const char *residency_text(Arena *arena, const Plan *plan, const Kernel *k)
+{
+    const Target *target = &plan->target;
+    if (!walks_rows(k) || !is_persistent(k)) return "";
+    int sms = k->grouped ? target->sms : target_cluster_sms(target, k->cluster);
+    return k->column_ctas > 1   ? ""
+           : sms < target->sms ? arena_format(arena, ", %d an SM: its clusters fit %d of %d SMs",
+                                              k->ctas_per_sm, sms, target->sms)
+                               : arena_format(arena, ", %d an SM", k->ctas_per_sm);
+}
+
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
 {
     const Kernel *k = &plan->kernels[index];
     const LaunchKernel *launch = &plan->launch.kernels[index];
     Arena *arena = out->arena;
     int64_t ctas = kernel_ctas(plan, index);
-    line(out, "  %s: %s, %lld CTA%s of %d threads", k->name, family_name(k->family),
-         (long long)ctas, plural(ctas), launch->threads);
+    line(out, "  %s: %s, %lld CTA%s of %d threads%s", k->name, family_name(k->family),
+         (long long)ctas, plural(ctas), launch->threads, residency_text(arena, plan, k));
     if (k->family == FAMILY_CLEAR)
         line(out, "    zeroes what the CTAs of %s exchange through",
              plan->kernels[k->clears].name);
