@@ -7,6 +7,8 @@ export FUSEC_CACHE_DIR=${FUSEC_CACHE_DIR:-build/cache}
 out=build/nvrtc_check
 mkdir -p $out
 probe='graph probe[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }'
+# a row whose CTAs have more tiles each than other kernels ever have
+wide='graph wide[N = 600000000](x : f32[N]) -> (y : f32[N]) { y = x * 2 }'
 bad=0 done=0
 
 check_one() {   # FILE ARCH
@@ -32,6 +34,8 @@ for arch in sm_80 sm_90a sm_100a; do
         *) echo "$why"; exit 1 ;;
         esac
     fi
+    echo "$wide" | build/fusec emit - --emit=cubin --arch $arch -o $out/wide.cubin || bad=$((bad + 1))
+    done=$((done + 1))
     for file in examples/*.fuse tests/cases/many_sums.fuse; do
         check_one "$file" $arch || bad=$((bad + 1))
         done=$((done + 1))
