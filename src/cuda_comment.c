@@ -14,12 +14,6 @@ static void emit_origin(Emitter *e)
          g->span.source->name, first, last);
 }
 
-/* Who leaves a partial. */
-static const char *sharers_text(const Kernel *k)
-{
-    return k->grouped ? "group" : k->cluster > 1 ? "cluster" : "CTA";
-}
-
 static void emit_formulas(Emitter *e)
 {
     for (int i = 0; i < e->k->store_count; i++) {
@@ -36,7 +30,7 @@ static void emit_formulas(Emitter *e)
                  node_text(e->arena, e->g, acc->node, true),
                  e->k->finishes >= 0
                      ? ", from the partials"
-                     : arena_format(e->arena, ", this %s's rows", sharers_text(e->k)));
+                     : arena_format(e->arena, ", this %s's rows", sharers_name(e->k)));
     }
 }
 
@@ -53,7 +47,7 @@ static void emit_mapping(Emitter *e)
         line(e->out,
              "// %s left a partial for each of its %ss. Here a CTA has %d columns; the %d threads of a\n"
              "// column add one partial in %d each, and then meet.",
-             main->name, sharers_text(main), k->threads_per_row, k->teams, k->teams);
+             main->name, sharers_name(main), k->threads_per_row, k->teams, k->teams);
         return;
     }
     const char *walk = k->kept ? "all rows of its group"
@@ -112,7 +106,7 @@ static const char *copies_text(Emitter *e, const LaunchSlot *slot)
     if (slot->copies_kernel < 0) return "";
     const Kernel *k = &e->plan->kernels[slot->copies_kernel];
     return arena_format(e->arena, "one for each %s of %s: ",
-                        k->cluster > 1 ? sharers_text(k) : "CTA along x", k->name);
+                        k->cluster > 1 ? sharers_name(k) : "CTA along x", k->name);
 }
 
 static void emit_launch(Emitter *e)

@@ -29,11 +29,10 @@ static const char *combiner(const Emitter *e, Node n)
                                : "Sum";
 }
 
-static bool has_wide_accumulators(const Emitter *e)
+/* Of shared memory that all accumulators take in turn. */
+static const char *scratch_type(const Emitter *e)
 {
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        if (node(e->g, e->k->accumulators[i].node)->type != TYPE_F32) return true;
-    return false;
+    return widest_accumulator(e->g, e->k) > 4 ? "double" : "float";
 }
 
 /* Shared memory in which teams meet, for one accumulator after the other. */
@@ -41,7 +40,7 @@ static void declare_team_scratch(Emitter *e)
 {
     if (e->k->teams > 1)
         line(e->out, "__shared__ %s team_scratch[%s * vec];",
-             has_wide_accumulators(e) ? "double" : "float",
+             scratch_type(e),
              e->k->threads_per_row < 32 ? "threads / 32 * threads_per_row" : "threads");
 }
 
@@ -218,7 +217,7 @@ static void emit_finish_constants(Emitter *e)
     if (columns & (columns - 1))
         line(e->out, "constexpr int columns = %s;", product_text(e, columns));
     line(e->out, "__shared__ %s scratch[%d][%d * width];",
-         has_wide_accumulators(e) ? "double" : "float", e->k->accumulator_count, kernel_threads(e->k) / 32);
+         scratch_type(e), e->k->accumulator_count, kernel_threads(e->k) / 32);
     line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }

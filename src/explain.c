@@ -195,10 +195,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
              plan->kernels[k->clears].name);
     else if (k->family == FAMILY_FINISH)
         line(out, "    adds the partials that the %ss of %s left",
-             plan->kernels[k->finishes].grouped       ? "group"
-             : plan->kernels[k->finishes].cluster > 1 ? "cluster"
-                                                      : "CTA",
-             plan->kernels[k->finishes].name);
+             sharers_name(&plan->kernels[k->finishes]), plan->kernels[k->finishes].name);
     else
         explain_walk(out, plan, k);
     explain_ring(out, k);

@@ -150,6 +150,18 @@ static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * 
 static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }
+/* Those that have rows to themselves: what leaves a partial. */
+static inline const char *sharers_name(const Kernel *k)
+{
+    return k->grouped ? "group" : k->cluster > 1 ? "cluster" : "CTA";
+}
+/* Bytes of the widest accumulator. */
+static inline int widest_accumulator(const Graph *g, const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (node(g, k->accumulators[i].node)->type != TYPE_F32) return 8;
+    return 4;
+}
 /* Whether its grid is what the GPU holds at once, and each CTA walks many rows. */
 static inline bool is_persistent(const Kernel *k)
 {

@@ -28,10 +28,7 @@ static int finish_threads(const Scheduler *s, int64_t ctas, int width, int64_t p
 /* Shared memory in which the warps of so many threads meet. */
 static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, int width)
 {
-    int bytes = 4;
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (node(s->g, k->accumulators[i].node)->type != TYPE_F32) bytes = 8;
-    return (int64_t)k->accumulator_count * (threads / WARP) * width * bytes;
+    return (int64_t)k->accumulator_count * (threads / WARP) * width * widest_accumulator(s->g, k);
 }
 
 void map_finish(const Scheduler *s, Kernel *k)

@@ -179,8 +179,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     enum { ONE_SUM = 9216, TWO_SUMS = 10240, LONG = 229376 };
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
-    /* half the CTAs to wait for, until their rows are too long for a ring of three (262144
-       columns: 3 % slower) */
+    /* half the CTAs to wait for, but not of the longest rows (262144 columns: 3 % slower) */
     bool long_row = column_count(s, k) > EIGHT * LARGE && column_count(s, k) <= LONG;
     if (is_light(s, k) && long_row) return LARGEST;
     if (may_refill(s, k))
@@ -482,8 +481,8 @@ bool map_kernel(Scheduler *s, Kernel *k)
     bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
-    k->streamed = !columns_acc && k->column_ctas == 1 && (!fits || (!any_resident && k->tiles > most_tiles) ||
-                                   reads_again(s, k));
+    bool looped = !fits || (!any_resident && k->tiles > most_tiles) || reads_again(s, k);
+    k->streamed = looped && !columns_acc && k->column_ctas == 1;
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
     if (k->streamed || k->dynamic) (void)keep_nothing(s, k);
     set_slice(s, k);

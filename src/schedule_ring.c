@@ -26,11 +26,8 @@ int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
  * accumulator. */
 static int64_t team_bytes(const Scheduler *s, const Kernel *k)
 {
-    int bytes = 0;
-    for (int i = 0; i < k->accumulator_count && k->teams > 1; i++)
-        if (bytes < 8 && k->accumulators[i].per_column)
-            bytes = node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8;
-    return (int64_t)kernel_threads(k) * k->vec * bytes;
+    if (k->teams == 1) return 0;
+    return (int64_t)kernel_threads(k) * k->vec * widest_accumulator(s->g, k);
 }
 
 /* Whether so many bytes hold what all teams, or the warps that have several, have added up. */

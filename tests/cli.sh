@@ -58,6 +58,7 @@ graph one[M = 4, N = 8](x : f32[M, N], w : f32[N], eps : f32) -> (y : f32[M, N],
 }
 END
 echo 'graph g[M, N](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }' >sizeless.fuse
+echo 'graph g[M = 4, N = 8](x : f32[M, N], y : f32[M, N]) -> (z : f32[M]) { z = sum[N](x) / sum[N](y) }' >unnamed.fuse
 echo 'graph g(k : i32, b : bool) -> (y : i32[]) { y = where(b, k, 0) }' >scalars.fuse
 
 # ---- usage ----
@@ -99,6 +100,14 @@ expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=2
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
 expect 2 '2 (each phase reads it)' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
 expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
+# a plain layer norm is read again by rule, where it is plain and the caches hold it
+expect 0 'the row is read again' explain "$root"/examples/layernorm.fuse N=8192
+expect 0 'the row stays in registers' explain "$root"/tests/cases/heavy_norm.fuse
+expect 0 'the row stays in registers' explain "$root"/examples/layernorm.fuse N=8192 --schedule row:reads=1
+expect 2 'ctas: here each row' explain "$root"/examples/layernorm.fuse --schedule row:ctas=4
+expect 2 'cluster: it is a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
+expect 0 'no kernel ran' run "$root"/examples/softmax.fuse M=4 N=8 --device cpu --verify
+expect 0 'row_sum2 = 0;    // sum\[N\](y)' unnamed.fuse
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
 expect 2 'no size' tune sizeless.fuse
 expect 2 'no axis' tune one.fuse Q=3
