@@ -89,7 +89,7 @@ void emit_ring(Emitter *e)
     line(e->out, "fetch_commit();");
     e->out->indent--;
     line(e->out, "};");
-    line(e->out, "int stage = %d;    // that of the first row is 0", 1 + e->k->lag);
+    line(e->out, "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0", 1 + e->k->lag);
 }
 
 /* At the start of a row, its copies have landed and those of the furthest row start: they

@@ -317,7 +317,7 @@ void bias_grad(
         }
         fetch_commit();
     };
-    int stage = 1;    // that of the first row is 0
+    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
     #pragma unroll 1
     for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
         const Stage &now = ring[stage];

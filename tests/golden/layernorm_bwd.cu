@@ -423,7 +423,7 @@ void layernorm_bwd(
         }
         fetch_commit();
     };
-    int stage = 1;    // that of the first row is 0
+    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
     long long next = first_row;
     float mean_next = next < M ? (float)mean[next] : 0;
     float rstd_next = next < M ? (float)rstd[next] : 0;
