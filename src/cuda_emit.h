@@ -144,6 +144,7 @@ void emit_refill_tile(Emitter *e, int phase);
 
 /* ---- the ring ---- */
 void emit_ring_memory(Emitter *e);
+const char *staged_scalar(Emitter *e, const Load *load);
 void emit_ring(Emitter *e);
 void emit_ring_step(Emitter *e, const char *row);
 void emit_copy_warp(Emitter *e);

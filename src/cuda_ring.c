@@ -10,12 +10,36 @@ static bool has_staged(const Kernel *k, bool hoisted)
     return false;
 }
 
+/* Whether a load has a place in a row's stage, or (hoisted) in what all rows share. */
+static bool has_place(const Emitter *e, const Load *load, bool hoisted)
+{
+    bool used = load->access != ACCESS_ROW || e->users[load->node.id] > 0;
+    return load->staged && load->hoisted == hoisted && used;
+}
+
+static bool has_scalars(const Emitter *e)
+{
+    for (int i = 0; i < e->k->load_count; i++)
+        if (e->k->loads[i].access == ACCESS_ROW && has_place(e, &e->k->loads[i], false)) return true;
+    return false;
+}
+
+/* Its warp's copy of a scalar of the row. */
+const char *staged_scalar(Emitter *e, const Load *load)
+{
+    return arena_format(e->arena, "now.%s[threadIdx.x / 32]", load->name);
+}
+
 static void emit_buffers(Emitter *e, const char *name, bool hoisted)
 {
-    line(e->out, "struct %s {", name);
+    /* whole lines, whatever the scalars take */
+    line(e->out, "struct %s%s {", !hoisted && has_scalars(e) ? "alignas(128) " : "", name);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->staged && load->hoisted == hoisted)
+        if (!has_place(e, load, hoisted)) continue;
+        if (load->access == ACCESS_ROW)
+            line(e->out, "    %s %s[threads / 32];", dtype_info[load->dtype].cuda, load->name);
+        else
             line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
     }
     line(e->out, "};");
@@ -25,7 +49,11 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
 {
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->staged && load->hoisted == hoisted)
+        if (!has_place(e, load, hoisted)) continue;
+        if (load->access == ACCESS_ROW)
+            line(e->out, "fetch_element(%s.%s, &%s);", into, load->name,
+                 element(e, load_pointer(e, load), load->tensor, load->axes));
+        else
             line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
     }
 }
@@ -104,6 +132,7 @@ void emit_ring_step(Emitter *e, const char *row)
     }
     int ahead = 1 + e->k->lag;
     line(e->out, "const Stage &now = ring[stage];");
+    if (has_scalars(e)) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
     line(e->out,
          "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));",
          ahead, row, rows_share_warps(e->k) ? " + team" : "", ahead);
@@ -111,4 +140,5 @@ void emit_ring_step(Emitter *e, const char *row)
     line(e->out, "if (%s < first_row)", row);
     line(e->out, "    continue;");
     line(e->out, "fetch_wait<stages - %d>();", ahead);
+    if (has_scalars(e)) line(e->out, "__syncwarp();    // those of this row have landed for all");
 }

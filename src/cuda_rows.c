@@ -25,28 +25,28 @@ bool depends_on_row(const Emitter *e, Node n)
     return (node(e->g, n)->axes & (e->k->rows | e->k->kept)) != 0;
 }
 
-/* Reads what has one value a row (or one for all rows, where `rows` is false). */
+/* Reads what has one value a row (or one for all rows, where `rows` is false) and was not read ahead. */
 static void emit_row_loads(Emitter *e, bool rows)
 {
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->access == ACCESS_ROW && depends_on_row(e, load->node) == rows &&
-            e->users[load->node.id] > 0)
+            e->users[load->node.id] > 0 && !e->local[load->node.id])
             emit_value(e, load->node);
     }
 }
 
-/* With a ring, the rows' own scalars are read a row ahead too: a fresh read is a whole
- * memory latency. */
+/* With a ring, the rows' own scalars are read ahead too, for a fresh read is a whole memory
+ * latency: through the ring, or a row ahead into a register. */
 bool is_ahead(const Emitter *e, const Load *load)
 {
     return load->access == ACCESS_ROW && depends_on_row(e, load->node) &&
            e->users[load->node.id] > 0;
 }
 
-static bool has_scalars_ahead(const Emitter *e)
+static bool in_register(const Emitter *e, const Load *load)
 {
-    return e->k->stages > 0 && !(e->k->rows & (e->k->rows - 1));
+    return is_ahead(e, load) && !load->staged && e->k->stages > 0 && !(e->k->rows & (e->k->rows - 1));
 }
 
 static const char *scalar_at(Emitter *e, const Load *load, const char *row)
@@ -63,9 +63,9 @@ static const char *scalar_at(Emitter *e, const Load *load, const char *row)
 static void emit_scalars_ahead(Emitter *e)
 {
     bool any = false;
-    for (int i = 0; has_scalars_ahead(e) && i < e->k->load_count; i++) {
+    for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ahead(e, load)) continue;
+        if (!in_register(e, load)) continue;
         if (!any)
             line(e->out, "long long next = first_row%s;",
                  rows_share_warps(e->k) ? " + team" : "");
@@ -80,9 +80,11 @@ static void emit_scalars_now(Emitter *e)
 {
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ahead(e, load)) continue;
-        line(e->out, "const %s %s = %s_next;", type_cuda(dtype_info[load->dtype].type),
-             node_name(e, load->node), load->name);
+        if (!is_ahead(e, load) || !(load->staged || in_register(e, load))) continue;
+        const char *from =
+            load->staged ? staged_scalar(e, load) : arena_format(e->arena, "%s_next", load->name);
+        line(e->out, "const %s %s = %s;", type_cuda(dtype_info[load->dtype].type),
+             node_name(e, load->node), from);
         make_local(e, load->node);
     }
 }
@@ -92,7 +94,7 @@ static void emit_scalars_next(Emitter *e)
     bool any = false;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ahead(e, load)) continue;
+        if (!in_register(e, load)) continue;
         if (!any) line(e->out, "next += row_step;");
         any = true;
         line(e->out, "%s_next = %s;", load->name, scalar_at(e, load, "next"));
@@ -250,7 +252,7 @@ void emit_phase(Emitter *e, int phase)
     declare_reductions(e, phase);
     emit_pass(e, phase);
     /* not before the pass: its reads of shared memory would share a wait with these */
-    if (phase == 0 && !e->k->lag && has_scalars_ahead(e)) emit_scalars_next(e);
+    if (phase == 0 && !e->k->lag) emit_scalars_next(e);
     emit_reductions(e, phase);
     emit_row_stores(e, phase);
 }
@@ -280,12 +282,10 @@ static void emit_row(Emitter *e)
 {
     int scope = open_scope(e);
     if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
-    if (has_scalars_ahead(e))
-        emit_scalars_now(e);
-    else
-        emit_row_loads(e, true);
+    emit_scalars_now(e);
+    emit_row_loads(e, true);
     emit_refill_row(e);
-    if (e->k->lag && has_scalars_ahead(e)) emit_scalars_next(e);
+    if (e->k->lag) emit_scalars_next(e);
     if (e->k->lag) emit_lagged_phases(e);
     for (int phase = 0; phase < e->k->phases && !e->k->lag; phase++) {
         if (phase) blank_line(e->out);

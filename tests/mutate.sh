@@ -11,6 +11,8 @@ list_cases() {
     cat <<'END'
 examples/layernorm_bwd.fuse M=23 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=5 N=1024 --sms 1
+examples/layernorm_bwd.fuse M=40 N=520 --sms 1
+tests/cases/scalars_alone.fuse M=90 --sms 1
 examples/layernorm_bwd.fuse M=65 N=72 --sms 1
 examples/layernorm_bwd.fuse M=250 N=79 --sms 1
 examples/layernorm_bwd.fuse M=65 N=79 --sms 1

@@ -57,6 +57,8 @@ list_groups() {
 
 list_long_cases() {
     echo "tests/cases/short_slices.fuse --sms 1 --schedule row:cluster=2,stages=1"
+    echo "tests/cases/scalars_in_ring.fuse S=18 --sms 1"
+    echo "tests/cases/scalars_alone.fuse M=90 --sms 1"
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
     echo "tests/cases/names_of_lag.fuse M=5 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"

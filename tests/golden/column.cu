@@ -354,19 +354,19 @@ void bias_grad(
 
 // bias_grad_finish (finish), from column.fuse:1-3
 //   db = sum[M](dy), from the partials
-// bias_grad left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
-// column add one partial in 128 each, and then meet.
-// Launch 2 of 2: grid (ceil(N / 8), 1), block 1024, no dynamic shared memory.
+// bias_grad left a partial for each of its CTAs. Here a CTA has 8 columns; the 32 threads of a
+// column add one partial in 32 each, and then meet.
+// Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 // partials: how many there are, min(ceil(M / 8), 132)
-extern "C" __global__ __launch_bounds__(1024)
+extern "C" __global__ __launch_bounds__(256)
 void bias_grad_finish(
     const float *__restrict__ db_partial,
     float *__restrict__ db,
     int partials) {
-    constexpr int N = 768, width = 8, slices = 128, batch = 2;
-    __shared__ float scratch[1][32 * width];
+    constexpr int N = 768, width = 8, slices = 32, batch = 5;
+    __shared__ float scratch[1][8 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 
