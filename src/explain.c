@@ -159,8 +159,12 @@ static void explain_ring(Text *out, const Kernel *k)
              k->grouped ? "groups" : "clusters", k->cluster, k->uneven ? "up to " : "",
              k->slice,
              k->grouped ? "; they exchange through global memory" : "");
+    int scalars = 0;
+    for (int i = 0; i < k->load_count; i++)
+        scalars += k->loads[i].staged && k->loads[i].access == ACCESS_ROW;
     if (k->stages)
-        line(out, "    rows pass through a ring of %d stages in shared memory", k->stages);
+        line(out, "    rows pass through a ring of %d stages in shared memory%s", k->stages,
+             scalars ? ", their scalars with them" : "");
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
     if (k->refill)
