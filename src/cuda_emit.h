@@ -112,7 +112,7 @@ bool mentions(const char *text, const char *name);
 
 /* ---- the row ---- */
 bool depends_on_row(const Emitter *e, Node n);
-bool is_ahead(const Emitter *e, const Load *load);         /* read a row ahead */
+bool is_ahead(const Emitter *e, const Load *load);         /* read before its row, by the ring or a row ahead */
 bool wants_row_line(const Emitter *e, Node n);
 void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);

@@ -1,27 +1,30 @@
 /* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads
  * through. While a row is computed the next stages - 1 are under way. Every thread copies
- * and reads its own columns only, so the ring needs no barrier. */
+ * and reads its own columns only, so the ring needs no barrier, but for a row's scalars: one
+ * lane of each warp copies them for all. */
 #include "cuda_emit.h"
 
-static bool has_staged(const Kernel *k, bool hoisted)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].staged && k->loads[i].hoisted == hoisted) return true;
-    return false;
-}
+typedef LIST(const Load *) Places;
 
-/* Whether a load has a place in a row's stage, or (hoisted) in what all rows share. */
-static bool has_place(const Emitter *e, const Load *load, bool hoisted)
+/* What has a place in a row's stage, or (hoisted) in what all rows share: vectors, then scalars,
+ * so that these move no vector from its place of a line. */
+static Places list_places(const Emitter *e, bool hoisted)
 {
-    bool used = load->access != ACCESS_ROW || e->users[load->node.id] > 0;
-    return load->staged && load->hoisted == hoisted && used;
+    Places places = {0};
+    for (int scalars = 0; scalars < 2; scalars++)
+        for (int i = 0; i < e->k->load_count; i++) {
+            const Load *load = &e->k->loads[i];
+            bool scalar = load->access == ACCESS_ROW, used = !scalar || e->users[load->node.id] > 0;
+            if (load->staged && load->hoisted == hoisted && used && scalar == scalars)
+                *list_push(e->arena, &places) = load;
+        }
+    return places;
 }
 
 static bool has_scalars(const Emitter *e)
 {
-    for (int i = 0; i < e->k->load_count; i++)
-        if (e->k->loads[i].access == ACCESS_ROW && has_place(e, &e->k->loads[i], false)) return true;
-    return false;
+    Places places = list_places(e, false);
+    return places.count && places.data[places.count - 1]->access == ACCESS_ROW;
 }
 
 /* Its warp's copy of a scalar of the row. */
@@ -32,11 +35,11 @@ const char *staged_scalar(Emitter *e, const Load *load)
 
 static void emit_buffers(Emitter *e, const char *name, bool hoisted)
 {
-    /* whole lines, whatever the scalars take */
-    line(e->out, "struct %s%s {", !hoisted && has_scalars(e) ? "alignas(128) " : "", name);
-    for (int i = 0; i < e->k->load_count; i++) {
-        const Load *load = &e->k->loads[i];
-        if (!has_place(e, load, hoisted)) continue;
+    Places places = list_places(e, hoisted);
+    bool scalars = !hoisted && has_scalars(e);
+    line(e->out, "struct %s%s {", scalars ? "alignas(128) " : "", name);
+    for (int i = 0; i < places.count; i++) {
+        const Load *load = places.data[i];
         if (load->access == ACCESS_ROW)
             line(e->out, "    %s %s[threads / 32];", dtype_info[load->dtype].cuda, load->name);
         else
@@ -47,9 +50,9 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
 
 static void emit_fetches(Emitter *e, const char *into, bool hoisted)
 {
-    for (int i = 0; i < e->k->load_count; i++) {
-        const Load *load = &e->k->loads[i];
-        if (!has_place(e, load, hoisted)) continue;
+    Places places = list_places(e, hoisted);
+    for (int i = 0; i < places.count; i++) {
+        const Load *load = places.data[i];
         if (load->access == ACCESS_ROW)
             line(e->out, "fetch_element(%s.%s, &%s);", into, load->name,
                  element(e, load_pointer(e, load), load->tensor, load->axes));
@@ -76,7 +79,7 @@ void emit_ring_memory(Emitter *e)
 static void emit_held(Emitter *e)
 {
     bool ring = e->k->stages > 0;
-    if (!has_staged(e->k, true)) return;
+    if (!list_places(e, true).count) return;
     if (!ring) {
         blank_line(e->out);
         line(e->out, "// what all rows share stays in shared memory; a thread reads what it has copied itself");

@@ -70,8 +70,9 @@ static void emit_scalars_ahead(Emitter *e)
             line(e->out, "long long next = first_row%s;",
                  rows_share_warps(e->k) ? " + team" : "");
         any = true;
-        line(e->out, "%s %s_next = %s;", type_cuda(dtype_info[load->dtype].type),
-             load->name, scalar_at(e, load, "next"));
+        Type type = dtype_info[load->dtype].type;
+        line(e->out, type == TYPE_BOOL ? "%s %s_next = %s;" : "%s %s_next = arrived(%s);",
+             type_cuda(type), load->name, scalar_at(e, load, "next"));
     }
 }
 

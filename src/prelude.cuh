@@ -385,6 +385,15 @@ template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], cons
         async_copy<sizeof(T)>(&buffer[threadIdx.x / 32], from);
 }
 
+//@ arrived
+// v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
+// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0 that they don't know is 0.
+template <class T> DEVICE T arrived(T v)
+{
+    *(unsigned *)&v ^= gridDim.z - 1;
+    return v;
+}
+
 //@ read_row
 template <class T, int n, int tiles, int threads>
 DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])

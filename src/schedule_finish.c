@@ -1,6 +1,6 @@
 /* schedule_finish.c: the kernel that adds the partials that another kernel's CTAs left. It
- * moves few bytes, so its time is latency: the GPU should be full, and all that a thread
- * adds under way at once. */
+ * moves few bytes, so its time is latency: columns are spread over the SMs, and all that a
+ * thread adds is under way at once. */
 #include "scheduling.h"
 
 enum { SECTOR = 8, LINE = 32 }; /* columns of 4 bytes that memory reads and moves at once */

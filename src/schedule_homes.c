@@ -138,17 +138,35 @@ bool may_fetch_rows(const Kernel *k)
     return true;
 }
 
-/* Whether a row's one value passes through the ring as well, copied by a thread of each warp. Read into
- * a register a row ahead, it shares a wait with whatever ptxas lets it share one with, which can come
- * at once. Large CTAs of teams of two to four warps are 7 to 25 % faster without that wait; where an
- * SM has few rows at a time, it keeps the SMs in step, and they are 1 to 8 % slower without it
- * (measured on an H100). */
-static bool is_fetched_scalar(const Kernel *k, const Load *load)
+static bool is_row_scalar(const Kernel *k, const Load *load)
+{
+    return load->access == ACCESS_ROW && load->axes & k->rows;
+}
+
+/* Threads copy 4 or 8 bytes, or 16. */
+static bool may_fetch_scalar(const Load *load)
+{
+    int bytes = dtype_info[load->dtype].bytes;
+    return bytes == 4 || bytes == 8;
+}
+
+bool may_fetch_scalars(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_scalar(k, &k->loads[i]) && !may_fetch_scalar(&k->loads[i])) return false;
+    return true;
+}
+
+/* Whether a row's scalars pass through the ring as well, copied by a thread of each warp. Read into
+ * registers a row ahead, they share a wait with whatever ptxas lets them share one with, which can come
+ * at once. CTAs of teams of two to four warps that fill an SM are 7 to 25 % faster without that wait.
+ * Larger teams and CTAs of one team are 1 to 8 % slower, for it keeps the SMs in step with each other,
+ * and so are several small CTAs (measured on an H100). */
+static bool fetches_scalars(const Kernel *k)
 {
     enum { MOST = 4 * WARP, LARGE_CTA = 384 };
-    int bytes = dtype_info[load->dtype].bytes, team = k->threads_per_row;
-    bool teams = k->teams > 1 && team > WARP && team <= MOST && kernel_threads(k) >= LARGE_CTA;
-    return teams && load->access == ACCESS_ROW && load->axes & k->rows && (bytes == 4 || bytes == 8);
+    int team = k->threads_per_row;
+    return k->teams > 1 && team > WARP && team <= MOST && kernel_threads(k) >= LARGE_CTA;
 }
 
 static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
@@ -164,7 +182,8 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
         load->resident = vector && home == IN_REGISTERS;
         load->rewidened = false;
         load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
-        if (ring && is_fetched_scalar(k, load)) load->staged = true;
+        if (ring && is_row_scalar(k, load))
+            load->staged = fetches_scalars(k) && may_fetch_scalar(load);
     }
 }
 

@@ -282,18 +282,21 @@ static int most_threads(const Scheduler *s, const Kernel *k)
     return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
 }
 
-/* Rows of up to 2048 columns with one accumulator a column: a warp has a row by itself, which takes no
- * barrier, up to 768 columns; beyond that a thread has a vector (measured on an H100: 2 to 6 % over
- * teams at 1024, 3 to 8 % at 2048). */
+/* Rows of up to 1024 columns with sums over rows: a warp has a row by itself, which takes no
+ * barrier, but with one accumulator a column beyond 768 columns; of up to 2048: a vector a
+ * thread (measured on an H100: 2 to 6 % over teams at 1024, 3 to 8 % at 2048). With more accumulators
+ * teams are 2 to 7 % faster, where the row's scalars, if there are any, go through the ring. */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    enum { LEAST = 2 * WARP, OWN = 3 * WARP, SHARED = 4 * WARP, ROWS = 4, PAIR = 2 };
+    enum { LEAST = 2 * WARP, OWN_ONE_SUM = 3 * WARP, OWN = 4 * WARP, ROWS = 4, PAIR = 2 };
     double registers = accumulator_registers(s, k);
-    if (registers < 1 || registers >= 2 || k->cluster > 1 || !k->inner_count) return;
+    if (registers < 1 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
+    bool one = registers < 2, shared = vectors <= OWN;
+    if (!one && may_fetch_scalars(k)) return;
     /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
-    bool shared = vectors <= SHARED, own = vectors <= OWN && !reads_f16(k);
-    if (shared && reads_f16(k)) return;
+    bool own = vectors <= (one ? OWN_ONE_SUM : OWN) && !reads_f16(k);
+    if (one && ((shared && reads_f16(k)) || !k->inner_count)) return;
     k->threads_per_row = own ? WARP : (int)ceil_div(vectors, WARP) * WARP;
     k->tiles = own ? (int)ceil_div(vectors, WARP) : 1;
     k->teams = own ? ROWS : shared ? PAIR : 1;

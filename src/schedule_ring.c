@@ -26,7 +26,8 @@ static int64_t vector_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
     return bytes;
 }
 
-/* What of a stage are a row's single values: a copy for each warp, each array aligned for 8 bytes. */
+/* What of a stage are a row's scalars, behind its vectors: a copy for each warp, each array aligned for
+ * 8 bytes. */
 static int64_t scalar_bytes(const Kernel *k)
 {
     enum { ALIGNMENT = 8 };

@@ -86,6 +86,7 @@ bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its 
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
+bool may_fetch_scalars(const Kernel *k);                /* and what has one value a row, if anything has */
 bool wants_ring(const Scheduler *s, const Kernel *k);
 bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
 bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */

@@ -33,6 +33,7 @@ list_cases() {   # FILE...
 
 # what no example is
 list_simple() {
+    echo "tests/golden/scalars.fuse M=37 --sms 1 --schedule grid-stride:threads=64,rows=9"
     for name in column pointwise; do
         echo "tests/golden/$name.fuse M=37 N=96 --sms 1 --schedule $name"
         echo "tests/golden/$name.fuse M=5 N=229 --schedule $name"
