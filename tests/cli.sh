@@ -140,6 +140,11 @@ for stage in tokens ast graph analysis plan cuda; do
     expect 0 '[a-z]' emit one.fuse --emit=$stage
 done
 expect 0 'digraph' emit "$root/examples/layernorm_bwd.fuse" --emit=dot
+# a row's scalars pass through the ring, behind the vectors, which so keep their place of a line
+scalars=("$root/tests/cases/scalars_in_ring.fuse" --schedule grid-stride:threads=64,rows=8)
+expect 0 'their scalars with them' explain "${scalars[@]}"
+stage=$("$fusec" emit "${scalars[@]}" | sed -n '/struct alignas(128) Stage/,/};/s/.* \([a-z]*\)\[.*/\1/p' | xargs)
+[ "$stage" = 'x dy shift kind bias' ] || fail "a stage holds $stage"
 if command -v dot >/dev/null; then
     tests=$((tests + 1))
     for file in "$root"/examples/*.fuse; do

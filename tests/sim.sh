@@ -33,7 +33,6 @@ list_cases() {   # FILE...
 
 # what no example is
 list_simple() {
-    echo "tests/golden/scalars.fuse M=37 --sms 1 --schedule grid-stride:threads=64,rows=9"
     for name in column pointwise; do
         echo "tests/golden/$name.fuse M=37 N=96 --sms 1 --schedule $name"
         echo "tests/golden/$name.fuse M=5 N=229 --schedule $name"
@@ -58,7 +57,8 @@ list_groups() {
 
 list_long_cases() {
     echo "tests/cases/short_slices.fuse --sms 1 --schedule row:cluster=2,stages=1"
-    echo "tests/cases/scalars_in_ring.fuse S=18 --sms 1"
+    echo "tests/cases/scalars_in_ring.fuse S=18 --sms 1 --schedule grid-stride:threads=64,rows=8"
+    echo "tests/cases/scalars_in_ring.fuse S=19 --sms 1 --schedule grid-stride:threads=64,rows=9"
     echo "tests/cases/scalars_alone.fuse M=90 --sms 1"
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
     echo "tests/cases/names_of_lag.fuse M=5 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
