@@ -271,7 +271,7 @@ const char *store_value(Emitter *e, const char *value, Type type, DType dtype)
     Type wanted = dtype_info[dtype].type;
     if (wanted == type || (type_is_float(wanted) && type_is_float(type))) return value;
     /* an integer that becomes a narrow float is rounded once, through f64 */
-    if (type_is_float(wanted)) return arena_format(e->arena, "(double)(%s)", value);
+    if (wanted == TYPE_F32 && dtype != DTYPE_F32) wanted = TYPE_F64;
     return arena_format(e->arena, "(%s)(%s)", type_cuda(wanted), value);
 }
 

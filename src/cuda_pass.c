@@ -184,14 +184,22 @@ static bool is_pass_store(const Pass *pass, const Store *store)
     return store->phase == pass->phase && store->access != ACCESS_ROW && !store->result;
 }
 
+/* What holds a value until it is stored: what is no f32 goes to narrow floats through f64, since
+ * f32 between them would round twice. */
+static const char *held_type(const Emitter *e, const Store *store)
+{
+    const DTypeInfo *info = &dtype_info[store->dtype];
+    bool narrow = info->type == TYPE_F32 && info->bytes < 4;
+    return type_cuda(narrow && node(e->g, store->node)->type != TYPE_F32 ? TYPE_F64 : info->type);
+}
+
 static void emit_output_vectors(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (is_pass_store(pass, store) && store->access == ACCESS_VECTOR)
-            line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type),
-                 store->name);
+            line(e->out, "%s %s_out[vec];", held_type(e, store), store->name);
     }
 }
 
