@@ -85,7 +85,7 @@ static Candidate *find_same(Candidates *found, const Plan *plan, const char *cud
 static void add_plan(Search *s, const char *text, const Plan *plan)
 {
     Candidates *found = &s->found;
-    const char *cuda = emit_cuda(s->arena, plan);
+    const char *cuda = emit_cuda(s->arena, &plan, 1);
     Candidate *same = find_same(found, plan, cuda);
     if (!same)
         *list_push(s->arena, &found->list) = (Candidate){text, plan, cuda};

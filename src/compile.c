@@ -187,7 +187,7 @@ static void run_pipeline(Pipeline *p)
                                    request->spilling[i].bytes));
     if (request->until == UNTIL_PLAN) return;
 
-    c->cuda = emit_cuda(arena, c->plan);
+    c->cuda = emit_cuda(arena, (const Plan *const *)&c->plan, 1);
 }
 
 static void leave(void *data)

@@ -174,17 +174,17 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
         emit_rows_kernel(e);
 }
 
-const char *emit_cuda(Arena *arena, const Plan *plan)
+const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
 {
     Text *kernels = text_new(arena), *module = text_new(arena);
-    for (int i = 0; i < plan->kernel_count; i++) {
-        blank_line(kernels);
-        emit_kernel(arena, plan, i, kernels);
+    for (int i = 0; i < count; i++) {
+        line(module, "// graph %s, for %s; the comment above each kernel says how to launch it",
+             plans[i]->analysis->graph->name, plans[i]->target.arch);
+        for (int j = 0; j < plans[i]->kernel_count; j++) {
+            blank_line(kernels);
+            emit_kernel(arena, plans[i], j, kernels);
+        }
     }
-    const Graph *g = plan->analysis->graph;
-    line(module,
-         "// graph %s, for %s; the comment above each kernel says how to launch it",
-         g->name, plan->target.arch);
     emit_prelude(module, text_string(kernels));
     text_print(module, "%s", text_string(kernels));
     return text_string(module);

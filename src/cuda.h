@@ -4,7 +4,7 @@
 
 #include "schedule.h"
 
-/* The whole module: the prelude sections it mentions, then its kernels in launch order. */
-const char *emit_cuda(Arena *arena, const Plan *plan);
+/* A whole module: the prelude sections it mentions, then the kernels of each plan in launch order. */
+const char *emit_cuda(Arena *arena, const Plan *const *plans, int count);
 
 #endif

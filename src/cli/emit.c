@@ -1,6 +1,7 @@
 /* emit.c: `fusec FILE`, `fusec emit`, `fusec check`: what each stage of the compiler made. */
 #include "analyze.h"
 #include "commands.h"
+#include "cuda.h"
 #include "device.h"
 #include "dot.h"
 #include "files.h"
@@ -8,40 +9,64 @@
 #include "schedule.h"
 #include "fmt.h"
 
-static const struct {
-    CompileUntil until;
-    bool one_graph;            /* several cannot go into one file */
-} stages[EMIT_COUNT] = {
-    [EMIT_TOKENS] = {UNTIL_AST, false},        [EMIT_AST] = {UNTIL_AST, false},
-    [EMIT_GRAPH] = {UNTIL_GRAPH, false},       [EMIT_DOT] = {UNTIL_ANALYSIS, false},
-    [EMIT_ANALYSIS] = {UNTIL_ANALYSIS, false}, [EMIT_PLAN] = {UNTIL_PLAN, false},
-    [EMIT_CUDA] = {UNTIL_CUDA, false},         [EMIT_PTX] = {UNTIL_CUDA, true},
-    [EMIT_CUBIN] = {UNTIL_CUDA, true},
+static const CompileUntil stages[EMIT_COUNT] = {
+    [EMIT_TOKENS] = UNTIL_AST,     [EMIT_AST] = UNTIL_AST,    [EMIT_GRAPH] = UNTIL_GRAPH,
+    [EMIT_DOT] = UNTIL_ANALYSIS,   [EMIT_ANALYSIS] = UNTIL_ANALYSIS,
+    [EMIT_PLAN] = UNTIL_PLAN,      [EMIT_CUDA] = UNTIL_PLAN,  [EMIT_PTX] = UNTIL_PLAN,
+    [EMIT_CUBIN] = UNTIL_PLAN,
 };
+
+static int compile_for(Program *p, const char *graph, Compilation *c)
+{
+    int status = compile_graph(p, graph, stages[p->options->emit], NULL, 0, c);
+    if (status == EXIT_DONE && *p->tuned.schedule)
+        remark("%s by the schedule %s of the tuning file (--no-tuning does without it)", graph,
+               p->tuned.schedule);
+    return status;
+}
 
 /* Adds what was asked for of one graph. */
 static int emit_graph(Program *p, const char *graph, Text *out)
 {
     const Options *o = p->options;
     Compilation c;
-    int status = compile_graph(p, graph, stages[o->emit].until, NULL, 0, &c);
-    if (status == EXIT_DONE && *p->tuned.schedule)
-        remark("%s by the schedule %s of the tuning file (--no-tuning does without it)", graph,
-               p->tuned.schedule);
+    int status = compile_for(p, graph, &c);
     if (status == EXIT_DONE && out->length && o->emit != EMIT_DOT) text_print(out, "\n");
     if (status == EXIT_DONE) switch (o->emit) {
     case EMIT_GRAPH: print_graph(out, c.graph); break;
     case EMIT_ANALYSIS: print_analysis(out, c.analysis); break;
     case EMIT_PLAN: print_plan(out, c.plan); break;
     case EMIT_DOT: print_dot(out, c.analysis); break;
-    case EMIT_CUDA: text_print(out, "%s", c.cuda); break;
+    case EMIT_CUDA:
     case EMIT_PTX:
-    case EMIT_CUBIN: status = emit_machine_code(o, &p->target, c.cuda, out); break;
+    case EMIT_CUBIN:
     case EMIT_TOKENS:
     case EMIT_AST:
     case EMIT_COUNT: break;
     }
     compile_free(&c);
+    return status;
+}
+
+/* One module with the kernels of all graphs, or what NVRTC makes of it. */
+static int emit_module(Program *p, Text *out)
+{
+    const Options *o = p->options;
+    Compilation *c = NEW_ARRAY(o->arena, Compilation, p->graph_count);
+    const Plan **plans = NEW_ARRAY(o->arena, const Plan *, p->graph_count);
+    int status = EXIT_DONE, count = 0;
+    for (; count < p->graph_count && status == EXIT_DONE; count++) {
+        status = compile_for(p, p->graphs[count], &c[count]);
+        plans[count] = c[count].plan;
+    }
+    if (status == EXIT_DONE) {
+        const char *text = emit_cuda(o->arena, plans, count);
+        if (o->emit == EMIT_CUDA)
+            text_print(out, "%s", text);
+        else
+            status = emit_machine_code(o, &p->target, text, out);
+    }
+    while (count > 0) compile_free(&c[--count]);
     return status;
 }
 
@@ -54,23 +79,28 @@ static int emit_ast(Program *p, Text *out)
     return status;
 }
 
+static int emit_stage(Program *p, Text *out)
+{
+    EmitKind kind = p->options->emit;
+    int status = EXIT_DONE;
+    if (kind == EMIT_AST) return emit_ast(p, out);
+    if (p->graph_count == 0) return need_one_graph(p);
+    if (stages[kind] == UNTIL_PLAN && kind != EMIT_PLAN) return emit_module(p, out);
+    for (int i = 0; i < p->graph_count && status == EXIT_DONE; i++)
+        status = emit_graph(p, p->graphs[i], out);
+    return status;
+}
+
 int command_emit(Options *o)
 {
     Text *out = text_new(o->arena);
+    Program p;
     int status;
     if (o->emit == EMIT_TOKENS) {
         status = list_tokens(o, out);
     } else {
-        Program p;
         status = open_program(&p, o, o->files.data[0]);
-        if (status == EXIT_DONE && (stages[o->emit].one_graph || p.graph_count == 0) &&
-            o->emit != EMIT_AST)
-            status = need_one_graph(&p);
-        if (status == EXIT_DONE && o->emit == EMIT_AST)
-            status = emit_ast(&p, out);
-        else
-            for (int i = 0; i < p.graph_count && status == EXIT_DONE; i++)
-                status = emit_graph(&p, p.graphs[i], out);
+        if (status == EXIT_DONE) status = emit_stage(&p, out);
     }
     if (status != EXIT_DONE) return status;
     return save_result(o->arena, o->output, text_string(out), out->length);
