@@ -384,13 +384,16 @@ static void declare_accumulators(Emitter *e)
     }
 }
 
-static void emit_constants(Emitter *e)
+/* The constants that `body` mentions. */
+static void emit_constants(Emitter *e, const char *body)
 {
     const Kernel *k = e->k;
     const Sizes *sizes = &e->plan->analysis->sizes;
+    const char *columns = k->columns & (k->columns - 1) ? product_text(e, k->columns) : "";
     NameList names = {0};
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->plan->launch.fixed >> i & 1)
+        if (e->plan->launch.fixed >> i & 1 &&
+            (mentions(body, e->sizes[i]) || mentions(columns, e->sizes[i])))
             *list_push(e->arena, &names) =
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     if (names.count) line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
@@ -398,17 +401,15 @@ static void emit_constants(Emitter *e)
         line(e->out,
              "constexpr int %s = %d, slice = %d;    // CTAs that share a row, columns of each",
              sharers(e), k->cluster, k->slice);
-    if (k->columns & (k->columns - 1))
+    if (*columns)
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
-             product_text(e, k->columns));
+             columns);
     if (k->teams > 1)
-        line(
-            e->out,
-            "constexpr int threads_per_row = %d, teams = %d, threads = threads_per_row * teams;",
-            k->threads_per_row, k->teams);
+        line(e->out, "constexpr int threads_per_row = %d, teams = %d%s;", k->threads_per_row,
+             k->teams, mentions(body, "threads") ? ", threads = threads_per_row * teams" : "");
     else
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
-             k->threads_per_row <= 32 ? ", threads_per_row = threads" : "");
+             mentions(body, "threads_per_row") ? ", threads_per_row = threads" : "");
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
          k->streamed && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
          k->teams > 1 ? "threads_per_row" : "threads");
@@ -452,31 +453,42 @@ static void emit_walk(Emitter *e)
     if (e->k->accumulator_count) emit_accumulators_end(e);
 }
 
+/* All but the constants. */
+static void emit_body(Emitter *e)
+{
+    emit_thread_place(e);
+    if (e->k->cluster > 1)
+        line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
+    if (e->k->copy_warp) {
+        emit_row_bounds(e);
+        emit_copy_warp(e);
+    }
+    emit_row_loads(e, false);
+    emit_row_values(e, 0, false);
+    emit_resident_loads(e, 0, true);
+    blank_line(e->out);
+    if (!e->k->kept) {
+        emit_walk(e);
+        return;
+    }
+    const char *groups = count_name(e, e->k->kept, "groups");
+    block (e->out, "for (long long group = blockIdx.x; group < %s; group += gridDim.x)",
+           groups) {
+        if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
+        emit_walk(e);
+    }
+}
+
 void emit_rows_kernel(Emitter *e)
 {
     block (e->out, "%s", signature_text(e)) {
-        emit_constants(e);
-        emit_thread_place(e);
-        if (e->k->cluster > 1)
-            line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
-        if (e->k->copy_warp) {
-            emit_row_bounds(e);
-            emit_copy_warp(e);
-        }
-        emit_row_loads(e, false);
-        emit_row_values(e, 0, false);
-        emit_resident_loads(e, 0, true);
-        blank_line(e->out);
-        if (e->k->kept) {
-            const char *groups = count_name(e, e->k->kept, "groups");
-            block (e->out,
-                   "for (long long group = blockIdx.x; group < %s; group += gridDim.x)",
-                   groups) {
-                if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
-                emit_walk(e);
-            }
-        } else {
-            emit_walk(e);
-        }
+        Text *kernel = e->out;
+        e->out = text_new(e->arena);
+        e->out->indent = kernel->indent;
+        emit_body(e);
+        Text *body = e->out;
+        e->out = kernel;
+        emit_constants(e, text_string(body));
+        text_put(e->out, body->data, body->length);
     }
 }

@@ -4,7 +4,7 @@
 // All inline PTX of fusec is here. tests/sim has a host twin of every name.
 
 //@ DEVICE
-#define DEVICE static __device__ __forceinline__
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
 //@ infinity not_a_number
 // constants that C has no literal for

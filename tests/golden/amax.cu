@@ -1,7 +1,7 @@
 // graph amax, for sm_90a; the comment above each kernel says how to launch it
 #ifndef FUSEC_SIM
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
@@ -515,7 +515,7 @@ void amax_2(
     f8e4m3 *__restrict__ q, long long q_M,
     long long M) {
     constexpr int N = 512;
-    constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 32, teams = 8;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
@@ -551,7 +551,6 @@ extern "C" __global__ __launch_bounds__(256)
 void amax_3(
     const float *__restrict__ max_0_value,
     float *__restrict__ scale) {
-    constexpr int N = 512;
     constexpr int threads = 256;
     constexpr int vec = 1, tiles = 1, step = threads * vec;
     const int lane = threadIdx.x;

@@ -1,7 +1,7 @@
 // graph scale_shift, for sm_90a; the comment above each kernel says how to launch it
 #ifndef FUSEC_SIM
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
 DEVICE long long clamp_int(long long x, long long low, long long high)
 {
@@ -221,7 +221,7 @@ void scale_shift(
     float a,
     long long M) {
     constexpr int N = 96;
-    constexpr int threads_per_row = 16, teams = 16, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 16, teams = 16;
     constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;

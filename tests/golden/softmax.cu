@@ -1,7 +1,7 @@
 // graph softmax_rows, for sm_90a; the comment above each kernel says how to launch it
 #ifndef FUSEC_SIM
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }

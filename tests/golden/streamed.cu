@@ -1,7 +1,7 @@
 // graph streamed, for sm_90a; the comment above each kernel says how to launch it
 #ifndef FUSEC_SIM
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
 // NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float min_nan(float a, float b)

@@ -1,7 +1,7 @@
 // graph g, for sm_90a; the comment above each kernel says how to launch it
 #ifndef FUSEC_SIM
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
 DEVICE long long clamp_int(long long x, long long low, long long high)
 {
@@ -151,7 +151,7 @@ void g(
     const float *__restrict__ x,
     float *__restrict__ y) {
     constexpr int M = 4;
-    constexpr int threads = 32, threads_per_row = threads;
+    constexpr int threads = 32;
     constexpr int vec = 4, tiles = 1, step = threads * vec;
     const int lane = threadIdx.x;
     const int first = lane * vec;
