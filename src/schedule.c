@@ -28,6 +28,7 @@ static int *find_key(Forced *forced, const char *key, size_t length)
                 {"ctas", &forced->ctas},
                 {"cluster", &forced->cluster},
                 {"stages", &forced->stages},
+                {"groups", &forced->groups},
                 {"reads", &forced->reads}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length))
@@ -48,7 +49,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
     if (family == FAMILY_FINISH)
         return arena_format(arena,
                             "there is no family '%.*s' (pointwise, row, grid-stride, "
-                            "warp-specialized, column)",
+                            "warp-specialized, cluster, column)",
                             (int)length, text);
     forced->family = (Family)family;
     const char *at = text + length;
@@ -63,7 +64,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         int *number = find_key(forced, key, key_length);
         if (!number)
             return arena_format(
-                arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages, reads)",
+                arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages, groups, reads)",
                 family_name(forced->family), (int)key_length, key);
         if (*number)
             return arena_format(arena, "'%.*s' is given twice", (int)key_length, key);
@@ -181,6 +182,7 @@ static bool honours_keys(Scheduler *s)
                    : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
                                    : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
         : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
+        : f->groups > 1 ? "groups: the warps that compute are one group"
             : NULL;
     return !s->problem;
 }
@@ -290,9 +292,34 @@ static void explain_cuts(Scheduler *s, Plan *plan)
     plan->cut_count = cuts.count;
 }
 
+static bool speaks_of_key(const char *problem) { return problem[strcspn(problem, " :")] == ':'; }
+
+/* The family `cluster` is whichever can have its rows shared by several CTAs, by as few as can be. */
+static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target, const char *keys,
+                          const char **problem)
+{
+    enum { MOST = 16 };
+    static const char *const families[] = {"warp-specialized", "grid-stride", "row"};
+    bool given = strstr(keys, "cluster=") != NULL;
+    const char *why = NULL;    /* the first reason, of those that speak of a key, `cluster: …`, if any does */
+    for (int i = 0; i < 3; i++)
+        for (int ctas = 2; ctas <= MOST; ctas = given ? MOST + 1 : 2 * ctas) {
+            const char *text = arena_format(arena, "%s%s", families[i], keys);
+            if (!given) text = arena_format(arena, "%s%ccluster=%d", text, *keys ? ',' : ':', ctas);
+            Plan *plan = try_schedule(arena, a, target, text, problem);
+            if (plan) return plan;
+            if (!why || (!speaks_of_key(why) && speaks_of_key(*problem))) why = *problem;
+        }
+    *problem = why;
+    return NULL;
+}
+
 Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
                    const char *forced, const char **problem)
 {
+    enum { CLUSTER = sizeof "cluster" - 1 };
+    if (forced && !strncmp(forced, "cluster", CLUSTER) && strcspn(forced, ":") == CLUSTER)
+        return try_clusters(arena, a, target, forced + CLUSTER, problem);
     Scheduler *s = new_scheduler(arena, a, target);
     Plan *plan = NEW(arena, Plan);
     *problem = forced ? parse_forced(arena, forced, &s->forced) : NULL;

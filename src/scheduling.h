@@ -19,7 +19,7 @@
 typedef struct {
     bool any;
     Family family;
-    int threads, rows, ctas, cluster, stages, reads;
+    int threads, rows, ctas, cluster, stages, groups, reads;
 } Forced;
 
 typedef struct {

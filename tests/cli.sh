@@ -86,6 +86,11 @@ expect 2 'no output' one.fuse --outputs y,t
 expect 2 'no output' run one.fuse --outputs t
 expect 2 'schedule refused' one.fuse --schedule nonsense
 expect 2 "row has no key 'treads'" one.fuse --schedule row:treads=32
+expect 2 'refused: groups: ' one.fuse N=256 --schedule row:groups=2
+expect 0 '__global__' one.fuse N=256 --schedule row:groups=1
+expect 0 'clusters of 2 CTAs' explain "$root/examples/softmax.fuse" --schedule cluster
+expect 0 'clusters of 4 CTAs' explain "$root/examples/softmax.fuse" --schedule cluster:cluster=4
+expect 2 'refused: cluster: ' explain "$root/examples/softmax.fuse" N=64 --schedule cluster
 expect 2 'a number from 1 to' one.fuse --schedule row:stages=0
 expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
 expect 2 'only a copy warp copies' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
