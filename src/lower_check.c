@@ -37,26 +37,38 @@ static int count_items(const Module *program)
     return count;
 }
 
+/* Where the names of a program's items stand, once each. */
+typedef struct {
+    const Item **functions, **graphs;
+    Map function_map, graph_map;
+} Items;
+
+static void check_module(Arena *arena, Diagnostics *d, Items *items, const Module *module,
+                         bool imported)
+{
+    for (const Item *item = module->items; item; item = item->next) {
+        if (!item->name.name)
+            continue;
+        if (item->kind == ITEM_FUNCTION)
+            check_duplicate(arena, d, &items->function_map, items->functions, item, "function");
+        /* Graphs of imported files are not part of the program. */
+        if (item->kind == ITEM_GRAPH && !imported)
+            check_duplicate(arena, d, &items->graph_map, items->graphs, item, "graph");
+        if (item->kind == ITEM_FUNCTION && is_builtin(item->name.name))
+            report_error(d, item->name.span, "give it another name",
+                         "'%s' is a built-in function", item->name.name);
+    }
+}
+
+/* What is imported comes first, so that of two definitions the program's own is the second. */
 static void check_items(Arena *arena, Diagnostics *d, const Module *program)
 {
     int count = count_items(program);
-    const Item **functions = NEW_ARRAY(arena, const Item *, count + 1);
-    const Item **graphs = NEW_ARRAY(arena, const Item *, count + 1);
-    Map function_map = {0}, graph_map = {0};
-    for (const Module *module = program; module; module = module->next) {
-        for (const Item *item = module->items; item; item = item->next) {
-            if (!item->name.name)
-                continue;
-            if (item->kind == ITEM_FUNCTION)
-                check_duplicate(arena, d, &function_map, functions, item, "function");
-            /* Graphs of imported files are not part of the program. */
-            if (item->kind == ITEM_GRAPH && module == program)
-                check_duplicate(arena, d, &graph_map, graphs, item, "graph");
-            if (item->kind == ITEM_FUNCTION && is_builtin(item->name.name))
-                report_error(d, item->name.span, "give it another name",
-                             "'%s' is a built-in function", item->name.name);
-        }
-    }
+    Items items = {NEW_ARRAY(arena, const Item *, count + 1),
+                   NEW_ARRAY(arena, const Item *, count + 1), {0}, {0}};
+    for (const Module *module = program->next; module; module = module->next)
+        check_module(arena, d, &items, module, true);
+    check_module(arena, d, &items, program, false);
 }
 
 /* ---- names in functions ---- */

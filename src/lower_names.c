@@ -171,11 +171,15 @@ bool bind_value(Lowering *l, Scope *s, const Ident *name, Node value)
     return true;
 }
 
-static const char *value_hint(Lowering *l, const Scope *s, const char *name)
+static const char *value_hint(Lowering *l, const Scope *s, const char *name, Span use)
 {
     for (const Statement *later = s->item->body; later; later = later->next)
         if (later->name.name && strcmp(later->name.name, name) == 0)
-            return arena_format(l->arena, "'%s' is bound further down", name);
+            return arena_format(l->arena,
+                                later->name.span.begin < use.begin
+                                    ? "'%s' is what is being bound here"
+                                    : "'%s' is bound further down",
+                                name);
     const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
     for (int i = 0; i < s->bindings.count; i++)
         names[i] = s->bindings.data[i].name;
@@ -192,7 +196,7 @@ Binding *find_value(Lowering *l, Scope *s, const Expr *name)
 {
     int found = name_find(&s->values, name->name);
     if (found < 0) {
-        name_error(l, s, name->span, value_hint(l, s, name->name), "unknown name '%s'",
+        name_error(l, s, name->span, value_hint(l, s, name->name, name->span), "unknown name '%s'",
                    name->name);
         return NULL;
     }

@@ -145,6 +145,13 @@ for stage in tokens ast graph analysis plan cuda; do
     expect 0 '[a-z]' emit one.fuse --emit=$stage
 done
 expect 0 'digraph' emit "$root/examples/layernorm_bwd.fuse" --emit=dot
+# the program's own definition is the second, wherever the first came from
+printf 'import "std"\nfn relu(x) = x\ngraph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = relu(x) }' >twice.fuse
+expect 1 'twice.fuse:2:4: error: function .relu. is defined twice' check twice.fuse
+# several graphs are one module
+printf 'graph a[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }\ngraph b[N = 4](x : f32[N]) -> (y : f32[N]) { y = -x }' >several.fuse
+expect 0 '__global__' emit several.fuse
+[ "$(grep -c 'ifndef FUSEC_SIM' stdout) $(grep -c '__global__' stdout)" = '1 2' ] || fail 'emit: a prelude for each graph'
 # 1 + 2^-8 + 2^-40 is a tie for bf16 only if f32 has rounded it before
 echo 'graph narrow[N = 8](x : f64[N], s : f64 = 1.00390625000091) -> (y : bf16[N]) { y = x * 0 + s }' >narrow.fuse
 expect 0 '1.00781 ' run narrow.fuse --device cpu

@@ -276,6 +276,8 @@ static const ErrorCase error_cases[] = {
     {HEAD " -> (y : f32[M]) {\n y = N }", "2:6", "unknown name 'N'", "size(N)"},
     {HEAD " -> (y : f32[M]) {\n y = z z = i }", "2:6", "unknown name 'z'",
      "further down"},
+    {HEAD " -> (y : f32[M]) {\n y = y + i }", "2:6", "unknown name 'y'",
+     "what is being bound"},
     {HEAD " -> (y : f32[M]) {\n y = softmx(i) }", "2:6", "unknown function 'softmx'",
      NULL},
     {HEAD " -> (y : f32[M]) {\n y = sqr(i) }", "2:6", "unknown function 'sqr'", "'sqrt'"},
