@@ -56,12 +56,11 @@ static fusec_status make_binary(fusec_binary *binary, const char *cuda, const ch
 fusec_status fusec_binary_compile(const char *cuda, const char *arch, fusec_format format,
                                   fusec_binary **result, fusec_error *error)
 {
-    if (!cuda || !arch || !result)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
-                    !cuda   ? "the text"
-                    : !arch ? "the architecture"
-                            : "the place for the binary");
-    *result = NULL;
+    CLEAR_RESULT(result, "the binary", error);
+    if (!cuda || !arch)
+        return fail_null(error, cuda ? "the architecture" : "the text");
+    if (format != FUSEC_CUBIN && format != FUSEC_PTX)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "%d is no fusec_format", (int)format);
     fusec_binary *binary = calloc(1, sizeof *binary);
     if (!binary)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
@@ -99,7 +98,7 @@ fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
                                  fusec_kernel_info *info)
 {
     Usage usage;
-    if (!kernel || binary->format != FUSEC_CUBIN
+    if (!binary || !kernel || !info || binary->format != FUSEC_CUBIN
         || !cubin_usage(binary->code.data, binary->code.bytes, binary->code.log, kernel,
                         &usage))
         return FUSEC_INVALID_ARGUMENT;

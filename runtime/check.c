@@ -291,8 +291,7 @@ fusec_status check_tensors(const fusec_plan *plan, const fusec_tensor *inputs,
     *sizes = launch->sizes;
     if ((!inputs && launch->input_count)
         || (!outputs && launch->tensor_count > launch->input_count))
-        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
-                    outputs ? "inputs" : "outputs");
+        return fail_null(error, outputs ? "inputs" : "outputs");
     for (int i = 0; i < launch->tensor_count; i++) {
         if (!launch->tensors[i].wanted)
             continue;

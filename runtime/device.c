@@ -154,9 +154,7 @@ static fusec_status open_primary_context(fusec_device *device, int ordinal,
 
 fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *error)
 {
-    if (!result)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "no place for the device");
-    *result = NULL;
+    CLEAR_RESULT(result, "the device", error);
     fusec_device *device = device_new();
     if (!device)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
@@ -176,9 +174,7 @@ fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *
 
 fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
 {
-    if (!result)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "no place for the device");
-    *result = NULL;
+    CLEAR_RESULT(result, "the device", error);
     fusec_device *device = device_new();
     const Target *target = target_find("sm_90a");
     if (!device || !target) {

@@ -69,6 +69,11 @@ fusec_status fail(fusec_error *error, fusec_status status, const char *format, .
     return status;
 }
 
+fusec_status fail_null(fusec_error *error, const char *what)
+{
+    return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL", what);
+}
+
 fusec_status succeed(fusec_error *error)
 {
     if (error) {

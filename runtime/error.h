@@ -1,4 +1,4 @@
-/* error.h: filling in a fusec_error, which may be NULL. */
+/* error.h: filling in a fusec_error, which may be NULL, and arguments that may not. */
 #ifndef FUSEC_ERROR_H
 #define FUSEC_ERROR_H
 
@@ -6,7 +6,18 @@
 
 fusec_status fail(fusec_error *error, fusec_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* INVALID_ARGUMENT: `what` is NULL and must not be. */
+fusec_status fail_null(fusec_error *error, const char *what);
 /* Sets FUSEC_OK and "". */
 fusec_status succeed(fusec_error *error);
+
+/* How a call that makes something begins, before it looks at any other argument: whatever
+ * fails from here on, *result is NULL. `what` is a literal: "the plan". */
+#define CLEAR_RESULT(result, what, error)                                                \
+    do {                                                                                 \
+        if (!(result))                                                                   \
+            return fail_null((error), "the place for " what);                            \
+        *(result) = NULL;                                                                \
+    } while (0)
 
 #endif

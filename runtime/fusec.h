@@ -198,8 +198,8 @@ FUSEC_API fusec_status fusec_copy(fusec_device *device, void *to, const void *fr
  * Fields that a caller's older header does not have count as zero. */
 typedef struct fusec_plan_options {
     size_t struct_size; /* sizeof(fusec_plan_options) */
-    /* NULL: all. Else the outputs wanted, "dx,dgamma"; what only the others need
-     * is neither computed nor read. */
+    /* NULL: all. Else the outputs wanted, one at least, "dx,dgamma"; what only the
+     * others need is neither computed nor read. */
     const char *outputs;
     /* NULL: chosen. Else FAMILY[:key=value,…], as --schedule. */
     const char *schedule;
@@ -227,9 +227,9 @@ typedef struct fusec_plan_options {
  * Takes 20-100 ms cold, and up to four times that where the rules' choice spills registers
  * and others are tried; equal requests are compiled once a process, and once a machine
  * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
- * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph or axis, an axis without a
- * size, a refused schedule), NO_NVRTC, COMPILE_FAILED with NVRTC's log, OUT_OF_MEMORY,
- * CUDA_ERROR, UNSUPPORTED. */
+ * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, an axis
+ * without a size, a refused schedule), NO_NVRTC, COMPILE_FAILED with NVRTC's log,
+ * OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED. */
 FUSEC_API fusec_status fusec_plan_create(fusec_device *device,
                                          const fusec_program *program, const char *graph,
                                          const fusec_size *sizes, size_t count,
@@ -326,7 +326,8 @@ typedef struct fusec_axis_info {
 } fusec_axis_info;
 
 /* What bindings need to know about a plan. Tensors are numbered inputs first, then
- * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone. */
+ * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone, as does
+ * a NULL. */
 FUSEC_API const char *fusec_plan_graph(const fusec_plan *plan);
 FUSEC_API size_t fusec_plan_input_count(const fusec_plan *plan);
 FUSEC_API size_t fusec_plan_output_count(const fusec_plan *plan);
@@ -452,7 +453,7 @@ typedef struct fusec_binary fusec_binary;
  *        used)
  * Goes through the disk cache. Errors: NO_NVRTC (with the places searched),
  * COMPILE_FAILED with NVRTC's log, UNSUPPORTED for an architecture that this NVRTC does
- * not know, OUT_OF_MEMORY. */
+ * not know, INVALID_ARGUMENT for a format that is none, OUT_OF_MEMORY. */
 FUSEC_API fusec_status fusec_binary_compile(const char *cuda, const char *arch,
                                             fusec_format format, fusec_binary **binary,
                                             fusec_error *error);

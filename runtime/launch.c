@@ -209,7 +209,7 @@ fusec_status fusec_plan_launch(const fusec_plan *plan, const fusec_tensor *input
                                void *workspace, fusec_stream stream, fusec_error *error)
 {
     if (!plan)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "the plan is NULL");
+        return fail_null(error, "the plan");
     Launch launch;
     launch.plan = plan;
     launch.inputs = inputs;
@@ -252,10 +252,9 @@ fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *input
                                const fusec_tensor *outputs, const double *scalars,
                                void *workspace, fusec_call **result, fusec_error *error)
 {
-    if (!plan || !result)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
-                    plan ? "the place for the call" : "the plan");
-    *result = NULL;
+    CLEAR_RESULT(result, "the call", error);
+    if (!plan)
+        return fail_null(error, "the plan");
     if (plan->device->cpu)
         return fail(error, FUSEC_UNSUPPORTED, "the CPU device keeps no calls ready");
     Launch launch = {
@@ -282,7 +281,7 @@ fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
                                fusec_error *error)
 {
     if (!call)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "the call is NULL");
+        return fail_null(error, "the call");
     const fusec_device *device = call->plan->device;
     CurrentContext current;
     fusec_status status = device_enter(device, &current, error);

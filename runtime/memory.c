@@ -25,11 +25,6 @@ struct fusec_event {
         return status_ == FUSEC_OK ? succeed(error) : status_;                           \
     } while (0)
 
-static fusec_status missing(fusec_error *error, const char *what)
-{
-    return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL", what);
-}
-
 static fusec_status allocate_on_device(fusec_device *device, size_t bytes,
                                        CUdeviceptr *memory, fusec_error *error)
 {
@@ -39,9 +34,9 @@ static fusec_status allocate_on_device(fusec_device *device, size_t bytes,
 fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
                          fusec_error *error)
 {
-    if (!device || !memory)
-        return missing(error, device ? "the place for the memory" : "the device");
-    *memory = NULL;
+    CLEAR_RESULT(memory, "the memory", error);
+    if (!device)
+        return fail_null(error, "the device");
     if (bytes == 0)
         return succeed(error);
     if (bytes > SIZE_MAX - 255)
@@ -78,7 +73,8 @@ fusec_status fusec_copy(fusec_device *device, void *to, const void *from, size_t
                         fusec_error *error)
 {
     if (!device || (bytes && (!to || !from)))
-        return missing(error, !device ? "the device" : !to ? "the target" : "the source");
+        return fail_null(error,
+                         !device ? "the device" : !to ? "the target" : "the source");
     if (bytes == 0)
         return succeed(error);
     if (device->cpu) {
@@ -103,7 +99,7 @@ fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
                               size_t bytes, fusec_stream stream, fusec_error *error)
 {
     if (!device || (bytes && !memory))
-        return missing(error, device ? "the memory" : "the device");
+        return fail_null(error, device ? "the memory" : "the device");
     if (bytes == 0)
         return succeed(error);
     if (device->cpu) {
@@ -117,7 +113,7 @@ fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
 fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error)
 {
     if (!device)
-        return missing(error, "the device");
+        return fail_null(error, "the device");
     if (device->cpu)
         return succeed(error);
     IN_CONTEXT(device, "cuCtxSynchronize", error, cuCtxSynchronize());
@@ -129,9 +125,9 @@ fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error)
 fusec_status fusec_stream_create(fusec_device *device, fusec_stream *stream,
                                  fusec_error *error)
 {
-    if (!device || !stream)
-        return missing(error, device ? "the place for the stream" : "the device");
-    *stream = NULL;
+    CLEAR_RESULT(stream, "the stream", error);
+    if (!device)
+        return fail_null(error, "the device");
     if (device->cpu)
         return succeed(error);
     IN_CONTEXT(device, "cuStreamCreate", error,
@@ -156,9 +152,9 @@ static fusec_status create_handle(fusec_event *event, fusec_error *error)
 fusec_status fusec_event_create(fusec_device *device, fusec_event **result,
                                 fusec_error *error)
 {
-    if (!device || !result)
-        return missing(error, device ? "the place for the event" : "the device");
-    *result = NULL;
+    CLEAR_RESULT(result, "the event", error);
+    if (!device)
+        return fail_null(error, "the device");
     fusec_event *event = calloc(1, sizeof *event);
     if (!event)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
@@ -176,7 +172,7 @@ fusec_status fusec_event_record(fusec_event *event, fusec_stream stream,
                                 fusec_error *error)
 {
     if (!event)
-        return missing(error, "the event");
+        return fail_null(error, "the event");
     event->recorded = true;
     event->moment = milliseconds_now();
     if (event->device->cpu)
@@ -202,7 +198,7 @@ fusec_status fusec_event_elapsed(const fusec_event *begin, const fusec_event *en
                                  double *milliseconds, fusec_error *error)
 {
     if (!begin || !end || !milliseconds)
-        return missing(error, "an event, or the place for the time,");
+        return fail_null(error, "an event, or the place for the time,");
     if (!begin->recorded || !end->recorded)
         return fail(error, FUSEC_INVALID_ARGUMENT, "an event was not recorded");
     *milliseconds = end->moment - begin->moment;

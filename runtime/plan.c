@@ -150,7 +150,8 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 /* -------------------------------------------------------------------------------
  * creating -- */
 
-/* Copies what the caller's header knew of the options. */
+/* Copies what the caller's header knew of the options. Wanting no output is an error here: to
+ * the compiler it would be a plan without kernels. */
 static fusec_status read_options(const fusec_plan_options *given,
                                  fusec_plan_options *options, fusec_error *error)
 {
@@ -169,6 +170,9 @@ static fusec_status read_options(const fusec_plan_options *given,
     size_t known =
         given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
     memcpy(options, given, known);
+    if (options->outputs && !*options->outputs)
+        return fail(error, FUSEC_INVALID_ARGUMENT,
+                    "options.outputs names no output; NULL is for all of them");
     return FUSEC_OK;
 }
 
@@ -304,13 +308,11 @@ fusec_status fusec_plan_create(fusec_device *device, const fusec_program *progra
                                const fusec_plan_options *given, fusec_plan **result,
                                fusec_error *error)
 {
-    if (!device || !program || !result || (count && !sizes))
-        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
-                    !device    ? "the device"
-                    : !program ? "the program"
-                    : !result  ? "the place for the plan"
-                               : "sizes");
-    *result = NULL;
+    CLEAR_RESULT(result, "the plan", error);
+    if (!device || !program || (count && !sizes))
+        return fail_null(error, !device    ? "the device"
+                                : !program ? "the program"
+                                           : "the list of sizes");
     double begin = milliseconds_now();
     fusec_plan_options options;
     fusec_status status = read_options(given, &options, error);

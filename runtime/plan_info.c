@@ -67,7 +67,7 @@ size_t fusec_plan_kernel_count(const fusec_plan *plan)
 fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index,
                                fusec_tensor_info *info)
 {
-    if (index >= fusec_plan_tensor_count(plan))
+    if (!plan || !info || index >= fusec_plan_tensor_count(plan))
         return FUSEC_INVALID_ARGUMENT;
     const LaunchTensor *tensor = &plan->launch->tensors[index];
     *info =
@@ -83,7 +83,7 @@ fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index,
 fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
                                fusec_scalar_info *info)
 {
-    if (index >= fusec_plan_scalar_count(plan))
+    if (!plan || !info || index >= fusec_plan_scalar_count(plan))
         return FUSEC_INVALID_ARGUMENT;
     const LaunchScalar *scalar = &plan->launch->scalars[index];
     *info = (fusec_scalar_info){scalar->name, (fusec_dtype)scalar->dtype,
@@ -93,7 +93,7 @@ fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
 
 fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_info *info)
 {
-    if (index >= fusec_plan_axis_count(plan))
+    if (!plan || !info || index >= fusec_plan_axis_count(plan))
         return FUSEC_INVALID_ARGUMENT;
     *info =
         (fusec_axis_info){plan->launch->axis_names[index], plan->launch->sizes.of[index],
@@ -104,7 +104,7 @@ fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_in
 fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
                                fusec_kernel_info *info)
 {
-    if (index >= fusec_plan_kernel_count(plan))
+    if (!plan || !info || index >= fusec_plan_kernel_count(plan))
         return FUSEC_INVALID_ARGUMENT;
     *info = plan->kernels[index];
     return FUSEC_OK;

@@ -74,10 +74,9 @@ static fusec_status check_program_text(fusec_program *program, fusec_error *erro
 fusec_status fusec_program_parse(const char *text, size_t length, const char *name,
                                  fusec_program **result, fusec_error *error)
 {
-    if (!result || (!text && length))
-        return fail(error, FUSEC_INVALID_ARGUMENT, "no %s",
-                    text ? "place for the program" : "text");
-    *result = NULL;
+    CLEAR_RESULT(result, "the program", error);
+    if (!text && length)
+        return fail_null(error, "the text");
     if (length > UINT32_MAX - 1)
         return fail(error, FUSEC_INVALID_PROGRAM, "the program has more than 4 GiB");
     fusec_program *program = calloc(1, sizeof *program);

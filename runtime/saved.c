@@ -10,8 +10,7 @@ static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '3'};
 fusec_status fusec_plan_save(const fusec_plan *plan, const char *path, fusec_error *error)
 {
     if (!plan || !path)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
-                    plan ? "the path" : "the plan");
+        return fail_null(error, plan ? "the path" : "the plan");
     if (!plan->module)
         return fail(error, FUSEC_UNSUPPORTED,
                     "a plan of the CPU device has no machine code");
@@ -103,12 +102,9 @@ fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan 
 {
     char *data;
     size_t bytes;
-    if (!device || !path || !result)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "%s is NULL",
-                    !device ? "the device"
-                    : !path ? "the path"
-                            : "the place for the plan");
-    *result = NULL;
+    CLEAR_RESULT(result, "the plan", error);
+    if (!device || !path)
+        return fail_null(error, device ? "the path" : "the device");
     if (device->cpu)
         return fail(error, FUSEC_UNSUPPORTED,
                     "the CPU device runs no machine code of a saved plan");

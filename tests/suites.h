@@ -9,6 +9,7 @@ Suite *graph_suite(void);
 Suite *parse_suite(void);
 Suite *lower_suite(void);
 Suite *runtime_suite(void);
+Suite *arguments_suite(void);
 Suite *plan_file_suite(void);
 Suite *binary_suite(void);
 Suite *dtype_suite(void);

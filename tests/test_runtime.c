@@ -156,6 +156,12 @@ START_TEST(plan_options_are_checked)
         fusec_plan_create(c.device, c.program, NULL, NULL, 0, &options, &plan, &error),
         FUSEC_INVALID_ARGUMENT);
     ck_assert_ptr_null(plan);
+    options.arch = NULL;
+    options.outputs = "";
+    ck_assert_int_eq(
+        fusec_plan_create(c.device, c.program, NULL, NULL, 0, &options, &plan, &error),
+        FUSEC_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.message, "options.outputs"), "%s", error.message);
     ck_assert_uint_eq(fusec_plan_workspace(c.plan, sizes, 1), SIZE_MAX);
     ck_assert_int_eq(fusec_plan_save(c.plan, "/nowhere/plan", &error), FUSEC_UNSUPPORTED);
     close_case(&c);

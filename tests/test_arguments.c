@@ -1,0 +1,131 @@
+/* test_arguments.c: what the C API answers to arguments that are none: NULLs, which must
+ * leave *result NULL and never crash, and numbers outside an enum. */
+#include "fusec.h"
+#include "suites.h"
+
+#include <check.h>
+#include <string.h>
+
+static const char program_text[] =
+    "graph g(k : i32, n : u8, b : bool, a : f16) -> (y : i32[], z : f32[])\n"
+    "{ y = where(b, k, 0) + n  z = a + 1 }\n";
+
+static fusec_error error;
+static fusec_device *device;
+static fusec_program *program;
+static fusec_plan *plan;
+
+static void open_plan_of_scalars(void)
+{
+    fusec_device_cpu(&device, &error);
+    fusec_program_parse(program_text, strlen(program_text), "g.fuse", &program, &error);
+    ck_assert_msg(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, &error)
+                      == FUSEC_OK,
+                  "%s", error.message);
+}
+
+static void close_plan_of_scalars(void)
+{
+    fusec_plan_destroy(plan);
+    fusec_program_destroy(program);
+    fusec_device_destroy(device);
+}
+
+/* A creator that is refused for a NULL among its arguments leaves NULL in *p. */
+START_TEST(refused_creators_leave_null)
+{
+#define LEAVES_NULL(type, words, call)                                                   \
+    do {                                                                                 \
+        type *p = (type *)&error;                                                        \
+        ck_assert_int_eq(call, FUSEC_INVALID_ARGUMENT);                                  \
+        ck_assert_ptr_null(p);                                                           \
+        ck_assert_str_eq(error.message, words " is NULL");                               \
+    } while (0)
+    LEAVES_NULL(fusec_program, "the text",
+                fusec_program_parse(NULL, 3, NULL, &p, &error));
+    LEAVES_NULL(fusec_plan, "the device",
+                fusec_plan_create(NULL, program, NULL, NULL, 0, NULL, &p, &error));
+    LEAVES_NULL(fusec_plan, "the program",
+                fusec_plan_create(device, NULL, NULL, NULL, 0, NULL, &p, &error));
+    LEAVES_NULL(fusec_plan, "the list of sizes",
+                fusec_plan_create(device, program, NULL, NULL, 1, NULL, &p, &error));
+    LEAVES_NULL(fusec_plan, "the device", fusec_plan_load(NULL, "p", &p, &error));
+    LEAVES_NULL(fusec_plan, "the path", fusec_plan_load(device, NULL, &p, &error));
+    LEAVES_NULL(fusec_call, "the plan",
+                fusec_call_create(NULL, NULL, NULL, NULL, NULL, &p, &error));
+    LEAVES_NULL(void, "the device", fusec_alloc(NULL, 4, &p, &error));
+    LEAVES_NULL(struct CUstream_st, "the device", fusec_stream_create(NULL, &p, &error));
+    LEAVES_NULL(fusec_event, "the device", fusec_event_create(NULL, &p, &error));
+    LEAVES_NULL(fusec_binary, "the text",
+                fusec_binary_compile(NULL, "sm_90a", FUSEC_CUBIN, &p, &error));
+    LEAVES_NULL(fusec_binary, "the architecture",
+                fusec_binary_compile("", NULL, FUSEC_CUBIN, &p, &error));
+#undef LEAVES_NULL
+}
+END_TEST
+
+START_TEST(creators_need_a_place)
+{
+#define NEEDS_PLACE(what, call)                                                          \
+    do {                                                                                 \
+        ck_assert_int_eq(call, FUSEC_INVALID_ARGUMENT);                                  \
+        ck_assert_str_eq(error.message, "the place for " what " is NULL");               \
+    } while (0)
+    NEEDS_PLACE("the program", fusec_program_parse("", 0, NULL, NULL, &error));
+    NEEDS_PLACE("the device", fusec_device_open(0, NULL, &error));
+    NEEDS_PLACE("the device", fusec_device_cpu(NULL, &error));
+    NEEDS_PLACE("the plan",
+                fusec_plan_create(device, program, NULL, NULL, 0, NULL, NULL, &error));
+    NEEDS_PLACE("the plan", fusec_plan_load(device, "p", NULL, &error));
+    NEEDS_PLACE("the call",
+                fusec_call_create(plan, NULL, NULL, NULL, NULL, NULL, &error));
+    NEEDS_PLACE("the memory", fusec_alloc(device, 4, NULL, &error));
+    NEEDS_PLACE("the stream", fusec_stream_create(device, NULL, &error));
+    NEEDS_PLACE("the event", fusec_event_create(device, NULL, &error));
+    NEEDS_PLACE("the binary",
+                fusec_binary_compile("", "sm_90a", FUSEC_PTX, NULL, &error));
+#undef NEEDS_PLACE
+}
+END_TEST
+
+START_TEST(nothing_is_told_of_null)
+{
+    fusec_tensor_info tensor;
+    fusec_scalar_info scalar;
+    fusec_axis_info axis;
+    fusec_kernel_info kernel;
+    ck_assert_int_eq(fusec_plan_tensor(NULL, 0, &tensor), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_plan_tensor(plan, 0, NULL), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_plan_scalar(NULL, 0, &scalar), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_plan_scalar(plan, 0, NULL), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_plan_axis(NULL, 0, &axis), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_plan_axis(plan, 0, NULL), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_plan_kernel(NULL, 0, &kernel), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_plan_kernel(plan, 0, NULL), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_binary_kernel(NULL, "k", &kernel), FUSEC_INVALID_ARGUMENT);
+}
+END_TEST
+
+/* Before NVRTC is looked for, which may be missing. */
+START_TEST(unknown_formats_are_refused)
+{
+    fusec_binary *binary = (fusec_binary *)&error;
+    ck_assert_int_eq(fusec_binary_compile("", "sm_90a", (fusec_format)7, &binary, &error),
+                     FUSEC_INVALID_ARGUMENT);
+    ck_assert_ptr_null(binary);
+    ck_assert_str_eq(error.message, "7 is no fusec_format");
+}
+END_TEST
+
+Suite *arguments_suite(void)
+{
+    Suite *suite = suite_create("arguments");
+    TCase *tests = tcase_create("refused");
+    tcase_add_checked_fixture(tests, open_plan_of_scalars, close_plan_of_scalars);
+    tcase_add_test(tests, refused_creators_leave_null);
+    tcase_add_test(tests, creators_need_a_place);
+    tcase_add_test(tests, nothing_is_told_of_null);
+    tcase_add_test(tests, unknown_formats_are_refused);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
