@@ -335,20 +335,21 @@ fusec_status check_scalars(const fusec_plan *plan, const double *scalars,
                            fusec_error *error)
 {
     const LaunchPlan *launch = plan->launch;
-    for (int i = 0; i < launch->scalar_count && !scalars; i++)
-        if (!launch->scalars[i].has_default)
+    for (int i = 0; i < launch->scalar_count; i++) {
+        const LaunchScalar *scalar = &launch->scalars[i];
+        if (!scalars && !scalar->has_default)
             return fail(error, FUSEC_INVALID_ARGUMENT,
-                        "scalar %s has no default: give the scalars",
-                        launch->scalars[i].name);
+                        "scalar %s has no default: give the scalars", scalar->name);
+        if (scalars && !dtype_takes(scalar->dtype, scalars[i]))
+            return fail(error, FUSEC_INVALID_ARGUMENT,
+                        "%g is no value for %s, a scalar of %s", scalars[i], scalar->name,
+                        dtype_info[scalar->dtype].fuse);
+    }
     return FUSEC_OK;
 }
 
 double scalar_value(const LaunchPlan *plan, int index, const double *scalars)
 {
     const LaunchScalar *scalar = &plan->scalars[index];
-    if (!scalars)
-        return scalar->default_value;
-    if (dtype_is_float(scalar->dtype))
-        return dtype_round(scalar->dtype, scalars[index]);
-    return (double)dtype_saturate(scalar->dtype, int_from_double(scalars[index]));
+    return scalars ? dtype_round(scalar->dtype, scalars[index]) : scalar->default_value;
 }

@@ -253,7 +253,8 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  *   inputs      all tensor inputs, in declaration order (scalars left out)
  *   outputs     all outputs, in declaration order; entries of unwanted outputs are not
  *               read
- *   scalars     all scalars, in declaration order, rounded to their dtype; NULL: the
+ *   scalars     all scalars, in declaration order: floats are rounded to their dtype,
+ *               for an integer or bool the value must be one of its dtype's; NULL: the
  *               defaults
  *   workspace   device memory of fusec_plan_workspace bytes, 256-byte aligned, for this
  *               launch alone until it is finished; its contents do not matter; NULL if
@@ -270,7 +271,8 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * runs beside or after one that writes the output, or both have all axes of the graph,
  * one kernel does both, and it reads no row again after writing it.
  * Errors: INVALID_TENSOR (dtype, rank, sizes, strides, alignment, NULL, overlap: which,
- * and why), INVALID_ARGUMENT (a scalar without a value, the workspace), CUDA_ERROR.
+ * and why), INVALID_ARGUMENT (a scalar without a value, or with one that its dtype does
+ * not have, the workspace), CUDA_ERROR.
  * After an error found in the arguments nothing was launched. */
 FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan,
                                          const fusec_tensor *inputs,

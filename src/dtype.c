@@ -267,6 +267,11 @@ int64_t dtype_saturate(DType dtype, int64_t value)
     return value < low ? low : value > high ? high : value;
 }
 
+bool dtype_takes(DType dtype, double value)
+{
+    return dtype_is_float(dtype) || dtype_round(dtype, value) == value;
+}
+
 int64_t int_from_double(double value)
 {
     if (isnan(value))

@@ -40,6 +40,9 @@ void dtype_store_int(DType dtype, void *element, int64_t value);
 /* What a store followed by a load gives. */
 double dtype_round(DType dtype, double value);
 int64_t dtype_saturate(DType dtype, int64_t value);
+/* Whether a scalar of the dtype may be given as `value`. Floats are rounded, but no integer is cut
+ * from a fraction or moved into the range. INT64_MAX may be given as the double next to it, 2^63. */
+bool dtype_takes(DType dtype, double value);
 int64_t int_from_double(double value);                        /* toward zero, saturating */
 /* The distance between neighbouring values of a float dtype around `value` (subnormals included). */
 double dtype_ulp(DType dtype, double value);

@@ -1,9 +1,11 @@
 /* test_arguments.c: what the C API answers to arguments that are none: NULLs, which must
- * leave *result NULL and never crash, and numbers outside an enum. */
+ * leave *result NULL and never crash, numbers outside an enum, scalars that their dtype
+ * does not have. */
 #include "fusec.h"
 #include "suites.h"
 
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 static const char program_text[] =
@@ -117,6 +119,50 @@ START_TEST(unknown_formats_are_refused)
 }
 END_TEST
 
+static fusec_status launch_scalars(const double *scalars)
+{
+    int32_t y = 0;
+    float z = 0;
+    const fusec_tensor outputs[] = {{.data = &y, .dtype = FUSEC_I32},
+                                    {.data = &z, .dtype = FUSEC_F32}};
+    fusec_status status =
+        fusec_plan_launch(plan, NULL, outputs, scalars, NULL, NULL, &error);
+    if (status == FUSEC_OK)
+        ck_assert_double_eq(y, (scalars[2] != 0 ? scalars[0] : 0) + scalars[1]);
+    else
+        ck_assert(y == 0 && z == 0);
+    return status;
+}
+
+START_TEST(scalars_are_values_of_their_dtype)
+{
+    static const struct {
+        int index;
+        double value;
+        const char *message; /* "": the launch runs */
+    } given[] = {
+        {0, -7, ""},
+        {0, INT32_MAX, ""},
+        {0, 1.5, "1.5 is no value for k, a scalar of i32"},
+        {0, 3e9, "3e+09 is no value for k, a scalar of i32"},
+        {0, NAN, "nan is no value for k, a scalar of i32"},
+        {1, 255, ""},
+        {1, 300, "300 is no value for n, a scalar of u8"},
+        {2, 0, ""},
+        {2, 2, "2 is no value for b, a scalar of bool"},
+        {3, 1e-3, ""},
+        {3, INFINITY, ""},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        double scalars[] = {1, 0, 1, 0.5};
+        scalars[given[i].index] = given[i].value;
+        fusec_status status = launch_scalars(scalars);
+        ck_assert_str_eq(error.message, given[i].message);
+        ck_assert_int_eq(status, *given[i].message ? FUSEC_INVALID_ARGUMENT : FUSEC_OK);
+    }
+}
+END_TEST
+
 Suite *arguments_suite(void)
 {
     Suite *suite = suite_create("arguments");
@@ -126,6 +172,7 @@ Suite *arguments_suite(void)
     tcase_add_test(tests, creators_need_a_place);
     tcase_add_test(tests, nothing_is_told_of_null);
     tcase_add_test(tests, unknown_formats_are_refused);
+    tcase_add_test(tests, scalars_are_values_of_their_dtype);
     suite_add_tcase(suite, tests);
     return suite;
 }

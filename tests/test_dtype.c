@@ -95,6 +95,24 @@ START_TEST(integers_saturate)
 }
 END_TEST
 
+START_TEST(scalars_take_values_of_their_dtype)
+{
+    ck_assert(dtype_takes(DTYPE_F16, 1e-3)); /* rounded */
+    ck_assert(dtype_takes(DTYPE_F8E4M3, (double)NAN));
+    ck_assert(dtype_takes(DTYPE_I32, -7) && dtype_takes(DTYPE_I32, -0.0));
+    ck_assert(dtype_takes(DTYPE_I32, INT32_MAX) && !dtype_takes(DTYPE_I32, 0x1p31));
+    ck_assert(dtype_takes(DTYPE_U8, 255) && !dtype_takes(DTYPE_U8, 256));
+    ck_assert(!dtype_takes(DTYPE_U8, -1) && !dtype_takes(DTYPE_I8, 1.5));
+    ck_assert(dtype_takes(DTYPE_I64, (double)INT64_MIN));
+    ck_assert(dtype_takes(DTYPE_I64, (double)INT64_MAX) && !dtype_takes(DTYPE_I64, 0x1p64));
+    ck_assert(dtype_takes(DTYPE_BOOL, 1) && !dtype_takes(DTYPE_BOOL, 0.5));
+    for (int i = DTYPE_I64; i < DTYPE_COUNT; i++) {
+        ck_assert(!dtype_takes((DType)i, (double)NAN));
+        ck_assert(!dtype_takes((DType)i, -(double)INFINITY));
+    }
+}
+END_TEST
+
 START_TEST(names_are_found)
 {
     DType dtype;
@@ -115,6 +133,7 @@ Suite *dtype_suite(void)
     tcase_add_loop_test(cases, rounding_is_to_nearest_even, 0, count);
     tcase_add_test(cases, overflow_follows_the_dtype);
     tcase_add_test(cases, integers_saturate);
+    tcase_add_test(cases, scalars_take_values_of_their_dtype);
     tcase_add_test(cases, names_are_found);
     suite_add_tcase(suite, cases);
     return suite;

@@ -3,7 +3,6 @@
 #include "session.h"
 #include "simulate.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,16 +109,6 @@ static int complain_setting(const Session *s, const char *name)
     return EXIT_USAGE;
 }
 
-/* As strict as a default in the file: no integer is cut from a fraction. */
-static bool is_value_of(DType dtype, double value)
-{
-    switch (dtype_info[dtype].type) {
-    case TYPE_BOOL: return value == 0 || value == 1;
-    case TYPE_I64: return value == floor(value) && !isinf(value);
-    default: return true;
-    }
-}
-
 int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
 {
     const Graph *g = s->graph;
@@ -144,7 +133,7 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
         DType dtype = g->params.data[param].dtype;
         known[param] = true;
         double value = o->settings.data[i].value;
-        if (!is_value_of(dtype, value)) {
+        if (!dtype_takes(dtype, value)) {
             complain(NULL, "%g is no value for %s, a scalar of %s", value,
                      o->settings.data[i].name, dtype_info[dtype].fuse);
             return EXIT_USAGE;
