@@ -83,11 +83,15 @@ static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
                 several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
 }
 
-/* `name`, lengthened until it is an identifier and `name` + SUFFIX is nobody's, which it
- * takes. */
-static const char *take_stem(Emitter *e, const char *name, const char *suffix)
+/* `base`, numbered until it is an identifier and itself + SUFFIX is nobody's, which it
+ * takes. The suffix brings an underscore, so a last one goes. */
+static const char *take_stem(Emitter *e, const char *base, const char *suffix)
 {
-    for (;; name = arena_format(e->arena, "%s_", name)) {
+    const char *plain = plain_name(e->arena, base), *name;
+    size_t length = strlen(plain);
+    if (length > 1 && plain[length - 1] == '_') plain = arena_copy(e->arena, plain, length - 1);
+    for (int i = 1;; i++) {
+        name = i == 1 ? plain : arena_format(e->arena, "%s%d", plain, i);
         const char *derived = arena_format(e->arena, "%s%s", name, suffix);
         if (!is_reserved_name(name) && !is_prelude_name(name) &&
             !strcmp(unique_name(e, derived), derived))

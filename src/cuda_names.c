@@ -1,5 +1,6 @@
 /* cuda_names.c: identifiers of generated CUDA. The user's names survive; one that C, the
- * prelude or another name of the kernel has taken gets an underscore. */
+ * prelude or another name of the kernel has taken gets an underscore, one with underscores
+ * that C++ reserves loses them. */
 #include "cuda_emit.h"
 
 #include <ctype.h>
@@ -15,10 +16,11 @@ static bool is_taken(const Emitter *e, const char *name)
 
 const char *unique_name(Emitter *e, const char *base)
 {
-    const char *name = base;
+    const char *plain = plain_name(e->arena, base), *name = plain;
+    const char *gap = plain[strlen(plain) - 1] == '_' ? "" : "_";
     for (int i = 1; is_taken(e, name); i++)
-        name = i == 1 ? arena_format(e->arena, "%s_", base)
-                      : arena_format(e->arena, "%s_%d", base, i);
+        name = i == 1 ? arena_format(e->arena, "%s%s", plain, gap)
+                      : arena_format(e->arena, "%s%s%d", plain, gap, i);
     *list_push(e->arena, &e->used) = name;
     return name;
 }

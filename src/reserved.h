@@ -4,6 +4,15 @@
 
 #include <stdbool.h>
 
+#include "arena.h"
+
 bool is_reserved_name(const char *name);   /* a word of C++ or CUDA, or a variable of every kernel */
+
+/* What C or CUDA declares: a variable of that name shadows it, a kernel clashes with it. */
+bool is_library_name(const char *name);
+
+/* The name without the underscores that make it one of C++'s own: never two in a row, none
+ * in front of a capital. */
+const char *plain_name(Arena *arena, const char *name);
 
 #endif

@@ -227,30 +227,29 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
 }
 
-/* The graph's name, where the text has no other use for it. */
-static const char *function_name(Scheduler *s)
+/* A kernel's name is the text's to use everywhere: what is declared by others gets
+ * another, and so does a name that C++ keeps for its libraries. */
+static const char *function_name(Scheduler *s, const char *name)
 {
-    const char *graph = s->g->name;
-    bool taken = is_reserved_name(graph) || is_prelude_name(graph);
-    return taken ? arena_format(s->arena, "%s_kernel", graph) : graph;
+    name = plain_name(s->arena, name);
+    if (name[0] == '_') return arena_format(s->arena, "kernel%s", name);
+    bool taken = is_reserved_name(name) || is_library_name(name) || is_prelude_name(name);
+    return taken ? arena_format(s->arena, "%s_kernel", name) : name;
 }
 
+/* The graph's name, with what the kernel does, and which of several it is. */
 static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
 {
     const Kernel *k = &plan->kernels[index];
-    const char *graph = function_name(s);
+    const char *role = k->clears >= 0 ? "_clear" : k->finishes >= 0 ? "_finish" : "";
     int before = 0, twin = 0;
     for (int i = 0; i < plan->kernel_count; i++) {
         before += walks_rows(&plan->kernels[i]) && i < index;
         twin += plan->kernels[i].finishes >= 0 && i < index;
     }
-    if (k->clears >= 0)
-        return before ? arena_format(s->arena, "%s_clear_%d", graph, before + 1)
-                      : arena_format(s->arena, "%s_clear", graph);
-    if (k->finishes >= 0)
-        return twin ? arena_format(s->arena, "%s_finish_%d", graph, twin + 1)
-                    : arena_format(s->arena, "%s_finish", graph);
-    return before ? arena_format(s->arena, "%s_%d", graph, before + 1) : graph;
+    const int which = k->finishes >= 0 ? twin : before;
+    const char *number = which ? arena_format(s->arena, "_%d", which + 1) : "";
+    return function_name(s, arena_format(s->arena, "%s%s%s", s->g->name, role, number));
 }
 
 void build_launch(Scheduler *s, Plan *plan)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# NVRTC compiles every example, and the largest finish kernel there is, for every architecture it knows,
-# and no kernel may spill.
+# NVRTC compiles every example, the largest finish kernel there is, and names that C++ or CUDA uses for
+# something else, for every architecture it knows, and no kernel may spill.
 set -u
 cd "$(dirname "$0")/.."
 export FUSEC_CACHE_DIR=${FUSEC_CACHE_DIR:-build/cache}
@@ -36,7 +36,7 @@ for arch in sm_80 sm_90a sm_100a; do
     fi
     echo "$wide" | build/fusec emit - --emit=cubin --arch $arch -o $out/wide.cubin || bad=$((bad + 1))
     done=$((done + 1))
-    for file in examples/*.fuse tests/cases/many_sums.fuse; do
+    for file in examples/*.fuse tests/cases/{many_sums,graph_named_norm,names_of_underscores}.fuse; do
         check_one "$file" $arch || bad=$((bad + 1))
         done=$((done + 1))
     done

@@ -209,10 +209,12 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
     words[n++] = unit;
     words[n] = NULL;
     /* linked without the sanitizer, whose place sim.h takes, and without the C++ library,
-     * which nothing needs and ld would spend most of its time on */
+     * which nothing needs and ld would spend most of its time on; -Bsymbolic: a kernel named
+     * like a function of the C library is the one that is meant */
     char *link[] = {(char *)(uintptr_t)compiler,
                     (char *)(uintptr_t) "-shared",
                     (char *)(uintptr_t) "-nostdlib",
+                    (char *)(uintptr_t) "-Wl,-Bsymbolic",
                     (char *)(uintptr_t) "-o",
                     shared,
                     object,
