@@ -207,6 +207,24 @@ static const char *scalar_text(Emitter *e, Node n)
     return arg_name(e, ARG_SCALAR, scalar, 0);
 }
 
+/* Whether n divides each element by the same number, other than a power of two, which the text
+ * knows: then the compiler's own division, which has a branch for odd cases, takes longer than the
+ * rest of the element's arithmetic. */
+static bool divides_by_constant(const Emitter *e, Node n)
+{
+    const NodeInfo *divisor = node(e->g, arg(e->g, n, 1));
+    double by = divisor->op == OP_CONST ? divisor->number : 0;
+    if (divisor->op == OP_CONVERT && node(e->g, divisor->args[0])->op == OP_SIZE) {
+        uint32_t axis = (uint32_t)node(e->g, divisor->args[0])->axis;
+        bool fixed = e->plan->launch.fixed >> axis & 1;
+        by = fixed ? (double)(float)e->plan->analysis->sizes.of[axis] : 0;
+    }
+    int exponent;
+    double fraction = fabs(frexp(by, &exponent));
+    bool plain = fraction > 0.5 && exponent > -100 && exponent < 100;    /* neither are 0, inf, NaN */
+    return node(e->g, n)->type == TYPE_F32 && plain && is_column_value(e, n);
+}
+
 static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);
@@ -247,6 +265,10 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
         if (is_paired_term(e, n)) return fill_pattern(e, n, "quick_exp($0)");
         break;
     case OP_DIV:
+        if (divides_by_constant(e, n)) {
+            *precedence = 16;
+            return fill_pattern(e, n, "quotient($0, $1)");
+        }
         if (!e->inverses[info->args[1].id] || !is_column_value(e, n)) break;
         return arena_format(e->arena, "%s * %s",
                             expression(e, info->args[0], op_info[OP_MUL].precedence),

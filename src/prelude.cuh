@@ -563,6 +563,15 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
+//@ quotient
+// x / c for a constant c: by its inverse, and by what that leaves over, which makes the rounding a division's but for
+// results near the smallest numbers. Nothing is left over of zeros, infinities and NaNs.
+DEVICE float quotient(float x, float c)
+{
+    const float inverse = 1 / c, about = x * inverse, rest = fmaf(-about, c, x);
+    return fabsf(rest) > 0 ? fmaf(rest, inverse, about) : about;
+}
+
 //@ exp2_flush quick_inverse
 // 2^x, where below 2^-126 then 0, and 1 / x, each in one instruction and 4 and 2 in units of 2^-24 off
 DEVICE float exp2_flush(float x)
