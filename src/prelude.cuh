@@ -565,11 +565,11 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
 
 //@ quotient
 // x / c for a constant c: by its inverse, and by what that leaves over, which makes the rounding a division's but for
-// results near the smallest numbers. Nothing is left over of zeros, infinities and NaNs.
+// results near the smallest numbers. Of 0, infinity and NaN nothing is left over.
 DEVICE float quotient(float x, float c)
 {
-    const float inverse = 1 / c, about = x * inverse, rest = fmaf(-about, c, x);
-    return fabsf(rest) > 0 ? fmaf(rest, inverse, about) : about;
+    const float inverse = 1 / c, about = x * inverse, size = fabsf(about);
+    return size > 0 && size < infinity() ? fmaf(fmaf(-about, c, x), inverse, about) : about;
 }
 
 //@ exp2_flush quick_inverse
