@@ -25,14 +25,6 @@ static Span no_place(const Pipeline *p)
     return (Span){p->result->program ? p->result->program->source : NULL, 0, 0};
 }
 
-static const char *graph_list(Arena *arena, const Item *const *graphs, int count)
-{
-    Text *text = text_new(arena);
-    for (int i = 0; i < count; i++)
-        text_print(text, "%s%s", i ? ", " : "", graphs[i]->name.name);
-    return text_string(text);
-}
-
 enum { MAX_GRAPHS = 1024 };
 
 static const Item *find_graph(Pipeline *p)
@@ -45,16 +37,14 @@ static const Item *find_graph(Pipeline *p)
         names[i] = graphs[i]->name.name;
         if (wanted && !strcmp(names[i], wanted)) return graphs[i];
     }
-    const char *list = graph_list(p->d.arena, graphs, count);
     if (wanted)
-        report_error(&p->d, no_place(p), nearest_name(wanted, names, count),
-                     "there is no graph '%s' (graphs: %s)", wanted,
-                     count ? list : "none");
+        report_error(&p->d, no_place(p), hint_name(p->d.arena, wanted, names, count),
+                     "there is no graph '%s'", wanted);
     else if (count == 0)
         report_error(&p->d, no_place(p), NULL, "there is no graph in this file");
     else if (count > 1)
-        report_error(&p->d, no_place(p), "choose one with --graph NAME",
-                     "the file has several graphs: %s", list);
+        report_error(&p->d, no_place(p), hint_name(p->d.arena, "", names, count),
+                     "the file has several graphs: name one");
     stop_on_errors(&p->d);
     return graphs[0];
 }
@@ -79,7 +69,8 @@ static void bind_sizes(Pipeline *p, const Graph *g)
         const AxisSize *given = &p->request->sizes[i];
         int axis = find_axis(g, given->axis);
         if (axis < 0)
-            report_error(&p->d, g->span, nearest_name(given->axis, names, g->axis_count),
+            report_error(&p->d, g->span,
+                         hint_name(p->d.arena, given->axis, names, g->axis_count),
                          "graph '%s' has no axis '%s'", g->name, given->axis);
         else if (given->size < 0)
             report_error(&p->d, g->axes[axis].span, NULL, "axis '%s' has a negative size",
@@ -128,7 +119,8 @@ static bool *find_wanted(Pipeline *p, const Graph *g)
         for (int i = 0; i < g->outputs.count; i++)
             if (!strcmp(names[i], name)) wanted[i] = found = true;
         if (!found)
-            report_error(&p->d, g->span, nearest_name(name, names, g->outputs.count),
+            report_error(&p->d, g->span,
+                         hint_name(p->d.arena, name, names, g->outputs.count),
                          "graph '%s' has no output '%s'", g->name, name);
         at += length;
     }

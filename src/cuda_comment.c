@@ -14,12 +14,14 @@ static void emit_origin(Emitter *e)
          g->span.source->name, first, last);
 }
 
+/* Under the program's names, which the text may have had to change. */
 static void emit_formulas(Emitter *e)
 {
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
+        const char *name = store->tensor >= 0 ? e->plan->launch.tensors[store->tensor].name : store->name;
         if (e->k->finishes < 0)
-            line(e->out, "//   %s = %s", store->name,
+            line(e->out, "//   %s = %s", name,
                  node_text(e->arena, e->g, store->node, true));
     }
     for (int i = 0; i < e->k->accumulator_count; i++) {

@@ -401,7 +401,7 @@ static void emit_constants(Emitter *e, const char *body)
         line(e->out,
              "constexpr int %s = %d, slice = %d;    // CTAs that share a row, columns of each",
              sharers(e), k->cluster, k->slice);
-    if (*columns)
+    if (*columns && mentions(body, "columns"))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
              columns);
     if (k->teams > 1)

@@ -217,6 +217,7 @@ bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *
     const char *hint = did_you_mean(l, name, names, s->axes.count);
     if (!hint && s->axes.count == 1)
         hint = arena_format(l->arena, "the only axis here is '%s'", names[0]);
+    if (!hint && s->axes.count > 1) hint = hint_name(l->arena, name, names, s->axes.count);
     name_error(l, s, at, hint, "unknown axis '%s'", name);
     return false;
 }

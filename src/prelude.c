@@ -122,7 +122,7 @@ void emit_prelude(Text *out, const char *body)
     int count = find_sections(sections);
     want_names(sections, count, body, strlen(body));
     want_joints(sections, count);
-    text_print(out, "#ifndef FUSEC_SIM\n\n");
+    text_print(out, "#ifndef FUSEC_SIM    // the simulator brings helpers of its own\n\n");
     for (int i = 0; i < count; i++)
         if (sections[i].wanted) text_put(out, sections[i].text, sections[i].length);
     text_print(out, "#endif\n");

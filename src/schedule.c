@@ -132,7 +132,7 @@ static bool reads_rows_again(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool several = load->phases & (load->phases - 1);
-        bool row = load->access == ACCESS_VECTOR && load->axes & (k->rows | k->kept);
+        bool row = load->access != ACCESS_ROW && load->axes & (k->rows | k->kept);
         if (row && several && !load->resident && !load->staged) return true;
     }
     return false;

@@ -283,3 +283,13 @@ const char *nearest_name(const char *name, const char *const *candidates, int co
     }
     return nearest;
 }
+
+const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count)
+{
+    const char *near = nearest_name(name, candidates, count);
+    if (near) return arena_format(arena, "did you mean %s?", near);
+    if (count == 0) return "there is none";
+    Text *list = text_new(arena);
+    for (int i = 0; i < count; i++) text_print(list, "%s%s", i ? ", " : "", candidates[i]);
+    return arena_format(arena, "there %s %s", count == 1 ? "is" : "are", text_string(list));
+}

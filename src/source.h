@@ -47,5 +47,7 @@ Span span_join(Span first, Span last);
 void source_place(const Source *source, uint32_t offset, int *line_number, int *column);
 /* The candidate nearest to `name` in edit distance if that is near enough for a hint, else NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, int count);
+/* "did you mean dx?"; where no name is near, what there is: "there are dx, dgamma". */
+const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count);
 
 #endif

@@ -103,8 +103,7 @@ static int complain_setting(const Session *s, const char *name)
     int count = 0;
     for (int i = 0; i < g->params.count; i++)
         if (is_scalar(s, i)) names[count++] = g->params.data[i].name;
-    const char *near = nearest_name(name, names, count);
-    complain(near ? arena_format(s->arena, "did you mean %s?", near) : NULL,
+    complain(hint_name(s->arena, name, names, count),
              "graph %s has no scalar %s to set", g->name, name);
     return EXIT_USAGE;
 }

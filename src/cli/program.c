@@ -67,9 +67,7 @@ static int choose_graphs(Program *p, const Module *module)
             p->graph_count = 1;
             return EXIT_DONE;
         }
-    const char *near = nearest_name(wanted, names, count);
-    complain(near ? arena_format(arena, "did you mean %s?", near) : NULL, "%s has no graph %s",
-             p->name, wanted);
+    complain(hint_name(arena, wanted, names, count), "%s has no graph %s", p->name, wanted);
     return EXIT_USAGE;
 }
 

@@ -81,8 +81,7 @@ static int check_axis_names(const Session *s)
             known |= !strcmp(names[k], o->sizes.data[i].axis);
         }
         if (known) continue;
-        const char *near = nearest_name(o->sizes.data[i].axis, names, g->axis_count);
-        complain(near ? arena_format(s->arena, "did you mean %s?", near) : NULL,
+        complain(hint_name(s->arena, o->sizes.data[i].axis, names, g->axis_count),
                  "graph %s has no axis %s", g->name, o->sizes.data[i].axis);
         return EXIT_USAGE;
     }

@@ -1,5 +1,5 @@
 // graph layernorm_bwd, for sm_90a; the comment above each kernel says how to launch it
-#ifndef FUSEC_SIM
+#ifndef FUSEC_SIM    // the simulator brings helpers of its own
 
 #define DEVICE static __device__ __forceinline__ __attribute__((unused))
 

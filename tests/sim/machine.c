@@ -299,7 +299,7 @@ static bool check_progress(Machine *m)
 {
     if (m->quiet < MOST_QUIET && m->steps < MOST_STEPS) return true;
     return complain_about(
-        m, "%s: livelock: it goes on and on%s; last CTA %d thread %d read or wrote at %s",
+        m, "%s: livelock, or too much for the simulator: it goes on and on%s; last CTA %d thread %d read or wrote at %s",
         m->launch->kernel, m->quiet < MOST_QUIET ? "" : " and writes nothing",
         m->current->cta->number, m->current->index, object_place(m->object, m->last_at));
 }
