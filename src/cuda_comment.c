@@ -93,7 +93,8 @@ static void emit_mapping(Emitter *e)
 
 static const char *grid_text(Emitter *e, const LaunchGrid *grid)
 {
-    const char *count = grid->axes ? count_text(e, grid->axes) : "1";
+    bool alone = grid->per_cta == 1 && grid->max_ctas >= 65535 && grid->times == 1;
+    const char *count = !grid->axes ? "1" : alone ? product_text(e, grid->axes) : count_text(e, grid->axes);
     if (grid->per_cta > 1)
         count = arena_format(e->arena, "ceil(%s / %" PRId64 ")", count, grid->per_cta);
     if (grid->axes && grid->max_ctas < 65535)
@@ -111,13 +112,21 @@ static const char *copies_text(Emitter *e, const LaunchSlot *slot)
                         k->cluster > 1 ? sharers_name(k) : "CTA along x", k->name);
 }
 
+static void emit_strides(Emitter *e)
+{
+    for (int i = 0; i < e->launch->arg_count; i++)
+        if (e->launch->args[i].kind == ARG_STRIDE) {
+            line(e->out, "// Strides, %s and the like, are in elements.", e->args[i]);
+            return;
+        }
+}
+
 static void emit_launch(Emitter *e)
 {
+    enum { WITHOUT_ASKING = 48 << 10 };
     const LaunchPlan *plan = &e->plan->launch;
-    const char *smem =
-        e->launch->smem_bytes
-            ? arena_format(e->arena, "%lld bytes of", (long long)e->launch->smem_bytes)
-            : "no";
+    long long bytes = e->launch->smem_bytes;
+    const char *smem = bytes ? arena_format(e->arena, "%lld bytes of", bytes) : "no";
     const char *x = grid_text(e, &e->launch->grid[0]), *cluster = "";
     if (e->launch->cluster > 1) {
         x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
@@ -128,6 +137,9 @@ static void emit_launch(Emitter *e)
          "// Launch %d of %d: grid (%s, %s), %sblock %d, %s dynamic shared memory.",
          e->index + 1, plan->kernel_count, x, grid_text(e, &e->launch->grid[1]), cluster,
          e->launch->threads, smem);
+    if (bytes > WITHOUT_ASKING)
+        line(e->out, "// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.");
+    emit_strides(e);
     if (e->launch->overlaps)
         line(
             e->out,

@@ -410,6 +410,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 24576 bytes of dynamic shared memory.
+// Strides, x_M and the like, are in elements.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
@@ -507,6 +508,7 @@ void amax_finish(
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ...; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 3 of 4: grid (ceil(M / 8), 1), block 256, no dynamic shared memory.
+// Strides, x_M and the like, are in elements.
 // max_0_value: workspace, 1 of f32
 extern "C" __global__ __launch_bounds__(256)
 void amax_2(

@@ -289,6 +289,8 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 81920 bytes of dynamic shared memory.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
+// Strides, dy_M and the like, are in elements.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(

@@ -389,6 +389,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(M, 264), 1), block 256, 49152 bytes of dynamic shared memory.
+// Strides, x_M and the like, are in elements.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 extern "C" __global__ __launch_bounds__(256, 2)

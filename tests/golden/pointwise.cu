@@ -213,6 +213,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 // A CTA walks 16 rows at a time, from blockIdx.x * 16, + gridDim.x * 16, ...; 16 threads share a row.
 // A thread has 8 neighbouring columns.
 // Launch 1 of 1: grid (ceil(M / 16), 1), block 256, no dynamic shared memory.
+// Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(256)
 void scale_shift(
     const f16 *__restrict__ x, long long x_M,

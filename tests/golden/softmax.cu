@@ -391,6 +391,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // A CTA walks rows blockIdx.x, + gridDim.x, ...; its 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.
+// Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(64)
 void softmax_rows(
     const bf16 *__restrict__ x, long long x_M,

@@ -405,6 +405,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // A CTA walks rows blockIdx.x, + gridDim.x, ...; its 512 threads share a row.
 // A thread takes 8 neighbouring columns at a time and reads them again in each phase.
 // Launch 1 of 1: grid (M, 1), block 512, no dynamic shared memory.
+// Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(512, 4)
 void streamed(
     const bf16 *__restrict__ x, long long x_M,
