@@ -87,8 +87,8 @@ static void report_unreadable(Importer *im, const Item *import, const char *path
                               int error)
 {
     char buffer[256];
-    size_t length = strlen(path);
-    bool std = length >= 8 && strcmp(path + length - 8, "std.fuse") == 0;
+    const char *slash = strrchr(path, '/');
+    bool std = strncmp(slash ? slash + 1 : path, "std", 3) == 0;
     report_error(
         im->d, import->name.span, std ? "the standard library is: import \"std\"" : NULL,
         "cannot read '%.400s': %s", path, strerror_r(error, buffer, sizeof buffer));

@@ -87,6 +87,7 @@ static const char *plain_spelling(const char *begin)
         {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},  {"\xe2\x89\xa0", "!="},
         {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
         {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y)"},
+        {"?", "where(c, a, b)"}, {"@", "sum[K](a * b)"},
     };
     for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
         if (strncmp(begin, look_alikes[i][0], strlen(look_alikes[i][0])) == 0)

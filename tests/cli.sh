@@ -147,6 +147,13 @@ for stage in tokens ast graph analysis plan cuda; do
     expect 0 '[a-z]' emit one.fuse --emit=$stage
 done
 expect 0 'digraph' emit "$root/examples/layernorm_bwd.fuse" --emit=dot
+# characters and names that other languages would have
+for hint in 'x ? x : 0=where(c, a, b)' 'x @ x=sum\[K\](a \* b)'; do
+    echo "graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = ${hint%%=*} }" >other.fuse
+    expect 1 "hint: write ${hint#*=}" check other.fuse
+done
+echo 'import "stdlib" graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }' >other.fuse
+expect 1 'hint: the standard library is: import "std"' check other.fuse
 # the program's own definition is the second, wherever the first came from
 printf 'import "std"\nfn relu(x) = x\ngraph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = relu(x) }' >twice.fuse
 expect 1 'twice.fuse:2:4: error: function .relu. is defined twice' check twice.fuse
