@@ -106,7 +106,9 @@ static const char *home_text(const Kernel *k)
         bool row = load->access != ACCESS_ROW && load->axes & (k->rows | k->kept);
         if (!again || !row) continue;
         if (k->streamed || !(load->resident || load->staged))
-            return "is read again";
+            return load->access == ACCESS_ELEMENT
+                       ? "is read again, by single elements: its columns are several axes"
+                       : "is read again";
         home = load->resident ? "stays in registers" : "stays in its stage";
     }
     return home;

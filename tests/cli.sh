@@ -106,6 +106,9 @@ expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=2
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
 expect 2 '2 (each phase reads it)' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
 expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
+echo 'graph g[B = 4, C = 8, S = 64](x : f32[B, C, S]) -> (y : f32[B, C, S]) { y = x - mean[C, S](x) }' >several.fuse
+expect 0 'by single elements: its columns are several axes' explain several.fuse
+expect 2 'refused: reads: ' explain several.fuse --schedule row:reads=1
 # a plain layer norm is read again by rule, where it is plain and the caches hold it
 expect 0 'the row is read again' explain "$root"/examples/layernorm.fuse N=8192
 expect 0 'the row stays in registers' explain "$root"/tests/cases/heavy_norm.fuse
