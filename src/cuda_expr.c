@@ -221,7 +221,8 @@ static bool divides_by_constant(const Emitter *e, Node n)
     }
     int exponent;
     double fraction = fabs(frexp(by, &exponent));
-    bool plain = fraction > 0.5 && exponent > -100 && exponent < 100;    /* neither are 0, inf, NaN */
+    bool finite = fraction > 0.5 && fraction < 1;    /* and no power of two, 0 or NaN */
+    bool plain = finite && exponent > -100 && exponent < 100;
     return node(e->g, n)->type == TYPE_F32 && plain && is_column_value(e, n);
 }
 

@@ -387,7 +387,7 @@ template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], cons
 
 //@ arrived
 // v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0 that they don't know is 0.
+// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for grids have depth 1.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.z - 1;

@@ -106,7 +106,7 @@ int full_slice_threads(const Scheduler *s, const Kernel *k)
  * cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
  * for longer stages than 16 kB means one CTA; else as many as keep as much under way while one
  * row is computed, or 64 kB of rows with accumulators, where more measured flat or up to 3 %
- * slower (all on an H100). `vectors`: what of a stage are these. */
+ * slower (all on an H100). `vectors`: the bytes of a stage without its scalars. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
     enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8 };
