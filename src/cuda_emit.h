@@ -64,16 +64,24 @@ int open_scope(const Emitter *e);
 void close_scope(Emitter *e, int mark);
 void make_local(Emitter *e, Node n);
 
-/* Declares the coordinates of the current column, where it stands for several axes. */
-void emit_column_coords(Emitter *e);
+/* Declares what `body` mentions of the coordinates of `col`, where a column stands for several axes. */
+void emit_column_coords(Emitter *e, const Text *body);
+/* The same at the start of a tile, with `col` itself: the first column of a thread's vector. */
+void emit_tile_column(Emitter *e, const Text *body);
+/* Between these, coordinates are those of element i of the vector. */
+const char *enter_vector(Emitter *e);
+void leave_vector(Emitter *e, const char *first);
 
 /* ---- expressions ---- */
 /* A node as a C expression; parenthesized if it binds less tightly than `precedence`. */
 const char *expression(Emitter *e, Node n, int precedence);
 /* `value`, of compute type `type`, as what the store of a `dtype` takes (its compute type). */
 const char *store_value(Emitter *e, const char *value, Type type, DType dtype);
-/* Pointer plus the offset of the current row (VECTOR: to its first column). */
+/* Pointer plus the offset of the current row (VECTOR: to its first column, but where columns are several
+ * axes to the current vector); what of it a thread's vector begins with, and from where on there is nothing. */
 const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access);
+const char *column_text(const Emitter *e);
+const char *limit_text(Emitter *e);
 /* `pointer[offset]` of the current element. */
 const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes);
 /* The same, rounded or saturated to `dtype`: what is assigned to an element. */
@@ -107,6 +115,9 @@ const char *slice_address(Emitter *e, const Load *load);   /* of this CTA's part
 const char *row_part(Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
+/* What is printed between these is done for each of a thread's tiles. */
+Text *open_tiles(Emitter *e);
+void close_tiles(Emitter *e, Text *kernel, const char *pragma);
 void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 

@@ -118,19 +118,20 @@ static void emit_result_store(Emitter *e, const Store *store)
             line(e->out, "%s_out[i] = %s;", store->name,
                  store_value(e, value, info->type, store->dtype));
         } else {
-            emit_column_coords(e);
+            const char *first = enter_vector(e);
             line(e->out, "if (%scol + i < %s)", e->k->teams > 1 ? "team == 0 && " : "",
                  e->end);
             line(e->out, "    %s = %s;",
                  element(e, store_pointer(e, store), store->tensor, store->axes),
                  rounded(e, value, info->type, store->dtype));
+            leave_vector(e, first);
         }
     }
     if (!vector) return;
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%sstore_row(%s, col, %s_out, %s);", e->k->teams > 1 ? "    " : "",
+    line(e->out, "%sstore_row(%s, %s, %s_out, %s);", e->k->teams > 1 ? "    " : "",
          address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
-         store->name, e->end);
+         column_text(e), store->name, limit_text(e));
 }
 
 static void emit_column_results(Emitter *e)
@@ -144,20 +145,16 @@ static void emit_column_results(Emitter *e)
         return;
     }
     declare_team_scratch(e);
-    line(e->out, "#pragma unroll");
-    block (e->out, "for (int t = 0; t < tiles; t++)") {
-        for (int i = 0; i < e->k->accumulator_count; i++)
-            if (e->k->accumulators[i].per_column)
-                emit_team_reduce(e, &e->k->accumulators[i]);
-        for (int i = 0; i < e->k->accumulator_count; i++)
-            if (e->k->accumulators[i].per_column && e->k->accumulators[i].slot >= 0)
-                emit_partial_store(e, &e->k->accumulators[i]);
-        if (e->k->kept) {
-            line(e->out, "const int col = first + t * step;");
-            for (int i = 0; i < e->k->store_count; i++)
-                if (e->k->stores[i].result) emit_result_store(e, &e->k->stores[i]);
-        }
-    }
+    Text *kernel = open_tiles(e);
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (e->k->accumulators[i].per_column)
+            emit_team_reduce(e, &e->k->accumulators[i]);
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (e->k->accumulators[i].per_column && e->k->accumulators[i].slot >= 0)
+            emit_partial_store(e, &e->k->accumulators[i]);
+    for (int i = 0; i < e->k->store_count && e->k->kept; i++)
+        if (e->k->stores[i].result) emit_result_store(e, &e->k->stores[i]);
+    close_tiles(e, kernel, "#pragma unroll");
 }
 
 /* Accumulators of everything: the CTA's threads add theirs, one of them leaves the
@@ -250,7 +247,6 @@ static void emit_finish_sums(Emitter *e)
 
 static void emit_finish_stores(Emitter *e)
 {
-    emit_column_coords(e);
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         const NodeInfo *info = node(e->g, store->node);
@@ -275,7 +271,14 @@ void emit_finish_kernel(Emitter *e)
             *list_push(e->arena, &calls) =
                 reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
         line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
-        block (e->out, "if (slice == 0 && col < %s)", e->columns) emit_finish_stores(e);
+        Text *kernel = e->out, *stores = e->out = text_new(e->arena);
+        stores->indent = kernel->indent + 1;
+        emit_finish_stores(e);
+        e->out = kernel;
+        block (e->out, "if (slice == 0 && col < %s)", e->columns) {
+            emit_column_coords(e, stores);
+            text_put(e->out, stores->data, stores->length);
+        }
     }
 }
 

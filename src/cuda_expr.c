@@ -42,9 +42,16 @@ static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet ove
 const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes,
                     Access access)
 {
-    AxisSet over = access == ACCESS_VECTOR ? axes & ~e->k->columns : axes;
-    const char *offset = offset_text(e, tensor, axes, over);
+    bool row = access == ACCESS_VECTOR && !has_several_columns(e->k);
+    const char *offset = offset_text(e, tensor, axes, row ? axes & ~e->k->columns : axes);
     return *offset ? arena_format(e->arena, "%s + %s", pointer, offset) : pointer;
+}
+
+const char *column_text(const Emitter *e) { return has_several_columns(e->k) ? "0" : "col"; }
+
+const char *limit_text(Emitter *e)
+{
+    return has_several_columns(e->k) ? arena_format(e->arena, "%s - col", e->end) : e->end;
 }
 
 const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
@@ -53,25 +60,57 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
     return arena_format(e->arena, "%s[%s]", pointer, *offset ? offset : "0");
 }
 
-/* Coordinates of a column that stands for several axes. Where one of them is empty no element
- * has any; the text must still not divide by its size. */
-void emit_column_coords(Emitter *e)
+/* The coordinates of `col`, where it stands for several axes, as far as `body` mentions them. Where one
+ * of the axes is empty no element has any; the text must still not divide by its size. */
+static const char *coordinates_text(Emitter *e, const Text *body)
 {
+    NameList all = {0};
+    const char *rest = "col";
     AxisSet columns = e->k->columns;
-    if (!(columns & (columns - 1))) return;
-    const char *type = e->k->dynamic ? "long long" : "int";
-    const char *rest = e->k->finishes >= 0 ? "col" : "(col + i)";
     bool fixed = !(columns & ~e->plan->launch.fixed);
     if (fixed && !axes_size(&e->plan->analysis->sizes, columns)) rest = "0";
-    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
+    for (int axis = e->g->axis_count - 1; axis >= 0 && has_several_columns(e->k); axis--) {
         if (!(columns >> axis & 1)) continue;
         bool outermost = !(columns & (((AxisSet)1 << axis) - 1));
         bool whole = outermost || !strcmp(rest, "0");
-        line(e->out, whole ? "const %s %s = %s;" : "const %s %s = %s %% %s;", type,
-             e->coords[axis], rest, e->sizes[axis]);
-        if (!whole)
-            rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
+        if (mentions(text_string(body), e->coords[axis]))
+            *list_push(e->arena, &all) =
+                arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s", e->coords[axis], rest,
+                             e->sizes[axis]);
+        if (!whole) rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
     }
+    return join(e->arena, &all, ", ");
+}
+
+void emit_column_coords(Emitter *e, const Text *body)
+{
+    const char *coordinates = coordinates_text(e, body);
+    if (*coordinates)
+        line(e->out, "const %s %s;", e->k->dynamic ? "long long" : "int", coordinates);
+}
+
+void emit_tile_column(Emitter *e, const Text *body)
+{
+    const char *coordinates = coordinates_text(e, body);
+    if (*coordinates || mentions(text_string(body), "col"))
+        line(e->out, "const int col = first + t * step%s%s;", *coordinates ? ", " : "", coordinates);
+}
+
+const char *enter_vector(Emitter *e)
+{
+    int axis = e->g->axis_count - 1;
+    if (!has_several_columns(e->k) || e->k->vec == 1) return NULL;
+    while (!(e->k->columns >> axis & 1)) axis--;
+    const char *first = e->coords[axis];
+    e->coords[axis] = arena_format(e->arena, "%s + i", first);
+    return first;
+}
+
+void leave_vector(Emitter *e, const char *first)
+{
+    int axis = e->g->axis_count - 1;
+    while (first && !(e->k->columns >> axis & 1)) axis--;
+    if (first) e->coords[axis] = first;
 }
 
 /* ---- expressions

@@ -105,20 +105,60 @@ const char *row_part(Emitter *e, const Load *load)
     return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
 }
 
+Text *open_tiles(Emitter *e)
+{
+    Text *kernel = e->out;
+    e->out = text_new(e->arena);
+    e->out->indent = kernel->indent + 1;
+    return kernel;
+}
+
+void close_tiles(Emitter *e, Text *kernel, const char *pragma)
+{
+    Text *tile = e->out;
+    e->out = kernel;
+    line(e->out, "%s", pragma);
+    block (e->out, "for (int t = 0; t < tiles; t++)") {
+        emit_tile_column(e, tile);
+        text_put(e->out, tile->data, tile->length);
+    }
+}
+
+static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
+{
+    return load->resident && load->hoisted == hoisted && !is_refilled(e, load) &&
+           (hoisted || load->first_phase == phase);
+}
+
+/* Where columns are several axes, each vector has a place of its own. */
+static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
+{
+    Text *kernel = open_tiles(e);
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (is_loaded_here(e, load, phase, hoisted) && !load->staged)
+            line(e->out, "load(%s_v[t], %s, 0, %s);", load->name, load_address(e, load), limit_text(e));
+    }
+    if (e->out->length)
+        close_tiles(e, kernel, "#pragma unroll");
+    else
+        e->out = kernel;
+}
+
 /* Loads that keep every tile of the row in registers. */
 void emit_resident_loads(Emitter *e, int phase, bool hoisted)
 {
+    bool several = has_several_columns(e->k);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!load->resident || load->hoisted != hoisted || is_refilled(e, load) ||
-            (!hoisted && load->first_phase != phase))
-            continue;
+        if (!is_loaded_here(e, load, phase, hoisted)) continue;
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
         if (load->staged)
             line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
-        else
+        else if (!several)
             line(e->out, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
     }
+    if (several) emit_resident_tiles(e, phase, hoisted);
 }
 
 /* A thread's vector in shared memory. */
@@ -173,9 +213,9 @@ static void emit_tile_loads(const Pass *pass)
         line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         const char *use = cache_use(pass, load), *from = load_address(e, load);
         if (use)
-            line(e->out, "load_hinted<%s>(%s_v, %s, col);", use, load->name, from);
+            line(e->out, "load_hinted<%s>(%s_v, %s, %s);", use, load->name, from, column_text(e));
         else
-            line(e->out, "load(%s_v, %s, col, %s);", load->name, from, e->end);
+            line(e->out, "load(%s_v, %s, %s, %s);", load->name, from, column_text(e), limit_text(e));
     }
 }
 
@@ -214,10 +254,10 @@ static void emit_vector_stores(const Pass *pass)
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
         if (e->k->streamed)
-            line(e->out, "%sstore_streamed(%s, col, %s_out);", indent, at, store->name);
+            line(e->out, "%sstore_streamed(%s, %s, %s_out);", indent, at, column_text(e), store->name);
         else
-            line(e->out, "%sstore_row(%s, col, %s_out, %s);", indent, at, store->name,
-                 e->end);
+            line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at, column_text(e), store->name,
+                 limit_text(e));
     }
 }
 
@@ -382,7 +422,7 @@ static void emit_element(const Pass *pass)
     Emitter *e = pass->e;
     const char *guard = element_guard(e);
     int scope = open_scope(e);
-    emit_column_coords(e);
+    const char *first = enter_vector(e);
     emit_column_values(pass);
     if (*guard && has_contributions(pass)) {
         block (e->out, "if (%s)", guard) emit_contributions(pass);
@@ -391,6 +431,7 @@ static void emit_element(const Pass *pass)
     }
     emit_pair_elements(pass);
     emit_element_stores(pass);
+    leave_vector(e, first);
     close_scope(e, scope);
 }
 
@@ -439,26 +480,21 @@ void emit_pass(Emitter *e, int phase)
     e->phase = phase;
     if (!pass->any) return;
     bool several = count_tile_loads(pass) > 1;
+    Text *kernel = open_tiles(e);
+    emit_tile(pass);
     if (e->k->streamed && e->k->ragged) {
+        Text *tile = e->out;
+        e->out = kernel;
         /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads) */
         line(e->out, "#pragma unroll %d", several ? 1 : 2);
         block (e->out, "for (%s col = first; col < %s; col += step)",
-               e->k->dynamic ? "long long" : "int", e->columns)
-            emit_tile(pass);
-        emit_pair_ends(pass);
-        return;
-    }
-    Text *kernel = e->out, *tile = text_new(e->arena);
-    tile->indent = kernel->indent + 1;
-    e->out = tile;
-    emit_tile(pass);
-    e->out = kernel;
-    bool unrolls = has_tile_registers(pass) || (e->k->streamed && !several);
-    line(e->out, unrolls ? "#pragma unroll" : "#pragma unroll 1");
-    block (e->out, "for (int t = 0; t < tiles; t++)") {
-        if (mentions(text_string(tile), "col"))
-            line(e->out, "const int col = first + t * step;");
-        text_put(e->out, tile->data, tile->length);
+               e->k->dynamic ? "long long" : "int", e->columns) {
+            emit_column_coords(e, tile);
+            text_put(e->out, tile->data, tile->length);
+        }
+    } else {
+        bool unrolls = has_tile_registers(pass) || (e->k->streamed && !several);
+        close_tiles(e, kernel, unrolls ? "#pragma unroll" : "#pragma unroll 1");
     }
     if (e->k->streamed) emit_pair_ends(pass);
 }

@@ -48,15 +48,30 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
     line(e->out, "};");
 }
 
+/* Where columns are several axes, each vector has a place of its own. */
+static void emit_fetched_tiles(Emitter *e, const char *into, const Places *places)
+{
+    Text *kernel = open_tiles(e);
+    for (int i = 0; i < places->count; i++) {
+        const Load *load = places->data[i];
+        if (load->access == ACCESS_VECTOR)
+            line(e->out, "fetch_vector(%s.%s[t][threadIdx.x], %s, %s);", into, load->name,
+                 load_address(e, load), limit_text(e));
+    }
+    close_tiles(e, kernel, "#pragma unroll");
+}
+
 static void emit_fetches(Emitter *e, const char *into, bool hoisted)
 {
     Places places = list_places(e, hoisted);
+    bool several = has_several_columns(e->k);
+    if (several && places.count) emit_fetched_tiles(e, into, &places);
     for (int i = 0; i < places.count; i++) {
         const Load *load = places.data[i];
         if (load->access == ACCESS_ROW)
             line(e->out, "fetch_element(%s.%s, &%s);", into, load->name,
                  element(e, load_pointer(e, load), load->tensor, load->axes));
-        else
+        else if (!several)
             line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
     }
 }

@@ -106,9 +106,8 @@ static const char *home_text(const Kernel *k)
         bool row = load->access != ACCESS_ROW && load->axes & (k->rows | k->kept);
         if (!again || !row) continue;
         if (k->streamed || !(load->resident || load->staged))
-            return load->access == ACCESS_ELEMENT
-                       ? "is read again, by single elements: its columns are several axes"
-                       : "is read again";
+            return load->access == ACCESS_ELEMENT ? "is read again, by single elements"
+                                                  : "is read again";
         home = load->resident ? "stays in registers" : "stays in its stage";
     }
     return home;

@@ -377,6 +377,21 @@ DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int 
     }
 }
 
+//@ fetch_vector
+// starts the copy of n elements, where any are left
+template <class T, int n> DEVICE void fetch_vector(vector<T, n> &to, const T *from, int left)
+{
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    if (left <= 0)
+        return;
+    if (misalignment<n>(from) == 0)
+        #pragma unroll
+        for (int k = 0; k < bytes; k += piece)
+            async_copy<piece>((char *)&to + k, (const char *)from + k);
+    else
+        load_words(to, from);
+}
+
 //@ fetch_element
 // starts the copy of an element that all threads of a warp read: the first copies it for all
 template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], const T *from)

@@ -198,8 +198,8 @@ static const char *missing_reason(Scheduler *s)
         return arena_format(s->arena,
                             "warp-specialized needs bulk copies (sm_90 or later), not %s",
                             s->target->arch);
-    return "warp-specialized needs rows that a CTA of its own shares (over 64 vectors, not as teams), "
-           "registers for a further warp, and shared memory for three stages";
+    return "warp-specialized needs columns of one axis, rows that a CTA of its own shares (over 64 "
+           "vectors, not as teams), registers for a further warp, and shared memory for three stages";
 }
 
 /* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */

@@ -33,8 +33,8 @@ typedef struct {
 /* How a kernel reads or writes a tensor or slot along its columns. */
 typedef enum {
     ACCESS_ROW,              /* no column: one element a row (or one for all) */
-    ACCESS_VECTOR,           /* its fastest axis is the only column: neighbours are adjacent */
-    ACCESS_ELEMENT           /* columns at strides: one element at a time */
+    ACCESS_VECTOR,           /* its fastest axis is the columns' too: neighbours along it are adjacent */
+    ACCESS_ELEMENT           /* columns at strides, or not all of them: one element at a time */
 } Access;
 
 typedef struct {
@@ -154,6 +154,12 @@ static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->cl
 static inline const char *sharers_name(const Kernel *k)
 {
     return k->grouped ? "group" : k->cluster > 1 ? "cluster" : "CTA";
+}
+/* Whether a column stands for several axes: then a vector lies along the fastest of them, and where
+ * it begins follows from its coordinates. */
+static inline bool has_several_columns(const Kernel *k)
+{
+    return (k->columns & (k->columns - 1)) != 0;
 }
 /* Bytes of the widest accumulator. */
 static inline int widest_accumulator(const Graph *g, const Kernel *k)

@@ -84,13 +84,15 @@ static Kernel *find_columnwise(Scheduler *s, int level, AxisSet rows, AxisSet ke
     return k;
 }
 
-Access find_access(AxisSet axes, AxisSet columns)
+/* Columns of several axes that a launch counts are counted in 64 bits, which vectors are not. */
+static Access find_access(const Scheduler *s, const Kernel *k, AxisSet axes)
 {
-    AxisSet inside = axes & columns;
-    bool single = !(columns & (columns - 1));
+    AxisSet inside = axes & k->columns;
     if (!inside) return ACCESS_ROW;
     /* the fastest axis is the highest bit */
-    return single && inside > (axes & ~inside) ? ACCESS_VECTOR : ACCESS_ELEMENT;
+    bool fastest = inside > (axes ^ k->columns);
+    bool counted = !has_several_columns(k) || !has_dynamic_columns(s, k);
+    return fastest && counted ? ACCESS_VECTOR : ACCESS_ELEMENT;
 }
 
 DType slot_dtype(Type type)
@@ -98,8 +100,9 @@ DType slot_dtype(Type type)
     return type == TYPE_F64 ? DTYPE_F64 : type == TYPE_I64 ? DTYPE_I64 : DTYPE_F32;
 }
 
-static void add_store(Kernel *k, const Graph *g, Node n, int output, int tensor, int slot)
+static void add_store(const Scheduler *s, Kernel *k, Node n, int output, int tensor, int slot)
 {
+    const Graph *g = s->g;
     Store *store = &k->stores[k->store_count++];
     *store = (Store){.node = n, .tensor = tensor, .slot = slot};
     store->axes = node(g, n)->axes;
@@ -109,7 +112,8 @@ static void add_store(Kernel *k, const Graph *g, Node n, int output, int tensor,
         store->axes = g->outputs.data[output].axes;
         store->dtype = g->outputs.data[output].dtype;
     }
-    store->access = find_access(store->axes, k->columns);
+    store->access = find_access(s, k, store->axes);
+    if (k->columns & ~store->axes && store->access == ACCESS_VECTOR) store->access = ACCESS_ELEMENT;
 }
 
 /* The kernel that computes a reduction. */
@@ -145,8 +149,8 @@ static void store_results(Scheduler *s, Kernel *k, Node n)
 {
     for (int i = 0; i < s->g->outputs.count; i++)
         if (s->g->outputs.data[i].value.id == n.id)
-            add_store(k, s->g, n, i, output_tensor(s->g, i), -1);
-    if (s->slot_of[n.id] >= 0) add_store(k, s->g, n, -1, -1, s->slot_of[n.id]);
+            add_store(s, k, n, i, output_tensor(s->g, i), -1);
+    if (s->slot_of[n.id] >= 0) add_store(s, k, n, -1, -1, s->slot_of[n.id]);
 }
 
 /* The columns of a kernel that stores a value with these axes: the graph's, but where one
@@ -167,7 +171,7 @@ static void place_roots(Scheduler *s)
         AxisSet axes = g->outputs.data[i].axes;
         Kernel *k = find_kernel(s, s->level[v.id], node(g, v)->axes & s->a->rows,
                                 columns_of_store(s, axes));
-        add_store(k, g, v, i, output_tensor(g, i), -1);
+        add_store(s, k, v, i, output_tensor(g, i), -1);
     }
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
@@ -197,7 +201,7 @@ static int request_slot(Scheduler *s, Node n)
         s->slot_of[n.id] = s->slots.count;
         *list_push(s->arena, &s->slots) = (Slot){.node = n};
         if (reduction_way(s, n) == BY_ROW)
-            add_store(reduction_kernel(s, n), s->g, n, -1, -1, s->slot_of[n.id]);
+            add_store(s, reduction_kernel(s, n), n, -1, -1, s->slot_of[n.id]);
     }
     return s->slot_of[n.id];
 }
@@ -237,7 +241,7 @@ static void add_load(Scheduler *s, int kernel, Node n)
         load.dtype = slot_dtype(info->type);
     }
     Kernel *k = &s->kernels.data[kernel];
-    load.access = find_access(load.axes, k->columns);
+    load.access = find_access(s, k, load.axes);
     k->loads[k->load_count++] = load;
 }
 

@@ -319,7 +319,8 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4;
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
-    return s->target->bulk_copy && k->teams == 1 && k->threads_per_row > WARP &&
+    bool contiguous = !has_several_columns(k);
+    return s->target->bulk_copy && contiguous && k->teams == 1 && k->threads_per_row > WARP &&
            kernel_threads(k) + WARP + WARP * k->grouped <= 1024 && wanted;
 }
 

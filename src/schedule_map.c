@@ -45,14 +45,22 @@ static int full_vector(const Kernel *k)
     return min_int(16 / narrowest(k), MAX_VECTOR);
 }
 
+/* Elements along the fastest of the columns' axes. */
+static int64_t fastest_count(const Scheduler *s, const Kernel *k)
+{
+    int axis = s->g->axis_count - 1;
+    while (axis > 0 && !(k->columns >> axis & 1)) axis--;
+    return k->columns ? axes_size(&s->a->sizes, (AxisSet)1 << axis) : 1;
+}
+
 /* A row is whole vectors, so that all rows are alike and every access is aligned: where
  * the number of columns is odd, single elements. Reading such rows by aligned vectors and
  * shifting them took three times the instructions and registers (measured on an H100: 10
- * to 30 % slower). */
+ * to 30 % slower). Of several axes the fastest is whole vectors. */
 static int find_vector(const Scheduler *s, const Kernel *k)
 {
     int vec = k->dynamic ? 1 : full_vector(k);
-    while (column_count(s, k) % vec) vec /= 2;
+    while (fastest_count(s, k) % vec) vec /= 2;
     return vec;
 }
 
@@ -334,7 +342,7 @@ static bool may_cluster(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column) return false;
     return s->target->max_cluster > 1 && k->inner_count > 0 && k->rows && !k->kept &&
-           !k->dynamic && !(k->columns & (k->columns - 1));
+           !k->dynamic && (!has_several_columns(k) || row_inputs(k));
 }
 
 static bool wants_cluster(const Scheduler *s, const Kernel *k)

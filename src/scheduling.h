@@ -54,7 +54,6 @@ void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose par
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
 void build_launch(Scheduler *s, Plan *plan);
 
-Access find_access(AxisSet axes, AxisSet columns);
 DType slot_dtype(Type type);
 
 /* ---- schedule_homes.c ---- */

@@ -107,8 +107,11 @@ expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fus
 expect 2 '2 (each phase reads it)' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
 expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
 echo 'graph g[B = 4, C = 8, S = 64](x : f32[B, C, S]) -> (y : f32[B, C, S]) { y = x - mean[C, S](x) }' >several.fuse
-expect 0 'by single elements: its columns are several axes' explain several.fuse
-expect 2 'refused: reads: ' explain several.fuse --schedule row:reads=1
+expect 0 'the row stays in registers' explain several.fuse --schedule row:reads=1
+expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,80,1
+expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,77,1 --offset x=3
+expect 0 '^verified' run several.fuse --device sim --verify --schedule row:reads=2 --stride x=700,80,1
+expect 2 "columns of one axis" explain several.fuse C=64 S=256 --schedule warp-specialized
 # a plain layer norm is read again by rule, where it is plain and the caches hold it
 expect 0 'the row is read again' explain "$root"/examples/layernorm.fuse N=8192
 expect 0 'the row stays in registers' explain "$root"/tests/cases/heavy_norm.fuse

@@ -19,6 +19,8 @@ quad() {
 sizes() {   # FILE ROWS COLUMNS
     if grep -q '^graph .*\[M = .*, N = ' "$1"; then
         echo "M=$2 N=$3"
+    elif grep -q '^graph .*, C = .*, S = ' "$1"; then
+        echo "B=1 G=$2 C=5 S=$(($3 / 5 + 1))"
     else
         echo "$(quad "$2") K=$3"
     fi

@@ -11,6 +11,8 @@ sizes() {   # FILE ROWS COLUMNS OPTION...
     shift 3
     if grep -q '^graph .*\[M = .*, N = ' "$file"; then
         echo "M=$rows N=$columns $*"
+    elif grep -q '^graph .*, C = .*, S = ' "$file"; then
+        echo "B=1 G=$rows C=4 S=$((columns / 4)) $*"
     elif [ "$rows" -gt 8 ]; then
         echo "B=1 H=1 Q=$rows K=$columns $*"
     else
@@ -61,6 +63,9 @@ list_long_cases() {
     echo "tests/cases/scalars_in_ring.fuse S=19 --sms 1 --schedule grid-stride:threads=64,rows=9"
     echo "tests/cases/scalars_alone.fuse M=90 --sms 1"
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
+    for schedule in row:reads=2 row:cluster=2 grid-stride:stages=3 grid-stride:cluster=2; do
+        echo "tests/cases/several_axes.fuse S=824 --sms 1 --schedule $schedule"
+    done
     echo "tests/cases/names_of_lag.fuse M=5 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "tests/cases/wide_group.fuse M=10 N=8448 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"

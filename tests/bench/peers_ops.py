@@ -1,6 +1,7 @@
 """peers_ops.py: what peers.py measures: the operations and their sizes, the peers' calls of them,
 and what counts as right. One formula an operation is the f64 reference and torch.compile's input.
 """
+import importlib
 import math
 import os
 import re
@@ -207,7 +208,8 @@ def liger_work(name, t):
 
 
 def quack_work(name, t):
-    from quack import rmsnorm as norm, softmax as soft
+    # functions of the package have the names of these modules
+    norm, soft = (importlib.import_module(f"quack.{part}") for part in ("rmsnorm", "softmax"))
     if name == "layernorm":                            # takes f32 weights alone
         gamma, beta = t.gamma.float(), t.beta.float()
 
