@@ -773,21 +773,17 @@ template <int threads, int teams> DEVICE void team_barrier()
         asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
 }
 
-//@ cluster_rank cluster_arrive cluster_wait cluster_sync
-// the CTAs of a cluster: which one this is, and a barrier of all their threads
+//@ cluster_rank cluster_arrive cluster_wait
+// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
+// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
 DEVICE int cluster_rank()
 {
     int rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-DEVICE void cluster_sync()
-{
-    cluster_arrive();
-    cluster_wait();
-}
 
 //@ peer
 // the twin of a shared variable in another CTA of the cluster
@@ -1050,12 +1046,14 @@ template <class X> DEVICE void exchange_init(X &x)
         barrier_init(x.landed[0], 1);
         barrier_init(x.landed[1], 1);
     }
-    cluster_sync();    // no CTA may send to another before that one is ready
+    cluster_arrive();    // nobody may send to another before that one is ready
 }
 template <class S, int values, int cluster, class... R>
 DEVICE void cluster_send(Exchange<S, values, cluster> &x, int &round, R... r)
 {
     constexpr int bytes = (width_of<R> + ...) * cluster * (int)sizeof(S);
+    if (round == 0)
+        cluster_wait();
     S *twin = &x.slot[round & 1][0][cluster_rank()];
     if (threadIdx.x < cluster)
         (send_slot<cluster>(twin, r, x.landed[round & 1]), ...);

@@ -107,6 +107,7 @@ typedef struct {
                                         lag - 1, which hides the reduction between them; 0: no lag */
     bool refill;                     /* a tile's registers take the next row's as soon as the tile is
                                         stored */
+    bool single;                     /* a cluster has one row, in its registers, and no other */
     int stages;                      /* rows in the ring at once; 0: none */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     bool meets_in_ring;              /* after the last row the teams' accumulators meet there, all at once */

@@ -236,6 +236,16 @@ static void set_refill_ctas(const Scheduler *s, Kernel *k)
     while (k->ctas_per_sm * cta > s->target->smem_per_sm) k->ctas_per_sm--;
 }
 
+/* ptxas keeps elements of bf16 that are used before and after a reduction as f32, in twice the
+ * registers, where the second conversion is the same instruction. */
+static void rewiden(Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        load->rewidened = is_row_vector(k, load) && load->dtype == DTYPE_BF16 && k->vec % 2 == 0;
+    }
+}
+
 /* Keeps a cluster's rows in registers, which the next row refills, and column vectors in
  * shared memory. */
 static bool fit_refill(const Scheduler *s, Kernel *k)
@@ -253,11 +263,17 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     k->smem_bytes = staged_bytes(s, k, true);
     set_refill_ctas(s, k);
     if (k->ctas_per_sm < 1) return false;
-    for (int i = 0; i < k->load_count; i++) {
-        Load *load = &k->loads[i];
-        load->rewidened = is_row_vector(k, load) && load->dtype == DTYPE_BF16 && k->vec % 2 == 0;
-    }
+    rewiden(k);
     return k->refill = true;
+}
+
+/* Keeps a cluster's only row in registers, and column vectors, which are read with it. */
+static bool fit_single(const Scheduler *s, Kernel *k)
+{
+    k->single = k->cluster > 1 && single_slice(s, k) &&
+                try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS);
+    if (k->single) rewiden(k);
+    return k->single;
 }
 
 static bool is_forced(const Scheduler *s, Family family)
@@ -387,9 +403,9 @@ bool keep_nothing(const Scheduler *s, Kernel *k)
 bool fit_homes(const Scheduler *s, Kernel *k)
 {
     k->lag = 0;
-    k->copy_warp = false;
+    k->copy_warp = k->single = false;
     if (reads_again(s, k)) return keep_nothing(s, k);
-    return fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
+    return fit_single(s, k) || fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
            (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
            try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) || keep_nothing(s, k);
 }

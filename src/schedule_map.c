@@ -185,6 +185,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
     enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
     enum { ONE_SUM = 9216, TWO_SUMS = 10240, LONG = 229376 };
+    if (single_slice(s, k)) return single_slice(s, k);
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
     /* half the CTAs to wait for, but not of the longest rows (262144 columns: 3 % slower) */
@@ -248,8 +249,9 @@ static bool is_pair_of_many(const Scheduler *s, const Kernel *k)
  * from 4096 columns on). Rows that refill registers take as many as fit. */
 static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { LONG = 4096, ELEMENTS = 16, F32 = 4, MIDDLE = 8448, THREE = 3 };
+    enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
     if (column_count(s, k) < LONG) return 2;
+    if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;
@@ -279,7 +281,8 @@ static void even_out_streams(Kernel *k, int64_t vectors)
  * a cluster's CTA, which waits for others, should leave room for a second one. */
 static int most_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { THREE_QUARTERS = 768, LONGER = 576 };
+    enum { THREE_QUARTERS = 768, LONGER = 576, SINGLE = 256 };
+    if (k->cluster > 1 && single_slice(s, k)) return SINGLE;
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1)
         return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
@@ -350,6 +353,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
     if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
     bool sums = has_column_accumulators(k);
+    if (single_slice(s, k)) return may_cluster(s, k);
     if (reads_again(s, k) || held_threads(s, k)) return false;
     bool ring = wants_ring(s, k), no_ring = ring && !k->stages && may_fetch_rows(k);
     /* two accumulators a column fill the registers of a CTA earlier */
@@ -389,7 +393,7 @@ static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
     k->grouped = ctas > s->target->max_cluster;
     return share_threads(s, k, pack) && k->threads_per_row > WARP && k->teams == 1 &&
            column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles &&
-           fit_homes(s, k) && (k->stages || k->refill);
+           fit_homes(s, k) && (k->stages || k->refill || k->single);
 }
 
 /* The smallest cluster whose CTAs have few enough columns each, else the largest; where
@@ -440,7 +444,7 @@ static void set_wanted_ctas(const Scheduler *s, Kernel *k)
     k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm
                      : reads_again(s, k) ? min_int(s->target->threads_per_sm / threads, MOST_CTAS)
                                          : 0;
-    if (k->stages || k->refill || !k->inner_count || k->streamed || k->dynamic) return;
+    if (k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
     int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
     if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= WANTED)

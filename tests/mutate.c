@@ -28,7 +28,7 @@ static const Rule rules[] = {
     {"barrier", "__syncthreads()", NULL},
     {"barrier", "team_barrier<", NULL},
     {"warp barrier", "__syncwarp()", NULL},
-    {"cluster", "cluster_sync()", NULL},
+    {"cluster", "cluster_wait()", NULL},
     {"fence", "async_fence()", NULL},
     {"wait", " barrier_wait(", NULL},
     {"wait", " barrier_wait_cluster(", NULL},

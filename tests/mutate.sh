@@ -55,6 +55,8 @@ examples/layernorm.fuse M=3 N=1001 --schedule row:reads=2
 examples/layernorm.fuse M=3 N=512 --schedule row:reads=2
 examples/softmax_bwd.fuse M=2 N=1000 --offset y=1 --schedule row:reads=2
 examples/softmax_bwd.fuse M=3 N=1001 --schedule row:reads=2
+examples/rmsnorm.fuse M=5 N=1056 --sms 1 --schedule row:cluster=2,threads=64
+examples/softmax.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=3,threads=64
 examples/layernorm.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1,threads=64
 examples/rmsnorm.fuse M=60 N=1056 --sms 1 --schedule row:cluster=2,stages=1,threads=64
 examples/softmax_bwd.fuse M=64 N=1040 --sms 1 --stride y=1041,1 --schedule row:cluster=2,stages=1

@@ -3,7 +3,7 @@
 # some of the candidates of `fusec tune` (CANDIDATES=64: all).
 set -u
 cd "$(dirname "$0")/.."
-schedules='row row:reads=2 row:cluster=2 row:cluster=2,stages=1 grid-stride grid-stride:cluster=2 grid-stride:stages=3
+schedules='row row:reads=2 row:cluster=2 row:cluster=2,stages=1 row:cluster=2,stages=3 grid-stride grid-stride:cluster=2 grid-stride:stages=3
            warp-specialized warp-specialized:cluster=2'
 
 sizes() {   # FILE ROWS COLUMNS OPTION...
@@ -63,7 +63,7 @@ list_long_cases() {
     echo "tests/cases/scalars_in_ring.fuse S=19 --sms 1 --schedule grid-stride:threads=64,rows=9"
     echo "tests/cases/scalars_alone.fuse M=90 --sms 1"
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
-    for schedule in row:reads=2 row:cluster=2 grid-stride:stages=3 grid-stride:cluster=2; do
+    for schedule in row:reads=2 row:cluster=2 row:cluster=2,stages=3 grid-stride:stages=3 grid-stride:cluster=2; do
         echo "tests/cases/several_axes.fuse S=824 --sms 1 --schedule $schedule"
     done
     echo "tests/cases/names_of_lag.fuse M=5 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"

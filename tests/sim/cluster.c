@@ -135,7 +135,7 @@ void visit_peer(Machine *m, Cta *peer, uint32_t at)
         !has_block(t->known, peer->number))
         fault(m, at,
               "access to shared memory of CTA %d, which may not have begun: no "
-              "cluster_sync before it",
+              "cluster_wait before it",
               peer->number);
     peer->visits[rank * m->launch->threads + t->index] = (Touch){t->id, t->epoch, at};
 }

@@ -8,6 +8,12 @@ extern "C" __global__ void bad_missing_barrier(const float *in, float *out, unsi
     out[threadIdx.x] = s[255 - threadIdx.x];
 }
 
+DEVICE void cluster_sync()
+{
+    cluster_arrive();
+    cluster_wait();
+}
+
 extern "C" __global__ void bad_second_barrier(const float *in, float *out, unsigned *count)
 {
     __shared__ float s[8];
@@ -283,7 +289,7 @@ extern "C" __global__ void bad_send_early(const float *in, float *out, unsigned 
 {
     __shared__ Exchange<float, 1, 2> x;
     float sum = in[threadIdx.x];
-    int round = 0, same = 0;
+    int round = 0, same = 2;    // the very first send would wait
     if (threadIdx.x == 0)
         barrier_init(x.landed[0], 1);
     __syncthreads();

@@ -337,15 +337,11 @@ template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_
                                 SIM_HERE);
 }
 
-//@ cluster_rank cluster_arrive cluster_wait cluster_sync
+//@ cluster_rank cluster_arrive cluster_wait
+// the machine takes the barrier as ordering everything
 SIM_INLINE int cluster_rank() { return (int)sim_link.self->cluster_rank; }
 SIM_CALL void cluster_arrive() { sim_link.api->cluster_arrive(sim_link.machine, SIM_HERE); }
 SIM_CALL void cluster_wait() { sim_link.api->cluster_wait(sim_link.machine, SIM_HERE); }
-SIM_INLINE void cluster_sync()
-{
-    cluster_arrive();
-    cluster_wait();
-}
 
 //@ widen_again
 template <int n> static inline float widen_again(const vector<bf16, n> &v, int i) { return v[i]; }
