@@ -51,7 +51,8 @@ const char *column_text(const Emitter *e) { return has_several_columns(e->k) ? "
 
 const char *limit_text(Emitter *e)
 {
-    return has_several_columns(e->k) ? arena_format(e->arena, "%s - col", e->end) : e->end;
+    if (!has_several_columns(e->k)) return e->end;
+    return e->k->streamed ? "vec" : arena_format(e->arena, "%s - col", e->end);
 }
 
 const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
@@ -215,6 +216,12 @@ static const Load *find_load(const Emitter *e, Node n)
     return NULL;
 }
 
+/* A loop over a streamed row ends where its columns do, and they are whole vectors. */
+static bool may_be_outside(const Emitter *e, const Load *load)
+{
+    return load->access == ACCESS_ELEMENT && e->k->ragged && !e->k->streamed;
+}
+
 /* An element of a tensor or slot where the kernel reads it. */
 static const char *load_text(Emitter *e, const Load *load)
 {
@@ -223,8 +230,7 @@ static const char *load_text(Emitter *e, const Load *load)
     const char *type = type_cuda(dtype_info[load->dtype].type);
     if (load->access == ACCESS_VECTOR) return vector_element(e, load);
     const char *at = element(e, pointer, load->tensor, load->axes);
-    bool outside = load->access == ACCESS_ELEMENT && e->k->ragged;
-    if (outside)
+    if (may_be_outside(e, load))
         return arena_format(e->arena, "col + i < %s ? (%s)%s : 0", e->end, type, at);
     return at;
 }
@@ -271,8 +277,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
     const Load *load = find_load(e, n);
     *precedence = op_info[info->op].precedence;
     if (load) {
-        bool choice = load->access == ACCESS_ELEMENT && e->k->ragged;
-        *precedence = choice ? 3 : 16;
+        *precedence = may_be_outside(e, load) ? 3 : 16;
         return load_text(e, load);
     }
     switch (info->op) {

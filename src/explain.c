@@ -99,18 +99,20 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
 /* What happens between two phases to the elements of a row that both need; NULL: none is. */
 static const char *home_text(const Kernel *k)
 {
-    const char *home = NULL;
+    const char *home = NULL, *elements = NULL;
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool again = (load->phases & (load->phases - 1)) != 0;
         bool row = load->access != ACCESS_ROW && load->axes & (k->rows | k->kept);
         if (!again || !row) continue;
-        if (k->streamed || !(load->resident || load->staged))
-            return load->access == ACCESS_ELEMENT ? "is read again, by single elements"
-                                                  : "is read again";
+        if (load->access == ACCESS_ELEMENT) {
+            elements = "is read again, by single elements";
+            continue;
+        }
+        if (k->streamed || !(load->resident || load->staged)) return "is read again";
         home = load->resident ? "stays in registers" : "stays in its stage";
     }
-    return home;
+    return home ? home : elements;
 }
 
 static void explain_phases(Text *out, const Kernel *k)

@@ -84,15 +84,15 @@ static Kernel *find_columnwise(Scheduler *s, int level, AxisSet rows, AxisSet ke
     return k;
 }
 
-/* Columns of several axes that a launch counts are counted in 64 bits, which vectors are not. */
+/* Of several axes the fastest must have a size that is known: vectors are to divide it. */
 static Access find_access(const Scheduler *s, const Kernel *k, AxisSet axes)
 {
-    AxisSet inside = axes & k->columns;
+    AxisSet inside = axes & k->columns, known = k->columns & s->a->columns;
     if (!inside) return ACCESS_ROW;
     /* the fastest axis is the highest bit */
     bool fastest = inside > (axes ^ k->columns);
-    bool counted = !has_several_columns(k) || !has_dynamic_columns(s, k);
-    return fastest && counted ? ACCESS_VECTOR : ACCESS_ELEMENT;
+    bool divides = !has_several_columns(k) || known > (k->columns ^ known);
+    return fastest && divides ? ACCESS_VECTOR : ACCESS_ELEMENT;
 }
 
 DType slot_dtype(Type type)

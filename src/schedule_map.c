@@ -59,7 +59,7 @@ static int64_t fastest_count(const Scheduler *s, const Kernel *k)
  * to 30 % slower). Of several axes the fastest is whole vectors. */
 static int find_vector(const Scheduler *s, const Kernel *k)
 {
-    int vec = k->dynamic ? 1 : full_vector(k);
+    int vec = k->dynamic && !has_several_columns(k) ? 1 : full_vector(k);
     while (fastest_count(s, k) % vec) vec /= 2;
     return vec;
 }
@@ -439,11 +439,12 @@ static bool holds_columns(const Kernel *k)
  * take all that it may.) */
 static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
-    enum { WANTED = 1280, LIGHT = 60, PACKED = 80, MOST_CTAS = 16 };
+    enum { WANTED = 1280, LIGHT = 60, PACKED = 80, MOST_CTAS = 16, PAIR = 2 };
     int threads = kernel_threads(k);
     k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm
-                     : reads_again(s, k) ? min_int(s->target->threads_per_sm / threads, MOST_CTAS)
-                                         : 0;
+                     : reads_again(s, k) || (k->dynamic && row_inputs(k) <= PAIR)
+                         ? min_int(s->target->threads_per_sm / threads, MOST_CTAS)
+                         : 0;
     if (k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
     int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;

@@ -111,6 +111,7 @@ expect 0 'the row stays in registers' explain several.fuse --schedule row:reads=
 expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,80,1
 expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,77,1 --offset x=3
 expect 0 '^verified' run several.fuse --device sim --verify --schedule row:reads=2 --stride x=700,80,1
+expect 0 'between them the row stays in registers' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
 expect 2 "columns of one axis" explain several.fuse C=64 S=256 --schedule warp-specialized
 # a plain layer norm is read again by rule, where it is plain and the caches hold it
 expect 0 'the row is read again' explain "$root"/examples/layernorm.fuse N=8192
