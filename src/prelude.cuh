@@ -342,6 +342,15 @@ template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
     return r;
 }
 
+//@ widen_half_again
+// The same of f16, which only a conversion widens: of a word that the compiler cannot know to be the same, by an xor
+// with 0, for grids have depth 1.
+template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
+{
+    const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.z - 1);
+    return f16{(unsigned short)(i % 2 == 0 ? pair : pair >> 16)};
+}
+
 //@ async_copy fetch_commit fetch_wait
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)

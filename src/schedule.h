@@ -50,7 +50,8 @@ typedef struct {
     bool staged;             /* passes through shared memory: a row's through the ring of stages,
                                 what is hoisted once */
     uint64_t phases;         /* bit set of the phases that need it */
-    bool rewidened;          /* after its first phase it is converted by another instruction than in it */
+    bool rewidened;          /* after its first phase it is converted by another instruction than in it; where it
+                                is hoisted in each */
 } Load;
 
 typedef struct {

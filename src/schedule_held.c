@@ -4,12 +4,11 @@
 
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
  * again. Rmsnorm and softmax of 32768 to 262144 columns 1 to 5 %, softmax_bwd 1 to 5 %, masked softmax 19 %,
- * f32 3 to 5 %, odd rows 20 to 30 % faster; f16's column vectors, which ptxas keeps converted, 1 % slower. */
+ * f32 3 to 5 %, odd rows 20 to 30 % faster. */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 24576 };
     int64_t columns = column_count(s, k);
-    if (reads_f16(k) && column_vectors(k)) return false;
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     return columns > LONG || (columns == LONG && column_vectors(k) && !is_f32_row(k));
 }
@@ -21,7 +20,7 @@ static int single_moments(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 32768, THREE = 40960, FULL = 65536, CTAS = 4, SLICE_F32 = 8192 };
     int64_t columns = column_count(s, k);
-    if (row_inputs(k) != 1 || reads_f16(k) || !may_fetch_rows(k)) return 0;
+    if (row_inputs(k) != 1 || !may_fetch_rows(k)) return 0;
     if (is_f32_row(k)) return columns == SHORT || columns == FULL ? SLICE_F32 : 0;
     return columns == THREE || columns == FULL ? FULL / CTAS : 0;
 }

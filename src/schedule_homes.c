@@ -236,13 +236,15 @@ static void set_refill_ctas(const Scheduler *s, Kernel *k)
     while (k->ctas_per_sm * cta > s->target->smem_per_sm) k->ctas_per_sm--;
 }
 
-/* ptxas keeps elements of bf16 that are used before and after a reduction as f32, in twice the
- * registers, where the second conversion is the same instruction. */
+/* ptxas keeps elements of 2 bytes that are used before and after a reduction as f32, in twice the
+ * registers, where the second conversion is the same instruction; and of f16 what is loaded once. */
 static void rewiden(Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        load->rewidened = is_row_vector(k, load) && load->dtype == DTYPE_BF16 && k->vec % 2 == 0;
+        bool half = load->dtype == DTYPE_F16 && k->single;
+        bool narrow = half || (load->dtype == DTYPE_BF16 && is_row_vector(k, load));
+        load->rewidened = load->resident && narrow && k->vec % 2 == 0;
     }
 }
 
