@@ -104,8 +104,6 @@ void emit_copy_warp(Emitter *e)
     emit_stages(e);
     if (e->k->grouped) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
-        if (e->k->cluster > 1 && !e->k->grouped)
-            line(e->out, "cluster_wait();    // the others do before they send for the first time");
         line(
             e->out,
             "int stage = 0, parity = 1;    // the first time round, every stage is empty");
@@ -115,6 +113,8 @@ void emit_copy_warp(Emitter *e)
             emit_copies(e);
             emit_advance(e);
         }
+        if (e->k->cluster > 1 && !e->k->grouped)
+            line(e->out, "cluster_wait();    // as the others do before they first send");
         line(e->out, "return;");
     }
     if (!e->k->slice) line(e->out, "const int local = first;");

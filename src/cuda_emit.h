@@ -77,8 +77,8 @@ void leave_vector(Emitter *e, const char *first);
 const char *expression(Emitter *e, Node n, int precedence);
 /* `value`, of compute type `type`, as what the store of a `dtype` takes (its compute type). */
 const char *store_value(Emitter *e, const char *value, Type type, DType dtype);
-/* Pointer plus the offset of the current row (VECTOR: to its first column, but where columns are several
- * axes to the current vector); what of it a thread's vector begins with, and from where on there is nothing. */
+/* What load and store_row take: a row, a column of it, and how many there are. Where columns are several axes
+ * each vector is a row of its own: 0 and what is left of the columns, or of those that are streamed, all of it. */
 const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access);
 const char *column_text(const Emitter *e);
 const char *limit_text(Emitter *e);

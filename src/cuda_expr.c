@@ -66,14 +66,13 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
 static const char *coordinates_text(Emitter *e, const Text *body)
 {
     NameList all = {0};
-    const char *rest = "col";
     AxisSet columns = e->k->columns;
-    bool fixed = !(columns & ~e->plan->launch.fixed);
-    if (fixed && !axes_size(&e->plan->analysis->sizes, columns)) rest = "0";
-    for (int axis = e->g->axis_count - 1; axis >= 0 && has_several_columns(e->k); axis--) {
+    if (!has_several_columns(e->k)) return "";
+    bool empty = !axes_size(&e->plan->analysis->sizes, columns & e->plan->launch.fixed);
+    const char *rest = empty ? "0" : "col";
+    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
         if (!(columns >> axis & 1)) continue;
-        bool outermost = !(columns & (((AxisSet)1 << axis) - 1));
-        bool whole = outermost || !strcmp(rest, "0");
+        bool whole = empty || !(columns & (((AxisSet)1 << axis) - 1));    /* nothing is left to divide by */
         if (mentions(text_string(body), e->coords[axis]))
             *list_push(e->arena, &all) =
                 arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s", e->coords[axis], rest,
@@ -99,19 +98,15 @@ void emit_tile_column(Emitter *e, const Text *body)
 
 const char *enter_vector(Emitter *e)
 {
-    int axis = e->g->axis_count - 1;
     if (!has_several_columns(e->k) || e->k->vec == 1) return NULL;
-    while (!(e->k->columns >> axis & 1)) axis--;
-    const char *first = e->coords[axis];
-    e->coords[axis] = arena_format(e->arena, "%s + i", first);
+    const char **fastest = &e->coords[fastest_column(e->k)], *first = *fastest;
+    *fastest = arena_format(e->arena, "%s + i", first);
     return first;
 }
 
 void leave_vector(Emitter *e, const char *first)
 {
-    int axis = e->g->axis_count - 1;
-    while (first && !(e->k->columns >> axis & 1)) axis--;
-    if (first) e->coords[axis] = first;
+    if (first) e->coords[fastest_column(e->k)] = first;
 }
 
 /* ---- expressions

@@ -170,6 +170,7 @@ static void explain_ring(Text *out, const Kernel *k)
              scalars ? ", their scalars with them" : "");
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
+    if (k->single) line(out, "    a cluster has one row, and ends with it");
     if (k->refill)
         line(out, "    a tile's registers take the next row's elements once the tile is stored");
     if (k->copy_warp)

@@ -375,7 +375,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                  k->streamed ? ", streamed" : "", k->ragged ? ", ragged" : "");
         if (k->slice)
             line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
-                 k->refill ? ", refilled" : "");
+                 k->refill ? ", refilled" : k->single ? ", single" : "");
         if (k->meets_in_ring) line(out, "sums meet in the ring");
         for (int i = 0; i < k->load_count; i++)
             line(out, "load %s%s%s", k->loads[i].name,

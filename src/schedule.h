@@ -163,6 +163,12 @@ static inline bool has_several_columns(const Kernel *k)
 {
     return (k->columns & (k->columns - 1)) != 0;
 }
+static inline int fastest_column(const Kernel *k)
+{
+    int axis = 0;
+    while (k->columns >> axis > 1) axis++;
+    return axis;
+}
 /* Bytes of the widest accumulator. */
 static inline int widest_accumulator(const Graph *g, const Kernel *k)
 {

@@ -89,7 +89,7 @@ static Access find_access(const Scheduler *s, const Kernel *k, AxisSet axes)
 {
     AxisSet inside = axes & k->columns, known = k->columns & s->a->columns;
     if (!inside) return ACCESS_ROW;
-    /* the fastest axis is the highest bit */
+    /* the fastest axis is the highest bit: here it is the same of both */
     bool fastest = inside > (axes ^ k->columns);
     bool divides = !has_several_columns(k) || known > (k->columns ^ known);
     return fastest && divides ? ACCESS_VECTOR : ACCESS_ELEMENT;
@@ -113,7 +113,8 @@ static void add_store(const Scheduler *s, Kernel *k, Node n, int output, int ten
         store->dtype = g->outputs.data[output].dtype;
     }
     store->access = find_access(s, k, store->axes);
-    if (k->columns & ~store->axes && store->access == ACCESS_VECTOR) store->access = ACCESS_ELEMENT;
+    /* what lacks a column's axis is stored at its first coordinate alone */
+    if (store->access == ACCESS_VECTOR && k->columns & ~store->axes) store->access = ACCESS_ELEMENT;
 }
 
 /* The kernel that computes a reduction. */

@@ -25,33 +25,45 @@ static int single_moments(const Scheduler *s, const Kernel *k)
     return columns == THREE || columns == FULL ? FULL / CTAS : 0;
 }
 
-/* Whether registers of 256 threads have room for so many columns' elements and column vectors, of which two
+/* Whether registers of 256 threads have room for so many columns' elements and column vectors, so that two
  * CTAs fit an SM; single elements take a register each. */
 static bool holds_single(const Kernel *k, int64_t columns)
 {
-    enum { THREADS = 256, BYTES = 80 * 4, ELEMENTS = 64, SINGLE_ELEMENTS = 32 };
-    int most = may_fetch_rows(k) ? ELEMENTS : SINGLE_ELEMENTS;
-    return columns <= most * THREADS && columns * column_bytes(k, 1) <= BYTES * THREADS;
+    enum { THREADS = 256, BYTES = 80 * 4, ELEMENTS = 64, SINGLE_ELEMENTS = 32, REGISTER_BYTES = 4 };
+    bool vectors = may_fetch_rows(k);
+    int64_t bytes = vectors ? column_bytes(k, 1) : (row_inputs(k) + column_vectors(k)) * REGISTER_BYTES;
+    int most = vectors ? ELEMENTS : SINGLE_ELEMENTS;
+    return columns <= most * THREADS && columns * bytes <= BYTES * THREADS;
+}
+
+/* The most columns that a CTA should have: 32 elements a thread are best, but 49 rather than twice as many
+ * CTAs that are not full. 0: registers have no room for as many as pay. */
+static int widest_single(const Kernel *k, int64_t columns)
+{
+    enum { SLICE = 8192, BYTES = 32 << 10, LEAST = 4096, EIGHT = 8, LONGER = 12800 };
+    int most = BYTES / row_bytes(k), slice = most < SLICE ? most : SLICE;
+    while (slice >= LEAST && !holds_single(k, slice)) slice /= 2;
+    if (slice == SLICE && columns > EIGHT * SLICE && columns <= EIGHT * LONGER && holds_single(k, LONGER))
+        return LONGER;
+    return slice < LEAST ? 0 : slice;
 }
 
 /* How many columns a CTA takes of a row that a cluster has by itself, without another after it; 0: rows are
  * not taken so. The CTAs of an SM have different rows, and while those of one wait for each other the rest
- * read and store. 256 threads with 32 elements each are best, 49 rather than twice as many CTAs that are not
- * full, and up to 64 where a cluster can be no larger. */
+ * read and store. In the largest cluster a thread has up to 64 elements. */
 int single_slice(const Scheduler *s, const Kernel *k)
 {
-    enum { SLICE = 8192, BYTES = 32 << 10, EIGHT = 8, LONGER = 12800 };
     bool other = s->forced.any && s->forced.family != FAMILY_ROW;
     bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
                 row_inputs(k) && !k->grouped && s->target->max_cluster > 1 && !other;
     if (!fits || s->forced.stages || s->forced.ctas || s->forced.reads > 1) return 0;
     int64_t columns = column_count(s, k);
-    int most = BYTES / row_bytes(k), slice = most < SLICE ? most : SLICE, ctas = s->forced.cluster;
+    int slice = widest_single(k, columns), ctas = s->forced.cluster;
     if (ctas) return ctas > 1 && holds_single(k, ceil_div(columns, ctas)) ? slice : 0;
+    if (s->forced.threads) return 0;
     if (has_moments(s, k)) return single_moments(s, k);
-    if (!takes_single_rows(s, k) || !holds_single(k, ceil_div(columns, s->target->max_cluster))) return 0;
-    bool eight = columns > EIGHT * SLICE && columns <= EIGHT * LONGER && holds_single(k, LONGER);
-    return slice == SLICE && eight ? LONGER : slice;
+    bool holds = holds_single(k, ceil_div(columns, s->target->max_cluster));
+    return holds && takes_single_rows(s, k) ? slice : 0;
 }
 
 /* A row kernel in which a CTA has a row by itself. */
@@ -200,14 +212,6 @@ bool reads_again(const Scheduler *s, const Kernel *k)
     return !fits && is_cached(s, k, CTAS, columns);
 }
 
-/* Whether softmax and its like refill: where a ring's slices would be short or fill its
- * threads badly (measured on an H100: 66560 and 100352 columns 13 and 8 % faster). */
-static bool may_refill_light(int64_t columns)
-{
-    enum { LEAST = 65536, MOST = 8 * REFILL_SLICE };
-    return columns > LEAST && columns <= MOST;
-}
-
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
  * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower, and 1 to 3 %
  * where a ring has full slices in clusters of 4 and 8; in f32 as fast at 65536, 2 % faster at
@@ -237,6 +241,5 @@ bool may_refill(const Scheduler *s, const Kernel *k)
     bool known = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
     if (s->forced.any || row_inputs(k) != 1 || !fits || !known) return false;
     if (has_moments(s, k)) return may_refill_moments(dtype, columns);
-    if (column_vectors(k)) return columns > LEAST && columns <= MOST;
-    return dtype == DTYPE_BF16 && may_refill_light(columns);
+    return column_vectors(k) && columns > LEAST && columns <= MOST;
 }

@@ -48,9 +48,7 @@ static int full_vector(const Kernel *k)
 /* Elements along the fastest of the columns' axes. */
 static int64_t fastest_count(const Scheduler *s, const Kernel *k)
 {
-    int axis = s->g->axis_count - 1;
-    while (axis > 0 && !(k->columns >> axis & 1)) axis--;
-    return k->columns ? axes_size(&s->a->sizes, (AxisSet)1 << axis) : 1;
+    return k->columns ? axes_size(&s->a->sizes, (AxisSet)1 << fastest_column(k)) : 1;
 }
 
 /* A row is whole vectors, so that all rows are alike and every access is aligned: where
@@ -229,7 +227,7 @@ static void even_out_slice(const Scheduler *s, Kernel *k, int64_t vectors)
     enum { EVEN = 128 };
     if (k->cluster == 1 || k->teams > 1) return;
     if (may_refill(s, k)) k->tiles = full_tiles(k, vectors);
-    bool many = is_light(s, k) && k->tiles > 2 && !may_refill(s, k);
+    bool many = is_light(s, k) && k->tiles > 2 && !may_refill(s, k) && !single_slice(s, k);
     int unit = many ? EVEN : WARP;
     k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), unit) * unit;
     k->tiles = (int)ceil_div(vectors, k->threads_per_row);
@@ -439,12 +437,11 @@ static bool holds_columns(const Kernel *k)
  * take all that it may.) */
 static void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
-    enum { WANTED = 1280, LIGHT = 60, PACKED = 80, MOST_CTAS = 16, PAIR = 2 };
+    enum { WANTED = 1280, LIGHT = 60, PACKED = 80, MOST_CTAS = 16 };
     int threads = kernel_threads(k);
     k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm
-                     : reads_again(s, k) || (k->dynamic && row_inputs(k) <= PAIR)
-                         ? min_int(s->target->threads_per_sm / threads, MOST_CTAS)
-                         : 0;
+                     : reads_again(s, k) ? min_int(s->target->threads_per_sm / threads, MOST_CTAS)
+                                         : 0;
     if (k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
     int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
@@ -452,12 +449,14 @@ static void set_wanted_ctas(const Scheduler *s, Kernel *k)
         k->wanted_ctas = WANTED / threads;
 }
 
-/* Columns are counted in `int`, but for those that a launch counts. */
+/* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that sums them
+ * over rows must have its own. */
 static bool has_too_many_columns(Scheduler *s, const Kernel *k)
 {
-    if (!axes_within(k->columns, s->a->columns) || column_count(s, k) <= INT_MAX)
-        return false;
-    s->problem = "rows of more than 2147483647 columns are not supported";
+    int most = has_column_accumulators(k) ? 1 << 30 : INT_MAX;
+    if (!axes_within(k->columns, s->a->columns) || column_count(s, k) <= most) return false;
+    s->problem = arena_format(s->arena, "rows of more than %d columns%s are not supported", most,
+                              most < INT_MAX ? " that are reduced over rows" : "");
     return true;
 }
 

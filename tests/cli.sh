@@ -104,6 +104,11 @@ expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --ar
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a
 expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=262144 --arch sm_120 --schedule row:cluster=16
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
+# a long row has a cluster to itself, unless it is to pass through a ring or to be refilled
+expect 0 'row, 131072 CTAs of 256' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a
+expect 0 'ring of 3 stages' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=8,stages=3
+expect 0 'registers take the next' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=8,stages=1
+expect 0 'is read again' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_80
 expect 2 '2 (each phase reads it)' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=3
 expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
 echo 'graph g[B = 4, C = 8, S = 64](x : f32[B, C, S]) -> (y : f32[B, C, S]) { y = x - mean[C, S](x) }' >several.fuse
