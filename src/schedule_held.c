@@ -15,12 +15,12 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 
 /* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: of full tiles, where
  * an SM has room for three CTAs, or two have full slices (layer norm of 40960 and 65536 columns 4 and 2 %
- * faster, of 49152, 61440 and 131072 5 to 11 % slower; in f32 of 32768 and 65536 4 % faster). */
+ * faster, of 49152, 61440 and 131072 1 to 11 % slower, in f16 of 65536 3 %; in f32 of 32768 and 65536 4 % faster). */
 static int single_moments(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 32768, THREE = 40960, FULL = 65536, CTAS = 4, SLICE_F32 = 8192 };
     int64_t columns = column_count(s, k);
-    if (row_inputs(k) != 1 || !may_fetch_rows(k)) return 0;
+    if (row_inputs(k) != 1 || reads_f16(k) || !may_fetch_rows(k)) return 0;
     if (is_f32_row(k)) return columns == SHORT || columns == FULL ? SLICE_F32 : 0;
     return columns == THREE || columns == FULL ? FULL / CTAS : 0;
 }
