@@ -115,9 +115,12 @@ const char *slice_address(Emitter *e, const Load *load);   /* of this CTA's part
 const char *row_part(Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
-/* What is printed between these is done for each of a thread's tiles. */
-Text *open_tiles(Emitter *e);
-void close_tiles(Emitter *e, Text *kernel, const char *pragma);
+/* What is printed between these is kept back, for what stands before it depends on it. The first returns where it
+ * will go, the second takes that and returns the text. */
+Text *open_body(Emitter *e);
+const Text *close_body(Emitter *e, Text *kernel);
+/* Does `body` for each of a thread's tiles. */
+void emit_tiles(Emitter *e, const Text *body, const char *pragma);
 void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 

@@ -145,7 +145,7 @@ static void emit_column_results(Emitter *e)
         return;
     }
     declare_team_scratch(e);
-    Text *kernel = open_tiles(e);
+    Text *kernel = open_body(e);
     for (int i = 0; i < e->k->accumulator_count; i++)
         if (e->k->accumulators[i].per_column)
             emit_team_reduce(e, &e->k->accumulators[i]);
@@ -154,7 +154,7 @@ static void emit_column_results(Emitter *e)
             emit_partial_store(e, &e->k->accumulators[i]);
     for (int i = 0; i < e->k->store_count && e->k->kept; i++)
         if (e->k->stores[i].result) emit_result_store(e, &e->k->stores[i]);
-    close_tiles(e, kernel, "#pragma unroll");
+    emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
 /* Accumulators of everything: the CTA's threads add theirs, one of them leaves the
@@ -271,10 +271,9 @@ void emit_finish_kernel(Emitter *e)
             *list_push(e->arena, &calls) =
                 reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
         line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
-        Text *kernel = e->out, *stores = e->out = text_new(e->arena);
-        stores->indent = kernel->indent + 1;
+        Text *kernel = open_body(e);
         emit_finish_stores(e);
-        e->out = kernel;
+        const Text *stores = close_body(e, kernel);
         block (e->out, "if (slice == 0 && col < %s)", e->columns) {
             emit_column_coords(e, stores);
             text_put(e->out, stores->data, stores->length);

@@ -105,7 +105,7 @@ const char *row_part(Emitter *e, const Load *load)
     return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
 }
 
-Text *open_tiles(Emitter *e)
+Text *open_body(Emitter *e)
 {
     Text *kernel = e->out;
     e->out = text_new(e->arena);
@@ -113,14 +113,19 @@ Text *open_tiles(Emitter *e)
     return kernel;
 }
 
-void close_tiles(Emitter *e, Text *kernel, const char *pragma)
+const Text *close_body(Emitter *e, Text *kernel)
 {
-    Text *tile = e->out;
+    const Text *body = e->out;
     e->out = kernel;
+    return body;
+}
+
+void emit_tiles(Emitter *e, const Text *body, const char *pragma)
+{
     line(e->out, "%s", pragma);
     block (e->out, "for (int t = 0; t < tiles; t++)") {
-        emit_tile_column(e, tile);
-        text_put(e->out, tile->data, tile->length);
+        emit_tile_column(e, body);
+        text_put(e->out, body->data, body->length);
     }
 }
 
@@ -133,16 +138,14 @@ static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool h
 /* Where columns are several axes, each vector has a place of its own. */
 static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
 {
-    Text *kernel = open_tiles(e);
+    Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_loaded_here(e, load, phase, hoisted) && !load->staged)
             line(e->out, "load(%s_v[t], %s, 0, %s);", load->name, load_address(e, load), limit_text(e));
     }
-    if (e->out->length)
-        close_tiles(e, kernel, "#pragma unroll");
-    else
-        e->out = kernel;
+    const Text *loads = close_body(e, kernel);
+    if (loads->length) emit_tiles(e, loads, "#pragma unroll");
 }
 
 /* Loads that keep every tile of the row in registers. */
@@ -480,11 +483,10 @@ void emit_pass(Emitter *e, int phase)
     e->phase = phase;
     if (!pass->any) return;
     bool several = count_tile_loads(pass) > 1;
-    Text *kernel = open_tiles(e);
+    Text *kernel = open_body(e);
     emit_tile(pass);
+    const Text *tile = close_body(e, kernel);
     if (e->k->streamed && e->k->ragged) {
-        Text *tile = e->out;
-        e->out = kernel;
         /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads) */
         line(e->out, "#pragma unroll %d", several ? 1 : 2);
         block (e->out, "for (%s col = first; col < %s; col += step)",
@@ -494,7 +496,7 @@ void emit_pass(Emitter *e, int phase)
         }
     } else {
         bool unrolls = has_tile_registers(pass) || (e->k->streamed && !several);
-        close_tiles(e, kernel, unrolls ? "#pragma unroll" : "#pragma unroll 1");
+        emit_tiles(e, tile, unrolls ? "#pragma unroll" : "#pragma unroll 1");
     }
     if (e->k->streamed) emit_pair_ends(pass);
 }

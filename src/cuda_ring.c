@@ -51,14 +51,14 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
 /* Where columns are several axes, each vector has a place of its own. */
 static void emit_fetched_tiles(Emitter *e, const char *into, const Places *places)
 {
-    Text *kernel = open_tiles(e);
+    Text *kernel = open_body(e);
     for (int i = 0; i < places->count; i++) {
         const Load *load = places->data[i];
         if (load->access == ACCESS_VECTOR)
             line(e->out, "fetch_vector(%s.%s[t][threadIdx.x], %s, %s);", into, load->name,
                  load_address(e, load), limit_text(e));
     }
-    close_tiles(e, kernel, "#pragma unroll");
+    emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
 static void emit_fetches(Emitter *e, const char *into, bool hoisted)
