@@ -96,6 +96,30 @@ void emit_tile_column(Emitter *e, const Text *body)
         line(e->out, "const int col = first + t * step%s%s;", *coordinates ? ", " : "", coordinates);
 }
 
+Text *open_body(Emitter *e)
+{
+    Text *kernel = e->out;
+    e->out = text_new(e->arena);
+    e->out->indent = kernel->indent + 1;
+    return kernel;
+}
+
+const Text *close_body(Emitter *e, Text *kernel)
+{
+    const Text *body = e->out;
+    e->out = kernel;
+    return body;
+}
+
+void emit_tiles(Emitter *e, const Text *body, const char *pragma)
+{
+    line(e->out, "%s", pragma);
+    block (e->out, "for (int t = 0; t < tiles; t++)") {
+        emit_tile_column(e, body);
+        text_put(e->out, body->data, body->length);
+    }
+}
+
 const char *enter_vector(Emitter *e)
 {
     if (!has_several_columns(e->k) || e->k->vec == 1) return NULL;

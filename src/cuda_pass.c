@@ -105,30 +105,6 @@ const char *row_part(Emitter *e, const Load *load)
     return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
 }
 
-Text *open_body(Emitter *e)
-{
-    Text *kernel = e->out;
-    e->out = text_new(e->arena);
-    e->out->indent = kernel->indent + 1;
-    return kernel;
-}
-
-const Text *close_body(Emitter *e, Text *kernel)
-{
-    const Text *body = e->out;
-    e->out = kernel;
-    return body;
-}
-
-void emit_tiles(Emitter *e, const Text *body, const char *pragma)
-{
-    line(e->out, "%s", pragma);
-    block (e->out, "for (int t = 0; t < tiles; t++)") {
-        emit_tile_column(e, body);
-        text_put(e->out, body->data, body->length);
-    }
-}
-
 static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
 {
     return load->resident && load->hoisted == hoisted && !is_refilled(e, load) &&

@@ -411,3 +411,30 @@ bool fit_homes(const Scheduler *s, Kernel *k)
            (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
            try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) || keep_nothing(s, k);
 }
+
+static bool holds_columns(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].resident && k->loads[i].hoisted) return true;
+    return false;
+}
+
+/* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
+ * planned: left alone, ptxas may spill for one more or take the registers of one. A row
+ * kernel hides latency by threads, and where two column vectors are read, ptxas leaves
+ * too few; packed in registers they count for less. (Others it must not be told: it would
+ * take all that it may.) */
+void set_wanted_ctas(const Scheduler *s, Kernel *k)
+{
+    enum { WANTED = 1280, LIGHT = 60, PACKED = 80, MOST_CTAS = 16 };
+    int threads = kernel_threads(k), room = s->target->threads_per_sm / threads;
+    k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm
+                     : !reads_again(s, k)   ? 0
+                     : room < MOST_CTAS     ? room
+                                            : MOST_CTAS;
+    if (k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
+    int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
+    bool hungry = column_vectors(k) > 1 && k->registers <= most;
+    if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= WANTED)
+        k->wanted_ctas = WANTED / threads;
+}

@@ -423,32 +423,6 @@ static void set_open_tile(const Scheduler *s, Kernel *k)
                    k->tiles > 1 && k->tiles <= FEW && least > full;
 }
 
-static bool holds_columns(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].resident && k->loads[i].hoisted) return true;
-    return false;
-}
-
-/* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
- * planned: left alone, ptxas may spill for one more or take the registers of one. A row
- * kernel hides latency by threads, and where two column vectors are read, ptxas leaves
- * too few; packed in registers they count for less. (Others it must not be told: it would
- * take all that it may.) */
-static void set_wanted_ctas(const Scheduler *s, Kernel *k)
-{
-    enum { WANTED = 1280, LIGHT = 60, PACKED = 80, MOST_CTAS = 16 };
-    int threads = kernel_threads(k);
-    k->wanted_ctas = k->stages || k->refill ? k->ctas_per_sm
-                     : reads_again(s, k) ? min_int(s->target->threads_per_sm / threads, MOST_CTAS)
-                                         : 0;
-    if (k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
-    int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
-    bool hungry = column_vectors(k) > 1 && k->registers <= most;
-    if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= WANTED)
-        k->wanted_ctas = WANTED / threads;
-}
-
 /* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that sums them
  * over rows must have its own. */
 static bool has_too_many_columns(Scheduler *s, const Kernel *k)

@@ -89,6 +89,7 @@ bool may_fetch_scalars(const Kernel *k);                /* and what has one valu
 bool wants_ring(const Scheduler *s, const Kernel *k);
 bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
 bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */
+void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
 
 /* ---- schedule_ring.c ---- */
 
