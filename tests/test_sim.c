@@ -53,6 +53,7 @@ static const Case wrong[] = {
      "deadlock\n  CTA 0 threads 0-31 wait at barrier 1, 32 of 64", 0},
     {"bad_cluster_no_sync", 2, 0, "which may not have begun", 2},
     {"bad_cluster_syncthreads", 2, 0, "race: ", 2},
+    {"bad_cluster_relaxed", 2, 0, "race: ", 2},
     {"bad_cluster_exit", 2, 0, "exited", 2},
     {"bad_cluster_rank", 2, 0, "peer 2 of a cluster of 2 CTAs", 2},
     {"bad_cluster_past_end", 4, 0,

@@ -55,7 +55,7 @@ typedef struct {
     /* clusters: the twin of an address in another CTA's shared memory; both halves of the
      * barrier */
     void *(*peer)(void *machine, void *address, int rank, void *at);
-    void (*cluster_arrive)(void *machine, void *at);
+    void (*cluster_arrive)(void *machine, int relaxed, void *at);
     void (*cluster_wait)(void *machine, void *at);
     /* mbarrier.init; arrive, which may announce bytes; try_wait.parity in a loop */
     void (*tx_init)(void *machine, void *barrier, int count, void *at);

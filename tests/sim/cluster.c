@@ -73,7 +73,9 @@ void cluster_shrink(Machine *m, Cluster *c)
     wake_cluster(m, c);
 }
 
-void cluster_arrive(void *machine, void *at)
+/* Relaxed, it tells the others that the CTA has begun and what transaction barriers it has made, whose fence is
+ * theirs alone (and with them, more than on a GPU, what their maker had done before). */
+void cluster_arrive(void *machine, int relaxed, void *at)
 {
     Machine *m = machine;
     Thread *t = m->current;
@@ -87,8 +89,8 @@ void cluster_arrive(void *machine, void *at)
     t->arrived_at = place_of(m, at);
     check_warp(m, t);
     tell_base(m, t->cta, clock);
-    clock_join(clock, &t->clock, m->actors);
-    clock_raise(clock, m->actors, t->cta->number, t->index, t->epoch++);
+    if (!relaxed) clock_join(clock, &t->clock, m->actors);
+    clock_raise(clock, m->actors, t->cta->number, t->index, relaxed ? t->made : t->epoch++);
     c->arrived++;
     cluster_shrink(m, c);
     switch_away(m);

@@ -338,9 +338,8 @@ template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_
 }
 
 //@ cluster_rank cluster_arrive cluster_wait
-// the machine takes the barrier as ordering everything
 SIM_INLINE int cluster_rank() { return (int)sim_link.self->cluster_rank; }
-SIM_CALL void cluster_arrive() { sim_link.api->cluster_arrive(sim_link.machine, SIM_HERE); }
+SIM_CALL void cluster_arrive() { sim_link.api->cluster_arrive(sim_link.machine, 1, SIM_HERE); }
 SIM_CALL void cluster_wait() { sim_link.api->cluster_wait(sim_link.machine, SIM_HERE); }
 
 //@ widen_again

@@ -93,6 +93,7 @@ typedef struct {
     uint32_t arrivals, waits; /* at the cluster's barrier */
     uint32_t arrived_at;
     uint32_t fenced; /* writes up to this epoch come before later bulk copies */
+    uint32_t made;   /* transaction barriers made up to this epoch are known to a cluster that it arrives at */
     bool waited;     /* until the kernel before is over */
 } Thread;
 
@@ -269,7 +270,7 @@ void release(const Machine *m, Thread *t, Clock *into);
 
 /* cluster.c */
 void *find_peer(void *machine, void *address, int rank, void *at);
-void cluster_arrive(void *machine, void *at);
+void cluster_arrive(void *machine, int relaxed, void *at);
 void cluster_wait(void *machine, void *at);
 void cluster_exit(Machine *m, const Thread *t);
 /* A thread has exited: the others no longer wait for it. */

@@ -47,7 +47,7 @@ void tx_init(void *machine, void *barrier, int count, void *at)
     Cta *cta = m->current->cta;
     const uint32_t here = place_of(m, at);
     const size_t place = place_in(m, barrier, here);
-    const Thread *t = m->current;
+    Thread *t = m->current;
     if (count < 1 || count > MOST_BYTES)
         fault(m, here, "a transaction barrier of %d arrivals", count);
     if (look_up(cta, place)) fault(m, here, "init of a transaction barrier in use");
@@ -59,6 +59,7 @@ void tx_init(void *machine, void *barrier, int count, void *at)
                                            .count = count,
                                            .pending = count,
                                            .made = {t->id, t->epoch, here}};
+    t->made = t->epoch++;
 }
 
 /* ---- phases
