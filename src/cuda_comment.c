@@ -76,11 +76,8 @@ static void emit_mapping(Emitter *e)
         line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk,
              k->threads_per_row);
     if (k->streamed)
-        line(
-            e->out,
-            "// A thread takes %d neighbouring columns at a time and reads them again in "
-            "each phase.",
-            k->vec);
+        line(e->out, "// A thread takes %d neighbouring column%s at a time%s.", k->vec, k->vec > 1 ? "s" : "",
+             reads_rows_again(k) ? " and reads them again in each phase" : "");
     else if (k->vec == 1 && k->tiles == 1)
         line(e->out, "// A thread has one column.");
     else if (k->vec == 1)
@@ -89,6 +86,11 @@ static void emit_mapping(Emitter *e)
     else
         line(e->out, "// A thread has %d neighbouring columns%s.", k->vec,
              k->tiles > 1 ? arena_format(e->arena, " in each of %d tiles", k->tiles) : "");
+    if (has_several_columns(k))
+        line(e->out, "// Columns are %s: col counts them%s.", product_text(e, k->columns),
+             k->vec > 1 ? arena_format(e->arena, ", and a vector lies along %s, a multiple of its length",
+                                       e->sizes[fastest_column(k)])
+                        : "");
 }
 
 static const char *grid_text(Emitter *e, const LaunchGrid *grid)

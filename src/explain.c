@@ -89,11 +89,14 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
     const Graph *g = plan->analysis->graph;
     const int64_t columns = k->columns ? axes_size(&plan->launch.sizes, k->columns) : 1;
     const int step = k->threads_per_row * k->vec;
-    line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row,"
-         " %d x %d elements a thread%s",
+    bool open = k->streamed ? columns % step != 0 : k->ragged;
+    const char *elements =
+        k->dynamic ? arena_format(out->arena, "%d elements a thread at a time", k->vec)
+                   : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,
+                                  open ? ", the last tile not full" : "");
+    line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %s",
          names_text(out->arena, g, k->rows), names_text(out->arena, g, k->columns), k->teams,
-         plural(k->teams), k->threads_per_row, plural(k->threads_per_row), k->tiles, k->vec,
-         (k->streamed ? columns % step != 0 : k->ragged) ? ", the last tile not full" : "");
+         plural(k->teams), k->threads_per_row, plural(k->threads_per_row), elements);
 }
 
 /* What happens between two phases to the elements of a row that both need; NULL: none is. */
@@ -149,7 +152,8 @@ static void explain_columns(Text *out, const Kernel *k)
     }
     for (int home = 0; home < 2; home++) {
         if (kept[home] == count && count)
-            line(out, "    column vectors stay in %s", homes[home]);
+            line(out, k->single ? "    column vectors are read into %s with it"
+                                : "    column vectors stay in %s", homes[home]);
         else if (kept[home])
             line(out, "    %d of %d column vectors stay in %s", kept[home], count, homes[home]);
     }

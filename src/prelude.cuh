@@ -783,14 +783,15 @@ template <int threads, int teams> DEVICE void team_barrier()
 }
 
 //@ cluster_rank cluster_arrive cluster_wait
-// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
-// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
+// which of its cluster's CTAs this is
 DEVICE int cluster_rank()
 {
     int rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
+// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
+// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 

@@ -126,8 +126,7 @@ static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
     add_rejection(arena, plan, family_name(family), reason);
 }
 
-/* Whether a phase reads what of a row an earlier one has read. */
-static bool reads_rows_again(const Kernel *k)
+bool reads_rows_again(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];

@@ -207,6 +207,8 @@ static inline int line_room(int64_t columns, DType dtype)
 {
     return is_whole_lines(columns, dtype) ? 0 : LINE_BYTES;
 }
+/* Whether a phase reads what of a row an earlier one has read. */
+bool reads_rows_again(const Kernel *k);
 const char *family_name(Family family);       /* "grid-stride" */
 
 /* `forced` is the text of --schedule or NULL. A schedule that cannot be is refused: an error that

@@ -281,6 +281,8 @@ static int most_threads(const Scheduler *s, const Kernel *k)
 {
     enum { THREE_QUARTERS = 768, LONGER = 576, SINGLE = 256 };
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE;
+    /* 64-bit coordinates take registers, and CTAs are as few as results */
+    if (k->dynamic) return SUM_THREADS;
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1)
         return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
