@@ -149,6 +149,21 @@ static const char *missing_stages(const Scheduler *s)
                   "registers, or are of an odd number of columns, which only a copy warp copies";
 }
 
+/* Why so many CTAs do not share a row. */
+static const char *missing_cluster(const Scheduler *s)
+{
+    int most = s->target->max_cluster, asked = s->forced.cluster;
+    if (asked & (asked - 1)) return "cluster: it is a power of two";
+    if (most <= 1) return arena_format(s->arena, "cluster: %s has none", s->target->arch);
+    if (asked > most)
+        return arena_format(s->arena,
+                            "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
+                            "multiples of 32, warp-specialized, with columns of one axis",
+                            s->target->arch, most);
+    return "cluster: the row is too short for so many, too long for their registers and shared memory, or not "
+           "reduced by itself";
+}
+
 /* Keys that the kernels do not have as asked are no schedule. */
 static bool honours_keys(Scheduler *s)
 {
@@ -172,10 +187,7 @@ static bool honours_keys(Scheduler *s)
     s->problem =
         !threads ? "threads: a row of this size is not shared by that many"
         : !rows  ? "rows: a CTA cannot walk that many at a time here"
-        : !cluster
-            ? f->cluster & (f->cluster - 1)
-                  ? "cluster: it is a power of two"
-                  : "cluster: the row's columns, the target or the registers do not allow it"
+        : !cluster ? missing_cluster(s)
         : !stages ? missing_stages(s)
         : !reads ? f->reads == 1   ? "reads: the row is too long to stay on chip"
                    : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"

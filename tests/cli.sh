@@ -123,6 +123,9 @@ expect 0 'the row is read again' explain "$root"/examples/layernorm.fuse N=8192
 expect 0 'the row stays in registers' explain "$root"/tests/cases/heavy_norm.fuse
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm.fuse N=8192 --schedule row:reads=1
 expect 2 'ctas: here each row' explain "$root"/examples/layernorm.fuse --schedule row:ctas=4
+expect 2 'cluster: sm_80 has none' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_80 --schedule row:cluster=8
+expect 2 'of up to 16 CTAs' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64
+expect 2 'the row is too short' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
 expect 2 'cluster: it is a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
 expect 0 'no kernel ran' run "$root"/examples/softmax.fuse M=4 N=8 --device cpu --verify
 expect 0 'row_sum2 = 0;    // sum\[N\](y)' unnamed.fuse
