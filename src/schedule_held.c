@@ -225,9 +225,9 @@ static bool may_refill_moments(DType dtype, int64_t columns)
     return dtype == DTYPE_F32 && columns > LEAST_F32 && columns <= MOST_F32;
 }
 
-/* Whether CTAs that share a row keep their slices in registers, which the next row refills:
- * four vectors or more a thread. Rmsnorm of 53248 to 262144 columns is 1 to 5 % faster so than by
- * a ring, in f32 and f16 as fast or up to 1 % faster. */
+/* Whether CTAs that share a row keep their slices in registers, which the next row refills: four vectors
+ * or more a thread, of rows that no cluster has by itself. (Rmsnorm of 53248 to 262144 columns was 1 to 5 %
+ * faster so than by a ring, in f32 and f16 as fast or up to 1 % faster.) */
 bool may_refill(const Scheduler *s, const Kernel *k)
 {
     enum { LEAST = 49152, MOST = 262144, VECTOR_BYTES = 16, LEAST_VECTORS = 4 };

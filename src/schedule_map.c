@@ -220,8 +220,8 @@ static int full_tiles(const Kernel *k, int64_t vectors)
     return k->tiles;
 }
 
-/* In a cluster all threads get as many vectors, as far as that goes. Many warps are alike in
- * an SM's four parts: softmax of 100352 columns 5 %, of 128256 4 % faster. */
+/* In a cluster all threads get as many vectors, as far as that goes. Where rows pass through a ring many
+ * warps are alike in an SM's four parts: softmax of 100352 columns 5 %, of 128256 4 % faster. */
 static void even_out_slice(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { EVEN = 128 };

@@ -117,6 +117,12 @@ expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,80,1
 expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,77,1 --offset x=3
 expect 0 '^verified' run several.fuse --device sim --verify --schedule row:reads=2 --stride x=700,80,1
 expect 0 'between them the row stays in registers' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
+expect 0 '512 threads a row, 8 elements a thread at a time' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
+echo 'graph g[B = 3, G = 2, C = 5, S = 0](x : bf16[B, G, C, S]) -> (y : f32[G, C]) { y = sum[B, S](x) }' >empty.fuse
+expect 0 's_ = 0' empty.fuse
+grep -q '[%/] S\b' stdout && fail 'emit: a division by the size of an empty axis'
+echo 'graph g[B = 1, C = 1073741832](x : u8[B, C]) -> (y : u8[C]) { y = max[B](x) }' >wide.fuse
+expect 2 'that are reduced over rows are not supported' explain wide.fuse
 expect 2 "columns of one axis" explain several.fuse C=64 S=256 --schedule warp-specialized
 # a plain layer norm is read again by rule, where it is plain and the caches hold it
 expect 0 'the row is read again' explain "$root"/examples/layernorm.fuse N=8192
