@@ -2,6 +2,15 @@
  * threads, and which are better read again. */
 #include "scheduling.h"
 
+/* Of the last of its inputs that have rows. */
+static DType row_dtype(const Kernel *k)
+{
+    DType dtype = DTYPE_F32;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i])) dtype = k->loads[i].dtype;
+    return dtype;
+}
+
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
  * again. Rmsnorm and softmax of 32768 to 262144 columns 1 to 5 %, softmax_bwd 1 to 5 %, masked softmax 19 %,
  * f32 3 to 5 %, odd rows 20 to 30 % faster. */
@@ -10,18 +19,18 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     enum { LONG = 24576 };
     int64_t columns = column_count(s, k);
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
-    return columns > LONG || (columns == LONG && column_vectors(k) && !is_f32_row(k));
+    return columns > LONG || (columns == LONG && (column_vectors(k) || row_dtype(k) == DTYPE_F32));
 }
 
 /* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: of full tiles, where
  * an SM has room for three CTAs, or two have full slices (layer norm of 40960 and 65536 columns 4 and 2 %
- * faster, of 49152, 61440 and 131072 1 to 11 % slower, in f16 of 65536 3 %; in f32 of 32768 and 65536 4 % faster). */
+ * faster, of 49152, 61440 and 131072 1 to 11 % slower, in f16 of 65536 3 %; in f32 of 12288 to 65536 2 to 4 % faster). */
 static int single_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 32768, THREE = 40960, FULL = 65536, CTAS = 4, SLICE_F32 = 8192 };
+    enum { THREE = 40960, FULL = 65536, CTAS = 4, LEAST_F32 = 12288, SLICE_F32 = 4096 };
     int64_t columns = column_count(s, k);
     if (row_inputs(k) != 1 || reads_f16(k) || !may_fetch_rows(k)) return 0;
-    if (is_f32_row(k)) return columns == SHORT || columns == FULL ? SLICE_F32 : 0;
+    if (is_f32_row(k)) return columns >= LEAST_F32 && columns <= FULL ? SLICE_F32 : 0;
     return columns == THREE || columns == FULL ? FULL / CTAS : 0;
 }
 
@@ -36,16 +45,19 @@ static bool holds_single(const Kernel *k, int64_t columns)
     return columns <= most * THREADS && columns * bytes <= BYTES * THREADS;
 }
 
-/* The most columns that a CTA should have: 32 elements a thread are best, but 49 rather than twice as many
- * CTAs that are not full. 0: registers have no room for as many as pay. */
+/* The most columns that a CTA should have: 16 kB of bf16 for 256 threads are best, but 49 elements each rather
+ * than twice as many CTAs that are not full; of f32 16 kB of all inputs (1 to 4 % faster than twice as much,
+ * measured on an H100). 0: registers have no room for as many as pay. */
 static int widest_single(const Kernel *k, int64_t columns)
 {
-    enum { SLICE = 8192, BYTES = 32 << 10, LEAST = 4096, EIGHT = 8, LONGER = 12800 };
-    int most = BYTES / row_bytes(k), slice = most < SLICE ? most : SLICE;
-    while (slice >= LEAST && !holds_single(k, slice)) slice /= 2;
+    enum { SLICE = 8192, BYTES = 32 << 10, BYTES_F32 = 16 << 10, EIGHT = 8, LONGER = 12800 };
+    bool f32 = row_dtype(k) == DTYPE_F32;
+    int most = (f32 ? BYTES_F32 : BYTES) / row_bytes(k), least = f32 ? SLICE / 4 : SLICE / 2;
+    int slice = most < SLICE ? most : SLICE;
+    while (slice >= least && !holds_single(k, slice)) slice /= 2;
     if (slice == SLICE && columns > EIGHT * SLICE && columns <= EIGHT * LONGER && holds_single(k, LONGER))
         return LONGER;
-    return slice < LEAST ? 0 : slice;
+    return slice < least ? 0 : slice;
 }
 
 /* How many columns a CTA takes of a row that a cluster has by itself, without another after it; 0: rows are
@@ -97,15 +109,6 @@ static bool is_spread(const Scheduler *s, const Kernel *k, int threads)
     enum { MOST_ELEMENTS = 96 };
     int64_t vectors = column_count(s, k) / k->vec;
     return vectors >= threads && ceil_div(vectors, threads) * k->vec <= MOST_ELEMENTS;
-}
-
-/* Of the last of its inputs that have rows. */
-static DType row_dtype(const Kernel *k)
-{
-    DType dtype = DTYPE_F32;
-    for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i])) dtype = k->loads[i].dtype;
-    return dtype;
 }
 
 /* Whether it is little more than a layer norm: one row of bf16, read twice, one row stored, and
