@@ -156,7 +156,15 @@ void emit_refill_row(Emitter *e);
 void emit_refill_next(Emitter *e, int phase);
 void emit_refill_tile(Emitter *e, int phase);
 
+/* ---- rows that pass through shared memory by blocks ---- */
+void emit_blocks(Emitter *e);
+void emit_blocks_read(Emitter *e);
+void emit_from_blocks(Emitter *e, const Load *load);
+void emit_to_blocks(Emitter *e, const Store *store);
+void emit_blocks_written(Emitter *e, int phase);
+
 /* ---- the ring ---- */
+void emit_dynamic_memory(Emitter *e);
 void emit_ring_memory(Emitter *e);
 const char *staged_scalar(Emitter *e, const Load *load);
 void emit_ring(Emitter *e);

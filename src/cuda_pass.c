@@ -134,6 +134,8 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
         if (load->staged)
             line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+        else if (is_read_by_blocks(e->k, load))
+            emit_from_blocks(e, load);
         else if (!several)
             line(e->out, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
     }
@@ -228,6 +230,10 @@ static void emit_vector_stores(const Pass *pass)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
+        if (is_stored_by_blocks(e->k, store)) {
+            emit_to_blocks(e, store);
+            continue;
+        }
         const char *at = address(e, store_pointer(e, store), store->tensor, store->axes,
                                  store->access);
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
@@ -475,4 +481,5 @@ void emit_pass(Emitter *e, int phase)
         emit_tiles(e, tile, unrolls ? "#pragma unroll" : "#pragma unroll 1");
     }
     if (e->k->streamed) emit_pair_ends(pass);
+    emit_blocks_written(e, phase);
 }

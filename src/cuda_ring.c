@@ -79,7 +79,7 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
 /* 128 bytes are what a copy moves at once, where both of its ends are at multiples of them:
  * where they are not, bulk copies read a quarter more from L2 and take up to 18 % longer, and
  * those that threads make for themselves 1 to 12 %. */
-static void emit_dynamic_memory(Emitter *e)
+void emit_dynamic_memory(Emitter *e)
 {
     line(e->out, "alignas(128) extern __shared__ uint4 smem[];");
 }

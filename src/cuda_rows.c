@@ -286,6 +286,7 @@ static void emit_row(Emitter *e)
     emit_scalars_now(e);
     emit_row_loads(e, true);
     emit_refill_row(e);
+    emit_blocks_read(e);
     if (e->k->lag) emit_scalars_next(e);
     if (e->k->lag) emit_lagged_phases(e);
     for (int phase = 0; phase < e->k->phases && !e->k->lag; phase++) {
@@ -343,6 +344,7 @@ static void emit_row_loop(Emitter *e)
     bool shared = rows_share_warps(k);
     const char *row = shared ? "base" : "row";
     emit_ring(e);
+    emit_blocks(e);
     emit_refill_start(e);
     emit_scalars_ahead(e);
     if (k->lag) emit_lag_start(e);

@@ -175,6 +175,8 @@ static void explain_ring(Text *out, const Kernel *k)
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
     if (k->single) line(out, "    a cluster has one row, and ends with it");
+    if (k->by_blocks)
+        line(out, "    rows pass through shared memory, read and stored by blocks of 16 bytes");
     if (k->refill)
         line(out, "    a tile's registers take the next row's elements once the tile is stored");
     if (k->copy_warp)

@@ -320,6 +320,67 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
+//@ blocks place_in_block
+// Room for n elements of a row that begins anywhere in a block of 16 bytes: they have the same place in one here.
+template <class T, int n> struct alignas(16) blocks {
+    T data[(n * sizeof(T) + 30) / 16 * 16 / sizeof(T)];
+};
+// elements between the block's beginning and `at`
+template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsigned long long)at % 16 / sizeof(T)); }
+
+//@ copy_blocks_of
+// to[0 .. size) = from[0 .. size) by the threads of a team, where both have the same place in a block: whole blocks
+// as such, what is before and behind them by elements
+template <int threads, int most, class T> DEVICE void copy_blocks_of(T *to, const T *from, int size)
+{
+    constexpr int block = 16 / sizeof(T), turns = (most / block + threads - 1) / threads;
+    const int lane = threadIdx.x % threads, place = place_in_block(from);
+    const int head = place ? block - place : 0, whole = (size - head) / block;
+    const int last = head + whole * block + threads - 1 - lane;
+    uint4 held[turns];
+    #pragma unroll
+    for (int k = 0; k < turns; k++)
+        if (lane + k * threads < whole)
+            held[k] = ((const uint4 *)(from + head))[lane + k * threads];
+    #pragma unroll
+    for (int k = 0; k < turns; k++)
+        if (lane + k * threads < whole)
+            ((uint4 *)(to + head))[lane + k * threads] = held[k];
+    if (lane < head && lane < size)
+        to[lane] = from[lane];
+    if (last < size)
+        to[last] = from[last];
+}
+
+//@ read_blocks write_blocks
+// a row to shared memory and back, by the threads of a team; between this and the elements there is a barrier
+template <int threads, class T, int n> DEVICE void read_blocks(blocks<T, n> &to, const T *row, int size)
+{
+    copy_blocks_of<threads, n>(to.data + place_in_block(row), row, size);
+}
+template <int threads, class T, int n> DEVICE void write_blocks(T *row, const blocks<T, n> &from, int size)
+{
+    copy_blocks_of<threads, n>(row, from.data + place_in_block(row), size);
+}
+
+//@ from_blocks
+// this thread's part of a row that read_blocks has brought; anything behind the row's end
+template <int step, class T, int tiles, int n>
+DEVICE void from_blocks(vector<T, 1> (&v)[tiles], const blocks<T, n> &from, const T *row, int first)
+{
+    const T *at = from.data + place_in_block(row) + first;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        v[t][0] = at[t * step];
+}
+
+//@ to_blocks
+// a value, rounded to T, to where write_blocks takes row[col] from; there is room behind the row's end
+template <class T, int n, class V> DEVICE void to_blocks(blocks<T, n> &to, const T *row, int col, const V (&value)[1])
+{
+    to.data[place_in_block(row) + col] = as<T>(value[0]);
+}
+
 //@ load_aligned
 // the same of one tile, where the row is known to be aligned
 template <class T, int n> DEVICE void load_aligned(vector<T, n> &v, const T *row, int col, int size)

@@ -109,6 +109,8 @@ typedef struct {
     bool refill;                     /* a tile's registers take the next row's as soon as the tile is
                                         stored */
     bool single;                     /* a cluster has one row, in its registers, and no other */
+    bool by_blocks;                  /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
+                                        whole blocks: between those and threads' elements is shared memory */
     int stages;                      /* rows in the ring at once; 0: none */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     bool meets_in_ring;              /* after the last row the teams' accumulators meet there, all at once */
@@ -198,6 +200,15 @@ static inline bool is_whole_blocks(int64_t columns, DType dtype)
     return columns * dtype_info[dtype].bytes % 16 == 0;
 }
 enum { LINE_BYTES = 128 };
+/* Which rows pass through shared memory by blocks; column vectors do not. */
+static inline bool is_read_by_blocks(const Kernel *k, const Load *load)
+{
+    return k->by_blocks && load->access == ACCESS_VECTOR && load->axes & k->rows;
+}
+static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
+{
+    return k->by_blocks && store->access == ACCESS_VECTOR && !store->result;
+}
 static inline bool is_whole_lines(int64_t columns, DType dtype)
 {
     return columns * dtype_info[dtype].bytes % LINE_BYTES == 0;

@@ -69,6 +69,7 @@ int single_slice(const Scheduler *s, const Kernel *k)
     bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
                 row_inputs(k) && !k->grouped && s->target->max_cluster > 1 && !other;
     if (!fits || s->forced.stages || s->forced.ctas || s->forced.reads > 1) return 0;
+    if (passes_by_blocks(s, k)) return block_slice(s, k);
     int64_t columns = column_count(s, k);
     int slice = widest_single(k, columns), ctas = s->forced.cluster;
     if (ctas) return ctas > 1 && holds_single(k, ceil_div(columns, ctas)) ? slice : 0;
@@ -186,7 +187,7 @@ static bool is_read_again_soon(const Scheduler *s, const Kernel *k)
 int held_threads(const Scheduler *s, const Kernel *k)
 {
     static const int ways[] = {512, 384};
-    if (!is_row_alone(s, k) || s->forced.threads || s->forced.stages ||
+    if (!is_row_alone(s, k) || passes_by_blocks(s, k) || s->forced.threads || s->forced.stages ||
         s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)) || single_slice(s, k))
         return 0;
     if (has_moments(s, k)) return held_moments(s, k);
@@ -204,7 +205,7 @@ int held_threads(const Scheduler *s, const Kernel *k)
 bool reads_again(const Scheduler *s, const Kernel *k)
 {
     enum { CTAS = 2, OWN = 22 };
-    if (!is_row_alone(s, k) || s->forced.stages || single_slice(s, k)) return false;
+    if (!is_row_alone(s, k) || s->forced.stages || single_slice(s, k) || passes_by_blocks(s, k)) return false;
     if (s->forced.reads) return s->forced.reads > 1;
     if (has_moments(s, k)) return rereads_moments(s, k);
     if (held_threads(s, k)) return false;

@@ -214,7 +214,7 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     set_homes(k, ring, rows, columns);
     k->stages = 0;
     k->smem_bytes = 0;
-    k->refill = k->meets_in_ring = false;
+    k->refill = k->meets_in_ring = k->by_blocks = false;
     k->registers = estimate(s, k);
     if (k->registers > register_cap(s, kernel_threads(k) + helper_threads(k)))
         return false;
@@ -396,6 +396,16 @@ static bool wants_columns(const Scheduler *s, const Kernel *k)
     return full && few && bytes * columns <= file / SHARE;
 }
 
+/* Keeps rows that pass through shared memory by blocks in registers, of a CTA by itself or a cluster's only row. */
+static bool keep_blocks(const Scheduler *s, Kernel *k)
+{
+    bool columns = k->cluster > 1 || wants_columns(s, k);
+    if (!passes_by_blocks(s, k)) return false;
+    if (!try_homes(s, k, false, IN_REGISTERS, columns ? IN_REGISTERS : IN_MEMORY) || !fit_blocks(s, k)) return false;
+    k->single = k->cluster > 1;
+    return true;
+}
+
 bool keep_nothing(const Scheduler *s, Kernel *k)
 {
     return try_homes(s, k, false, IN_MEMORY, IN_MEMORY);
@@ -407,7 +417,7 @@ bool fit_homes(const Scheduler *s, Kernel *k)
     k->lag = 0;
     k->copy_warp = k->single = false;
     if (reads_again(s, k)) return keep_nothing(s, k);
-    return fit_single(s, k) || fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
+    return keep_blocks(s, k) || fit_single(s, k) || fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
            (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
            try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) || keep_nothing(s, k);
 }
@@ -432,7 +442,8 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k)
                      : !reads_again(s, k)   ? 0
                      : room < MOST_CTAS     ? room
                                             : MOST_CTAS;
-    if (k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
+    if (k->by_blocks) k->wanted_ctas = block_ctas(k);
+    if (k->by_blocks || k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
     int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
     if (hungry && k->vec * k->tiles <= 16 && threads > WARP && threads <= WANTED)

@@ -79,9 +79,10 @@ static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int 
     } else {
         int64_t warps = ceil_div(full, wanted * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
-        /* a longer row's team needs a barrier of its own, and there are fifteen; from 256
-           threads a row on, CTAs by themselves measured better than teams */
-        if (cta > TEAM_THREADS && k->threads_per_row < TEAM_THREADS)
+        /* a longer row's team needs a barrier of its own, and there are fifteen; with more than 256
+           threads a row, CTAs by themselves measured better than teams (two teams of 256: backward norms
+           of 4096 columns 1 %, of few rows 4 % faster) */
+        if (cta > TEAM_THREADS && k->threads_per_row <= TEAM_THREADS)
             k->teams = min_int(cta / k->threads_per_row, 15);
     }
     int64_t shared = ceil_div(vectors, k->threads_per_row);
@@ -250,6 +251,7 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
     if (column_count(s, k) < LONG) return 2;
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);
+    if (passes_by_blocks(s, k)) return column_count(s, k) > LONG ? 4 : 2;
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;
@@ -282,7 +284,7 @@ static int most_threads(const Scheduler *s, const Kernel *k)
     enum { THREE_QUARTERS = 768, LONGER = 576, SINGLE = 256 };
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE;
     /* 64-bit coordinates take registers, and CTAs are as few as results */
-    if (k->dynamic) return SUM_THREADS;
+    if (k->dynamic || passes_by_blocks(s, k)) return SUM_THREADS;
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1)
         return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
@@ -369,7 +371,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {
     bool heavy = has_moments(s, k) && is_f32_row(k) && !may_refill(s, k);
-    return accumulator_registers(s, k) >= 2 || heavy;
+    return (accumulator_registers(s, k) >= 2 && !fills_largest(s, k)) || heavy;
 }
 
 /* Whether so many CTAs are worth trying. A warp of each listens to a group, so it is whole
@@ -468,7 +470,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
             k->accumulator_count, estimate(s, k), register_cap(s, kernel_threads(k)));
         return false;
     }
-    bool any_resident = false;
+    bool any_resident = k->by_blocks;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
     bool looped = !fits || (!any_resident && k->tiles > most_tiles) || reads_again(s, k);

@@ -85,20 +85,32 @@ bool has_long_slices(const Scheduler *s, const Kernel *k)
     return k->cluster > 1 && k->cluster == long_slices(s, k);
 }
 
+/* Whether 256 threads of each CTA of the largest cluster have a row's slices in 48 or 64 columns each, all
+ * tiles full, with two accumulators for each: then it is better than a group. */
+bool fills_largest(const Scheduler *s, const Kernel *k)
+{
+    enum { THREADS = 256, SOME = 48, MANY = 64 };
+    int64_t tile = (int64_t)THREADS * s->target->max_cluster, columns = column_count(s, k);
+    bool full = columns == SOME * tile || columns == MANY * tile;
+    return full && accumulator_registers(s, k) == 2 && row_bytes(k) <= 4 && k->vec == MAX_VECTOR;
+}
+
 /* How many threads a slice of 8192 columns of 2 bytes gets in clusters of up to 8, where
  * shared memory holds a ring beside the column vectors: few with many registers each are 1 to
- * 5 % faster (measured on an H100); with one accumulator a column not in pairs, with two also
- * slices of 6144, of up to four CTAs. 0: not such a slice. */
+ * 5 % faster (measured on an H100); with one accumulator a column not in pairs; slices of 6144 as well,
+ * of up to four CTAs, with one accumulator of four. With two, slices of 12288 and 16384 of the largest
+ * cluster (2 % over groups of 32). 0: not such a slice. */
 int full_slice_threads(const Scheduler *s, const Kernel *k)
 {
     enum { COLUMNS = 8192, SHORTER = 6144, ROOM = 128 << 10, ONE_SUM = 128, TWO_SUMS = 256 };
     double registers = accumulator_registers(s, k);
     bool narrow = row_bytes(k) <= 4 && k->vec == MAX_VECTOR && registers > 0 && registers <= 2;
-    if (s->target->smem_per_cta < ROOM || !narrow || k->cluster == 1 || k->cluster > 8) return 0;
+    if (s->target->smem_per_cta < ROOM || !narrow || k->cluster == 1) return 0;
+    if (k->cluster > 8) return k->cluster == s->target->max_cluster && fills_largest(s, k) ? TWO_SUMS : 0;
     bool two = registers > 1, full = column_count(s, k) == (int64_t)COLUMNS * k->cluster;
     bool shorter = column_count(s, k) == (int64_t)SHORTER * k->cluster;
-    if (two) return full || (shorter && k->cluster <= 4) ? TWO_SUMS : 0;
-    return full && k->cluster > 2 ? ONE_SUM : 0;
+    if (shorter && k->cluster <= 4) return two || k->cluster == 4 ? TWO_SUMS : 0;
+    return full && (two || k->cluster > 2) ? (two ? TWO_SUMS : ONE_SUM) : 0;
 }
 
 /* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few

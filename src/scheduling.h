@@ -97,8 +97,16 @@ int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted); /* a st
 int64_t static_bytes(const Scheduler *s, const Kernel *k);      /* variables declared as shared, at most */
 int long_slices(const Scheduler *s, const Kernel *k);           /* of a row, each a stage over 32 KB; 0: not so */
 bool has_long_slices(const Scheduler *s, const Kernel *k);      /* the kernel's cluster is of that size */
+bool fills_largest(const Scheduler *s, const Kernel *k);        /* cluster, with few threads */
 int full_slice_threads(const Scheduler *s, const Kernel *k);    /* where few are best; 0: not such a slice */
 bool fit_ring(const Scheduler *s, Kernel *k);                   /* stages, shared memory; maybe fewer CTAs an SM */
+
+/* ---- schedule_blocks.c ---- */
+
+bool passes_by_blocks(const Scheduler *s, const Kernel *k);     /* if there is room */
+int block_slice(const Scheduler *s, const Kernel *k);           /* columns of a CTA then; 0: all */
+int block_ctas(const Kernel *k);                                /* that ptxas should make room for; 0: any */
+bool fit_blocks(const Scheduler *s, Kernel *k);                 /* shared memory */
 
 /* ---- schedule_held.c ---- */
 

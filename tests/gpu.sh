@@ -80,18 +80,21 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 if [ -z "$sanitizer" ]; then
     echo "compute-sanitizer: skipped, it is not installed"
 else
-    sanitize() {   # TOOL FILE
+    sanitize() {   # TOOL FILE COLUMNS
         local log
-        log=build/gpu/$1.$(basename "$2").log
+        log=build/gpu/$1.$(basename "$2").$3.log
         "$sanitizer" --tool "$1" --error-exitcode 9 --log-file "$log" \
-            build/fusec run "$2" $(sizes "$2" 71 229) --device cuda >/dev/null && return
-        echo "FAILED: $1 $2"
+            build/fusec run "$2" $(sizes "$2" 71 "$3") --device cuda >/dev/null && return
+        echo "FAILED: $1 $2 of $3 columns"
         cat "$log"
         exit 1
     }
     export sanitizer
     export -f sanitize sizes quad
-    for tool in memcheck racecheck; do printf "$tool %s\n" examples/*.fuse; done |
+    for tool in memcheck racecheck; do
+        printf "$tool %s 229\n" examples/*.fuse
+        printf "$tool examples/%s.fuse 1031\n" softmax softmax_bwd rmsnorm rmsnorm_residual    # by blocks
+    done |
         xargs -P "$jobs" -L 1 bash -c 'sanitize "$@"' sanitize || exit 1
     echo "compute-sanitizer: memcheck and racecheck found nothing"
 fi

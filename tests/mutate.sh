@@ -36,6 +36,11 @@ tests/golden/column.fuse M=257 N=64 --sms 1
 tests/golden/column.fuse M=256 N=64 --sms 1
 tests/cases/bytes_in_pairs.fuse M=5 --offset x=1 --offset y=1 --offset w=1
 tests/cases/bytes_beside_sums.fuse M=257
+examples/softmax.fuse M=3 N=1027 --offset x=3
+examples/softmax.fuse M=4 N=1031 --schedule row:threads=64,rows=3
+examples/softmax_bwd.fuse M=2 N=1023 --offset dx=1
+examples/rmsnorm_residual.fuse M=2 N=1023
+examples/softmax.fuse M=2 N=1541 --offset x=5 --schedule row:cluster=2,threads=64
 examples/softmax_bwd.fuse M=2 N=9001 --sms 1 --schedule row:threads=32
 examples/softmax_bwd.fuse M=2 N=9007 --sms 1 --schedule row:threads=32
 examples/softmax_bwd.fuse M=2 N=9000 --sms 1 --offset dx=1 --schedule row:threads=32

@@ -62,6 +62,17 @@ list_long_cases() {
     echo "tests/cases/scalars_in_ring.fuse S=18 --sms 1 --schedule grid-stride:threads=64,rows=8"
     echo "tests/cases/scalars_in_ring.fuse S=19 --sms 1 --schedule grid-stride:threads=64,rows=9"
     echo "tests/cases/scalars_alone.fuse M=90 --sms 1"
+    for name in softmax softmax_bwd rmsnorm rmsnorm_residual; do    # by blocks
+        echo "examples/$name.fuse M=9 N=1023"
+        echo "examples/$name.fuse M=7 N=2051"
+    done
+    echo "examples/rmsnorm.fuse M=7 N=1031 --offset x=5 --offset y=3"
+    echo "examples/softmax_bwd.fuse M=7 N=1031 --offset dy=1 --stride y=1040,1"
+    echo "examples/softmax.fuse M=7 N=1027 --schedule row:threads=64,rows=3"
+    for schedule in row:cluster=2 row:cluster=4; do
+        echo "examples/softmax.fuse M=3 N=2049 --offset y=3 --schedule $schedule"
+    done
+    echo "examples/softmax_masked.fuse B=2 H=2 Q=3 K=1027"
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
     for schedule in row:reads=2 row:cluster=2 row:cluster=2,stages=3 grid-stride:stages=3 grid-stride:cluster=2; do
         echo "tests/cases/several_axes.fuse S=824 --sms 1 --schedule $schedule"

@@ -347,6 +347,44 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row.
+template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+{
+    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    const int lane = threadIdx.x % width;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            #pragma unroll
+            for (int distance = lanes; distance < 32; distance *= 2)
+                acc[t][i] = R<T>::combine(acc[t][i], __shfl_xor_sync(0xffffffff, acc[t][i], distance));
+            if (lane < lanes)
+                left[threadIdx.x / width][(t * lanes + lane) * vec + i] = acc[t][i];
+        }
+}
+
+// Adds what the teams left, in their order, and stores it: all threads of the CTA, `vec` columns at a time.
+template <int threads, int vec, template <class> class R, class T, int groups, int columns>
+DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+{
+    #pragma unroll 1
+    for (int col = threadIdx.x * vec; col < columns; col += threads * vec) {
+        T sum[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            sum[i] = left[0][col + i];
+        #pragma unroll 4
+        for (int g = 1; g < groups; g++)
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                sum[i] = R<T>::combine(sum[i], left[g][col + i]);
+        store_aligned(row, col, sum, size);
+    }
+}
+
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
@@ -386,13 +424,14 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   dx = (wdy - xhat * c1 - c2) * rstd
 //   dgamma = sum[M](dy * xhat), this CTA's rows
 //   dbeta = sum[M](dy), this CTA's rows
-// A CTA walks rows blockIdx.x, + gridDim.x, ... and keeps its sums; its 256 threads share a row.
+// A CTA walks 2 rows at a time, from blockIdx.x * 2, + gridDim.x * 2, ... and keeps its sums; 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(M, 264), 1), block 256, 49152 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (min(ceil(M / 2), 132), 1), block 512, 98304 bytes of dynamic shared memory.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
-extern "C" __global__ __launch_bounds__(256, 2)
+extern "C" __global__ __launch_bounds__(512, 1)
 void layernorm_bwd(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ dy, long long dy_M,
@@ -404,18 +443,18 @@ void layernorm_bwd(
     float *__restrict__ dbeta_partial,
     long long M) {
     constexpr int N = 4096;
-    constexpr int threads = 256;
-    constexpr int vec = 8, tiles = 2, step = threads * vec;
-    const int lane = threadIdx.x;
+    constexpr int threads_per_row = 256, teams = 2, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
-    __shared__ float scratch[1][2][2 * (threads / 32)];
+    __shared__ float scratch[teams][2][2 * (threads_per_row / 32)];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];
     load_row<step>(gamma_v, gamma, first, N);
 
     float dgamma_sum[tiles][vec] = {};
     float dbeta_sum[tiles][vec] = {};
-    const long long first_row = blockIdx.x, row_step = gridDim.x;
+    const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
     constexpr int stages = 3;
@@ -470,7 +509,7 @@ void layernorm_bwd(
         next += row_step;
         mean_next = next < M ? (float)mean[next] : 0;
         rstd_next = next < M ? (float)rstd[next] : 0;
-        row_reduce<threads>(scratch, turn, sum_of(c1), sum_of(c2));
+        row_reduce<threads_per_row>(scratch, turn, sum_of(c1), sum_of(c2));
         c1 /= N;
         c2 /= N;
 
@@ -491,11 +530,18 @@ void layernorm_bwd(
         }
     }
 
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        store_aligned(dgamma_partial + blockIdx.x * (long long)N, first + t * step, dgamma_sum[t], N);
-        store_aligned(dbeta_partial + blockIdx.x * (long long)N, first + t * step, dbeta_sum[t], N);
-    }
+    // what the teams have summed meets where the ring was: all its copies have been waited for
+    struct Sums {
+        float dgamma_sum[teams][tiles * step];
+        float dbeta_sum[teams][tiles * step];
+    };
+    Sums &sums = *(Sums *)smem;
+    __syncthreads();
+    leave_sums<Sum>(sums.dgamma_sum, dgamma_sum);
+    leave_sums<Sum>(sums.dbeta_sum, dbeta_sum);
+    __syncthreads();
+    store_sums<threads, vec, Sum>(dgamma_partial + blockIdx.x * (long long)N, sums.dgamma_sum, N);
+    store_sums<threads, vec, Sum>(dbeta_partial + blockIdx.x * (long long)N, sums.dbeta_sum, N);
 }
 
 // layernorm_bwd_finish (finish), from layernorm_bwd.fuse:9-27
@@ -507,7 +553,7 @@ void layernorm_bwd(
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
-// partials: how many there are, min(M, 264)
+// partials: how many there are, min(ceil(M / 2), 132)
 extern "C" __global__ __launch_bounds__(1024)
 void layernorm_bwd_finish(
     const float *__restrict__ dgamma_partial,
@@ -515,7 +561,7 @@ void layernorm_bwd_finish(
     bf16 *__restrict__ dgamma,
     bf16 *__restrict__ dbeta,
     int partials) {
-    constexpr int N = 4096, width = 32, slices = 32, batch = 9;
+    constexpr int N = 4096, width = 32, slices = 32, batch = 5;
     __shared__ float scratch[2][32 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();

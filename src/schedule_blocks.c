@@ -1,0 +1,77 @@
+/* schedule_blocks.c: which rows pass through shared memory by blocks of 16 bytes: those that are whole vectors
+ * only as single elements of less than 4 bytes. A warp's elements begin anywhere in a sector of memory, and
+ * read or stored by themselves they take half as many sectors again. */
+#include "scheduling.h"
+
+static bool has_stray_rows(const Kernel *k)
+{
+    if (k->vec > 1 || k->dynamic || has_several_columns(k)) return false;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && dtype_info[k->loads[i].dtype].bytes < 4) return true;
+    return false;
+}
+
+/* Room for so many elements of each row that is read or stored. */
+static int64_t blocks_bytes(const Kernel *k, int64_t elements)
+{
+    enum { OTHER = 32 };
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i])) bytes += elements * dtype_info[k->loads[i].dtype].bytes + OTHER;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].access == ACCESS_VECTOR)
+            bytes += elements * dtype_info[k->stores[i].dtype].bytes + OTHER;
+    return bytes;
+}
+
+/* The longest rows that do. Measured on an H100, over single elements: softmax of 1023 to 4095 columns 5 to 7 %, of
+ * 20479 to 65535 10 to 20 %, softmax_bwd of 1023 to 20479 5 to 10 % faster. A vector that all rows share is read by
+ * elements as before, so rmsnorm is 5 to 8 % faster up to 8191 columns and slower in clusters, layer norm, of two such
+ * vectors, 7 to 10 % slower. */
+static int64_t longest_by_blocks(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 8192, LONG = 24576, SLICE = 8192 };
+    int shared = column_vectors(k);
+    return shared > 1 ? 0 : shared ? SHORT : row_inputs(k) > 1 ? LONG : (int64_t)SLICE * s->target->max_cluster;
+}
+
+/* Whether rows do, before it is known how many threads share them. Kernels that add over rows walk them with few
+ * CTAs, so nothing hides that a row comes in steps (layernorm_bwd of 1023, 1987 and 4095 columns: 12 % slower). */
+bool passes_by_blocks(const Scheduler *s, const Kernel *k)
+{
+    enum { LEAST = 512 };
+    bool other = s->forced.any && s->forced.family != FAMILY_ROW;
+    bool alone = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->grouped;
+    bool asked = s->forced.stages || s->forced.reads > 1 ||
+                 (s->forced.cluster > 1 && (row_inputs(k) > 1 || column_vectors(k)));
+    return alone && !other && !asked && has_stray_rows(k) && column_count(s, k) > LEAST &&
+           column_count(s, k) <= longest_by_blocks(s, k);
+}
+
+/* How many columns a CTA should have of a row that a cluster shares; 0: a CTA has the row to itself. Of 32 elements
+ * a thread 4096 to 6304 are 3 to 6 % better than 8192. */
+int block_slice(const Scheduler *s, const Kernel *k)
+{
+    enum { ALONE = 8192, SLICE = 6400 };
+    if (s->forced.cluster) return s->forced.cluster > 1 ? SLICE : 0;
+    return column_count(s, k) > ALONE && row_inputs(k) == 1 && !s->forced.threads ? SLICE : 0;
+}
+
+/* How many CTAs ptxas is to make room for where threads have many elements of a single input, 0 elsewhere: some
+ * 1024 threads, which leaves them 64 registers. */
+int block_ctas(const Kernel *k)
+{
+    enum { THREADS = 1024, LEAST = 900, FEW = 16 };
+    int ctas = THREADS / k->threads_per_row;
+    return row_inputs(k) > 1 || k->tiles <= FEW ? 0 : ctas + (ctas * k->threads_per_row < LEAST);
+}
+
+/* Makes room for them. */
+bool fit_blocks(const Scheduler *s, Kernel *k)
+{
+    if (!passes_by_blocks(s, k) || k->threads_per_row <= WARP || k->column_ctas > 1) return false;
+    int64_t bytes = blocks_bytes(k, (int64_t)k->threads_per_row * k->tiles) * k->teams;
+    k->by_blocks = bytes + static_bytes(s, k) <= s->target->smem_per_cta;
+    if (k->by_blocks) k->smem_bytes = bytes;
+    return k->by_blocks;
+}
