@@ -7,7 +7,7 @@
     peers.py --device cpu                          correctness alone, tiny: tests this script
 
 Peers: ATen's native ops, torch.compile of the formula that is also the reference, and
-Liger-Kernel, quack and Transformer Engine where they can be imported.
+Liger-Kernel, quack and Transformer Engine (its core library) where they can be imported.
 
 Correctness comes first: a peer's outputs on fresh random inputs are compared with the formula in
 f64; a peer that is wrong is reported so and not timed. A time is the median between two CUDA

@@ -28,10 +28,9 @@ GROUPS = {
 }
 TINY = [(8, 64), (5, 100), (3, 1023), (1, 4096)]
 PEERS = ["fusec", "torch", "compile", "liger", "quack", "te"]
-MODULES = {"liger": "liger_kernel.ops.layer_norm", "quack": "quack",
-           "te": "transformer_engine_torch"}
+MODULES = {"liger": "liger_kernel.ops.layer_norm", "quack": "quack", "te": "te_ctypes"}
 PACKAGES = {"triton": "triton", "liger_kernel": "liger-kernel", "quack": "quack-kernels",
-            "transformer_engine": "transformer-engine"}
+            "te_ctypes": "transformer_engine"}
 
 # ---- the operations: tensors in and out, the formula, the groups of sizes ----
 
@@ -235,19 +234,32 @@ def quack_work(name, t):
 
 
 def te_work(name, t):
-    import transformer_engine.pytorch  # noqa: F401 (loads what the extension needs)
-    import transformer_engine_torch as te
-    from transformer_engine.pytorch.constants import TE_DType
-    kind = TE_DType[t.kind]
-    if name == "layernorm":
-        return lambda: te.layernorm_fwd(t.x, t.gamma, t.beta, EPS, None, None, kind, 0, False)
-    if name == "layernorm_bwd":
-        return lambda: te.layernorm_bwd(t.dy, t.x, t.mean, t.rstd, t.gamma, 0, False)
-    if name == "rmsnorm":
-        return lambda: te.rmsnorm_fwd(t.x, t.gamma, EPS, None, None, kind, 0, False)[::2]
-    if name == "rmsnorm_bwd":
-        return lambda: te.rmsnorm_bwd(t.dy, t.x, t.rstd, t.gamma, 0, False)
-    return None
+    import te_ctypes
+    if name not in te_ctypes.NORMS:
+        return None
+    if t.device.type == "cpu":                         # which the library would not survive
+        raise ValueError("needs a GPU")
+    op, m = OPS[name], t.x.shape[0]
+    outputs = nan_outputs(op, m, t)
+    tensors = {tensor: getattr(t, tensor) for tensor in op.inputs} | outputs
+    norm = te_ctypes.Norm(name, {tensor: (v.data_ptr(), NAMES[v.dtype], v.shape)
+                                 for tensor, v in tensors.items()}, EPS,
+                          torch.cuda.get_device_properties(t.device).multi_processor_count)
+    workspace = torch.empty(norm.workspace, dtype=torch.uint8, device=t.device)
+    norm.set_workspace(workspace.data_ptr())
+    stream = torch.cuda.current_stream().cuda_stream
+
+    def work():
+        norm.launch(stream)
+        return tuple(outputs.values())
+    work.keep = tensors, workspace                     # the call has their addresses alone
+    return work
+
+
+def nan_outputs(op, m, t):
+    """Outputs of a peer that allocates none, in the op's order; what it leaves out remains NaN."""
+    return {tensor: torch.full(shape_of(tensor, m, t.n), math.nan, device=t.device,
+                               dtype=dtype_of(tensor, t.dtype)) for tensor in op.outputs}
 
 
 class Fusec:
@@ -264,8 +276,7 @@ class Fusec:
         m = (t.y if "y" in op.inputs else t.x).shape[0]
         text = re.sub(r"\bbf16\b", t.dtype, path.read_text())
         plan = self.device.plan(text, str(path), {"M": m, "N": t.n})
-        outputs = {tensor: torch.full(shape_of(tensor, m, t.n), math.nan, device=t.device,
-                                      dtype=dtype_of(tensor, t.dtype)) for tensor in op.outputs}
+        outputs = nan_outputs(op, m, t)
         tensors = {tensor: getattr(t, tensor) for tensor in op.inputs} | outputs
         workspace = torch.empty(plan.workspace(), dtype=torch.uint8, device=t.device)
         call = plan.call({tensor: (v.data_ptr(), NAMES[v.dtype], v.shape)
