@@ -330,7 +330,7 @@ template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsign
 
 //@ copy_blocks_of
 // to[0 .. size) = from[0 .. size) by the threads of a team, where both have the same place in a block: whole blocks
-// as such, what is before and behind them by elements
+// as such, what is before and behind them by elements; size: at least a block's
 template <int threads, int most, class T> DEVICE void copy_blocks_of(T *to, const T *from, int size)
 {
     constexpr int block = 16 / sizeof(T), turns = (most / block + threads - 1) / threads;
@@ -346,7 +346,7 @@ template <int threads, int most, class T> DEVICE void copy_blocks_of(T *to, cons
     for (int k = 0; k < turns; k++)
         if (lane + k * threads < whole)
             ((uint4 *)(to + head))[lane + k * threads] = held[k];
-    if (lane < head && lane < size)
+    if (lane < head)
         to[lane] = from[lane];
     if (last < size)
         to[last] = from[last];

@@ -22,15 +22,18 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     return columns > LONG || (columns == LONG && (column_vectors(k) || row_dtype(k) == DTYPE_F32));
 }
 
-/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: of full tiles, where
- * an SM has room for three CTAs, or two have full slices (layer norm of 40960 and 65536 columns 4 and 2 %
- * faster, of 49152, 61440 and 131072 1 to 11 % slower, in f16 of 65536 3 %; in f32 of 12288 to 65536 2 to 4 % faster). */
+/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: of full tiles, in slices
+ * of 4096 columns up to 32768, where an SM has room for three CTAs (40960), or two have full slices (65536). Layer
+ * norm of these is 1, 4 and 2 % faster, of 12288 as fast, of 24576, 49152, 61440 and 131072 1 to 11 % slower, in f16
+ * of 65536 3 %; in f32 of 12288 to 65536 2 to 4 % faster. 0: not so. */
 static int single_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { THREE = 40960, FULL = 65536, CTAS = 4, LEAST_F32 = 12288, SLICE_F32 = 4096 };
+    enum { SLICE = 4096, SHORT = 8192, MIDDLE = 16384, LONG = 32768, THREE = 40960, FULL = 65536, CTAS = 4 };
+    enum { LEAST_F32 = 12288 };
     int64_t columns = column_count(s, k);
     if (row_inputs(k) != 1 || reads_f16(k) || !may_fetch_rows(k)) return 0;
-    if (is_f32_row(k)) return columns >= LEAST_F32 && columns <= FULL ? SLICE_F32 : 0;
+    if (is_f32_row(k)) return columns >= LEAST_F32 && columns <= FULL ? SLICE : 0;
+    if (columns == SHORT || columns == MIDDLE || columns == LONG) return SLICE;
     return columns == THREE || columns == FULL ? FULL / CTAS : 0;
 }
 

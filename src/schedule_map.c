@@ -81,8 +81,9 @@ static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int 
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
         /* a longer row's team needs a barrier of its own, and there are fifteen; with more than 256
            threads a row, CTAs by themselves measured better than teams (two teams of 256: backward norms
-           of 4096 columns 1 %, of few rows 4 % faster) */
-        if (cta > TEAM_THREADS && k->threads_per_row <= TEAM_THREADS)
+           of 4096 columns 1 %, of few rows 4 % faster; in f32 3 % slower) */
+        int largest = full_vector(k) < MAX_VECTOR ? TEAM_THREADS - 1 : TEAM_THREADS;
+        if (cta > TEAM_THREADS && k->threads_per_row <= largest)
             k->teams = min_int(cta / k->threads_per_row, 15);
     }
     int64_t shared = ceil_div(vectors, k->threads_per_row);
