@@ -38,7 +38,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites mutate bench peers bless layers lint format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites mutate bench chosen peers bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -206,7 +206,11 @@ check-gpu: deps
 bench: all
 	@tests/bench/table.sh
 
-## peers      the same sizes beside PyTorch, torch.compile and Liger (Python with torch, on a GPU)
+## chosen     the schedules that the rules choose beside the best ones of `fusec tune`, on a GPU
+chosen: all
+	@tests/bench/chosen.sh
+
+## peers      the same sizes beside PyTorch, torch.compile, Liger, quack, Transformer Engine (Python with torch, on a GPU)
 peers: build/libfusec.so
 	@python3 tests/bench/peers.py --json build/peers.json --sizes table --limit 500 --resume
 	@python3 tests/bench/peers.py --report build/peers.json
