@@ -15,7 +15,7 @@ static const char *team_threads(const Emitter *e)
 }
 
 /* How many columns this CTA has of a row. */
-static const char *count(const Emitter *e)
+static const char *own_columns(const Emitter *e)
 {
     return e->k->slice ? slice_text(e) : e->columns;
 }
@@ -32,7 +32,7 @@ static void emit_place(Emitter *e, const char *name, DType dtype)
 }
 
 /* Declares `through`, where a team's rows are. */
-void emit_blocks(Emitter *e)
+void declare_blocks(Emitter *e)
 {
     const Kernel *k = e->k;
     if (!k->by_blocks) return;
@@ -49,15 +49,17 @@ void emit_blocks(Emitter *e)
     blank_line(e->out);
 }
 
-/* Brings a row. */
+/* Brings a row, once all have taken their elements of the row before. */
 void emit_blocks_read(Emitter *e)
 {
     if (!e->k->by_blocks) return;
+    line(e->out, "if (row > first_row)");
+    line(e->out, "    team_barrier<%s>();", team_text(e));
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_read_by_blocks(e->k, load))
             line(e->out, "read_blocks<%s>(through.%s, %s, %s);", team_threads(e), load->name,
-                 slice_address(e, load), count(e));
+                 slice_address(e, load), own_columns(e));
     }
     line(e->out, "team_barrier<%s>();", team_text(e));
 }
@@ -75,19 +77,16 @@ void emit_to_blocks(Emitter *e, const Store *store)
          store->name);
 }
 
-/* Stores the rows whose elements a pass has computed. Its barrier is also the one before the next row's blocks
- * come; where the last phase stores none, there is one nevertheless. */
+/* Stores the rows whose elements a pass has computed. */
 void emit_blocks_written(Emitter *e, int phase)
 {
     bool barrier = false;
-    if (!e->k->by_blocks) return;
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (!is_stored_by_blocks(e->k, store) || store->phase != phase) continue;
         if (!barrier) line(e->out, "team_barrier<%s>();", team_text(e));
         barrier = true;
         line(e->out, "write_blocks<%s>(%s, through.%s, %s);", team_threads(e), stored_at(e, store), store->name,
-             count(e));
+             own_columns(e));
     }
-    if (!barrier && phase + 1 == e->k->phases) line(e->out, "team_barrier<%s>();", team_text(e));
 }

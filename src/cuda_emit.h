@@ -157,7 +157,7 @@ void emit_refill_next(Emitter *e, int phase);
 void emit_refill_tile(Emitter *e, int phase);
 
 /* ---- rows that pass through shared memory by blocks ---- */
-void emit_blocks(Emitter *e);
+void declare_blocks(Emitter *e);
 void emit_blocks_read(Emitter *e);
 void emit_from_blocks(Emitter *e, const Load *load);
 void emit_to_blocks(Emitter *e, const Store *store);

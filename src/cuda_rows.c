@@ -344,7 +344,7 @@ static void emit_row_loop(Emitter *e)
     bool shared = rows_share_warps(k);
     const char *row = shared ? "base" : "row";
     emit_ring(e);
-    emit_blocks(e);
+    declare_blocks(e);
     emit_refill_start(e);
     emit_scalars_ahead(e);
     if (k->lag) emit_lag_start(e);

@@ -328,10 +328,10 @@ template <class T, int n> struct alignas(16) blocks {
 // elements between the block's beginning and `at`
 template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsigned long long)at % 16 / sizeof(T)); }
 
-//@ copy_blocks_of
+//@ move_blocks
 // to[0 .. size) = from[0 .. size) by the threads of a team, where both have the same place in a block: whole blocks
-// as such, what is before and behind them by elements; size: at least a block's
-template <int threads, int most, class T> DEVICE void copy_blocks_of(T *to, const T *from, int size)
+// as such, what is before and behind them by elements; nothing where size <= 0
+template <int threads, int most, class T> DEVICE void move_blocks(T *to, const T *from, int size)
 {
     constexpr int block = 16 / sizeof(T), turns = (most / block + threads - 1) / threads;
     const int lane = threadIdx.x % threads, place = place_in_block(from);
@@ -346,7 +346,7 @@ template <int threads, int most, class T> DEVICE void copy_blocks_of(T *to, cons
     for (int k = 0; k < turns; k++)
         if (lane + k * threads < whole)
             ((uint4 *)(to + head))[lane + k * threads] = held[k];
-    if (lane < head)
+    if (lane < head && lane < size)
         to[lane] = from[lane];
     if (last < size)
         to[last] = from[last];
@@ -356,11 +356,11 @@ template <int threads, int most, class T> DEVICE void copy_blocks_of(T *to, cons
 // a row to shared memory and back, by the threads of a team; between this and the elements there is a barrier
 template <int threads, class T, int n> DEVICE void read_blocks(blocks<T, n> &to, const T *row, int size)
 {
-    copy_blocks_of<threads, n>(to.data + place_in_block(row), row, size);
+    move_blocks<threads, n>(to.data + place_in_block(row), row, size);
 }
 template <int threads, class T, int n> DEVICE void write_blocks(T *row, const blocks<T, n> &from, int size)
 {
-    copy_blocks_of<threads, n>(row, from.data + place_in_block(row), size);
+    move_blocks<threads, n>(row, from.data + place_in_block(row), size);
 }
 
 //@ from_blocks

@@ -200,15 +200,6 @@ static inline bool is_whole_blocks(int64_t columns, DType dtype)
     return columns * dtype_info[dtype].bytes % 16 == 0;
 }
 enum { LINE_BYTES = 128 };
-/* Which rows pass through shared memory by blocks; column vectors do not. */
-static inline bool is_read_by_blocks(const Kernel *k, const Load *load)
-{
-    return k->by_blocks && load->access == ACCESS_VECTOR && load->axes & k->rows;
-}
-static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
-{
-    return k->by_blocks && store->access == ACCESS_VECTOR && !store->result;
-}
 static inline bool is_whole_lines(int64_t columns, DType dtype)
 {
     return columns * dtype_info[dtype].bytes % LINE_BYTES == 0;
@@ -217,6 +208,15 @@ static inline bool is_whole_lines(int64_t columns, DType dtype)
 static inline int line_room(int64_t columns, DType dtype)
 {
     return is_whole_lines(columns, dtype) ? 0 : LINE_BYTES;
+}
+/* Which rows pass through shared memory by blocks; column vectors do not. */
+static inline bool is_read_by_blocks(const Kernel *k, const Load *load)
+{
+    return k->by_blocks && load->access == ACCESS_VECTOR && load->axes & k->rows;
+}
+static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
+{
+    return k->by_blocks && store->access == ACCESS_VECTOR && !store->result;
 }
 /* Whether a phase reads what of a row an earlier one has read. */
 bool reads_rows_again(const Kernel *k);

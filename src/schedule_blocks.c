@@ -1,7 +1,9 @@
 /* schedule_blocks.c: which rows pass through shared memory by blocks of 16 bytes: those that are whole vectors
  * only as single elements of less than 4 bytes. A warp's elements begin anywhere in a sector of memory, and
- * read or stored by themselves they take half as many sectors again. */
+ * read or stored by themselves they take half as many sectors again. All is measured on an H100. */
 #include "scheduling.h"
+
+enum { SHORT = 8192, LONGEST_ALONE = 20480 };   /* columns that a CTA has by itself, of one input and of several */
 
 static bool has_stray_rows(const Kernel *k)
 {
@@ -9,6 +11,11 @@ static bool has_stray_rows(const Kernel *k)
     for (int i = 0; i < k->load_count; i++)
         if (is_row_vector(k, &k->loads[i]) && dtype_info[k->loads[i].dtype].bytes < 4) return true;
     return false;
+}
+
+static bool is_stored_row(const Store *store)
+{
+    return store->access == ACCESS_VECTOR && !store->result;
 }
 
 /* Room for so many elements of each row that is read or stored. */
@@ -19,20 +26,32 @@ static int64_t blocks_bytes(const Kernel *k, int64_t elements)
     for (int i = 0; i < k->load_count; i++)
         if (is_row_vector(k, &k->loads[i])) bytes += elements * dtype_info[k->loads[i].dtype].bytes + OTHER;
     for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].access == ACCESS_VECTOR)
+        if (is_stored_row(&k->stores[i]))
             bytes += elements * dtype_info[k->stores[i].dtype].bytes + OTHER;
     return bytes;
 }
 
-/* The longest rows that do. Measured on an H100, over single elements: softmax of 1023 to 4095 columns 5 to 7 %, of
- * 20479 to 65535 10 to 20 %, softmax_bwd of 1023 to 20479 5 to 10 % faster. A vector that all rows share is read by
- * elements as before, so rmsnorm is 5 to 8 % faster up to 8191 columns and slower in clusters, layer norm, of two such
- * vectors, 7 to 10 % slower. */
+/* The longest rows that do. Over single elements, softmax of 1023 to 4095 columns is 5 to 7 %, of 20479 to 65535
+ * 10 to 20 %, softmax_bwd of 1023 to 20479 5 to 10 % faster. A vector that all rows share is read by elements as
+ * before, so rmsnorm is 5 to 8 % faster up to 8191 columns and slower in clusters, layer norm, of two such vectors,
+ * 7 to 10 % slower; and a mean with its squares has no registers to spare. */
 static int64_t longest_by_blocks(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 8192, LONG = 24576, SLICE = 8192 };
+    enum { SLICE = 8192 };
     int shared = column_vectors(k);
-    return shared > 1 ? 0 : shared ? SHORT : row_inputs(k) > 1 ? LONG : (int64_t)SLICE * s->target->max_cluster;
+    if (shared > 1 || has_moments(s, k)) return 0;
+    if (shared || k->phases > 2) return SHORT;
+    return row_inputs(k) > 1 ? LONGEST_ALONE : (int64_t)SLICE * s->target->max_cluster;
+}
+
+/* Whether an SM has shared memory for as many threads, of 32 elements each, as hide that a row comes in steps. */
+static bool has_room(const Scheduler *s, const Kernel *k)
+{
+    enum { THREADS = 512, ELEMENTS = 32, OTHER = 3 << 10 };
+    int64_t columns = column_count(s, k);
+    if (longest_by_blocks(s, k) > LONGEST_ALONE && columns > SHORT) columns = SHORT;
+    int64_t ctas = s->target->smem_per_sm / (blocks_bytes(k, columns) + OTHER);
+    return ctas * ceil_div(columns, ELEMENTS) >= THREADS;
 }
 
 /* Whether rows do, before it is known how many threads share them. Kernels that add over rows walk them with few
@@ -43,27 +62,48 @@ bool passes_by_blocks(const Scheduler *s, const Kernel *k)
     bool other = s->forced.any && s->forced.family != FAMILY_ROW;
     bool alone = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->grouped;
     bool asked = s->forced.stages || s->forced.reads > 1 ||
-                 (s->forced.cluster > 1 && (row_inputs(k) > 1 || column_vectors(k)));
+                 (s->forced.cluster > 1 && longest_by_blocks(s, k) <= LONGEST_ALONE);
     return alone && !other && !asked && has_stray_rows(k) && column_count(s, k) > LEAST &&
-           column_count(s, k) <= longest_by_blocks(s, k);
+           column_count(s, k) <= longest_by_blocks(s, k) && has_room(s, k);
+}
+
+static int stored_rows(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->store_count; i++) count += is_stored_row(&k->stores[i]);
+    return count;
+}
+
+/* Vectors of 8 elements a thread: few threads with many elements are better, as long as registers hold them. */
+int block_vectors(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 4096, STORED = 2, FEW = 2, MANY = 4 };
+    return column_count(s, k) > LONG && k->phases <= 2 && stored_rows(k) <= STORED ? MANY : FEW;
 }
 
 /* How many columns a CTA should have of a row that a cluster shares; 0: a CTA has the row to itself. Of 32 elements
- * a thread 4096 to 6304 are 3 to 6 % better than 8192. */
+ * a thread 4096 columns (65535 by 16) to 6304 (50257 by 8) are 3 to 6 % better than 8192. */
 int block_slice(const Scheduler *s, const Kernel *k)
 {
-    enum { ALONE = 8192, SLICE = 6400 };
+    enum { SLICE = 6400 };
     if (s->forced.cluster) return s->forced.cluster > 1 ? SLICE : 0;
-    return column_count(s, k) > ALONE && row_inputs(k) == 1 && !s->forced.threads ? SLICE : 0;
+    return column_count(s, k) > SHORT && row_inputs(k) == 1 && !s->forced.threads ? SLICE : 0;
 }
 
-/* How many CTAs ptxas is to make room for where threads have many elements of a single input, 0 elsewhere: some
- * 1024 threads, which leaves them 64 registers. */
-int block_ctas(const Kernel *k)
+/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, arithmetic in f32. */
+static bool is_simple(const Scheduler *s, const Kernel *k)
+{
+    return row_inputs(k) == 1 && row_bytes(k) <= 2 && !column_vectors(k) && stored_rows(k) == 1 && k->phases == 2 &&
+           !exchanges_wide(s->g, k);
+}
+
+/* How many CTAs ptxas is to make room for where threads have many elements, 0: any: some 1024 threads, which leaves
+ * them 64 registers (softmax of 50257 columns: 71 without, so one CTA less). */
+int block_ctas(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 1024, LEAST = 900, FEW = 16 };
-    int ctas = THREADS / k->threads_per_row;
-    return row_inputs(k) > 1 || k->tiles <= FEW ? 0 : ctas + (ctas * k->threads_per_row < LEAST);
+    int threads = kernel_threads(k), ctas = THREADS / threads;
+    return k->tiles <= FEW || !is_simple(s, k) ? 0 : ctas + (ctas * threads < LEAST);
 }
 
 /* Makes room for them. */

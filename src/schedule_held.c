@@ -2,13 +2,12 @@
  * threads, and which are better read again. */
 #include "scheduling.h"
 
-/* Of the last of its inputs that have rows. */
-static DType row_dtype(const Kernel *k)
+/* Whether some row is of f32. */
+static bool has_f32_rows(const Kernel *k)
 {
-    DType dtype = DTYPE_F32;
     for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i])) dtype = k->loads[i].dtype;
-    return dtype;
+        if (is_row_vector(k, &k->loads[i]) && k->loads[i].dtype == DTYPE_F32) return true;
+    return false;
 }
 
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
@@ -19,20 +18,44 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     enum { LONG = 24576 };
     int64_t columns = column_count(s, k);
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
-    return columns > LONG || (columns == LONG && (column_vectors(k) || row_dtype(k) == DTYPE_F32));
+    return columns > LONG || (columns == LONG && (column_vectors(k) || has_f32_rows(k)));
 }
 
-/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: of full tiles, in slices
- * of 4096 columns up to 32768, where an SM has room for three CTAs (40960), or two have full slices (65536). Layer
- * norm of these is 1, 4 and 2 % faster, of 12288 as fast, of 24576, 49152, 61440 and 131072 1 to 11 % slower, in f16
- * of 65536 3 %; in f32 of 12288 to 65536 2 to 4 % faster. 0: not so. */
+/* Of the last of its inputs that have rows. */
+static DType row_dtype(const Kernel *k)
+{
+    DType dtype = DTYPE_F32;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i])) dtype = k->loads[i].dtype;
+    return dtype;
+}
+
+/* Whether it is little more than a layer norm: one row, read twice, one row stored, and no more column
+ * vectors than two. */
+static bool is_plain_norm(const Kernel *k)
+{
+    int stored = 0;
+    for (int i = 0; i < k->store_count; i++) stored += k->stores[i].access == ACCESS_VECTOR;
+    for (int i = 0; i < k->load_count; i++) {
+        uint64_t phases = k->loads[i].phases;
+        if (is_row_vector(k, &k->loads[i]) && !(phases & (phases - 1))) return false;
+    }
+    return row_inputs(k) == 1 && !reads_f16(k) && stored == 1 && column_vectors(k) <= 2;
+}
+
+/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: in bf16 of full tiles
+ * only, in slices of 4096 columns up to 32768, where an SM has room for three CTAs (40960), or two have full slices
+ * (65536). Layer norm of these is 1, 4 and 2 % faster, of 12288 as fast, of 24576, 49152, 61440 and 131072 1 to 11 %
+ * slower, in f16 of 65536 3 %; in f32 of 12288 to 65536 2 to 4 %, of 18432 and odd ones 12 to 22 % faster, of 20480 and
+ * 49152 3 and 1 % slower. 0: not so. */
 static int single_moments(const Scheduler *s, const Kernel *k)
 {
     enum { SLICE = 4096, SHORT = 8192, MIDDLE = 16384, LONG = 32768, THREE = 40960, FULL = 65536, CTAS = 4 };
     enum { LEAST_F32 = 12288 };
     int64_t columns = column_count(s, k);
-    if (row_inputs(k) != 1 || reads_f16(k) || !may_fetch_rows(k)) return 0;
+    if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
     if (is_f32_row(k)) return columns >= LEAST_F32 && columns <= FULL ? SLICE : 0;
+    if (row_dtype(k) != DTYPE_BF16) return 0;
     if (columns == SHORT || columns == MIDDLE || columns == LONG) return SLICE;
     return columns == THREE || columns == FULL ? FULL / CTAS : 0;
 }
@@ -54,7 +77,7 @@ static bool holds_single(const Kernel *k, int64_t columns)
 static int widest_single(const Kernel *k, int64_t columns)
 {
     enum { SLICE = 8192, BYTES = 32 << 10, BYTES_F32 = 16 << 10, EIGHT = 8, LONGER = 12800 };
-    bool f32 = row_dtype(k) == DTYPE_F32;
+    bool f32 = has_f32_rows(k);
     int most = (f32 ? BYTES_F32 : BYTES) / row_bytes(k), least = f32 ? SLICE / 4 : SLICE / 2;
     int slice = most < SLICE ? most : SLICE;
     while (slice >= least && !holds_single(k, slice)) slice /= 2;
@@ -115,20 +138,6 @@ static bool is_spread(const Scheduler *s, const Kernel *k, int threads)
     return vectors >= threads && ceil_div(vectors, threads) * k->vec <= MOST_ELEMENTS;
 }
 
-/* Whether it is little more than a layer norm: one row of bf16, read twice, one row stored, and
- * no more column vectors than two. */
-static bool is_plain_norm(const Kernel *k)
-{
-    int stored = 0;
-    for (int i = 0; i < k->store_count; i++) stored += k->stores[i].access == ACCESS_VECTOR;
-    for (int i = 0; i < k->load_count; i++) {
-        uint64_t phases = k->loads[i].phases;
-        if (is_row_vector(k, &k->loads[i]) && !(phases & (phases - 1))) return false;
-    }
-    return row_inputs(k) == 1 && row_dtype(k) == DTYPE_BF16 && !reads_f16(k) && stored == 1 &&
-           column_vectors(k) <= 2;
-}
-
 /* Whether a row of which a mean and its squares are found is better read again, though
  * registers could hold it: two or four full tiles, whose threads leave room for as many CTAs as
  * fill an SM (measured on an H100: layer norm of 8192 columns 1 %, of 24576 2 % faster; of
@@ -140,7 +149,7 @@ static bool rereads_moments(const Scheduler *s, const Kernel *k)
     int tiles = columns <= SHORT ? SHORT_TILES : LONG_TILES;
     bool near = columns <= longest && columns > longest / RANGE * (RANGE - 1);
     bool full = columns % (tiles * k->vec * WARP) == 0;
-    if (!near || !full || !is_plain_norm(k) || s->forced.reads || s->forced.threads) return false;
+    if (!near || !full || !is_plain_norm(k) || row_dtype(k) != DTYPE_BF16 || s->forced.reads || s->forced.threads) return false;
     int64_t threads = columns / (tiles * k->vec);
     return is_cached(s, k, (int)(s->target->threads_per_sm / threads), columns);
 }

@@ -442,7 +442,7 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k)
                      : !reads_again(s, k)   ? 0
                      : room < MOST_CTAS     ? room
                                             : MOST_CTAS;
-    if (k->by_blocks) k->wanted_ctas = block_ctas(k);
+    if (k->by_blocks) k->wanted_ctas = block_ctas(s, k);
     if (k->by_blocks || k->stages || k->refill || k->single || !k->inner_count || k->streamed || k->dynamic) return;
     int most = k->vec > 1 && holds_columns(k) ? PACKED : LIGHT;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;

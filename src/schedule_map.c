@@ -81,8 +81,9 @@ static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int 
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
         /* a longer row's team needs a barrier of its own, and there are fifteen; with more than 256
            threads a row, CTAs by themselves measured better than teams (two teams of 256: backward norms
-           of 4096 columns 1 %, of few rows 4 % faster; in f32 3 % slower) */
-        int largest = full_vector(k) < MAX_VECTOR ? TEAM_THREADS - 1 : TEAM_THREADS;
+           of 4096 columns 1 %, of few rows 4 % faster, in f32 3 % slower) */
+        bool narrow = k->vec == MAX_VECTOR && row_bytes(k) <= 2 * row_inputs(k);
+        int largest = narrow ? TEAM_THREADS : TEAM_THREADS - 1;
         if (cta > TEAM_THREADS && k->threads_per_row <= largest)
             k->teams = min_int(cta / k->threads_per_row, 15);
     }
@@ -252,7 +253,7 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
     if (column_count(s, k) < LONG) return 2;
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);
-    if (passes_by_blocks(s, k)) return column_count(s, k) > LONG ? 4 : 2;
+    if (passes_by_blocks(s, k)) return block_vectors(s, k);
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;

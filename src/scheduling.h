@@ -105,7 +105,8 @@ bool fit_ring(const Scheduler *s, Kernel *k);                   /* stages, share
 
 bool passes_by_blocks(const Scheduler *s, const Kernel *k);     /* if there is room */
 int block_slice(const Scheduler *s, const Kernel *k);           /* columns of a CTA then; 0: all */
-int block_ctas(const Kernel *k);                                /* that ptxas should make room for; 0: any */
+int block_vectors(const Scheduler *s, const Kernel *k);         /* of 8 elements, a thread */
+int block_ctas(const Scheduler *s, const Kernel *k);            /* that ptxas should make room for; 0: any */
 bool fit_blocks(const Scheduler *s, Kernel *k);                 /* shared memory */
 
 /* ---- schedule_held.c ---- */
