@@ -53,8 +53,8 @@ void declare_blocks(Emitter *e)
 void emit_blocks_read(Emitter *e)
 {
     if (!e->k->by_blocks) return;
-    line(e->out, "if (row > first_row)");
-    line(e->out, "    team_barrier<%s>();", team_text(e));
+    line(e->out, "if (row > first_row) team_barrier<%s>();    // all have taken their elements of the row before",
+         team_text(e));
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_read_by_blocks(e->k, load))

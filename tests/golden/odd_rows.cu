@@ -330,8 +330,7 @@ void odd_rows(
 
     #pragma unroll 1
     for (long long row = first_row; row < M; row += row_step) {
-        if (row > first_row)
-            team_barrier<threads, 1>();
+        if (row > first_row) team_barrier<threads, 1>();    // all have taken their elements of the row before
         read_blocks<threads>(through.x, x + row * x_M, N);
         team_barrier<threads, 1>();
         vector<bf16, vec> x_v[tiles];
