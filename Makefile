@@ -249,8 +249,8 @@ install: all
 	install -m 644 docs/fusec.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	    'Name: fusec' 'Description: fusion compiler for normalization graphs' \
-	    'Version: $(VERSION)' 'Libs: -L$${libdir} -lfusec' \
-	    'Libs.private: -lm -ldl -lpthread' 'Cflags: -I$${includedir}' \
+	    'Version: $(VERSION)' 'Libs: -L$${libdir} -lfusec -lm' \
+	    'Libs.private: -ldl -lpthread' 'Cflags: -I$${includedir}' \
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/fusec.pc
 
 ## clean      remove build/

@@ -210,11 +210,25 @@ static int headroom(const Plan *plan)
     int least = MOST;
     for (int i = 0; i < plan->kernel_count; i++) {
         if (!walks_rows(&plan->kernels[i])) continue;
-        int cap = plan->target.registers_per_sm / plan->launch.kernels[i].threads / 8 * 8;
+        int ctas = plan->kernels[i].wanted_ctas > 1 ? plan->kernels[i].wanted_ctas : 1;
+        int cap = plan->target.registers_per_sm / (plan->launch.kernels[i].threads * ctas) / 8 * 8;
         int left = (cap < MOST ? cap : MOST) - plan->kernels[i].registers;
         if (left < least) least = left;
     }
     return least;
+}
+
+static bool has_group(const Plan *plan)
+{
+    for (int i = 0; i < plan->kernel_count; i++)
+        if (plan->kernels[i].grouped) return true;
+    return false;
+}
+
+/* What a plan may be replaced by: not by groups, which are slower than they look, unless it has one. */
+static bool may_replace(const Search *s, const Plan *plan)
+{
+    return !has_group(plan) || has_group(s->chosen);
 }
 
 /* The plan with the least headroom that is at least `from`; NULL: there is none. */
@@ -224,7 +238,8 @@ static const Candidate *find_leaner(const Search *s, int from)
     for (int i = 0; i < s->later.count; i++) {
         const Candidate *c = &s->later.data[i];
         int left = headroom(c->plan);
-        if (left >= from && (!best || left < headroom(best->plan))) best = c;
+        bool better = may_replace(s, c->plan) && left >= from;
+        if (better && (!best || left < headroom(best->plan))) best = c;
     }
     return best;
 }
@@ -234,8 +249,10 @@ Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, in
     Search s = begin_search(arena, a, target);
     int own = headroom(s.chosen), largest = own;
     for (int level = 0; level <= 1; level++) try_level(&s, level);
-    for (int i = 0; i < s.later.count; i++)
-        if (headroom(s.later.data[i].plan) > largest) largest = headroom(s.later.data[i].plan);
+    for (int i = 0; i < s.later.count; i++) {
+        const Plan *plan = s.later.data[i].plan;
+        if (may_replace(&s, plan) && headroom(plan) > largest) largest = headroom(plan);
+    }
     add_plan(&s, NULL, s.chosen);
     for (int i = 1; i <= most && largest > own; i++) {
         const Candidate *next = find_leaner(&s, own + ((largest - own) * i + most - 1) / most);

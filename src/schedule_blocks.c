@@ -90,9 +90,25 @@ int block_slice(const Scheduler *s, const Kernel *k)
     return column_count(s, k) > SHORT && row_inputs(k) == 1 && !s->forced.threads ? SLICE : 0;
 }
 
-/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, arithmetic in f32. */
+/* Whether an operation takes more registers than a softmax's: of ptxas's long sequences exp is the shortest. */
+static bool is_long(const Scheduler *s, const Kernel *k, Node n)
+{
+    enum { SHORT_ERROR = 4 };   /* in units of 2^-24: what a single instruction computes is off by less */
+    Op op = node(s->g, n)->op;
+    if (op == OP_EXP || op == OP_EXP2 || is_reduction(s->g, n)) return false;
+    if (op != OP_DIV) return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].inverse && k->inner[i].node.id == arg(s->g, n, 1).id) return false;
+    return true;
+}
+
+/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, short arithmetic in f32. */
 static bool is_simple(const Scheduler *s, const Kernel *k)
 {
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (k->computed[i] && (node(s->g, n)->type == TYPE_F64 || is_long(s, k, n))) return false;
+    }
     return row_inputs(k) == 1 && row_bytes(k) <= 2 && !column_vectors(k) && stored_rows(k) == 1 && k->phases == 2 &&
            !exchanges_wide(s->g, k);
 }

@@ -138,7 +138,8 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
-// Room for n elements of a row that begins anywhere in a block of 16 bytes: they have the same place in one here.
+// Room for n elements of a row that may begin anywhere in a block of 16 bytes. They lie at the same distance from a
+// multiple of 16 here as in memory, which takes up to 15 bytes more, so that whole blocks can be copied.
 template <class T, int n> struct alignas(16) blocks {
     T data[(n * sizeof(T) + 30) / 16 * 16 / sizeof(T)];
 };
@@ -146,7 +147,7 @@ template <class T, int n> struct alignas(16) blocks {
 template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsigned long long)at % 16 / sizeof(T)); }
 
 // to[0 .. size) = from[0 .. size) by the threads of a team, where both have the same place in a block: whole blocks
-// as such, what is before and behind them by elements; nothing where size <= 0
+// as such, what is before them by the first lanes, what is behind by the last; nothing where size <= 0
 template <int threads, int most, class T> DEVICE void move_blocks(T *to, const T *from, int size)
 {
     constexpr int block = 16 / sizeof(T), turns = (most / block + threads - 1) / threads;
@@ -168,7 +169,8 @@ template <int threads, int most, class T> DEVICE void move_blocks(T *to, const T
         to[last] = from[last];
 }
 
-// a row to shared memory and back, by the threads of a team; between this and the elements there is a barrier
+// a row to shared memory and back, by the threads of a team; a barrier must stand between a copy and what threads do with
+// their elements there
 template <int threads, class T, int n> DEVICE void read_blocks(blocks<T, n> &to, const T *row, int size)
 {
     move_blocks<threads, n>(to.data + place_in_block(row), row, size);
