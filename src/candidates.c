@@ -37,6 +37,7 @@ typedef struct {
     int printed_levels;       /* texts with fewer keys are printed when they are found ... */
     LIST(Candidate) later;    /* ... the others are not */
     int printed;              /* of those */
+    bool groups;              /* may replace a plan that spills */
 } Search;
 
 static void set_keys(Search *s)
@@ -203,16 +204,17 @@ Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target
 /* ---- where the chosen plan spills ---- */
 
 /* Registers that a thread may have beyond those expected, in the kernel with the fewest, of
- * those that walk rows: the others need few. */
-static int headroom(const Plan *plan)
+ * those that walk rows: the others need few. Of the plan that spills what it is `bound` to counts. */
+static int headroom(const Plan *plan, bool bound)
 {
     enum { MOST = 255 };
     int least = MOST;
     for (int i = 0; i < plan->kernel_count; i++) {
-        if (!walks_rows(&plan->kernels[i])) continue;
-        int ctas = plan->kernels[i].wanted_ctas > 1 ? plan->kernels[i].wanted_ctas : 1;
-        int cap = plan->target.registers_per_sm / (plan->launch.kernels[i].threads * ctas) / 8 * 8;
-        int left = (cap < MOST ? cap : MOST) - plan->kernels[i].registers;
+        const Kernel *k = &plan->kernels[i];
+        int threads = plan->launch.kernels[i].threads * (bound && k->wanted_ctas > 1 ? k->wanted_ctas : 1);
+        if (!walks_rows(k)) continue;
+        int cap = plan->target.registers_per_sm / threads / 8 * 8;
+        int left = (cap < MOST ? cap : MOST) - k->registers;
         if (left < least) least = left;
     }
     return least;
@@ -225,10 +227,20 @@ static bool has_group(const Plan *plan)
     return false;
 }
 
-/* What a plan may be replaced by: not by groups, which are slower than they look, unless it has one. */
+/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom. */
 static bool may_replace(const Search *s, const Plan *plan)
 {
-    return !has_group(plan) || has_group(s->chosen);
+    return s->groups || !has_group(plan);
+}
+
+static int most_headroom(const Search *s)
+{
+    int most = 0;
+    for (int i = 0; i < s->later.count; i++) {
+        const Plan *plan = s->later.data[i].plan;
+        if (may_replace(s, plan) && headroom(plan, false) > most) most = headroom(plan, false);
+    }
+    return most;
 }
 
 /* The plan with the least headroom that is at least `from`; NULL: there is none. */
@@ -237,9 +249,9 @@ static const Candidate *find_leaner(const Search *s, int from)
     const Candidate *best = NULL;
     for (int i = 0; i < s->later.count; i++) {
         const Candidate *c = &s->later.data[i];
-        int left = headroom(c->plan);
+        int left = headroom(c->plan, false);
         bool better = may_replace(s, c->plan) && left >= from;
-        if (better && (!best || left < headroom(best->plan))) best = c;
+        if (better && (!best || left < headroom(best->plan, false))) best = c;
     }
     return best;
 }
@@ -247,12 +259,11 @@ static const Candidate *find_leaner(const Search *s, int from)
 Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, int most)
 {
     Search s = begin_search(arena, a, target);
-    int own = headroom(s.chosen), largest = own;
     for (int level = 0; level <= 1; level++) try_level(&s, level);
-    for (int i = 0; i < s.later.count; i++) {
-        const Plan *plan = s.later.data[i].plan;
-        if (may_replace(&s, plan) && headroom(plan) > largest) largest = headroom(plan);
-    }
+    int own = headroom(s.chosen, true);
+    s.groups = has_group(s.chosen);
+    if (most_headroom(&s) <= own) s.groups = true;
+    int largest = most_headroom(&s);
     add_plan(&s, NULL, s.chosen);
     for (int i = 1; i <= most && largest > own; i++) {
         const Candidate *next = find_leaner(&s, own + ((largest - own) * i + most - 1) / most);
