@@ -149,12 +149,25 @@ static const char *missing_stages(const Scheduler *s)
                   "registers, or are of an odd number of columns, which only a copy warp copies";
 }
 
+/* Why no row can have so many CTAs; NULL: it depends on the row. */
+static const char *impossible_cluster(const Scheduler *s)
+{
+    int asked = s->forced.cluster;
+    if (asked & (asked - 1)) return arena_format(s->arena, "cluster: %d is not a power of two", asked);
+    if (asked > 1 && s->target->max_cluster <= 1)
+        return arena_format(s->arena, "cluster: %s has none", s->target->arch);
+    if (asked > s->target->sms)
+        return arena_format(s->arena, "cluster: all %d CTAs must run at once, and there are %d SMs", asked,
+                            s->target->sms);
+    return NULL;
+}
+
 /* Why so many CTAs do not share a row. */
 static const char *missing_cluster(const Scheduler *s)
 {
     int most = s->target->max_cluster, asked = s->forced.cluster;
-    if (asked & (asked - 1)) return "cluster: it is a power of two";
-    if (most <= 1) return arena_format(s->arena, "cluster: %s has none", s->target->arch);
+    const char *impossible = impossible_cluster(s);
+    if (impossible) return impossible;
     if (asked > most)
         return arena_format(s->arena,
                             "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
@@ -201,6 +214,8 @@ static bool honours_keys(Scheduler *s)
 /* Why a graph's rows did not become the family that was asked for. */
 static const char *missing_reason(Scheduler *s)
 {
+    const char *cluster = impossible_cluster(s);
+    if (cluster) return cluster;
     if (s->forced.family != FAMILY_WARP_SPECIALIZED)
         return arena_format(s->arena,
                             "%s does not fit this graph: what it computes is %s",

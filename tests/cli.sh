@@ -132,7 +132,8 @@ expect 2 'ctas: here each row' explain "$root"/examples/layernorm.fuse --schedul
 expect 2 'cluster: sm_80 has none' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_80 --schedule row:cluster=8
 expect 2 'of up to 16 CTAs' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64
 expect 2 'the row is too short' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
-expect 2 'cluster: it is a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
+expect 2 'cluster: 3 is not a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
+expect 2 'all 64 CTAs must run at once, and there are 4 SMs' run "$root"/examples/softmax.fuse M=4 N=50257 --device sim --schedule warp-specialized:cluster=64
 expect 0 'no kernel ran' run "$root"/examples/softmax.fuse M=4 N=8 --device cpu --verify
 expect 0 'row_sum2 = 0;    // sum\[N\](y)' unnamed.fuse
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
