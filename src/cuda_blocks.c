@@ -37,7 +37,8 @@ void declare_blocks(Emitter *e)
     const Kernel *k = e->k;
     if (!k->by_blocks) return;
     blank_line(e->out);
-    line(e->out, "// rows begin anywhere in a block of 16 bytes: whole blocks are copied, and threads take their elements here");
+    line(e->out,
+         "// rows begin anywhere in a block of 16 bytes: whole blocks are copied, and threads take their elements here");
     line(e->out, "struct Rows {");
     for (int i = 0; i < k->load_count; i++)
         if (is_read_by_blocks(k, &k->loads[i])) emit_place(e, k->loads[i].name, k->loads[i].dtype);
@@ -73,8 +74,8 @@ void emit_from_blocks(Emitter *e, const Load *load)
 
 void emit_to_blocks(Emitter *e, const Store *store)
 {
-    line(e->out, "to_blocks(through.%s, %s, %s, %s_out);", store->name, stored_at(e, store), e->k->slice ? "col - begin" : "col",
-         store->name);
+    line(e->out, "to_blocks(through.%s, %s, %s, %s_out);", store->name, stored_at(e, store),
+         e->k->slice ? "col - begin" : "col", store->name);
 }
 
 /* Stores the rows whose elements a pass has computed. */

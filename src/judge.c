@@ -6,6 +6,7 @@
 #include "reference.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ULPS_ALLOWED 0.53
 #define BOUNDS_ALLOWED 4
@@ -98,4 +99,16 @@ Verdict judge(DType dtype, const void *out, const double *exact, const float *bo
     }
     verdict.relative = errors == 0 ? 0 : sqrt(errors / norm);
     return verdict;
+}
+
+int64_t judge_changed(DType dtype, const void *out, const void *judged, const double *exact,
+                      const float *bound, int64_t count)
+{
+    const size_t bytes = (size_t)dtype_info[dtype].bytes;
+    const char *element = out, *other = judged;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < count; i++, element += bytes, other += bytes)
+        if (memcmp(element, other, bytes))
+            wrong += judge(dtype, element, exact + i, bound + i, 1, false).wrong;
+    return wrong;
 }

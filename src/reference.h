@@ -49,6 +49,10 @@ typedef struct {
 /* Judges a stored output against the exact values and bounds of evaluate(). */
 Verdict judge(DType dtype, const void *out, const double *exact, const float *bound, int64_t count,
               bool discontinuous);
+/* How many elements of `out` are outside their bound, of those that differ from `judged`, whose elements are all
+ * right: much quicker where few do. */
+int64_t judge_changed(DType dtype, const void *out, const void *judged, const double *exact,
+                      const float *bound, int64_t count);
 
 /* Seeded random input for param `param` (design.md section 7): standard normal; integers uniform
  * below the smallest axis they are compared with, or 0/1 for 8-bit; positive for rstd rs std var

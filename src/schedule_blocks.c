@@ -125,7 +125,7 @@ int block_ctas(const Scheduler *s, const Kernel *k)
 /* Makes room for them. */
 bool fit_blocks(const Scheduler *s, Kernel *k)
 {
-    if (!passes_by_blocks(s, k) || k->threads_per_row <= WARP || k->column_ctas > 1) return false;
+    if (k->threads_per_row <= WARP || k->column_ctas > 1) return false;
     int64_t bytes = blocks_bytes(k, (int64_t)k->threads_per_row * k->tiles) * k->teams;
     k->by_blocks = bytes + static_bytes(s, k) <= s->target->smem_per_cta;
     if (k->by_blocks) k->smem_bytes = bytes;

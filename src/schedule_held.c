@@ -149,7 +149,8 @@ static bool rereads_moments(const Scheduler *s, const Kernel *k)
     int tiles = columns <= SHORT ? SHORT_TILES : LONG_TILES;
     bool near = columns <= longest && columns > longest / RANGE * (RANGE - 1);
     bool full = columns % (tiles * k->vec * WARP) == 0;
-    if (!near || !full || !is_plain_norm(k) || row_dtype(k) != DTYPE_BF16 || s->forced.reads || s->forced.threads) return false;
+    bool plain = is_plain_norm(k) && row_dtype(k) == DTYPE_BF16;
+    if (!near || !full || !plain || s->forced.reads || s->forced.threads) return false;
     int64_t threads = columns / (tiles * k->vec);
     return is_cached(s, k, (int)(s->target->threads_per_sm / threads), columns);
 }

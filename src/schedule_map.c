@@ -285,7 +285,7 @@ static int most_threads(const Scheduler *s, const Kernel *k)
 {
     enum { THREE_QUARTERS = 768, LONGER = 576, SINGLE = 256 };
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE;
-    /* 64-bit coordinates take registers, and CTAs are as few as results */
+    /* 64-bit coordinates take registers, and CTAs are as few as results; blocks want several CTAs an SM */
     if (k->dynamic || passes_by_blocks(s, k)) return SUM_THREADS;
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1)
@@ -472,7 +472,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
             k->accumulator_count, estimate(s, k), register_cap(s, kernel_threads(k)));
         return false;
     }
-    bool any_resident = k->by_blocks;
+    bool any_resident = false;
     for (int i = 0; i < k->load_count; i++)
         any_resident |= k->loads[i].resident || k->loads[i].staged;
     bool looped = !fits || (!any_resident && k->tiles > most_tiles) || reads_again(s, k);

@@ -107,7 +107,7 @@ bool passes_by_blocks(const Scheduler *s, const Kernel *k);     /* if there is r
 int block_slice(const Scheduler *s, const Kernel *k);           /* columns of a CTA then; 0: all */
 int block_vectors(const Scheduler *s, const Kernel *k);         /* of 8 elements, a thread */
 int block_ctas(const Scheduler *s, const Kernel *k);            /* that ptxas should make room for; 0: any */
-bool fit_blocks(const Scheduler *s, Kernel *k);                 /* shared memory */
+bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there is room, where rows pass so */
 
 /* ---- schedule_held.c ---- */
 

@@ -120,6 +120,13 @@ START_TEST(f32_layer_norm_stays_inside_the_bound)
     ck_assert_int_eq(judge_output(&c, 0, dx).wrong, 0);
     ck_assert_int_eq(judge_output(&c, 1, dgamma).wrong, 0);
     ck_assert_int_eq(judge_output(&c, 0, c.outputs[0].data).wrong, 0);
+    float *other = NEW_ARRAY(c.program.arena, float, M * N);
+    memcpy(other, dx, M * N * sizeof *dx);
+    other[7] = nextafterf(dx[7], 9);         /* another right value */
+    other[8] += 1e-4f;
+    other[M * N - 1] = NAN;
+    ck_assert_int_eq(judge_changed(DTYPE_F32, dx, dx, c.exact[0], c.bound[0], M * N), 0);
+    ck_assert_int_eq(judge_changed(DTYPE_F32, other, dx, c.exact[0], c.bound[0], M * N), 2);
     for (int i = 0; i < M * N; i++)
         dx[i] += 1e-4f;                      /* a small mistake, but everywhere */
     ck_assert_int_gt(judge_output(&c, 0, dx).wrong, M * N / 2);

@@ -53,8 +53,9 @@ static Origin settle_schedule(Program *p, Compilation *c)
                                            " faster than what the rules choose"};
     const char *other = o->schedule ? NULL
                                     : replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
-    return other ? (Origin){other, "since what the rules choose spills (emit and the simulator take"
-                                   " what the rules choose, unless --schedule asks for this one)"} : (Origin){NULL, NULL};
+    if (!other) return (Origin){NULL, NULL};
+    return (Origin){other, "since what the rules choose spills (emit and the simulator take"
+                           " what the rules choose, unless --schedule asks for this one)"};
 }
 
 int command_explain(Options *o)

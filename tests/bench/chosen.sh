@@ -1,18 +1,13 @@
 #!/bin/bash
 # make chosen: the rules' choice beside the best schedule that `fusec tune` finds, for every norm and softmax
 # example over a table of sizes, on the GPU. Prints Markdown: the default's time, the best one's, and how many times
-# as long the default takes. Some five seconds a cell; nothing is kept. EXAMPLES="…", SIZES="MxN …" and DTYPE as in
-# table.sh.
+# as long the default takes. Some five seconds a cell; nothing is kept. cells.sh tells what narrows it.
 set -u
 cd "$(dirname "$0")/../.."
-fusec=${FUSEC:-build/fusec}
 FUSEC_TUNING_FILE=$(mktemp)
 export FUSEC_TUNING_FILE
 trap 'rm -f "$FUSEC_TUNING_FILE"' EXIT
-dtype=${DTYPE:-bf16}
-examples=${EXAMPLES:-layernorm_bwd rmsnorm_bwd layernorm rmsnorm softmax softmax_bwd}
-sizes=${SIZES:-16384x1024 16384x2048 16384x4096 16384x8192 16384x12288 16384x16384 8192x24576
-    8192x32768 4096x65536 2048x131072 1024x262144}
+. tests/bench/cells.sh
 
 # Only finalists and the default are timed in many rounds, so only they are compared.
 compare() {
@@ -39,13 +34,7 @@ echo '|---|---:|---:|---:|---|'
 cells=0 near=0
 for example in $examples; do
     for size in $sizes; do
-        json=$(sed "s/bf16/$dtype/g" "examples/$example.fuse" |
-            "$fusec" tune - "M=${size%x*}" "N=${size#*x}" --json)
-        case $? in
-        0) ;;
-        3) echo "make chosen: skipped, there is no GPU" >&2; exit 0 ;;
-        *) exit 1 ;;
-        esac
+        measure tune "$example" "$size"
         line=$(compare "$example $size" <<<"$json") || { echo "no times: $example $size" >&2; exit 1; }
         echo "$line"
         cells=$((cells + 1))
