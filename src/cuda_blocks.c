@@ -3,22 +3,6 @@
  * copies whole blocks, and each thread takes its elements from shared memory. */
 #include "cuda_emit.h"
 
-/* The threads that share a row, and how many such teams there are. */
-static const char *team_text(const Emitter *e)
-{
-    return e->k->teams > 1 ? "threads_per_row, teams" : "threads, 1";
-}
-
-static const char *team_threads(const Emitter *e)
-{
-    return e->k->teams > 1 ? "threads_per_row" : "threads";
-}
-
-/* How many columns this CTA has of a row. */
-static const char *own_columns(const Emitter *e)
-{
-    return e->k->slice ? slice_text(e) : e->columns;
-}
 
 static const char *stored_at(Emitter *e, const Store *store)
 {
@@ -54,15 +38,15 @@ void declare_blocks(Emitter *e)
 void emit_blocks_read(Emitter *e)
 {
     if (!e->k->by_blocks) return;
-    line(e->out, "if (row > first_row) team_barrier<%s>();    // all have taken their elements of the row before",
-         team_text(e));
+    line(e->out, "if (row > first_row) %s;    // all have taken their elements of the row before",
+         team_barrier(e));
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_read_by_blocks(e->k, load))
             line(e->out, "read_blocks<%s>(through.%s, %s, %s);", team_threads(e), load->name,
                  slice_address(e, load), own_columns(e));
     }
-    line(e->out, "team_barrier<%s>();", team_text(e));
+    line(e->out, "%s;", team_barrier(e));
 }
 
 /* A thread's elements from there, and a tile's on their way to memory. */
@@ -85,7 +69,7 @@ void emit_blocks_written(Emitter *e, int phase)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (!is_stored_by_blocks(e->k, store) || store->phase != phase) continue;
-        if (!barrier) line(e->out, "team_barrier<%s>();", team_text(e));
+        if (!barrier) line(e->out, "%s;", team_barrier(e));
         barrier = true;
         line(e->out, "write_blocks<%s>(%s, through.%s, %s);", team_threads(e), stored_at(e, store), store->name,
              own_columns(e));

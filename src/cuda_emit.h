@@ -146,6 +146,9 @@ void emit_lag_end(Emitter *e);
 const char *sharers(const Emitter *e);      /* the constant with the number of CTAs that share a row */
 const char *rank_text(Emitter *e);          /* which of them a CTA is */
 const char *slice_text(const Emitter *e);   /* how many columns it has */
+const char *own_columns(const Emitter *e);  /* the same, or all of a row that no CTAs share */
+const char *team_threads(const Emitter *e); /* the constant with the number of threads that share a row */
+const char *team_barrier(const Emitter *e); /* a call at which they wait for each other */
 void emit_slice(Emitter *e);
 void emit_exchange(Emitter *e, int values); /* where they meet, so many values at once */
 
@@ -167,8 +170,10 @@ void emit_blocks_written(Emitter *e, int phase);
 void emit_dynamic_memory(Emitter *e);
 void emit_ring_memory(Emitter *e);
 const char *staged_scalar(Emitter *e, const Load *load);
+const char *lined_up_row(Emitter *e, const Load *load);     /* a team's row in a stage, where rows are lined up */
 void emit_ring(Emitter *e);
 void emit_ring_step(Emitter *e, const char *row);
+void emit_next_landed(Emitter *e, const char *reduction);   /* before the barrier of a row's first reduction */
 void emit_copy_warp(Emitter *e);
 void emit_advance(Emitter *e);
 void emit_stage_wait(Emitter *e);

@@ -130,6 +130,7 @@ static void emit_exchanges(Emitter *e, const char *list)
     bool before = e->k->lag > 1;
     line(e->out, "row_post<threads>(scratch, turn, %s);", list);
     if (!e->k->grouped) emit_finish_call(e, before);
+    emit_next_landed(e, "row_collect");
     line(e->out, "row_collect<threads>(scratch, turn, %s);", list);
     if (e->k->grouped) {
         line(e->out, "group_send(boxes, news, sent, %s);", list);

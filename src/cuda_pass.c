@@ -132,7 +132,10 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
         const Load *load = &e->k->loads[i];
         if (!is_loaded_here(e, load, phase, hoisted)) continue;
         line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
-        if (load->staged)
+        if (is_lined_up(e->k, load))
+            line(e->out, "read_lines<step>(%s_v, now.%s, %s, %s);", load->name, lined_up_row(e, load),
+                 slice_address(e, load), e->k->slice ? "local" : "first");
+        else if (load->staged)
             line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
         else if (is_read_by_blocks(e->k, load))
             emit_from_blocks(e, load);
@@ -145,6 +148,9 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
 /* A thread's vector in shared memory. */
 static const char *staged_vector(Emitter *e, const Load *load)
 {
+    if (is_lined_up(e->k, load))
+        return arena_format(e->arena, "vector_in<vec>(now.%s, %s + t * step, %s)", lined_up_row(e, load),
+                            e->k->slice ? "local" : "first", slice_address(e, load));
     if (!e->k->copy_warp || load->hoisted)
         return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "now",
                             load->name);

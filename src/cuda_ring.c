@@ -1,7 +1,8 @@
 /* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads
  * through. While a row is computed the next stages - 1 are under way. Every thread copies
  * and reads its own columns only, so the ring needs no barrier, but for a row's scalars: one
- * lane of each warp copies them for all. */
+ * lane of each warp copies them for all; and but for rows that begin anywhere in a line of memory: their
+ * threads copy whole blocks for each other. */
 #include "cuda_emit.h"
 
 typedef LIST(const Load *) Places;
@@ -33,6 +34,11 @@ const char *staged_scalar(Emitter *e, const Load *load)
     return arena_format(e->arena, "now.%s[threadIdx.x / 32]", load->name);
 }
 
+const char *lined_up_row(Emitter *e, const Load *load)
+{
+    return arena_format(e->arena, e->k->teams > 1 ? "%s[team]" : "%s", load->name);
+}
+
 static void emit_buffers(Emitter *e, const char *name, bool hoisted)
 {
     Places places = list_places(e, hoisted);
@@ -42,6 +48,9 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
         const Load *load = places.data[i];
         if (load->access == ACCESS_ROW)
             line(e->out, "    %s %s[threads / 32];", dtype_info[load->dtype].cuda, load->name);
+        else if (is_lined_up(e->k, load))
+            line(e->out, "    lines<%s, tiles * step> %s%s;", dtype_info[load->dtype].cuda, load->name,
+                 e->k->teams > 1 ? "[teams]" : "");
         else
             line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
     }
@@ -71,6 +80,9 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
         if (load->access == ACCESS_ROW)
             line(e->out, "fetch_element(%s.%s, &%s);", into, load->name,
                  element(e, load_pointer(e, load), load->tensor, load->axes));
+        else if (is_lined_up(e->k, load))
+            line(e->out, "fetch_lines<%s, vec>(%s.%s, %s, %s);", team_threads(e), into, lined_up_row(e, load),
+                 slice_address(e, load), own_columns(e));
         else if (!several)
             line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
     }
@@ -122,6 +134,8 @@ void emit_ring(Emitter *e)
         e->out,
         "// while a row is computed, the next stages - %d are on their way to shared memory",
         1 + e->k->lag);
+    if (e->k->lined_up)
+        line(e->out, "// rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other");
     line(e->out, "constexpr int stages = %d;", e->k->stages);
     emit_buffers(e, "Stage", false);
     emit_ring_memory(e);
@@ -138,6 +152,26 @@ void emit_ring(Emitter *e)
     line(e->out, "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0", 1 + e->k->lag);
 }
 
+/* Before a reduction of a row that is lined up, the next row's blocks have landed; its barrier shows them to all. Then
+ * nobody reads any more what the next row's fetch replaces either: rows are in registers by now, or (with lag) the
+ * last phase of the row before is over. */
+void emit_next_landed(Emitter *e, const char *reduction)
+{
+    if (!e->k->lined_up) return;
+    line(e->out, "fetch_wait<stages - %d>();    // the next row's blocks: %s shows them to all", 2 + e->k->lag,
+         e->k->threads_per_row > 32 ? reduction : "a barrier");
+    if (e->k->threads_per_row <= 32) line(e->out, "%s;", team_barrier(e));
+}
+
+/* The first row's blocks, which no reduction comes before. */
+static void emit_first_landed(Emitter *e, const char *row)
+{
+    block (e->out, "if (%s == first_row)", row) {
+        line(e->out, "fetch_wait<stages - %d>();", 1 + e->k->lag);
+        line(e->out, "%s;    // later rows are shown to all by a reduction of the row before", team_barrier(e));
+    }
+}
+
 /* At the start of a row, its copies have landed and those of the furthest row start: they
  * go where the row before was (with lag, the one before that). Before the first row the
  * ring only fills. */
@@ -149,14 +183,18 @@ void emit_ring_step(Emitter *e, const char *row)
         return;
     }
     int ahead = 1 + e->k->lag;
+    bool own_scalars = has_scalars(e) && !e->k->lined_up;
     line(e->out, "const Stage &now = ring[stage];");
-    if (has_scalars(e)) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
+    if (own_scalars) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
     line(e->out,
          "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));",
          ahead, row, rows_share_warps(e->k) ? " + team" : "", ahead);
     line(e->out, "stage = (stage + 1) %% stages;");
     line(e->out, "if (%s < first_row)", row);
     line(e->out, "    continue;");
-    line(e->out, "fetch_wait<stages - %d>();", ahead);
-    if (has_scalars(e)) line(e->out, "__syncwarp();    // those of this row have landed for all");
+    if (e->k->lined_up)
+        emit_first_landed(e, row);
+    else
+        line(e->out, "fetch_wait<stages - %d>();", ahead);
+    if (own_scalars) line(e->out, "__syncwarp();    // those of this row have landed for all");
 }

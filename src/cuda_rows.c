@@ -216,6 +216,7 @@ static void emit_reductions(Emitter *e, int phase)
     const Kernel *k = e->k;
     const char *list = reduce_list(e, phase);
     if (!*list) return;
+    if (phase == 0) emit_next_landed(e, k->cluster > 1 ? "cluster_reduce" : "row_reduce");
     if (k->grouped)
         line(e->out, "group_reduce<threads>(scratch, boxes, news, turn, sent, %s);", list);
     else if (k->cluster > 1)

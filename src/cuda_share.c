@@ -1,5 +1,5 @@
-/* cuda_share.c: CTAs that share a row, as a cluster or a group: which columns each has, and
- * where they leave each other their results. */
+/* cuda_share.c: the threads of a CTA that share a row, and CTAs that do, as a cluster or a group:
+ * which columns each has, and where they leave each other their results. */
 #include "cuda_emit.h"
 
 const char *sharers(const Emitter *e)
@@ -14,6 +14,19 @@ const char *rank_text(Emitter *e)
 }
 
 const char *slice_text(const Emitter *e) { return e->k->uneven ? "end - begin" : "slice"; }
+
+const char *own_columns(const Emitter *e) { return e->k->slice ? slice_text(e) : e->columns; }
+
+const char *team_threads(const Emitter *e)
+{
+    return e->k->teams > 1 ? "threads_per_row" : "threads";
+}
+
+const char *team_barrier(const Emitter *e)
+{
+    if (e->k->threads_per_row <= 32) return "__syncwarp()";
+    return e->k->teams > 1 ? "team_barrier<threads_per_row, teams>()" : "team_barrier<threads, 1>()";
+}
 
 /* The columns of this CTA. */
 void emit_slice(Emitter *e)

@@ -172,6 +172,7 @@ static void explain_ring(Text *out, const Kernel *k)
     if (k->stages)
         line(out, "    rows pass through a ring of %d stages in shared memory%s", k->stages,
              scalars ? ", their scalars with them" : "");
+    if (k->lined_up) line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
     if (k->single) line(out, "    a cluster has one row, and ends with it");

@@ -955,6 +955,70 @@ template <class T, int size> DEVICE T *line_up(T (&buffer)[size], const void *ro
     return (T *)((const char *)buffer + (unsigned long long)row % 128 / 16 * 16);
 }
 
+//@ lines line_place
+// Room for n elements of a row that lies here at the place of a line of 128 bytes that it has in memory: copies between
+// different places read a quarter more from L2.
+template <class T, int n> struct alignas(128) lines {
+    T data[n + 128 / sizeof(T)];
+};
+// that place, in elements; of a row whose vectors of n elements are misaligned, where they are not
+template <int n, class T> DEVICE int line_place(const T *row)
+{
+    constexpr int unit = alignof(vector<T, n>);
+    return (int)((unsigned long long)row % 128 / unit * unit / sizeof(T));
+}
+
+//@ async_block
+// starts the copy of a block of 16 bytes, or of the `bytes` at its beginning if they are fewer
+DEVICE void async_block(void *to, const void *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes < 16 ? bytes : 16) : "memory");
+}
+
+//@ fetch_lines
+// Starts the copies of a row by the threads that share it, block by block, whoever's elements a block has: a barrier
+// must stand between the wait for them and the first read. Up to 15 bytes before a row are read, none behind it.
+template <int threads, int n, class T, int size>
+DEVICE void fetch_lines(lines<T, size> &to, const T *row, int count)
+{
+    constexpr int blocks = (size * sizeof(T) + 15 + 15) / 16, turns = (blocks + threads - 1) / threads;
+    const int lane = threadIdx.x % threads;
+    if (misalignment<n>(row) == 0) {
+        const int before = (int)((unsigned long long)row % 16), bytes = before + count * (int)sizeof(T);
+        char *const into = (char *)(to.data + line_place<16 / sizeof(T)>(row));
+        #pragma unroll
+        for (int k = 0; k < turns; k++) {
+            const int at = 16 * (lane + k * threads);
+            if (at < bytes)
+                async_block(into + at, (const char *)row - before + at, bytes - at);
+        }
+    } else {
+        #pragma unroll 1
+        for (int at = lane * n; at < count; at += threads * n)
+            load_words(*(vector<T, n> *)(to.data + line_place<n>(row) + at), row + at);
+    }
+}
+
+//@ vector_in
+// the vector of n elements from `at` on of a row that fetch_lines brought
+template <int n, class T, int size> DEVICE vector<T, n> vector_in(const lines<T, size> &from, int at, const T *row)
+{
+    vector<T, n> v;
+    copy_vector(&v, (const vector<T, n> *)(from.data + line_place<n>(row) + at));
+    return v;
+}
+
+//@ read_lines
+// this thread's part of such a row; anything behind the row's end
+template <int step, class T, int n, int tiles, int size>
+DEVICE void read_lines(vector<T, n> (&v)[tiles], const lines<T, size> &from, const T *row, int first)
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        v[t] = vector_in<n>(from, first + t * step, row);
+}
+
 //@ copy_row
 // The copy warp's part of a row that is a multiple of 16 bytes long: one bulk copy, or vector by vector where
 // it does not start on such a multiple. Returns how many bytes are still to land.

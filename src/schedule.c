@@ -146,7 +146,7 @@ static const char *missing_stages(const Scheduler *s)
     return most ? arena_format(s->arena,
                                "stages: beside what else the SM holds, shared memory has room for %d", most)
                 : "stages: rows do not pass through a ring here: they are read once, stay in "
-                  "registers, or are of an odd number of columns, which only a copy warp copies";
+                  "registers, or are of an odd number of columns, which a copy warp copies, or threads that add over rows";
 }
 
 /* Why no row can have so many CTAs; NULL: it depends on the row. */
@@ -404,9 +404,10 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                  k->refill ? ", refilled" : k->single ? ", single" : "");
         if (k->meets_in_ring) line(out, "sums meet in the ring");
         for (int i = 0; i < k->load_count; i++)
-            line(out, "load %s%s%s", k->loads[i].name,
+            line(out, "load %s%s%s%s", k->loads[i].name,
                  k->loads[i].resident ? ", resident" : "",
-                 k->loads[i].hoisted ? ", hoisted" : "");
+                 k->loads[i].hoisted ? ", hoisted" : "",
+                 is_lined_up(k, &k->loads[i]) || is_read_by_blocks(k, &k->loads[i]) ? ", by blocks" : "");
         for (int i = 0; i < k->inner_count; i++)
             print_inner(out, g, &k->inner[i]);
         for (int i = 0; i < k->accumulator_count; i++)

@@ -112,6 +112,8 @@ typedef struct {
     bool by_blocks;                  /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
                                         whole blocks: between those and threads' elements is shared memory */
     int stages;                      /* rows in the ring at once; 0: none */
+    bool lined_up;                   /* its rows, which begin anywhere in a line of memory, are copied by blocks of
+                                        16 bytes to the same place of one */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     bool meets_in_ring;              /* after the last row the teams' accumulators meet there, all at once */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
@@ -217,6 +219,11 @@ static inline bool is_read_by_blocks(const Kernel *k, const Load *load)
 static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
 {
     return k->by_blocks && store->access == ACCESS_VECTOR && !store->result;
+}
+/* Which rows come into a ring by blocks. */
+static inline bool is_lined_up(const Kernel *k, const Load *load)
+{
+    return k->lined_up && load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
 }
 /* Whether a phase reads what of a row an earlier one has read. */
 bool reads_rows_again(const Kernel *k);

@@ -175,7 +175,7 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
         Load *load = &k->loads[i];
         bool vector = load->access == ACCESS_VECTOR, shared = is_column_vector(k, load);
         bool stageable = vector && (ring || shared) &&
-                         ((k->copy_warp && !shared) || may_fetch(k, load));
+                         (((k->copy_warp || k->lined_up) && !shared) || may_fetch(k, load));
         Home home = shared ? columns : rows;
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
@@ -209,8 +209,32 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
 }
 
+/* Whether all of a row is read before the row's first reduction, or (with lag) before the next row's: then the barrier
+ * of that reduction is all that threads need which copy for each other. */
+static bool is_read_in_time(const Kernel *k, Home rows)
+{
+    if (!k->inner_count) return false;
+    if (k->lag) return true;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && k->loads[i].first_phase > 0) return false;
+    return rows == IN_REGISTERS;
+}
+
+/* Whether a ring's rows are better copied by blocks than by each thread's own vectors: where they begin anywhere in a
+ * line of memory. Copies between different places of one read a quarter more from L2, and single elements of 2
+ * bytes cannot be copied. */
+static bool wants_lines(const Scheduler *s, const Kernel *k, Home rows)
+{
+    if (k->copy_warp || !k->accumulator_count || has_several_columns(k) || k->threads_per_row < WARP) return false;
+    if (!is_read_in_time(k, rows)) return false;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && !is_whole_lines(column_count(s, k), k->loads[i].dtype)) return true;
+    return false;
+}
+
 static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home columns)
 {
+    k->lined_up = ring && wants_lines(s, k, rows);
     set_homes(k, ring, rows, columns);
     k->stages = 0;
     k->smem_bytes = 0;
@@ -352,6 +376,17 @@ static bool fit_group(const Scheduler *s, Kernel *k)
            (!lags && try_ring(s, k, true, 0));
 }
 
+/* Whether a copy warp is tried before threads copy for themselves: without a lag it pays in clusters from 4 on and for
+ * few threads. Odd rows with sums over rows do without it in one CTA an SM (backward norms of 7001 and 8191 columns 0
+ * to 9 % faster, of 5001 and 6007 in two 5 to 13 % slower; measured on an H100). */
+static bool tries_copy_warp(const Scheduler *s, const Kernel *k, int lag)
+{
+    enum { MOST_OF_TWO = 384, OWN_COPIES = 8192 };
+    bool one = kernel_threads(k) > MOST_OF_TWO && column_count(s, k) <= OWN_COPIES;
+    bool pays = may_fetch_rows(k) ? lag : !k->accumulator_count || !one;
+    return pays || k->cluster >= 4 || full_slice_threads(s, k) || is_forced(s, FAMILY_WARP_SPECIALIZED);
+}
+
 /* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last
  * phase. */
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
@@ -363,10 +398,7 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
      * hide */
     bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8);
     int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k);
-    /* without lag it paid in clusters from 4 on and for few threads (measured) */
-    bool wanted = lag || k->cluster >= 4 || full_slice_threads(s, k) || !may_fetch_rows(k) ||
-                  is_forced(s, FAMILY_WARP_SPECIALIZED);
-    return (wanted && may_copy(s, k) && try_ring(s, k, true, lag)) ||
+    return (tries_copy_warp(s, k, lag) && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
            (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
            (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||

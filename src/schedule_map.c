@@ -82,7 +82,7 @@ static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int 
         /* a longer row's team needs a barrier of its own, and there are fifteen; with more than 256
            threads a row, CTAs by themselves measured better than teams (two teams of 256: backward norms
            of 4096 columns 1 %, of few rows 4 % faster, in f32 3 % slower) */
-        bool narrow = k->vec == MAX_VECTOR && row_bytes(k) <= 2 * row_inputs(k);
+        bool narrow = row_bytes(k) <= 2 * row_inputs(k);
         int largest = narrow ? TEAM_THREADS : TEAM_THREADS - 1;
         if (cta > TEAM_THREADS && k->threads_per_row <= largest)
             k->teams = min_int(cta / k->threads_per_row, 15);

@@ -4,11 +4,13 @@
 
 static int64_t whole_lines(int64_t bytes) { return ceil_div(bytes, LINE_BYTES) * LINE_BYTES; }
 
-/* What a load's vectors take of a stage; where the copy warp brings rows that are not whole lines,
- * another line. */
+/* What a load's vectors take of a stage; where rows that are not whole lines are to lie as they do in memory,
+ * another line each. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
+    if (is_lined_up(k, load))
+        return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
     bool copied = k->copy_warp && !load->hoisted;
     if (!copied) return bytes;
     return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
@@ -131,6 +133,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     if (!pooled) least = 3 + k->lag;
     int64_t ring = k->accumulator_count && k->cluster == 1 && !k->copy_warp ? SHORT_RING : RING;
     int64_t wanted = ceil_div(ring, vectors * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
+    wanted += k->lined_up && !k->lag;    /* the next row has to be there half a row early */
     return wanted > MOST ? MOST : wanted < least ? least : wanted;
 }
 

@@ -94,7 +94,8 @@ expect 0 'clusters of 4 CTAs' explain "$root/examples/softmax.fuse" --schedule c
 expect 2 'refused: cluster: ' explain "$root/examples/softmax.fuse" N=64 --schedule cluster
 expect 2 'a number from 1 to' one.fuse --schedule row:stages=0
 expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
-expect 2 'only a copy warp copies' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
+expect 2 'of an odd number of columns' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3
+expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
 expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fuse --schedule grid-stride:stages=64
 expect 0 'column, 132 CTAs' explain "$root"/tests/cases/sums_of_odd.fuse M=8192
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000

@@ -80,12 +80,13 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 if [ -z "$sanitizer" ]; then
     echo "compute-sanitizer: skipped, it is not installed"
 else
-    sanitize() {   # TOOL FILE COLUMNS
-        local log
-        log=build/gpu/$1.$(basename "$2").$3.log
-        "$sanitizer" --tool "$1" --error-exitcode 9 --log-file "$log" \
-            build/fusec run "$2" $(sizes "$2" 71 "$3") --device cuda >/dev/null && return
-        echo "FAILED: $1 $2 of $3 columns"
+    sanitize() {   # TOOL FILE COLUMNS OPTION...
+        local log tool=$1 file=$2 columns=$3
+        shift 3
+        log=build/gpu/$tool.$(basename "$file").$columns.log
+        "$sanitizer" --tool "$tool" --error-exitcode 9 --log-file "$log" \
+            build/fusec run "$file" $(sizes "$file" 71 "$columns") "$@" --device cuda >/dev/null && return
+        echo "FAILED: $tool $file of $columns columns $*"
         cat "$log"
         exit 1
     }
@@ -94,6 +95,9 @@ else
     for tool in memcheck racecheck; do
         printf "$tool %s 229\n" examples/*.fuse
         printf "$tool examples/%s.fuse 1031\n" softmax softmax_bwd rmsnorm rmsnorm_residual    # by blocks
+        for columns in 1018 1031 7001; do    # a ring filled by blocks
+            echo "$tool examples/layernorm_bwd.fuse $columns --schedule grid-stride:ctas=1"
+        done
     done |
         xargs -P "$jobs" -L 1 bash -c 'sanitize "$@"' sanitize || exit 1
     echo "compute-sanitizer: memcheck and racecheck found nothing"

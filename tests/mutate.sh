@@ -13,6 +13,11 @@ examples/layernorm_bwd.fuse M=23 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=5 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=40 N=520 --sms 1
 tests/cases/scalars_alone.fuse M=90 --sms 1
+examples/layernorm_bwd.fuse M=37 N=1023 --sms 1
+examples/layernorm_bwd.fuse M=37 N=1023 --sms 1 --offset x=3
+examples/layernorm_bwd.fuse M=37 N=1018 --sms 1 --offset dy=3
+examples/layernorm_bwd.fuse M=37 N=521 --sms 1 --schedule grid-stride:threads=32,rows=4
+examples/layernorm_bwd.fuse M=9 N=2309 --sms 1 --schedule grid-stride:threads=416
 examples/layernorm_bwd.fuse M=65 N=72 --sms 1
 examples/layernorm_bwd.fuse M=250 N=79 --sms 1
 examples/layernorm_bwd.fuse M=65 N=79 --sms 1

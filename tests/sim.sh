@@ -73,6 +73,14 @@ list_long_cases() {
         echo "examples/softmax.fuse M=3 N=2049 --offset y=3 --schedule $schedule"
     done
     echo "examples/softmax_masked.fuse B=2 H=2 Q=3 K=1027"
+    for name in layernorm_bwd rmsnorm_bwd; do    # whose rings are filled by blocks
+        echo "examples/$name.fuse M=37 N=1023 --sms 1"
+        echo "examples/$name.fuse M=37 N=1018 --sms 1 --offset x=1 --stride dy=1021,1"
+        echo "examples/$name.fuse M=37 N=531 --sms 1 --schedule grid-stride:threads=32,rows=4"
+    done
+    echo "examples/layernorm_bwd.fuse M=9 N=7001 --sms 1"
+    echo "examples/layernorm_bwd.fuse M=9 N=8184 --sms 1 --offset dy=1"
+    echo "examples/layernorm_bwd.fuse M=9 N=12280 --sms 1"
     echo "examples/softmax.fuse M=3 N=2051 --schedule row:cluster=16,threads=64"    # whose last CTAs have no columns
     echo "examples/softmax.fuse M=3 N=1123 --schedule row:cluster=8,threads=64"    # and less than a block
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"

@@ -50,6 +50,7 @@ typedef struct {
     /* cp.async, its commit_group, and wait_group: until all but the newest `left` have
      * landed */
     void (*begin_copy)(void *machine, void *to, const void *from, size_t size, void *at);
+    void (*begin_block)(void *machine, void *to, const void *from, int bytes, void *at);
     void (*commit_copies)(void *machine);
     void (*wait_for_copies)(void *machine, int left);
     /* clusters: the twin of an address in another CTA's shared memory; both halves of the

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK = 16 };
+
 static void mark_cells(const Thread *t, const Copy *copy, bool pending)
 {
     Cell *cells = &t->cta->cells[copy->to - t->cta->smem];
@@ -25,14 +27,17 @@ static void check_place(Machine *m, const Copy *copy)
         fault(m, copy->at, "an asynchronous copy of %zu bytes", copy->size);
 }
 
-void begin_copy(void *machine, void *to, const void *from, size_t size, void *at)
+static void move_bytes(const Machine *m, const Copy *copy)
 {
-    Machine *m = machine;
+    copy_blocks(m, copy->to, copy->from, copy->read);
+    memset(copy->to + copy->read, 0, copy->size - copy->read);
+}
+
+static void begin(Machine *m, Copy copy, void *at)
+{
     Thread *t = m->current;
-    const Copy copy = {to, from, size, t->groups, place_of(m, at)};
     check_place(m, &copy);
-    touch_memory(m, from, size, SIM_READ, 1, at);
-    touch_memory(m, to, size, SIM_WRITE, 1, at);
+    touch_memory(m, copy.to, copy.size, SIM_WRITE, 1, at);
     if (t->copy_count == t->copy_capacity) {
         t->copy_capacity = t->copy_capacity ? 2 * t->copy_capacity : 16;
         t->copies = realloc(t->copies, (size_t)t->copy_capacity * sizeof *t->copies);
@@ -41,9 +46,28 @@ void begin_copy(void *machine, void *to, const void *from, size_t size, void *at
     t->copies[t->copy_count++] = copy;
     mark_cells(t, &copy, true);
     if (random_below(m, 2))
-        memcpy(copy.to, copy.from, copy.size);
+        move_bytes(m, &copy);
     else
         memset(copy.to, 0xff, copy.size);
+}
+
+void begin_copy(void *machine, void *to, const void *from, size_t size, void *at)
+{
+    Machine *m = machine;
+    touch_memory(m, from, size, SIM_READ, 1, at);
+    begin(m, (Copy){to, from, size, size, m->current->groups, place_of(m, at)}, at);
+}
+
+/* A block of which the first bytes are copied; it may begin before a buffer does, as bulk copies may. */
+void begin_block(void *machine, void *to, const void *from, int bytes, void *at)
+{
+    Machine *m = machine;
+    const size_t read = bytes < BLOCK ? (size_t)bytes : BLOCK;
+    if ((uintptr_t)from % BLOCK)
+        fault(m, place_of(m, at), "misaligned: a block is copied from an address that is %zu past a multiple of 16",
+              (size_t)((uintptr_t)from % BLOCK));
+    touch_blocks(m, from, read, at);
+    begin(m, (Copy){to, from, BLOCK, read, m->current->groups, place_of(m, at)}, at);
 }
 
 void commit_copies(void *machine)
@@ -55,7 +79,7 @@ void commit_copies(void *machine)
 static void end_copy(Machine *m, const Copy *copy)
 {
     mark_cells(m->current, copy, false);
-    memcpy(copy->to, copy->from, copy->size);
+    move_bytes(m, copy);
     note_landing(m, copy);
 }
 

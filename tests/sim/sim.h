@@ -330,6 +330,12 @@ template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *t
 SIM_CALL void fetch_commit() { sim_link.api->commit_copies(sim_link.machine); }
 template <int left> SIM_PLAIN void fetch_wait() { sim_link.api->wait_for_copies(sim_link.machine, left); }
 
+//@ async_block
+__attribute__((noinline)) SIM_PLAIN void async_block(void *to, const void *from, int bytes)
+{
+    sim_link.api->begin_block(sim_link.machine, to, from, bytes, SIM_HERE);
+}
+
 //@ team_barrier
 template <int threads, int teams> __attribute__((noinline)) SIM_PLAIN void team_barrier()
 {

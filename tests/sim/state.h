@@ -69,7 +69,7 @@ typedef struct {
 typedef struct {
     char *to;
     const char *from;
-    size_t size;
+    size_t size, read; /* bytes written, and of those read; the others become 0 */
     int group;
     uint32_t at;
 } Copy;
@@ -258,6 +258,7 @@ size_t shared_room(const Machine *m, size_t place);
 
 /* copies.c */
 void begin_copy(void *machine, void *to, const void *from, size_t size, void *at);
+void begin_block(void *machine, void *to, const void *from, int bytes, void *at);
 void commit_copies(void *machine);
 void wait_for_copies(void *machine, int left);
 

@@ -389,6 +389,7 @@ const SimApi sim_api = {
     .yield = do_yield,
     .trap = do_trap,
     .begin_copy = begin_copy,
+    .begin_block = begin_block,
     .commit_copies = commit_copies,
     .wait_for_copies = wait_for_copies,
     .peer = find_peer,

@@ -1,0 +1,572 @@
+// graph odd_sums, for sm_90a; the comment above each kernel says how to launch it
+#ifndef FUSEC_SIM    // the simulator brings helpers of its own
+
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
+
+// NaN if either operand is (fminf and fmaxf would drop it)
+DEVICE float min_nan(float a, float b)
+{
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE float max_nan(float a, float b)
+{
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
+DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+DEVICE long long min_int(long long a, long long b) { return a < b ? a : b; }
+DEVICE long long max_int(long long a, long long b) { return a > b ? a : b; }
+
+DEVICE long long clamp_int(long long x, long long low, long long high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+// a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
+// a narrower format is then right in one step
+DEVICE float sticky_float(double x)
+{
+    const float cut = __double2float_rz(x);
+    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
+}
+
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+DEVICE double to_storage(double x, double *) { return x; }
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(float x, float *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+DEVICE bool to_storage(bool x, bool *) { return x; }
+DEVICE long long to_storage(long long x, long long *) { return x; }
+DEVICE int to_storage(long long x, int *)
+{
+    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
+}
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+
+struct bf16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
+};
+DEVICE bf16 to_storage(float x, bf16 *)
+{
+    bf16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
+// two neighbours in one instruction
+DEVICE void store_pair(bf16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
+template <int n, class T> DEVICE int misalignment(const T *row)
+{
+    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
+}
+
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
+{
+    if constexpr (sizeof(T) == 2)
+        #pragma unroll
+        for (int w = 0; w < n / 2; w++) {
+            unsigned word;
+            asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+                : "=r"(word) : "l"(from + 2 * w));
+            ((unsigned *)&to)[w] = word;
+        }
+    else
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            to[i] = from[i];
+}
+
+// Room for n elements of a row that may begin anywhere in a block of 16 bytes. They lie at the same distance from a
+// multiple of 16 here as in memory, which takes up to 15 bytes more, so that whole blocks can be copied.
+template <class T, int n> struct alignas(16) blocks {
+    T data[(n * sizeof(T) + 30) / 16 * 16 / sizeof(T)];
+};
+// elements between the block's beginning and `at`
+template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsigned long long)at % 16 / sizeof(T)); }
+
+// copies to shared memory that go on while the thread computes; it waits for its own, in order
+template <int bytes> DEVICE void async_copy(void *to, const void *from)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+}
+DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
+
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
+        #pragma unroll
+        for (int i = 0; i < n; i += 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            v[i] = as<T>(values[i]);
+    }
+}
+// the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
+// loops that this replaces
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// row[col .. col + n) = v, element by element
+template <class T, int n> DEVICE void put_elements(T *row, int col, const vector<T, n> &v)
+{
+    if constexpr (sizeof(v) % 4 == 0) {
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            row[col + i] = v[i];
+    }
+}
+
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (col >= size)
+        return;
+    if (misalignment<n>(row) == 0)
+        copy_vector((vector<T, n> *)(row + col), &v);
+    else
+        put_elements(row, col, v);
+}
+
+// to workspace, whose rows are aligned
+template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (col < size)
+        copy_vector((vector<T, n> *)(row + col), &v);
+}
+
+// which reduction a variable takes part in
+template <class T> struct Sum {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
+};
+template <class T> struct Max {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
+};
+template <class T> struct Min {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
+};
+template <> struct Max<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return max_int(a, b); }
+};
+template <> struct Min<long long> {
+    long long &value;
+    static __device__ __forceinline__ long long combine(long long a, long long b) { return min_int(a, b); }
+};
+template <class T> struct Prod {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
+};
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
+template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
+template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
+
+// over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
+template <int lanes, class R> DEVICE void lane_reduce(R r)
+{
+    #pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+}
+
+// leaves a warp's result in a slot; the next value's slots are `stride` further
+template <int stride, class S, template <class> class R, class T>
+DEVICE void put_slot(S *&slot, bool mine, R<T> r)
+{
+    if (mine)
+        *(T *)slot = r.value;
+    slot += stride;
+}
+
+// every thread adds the values in `count` slots in the same order
+template <int count, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *&slots, R<T> r)
+{
+    r.value = *(const T *)slots;
+    #pragma unroll
+    for (int w = 1; w < count; w++)
+        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+    slots += count;
+}
+
+// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
+// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+template <int threads, int teams> DEVICE void team_barrier()
+{
+    if constexpr (teams == 1)
+        asm volatile("bar.sync 0, %0;" :: "n"(threads) : "memory");
+    else
+        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
+}
+
+// The two halves of a reduction over the threads of a row; between them a thread may do other work.
+// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
+// slow warp still reads: one barrier of the row's team a reduction is enough.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
+    (lane_reduce<32>(r), ...);
+    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
+}
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const S *slot = scratch[threadIdx.x / threads][turn];
+    team_barrier<threads, teams>();
+    (combine_slots<warps>(slot, r), ...);
+    turn ^= 1;
+}
+
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory.
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    row_post<threads>(scratch, turn, r...);
+    row_collect<threads>(scratch, turn, r...);
+}
+
+// Room for n elements of a row that lies here at the place of a line of 128 bytes that it has in memory: copies between
+// different places read a quarter more from L2.
+template <class T, int n> struct alignas(128) lines {
+    T data[n + 128 / sizeof(T)];
+};
+// that place, in elements; of a row whose vectors of n elements are misaligned, where they are not
+template <int n, class T> DEVICE int line_place(const T *row)
+{
+    constexpr int unit = alignof(vector<T, n>);
+    return (int)((unsigned long long)row % 128 / unit * unit / sizeof(T));
+}
+
+// starts the copy of a block of 16 bytes, or of the `bytes` at its beginning if they are fewer
+DEVICE void async_block(void *to, const void *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes < 16 ? bytes : 16) : "memory");
+}
+
+// Starts the copies of a row by the threads that share it, block by block, whoever's elements a block has: a barrier
+// must stand between the wait for them and the first read. Up to 15 bytes before a row are read, none behind it.
+template <int threads, int n, class T, int size>
+DEVICE void fetch_lines(lines<T, size> &to, const T *row, int count)
+{
+    constexpr int blocks = (size * sizeof(T) + 15 + 15) / 16, turns = (blocks + threads - 1) / threads;
+    const int lane = threadIdx.x % threads;
+    if (misalignment<n>(row) == 0) {
+        const int before = (int)((unsigned long long)row % 16), bytes = before + count * (int)sizeof(T);
+        char *const into = (char *)(to.data + line_place<16 / sizeof(T)>(row));
+        #pragma unroll
+        for (int k = 0; k < turns; k++) {
+            const int at = 16 * (lane + k * threads);
+            if (at < bytes)
+                async_block(into + at, (const char *)row - before + at, bytes - at);
+        }
+    } else {
+        #pragma unroll 1
+        for (int at = lane * n; at < count; at += threads * n)
+            load_words(*(vector<T, n> *)(to.data + line_place<n>(row) + at), row + at);
+    }
+}
+
+// the vector of n elements from `at` on of a row that fetch_lines brought
+template <int n, class T, int size> DEVICE vector<T, n> vector_in(const lines<T, size> &from, int at, const T *row)
+{
+    vector<T, n> v;
+    copy_vector(&v, (const vector<T, n> *)(from.data + line_place<n>(row) + at));
+    return v;
+}
+
+// this thread's part of such a row; anything behind the row's end
+template <int step, class T, int n, int tiles, int size>
+DEVICE void read_lines(vector<T, n> (&v)[tiles], const lines<T, size> &from, const T *row, int first)
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        v[t] = vector_in<n>(from, first + t * step, row);
+}
+
+// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row.
+template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+{
+    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    const int lane = threadIdx.x % width;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            #pragma unroll
+            for (int distance = lanes; distance < 32; distance *= 2)
+                acc[t][i] = R<T>::combine(acc[t][i], __shfl_xor_sync(0xffffffff, acc[t][i], distance));
+            if (lane < lanes)
+                left[threadIdx.x / width][(t * lanes + lane) * vec + i] = acc[t][i];
+        }
+}
+
+// Adds what the teams left, in their order, and stores it: all threads of the CTA, `vec` columns at a time.
+template <int threads, int vec, template <class> class R, class T, int groups, int columns>
+DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+{
+    #pragma unroll 1
+    for (int col = threadIdx.x * vec; col < columns; col += threads * vec) {
+        T sum[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            sum[i] = left[0][col + i];
+        #pragma unroll 4
+        for (int g = 1; g < groups; g++)
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                sum[i] = R<T>::combine(sum[i], left[g][col + i]);
+        store_aligned(row, col, sum, size);
+    }
+}
+
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+// Combines each variable over the threads of a CTA that have the same column, `width` columns side by
+// side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
+template <int width, class S, template <class> class R, class T>
+DEVICE void leave_slice(S *scratch, R<T> r)
+{
+    #pragma unroll
+    for (int distance = width; distance < 32; distance *= 2)
+        r.value = R<T>::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+    const int lane = threadIdx.x % 32;
+    if (lane < width)
+        *(T *)(scratch + threadIdx.x / 32 * width + lane) = r.value;
+}
+template <int width, int slots, class S, template <class> class R, class T>
+DEVICE void take_slices(const S *scratch, R<T> r)
+{
+    r.value = *(const T *)(scratch + threadIdx.x);
+    #pragma unroll
+    for (int i = width; i < slots; i += width)
+        r.value = R<T>::combine(r.value, *(const T *)(scratch + i + threadIdx.x));
+}
+template <int width, class S, int count, int slots, class... R>
+DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
+{
+    int variable = 0;
+    (leave_slice<width>(scratch[variable++], r), ...);
+    __syncthreads();
+    variable = 0;
+    if (threadIdx.x < width)
+        (take_slices<width, slots>(scratch[variable++], r), ...);
+}
+#endif
+
+// odd_sums (grid-stride), from odd_sums.fuse:2-5
+//   dx = dy - x * mean[N](dy * x)
+//   dw = sum[M](dy * x), this CTA's rows
+// A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
+// A thread has 16 columns, 64 from one to the next.
+// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 139264 bytes of dynamic shared memory.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
+// Strides, x_M and the like, are in elements.
+// dw_partial: workspace, one for each CTA along x of odd_sums: N of f32
+extern "C" __global__ __launch_bounds__(512, 1)
+void odd_sums(
+    const bf16 *__restrict__ x, long long x_M,
+    const bf16 *__restrict__ dy, long long dy_M,
+    bf16 *__restrict__ dx, long long dx_M,
+    float *__restrict__ dw_partial,
+    long long M) {
+    constexpr int N = 1023;
+    constexpr int threads_per_row = 64, teams = 8, threads = threads_per_row * teams;
+    constexpr int vec = 1, tiles = 16, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
+    const int first = lane * vec;
+    __shared__ float scratch[teams][2][1 * (threads_per_row / 32)];
+    int turn = 0;
+
+    float dw_sum[tiles][vec] = {};
+    const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
+
+    // while a row is computed, the next stages - 1 are on their way to shared memory
+    // rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other
+    constexpr int stages = 4;
+    struct Stage {
+        lines<bf16, tiles * step> x[teams];
+        lines<bf16, tiles * step> dy[teams];
+    };
+    alignas(128) extern __shared__ uint4 smem[];
+    Stage *const ring = (Stage *)smem;
+    const auto fetch = [&](Stage &into, long long row) {
+        if (row < M) {
+            fetch_lines<threads_per_row, vec>(into.x[team], x + row * x_M, N);
+            fetch_lines<threads_per_row, vec>(into.dy[team], dy + row * dy_M, N);
+        }
+        fetch_commit();
+    };
+    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
+    #pragma unroll 1
+    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
+        const Stage &now = ring[stage];
+        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
+        stage = (stage + 1) % stages;
+        if (row < first_row)
+            continue;
+        if (row == first_row) {
+            fetch_wait<stages - 1>();
+            team_barrier<threads_per_row, teams>();    // later rows are shown to all by a reduction of the row before
+        }
+        vector<bf16, vec> x_v[tiles];
+        read_lines<step>(x_v, now.x[team], x + row * x_M, first);
+        vector<bf16, vec> dy_v[tiles];
+        read_lines<step>(dy_v, now.dy[team], dy + row * dy_M, first);
+        float row_mean = 0;    // mean[N](dy * x)
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first + t * step;
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                const float dy_ = dy_v[t][i];
+                const float product = dy_ * x_;
+                if (col < N) {
+                    row_mean += product;
+                    dw_sum[t][i] += product;
+                }
+            }
+        }
+        fetch_wait<stages - 2>();    // the next row's blocks: row_reduce shows them to all
+        row_reduce<threads_per_row>(scratch, turn, sum_of(row_mean));
+        row_mean /= N;
+
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first + t * step;
+            float dx_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                const float dy_ = dy_v[t][i];
+                dx_out[i] = dy_ - x_ * row_mean;
+            }
+            store_row(dx + row * dx_M, col, dx_out, N);
+        }
+    }
+
+    // what the teams have summed meets where the ring was: all its copies have been waited for
+    struct Sums {
+        float dw_sum[teams][tiles * step];
+    };
+    Sums &sums = *(Sums *)smem;
+    __syncthreads();
+    leave_sums<Sum>(sums.dw_sum, dw_sum);
+    __syncthreads();
+    store_sums<threads, vec, Sum>(dw_partial + blockIdx.x * (long long)N, sums.dw_sum, N);
+}
+
+// odd_sums_finish (finish), from odd_sums.fuse:2-5
+//   dw = sum[M](dy * x), from the partials
+// odd_sums left a partial for each of its CTAs. Here a CTA has 8 columns; the 32 threads of a
+// column add one partial in 32 each, and then meet.
+// Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
+// dw_partial: workspace, one for each CTA along x of odd_sums: N of f32
+// partials: how many there are, min(ceil(M / 8), 132)
+extern "C" __global__ __launch_bounds__(256)
+void odd_sums_finish(
+    const float *__restrict__ dw_partial,
+    bf16 *__restrict__ dw,
+    int partials) {
+    constexpr int N = 1023, width = 8, slices = 32, batch = 5;
+    __shared__ float scratch[1][8 * width];
+    const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
+    wait_for_previous_kernel();
+
+    float dw_sum = 0;
+    if (col < N) {
+        for (int p = slice; p < partials; p += batch * slices)
+            #pragma unroll
+            for (int t = 0; t < batch; t++)
+                if (p + t * slices < partials) {
+                    const long long item = (p + t * slices) * (long long)N + col;
+                    dw_sum += dw_partial[item];
+                }
+    }
+    slice_reduce<width>(scratch, sum_of(dw_sum));
+    if (slice == 0 && col < N) {
+        dw[col] = as<bf16>(dw_sum);
+    }
+}
