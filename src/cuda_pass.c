@@ -310,14 +310,46 @@ static bool is_moments(const Emitter *e, const InnerReduction *squares)
     return node(e->g, squares->partner)->op == OP_MEAN;
 }
 
+/* Whether a thread's values are taken once it has all of them, not vector by vector. */
+static bool is_taken_whole(const Emitter *e, const InnerReduction *sum)
+{
+    return e->k->whole_moments && is_moments(e, sum);
+}
+
 static void emit_pair_vectors(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         Node partner = e->k->inner[i].partner;
         if (!is_pass_pair(pass, &e->k->inner[i])) continue;
+        if (is_taken_whole(e, &e->k->inner[i])) continue;
         e->taken[partner.id] = name_after(e, partner, "_of");
         line(e->out, "float %s[vec];", e->taken[partner.id]);
+    }
+}
+
+/* What a thread has of a row, for a mean and its squares. */
+static void emit_whole_rows(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *squares = &e->k->inner[i];
+        if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
+        e->taken[squares->partner.id] = name_after(e, squares->partner, "_of");
+        line(e->out, "float %s[tiles][vec];", e->taken[squares->partner.id]);
+    }
+}
+
+static void emit_whole_takes(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *open = arena_format(e->arena, "first + (tiles - 1) * step < %s", e->end);
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *squares = &e->k->inner[i];
+        if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
+        Node mean = squares->partner;
+        line(e->out, "moments_take(%s, %s, %s);", reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id],
+             e->k->ragged ? open : "true");
     }
 }
 
@@ -330,8 +362,8 @@ static void emit_pair_elements(const Pass *pass)
         if (!is_pass_pair(pass, sum)) continue;
         bool masked = *guard && !is_moments(e, sum);
         const char *x = expression(e, arg(e->g, sum->partner, 0), masked ? 4 : 0);
-        line(e->out, masked ? "%s[i] = %s ? %s : -infinity();" : "%s[i] = %s%s;",
-             e->taken[sum->partner.id], masked ? guard : "", x);
+        line(e->out, masked ? "%s%s[i] = %s ? %s : -infinity();" : "%s%s[i] = %s%s;",
+             e->taken[sum->partner.id], is_taken_whole(e, sum) ? "[t]" : "", masked ? guard : "", x);
     }
 }
 
@@ -353,7 +385,7 @@ static void emit_pair_adds(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
-        if (!is_pass_pair(pass, sum)) continue;
+        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum)) continue;
         if (is_moments(e, sum))
             emit_moments_add(pass, sum);
         else
@@ -457,6 +489,8 @@ bool mentions(const char *text, const char *name)
 static bool has_tile_registers(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
+    for (int i = 0; i < k->inner_count; i++)
+        if (is_pass_pair(pass, &k->inner[i]) && is_taken_whole(pass->e, &k->inner[i])) return true;
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident && pass->needed[k->loads[i].node.id]) return true;
     for (int i = 0; i < k->accumulator_count; i++)
@@ -471,6 +505,7 @@ void emit_pass(Emitter *e, int phase)
     e->phase = phase;
     if (!pass->any) return;
     bool several = count_tile_loads(pass) > 1;
+    emit_whole_rows(pass);
     Text *kernel = open_body(e);
     emit_tile(pass);
     const Text *tile = close_body(e, kernel);
@@ -487,5 +522,6 @@ void emit_pass(Emitter *e, int phase)
         emit_tiles(e, tile, unrolls ? "#pragma unroll" : "#pragma unroll 1");
     }
     if (e->k->streamed) emit_pair_ends(pass);
+    emit_whole_takes(pass);
     emit_blocks_written(e, phase);
 }

@@ -426,9 +426,11 @@ static void emit_thread_place(Emitter *e)
                      "lane = threadIdx.x %% threads_per_row;");
     else
         line(e->out, "const int lane = threadIdx.x;");
-    /* Only the last tile is then checked against the row's end: a quarter of the instructions where tiles are
-       single elements. Wider ones are left checked, which keeps ptxas from computing them all at once. */
-    if (k->ragged && k->teams == 1 && k->vec == 1 && !k->streamed && !k->copy_warp)
+    /* Only the last tile is then checked against the row's end, which takes up to a quarter of the instructions
+       and some registers less. Where a thread has many elements all tiles are left checked, which keeps ptxas
+       from computing them all at once. */
+    bool few = k->vec == 1 || k->vec * k->tiles <= 32;
+    if (k->ragged && k->teams == 1 && few && !k->streamed && !k->copy_warp)
         line(e->out, "__builtin_assume(lane < threads);");
     if (!k->columns) return;
     if (k->slice)

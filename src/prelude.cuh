@@ -796,6 +796,16 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
     lane_reduce<lanes>(sum_of(r.squares));
 }
 
+//@ moments_join
+// joins `count` values with such a sum and such squares about their mean to what a thread has
+DEVICE void moments_join(Moments r, float sum, float squares, float count)
+{
+    const float off = sum * (1 / count) - r.sum * (1 / fmaxf(r.seen, 1));
+    r.squares += squares + off * (off * (r.seen * count / (r.seen + count)));
+    r.sum += sum;
+    r.seen += count;
+}
+
 //@ moments_add
 // joins some of a row's values to what a thread has
 template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
@@ -808,10 +818,33 @@ template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
     #pragma unroll
     for (int i = 0; i < n; i++)
         squares += (values[i] - mean) * (values[i] - mean);
-    const float off = mean - r.sum * (1 / fmaxf(r.seen, 1));
-    r.squares += squares + off * (off * (r.seen * n / (r.seen + n)));
-    r.sum += sum;
-    r.seen += n;
+    moments_join(r, sum, squares, n);
+}
+
+//@ moments_take
+// What a thread has of a row, some eight values at a time; of its tiles the last may be behind the row's end.
+template <int tiles, int n> DEVICE void moments_take(Moments r, const float (&values)[tiles][n], bool last)
+{
+    constexpr int batch = n < 8 ? 8 / n : 1;
+    #pragma unroll
+    for (int t = 0; t + 1 < tiles; t += batch) {
+        const int end = t + batch < tiles - 1 ? t + batch : tiles - 1;
+        float sum = 0, squares = 0;
+        #pragma unroll
+        for (int k = t; k < end; k++)
+            #pragma unroll
+            for (int i = 0; i < n; i++)
+                sum += values[k][i];
+        const float count = (end - t) * n, mean = sum * (1 / count);
+        #pragma unroll
+        for (int k = t; k < end; k++)
+            #pragma unroll
+            for (int i = 0; i < n; i++)
+                squares += (values[k][i] - mean) * (values[k][i] - mean);
+        moments_join(r, sum, squares, count);
+    }
+    if (last)
+        moments_add(r, values[tiles - 1]);
 }
 
 //@ Moments+put_slot

@@ -10,15 +10,27 @@ static bool has_f32_rows(const Kernel *k)
     return false;
 }
 
+/* Whether rows are no whole vectors of 16 bytes, but of 4 or 8. */
+static bool is_narrow(const Kernel *k)
+{
+    return may_fetch_rows(k) && row_inputs(k) && k->vec * row_bytes(k) / row_inputs(k) < 16;
+}
+
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
  * again. Rmsnorm and softmax of 32768 to 262144 columns 1 to 5 %, softmax_bwd 1 to 5 %, masked softmax 19 %,
- * f32 3 to 5 %, odd rows 20 to 30 % faster. */
+ * f32 3 to 5 %, odd rows 20 to 30 % faster. Of two bytes an element shorter ones, too, for a CTA of 700 to 1000
+ * threads has the SM to itself: rmsnorm of 11008 to 16000 columns 24 to 42 %, of 20480 4 %, softmax of 9000 8 %, of
+ * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
+ * lengths that are as fast otherwise 12288 and 16384 are left, and 24576 without column vectors. */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 24576 };
+    enum { SHORT = 8192, MIDDLE = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576 };
     int64_t columns = column_count(s, k);
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
-    return columns > LONG || (columns == LONG && (column_vectors(k) || has_f32_rows(k)));
+    if (columns >= LONG) return columns > LONG || column_vectors(k) || has_f32_rows(k);
+    bool alone = row_inputs(k) == 1 && !column_vectors(k);
+    if (has_f32_rows(k) || !may_fetch_rows(k) || (row_inputs(k) > 1 && column_vectors(k))) return false;
+    return columns > (alone ? SHORT : MIDDLE) && columns != HELD && columns != HELD_TOO;
 }
 
 /* Of the last of its inputs that have rows. */
@@ -156,7 +168,7 @@ static bool rereads_moments(const Scheduler *s, const Kernel *k)
 }
 
 /* A mean and its squares in one exchange: few warps, two CTAs of which an SM holds where
- * it can. */
+ * it can. Of vectors of 4 or 8 bytes a ring is 20 to 40 % faster. */
 static int held_moments(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512 };
@@ -166,7 +178,7 @@ static int held_moments(const Scheduler *s, const Kernel *k)
     int threads = few ? FEW : MANY;
     /* 256 threads with six vectors each: 2 % over 384 with four */
     if (row_inputs(k) == 1 && row_bytes(k) == 2 && column_count(s, k) == 12288) return FEW;
-    if (row <= SHORT || row > LONG || !is_spread(s, k, threads)) return 0;
+    if (row <= SHORT || row > LONG || is_narrow(k) || !is_spread(s, k, threads)) return 0;
     return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
 }
 

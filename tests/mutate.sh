@@ -56,6 +56,8 @@ examples/layernorm_bwd.fuse M=14 N=2309 --sms 1 --schedule warp-specialized:clus
 examples/softmax.fuse M=170 N=1028 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm.fuse M=65 N=24
 examples/layernorm.fuse M=3 N=1024
+examples/layernorm.fuse M=3 N=1030
+examples/layernorm.fuse M=3 N=1987
 examples/layernorm.fuse M=3 N=520 --schedule row:threads=128
 examples/layernorm.fuse M=2 N=520 --schedule row:threads=96
 examples/softmax.fuse M=2 N=520 --schedule row:threads=96

@@ -73,6 +73,12 @@ list_long_cases() {
         echo "examples/softmax.fuse M=3 N=2049 --offset y=3 --schedule $schedule"
     done
     echo "examples/softmax_masked.fuse B=2 H=2 Q=3 K=1027"
+    for columns in 1023 1987 1990 4090 7168; do    # a mean and its squares: of short vectors, and of four tiles
+        echo "examples/layernorm.fuse M=3 N=$columns --offset x=1"
+    done
+    echo "examples/layernorm.fuse M=7 N=16386 --sms 1"
+    echo "examples/rmsnorm.fuse M=3 N=11008"
+    echo "examples/softmax.fuse M=3 N=9002 --offset y=1"
     for name in layernorm_bwd rmsnorm_bwd; do    # whose rings are filled by blocks
         echo "examples/$name.fuse M=37 N=1023 --sms 1"
         echo "examples/$name.fuse M=37 N=1018 --sms 1 --offset x=1 --stride dy=1021,1"

@@ -401,6 +401,7 @@ void softmax_rows(
     constexpr int threads = 64;
     constexpr int vec = 8, tiles = 2, step = threads * vec;
     const int lane = threadIdx.x;
+    __builtin_assume(lane < threads);
     const int first = lane * vec;
     __shared__ float scratch[1][2][2 * (threads / 32)];
     int turn = 0;

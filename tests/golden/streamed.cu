@@ -322,6 +322,15 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
     lane_reduce<lanes>(sum_of(r.squares));
 }
 
+// joins `count` values with such a sum and such squares about their mean to what a thread has
+DEVICE void moments_join(Moments r, float sum, float squares, float count)
+{
+    const float off = sum * (1 / count) - r.sum * (1 / fmaxf(r.seen, 1));
+    r.squares += squares + off * (off * (r.seen * count / (r.seen + count)));
+    r.sum += sum;
+    r.seen += count;
+}
+
 // joins some of a row's values to what a thread has
 template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
 {
@@ -333,10 +342,7 @@ template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
     #pragma unroll
     for (int i = 0; i < n; i++)
         squares += (values[i] - mean) * (values[i] - mean);
-    const float off = mean - r.sum * (1 / fmaxf(r.seen, 1));
-    r.squares += squares + off * (off * (r.seen * n / (r.seen + n)));
-    r.sum += sum;
-    r.seen += n;
+    moments_join(r, sum, squares, n);
 }
 
 template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments r)

@@ -154,6 +154,7 @@ void g(
     constexpr int threads = 32;
     constexpr int vec = 4, tiles = 1, step = threads * vec;
     const int lane = threadIdx.x;
+    __builtin_assume(lane < threads);
     const int first = lane * vec;
 
     #pragma unroll 1
