@@ -5,8 +5,10 @@
  *   cuda_expr.c      expressions, addresses
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
+ *   cuda_load.c      where a row's elements are read from
  *   cuda_lag.c       a row's last phase after the first of the next
  *   cuda_ring.c      the ring of row buffers in shared memory
+ *   cuda_blocks.c    rows that pass through shared memory by blocks
  *   cuda_refill.c    rows in registers that take the next row's elements
  *   cuda_share.c     CTAs that share a row: their columns, and where they meet
  *   cuda_copy.c      the copy warp of a warp-specialized kernel
@@ -108,6 +110,7 @@ const char *join(Arena *arena, const NameList *list, const char *separator);
 /* Whether a row has less than a warp, so that teams of one warp must stay together. */
 bool rows_share_warps(const Kernel *k);
 const char *copied_vector(Emitter *e, const Load *load);
+const char *staged_vector(Emitter *e, const Load *load);   /* a thread's vector in shared memory */
 void emit_value(Emitter *e, Node n);            /* `const T name = expression;` */
 bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mentions it */
 const char *load_address(Emitter *e, const Load *load);

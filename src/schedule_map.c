@@ -159,7 +159,7 @@ static void widen(Kernel *k)
 }
 
 /* Rows of one input of 2 bytes a column and nothing else. */
-static bool is_light(const Scheduler *s, const Kernel *k)
+bool is_light(const Scheduler *s, const Kernel *k)
 {
     return !has_column_accumulators(k) && row_bytes(k) <= 2 && !column_vectors(k) &&
            !has_moments(s, k);
@@ -197,58 +197,6 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
 }
 
-/* Warps that do not fill an SM's four parts alike cost a kernel with one accumulator a
- * column 10 % (one vector a thread instead); with two, fewer registers cost more
- * (measured). */
-static void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
-{
-    enum { EVEN = 128, MOST = 1024 };
-    bool uneven = k->threads_per_row > TEAM_THREADS && k->threads_per_row % EVEN;
-    if (k->cluster > 1 || !uneven || vectors % EVEN || vectors > MOST) return;
-    double registers = accumulator_registers(s, k);
-    if (registers <= 0 || registers > 1) return;
-    k->threads_per_row = (int)vectors;
-    k->tiles = 1;
-}
-
-/* Four full tiles of a mean and its squares ptxas computes all at once, which takes so many registers that few CTAs fit
- * an SM; with a warp more the last tile is checked, and it does not (layer norm of 7168 columns 19 % faster, measured on
- * an H100). */
-static void open_last_tile(const Scheduler *s, Kernel *k, int64_t vectors)
-{
-    enum { SHORT = 4096, LONG = 12288, TILES = 4 };
-    int64_t columns = column_count(s, k);
-    bool full = k->tiles == TILES && vectors == (int64_t)TILES * k->threads_per_row;
-    if (full && has_moments(s, k) && k->cluster == 1 && k->teams == 1 && k->vec == MAX_VECTOR &&
-        !k->accumulator_count && columns > SHORT && columns < LONG)
-        k->threads_per_row += WARP;
-}
-
-/* How many tiles leave no lane without a vector, where there is such a number: layer norm of
- * 100352 columns is 8 % faster than with 6 % of idle lanes. */
-static int full_tiles(const Kernel *k, int64_t vectors)
-{
-    enum { MOST = 8, REGISTER_BYTES = 4 };
-    int tile = row_bytes(k) * k->vec;
-    int most = tile ? min_int(MOST, REFILL_REGISTERS * REGISTER_BYTES / tile) : MOST;
-    for (int tiles = k->tiles; tiles <= most && vectors / tiles > WARP; tiles++)
-        if (vectors % (tiles * WARP) == 0) return tiles;
-    return k->tiles;
-}
-
-/* In a cluster all threads get as many vectors, as far as that goes. Where rows pass through a ring many
- * warps are alike in an SM's four parts: softmax of 100352 columns 5 %, of 128256 4 % faster. */
-static void even_out_slice(const Scheduler *s, Kernel *k, int64_t vectors)
-{
-    enum { EVEN = 128 };
-    if (k->cluster == 1 || k->teams > 1) return;
-    if (may_refill(s, k)) k->tiles = full_tiles(k, vectors);
-    bool many = is_light(s, k) && k->tiles > 2 && !may_refill(s, k) && !single_slice(s, k);
-    int unit = many ? EVEN : WARP;
-    k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), unit) * unit;
-    k->tiles = (int)ceil_div(vectors, k->threads_per_row);
-}
-
 /* Two CTAs that share a row of 2 bytes a column and find a mean and its squares: with many
  * threads they keep step with the other pairs, which is 2 % faster (layer norm of 32768
  * columns, measured on an H100). */
@@ -263,7 +211,7 @@ static bool is_pair_of_many(const Scheduler *s, const Kernel *k)
  * from 4096 columns on). Rows that refill registers take as many as fit. */
 static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
+    enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3, NARROW_RING = 16384 };
     if (column_count(s, k) < LONG) return 2;
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);
     if (passes_by_blocks(s, k)) return block_vectors(s, k);
@@ -279,16 +227,10 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     bool three = vectors > MOST_THREADS && vectors % (THREE * WARP) == 0;
     bool inputs = row_inputs(k) > 1 && !has_moments(s, k);
     if (three && k->cluster == 1 && !k->accumulator_count && inputs) return THREE;
+    /* a ring of short vectors wants many threads (layer norm of 16386 to 20484 columns 6 to 12 %) */
+    bool narrow = k->vec > 1 && k->vec < full_vector(k);
+    if (has_moments(s, k) && narrow && k->cluster == 1 && column_count(s, k) > NARROW_RING) return 2;
     return has_moments(s, k) || (k->cluster > 1 && may_refill(s, k)) ? 4 : 2;
-}
-
-/* As many vectors for every thread, and whole warps; two at a time, for so the first phase's
- * loop is unrolled. */
-static void even_out_streams(Kernel *k, int64_t vectors)
-{
-    k->teams = 1;
-    k->tiles += k->tiles > 1 && k->tiles % 2;
-    k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), WARP) * WARP;
 }
 
 /* How many threads a long row's CTA may have. Accumulators want registers, so fewer
@@ -341,9 +283,7 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     bool sums = has_column_accumulators(k) && k->cluster == 1, warps = full <= 2 * WARP && k->inner_count;
     share_row(k, vectors, full, wanted_vectors(s, k, full), most_threads(s, k),
               !sums ? TEAM_THREADS : warps ? SHORT_THREADS : SUM_THREADS);
-    even_out_slice(s, k, vectors);
     even_out(s, k, vectors);
-    open_last_tile(s, k, vectors);
     shape_short_sums(s, k, vectors);
     int held = held_threads(s, k);
     if (held) {

@@ -5,8 +5,11 @@
  *   schedule_homes.c     where rows and columns live between phases
  *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
  *   schedule_held.c      which rows stay in registers, in those of how many threads
+ *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
+ *   schedule_even.c      threads that have all as much to do
+ *   schedule_bounds.c    how many CTAs ptxas makes room for
  *   schedule_finish.c    the kernel that adds partials
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
  */
@@ -49,6 +52,7 @@ Way reduction_way(const Scheduler *s, Node n);
 void cut_graph(Scheduler *s);
 void pair_reductions(const Scheduler *s, Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
+bool is_light(const Scheduler *s, const Kernel *k);     /* a row of 2 bytes a column, and nothing else */
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
 /* CTAs, or groups of those that share a row, that live at once: the largest grid of a persistent kernel. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
@@ -89,7 +93,15 @@ bool may_fetch_scalars(const Kernel *k);                /* and what has one valu
 bool wants_ring(const Scheduler *s, const Kernel *k);
 bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
 bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */
+
+/* ---- schedule_bounds.c ---- */
+
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
+
+/* ---- schedule_even.c ---- */
+
+void even_out(const Scheduler *s, Kernel *k, int64_t vectors);  /* so many vectors a row or slice, among its threads */
+void even_out_streams(Kernel *k, int64_t vectors);              /* the same of rows that are read anew */
 
 /* ---- schedule_ring.c ---- */
 

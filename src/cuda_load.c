@@ -1,0 +1,81 @@
+/* cuda_load.c: where a row's elements and the column vectors are read from: memory, a stage of the ring, or
+ * blocks in shared memory; and those that stay in registers. */
+#include "cuda_emit.h"
+
+const char *vector_type(Emitter *e, DType dtype)
+{
+    return arena_format(e->arena, "vector<%s, vec>", dtype_info[dtype].cuda);
+}
+
+/* Where a row of a load begins. */
+const char *load_address(Emitter *e, const Load *load)
+{
+    return address(e, load_pointer(e, load), load->tensor, load->axes, load->access);
+}
+
+const char *slice_address(Emitter *e, const Load *load)
+{
+    const char *row = load_address(e, load);
+    return e->k->slice ? arena_format(e->arena, "%s + begin", row) : row;
+}
+
+/* Where this CTA's part of a load begins, a thread's first column in it and how many there
+ * are: what load_row and fetch_row take. */
+const char *row_part(Emitter *e, const Load *load)
+{
+    const char *from = slice_address(e, load);
+    if (!e->k->slice) return arena_format(e->arena, "%s, first, %s", from, e->columns);
+    return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
+}
+
+static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
+{
+    return load->resident && load->hoisted == hoisted && !is_refilled(e, load) &&
+           (hoisted || load->first_phase == phase);
+}
+
+/* Where columns are several axes, each vector has a place of its own. */
+static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
+{
+    Text *kernel = open_body(e);
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (is_loaded_here(e, load, phase, hoisted) && !load->staged)
+            line(e->out, "load(%s_v[t], %s, 0, %s);", load->name, load_address(e, load), limit_text(e));
+    }
+    const Text *loads = close_body(e, kernel);
+    if (loads->length) emit_tiles(e, loads, "#pragma unroll");
+}
+
+/* Loads that keep every tile of the row in registers. */
+void emit_resident_loads(Emitter *e, int phase, bool hoisted)
+{
+    bool several = has_several_columns(e->k);
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_loaded_here(e, load, phase, hoisted)) continue;
+        line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
+        if (is_lined_up(e->k, load))
+            line(e->out, "read_lines<step>(%s_v, now.%s, %s, %s);", load->name, lined_up_row(e, load),
+                 slice_address(e, load), e->k->slice ? "local" : "first");
+        else if (load->staged)
+            line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+        else if (is_read_by_blocks(e->k, load))
+            emit_from_blocks(e, load);
+        else if (!several)
+            line(e->out, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
+    }
+    if (several) emit_resident_tiles(e, phase, hoisted);
+}
+
+/* A thread's vector in shared memory. */
+const char *staged_vector(Emitter *e, const Load *load)
+{
+    if (is_lined_up(e->k, load))
+        return arena_format(e->arena, "vector_in<vec>(now.%s, %s + t * step, %s)", lined_up_row(e, load),
+                            e->k->slice ? "local" : "first", slice_address(e, load));
+    if (!e->k->copy_warp || load->hoisted)
+        return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "now",
+                            load->name);
+    return copied_vector(e, load);
+}
