@@ -20,13 +20,13 @@ static int wanted_threads(const Kernel *k)
 
 /* Whether ptxas may take so many registers that an SM holds a CTA or two only: of a mean and its squares, where the row
  * stays in registers, with many threads (layer norm of 11008 columns 86 %, of 12000 50 % faster when told; measured
- * on an H100). Of f16 ptxas takes fewer by itself. */
+ * on an H100). Of whole vectors of f16 ptxas takes fewer by itself. */
 static bool may_take_sm(const Scheduler *s, const Kernel *k)
 {
     enum { LEAST = 128, MOST = 480, ELEMENTS = 32 };
     int threads = kernel_threads(k);
     return has_moments(s, k) && k->cluster == 1 && k->teams == 1 && threads > LEAST && threads <= MOST &&
-           k->vec * k->tiles <= ELEMENTS && row_bytes(k) <= 2 && !reads_f16(k);
+           k->vec * k->tiles <= ELEMENTS && row_bytes(k) <= 2 && (!reads_f16(k) || k->vec < MAX_VECTOR);
 }
 
 /* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
