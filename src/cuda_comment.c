@@ -141,6 +141,9 @@ static void emit_launch(Emitter *e)
          e->launch->threads, smem);
     if (bytes > WITHOUT_ASKING)
         line(e->out, "// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.");
+    if (copies_stray_bytes(e->k, axes_size(&e->plan->analysis->sizes, e->k->columns)))
+        line(e->out, "// Inputs are read by whole blocks of 16 bytes: up to 15 bytes before%s their own.",
+             e->k->copy_warp ? " and behind" : "");
     emit_strides(e);
     if (e->launch->overlaps)
         line(

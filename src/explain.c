@@ -159,7 +159,7 @@ static void explain_columns(Text *out, const Kernel *k)
     }
 }
 
-static void explain_ring(Text *out, const Kernel *k)
+static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
 {
     if (k->cluster > 1)
         line(out, "    %s of %d CTAs share a row, %s%d columns each%s",
@@ -172,7 +172,8 @@ static void explain_ring(Text *out, const Kernel *k)
     if (k->stages)
         line(out, "    rows pass through a ring of %d stages in shared memory%s", k->stages,
              scalars ? ", their scalars with them" : "");
-    if (k->lined_up) line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
+    if (k->lined_up || copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
+        line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
     if (k->single) line(out, "    a cluster has one row, and ends with it");
@@ -213,7 +214,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
              sharers_name(&plan->kernels[k->finishes]), plan->kernels[k->finishes].name);
     else
         explain_walk(out, plan, k);
-    explain_ring(out, k);
+    explain_ring(out, plan, k);
     explain_columns(out, k);
     explain_phases(out, k);
     explain_pairs(out, plan->analysis->graph, k);

@@ -1085,8 +1085,8 @@ DEVICE int copy_shifted(T (&to)[size], const T *row, int count, unsigned long lo
 }
 
 //@ copy_blocks
-// The same for any row: one bulk copy of the aligned 16-byte blocks that it touches. So up to 15 bytes before
-// and after a row are read, never more than the block that its own bytes are in.
+// The copy warp's part of any row: one bulk copy of the aligned 16-byte blocks that it touches. So up to 15 bytes
+// before and after a row are read, never more than the block that its own bytes are in.
 template <class T, int size>
 DEVICE int copy_blocks(T (&to)[size], const T *row, int count, unsigned long long &full)
 {

@@ -226,6 +226,17 @@ static inline bool is_lined_up(const Kernel *k, const Load *load)
 {
     return k->lined_up && load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
 }
+/* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15 bytes before a row
+ * are read, and by a copy warp behind it. */
+static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        bool copied = load->staged && !load->hoisted && load->access == ACCESS_VECTOR && (k->copy_warp || k->lined_up);
+        if (copied && !is_whole_blocks(columns, load->dtype)) return true;
+    }
+    return false;
+}
 /* Whether a phase reads what of a row an earlier one has read. */
 bool reads_rows_again(const Kernel *k);
 const char *family_name(Family family);       /* "grid-stride" */

@@ -9,12 +9,8 @@ static int complain_extra(const Session *s, const InputFile *file, const char *n
 {
     const Graph *g = s->graph;
     const char **names = NEW_ARRAY(s->arena, const char *, g->params.count + 1);
-    int count = 0;
-    for (int i = 0; i < g->params.count; i++)
-        if (!file->params[i]) names[count++] = g->params.data[i].name;
-    const char *near = nearest_name(name, names, count);
-    complain(near ? arena_format(s->arena, "did you mean %s?", near) : NULL,
-             "%s: graph %s has no input %s", file->path, g->name, name);
+    for (int i = 0; i < g->params.count; i++) names[i] = g->params.data[i].name;
+    complain(hint_name(s->arena, name, names, g->params.count), "%s: graph %s has no input %s", file->path, g->name, name);
     return EXIT_WRONG;
 }
 

@@ -441,6 +441,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A thread has 16 columns, 64 from one to the next.
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 139264 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
+// Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
 // dw_partial: workspace, one for each CTA along x of odd_sums: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
