@@ -3,7 +3,6 @@
  * copies whole blocks, and each thread takes its elements from shared memory. */
 #include "cuda_emit.h"
 
-
 static const char *stored_at(Emitter *e, const Store *store)
 {
     const char *row = address(e, store_pointer(e, store), store->tensor, store->axes, store->access);

@@ -5,6 +5,7 @@
  *   cuda_expr.c      expressions, addresses
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
+ *   cuda_reduce.c    the reductions that end a phase
  *   cuda_load.c      where a row's elements are read from
  *   cuda_lag.c       a row's last phase after the first of the next
  *   cuda_ring.c      the ring of row buffers in shared memory
@@ -97,10 +98,6 @@ const char *identity_text(const Graph *g, Node reduction);
 void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *value);
 /* A new name made of a node's and an ending. */
 const char *name_after(Emitter *e, Node n, const char *end);
-/* Reductions that go with another: schedule_online.c. */
-const InnerReduction *paired_sum(const Emitter *e, Node partner);   /* NULL: none goes with it */
-bool is_paired_term(const Emitter *e, Node n);                      /* exp(x - maximum) */
-const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
 /* The number of elements of some axes, as a factor and as a whole: `(B * H)`, `B * H`. */
 const char *count_text(Emitter *e, AxisSet axes);
 const char *product_text(Emitter *e, AxisSet axes);
@@ -134,10 +131,15 @@ bool wants_row_line(const Emitter *e, Node n);
 void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);
 void emit_row_stores(Emitter *e, int phase);
+/* Reductions that go with another: schedule_online.c. */
+const InnerReduction *paired_sum(const Emitter *e, Node partner);   /* NULL: none goes with it */
+bool is_paired_term(const Emitter *e, Node n);                      /* exp(x - maximum) */
+const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);
 const char *reduce_list(Emitter *e, int phase);            /* "sum_of(c1), sum_of(c2)" */
 void finish_reductions(Emitter *e, int phase);
+void emit_reductions(Emitter *e, int phase);
 void emit_phase(Emitter *e, int phase);
 
 /* ---- the lag ---- */

@@ -445,36 +445,3 @@ const char *name_after(Emitter *e, Node n, const char *end)
     while (length > 1 && name[length - 1] == '_') length--;
     return unique_name(e, arena_format(e->arena, "%.*s%s", length, name, end));
 }
-
-const InnerReduction *paired_sum(const Emitter *e, Node partner)
-{
-    for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].partner.id == partner.id) return &e->k->inner[i];
-    return NULL;
-}
-
-bool is_paired_term(const Emitter *e, Node n)
-{
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *r = &e->k->inner[i];
-        bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
-        if (softmax && arg(e->g, r->node, 0).id == n.id) return true;
-    }
-    return false;
-}
-
-const char *reduce_call(Emitter *e, Node reduction, const char *variable)
-{
-    Op op = node(e->g, reduction)->op;
-    const InnerReduction *sum = paired_sum(e, reduction);
-    if (sum && op == OP_MEAN)
-        return arena_format(e->arena, "moments_of(%s, %s, %s)", variable,
-                            node_name(e, sum->node), e->seen[reduction.id]);
-    if (sum)
-        return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
-    const char *kind = op == OP_MAX_OVER   ? "max"
-                       : op == OP_MIN_OVER ? "min"
-                       : op == OP_PROD     ? "prod"
-                                           : "sum";
-    return arena_format(e->arena, "%s_of(%s)", kind, variable);
-}

@@ -796,6 +796,12 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
     lane_reduce<lanes>(sum_of(r.squares));
 }
 
+//@ WarpMoments warp_moments_of
+// The same where all lanes of a warp have its sum and its count, and each has its own values' squares about the warp's mean.
+struct WarpMoments : Moments {};
+DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen) { return {{sum, squares, seen}}; }
+template <int lanes> DEVICE void lane_reduce(WarpMoments r) { lane_reduce<lanes>(sum_of(r.squares)); }
+
 //@ moments_join
 // joins `count` values with such a sum and such squares about their mean to what a thread has
 DEVICE void moments_join(Moments r, float sum, float squares, float count)
@@ -822,29 +828,27 @@ template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
 }
 
 //@ moments_take
-// What a thread has of a row, some eight values at a time; of its tiles the last may be behind the row's end.
-template <int tiles, int n> DEVICE void moments_take(Moments r, const float (&values)[tiles][n], bool last)
+// all values that a warp's lanes have of a row; `last`: whether this one has a last tile
+template <int tiles, int n> DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], bool last)
 {
-    constexpr int batch = n < 8 ? 8 / n : 1;
+    float sums[2] = {0, 0}, squares[2] = {0, 0};    // two of each, so that not every addition waits for the one before
     #pragma unroll
-    for (int t = 0; t + 1 < tiles; t += batch) {
-        const int end = t + batch < tiles - 1 ? t + batch : tiles - 1;
-        float sum = 0, squares = 0;
+    for (int t = 0; t < tiles; t++)
         #pragma unroll
-        for (int k = t; k < end; k++)
-            #pragma unroll
-            for (int i = 0; i < n; i++)
-                sum += values[k][i];
-        const float count = (end - t) * n, mean = sum * (1 / count);
+        for (int i = 0; i < n; i++)
+            if (t + 1 < tiles || last)
+                sums[t % 2] += values[t][i];
+    r.sum = sums[0] + sums[1];
+    lane_reduce<32>(sum_of(r.sum));
+    r.seen = n * (32 * (tiles - 1) + __popc(__ballot_sync(0xffffffff, last)));
+    const float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
         #pragma unroll
-        for (int k = t; k < end; k++)
-            #pragma unroll
-            for (int i = 0; i < n; i++)
-                squares += (values[k][i] - mean) * (values[k][i] - mean);
-        moments_join(r, sum, squares, count);
-    }
-    if (last)
-        moments_add(r, values[tiles - 1]);
+        for (int i = 0; i < n; i++)
+            if (t + 1 < tiles || last)
+                squares[t % 2] += (values[t][i] - mean) * (values[t][i] - mean);
+    r.squares = squares[0] + squares[1];
 }
 
 //@ Moments+put_slot
@@ -1176,6 +1180,9 @@ template <> constexpr int width_of<Online> = 2;
 
 //@ Moments+width_of
 template <> constexpr int width_of<Moments> = 3;
+
+//@ WarpMoments+width_of
+template <> constexpr int width_of<WarpMoments> = 3;
 
 //@ send_slot
 // an integer travels as the bits of a double

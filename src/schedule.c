@@ -146,7 +146,8 @@ static const char *missing_stages(const Scheduler *s)
     return most ? arena_format(s->arena,
                                "stages: beside what else the SM holds, shared memory has room for %d", most)
                 : "stages: rows do not pass through a ring here: they are read once, stay in "
-                  "registers, or are of an odd number of columns, which a copy warp copies, or threads that add over rows";
+                  "registers, or are of an odd number of columns, which a copy warp copies, or whole warps "
+                  "that add over rows and have read a row before its first reduction";
 }
 
 /* Why no row can have so many CTAs; NULL: it depends on the row. */

@@ -232,8 +232,10 @@ static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        bool copied = load->staged && !load->hoisted && load->access == ACCESS_VECTOR && (k->copy_warp || k->lined_up);
-        if (copied && !is_whole_blocks(columns, load->dtype)) return true;
+        bool copied = load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
+        bool whole = is_whole_blocks(columns, load->dtype);
+        bool blocks = k->lined_up ? k->vec * dtype_info[load->dtype].bytes < 16 : k->copy_warp && !whole;
+        if (copied && blocks) return true;
     }
     return false;
 }

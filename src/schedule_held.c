@@ -10,7 +10,7 @@ static bool has_f32_rows(const Kernel *k)
     return false;
 }
 
-/* Whether rows are no whole vectors of 16 bytes, but of 4 or 8. */
+/* Whether rows are whole vectors of less than 16 bytes, not single elements. */
 static bool is_narrow(const Kernel *k)
 {
     return may_fetch_rows(k) && row_inputs(k) && k->vec * row_bytes(k) / row_inputs(k) < 16;
@@ -24,13 +24,12 @@ static bool is_narrow(const Kernel *k)
  * lengths that are as fast otherwise 12288 and 16384 are left, and 24576 without column vectors. */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 8192, MIDDLE = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576 };
+    enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576 };
     int64_t columns = column_count(s, k);
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (columns >= LONG) return columns > LONG || column_vectors(k) || has_f32_rows(k);
-    bool alone = row_inputs(k) == 1 && !column_vectors(k);
     if (has_f32_rows(k) || !may_fetch_rows(k) || (row_inputs(k) > 1 && column_vectors(k))) return false;
-    return columns > (alone ? SHORT : MIDDLE) && columns != HELD && columns != HELD_TOO;
+    return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && columns != HELD && columns != HELD_TOO;
 }
 
 /* Of the last of its inputs that have rows. */
@@ -52,24 +51,38 @@ static bool is_plain_norm(const Kernel *k)
         uint64_t phases = k->loads[i].phases;
         if (is_row_vector(k, &k->loads[i]) && !(phases & (phases - 1))) return false;
     }
-    return row_inputs(k) == 1 && !reads_f16(k) && stored == 1 && column_vectors(k) <= 2;
+    return row_inputs(k) == 1 && stored == 1 && column_vectors(k) <= 2;
 }
 
-/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: in bf16 of full tiles
- * only, in slices of 4096 columns up to 32768, where an SM has room for three CTAs (40960), or two have full slices
- * (65536). Layer norm of these is 1, 4 and 2 % faster, of 12288 as fast, of 24576, 49152, 61440 and 131072 1 to 11 %
- * slower, in f16 of 65536 3 %; in f32 of 12288 to 65536 2 to 4 %, of 18432 and odd ones 12 to 22 % faster, of 20480 and
- * 49152 3 and 1 % slower. 0: not so. */
+/* Whether CTAs of whole warps with four vectors a thread share a row alike, with no thread idle or few: other numbers of
+ * threads, or a shorter last slice, make ptxas spill where an SM is to hold 1024. */
+static bool fills_warps(int64_t columns, int ctas)
+{
+    enum { EACH = 4 * MAX_VECTOR, LINE = 64, FEW = 13, HALF = 128, FULL = 256, SEVEN = 224 };
+    int64_t slice = columns / ctas, threads = ceil_div(slice, EACH * WARP) * WARP;
+    int64_t idle = threads * EACH - slice;
+    bool spares = threads == HALF || threads == SEVEN || threads == FULL;
+    return columns % ((int64_t)LINE * ctas) == 0 && (!idle || (spares && idle * FEW <= slice));
+}
+
+/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: by slices of up to 8192
+ * columns, 32 a thread, where an SM holds 1024 threads (schedule_bounds.c). Layer norm of 13312, 14336, 20480, 26624,
+ * 28672, 30720 and 49152 columns 2 to 8 %, of 6144 to 65536 otherwise 1 to 3 % faster; slices that leave a tenth of the
+ * threads idle 1 to 4 %, 53248 and 57344 columns 1 to 3 % slower, 81920 to 131072 1 to 2 %. f16 takes more instructions:
+ * 12288, 32768, 40960 and 49152 columns 11, 3, 3 and 13 % faster, 13312, 15360 and 30720 2 to 3 % slower. In f32 12288 to
+ * 65536 2 to 4 %, 18432 and odd ones 12 to 22 % faster, 20480 and 49152 3 and 1 % slower. 0: not so. */
 static int single_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SLICE = 4096, SHORT = 8192, MIDDLE = 16384, LONG = 32768, THREE = 40960, FULL = 65536, CTAS = 4 };
-    enum { LEAST_F32 = 12288 };
+    enum { SLICE = 8192, SHORT = 6144, LONG = 49152, FULL = 61440, FULL_TOO = 65536 };
+    enum { SHORT_F16 = 12288, UNIT_F16 = 4096, SLICE_F32 = 4096, SHORT_F32 = 12288 };
     int64_t columns = column_count(s, k);
     if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
-    if (is_f32_row(k)) return columns >= LEAST_F32 && columns <= FULL ? SLICE : 0;
-    if (row_dtype(k) != DTYPE_BF16) return 0;
-    if (columns == SHORT || columns == MIDDLE || columns == LONG) return SLICE;
-    return columns == THREE || columns == FULL ? FULL / CTAS : 0;
+    if (is_f32_row(k)) return columns >= SHORT_F32 && columns <= FULL_TOO ? SLICE_F32 : 0;
+    bool f16 = row_dtype(k) == DTYPE_F16, full = !f16 && columns >= FULL && columns <= FULL_TOO;
+    bool known = columns >= (f16 ? SHORT_F16 : SHORT) && columns <= LONG && (!f16 || columns % UNIT_F16 == 0);
+    int ctas = 2;
+    while ((int64_t)SLICE * ctas < columns) ctas *= 2;
+    return (known || full) && k->vec == MAX_VECTOR && fills_warps(columns, ctas) ? SLICE : 0;
 }
 
 /* Whether registers of 256 threads have room for so many columns' elements and column vectors, so that two

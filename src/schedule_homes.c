@@ -262,11 +262,11 @@ static void set_refill_ctas(const Scheduler *s, Kernel *k)
 
 /* ptxas keeps elements of 2 bytes that are used before and after a reduction as f32, in twice the
  * registers, where the second conversion is the same instruction; and of f16 what is loaded once. */
-static void rewiden(Kernel *k)
+static void rewiden(Kernel *k, bool halves)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        bool half = load->dtype == DTYPE_F16 && k->single;
+        bool half = load->dtype == DTYPE_F16 && halves;
         bool narrow = half || (load->dtype == DTYPE_BF16 && is_row_vector(k, load));
         load->rewidened = load->resident && narrow && k->vec % 2 == 0;
     }
@@ -289,7 +289,7 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     k->smem_bytes = staged_bytes(s, k, true);
     set_refill_ctas(s, k);
     if (k->ctas_per_sm < 1) return false;
-    rewiden(k);
+    rewiden(k, false);
     return k->refill = true;
 }
 
@@ -298,7 +298,7 @@ static bool fit_single(const Scheduler *s, Kernel *k)
 {
     k->single = k->cluster > 1 && single_slice(s, k) &&
                 try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS);
-    if (k->single) rewiden(k);
+    if (k->single) rewiden(k, true);
     return k->single;
 }
 
@@ -428,6 +428,15 @@ static bool wants_columns(const Scheduler *s, const Kernel *k)
     return full && few && bytes * columns <= file / SHARE;
 }
 
+/* Keeps a CTA's row in registers. */
+static bool fit_row(const Scheduler *s, Kernel *k)
+{
+    bool fits = (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
+                try_homes(s, k, false, IN_REGISTERS, IN_MEMORY);
+    if (fits && has_moments(s, k) && !k->accumulator_count && reads_f16(k)) rewiden(k, true);
+    return fits;
+}
+
 /* Keeps rows that pass through shared memory by blocks in registers, of a CTA by itself or a cluster's only row. */
 static bool keep_blocks(const Scheduler *s, Kernel *k)
 {
@@ -450,6 +459,5 @@ bool fit_homes(const Scheduler *s, Kernel *k)
     k->copy_warp = k->single = false;
     if (reads_again(s, k)) return keep_nothing(s, k);
     return keep_blocks(s, k) || fit_single(s, k) || fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
-           (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
-           try_homes(s, k, false, IN_REGISTERS, IN_MEMORY) || keep_nothing(s, k);
+           fit_row(s, k) || keep_nothing(s, k);
 }

@@ -205,14 +205,31 @@ static bool is_pair_of_many(const Scheduler *s, const Kernel *k)
     return k->cluster == 2 && has_moments(s, k) && row_bytes(k) <= 2 && !reads_f16(k);
 }
 
+static bool is_one_row_of_moments(const Scheduler *s, const Kernel *k)
+{
+    return has_moments(s, k) && row_inputs(k) == 1 && !k->accumulator_count && k->vec == full_vector(k);
+}
+
+/* Of rows of up to 4096 columns: fewer warps, that is more vectors a thread, from where they are full (layer norm of 2304,
+ * 2816, 3072, 3584 and 3840 columns 3 to 5 %, in f32 of 2560 to 3840 1 to 16 %, of 2048 no faster). */
+static int moment_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
+{
+    enum { THREE = 3, SHORT = 2048, LEAST = 2560, SOME = 3072 };
+    int64_t columns = column_count(s, k);
+    if (is_f32_row(k)) return columns > SHORT ? 4 : 2;
+    bool full = columns > SHORT && vectors % (THREE * WARP) == 0;
+    return columns > SOME ? 4 : columns > LEAST || full ? THREE : 2;
+}
+
 /* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns:
  * 12 % over two vectors). Where a mean and its squares are exchanged together, which takes a
  * warp some fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 %
  * from 4096 columns on). Rows that refill registers take as many as fit. */
 static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3, NARROW_RING = 16384 };
-    if (column_count(s, k) < LONG) return 2;
+    enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
+    enum { NARROW_RING = 16384, NARROW_HELD = 6144 };
+    if (column_count(s, k) < LONG) return is_one_row_of_moments(s, k) ? moment_vectors(s, k, vectors) : 2;
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);
     if (passes_by_blocks(s, k)) return block_vectors(s, k);
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
@@ -228,8 +245,10 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     bool inputs = row_inputs(k) > 1 && !has_moments(s, k);
     if (three && k->cluster == 1 && !k->accumulator_count && inputs) return THREE;
     /* a ring of short vectors wants many threads (layer norm of 16386 to 20484 columns 6 to 12 %) */
-    bool narrow = k->vec > 1 && k->vec < full_vector(k);
-    if (has_moments(s, k) && narrow && k->cluster == 1 && column_count(s, k) > NARROW_RING) return 2;
+    bool narrow = k->vec > 1 && k->vec < full_vector(k) && k->cluster == 1;
+    if (has_moments(s, k) && narrow && column_count(s, k) > NARROW_RING) return 2;
+    /* ptxas takes registers for two CTAs of 448 to 512 threads an SM (softmax of 7166 and 8190 columns 16 %) */
+    if (is_light(s, k) && narrow && column_count(s, k) > NARROW_HELD) return 4;
     return has_moments(s, k) || (k->cluster > 1 && may_refill(s, k)) ? 4 : 2;
 }
 
@@ -374,16 +393,17 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 }
 
 /* With more tiles ptxas computes those that are full all at once, and spills. To join a mean and its squares with
- * every vector takes short vectors more instructions than to find them (layer norm of 8190 columns 41 % faster at
- * once, of 20479 11 %, of 1987 and 4095 2 and 3 %; of vectors of 8 bytes 4 to 7 % slower; measured on an H100). */
+ * every vector takes short vectors more instructions than to find them at once, by the warp (layer norm of 8190 columns
+ * 41 % faster so, of 1990, 3004 and 4092 3 to 4 %, of 20479 11 %, of 1987, 4095 and 8191 1 to 3 %; of whole vectors no
+ * faster, in f16 of 2048 2 % slower; measured on an H100). */
 static void set_open_tile(const Scheduler *s, Kernel *k)
 {
-    enum { FEW = 4, NARROW = 2, ELEMENTS = 48 };
+    enum { FEW = 4, ELEMENTS = 48 };
     int64_t least = column_count(s, k) - (int64_t)k->slice * (k->slice ? k->cluster - 1 : 0);
     int64_t full = (int64_t)k->threads_per_row * k->vec * (k->tiles - 1);
     bool whole = !k->streamed && !k->dynamic && k->column_ctas == 1 && (!k->ragged || least > full);
     k->open_tile = whole && k->ragged && k->tiles > 1 && k->tiles <= FEW;
-    k->whole_moments = whole && k->vec <= NARROW && k->vec * k->tiles <= ELEMENTS;
+    k->whole_moments = whole && has_moments(s, k) && k->vec < full_vector(k) && k->vec * k->tiles <= ELEMENTS && k->threads_per_row >= WARP;
 }
 
 /* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that sums them

@@ -46,6 +46,14 @@ list_cases() {
     for file in three_phases wide_group; do
         echo "tests/cases/$file.fuse M=19 N=65544 --schedule warp-specialized:cluster=32,ctas=32"
     done
+    for file in layernorm_bwd rmsnorm_bwd; do
+        for columns in 1000 1018 7001 8184; do
+            echo "examples/$file.fuse M=2049 N=$columns"
+        done
+    done
+    for columns in 1990 3004 8190 12288 13312; do
+        echo "examples/layernorm.fuse M=2049 N=$columns"
+    done
     for file in layernorm layernorm_bwd rmsnorm rmsnorm_bwd; do
         for columns in 1024 1987 4096 24576 65536; do
             echo "examples/$file.fuse M=71 N=$columns --offset x=1"

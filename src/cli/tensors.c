@@ -9,8 +9,11 @@ static int complain_extra(const Session *s, const InputFile *file, const char *n
 {
     const Graph *g = s->graph;
     const char **names = NEW_ARRAY(s->arena, const char *, g->params.count + 1);
-    for (int i = 0; i < g->params.count; i++) names[i] = g->params.data[i].name;
-    complain(hint_name(s->arena, name, names, g->params.count), "%s: graph %s has no input %s", file->path, g->name, name);
+    int count = 0;
+    for (int i = 0; i < g->params.count; i++)
+        if (!file->params[i]) names[count++] = g->params.data[i].name;
+    complain(count ? hint_name(s->arena, name, names, count) : NULL, "%s: graph %s has no input %s", file->path,
+             g->name, name);
     return EXIT_WRONG;
 }
 

@@ -408,19 +408,19 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // streamed (row), from streamed.fuse:2-6
 //   y = (x - mean) * rstd * gamma
-// A CTA walks rows blockIdx.x, + gridDim.x, ...; its 768 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ...; its 704 threads share a row.
 // A thread takes 8 neighbouring columns at a time and reads them again in each phase.
-// Launch 1 of 1: grid (M, 1), block 768, no dynamic shared memory.
+// Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
-extern "C" __global__ __launch_bounds__(768, 2)
+extern "C" __global__ __launch_bounds__(704, 2)
 void streamed(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,
     bf16 *__restrict__ y, long long y_M,
     float eps,
     long long M) {
-    constexpr int N = 24576;
-    constexpr int threads = 768;
+    constexpr int N = 22528;
+    constexpr int threads = 704;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
     const int lane = threadIdx.x;
     const int first = lane * vec;

@@ -83,6 +83,7 @@ template <class To, class From> static inline __attribute__((always_inline)) To 
 static inline float __int_as_float(int x) { return sim_bits<float>(x); }
 static inline float __uint_as_float(unsigned x) { return sim_bits<float>(x); }
 static inline int __float_as_int(float x) { return sim_bits<int>(x); }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline unsigned __float_as_uint(float x) { return sim_bits<unsigned>(x); }
 static inline double __longlong_as_double(long long x) { return sim_bits<double>(x); }
 static inline long long __double_as_longlong(double x) { return sim_bits<long long>(x); }

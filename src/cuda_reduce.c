@@ -1,0 +1,123 @@
+/* cuda_reduce.c: the reductions that end a phase: their variables, how a row's threads meet, and their results. */
+#include "cuda_emit.h"
+
+const InnerReduction *paired_sum(const Emitter *e, Node partner)
+{
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (e->k->inner[i].partner.id == partner.id) return &e->k->inner[i];
+    return NULL;
+}
+
+bool is_paired_term(const Emitter *e, Node n)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
+        if (softmax && arg(e->g, r->node, 0).id == n.id) return true;
+    }
+    return false;
+}
+
+const char *reduce_call(Emitter *e, Node reduction, const char *variable)
+{
+    Op op = node(e->g, reduction)->op;
+    const InnerReduction *sum = paired_sum(e, reduction);
+    if (sum && op == OP_MEAN)
+        return arena_format(e->arena, "%smoments_of(%s, %s, %s)", e->k->whole_moments ? "warp_" : "",
+                            variable, node_name(e, sum->node), e->seen[reduction.id]);
+    if (sum)
+        return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
+    const char *kind = op == OP_MAX_OVER   ? "max"
+                       : op == OP_MIN_OVER ? "min"
+                       : op == OP_PROD     ? "prod"
+                                           : "sum";
+    return arena_format(e->arena, "%s_of(%s)", kind, variable);
+}
+
+/* The variable that counts the values of a mean. */
+static const char *seen_name(Emitter *e, Node mean)
+{
+    if (!e->seen[mean.id])
+        e->seen[mean.id] = name_after(e, mean, "_seen");
+    return e->seen[mean.id];
+}
+
+void declare_reductions(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->phase != phase) continue;
+        const NodeInfo *info = node(e->g, r->node);
+        line(e->out, "%s %s = %s;%s%s", type_cuda(info->type), node_name(e, r->node),
+             identity_text(e->g, r->node), info->name ? "" : "    // ",
+             info->name ? "" : node_text(e->arena, e->g, r->node, true));
+        if (node(e->g, r->partner)->op == OP_MEAN)
+            line(e->out, "float %s = 0;", seen_name(e, r->partner));
+    }
+}
+
+/* The same variables where they are only received. */
+void declare_received(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->phase != phase) continue;
+        const char *seen = node(e->g, r->partner)->op == OP_MEAN ? seen_name(e, r->partner) : NULL;
+        line(e->out, "%s %s%s%s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node),
+             seen ? ", " : "", seen ? seen : "");
+    }
+}
+
+/* `sum_of(c1), sum_of(c2)`: the reductions that end a phase, "" if none do. */
+const char *reduce_list(Emitter *e, int phase)
+{
+    NameList calls = {0};
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id)
+            *list_push(e->arena, &calls) =
+                reduce_call(e, e->k->inner[i].node, node_name(e, e->k->inner[i].node));
+    return join(e->arena, &calls, ", ");
+}
+
+/* The compiler's division takes three times the instructions of quotient, which short vectors notice. */
+static void emit_mean(Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    const char *sum = node_name(e, n), *count = count_text(e, info->reduced);
+    if (e->k->whole_moments && info->type == TYPE_F32)
+        line(e->out, "%s = quotient(%s, %s);", sum, sum, count);
+    else
+        line(e->out, "%s /= %s;", sum, count);
+}
+
+/* From here on the reductions' names mean their results. */
+void finish_reductions(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node n = e->k->inner[i].node;
+        if (e->k->inner[i].phase != phase) continue;
+        if (node(e->g, n)->op == OP_MEAN) emit_mean(e, n);
+        Node partner = e->k->inner[i].partner;
+        if (node(e->g, partner)->op == OP_MAX_OVER)
+            line(e->out, "online_end(%s, %s);", node_name(e, partner), node_name(e, n));
+        make_local(e, n);
+    }
+}
+
+void emit_reductions(Emitter *e, int phase)
+{
+    const Kernel *k = e->k;
+    const char *list = reduce_list(e, phase);
+    if (!*list) return;
+    if (phase == 0) emit_next_landed(e, k->cluster > 1 ? "cluster_reduce" : "row_reduce");
+    if (k->grouped)
+        line(e->out, "group_reduce<threads>(scratch, boxes, news, turn, sent, %s);", list);
+    else if (k->cluster > 1)
+        line(e->out, "cluster_reduce<threads>(scratch, exchange, sent, %s);", list);
+    else if (k->threads_per_row > 32)
+        line(e->out, "row_reduce<%s>(scratch, turn, %s);",
+             k->teams > 1 ? "threads_per_row" : "threads", list);
+    else
+        line(e->out, "row_reduce<threads_per_row>(%s);", list);
+    finish_reductions(e, phase);
+}
