@@ -73,9 +73,11 @@ list_long_cases() {
         echo "examples/softmax.fuse M=3 N=2049 --offset y=3 --schedule $schedule"
     done
     echo "examples/softmax_masked.fuse B=2 H=2 Q=3 K=1027"
-    for columns in 1023 1987 1990 4090 7168; do    # a mean and its squares: of short vectors, and of four tiles
+    # a mean and its squares: of short vectors, of three and four tiles, by pairs
+    for columns in 1023 1987 1990 2304 3004 4090 7168 13312; do
         echo "examples/layernorm.fuse M=3 N=$columns --offset x=1"
     done
+    echo "examples/layernorm.fuse M=3 N=4098 --schedule row:cluster=2"
     echo "examples/layernorm.fuse M=7 N=16386 --sms 1"
     echo "examples/rmsnorm.fuse M=3 N=11008"
     echo "examples/softmax.fuse M=3 N=9002 --offset y=1"
