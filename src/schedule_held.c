@@ -2,6 +2,8 @@
  * threads, and which are better read again. */
 #include "scheduling.h"
 
+#include <limits.h>
+
 /* Whether some row is of f32. */
 static bool has_f32_rows(const Kernel *k)
 {
@@ -58,11 +60,11 @@ static bool is_plain_norm(const Kernel *k)
  * threads, or a shorter last slice, make ptxas spill where an SM is to hold 1024. */
 static bool fills_warps(int64_t columns, int ctas)
 {
-    enum { EACH = 4 * MAX_VECTOR, LINE = 64, FEW = 13, HALF = 128, FULL = 256, SEVEN = 224 };
+    enum { EACH = 4 * MAX_VECTOR, LINE = 64, HALF = 128, FULL = 256, SEVEN = 224 };
     int64_t slice = columns / ctas, threads = ceil_div(slice, EACH * WARP) * WARP;
     int64_t idle = threads * EACH - slice;
-    bool spares = threads == HALF || threads == SEVEN || threads == FULL;
-    return columns % ((int64_t)LINE * ctas) == 0 && (!idle || (spares && idle * FEW <= slice));
+    int few = threads == HALF ? 7 : threads == SEVEN || threads == FULL ? 13 : INT_MAX;
+    return columns % ((int64_t)LINE * ctas) == 0 && idle <= slice / few;
 }
 
 /* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: by slices of up to 8192

@@ -345,7 +345,7 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
  * better when its threads copy for themselves, if they can. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
-    enum { MANY_ELEMENTS = 32 };
+    enum { MANY_ELEMENTS = 32, SHORT_WITH_SUM = 6144 };
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
@@ -359,6 +359,7 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
     bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4;
+    if (registers < 2 && summed_threads(s, k)) pays = column_count(s, k) <= SHORT_WITH_SUM;
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     bool contiguous = !has_several_columns(k);

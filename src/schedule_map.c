@@ -304,11 +304,11 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
               !sums ? TEAM_THREADS : warps ? SHORT_THREADS : SUM_THREADS);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);
-    int held = held_threads(s, k);
-    if (held) {
+    int threads = held_threads(s, k) ? held_threads(s, k) : summed_threads(s, k);
+    if (threads) {
         k->teams = 1;
-        k->threads_per_row = held;
-        k->tiles = (int)ceil_div(vectors, held);
+        k->threads_per_row = threads;
+        k->tiles = (int)ceil_div(vectors, threads);
     }
     if (reads_again(s, k)) even_out_streams(k, vectors);
     if (!k->inner_count && !k->dynamic) cut_columns(k, vectors, pack);

@@ -101,6 +101,7 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to
 /* ---- schedule_even.c ---- */
 
 void even_out(const Scheduler *s, Kernel *k, int64_t vectors);  /* so many vectors a row or slice, among its threads */
+int summed_threads(const Scheduler *s, const Kernel *k);        /* of a row with sums over rows; 0: as many as others have */
 void even_out_streams(Kernel *k, int64_t vectors);              /* the same of rows that are read anew */
 
 /* ---- schedule_ring.c ---- */
