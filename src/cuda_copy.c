@@ -85,7 +85,7 @@ static void emit_listening_warp(Emitter *e)
         block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows)
             for (int phase = 0; phase < e->k->phases; phase++) {
                 declare_received(e, phase);
-                const char *list = reduce_list(e, phase);
+                const char *list = received_list(e, phase);
                 if (*list) line(e->out, "group_listen(boxes, news, round, %s);", list);
             }
         line(e->out, "return;");

@@ -137,7 +137,9 @@ bool is_paired_term(const Emitter *e, Node n);                      /* exp(x - m
 const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);
-const char *reduce_list(Emitter *e, int phase);            /* "sum_of(c1), sum_of(c2)" */
+/* "sum_of(c1), sum_of(c2)": the reductions that end a phase, "" if none do; the second as other CTAs send them. */
+const char *reduce_list(Emitter *e, int phase);
+const char *received_list(Emitter *e, int phase);
 void finish_reductions(Emitter *e, int phase);
 void emit_reductions(Emitter *e, int phase);
 void emit_phase(Emitter *e, int phase);

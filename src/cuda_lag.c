@@ -42,7 +42,7 @@ static void emit_finish_row(Emitter *e)
         declare_received(e, 0);
         line(e->out, e->k->grouped ? "group_collect(news, collected, %s);"
                                    : "cluster_collect(exchange, collected, %s);",
-             reduce_list(e, 0));
+             received_list(e, 0));
         finish_reductions(e, 0);
     }
     emit_phase(e, 1);

@@ -18,12 +18,13 @@ bool is_paired_term(const Emitter *e, Node n)
     return false;
 }
 
-const char *reduce_call(Emitter *e, Node reduction, const char *variable)
+/* What a thread has of a reduction, or (received) what another CTA has sent of it. */
+static const char *part_call(Emitter *e, Node reduction, const char *variable, bool received)
 {
     Op op = node(e->g, reduction)->op;
     const InnerReduction *sum = paired_sum(e, reduction);
     if (sum && op == OP_MEAN)
-        return arena_format(e->arena, "%smoments_of(%s, %s, %s)", e->k->whole_moments ? "warp_" : "",
+        return arena_format(e->arena, "%smoments_of(%s, %s, %s)", e->k->whole_moments && !received ? "warp_" : "",
                             variable, node_name(e, sum->node), e->seen[reduction.id]);
     if (sum)
         return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
@@ -32,6 +33,11 @@ const char *reduce_call(Emitter *e, Node reduction, const char *variable)
                        : op == OP_PROD     ? "prod"
                                            : "sum";
     return arena_format(e->arena, "%s_of(%s)", kind, variable);
+}
+
+const char *reduce_call(Emitter *e, Node reduction, const char *variable)
+{
+    return part_call(e, reduction, variable, false);
 }
 
 /* The variable that counts the values of a mean. */
@@ -68,15 +74,25 @@ void declare_received(Emitter *e, int phase)
     }
 }
 
-/* `sum_of(c1), sum_of(c2)`: the reductions that end a phase, "" if none do. */
-const char *reduce_list(Emitter *e, int phase)
+static const char *list_parts(Emitter *e, int phase, bool received)
 {
     NameList calls = {0};
-    for (int i = 0; i < e->k->inner_count; i++)
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node n = e->k->inner[i].node;
         if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id)
-            *list_push(e->arena, &calls) =
-                reduce_call(e, e->k->inner[i].node, node_name(e, e->k->inner[i].node));
+            *list_push(e->arena, &calls) = part_call(e, n, node_name(e, n), received);
+    }
     return join(e->arena, &calls, ", ");
+}
+
+const char *reduce_list(Emitter *e, int phase)
+{
+    return list_parts(e, phase, false);
+}
+
+const char *received_list(Emitter *e, int phase)
+{
+    return list_parts(e, phase, true);
 }
 
 /* The compiler's division takes three times the instructions of quotient, which short vectors notice. */

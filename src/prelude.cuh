@@ -831,24 +831,23 @@ template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
 // all values that a warp's lanes have of a row; `last`: whether this one has a last tile
 template <int tiles, int n> DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], bool last)
 {
-    float sums[2] = {0, 0}, squares[2] = {0, 0};    // two of each, so that not every addition waits for the one before
+    r.sum = 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
             if (t + 1 < tiles || last)
-                sums[t % 2] += values[t][i];
-    r.sum = sums[0] + sums[1];
+                r.sum += values[t][i];
     lane_reduce<32>(sum_of(r.sum));
     r.seen = n * (32 * (tiles - 1) + __popc(__ballot_sync(0xffffffff, last)));
     const float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
+    r.squares = 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
             if (t + 1 < tiles || last)
-                squares[t % 2] += (values[t][i] - mean) * (values[t][i] - mean);
-    r.squares = squares[0] + squares[1];
+                r.squares += (values[t][i] - mean) * (values[t][i] - mean);
 }
 
 //@ Moments+put_slot

@@ -58,7 +58,7 @@ static bool is_plain_norm(const Kernel *k)
 
 /* Whether CTAs of whole warps with four vectors a thread share a row alike, with no thread idle or few: other numbers of
  * threads, or a shorter last slice, make ptxas spill where an SM is to hold 1024. */
-static bool fills_warps(int64_t columns, int ctas)
+bool fills_warps(int64_t columns, int ctas)
 {
     enum { EACH = 4 * MAX_VECTOR, LINE = 64, HALF = 128, FULL = 256, SEVEN = 224 };
     int64_t slice = columns / ctas, threads = ceil_div(slice, EACH * WARP) * WARP;
@@ -80,6 +80,7 @@ static int single_moments(const Scheduler *s, const Kernel *k)
     int64_t columns = column_count(s, k);
     if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
     if (is_f32_row(k)) return columns >= SHORT_F32 && columns <= FULL_TOO ? SLICE_F32 : 0;
+    if (row_dtype(k) != DTYPE_BF16 && row_dtype(k) != DTYPE_F16) return 0;
     bool f16 = row_dtype(k) == DTYPE_F16, full = !f16 && columns >= FULL && columns <= FULL_TOO;
     bool known = columns >= (f16 ? SHORT_F16 : SHORT) && columns <= LONG && (!f16 || columns % UNIT_F16 == 0);
     int ctas = 2;

@@ -304,7 +304,8 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
               !sums ? TEAM_THREADS : warps ? SHORT_THREADS : SUM_THREADS);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);
-    int threads = held_threads(s, k) ? held_threads(s, k) : summed_threads(s, k);
+    int threads = held_threads(s, k);
+    if (!threads) threads = summed_threads(s, k);
     if (threads) {
         k->teams = 1;
         k->threads_per_row = threads;
@@ -398,12 +399,15 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
  * faster, in f16 of 2048 2 % slower; measured on an H100). */
 static void set_open_tile(const Scheduler *s, Kernel *k)
 {
-    enum { FEW = 4, ELEMENTS = 48 };
+    enum { FEW = 4, NARROW = 2, ELEMENTS = 48, FULL_BYTES = 16 };
     int64_t least = column_count(s, k) - (int64_t)k->slice * (k->slice ? k->cluster - 1 : 0);
     int64_t full = (int64_t)k->threads_per_row * k->vec * (k->tiles - 1);
     bool whole = !k->streamed && !k->dynamic && k->column_ctas == 1 && (!k->ragged || least > full);
     k->open_tile = whole && k->ragged && k->tiles > 1 && k->tiles <= FEW;
-    k->whole_moments = whole && has_moments(s, k) && k->vec < full_vector(k) && k->vec * k->tiles <= ELEMENTS && k->threads_per_row >= WARP;
+    bool one = row_inputs(k) == 1 && k->vec < full_vector(k) && k->vec * row_bytes(k) < FULL_BYTES;
+    bool narrow = k->vec <= NARROW || one;
+    bool warps = k->threads_per_row >= WARP && k->vec * k->tiles <= ELEMENTS;
+    k->whole_moments = whole && has_moments(s, k) && narrow && warps;
 }
 
 /* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that sums them

@@ -126,6 +126,7 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
+bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
 bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
 bool may_refill(const Scheduler *s, const Kernel *k);   /* a row's registers with the next, in a cluster */
 

@@ -54,6 +54,7 @@ list_groups() {
     echo "examples/layernorm_bwd.fuse M=10 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
     echo "examples/softmax.fuse M=10 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "examples/softmax_bwd.fuse M=7 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32,stages=3"
+    echo "examples/layernorm.fuse M=3 N=17407 --sms 32 --schedule warp-specialized:cluster=32,threads=64"
     echo "examples/layernorm.fuse M=3 N=32771 --sms 64 --schedule warp-specialized:cluster=64,threads=64"
 }
 
