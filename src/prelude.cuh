@@ -840,7 +840,7 @@ template <int tiles, int n> DEVICE void moments_take(WarpMoments r, const float 
                 r.sum += values[t][i];
     lane_reduce<32>(sum_of(r.sum));
     r.seen = n * (32 * (tiles - 1) + __popc(__ballot_sync(0xffffffff, last)));
-    const float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
+    const float mean = r.sum * quick_inverse(r.seen);    // where none was seen nobody asks for it
     r.squares = 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)

@@ -212,6 +212,24 @@ static bool honours_keys(Scheduler *s)
     return !s->problem;
 }
 
+/* Why no kernel got a copy warp. */
+static const char *missing_copy_warp(const Scheduler *s)
+{
+    const Kernel *longest = NULL;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        bool rows = walks_rows(k) && !k->dynamic && !k->columnwise && (k->inner_count || k->accumulator_count);
+        if (rows && (!longest || kernel_threads(k) > kernel_threads(longest))) longest = k;
+    }
+    if (!s->target->bulk_copy)
+        return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s", s->target->arch);
+    if (!longest) return "warp-specialized needs rows that are reduced, and this graph has none";
+    if (has_several_columns(longest)) return "warp-specialized needs columns of one axis, and these are of several";
+    if (longest->threads_per_row <= WARP || longest->teams > 1)
+        return "warp-specialized needs rows of over 64 vectors, each of which has a CTA to itself, and these are shorter";
+    return "warp-specialized needs room for three stages of a row in shared memory, and for a further warp, which there is not";
+}
+
 /* Why a graph's rows did not become the family that was asked for. */
 static const char *missing_reason(Scheduler *s)
 {
@@ -221,12 +239,7 @@ static const char *missing_reason(Scheduler *s)
         return arena_format(s->arena,
                             "%s does not fit this graph: what it computes is %s",
                             family_name(s->forced.family), family_name(main_family(s)));
-    if (!s->target->bulk_copy)
-        return arena_format(s->arena,
-                            "warp-specialized needs bulk copies (sm_90 or later), not %s",
-                            s->target->arch);
-    return "warp-specialized needs columns of one axis, rows that a CTA of its own shares (over 64 "
-           "vectors, not as teams), registers for a further warp, and shared memory for three stages";
+    return missing_copy_warp(s);
 }
 
 /* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */

@@ -95,6 +95,8 @@ expect 2 'refused: cluster: ' explain "$root/examples/softmax.fuse" N=64 --sched
 expect 2 'a number from 1 to' one.fuse --schedule row:stages=0
 expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
 expect 2 'of an odd number of columns' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3
+expect 2 'and these are shorter' explain "$root"/examples/layernorm.fuse N=64 --schedule warp-specialized
+expect 2 'and these are of several' explain "$root"/tests/cases/several_axes.fuse S=824 --schedule warp-specialized
 expect 2 'whole warps that add over rows' explain "$root"/examples/layernorm_bwd.fuse N=79 --schedule grid-stride:stages=3
 expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
 expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fuse --schedule grid-stride:stages=64
