@@ -359,6 +359,7 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
     bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4;
+    /* of one sum, at the lengths that summed_threads knows, the shorter rows */
     if (registers < 2 && summed_threads(s, k)) pays = column_count(s, k) <= SHORT_WITH_SUM;
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
