@@ -191,6 +191,8 @@ static const char *cast_text(Emitter *e, Node n)
                             dtype_info[info->dtype].cuda, x);
     default: break;
     }
+    if (from->type == TYPE_F32 && info->dtype != DTYPE_I64)
+        return arena_format(e->arena, "(long long)whole_as<%s>(%s)", dtype_info[info->dtype].cuda, x);
     const char *whole = floats ? arena_format(e->arena, "whole(%s)", x)
                                : arena_format(e->arena, "(long long)(%s)", x);
     if (info->dtype == DTYPE_I64) return whole;

@@ -134,12 +134,15 @@ static bool is_pass_store(const Pass *pass, const Store *store)
 }
 
 /* What holds a value until it is stored: what is no f32 goes to narrow floats through f64, since
- * f32 between them would round twice. */
+ * f32 between them would round twice; an integer that the program has converted stays as narrow as it is, for compilers
+ * do not see that it needs no limits any more. */
 static const char *held_type(const Emitter *e, const Store *store)
 {
     const DTypeInfo *info = &dtype_info[store->dtype];
+    const NodeInfo *value = node(e->g, store->node);
+    if (value->op == OP_CAST && value->dtype == store->dtype && value->type == TYPE_I64) return info->cuda;
     bool narrow = info->type == TYPE_F32 && info->bytes < 4;
-    return type_cuda(narrow && node(e->g, store->node)->type != TYPE_F32 ? TYPE_F64 : info->type);
+    return type_cuda(narrow && value->type != TYPE_F32 ? TYPE_F64 : info->type);
 }
 
 static void emit_output_vectors(const Pass *pass)

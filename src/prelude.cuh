@@ -50,6 +50,17 @@ DEVICE long long max_int(long long a, long long b) { return a > b ? a : b; }
 // a float as an integer: toward zero, saturating, NaN gives 0
 template <class T> DEVICE long long whole(T x) { return x == x ? (long long)x : 0; }
 
+//@ whole_as
+// the same as an integer of 32 bits or fewer
+template <class T> DEVICE T whole_as(float x)
+{
+    const int all = __float2int_rz(x), bits = 8 * (int)sizeof(T);
+    if constexpr (sizeof(T) == sizeof(int))
+        return all;
+    const int most = (T)-1 < 0 ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, least = (T)-1 < 0 ? -most - 1 : 0;
+    return (T)(all < least ? least : all > most ? most : all);
+}
+
 //@ clamp_int
 DEVICE long long clamp_int(long long x, long long low, long long high)
 {
@@ -79,6 +90,7 @@ DEVICE int to_storage(long long x, int *)
 }
 DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
 DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
 
 //@ bf16
 struct bf16 {
@@ -144,20 +156,62 @@ template <int mantissa, int lowest, int highest> DEVICE unsigned char round_fp8(
     return (unsigned char)(sign | (code > highest ? highest : code));
 }
 
+//@ value_of_e4m3
+DEVICE float value_of_e4m3(unsigned char bits)
+{
+    const int magnitude = bits & 0x7f, exponent = magnitude >> 3, fraction = magnitude & 7;
+    const float size = exponent ? __int_as_float((exponent + 120) << 23 | fraction << 20)
+                                : (float)fraction * 0.001953125f;
+    const float value = magnitude == 0x7f ? __int_as_float(0x7fffffff) : size;
+    return bits & 0x80 ? -value : value;
+}
+
+//@ pack_e4m3
+// two neighbours, the first in the low byte; round_fp8's rules are the instruction's
+DEVICE unsigned short pack_e4m3(float low, float high)
+{
+#if __CUDA_ARCH__ >= 890
+    unsigned short pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return (unsigned short)(round_fp8<3, -6, 0x7e>(high) << 8 | round_fp8<3, -6, 0x7e>(low));
+#endif
+}
+
+//@ widen_e4m3
+DEVICE float widen_e4m3(unsigned char bits)
+{
+#if __CUDA_ARCH__ >= 890
+    float r;
+    asm("{ .reg .b32 pair; .reg .b16 low, high; cvt.rn.f16x2.e4m3x2 pair, %1;"
+        "mov.b32 {low, high}, pair; cvt.f32.f16 %0, low; }" : "=f"(r) : "h"((unsigned short)bits));
+    return r;
+#else
+    return value_of_e4m3(bits);
+#endif
+}
+
 //@ f8e4m3
 struct f8e4m3 {
     unsigned char bits;
-    __device__ __forceinline__ operator float() const
-    {
-        const int magnitude = bits & 0x7f, exponent = magnitude >> 3, fraction = magnitude & 7;
-        const float size = exponent ? __int_as_float((exponent + 120) << 23 | fraction << 20)
-                                    : (float)fraction * 0.001953125f;
-        const float value = magnitude == 0x7f ? __int_as_float(0x7fffffff) : size;
-        return bits & 0x80 ? -value : value;
-    }
+    __device__ __forceinline__ operator float() const { return widen_e4m3(bits); }
 };
-DEVICE f8e4m3 to_storage(float x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(x)}; }
-DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(sticky_float(x))}; }
+DEVICE f8e4m3 to_storage(float x, f8e4m3 *) { return {(unsigned char)pack_e4m3(x, 0)}; }
+DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return to_storage(sticky_float(x), (f8e4m3 *)0); }
+DEVICE void store_pair(f8e4m3 *at, float low, float high) { *(unsigned short *)at = pack_e4m3(low, high); }
+
+//@ pack_e5m2
+DEVICE unsigned short pack_e5m2(float low, float high)
+{
+#if __CUDA_ARCH__ >= 890
+    unsigned short pair;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return (unsigned short)(round_fp8<2, -14, 0x7b>(high) << 8 | round_fp8<2, -14, 0x7b>(low));
+#endif
+}
 
 //@ f8e5m2
 struct f8e5m2 {
@@ -169,12 +223,21 @@ struct f8e5m2 {
         return r;
     }
 };
-DEVICE f8e5m2 to_storage(float x, f8e5m2 *) { return {round_fp8<2, -14, 0x7b>(x)}; }
-DEVICE f8e5m2 to_storage(double x, f8e5m2 *) { return {round_fp8<2, -14, 0x7b>(sticky_float(x))}; }
+DEVICE f8e5m2 to_storage(float x, f8e5m2 *) { return {(unsigned char)pack_e5m2(x, 0)}; }
+DEVICE f8e5m2 to_storage(double x, f8e5m2 *) { return to_storage(sticky_float(x), (f8e5m2 *)0); }
+DEVICE void store_pair(f8e5m2 *at, float low, float high) { *(unsigned short *)at = pack_e5m2(low, high); }
 
 //@ as
 // as<T>(x): what a store to a tensor of T keeps of x
 template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+//@ store_pair
+// of types that have no instruction for two neighbours
+template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
+{
+    at[0] = as<T>(low);
+    at[1] = as<T>(high);
+}
 
 //@ split
 // item = outer * size + inner
@@ -494,15 +557,13 @@ DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tile
 // rounds n computed values into the vector that a store writes
 template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
 {
-    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
-        #pragma unroll
-        for (int i = 0; i < n; i += 2)
+    constexpr int step = n % 2 ? 1 : 2;
+    #pragma unroll
+    for (int i = 0; i < n; i += step)
+        if constexpr (step == 2)
             store_pair(&v[i], values[i], values[i + 1]);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
+        else
             v[i] = as<T>(values[i]);
-    }
 }
 //@ put_word
 // the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the

@@ -51,6 +51,10 @@ list_cases() {
             echo "examples/$file.fuse M=2049 N=$columns"
         done
     done
+    for step in 0.00048828125 0.001953125 0.000003814697265625 0.25 16384 1e33; do
+        echo "tests/cases/narrow_types.fuse M=1024 N=512 --set s=$step"
+        echo "tests/cases/narrow_types.fuse M=257 N=511 --set s=$step"
+    done
     for columns in 1990 3004 8190 12288 13312; do
         echo "examples/layernorm.fuse M=2049 N=$columns"
     done

@@ -55,6 +55,7 @@ DEVICE int to_storage(long long x, int *)
 }
 DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
 DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
 
 struct bf16 {
     unsigned short bits;
@@ -72,6 +73,29 @@ DEVICE void store_pair(bf16 *at, float low, float high)
 {
     unsigned pair;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+struct f16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const
+    {
+        float r;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));
+        return r;
+    }
+};
+DEVICE f16 to_storage(float x, f16 *)
+{
+    f16 r;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE f16 to_storage(double x, f16 *) { return to_storage(sticky_float(x), (f16 *)0); }
+DEVICE void store_pair(f16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     *(unsigned *)at = pair;
 }
 
@@ -94,22 +118,56 @@ template <int mantissa, int lowest, int highest> DEVICE unsigned char round_fp8(
     return (unsigned char)(sign | (code > highest ? highest : code));
 }
 
+DEVICE float value_of_e4m3(unsigned char bits)
+{
+    const int magnitude = bits & 0x7f, exponent = magnitude >> 3, fraction = magnitude & 7;
+    const float size = exponent ? __int_as_float((exponent + 120) << 23 | fraction << 20)
+                                : (float)fraction * 0.001953125f;
+    const float value = magnitude == 0x7f ? __int_as_float(0x7fffffff) : size;
+    return bits & 0x80 ? -value : value;
+}
+
+// two neighbours, the first in the low byte; round_fp8's rules are the instruction's
+DEVICE unsigned short pack_e4m3(float low, float high)
+{
+#if __CUDA_ARCH__ >= 890
+    unsigned short pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return (unsigned short)(round_fp8<3, -6, 0x7e>(high) << 8 | round_fp8<3, -6, 0x7e>(low));
+#endif
+}
+
+DEVICE float widen_e4m3(unsigned char bits)
+{
+#if __CUDA_ARCH__ >= 890
+    float r;
+    asm("{ .reg .b32 pair; .reg .b16 low, high; cvt.rn.f16x2.e4m3x2 pair, %1;"
+        "mov.b32 {low, high}, pair; cvt.f32.f16 %0, low; }" : "=f"(r) : "h"((unsigned short)bits));
+    return r;
+#else
+    return value_of_e4m3(bits);
+#endif
+}
+
 struct f8e4m3 {
     unsigned char bits;
-    __device__ __forceinline__ operator float() const
-    {
-        const int magnitude = bits & 0x7f, exponent = magnitude >> 3, fraction = magnitude & 7;
-        const float size = exponent ? __int_as_float((exponent + 120) << 23 | fraction << 20)
-                                    : (float)fraction * 0.001953125f;
-        const float value = magnitude == 0x7f ? __int_as_float(0x7fffffff) : size;
-        return bits & 0x80 ? -value : value;
-    }
+    __device__ __forceinline__ operator float() const { return widen_e4m3(bits); }
 };
-DEVICE f8e4m3 to_storage(float x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(x)}; }
-DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return {round_fp8<3, -6, 0x7e>(sticky_float(x))}; }
+DEVICE f8e4m3 to_storage(float x, f8e4m3 *) { return {(unsigned char)pack_e4m3(x, 0)}; }
+DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return to_storage(sticky_float(x), (f8e4m3 *)0); }
+DEVICE void store_pair(f8e4m3 *at, float low, float high) { *(unsigned short *)at = pack_e4m3(low, high); }
 
 // as<T>(x): what a store to a tensor of T keeps of x
 template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// of types that have no instruction for two neighbours
+template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
+{
+    at[0] = as<T>(low);
+    at[1] = as<T>(high);
+}
 
 // n neighbouring elements of a row
 template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
@@ -219,15 +277,13 @@ DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tile
 // rounds n computed values into the vector that a store writes
 template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
 {
-    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
-        #pragma unroll
-        for (int i = 0; i < n; i += 2)
+    constexpr int step = n % 2 ? 1 : 2;
+    #pragma unroll
+    for (int i = 0; i < n; i += step)
+        if constexpr (step == 2)
             store_pair(&v[i], values[i], values[i + 1]);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
+        else
             v[i] = as<T>(values[i]);
-    }
 }
 // the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
 // loops that this replaces

@@ -48,6 +48,7 @@ DEVICE int to_storage(long long x, int *)
 }
 DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
 DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
 
 struct bf16 {
     unsigned short bits;
@@ -70,6 +71,13 @@ DEVICE void store_pair(bf16 *at, float low, float high)
 
 // as<T>(x): what a store to a tensor of T keeps of x
 template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// of types that have no instruction for two neighbours
+template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
+{
+    at[0] = as<T>(low);
+    at[1] = as<T>(high);
+}
 
 // n neighbouring elements of a row
 template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
@@ -162,15 +170,13 @@ DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tile
 // rounds n computed values into the vector that a store writes
 template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
 {
-    if constexpr (sizeof(T) == 2 && sizeof(V) == 4 && n % 2 == 0) {
-        #pragma unroll
-        for (int i = 0; i < n; i += 2)
+    constexpr int step = n % 2 ? 1 : 2;
+    #pragma unroll
+    for (int i = 0; i < n; i += step)
+        if constexpr (step == 2)
             store_pair(&v[i], values[i], values[i + 1]);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
+        else
             v[i] = as<T>(values[i]);
-    }
 }
 // to workspace, whose rows are aligned
 template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)

@@ -51,6 +51,7 @@ DEVICE int to_storage(long long x, int *)
 }
 DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
 DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
 
 struct bf16 {
     unsigned short bits;
@@ -73,6 +74,13 @@ DEVICE void store_pair(bf16 *at, float low, float high)
 
 // as<T>(x): what a store to a tensor of T keeps of x
 template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// of types that have no instruction for two neighbours
+template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
+{
+    at[0] = as<T>(low);
+    at[1] = as<T>(high);
+}
 
 // n neighbouring elements of a row
 template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {

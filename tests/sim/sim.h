@@ -83,6 +83,10 @@ template <class To, class From> static inline __attribute__((always_inline)) To 
 static inline float __int_as_float(int x) { return sim_bits<float>(x); }
 static inline float __uint_as_float(unsigned x) { return sim_bits<float>(x); }
 static inline int __float_as_int(float x) { return sim_bits<int>(x); }
+static inline int __float2int_rz(float x)
+{
+    return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : x < -2147483648.0f ? -2147483647 - 1 : (int)x;
+}
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline unsigned __float_as_uint(float x) { return sim_bits<unsigned>(x); }
 static inline double __longlong_as_double(long long x) { return sim_bits<double>(x); }
@@ -306,16 +310,35 @@ template <class T, int n> static inline void put_vector(void *at, const vector<T
     copy_vector((vector<T, n> *)at, &v);
 }
 
-//@ f8e5m2
+//@ pack_e4m3
 template <int mantissa, int lowest, int highest> static inline unsigned char round_fp8(float x);
+static inline unsigned short pack_e4m3(float low, float high)
+{
+    return (unsigned short)(round_fp8<3, -6, 0x7e>(high) << 8 | round_fp8<3, -6, 0x7e>(low));
+}
+
+//@ widen_e4m3
+static inline float value_of_e4m3(unsigned char bits);
+static inline float widen_e4m3(unsigned char bits) { return value_of_e4m3(bits); }
+
+//@ pack_e5m2
+template <int mantissa, int lowest, int highest> static inline unsigned char round_fp8(float x);
+static inline unsigned short pack_e5m2(float low, float high)
+{
+    return (unsigned short)(round_fp8<2, -14, 0x7b>(high) << 8 | round_fp8<2, -14, 0x7b>(low));
+}
+
+//@ f8e5m2
+static inline unsigned short pack_e5m2(float low, float high);
 struct f8e5m2 {
     unsigned char bits;
     __forceinline__ operator float() const { return sim_half_value((unsigned)bits << 8); }
 };
-static inline f8e5m2 to_storage(float x, f8e5m2 *) { return {round_fp8<2, -14, 0x7b>(x)}; }
-static inline f8e5m2 to_storage(double x, f8e5m2 *)
+static inline f8e5m2 to_storage(float x, f8e5m2 *) { return {(unsigned char)pack_e5m2(x, 0)}; }
+static inline f8e5m2 to_storage(double x, f8e5m2 *) { return to_storage(sim_sticky(x), (f8e5m2 *)0); }
+static inline void store_pair(f8e5m2 *at, float low, float high)
 {
-    return {round_fp8<2, -14, 0x7b>(sim_sticky(x))};
+    *(unsigned short *)at = pack_e5m2(low, high);
 }
 //@ load_words
 template <class T, int n> static inline void load_words(vector<T, n> &to, const T *from)
