@@ -25,7 +25,7 @@ template <class T> DEVICE bool is_nan(T x) { return x != x; }
 //@ abs_int
 DEVICE long long abs_int(long long x) { return x < 0 ? -x : x; }
 
-//@ min_nan max_nan
+//@ min_nan
 // NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float min_nan(float a, float b)
 {
@@ -33,14 +33,19 @@ DEVICE float min_nan(float a, float b)
     asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
+DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
+DEVICE long long min_nan(long long a, long long b) { return a < b ? a : b; }
+
+//@ max_nan
+// NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float max_nan(float a, float b)
 {
     float r;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
-DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
 DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+DEVICE long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 //@ min_int max_int
 DEVICE long long min_int(long long a, long long b) { return a < b ? a : b; }
@@ -141,19 +146,19 @@ DEVICE void store_pair(f16 *at, float low, float high)
 // to nearest even, saturating; works on every architecture
 template <int mantissa, int lowest, int highest> DEVICE unsigned char round_fp8(float x)
 {
-    const unsigned sign = __float_as_uint(x) >> 24 & 0x80;
+    const unsigned negative = __float_as_uint(x) >> 24 & 0x80;
     if (x != x)
-        return (unsigned char)(sign | 0x7f);
+        return (unsigned char)(negative | 0x7f);
     const float size = fabsf(x);
     int exponent = (int)(__float_as_uint(size) >> 23) - 127;
     if (exponent < lowest)
         exponent = lowest;
     if (exponent > 16)
-        return (unsigned char)(sign | highest);
+        return (unsigned char)(negative | highest);
     // in units of the last place: exact, since both factors are powers of two
     const float steps = size * __int_as_float((127 + mantissa - exponent) << 23);
     const int code = ((exponent - lowest) << mantissa) + (int)rintf(steps);
-    return (unsigned char)(sign | (code > highest ? highest : code));
+    return (unsigned char)(negative | (code > highest ? highest : code));
 }
 
 //@ value_of_e4m3
@@ -649,35 +654,36 @@ template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, co
         copy_vector((vector<T, n> *)(row + col), &v);
 }
 
-//@ sum_of max_of min_of prod_of Sum Max Min Prod
+//@ sum_of Sum
 // which reduction a variable takes part in
 template <class T> struct Sum {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
 };
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+
+//@ max_of Max
+// which reduction a variable takes part in
 template <class T> struct Max {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
 };
+template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
+
+//@ min_of Min
+// which reduction a variable takes part in
 template <class T> struct Min {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
 };
-template <> struct Max<long long> {
-    long long &value;
-    static __device__ __forceinline__ long long combine(long long a, long long b) { return max_int(a, b); }
-};
-template <> struct Min<long long> {
-    long long &value;
-    static __device__ __forceinline__ long long combine(long long a, long long b) { return min_int(a, b); }
-};
+template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
+
+//@ prod_of Prod
+// which reduction a variable takes part in
 template <class T> struct Prod {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
 };
-template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
-template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
-template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
 template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
 
 //@ lane_reduce
@@ -720,14 +726,17 @@ DEVICE float quotient(float x, float c)
     return size > 0 && size < infinity() ? fmaf(fmaf(-about, c, x), inverse, about) : about;
 }
 
-//@ exp2_flush quick_inverse
-// 2^x, where below 2^-126 then 0, and 1 / x, each in one instruction and 4 and 2 in units of 2^-24 off
+//@ exp2_flush
+// 2^x in one instruction, 4 units of 2^-24 off; where it is below 2^-126, 0
 DEVICE float exp2_flush(float x)
 {
     float r;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
+
+//@ quick_inverse
+// 1 / x in one instruction, 2 units of 2^-24 off; where it is below 2^-126, 0
 DEVICE float quick_inverse(float x)
 {
     float r;

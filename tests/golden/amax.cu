@@ -7,27 +7,15 @@
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
 DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
 
-// -1, 0 or 1; NaN stays NaN
-template <class T> DEVICE T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x; }
-
 // NaN if either operand is (fminf and fmaxf would drop it)
-DEVICE float min_nan(float a, float b)
-{
-    float r;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-    return r;
-}
 DEVICE float max_nan(float a, float b)
 {
     float r;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
-DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
 DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
-
-DEVICE long long min_int(long long a, long long b) { return a < b ? a : b; }
-DEVICE long long max_int(long long a, long long b) { return a > b ? a : b; }
+DEVICE long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 DEVICE long long clamp_int(long long x, long long low, long long high)
 {
@@ -103,19 +91,19 @@ DEVICE void store_pair(f16 *at, float low, float high)
 // to nearest even, saturating; works on every architecture
 template <int mantissa, int lowest, int highest> DEVICE unsigned char round_fp8(float x)
 {
-    const unsigned sign = __float_as_uint(x) >> 24 & 0x80;
+    const unsigned negative = __float_as_uint(x) >> 24 & 0x80;
     if (x != x)
-        return (unsigned char)(sign | 0x7f);
+        return (unsigned char)(negative | 0x7f);
     const float size = fabsf(x);
     int exponent = (int)(__float_as_uint(size) >> 23) - 127;
     if (exponent < lowest)
         exponent = lowest;
     if (exponent > 16)
-        return (unsigned char)(sign | highest);
+        return (unsigned char)(negative | highest);
     // in units of the last place: exact, since both factors are powers of two
     const float steps = size * __int_as_float((127 + mantissa - exponent) << 23);
     const int code = ((exponent - lowest) << mantissa) + (int)rintf(steps);
-    return (unsigned char)(sign | (code > highest ? highest : code));
+    return (unsigned char)(negative | (code > highest ? highest : code));
 }
 
 DEVICE float value_of_e4m3(unsigned char bits)
@@ -328,34 +316,11 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 }
 
 // which reduction a variable takes part in
-template <class T> struct Sum {
-    T &value;
-    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
-};
 template <class T> struct Max {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
 };
-template <class T> struct Min {
-    T &value;
-    static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
-};
-template <> struct Max<long long> {
-    long long &value;
-    static __device__ __forceinline__ long long combine(long long a, long long b) { return max_int(a, b); }
-};
-template <> struct Min<long long> {
-    long long &value;
-    static __device__ __forceinline__ long long combine(long long a, long long b) { return min_int(a, b); }
-};
-template <class T> struct Prod {
-    T &value;
-    static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
-};
-template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
 template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
-template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
-template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
 
 // over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
 template <int lanes, class R> DEVICE void lane_reduce(R r)

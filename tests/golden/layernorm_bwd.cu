@@ -3,25 +3,6 @@
 
 #define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
-// NaN if either operand is (fminf and fmaxf would drop it)
-DEVICE float min_nan(float a, float b)
-{
-    float r;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-    return r;
-}
-DEVICE float max_nan(float a, float b)
-{
-    float r;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-    return r;
-}
-DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
-DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
-
-DEVICE long long min_int(long long a, long long b) { return a < b ? a : b; }
-DEVICE long long max_int(long long a, long long b) { return a > b ? a : b; }
-
 DEVICE long long clamp_int(long long x, long long low, long long high)
 {
     return x < low ? low : x > high ? high : x;
@@ -259,30 +240,7 @@ template <class T> struct Sum {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
 };
-template <class T> struct Max {
-    T &value;
-    static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
-};
-template <class T> struct Min {
-    T &value;
-    static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
-};
-template <> struct Max<long long> {
-    long long &value;
-    static __device__ __forceinline__ long long combine(long long a, long long b) { return max_int(a, b); }
-};
-template <> struct Min<long long> {
-    long long &value;
-    static __device__ __forceinline__ long long combine(long long a, long long b) { return min_int(a, b); }
-};
-template <class T> struct Prod {
-    T &value;
-    static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
-};
 template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
-template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
-template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
-template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
 
 // over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
 template <int lanes, class R> DEVICE void lane_reduce(R r)

@@ -226,19 +226,24 @@ static inline float sim_sticky(double x)
 //@ wait_for_previous_kernel
 SIM_CALL void wait_for_previous_kernel() { sim_link.api->wait_for_previous(sim_link.machine); }
 
-//@ min_nan max_nan
 // -0 is below +0
 static inline bool sim_negative(float x) { return __float_as_int(x) < 0; }
+
+//@ min_nan
 static inline float min_nan(float a, float b)
 {
     return a != a || b != b ? __int_as_float(0x7fffffff) : sim_negative(a) > sim_negative(b) || a < b ? a : b;
 }
+static inline double min_nan(double a, double b) { return a != a || a < b ? a : b; }
+static inline long long min_nan(long long a, long long b) { return a < b ? a : b; }
+
+//@ max_nan
 static inline float max_nan(float a, float b)
 {
     return a != a || b != b ? __int_as_float(0x7fffffff) : sim_negative(a) < sim_negative(b) || a > b ? a : b;
 }
-static inline double min_nan(double a, double b) { return a != a || a < b ? a : b; }
 static inline double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+static inline long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 //@ whole
 // the GPU's conversion saturates, the host's is undefined
@@ -375,12 +380,14 @@ SIM_CALL void cluster_wait() { sim_link.api->cluster_wait(sim_link.machine, SIM_
 //@ widen_again
 template <int n> static inline float widen_again(const vector<bf16, n> &v, int i) { return v[i]; }
 
-//@ exp2_flush quick_inverse
+//@ exp2_flush
 static inline float exp2_flush(float x)
 {
     const float r = exp2f(x);
     return r < 0x1p-126f ? 0 : r;
 }
+
+//@ quick_inverse
 static inline float quick_inverse(float x) { return 1 / x; }
 
 //@ warp_max
