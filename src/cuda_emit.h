@@ -53,6 +53,7 @@ typedef struct {
     const char **taken;             /* by node id: the vector that a maximum and its sum take */
     const char **seen;              /* by node id: how many values are in a mean so far */
     const char **inverses;          /* by node id: the variable with 1 / its value, once it is there */
+    const char **divisors;          /* by node id: what the columns of a pass are divided by, where that is one of a row */
     int *users;                     /* by node id: how many times this kernel mentions it */
     LIST(Carried) carried;          /* with lag */
     LIST(uint32_t) scope;           /* nodes that became local, in order */
@@ -92,6 +93,8 @@ const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
 const char *load_pointer(const Emitter *e, const Load *load);
 const char *store_pointer(const Emitter *e, const Store *store);
 bool is_column_value(const Emitter *e, Node n);
+/* Whether a value of a column is divided by a number that the text holds. */
+bool divides_by_constant(const Emitter *e, Node n);
 /* Whether a node gets a line of its own: it has the user's name or is mentioned more than once. */
 bool wants_line(const Emitter *e, Node n);
 const char *identity_text(const Graph *g, Node reduction);

@@ -277,7 +277,7 @@ static const char *scalar_text(Emitter *e, Node n)
 /* Whether n divides each element by the same number, other than a power of two, which the text
  * knows: then the compiler's own division, which has a branch for odd cases, takes longer than the
  * rest of the element's arithmetic. */
-static bool divides_by_constant(const Emitter *e, Node n)
+bool divides_by_constant(const Emitter *e, Node n)
 {
     const NodeInfo *divisor = node(e->g, arg(e->g, n, 1));
     double by = divisor->op == OP_CONST ? divisor->number : 0;
@@ -336,6 +336,9 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             *precedence = 16;
             return fill_pattern(e, n, "quotient($0, $1)");
         }
+        if (is_column_value(e, n) && e->divisors && e->divisors[info->args[1].id] && info->type == TYPE_F32)
+            return arena_format(e->arena, "%s / %s", expression(e, info->args[0], *precedence),
+                                e->divisors[info->args[1].id]);
         if (!e->inverses[info->args[1].id] || !is_column_value(e, n)) break;
         return arena_format(e->arena, "%s * %s",
                             expression(e, info->args[0], op_info[OP_MUL].precedence),

@@ -424,11 +424,38 @@ static bool has_tile_registers(const Pass *pass)
     return false;
 }
 
+/* Whether a row's elements are divided by what is the same for all of them, and no reduction whose inverse is there. */
+static bool divides_row(const Pass *pass, Node n)
+{
+    const Emitter *e = pass->e;
+    const NodeInfo *info = node(e->g, n);
+    if (!pass->needed[n.id] || !e->k->computed[n.id] || info->op != OP_DIV || info->type != TYPE_F32) return false;
+    Node by = info->args[1];
+    return !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
+}
+
+/* What of a division is the same for all elements of a row. Sums over rows want threads in step with each other more
+ * than fewer instructions. */
+static void emit_divisors(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    bool several = e->k->vec * e->k->tiles > 1 && !e->k->accumulator_count;
+    e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+    for (int i = 1; several && i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i}, by = arg(e->g, n, 1);
+        if (!divides_row(pass, n) || e->divisors[by.id]) continue;
+        const char *name = name_after(e, by, "_divisor");
+        line(e->out, "const Divisor %s = divisor(%s);", name, expression(e, by, 0));
+        e->divisors[by.id] = name;
+    }
+}
+
 void emit_pass(Emitter *e, int phase)
 {
     const Pass found = find_pass(e, phase), *pass = &found;
     e->phase = phase;
     if (!pass->any) return;
+    emit_divisors(pass);
     bool several = count_tile_loads(pass) > 1;
     emit_whole_rows(pass);
     Text *kernel = open_body(e);

@@ -726,6 +726,23 @@ DEVICE float quotient(float x, float c)
     return size > 0 && size < infinity() ? fmaf(fmaf(-about, c, x), inverse, about) : about;
 }
 
+//@ Divisor divisor
+// What many numbers are divided by: x / divisor(c) is x / c by the inverse of c and by what that leaves over, rounded as
+// a division but for results near the smallest numbers. Both are scaled where c or its inverse would be among those.
+struct Divisor {
+    float scale, scaled, inverse;
+};
+DEVICE Divisor divisor(float c)
+{
+    const float size = fabsf(c), scale = size < 0x1p-126f ? 0x1p32f : size > 0x1p126f ? 0x1p-32f : 1;
+    return {scale, c * scale, 1 / (c * scale)};
+}
+DEVICE float operator/(float x, Divisor by)
+{
+    const float about = x * by.scale * by.inverse, left = fmaf(-about, by.scaled, x * by.scale);
+    return fabsf(about) < infinity() ? fmaf(left, by.inverse, about) : about;
+}
+
 //@ exp2_flush
 // 2^x in one instruction, 4 units of 2^-24 off; where it is below 2^-126, 0
 DEVICE float exp2_flush(float x)
