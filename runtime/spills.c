@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TRIES = 3 };
+enum { MOST_TRIES = 5 };
 
 typedef struct {
     char *schedules[MOST_TRIES + 1];   /* malloc'ed; the first is the rules' choice */

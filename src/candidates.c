@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-enum { KEYS = 6, MOST_VALUES = 12, LEVELS = 4 };
-enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32 };
+enum { KEYS = 7, MOST_VALUES = 12, LEVELS = 4 };
+enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64 };
 
 /* The keys of --schedule with the values worth trying, 0 behind the last. */
 typedef struct {
@@ -20,8 +20,9 @@ typedef struct {
  * of the rest, so it varies by itself. */
 static const int combinations[] = {
     0,
-    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS,
+    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM,
     THREADS | READS, THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
+    THREADS | PER_SM, CLUSTER | PER_SM,
     THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES,
 };
 enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
@@ -50,6 +51,7 @@ static void set_keys(Search *s)
         {"stages", {1, 2, 3, 4, 5, 6, 8}},
         {"ctas", {sms, 2 * sms, 3 * sms, 4 * sms}},
         {"reads", {1, 2}},
+        {"per_sm", {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}},
     };
     memcpy(s->keys, keys, sizeof keys);
 }
@@ -256,6 +258,23 @@ static const Candidate *find_leaner(const Search *s, int from)
     return best;
 }
 
+/* The chosen plan with fewer CTAs asked for an SM: by a sixth, a third, a half. */
+static void add_looser(Search *s)
+{
+    int held = 0;
+    for (int i = 0; i < s->chosen->kernel_count; i++) {
+        const Kernel *k = &s->chosen->kernels[i];
+        if (walks_rows(k) && !k->stages && !k->refill && k->wanted_ctas > held) held = k->wanted_ctas;
+    }
+    static const int parts[] = {6, 3, 2};
+    for (int i = 0; i < (int)(sizeof parts / sizeof *parts) && held > 1; i++) {
+        int asked = held - (held + parts[i] - 1) / parts[i];
+        const char *problem, *text = arena_format(s->arena, "%s:per_sm=%d", family_name(s->chosen->family), asked);
+        const Plan *plan = try_schedule(s->arena, s->a, s->target, text, &problem);
+        if (plan && asked > 0) add_plan(s, text, plan);
+    }
+}
+
 Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, int most)
 {
     Search s = begin_search(arena, a, target);
@@ -265,8 +284,10 @@ Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, in
     if (most_headroom(&s) <= own) s.groups = true;
     int largest = most_headroom(&s);
     add_plan(&s, NULL, s.chosen);
-    for (int i = 1; i <= most && largest > own; i++) {
-        const Candidate *next = find_leaner(&s, own + ((largest - own) * i + most - 1) / most);
+    add_looser(&s);
+    int others = most + 1 - s.found.list.count;
+    for (int i = 1; i <= others && largest > own; i++) {
+        const Candidate *next = find_leaner(&s, own + ((largest - own) * i + others - 1) / others);
         add_plan(&s, next->schedule, next->plan);
     }
     return s.found;

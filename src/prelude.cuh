@@ -740,7 +740,7 @@ DEVICE Divisor divisor(float c)
 DEVICE float operator/(float x, Divisor by)
 {
     const float about = x * by.scale * by.inverse, left = fmaf(-about, by.scaled, x * by.scale);
-    return fabsf(about) < infinity() ? fmaf(left, by.inverse, about) : about;
+    return fabsf(left) < infinity() ? fmaf(left, by.inverse, about) : about;    // else something is 0, infinite or NaN
 }
 
 //@ exp2_flush

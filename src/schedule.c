@@ -26,6 +26,7 @@ static int *find_key(Forced *forced, const char *key, size_t length)
     } keys[] = {{"threads", &forced->threads},
                 {"rows", &forced->rows},
                 {"ctas", &forced->ctas},
+                {"per_sm", &forced->per_sm},
                 {"cluster", &forced->cluster},
                 {"stages", &forced->stages},
                 {"groups", &forced->groups},
@@ -64,7 +65,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         int *number = find_key(forced, key, key_length);
         if (!number)
             return arena_format(
-                arena, "%s has no key '%.*s' (threads, rows, ctas, cluster, stages, groups, reads)",
+                arena, "%s has no key '%.*s' (threads, rows, ctas, per_sm, cluster, stages, groups, reads)",
                 family_name(forced->family), (int)key_length, key);
         if (*number)
             return arena_format(arena, "'%.*s' is given twice", (int)key_length, key);
@@ -178,12 +179,27 @@ static const char *missing_cluster(const Scheduler *s)
            "reduced by itself";
 }
 
+/* Why an SM does not hold as many CTAs as were asked for. */
+static const char *missing_bound(const Scheduler *s)
+{
+    int threads = 0, held = 0;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        if (!walks_rows(k) || kernel_threads(k) <= threads) continue;
+        threads = kernel_threads(k) + helper_threads(k);
+        held = k->stages || k->refill ? k->ctas_per_sm : 0;
+    }
+    if (held) return arena_format(s->arena, "per_sm: an SM has shared memory for %d of these CTAs, and is to hold as many", held);
+    return arena_format(s->arena, "per_sm: an SM holds %d threads, and these CTAs have %d each", s->target->threads_per_sm,
+                        threads);
+}
+
 /* Keys that the kernels do not have as asked are no schedule. */
 static bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
     bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas;
+         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
@@ -195,6 +211,7 @@ static bool honours_keys(Scheduler *s)
         stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
         reads |= f->reads == 2 && k->streamed;
         ctas |= is_persistent(k);
+        per_sm |= k->wanted_ctas == f->per_sm;
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);
@@ -206,6 +223,7 @@ static bool honours_keys(Scheduler *s)
         : !reads ? f->reads == 1   ? "reads: the row is too long to stay on chip"
                    : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
                                    : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
+        : !per_sm ? missing_bound(s)
         : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
         : f->groups > 1 ? "groups: the warps that compute are one group"
             : NULL;

@@ -23,15 +23,17 @@ static bool is_narrow(const Kernel *k)
  * f32 3 to 5 %, odd rows 20 to 30 % faster. Of two bytes an element shorter ones, too, for a CTA of 700 to 1000
  * threads has the SM to itself: rmsnorm of 11008 to 16000 columns 24 to 42 %, of 20480 4 %, softmax of 9000 8 %, of
  * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
- * lengths that are as fast otherwise 12288 and 16384 are left, and 24576 without column vectors. */
+ * lengths that are as fast otherwise 12288 (but not where three phases read a row: rmsnorm with its largest element 45 %) and
+ * 16384 are left, and 24576 without column vectors. */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576 };
+    enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
     int64_t columns = column_count(s, k);
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (columns >= LONG) return columns > LONG || column_vectors(k) || has_f32_rows(k);
     if (has_f32_rows(k) || !may_fetch_rows(k) || (row_inputs(k) > 1 && column_vectors(k))) return false;
-    return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && columns != HELD && columns != HELD_TOO;
+    bool held = columns == HELD_TOO || (columns == HELD && k->phases == TWO);
+    return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && !held;
 }
 
 /* Of the last of its inputs that have rows. */
@@ -56,6 +58,16 @@ static bool is_plain_norm(const Kernel *k)
     return row_inputs(k) == 1 && stored == 1 && column_vectors(k) <= 2;
 }
 
+/* Bytes of the narrowest element that it stores. */
+static int narrowest_stored(const Kernel *k)
+{
+    int bytes = 16;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes < bytes)
+            bytes = dtype_info[k->stores[i].dtype].bytes;
+    return bytes;
+}
+
 /* Whether CTAs of whole warps with four vectors a thread share a row alike, with no thread idle or few: other numbers of
  * threads, or a shorter last slice, make ptxas spill where an SM is to hold 1024. */
 bool fills_warps(int64_t columns, int ctas)
@@ -67,27 +79,6 @@ bool fills_warps(int64_t columns, int ctas)
     return columns % ((int64_t)LINE * ctas) == 0 && idle <= slice / few;
 }
 
-/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: by slices of up to 8192
- * columns, 32 a thread, where an SM holds 1024 threads (schedule_bounds.c). Layer norm of 13312, 14336, 20480, 26624,
- * 28672, 30720 and 49152 columns 2 to 8 %, of 6144 to 65536 otherwise 1 to 3 % faster; slices that leave a tenth of the
- * threads idle 1 to 4 %, 53248 and 57344 columns 1 to 3 % slower, 81920 to 131072 1 to 2 %. f16 takes more instructions:
- * 12288, 32768, 40960 and 49152 columns 11, 3, 3 and 13 % faster, 13312, 15360 and 30720 2 to 3 % slower. In f32 12288 to
- * 65536 2 to 4 %, 18432 and odd ones 12 to 22 % faster, 20480 and 49152 3 and 1 % slower. 0: not so. */
-static int single_moments(const Scheduler *s, const Kernel *k)
-{
-    enum { SLICE = 8192, SHORT = 6144, LONG = 49152, FULL = 61440, FULL_TOO = 65536 };
-    enum { SHORT_F16 = 12288, UNIT_F16 = 4096, SLICE_F32 = 4096, SHORT_F32 = 12288 };
-    int64_t columns = column_count(s, k);
-    if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
-    if (is_f32_row(k)) return columns >= SHORT_F32 && columns <= FULL_TOO ? SLICE_F32 : 0;
-    if (row_dtype(k) != DTYPE_BF16 && row_dtype(k) != DTYPE_F16) return 0;
-    bool f16 = row_dtype(k) == DTYPE_F16, full = !f16 && columns >= FULL && columns <= FULL_TOO;
-    bool known = columns >= (f16 ? SHORT_F16 : SHORT) && columns <= LONG && (!f16 || columns % UNIT_F16 == 0);
-    int ctas = 2;
-    while ((int64_t)SLICE * ctas < columns) ctas *= 2;
-    return (known || full) && k->vec == MAX_VECTOR && fills_warps(columns, ctas) ? SLICE : 0;
-}
-
 /* Whether registers of 256 threads have room for so many columns' elements and column vectors, so that two
  * CTAs fit an SM; single elements take a register each. */
 static bool holds_single(const Kernel *k, int64_t columns)
@@ -97,6 +88,55 @@ static bool holds_single(const Kernel *k, int64_t columns)
     int64_t bytes = vectors ? column_bytes(k, 1) : (row_inputs(k) + column_vectors(k)) * REGISTER_BYTES;
     int most = vectors ? ELEMENTS : SINGLE_ELEMENTS;
     return columns <= most * THREADS && columns * bytes <= BYTES * THREADS;
+}
+
+/* Whether all rows are of bf16, and read in more than one phase. */
+static bool keeps_bf16_rows(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (!is_row_vector(k, load)) continue;
+        if (load->dtype != DTYPE_BF16 || !(load->phases & (load->phases - 1))) return false;
+    }
+    return true;
+}
+
+/* Of a sum of inputs, by the same slices (layer norm of a sum of two of 20480 to 65536 columns 2 to 8 %, of 12288 and
+ * 16384 1 %, of three 3 %, where not all of a row's columns fill warps 3 % faster; measured on an H100). */
+static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
+{
+    enum { SLICE = 8192, SHORT = 12288, LONG = 65536 };
+    int64_t columns = column_count(s, k);
+    int ctas = 2;
+    while ((int64_t)SLICE * ctas < columns) ctas *= 2;
+    /* with three column vectors 192 threads take too many registers (12288 columns 7 % slower than one CTA of 512) */
+    bool full = column_vectors(k) <= 2 || columns % SLICE == 0;
+    bool fits = k->vec == MAX_VECTOR && keeps_bf16_rows(k) && holds_single(k, ceil_div(columns, ctas)) && full;
+    return fits && columns >= SHORT && columns <= LONG && fills_warps(columns, ctas) ? SLICE : 0;
+}
+
+/* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: by slices of up to 8192
+ * columns, 32 a thread, where an SM holds 1024 threads (schedule_bounds.c). Layer norm of 13312, 14336, 20480, 26624,
+ * 28672, 30720 and 49152 columns 2 to 8 %, of 6144 to 65536 otherwise 1 to 3 % faster; slices that leave a tenth of the
+ * threads idle 1 to 4 %, 53248 and 57344 columns 1 to 3 % slower, 81920 to 131072 1 to 2 %. f16 takes more instructions:
+ * 12288, 32768, 40960 and 49152 columns 11, 3, 3 and 13 % faster, 13312, 15360 and 30720 2 to 3 % slower. In f32 12288 to
+ * 65536 2 to 4 %, 18432 and odd ones 12 to 22 % faster, 20480 and 49152 3 and 1 % slower. 0: not so. */
+static int single_moments(const Scheduler *s, const Kernel *k)
+{
+    if (row_inputs(k) > 1) return single_moments_of_sum(s, k);
+    enum { SLICE = 8192, SHORT = 6144, LONG = 49152, FULL = 61440, FULL_TOO = 65536 };
+    enum { SEVEN = 7168, SHORT_F16 = 12288, UNIT_F16 = 4096, SLICE_F32 = 4096, SHORT_F32 = 12288 };
+    int64_t columns = column_count(s, k);
+    if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
+    if (is_f32_row(k)) return columns >= SHORT_F32 && columns <= FULL_TOO ? SLICE_F32 : 0;
+    if (row_dtype(k) != DTYPE_BF16 && row_dtype(k) != DTYPE_F16) return 0;
+    bool f16 = row_dtype(k) == DTYPE_F16, full = !f16 && columns >= FULL && columns <= FULL_TOO;
+    bool known = columns >= (f16 ? SHORT_F16 : SHORT) && columns <= LONG && (!f16 || columns % UNIT_F16 == 0);
+    int ctas = 2;
+    while ((int64_t)SLICE * ctas < columns) ctas *= 2;
+    /* rounding to a byte takes registers, too, which 192 threads a slice do not have (12288 columns 9 %) */
+    if (narrowest_stored(k) < 2 && columns % SLICE && columns % SEVEN) return 0;
+    return (known || full) && k->vec == MAX_VECTOR && fills_warps(columns, ctas) ? SLICE : 0;
 }
 
 /* The most columns that a CTA should have: 16 kB of bf16 for 256 threads are best, but 49 elements each rather
@@ -191,7 +231,7 @@ static int held_moments(const Scheduler *s, const Kernel *k)
     if (rereads_moments(s, k)) return 0;
     int64_t row = row_bytes(k) * column_count(s, k);
     bool few = row <= PAIR && may_fetch_rows(k);
-    int threads = few ? FEW : MANY;
+    int threads = few && column_vectors(k) <= 2 ? FEW : MANY;
     /* 256 threads with six vectors each: 2 % over 384 with four */
     if (row_inputs(k) == 1 && row_bytes(k) == 2 && column_count(s, k) == 12288) return FEW;
     if (row <= SHORT || row > LONG || is_narrow(k) || !is_spread(s, k, threads)) return 0;

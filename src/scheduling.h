@@ -3,6 +3,7 @@
  *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
  *   schedule_homes.c     where rows and columns live between phases
+ *   schedule_rewiden.c   which elements are converted anew in each phase
  *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
  *   schedule_held.c      which rows stay in registers, in those of how many threads
  *   schedule_blocks.c    which rows pass through shared memory by blocks
@@ -22,7 +23,7 @@
 typedef struct {
     bool any;
     Family family;
-    int threads, rows, ctas, cluster, stages, groups, reads;
+    int threads, rows, ctas, per_sm, cluster, stages, groups, reads;
 } Forced;
 
 typedef struct {
@@ -96,6 +97,10 @@ bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is share
 
 /* ---- schedule_bounds.c ---- */
 
+bool exchanges_often(const Kernel *k);
+bool repeats_costly(const Scheduler *s, const Kernel *k);
+bool rewidens_row(const Scheduler *s, const Kernel *k);
+void rewiden(Kernel *k, bool halves);
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
 
 /* ---- schedule_even.c ---- */

@@ -55,6 +55,12 @@ list_cases() {
         echo "tests/cases/narrow_types.fuse M=1024 N=512 --set s=$step"
         echo "tests/cases/narrow_types.fuse M=257 N=511 --set s=$step"
     done
+    for columns in 192 1030 4096 12288; do
+        echo "tests/cases/divided_rows.fuse M=12 N=$columns"
+    done
+    for columns in 997 1024 4096 5120 9216 12288 16384 24576; do
+        echo "tests/cases/biased_sum.fuse M=331 N=$columns"
+    done
     for columns in 1990 3004 8190 12288 13312; do
         echo "examples/layernorm.fuse M=2049 N=$columns"
     done

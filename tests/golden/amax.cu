@@ -350,6 +350,22 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
+// What many numbers are divided by: x / divisor(c) is x / c by the inverse of c and by what that leaves over, rounded as
+// a division but for results near the smallest numbers. Both are scaled where c or its inverse would be among those.
+struct Divisor {
+    float scale, scaled, inverse;
+};
+DEVICE Divisor divisor(float c)
+{
+    const float size = fabsf(c), scale = size < 0x1p-126f ? 0x1p32f : size > 0x1p126f ? 0x1p-32f : 1;
+    return {scale, c * scale, 1 / (c * scale)};
+}
+DEVICE float operator/(float x, Divisor by)
+{
+    const float about = x * by.scale * by.inverse, left = fmaf(-about, by.scaled, x * by.scale);
+    return fabsf(left) < infinity() ? fmaf(left, by.inverse, about) : about;    // else something is 0, infinite or NaN
+}
+
 // A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
 // all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
@@ -550,6 +566,7 @@ void amax_2(
     for (long long row = first_row; row < M; row += row_step) {
         vector<bf16, vec> x_v[tiles];
         load_row<step>(x_v, x + row * x_M, first, N);
+        const Divisor scale_divisor = divisor(scale);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
@@ -557,7 +574,7 @@ void amax_2(
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                q_out[i] = x_ / scale;
+                q_out[i] = x_ / scale_divisor;
             }
             store_row(q + row * q_M, col, q_out, N);
         }
