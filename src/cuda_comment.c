@@ -55,7 +55,8 @@ static void emit_mapping(Emitter *e)
     const char *walk = k->kept ? "all rows of its group"
                        : k->accumulator_count
                            ? "blockIdx.x, + gridDim.x, ... and keeps its sums"
-                           : "blockIdx.x, + gridDim.x, ...";
+                       : is_persistent(k) ? "blockIdx.x, + gridDim.x, ..."
+                                          : "blockIdx.x, + gridDim.x, ... (of a full grid just one)";
     if (k->cluster > 1)
         line(
             e->out,

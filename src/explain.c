@@ -150,13 +150,15 @@ static void explain_columns(Text *out, const Kernel *k)
         count += load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->kept));
         if (load->hoisted) kept[load->staged]++;
     }
+    const char *verb = is_persistent(k) ? "stay in" : "are read with the row, into";
     for (int home = 0; home < 2; home++) {
         if (kept[home] == count && count)
-            line(out, k->single ? "    column vectors are read into %s with it"
-                                : "    column vectors stay in %s", homes[home]);
+            line(out, "    column vectors %s %s", verb, homes[home]);
         else if (kept[home])
-            line(out, "    %d of %d column vectors stay in %s", kept[home], count, homes[home]);
+            line(out, "    %d of %d column vectors %s %s", kept[home], count, verb, homes[home]);
     }
+    if (kept[0] + kept[1] == 0 && count && walks_rows(k))
+        line(out, "    column vectors are read by each phase that needs them");
 }
 
 static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
@@ -231,8 +233,10 @@ static void explain_traffic(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
     Arena *arena = out->arena;
-    line(out, "traffic: at least %s read and %s written", bytes_text(arena, a->read_bytes),
-         bytes_text(arena, a->write_bytes));
+    bool again = false;
+    for (int i = 0; i < plan->kernel_count; i++) again |= reads_rows_again(&plan->kernels[i]);
+    line(out, "traffic: at least %s read and %s written%s", bytes_text(arena, a->read_bytes),
+         bytes_text(arena, a->write_bytes), again ? "; more where the caches do not hold what is read again" : "");
     line(out, "workspace: %s",
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }

@@ -60,8 +60,9 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         char *end = NULL;
         long value = key[key_length] ? strtol(key + key_length + 1, &end, 10) : 0;
         if (!end || (*end && *end != ',') || value < 1 || value > MOST)
-            return arena_format(arena, "'%s' is not key=NUMBER with a number from 1 to %d", key,
-                                MOST);
+            return arena_format(arena, *key ? "'%s' is not key=NUMBER with a number from 1 to %d"
+                                            : "'%s' ends without a key: key=NUMBER with a number from 1 to %d",
+                                *key ? key : text, MOST);
         int *number = find_key(forced, key, key_length);
         if (!number)
             return arena_format(
@@ -100,7 +101,7 @@ static bool cut_and_map(Scheduler *s, bool ride)
 }
 
 /* The family that a cut stands for: that of the kernel with most to do. */
-static Family main_family(const Scheduler *s)
+Family main_family(const Scheduler *s)
 {
     static const int rank[] = {
         [FAMILY_POINTWISE] = 1,        [FAMILY_ROW] = 3,    [FAMILY_GRID_STRIDE] = 4,
@@ -136,128 +137,6 @@ bool reads_rows_again(const Kernel *k)
         if (row && several && !load->resident && !load->staged) return true;
     }
     return false;
-}
-
-/* Why there are not the stages that were asked for. */
-static const char *missing_stages(const Scheduler *s)
-{
-    int most = 0;
-    for (int i = 0; i < s->kernels.count; i++)
-        if (s->kernels.data[i].stages > most) most = s->kernels.data[i].stages;
-    return most ? arena_format(s->arena,
-                               "stages: beside what else the SM holds, shared memory has room for %d", most)
-                : "stages: rows do not pass through a ring here: they are read once, stay in "
-                  "registers, or are of an odd number of columns, which a copy warp copies, or whole warps "
-                  "that add over rows and have read a row before its first reduction";
-}
-
-/* Why no row can have so many CTAs; NULL: it depends on the row. */
-static const char *impossible_cluster(const Scheduler *s)
-{
-    int asked = s->forced.cluster;
-    if (asked & (asked - 1)) return arena_format(s->arena, "cluster: %d is not a power of two", asked);
-    if (asked > 1 && s->target->max_cluster <= 1)
-        return arena_format(s->arena, "cluster: %s has none", s->target->arch);
-    if (asked > s->target->sms)
-        return arena_format(s->arena, "cluster: all %d CTAs must run at once, and there are %d SMs", asked,
-                            s->target->sms);
-    return NULL;
-}
-
-/* Why so many CTAs do not share a row. */
-static const char *missing_cluster(const Scheduler *s)
-{
-    int most = s->target->max_cluster, asked = s->forced.cluster;
-    const char *impossible = impossible_cluster(s);
-    if (impossible) return impossible;
-    if (asked > most)
-        return arena_format(s->arena,
-                            "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
-                            "multiples of 32, warp-specialized, with columns of one axis",
-                            s->target->arch, most);
-    return "cluster: the row is too short for so many, too long for their registers and shared memory, or not "
-           "reduced by itself";
-}
-
-/* Why an SM does not hold as many CTAs as were asked for. */
-static const char *missing_bound(const Scheduler *s)
-{
-    int threads = 0, held = 0;
-    for (int i = 0; i < s->kernels.count; i++) {
-        const Kernel *k = &s->kernels.data[i];
-        if (!walks_rows(k) || kernel_threads(k) <= threads) continue;
-        threads = kernel_threads(k) + helper_threads(k);
-        held = k->stages || k->refill ? k->ctas_per_sm : 0;
-    }
-    if (held) return arena_format(s->arena, "per_sm: an SM has shared memory for %d of these CTAs, and is to hold as many", held);
-    return arena_format(s->arena, "per_sm: an SM holds %d threads, and these CTAs have %d each", s->target->threads_per_sm,
-                        threads);
-}
-
-/* Keys that the kernels do not have as asked are no schedule. */
-static bool honours_keys(Scheduler *s)
-{
-    const Forced *f = &s->forced;
-    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm;
-    for (int i = 0; i < s->kernels.count; i++) {
-        const Kernel *k = &s->kernels.data[i];
-        if (!walks_rows(k)) continue;
-        threads |= k->threads_per_row == f->threads;
-        rows |= k->teams == f->rows;
-        cluster |= k->cluster == f->cluster;
-        /* one stage: no ring, a row is loaded when its turn comes */
-        bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
-        stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
-        reads |= f->reads == 2 && k->streamed;
-        ctas |= is_persistent(k);
-        per_sm |= k->wanted_ctas == f->per_sm;
-    }
-    for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
-        reads &= !reads_rows_again(&s->kernels.data[i]);
-    s->problem =
-        !threads ? "threads: a row of this size is not shared by that many"
-        : !rows  ? "rows: a CTA cannot walk that many at a time here"
-        : !cluster ? missing_cluster(s)
-        : !stages ? missing_stages(s)
-        : !reads ? f->reads == 1   ? "reads: the row is too long to stay on chip"
-                   : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
-                                   : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
-        : !per_sm ? missing_bound(s)
-        : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
-        : f->groups > 1 ? "groups: the warps that compute are one group"
-            : NULL;
-    return !s->problem;
-}
-
-/* Why no kernel got a copy warp. */
-static const char *missing_copy_warp(const Scheduler *s)
-{
-    const Kernel *longest = NULL;
-    for (int i = 0; i < s->kernels.count; i++) {
-        const Kernel *k = &s->kernels.data[i];
-        bool rows = walks_rows(k) && !k->dynamic && !k->columnwise && (k->inner_count || k->accumulator_count);
-        if (rows && (!longest || kernel_threads(k) > kernel_threads(longest))) longest = k;
-    }
-    if (!s->target->bulk_copy)
-        return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s", s->target->arch);
-    if (!longest) return "warp-specialized needs rows that are reduced, and this graph has none";
-    if (has_several_columns(longest)) return "warp-specialized needs columns of one axis, and these are of several";
-    if (longest->threads_per_row <= WARP || longest->teams > 1)
-        return "warp-specialized needs rows of over 64 vectors, each of which has a CTA to itself, and these are shorter";
-    return "warp-specialized needs room for three stages of a row in shared memory, and for a further warp, which there is not";
-}
-
-/* Why a graph's rows did not become the family that was asked for. */
-static const char *missing_reason(Scheduler *s)
-{
-    const char *cluster = impossible_cluster(s);
-    if (cluster) return cluster;
-    if (s->forced.family != FAMILY_WARP_SPECIALIZED)
-        return arena_format(s->arena,
-                            "%s does not fit this graph: what it computes is %s",
-                            family_name(s->forced.family), family_name(main_family(s)));
-    return missing_copy_warp(s);
 }
 
 /* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */

@@ -12,6 +12,7 @@
  *   schedule_even.c      threads that have all as much to do
  *   schedule_bounds.c    how many CTAs ptxas makes room for
  *   schedule_finish.c    the kernel that adds partials
+ *   schedule_reasons.c   why a schedule that was asked for cannot be
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
  */
 #ifndef FUSEC_SCHEDULING_H
@@ -57,6 +58,13 @@ bool is_light(const Scheduler *s, const Kernel *k);     /* a row of 2 bytes a co
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
 /* CTAs, or groups of those that share a row, that live at once: the largest grid of a persistent kernel. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
+Family main_family(const Scheduler *s);    /* that of the kernel with most to do */
+/* Keys that the kernels do not have as asked are no schedule: s->problem. */
+bool honours_keys(Scheduler *s);
+/* Why a graph's rows did not become the family that was asked for. */
+const char *missing_reason(Scheduler *s);
+/* Why no row can have so many CTAs as were asked for; NULL: it depends on the row. */
+const char *impossible_cluster(const Scheduler *s);
 void build_launch(Scheduler *s, Plan *plan);
 
 DType slot_dtype(Type type);

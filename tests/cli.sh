@@ -97,7 +97,7 @@ expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
 expect 2 'of an odd number of columns' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3
 expect 2 'and these are shorter' explain "$root"/examples/layernorm.fuse N=64 --schedule warp-specialized
 expect 2 'and these are of several' explain "$root"/tests/cases/several_axes.fuse S=824 --schedule warp-specialized
-expect 2 'whole warps that add over rows' explain "$root"/examples/layernorm_bwd.fuse N=79 --schedule grid-stride:stages=3
+expect 2 'whole warps that share one' explain "$root"/examples/layernorm_bwd.fuse N=79 --schedule grid-stride:stages=3
 expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
 expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fuse --schedule grid-stride:stages=64
 expect 0 'column, 132 CTAs' explain "$root"/tests/cases/sums_of_odd.fuse M=8192
@@ -135,7 +135,13 @@ expect 0 'the row stays in registers' explain "$root"/examples/layernorm.fuse N=
 expect 2 'ctas: here each row' explain "$root"/examples/layernorm.fuse --schedule row:ctas=4
 expect 2 'cluster: sm_80 has none' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_80 --schedule row:cluster=8
 expect 2 'of up to 16 CTAs' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64
-expect 2 'the row is too short' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
+expect 2 'stages: a copy warp fills a ring' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:stages=1
+expect 2 '32 of them are the copy warp' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:threads=1024
+expect 2 'over 16384 columns' explain "$root"/examples/layernorm.fuse N=14336 --arch sm_90a --schedule warp-specialized:cluster=32
+expect 2 'ends without a key' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule row:
+expect 2 'per_sm: an SM holds 2048 threads' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
+expect 0 '__launch_bounds__(128, 6)' emit "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=6
+expect 2 'each wants over 64 vectors' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
 expect 2 'cluster: 3 is not a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
 expect 2 'all 64 CTAs must run at once, and there are 4 SMs' run "$root"/examples/softmax.fuse M=4 N=50257 --device sim --schedule warp-specialized:cluster=64
 expect 0 'no kernel ran' run "$root"/examples/softmax.fuse M=4 N=8 --device cpu --verify

@@ -29,7 +29,8 @@ int status_of(fusec_status status)
 
 int finish_call(fusec_status status, const fusec_error *error)
 {
-    if (status != FUSEC_OK) complain(NULL, "%s", error->message);
+    if (status != FUSEC_OK && begins_report(error->message)) print_diagnostics(error->message);
+    else if (status != FUSEC_OK) complain(NULL, "%s", error->message);
     return status_of(status);
 }
 

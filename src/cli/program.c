@@ -19,12 +19,6 @@ static int exit_status(CompileStatus status)
     return EXIT_MACHINE;
 }
 
-static bool begins_report(const char *text)
-{
-    size_t length = strcspn(text, "\n");
-    return memmem(text, length, ": error: ", 9) || memmem(text, length, ": warning: ", 11);
-}
-
 /* Prints each report once, though a file is compiled once for each of its graphs. */
 static void show(Program *p, const char *text)
 {

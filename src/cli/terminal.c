@@ -64,6 +64,12 @@ static void print_line(const char *text, size_t length)
     fwrite(text, 1, length, stderr);
 }
 
+bool begins_report(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    return memmem(text, length, ": error: ", 9) || memmem(text, length, ": warning: ", 11);
+}
+
 void print_diagnostics(const char *text)
 {
     if (!has_colour()) {

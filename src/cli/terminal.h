@@ -9,6 +9,8 @@
 void complain(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "fusec: ..." */
 void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether a text's first line is one of the compiler's diagnostics, `PLACE: error: ...`. */
+bool begins_report(const char *text);
 /* The compiler's diagnostics. */
 void print_diagnostics(const char *text);
 

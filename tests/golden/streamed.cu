@@ -366,7 +366,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // streamed (row), from streamed.fuse:2-6
 //   y = (x - mean) * rstd * gamma
-// A CTA walks rows blockIdx.x, + gridDim.x, ...; its 704 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ... (of a full grid just one); its 704 threads share a row.
 // A thread takes 8 neighbouring columns at a time and reads them again in each phase.
 // Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.

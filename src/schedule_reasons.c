@@ -1,0 +1,163 @@
+/* schedule_reasons.c: why a schedule that was asked for cannot be. A reason that speaks of a key of --schedule begins
+ * with it: `stages: ...`. */
+#include "scheduling.h"
+
+/* The kernel that walks rows with the most threads; NULL: none does. */
+static const Kernel *largest_kernel(const Scheduler *s)
+{
+    const Kernel *largest = NULL;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        if (walks_rows(k) && (!largest || kernel_threads(k) > kernel_threads(largest))) largest = k;
+    }
+    return largest;
+}
+
+/* Why there are not the stages that were asked for. */
+static const char *missing_stages(const Scheduler *s)
+{
+    int most = 0;
+    for (int i = 0; i < s->kernels.count; i++)
+        if (s->kernels.data[i].stages > most) most = s->kernels.data[i].stages;
+    const Kernel *k = largest_kernel(s);
+    if (most)
+        return arena_format(s->arena, "stages: beside what else the SM holds, shared memory has room for %d", most);
+    if (!k || (!k->inner_count && !k->accumulator_count)) return "stages: rows are read once here, by no ring";
+    if (!may_fetch_rows(k))
+        return k->accumulator_count ? "stages: rows of an odd number of columns are copied by whole warps that share one, "
+                                      "and have read it before its first reduction"
+                                    : "stages: threads cannot copy rows of an odd number of columns; a copy warp can";
+    return "stages: here rows stay in registers or are read again, and pass through no ring";
+}
+
+/* Why no row can have so many CTAs; NULL: it depends on the row. */
+const char *impossible_cluster(const Scheduler *s)
+{
+    int asked = s->forced.cluster;
+    if (asked & (asked - 1)) return arena_format(s->arena, "cluster: %d is not a power of two", asked);
+    if (asked > 1 && s->target->max_cluster <= 1)
+        return arena_format(s->arena, "cluster: %s has none", s->target->arch);
+    if (asked > s->target->sms)
+        return arena_format(s->arena, "cluster: all %d CTAs must run at once, and there are %d SMs", asked,
+                            s->target->sms);
+    return NULL;
+}
+
+/* Why so many CTAs do not share a row. */
+static const char *missing_cluster(const Scheduler *s)
+{
+    enum { LEAST_VECTORS = 2 * WARP };
+    int most = s->target->max_cluster, asked = s->forced.cluster;
+    const char *impossible = impossible_cluster(s);
+    const Kernel *k = largest_kernel(s);
+    if (impossible) return impossible;
+    if (asked > most && (asked % WARP || s->forced.family != FAMILY_WARP_SPECIALIZED))
+        return arena_format(s->arena,
+                            "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
+                            "multiples of 32, warp-specialized",
+                            s->target->arch, most);
+    if (!k || !k->inner_count) return "cluster: CTAs share rows that are reduced by themselves, and these are not";
+    int64_t least = (int64_t)LEAST_VECTORS * k->vec * asked;
+    if (column_count(s, k) <= least)
+        return arena_format(s->arena, "cluster: of so many CTAs each wants over %d vectors of a row: over %lld columns",
+                            LEAST_VECTORS, (long long)least);
+    return asked > most ? "cluster: so many want columns of one axis, and room in shared memory for their part of three rows"
+                        : "cluster: their parts of the row fit neither their registers nor their shared memory";
+}
+
+/* Why an SM does not hold as many CTAs as were asked for. */
+static const char *missing_bound(const Scheduler *s)
+{
+    int threads = 0, held = 0;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        if (!walks_rows(k) || kernel_threads(k) <= threads) continue;
+        threads = kernel_threads(k) + helper_threads(k);
+        held = k->stages || k->refill ? k->ctas_per_sm : 0;
+    }
+    if (held) return arena_format(s->arena, "per_sm: an SM has shared memory for %d of these CTAs, and is to hold as many", held);
+    return arena_format(s->arena, "per_sm: an SM holds %d threads, and these CTAs have %d each", s->target->threads_per_sm,
+                        threads);
+}
+
+/* Why a row does not stay on chip. */
+static const char *missing_home(const Scheduler *s)
+{
+    bool other = s->forced.threads || s->forced.rows || s->forced.cluster || s->forced.stages;
+    return other ? "reads: with the other keys as they are, a row does not stay on chip"
+                 : "reads: the row is too long to stay on chip";
+}
+
+/* Keys that the kernels do not have as asked are no schedule. */
+bool honours_keys(Scheduler *s)
+{
+    const Forced *f = &s->forced;
+    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
+         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        if (!walks_rows(k)) continue;
+        threads |= k->threads_per_row == f->threads;
+        rows |= k->teams == f->rows;
+        cluster |= k->cluster == f->cluster;
+        /* one stage: no ring, a row is loaded when its turn comes */
+        bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
+        stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
+        reads |= f->reads == 2 && k->streamed;
+        ctas |= is_persistent(k);
+        per_sm |= k->wanted_ctas == f->per_sm;
+    }
+    for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
+        reads &= !reads_rows_again(&s->kernels.data[i]);
+    s->problem =
+        !threads ? "threads: a row of this size is not shared by that many"
+        : !rows  ? "rows: a CTA cannot walk that many at a time here"
+        : !cluster ? missing_cluster(s)
+        : !stages ? missing_stages(s)
+        : !reads ? f->reads == 1   ? missing_home(s)
+                   : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
+                                   : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
+        : !per_sm ? missing_bound(s)
+        : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
+        : f->groups > 1 ? "groups: the warps that compute are one group"
+            : NULL;
+    return !s->problem;
+}
+
+/* Why no kernel got a copy warp. */
+static const char *missing_copy_warp(const Scheduler *s)
+{
+    enum { MOST_THREADS_OF_ALL = 1024, VECTORS = 2 * WARP };
+    const Kernel *longest = NULL;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        bool rows = walks_rows(k) && !k->dynamic && !k->columnwise && (k->inner_count || k->accumulator_count);
+        if (rows && (!longest || kernel_threads(k) > kernel_threads(longest))) longest = k;
+    }
+    if (!s->target->bulk_copy)
+        return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s", s->target->arch);
+    if (!longest) return "warp-specialized needs rows that are reduced, and this graph has none";
+    if (has_several_columns(longest)) return "warp-specialized needs columns of one axis, and these are of several";
+    if (s->forced.stages == 1) return "stages: a copy warp fills a ring, which has two stages or more";
+    if (s->forced.rows > 1) return "rows: with a copy warp a CTA walks one at a time";
+    if (s->forced.threads > MOST_THREADS_OF_ALL - WARP)
+        return arena_format(s->arena, "threads: a CTA has up to %d, and %d of them are the copy warp", MOST_THREADS_OF_ALL,
+                            WARP);
+    if (longest->threads_per_row <= WARP || longest->teams > 1)
+        return arena_format(s->arena, "warp-specialized needs rows of over %d vectors, each of which has a CTA to itself, "
+                            "and these are shorter", VECTORS);
+    return "warp-specialized needs shared memory for two stages of a row, or three where phases lag, beside what else a CTA "
+           "has there";
+}
+
+/* Why a graph's rows did not become the family that was asked for. */
+const char *missing_reason(Scheduler *s)
+{
+    const char *cluster = impossible_cluster(s);
+    if (cluster) return cluster;
+    if (s->forced.family != FAMILY_WARP_SPECIALIZED)
+        return arena_format(s->arena,
+                            "%s does not fit this graph: what it computes is %s",
+                            family_name(s->forced.family), family_name(main_family(s)));
+    return missing_copy_warp(s);
+}
