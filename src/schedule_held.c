@@ -18,13 +18,23 @@ static bool is_narrow(const Kernel *k)
     return may_fetch_rows(k) && row_inputs(k) && k->vec * row_bytes(k) / row_inputs(k) < 16;
 }
 
+/* Bytes of the narrowest element that it stores. */
+static int narrowest_stored(const Kernel *k)
+{
+    int bytes = 16;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes < bytes)
+            bytes = dtype_info[k->stores[i].dtype].bytes;
+    return bytes;
+}
+
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
  * again. Rmsnorm and softmax of 32768 to 262144 columns 1 to 5 %, softmax_bwd 1 to 5 %, masked softmax 19 %,
  * f32 3 to 5 %, odd rows 20 to 30 % faster. Of two bytes an element shorter ones, too, for a CTA of 700 to 1000
  * threads has the SM to itself: rmsnorm of 11008 to 16000 columns 24 to 42 %, of 20480 4 %, softmax of 9000 8 %, of
  * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
  * lengths that are as fast otherwise 12288 (but not where three phases read a row: rmsnorm with its largest element 45 %) and
- * 16384 are left, and 24576 without column vectors. */
+ * 16384 (but not where bytes are stored: scaling by the largest element 36 %) are left, and 24576 without column vectors. */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
@@ -32,7 +42,8 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (columns >= LONG) return columns > LONG || column_vectors(k) || has_f32_rows(k);
     if (has_f32_rows(k) || !may_fetch_rows(k) || (row_inputs(k) > 1 && column_vectors(k))) return false;
-    bool held = columns == HELD_TOO || (columns == HELD && k->phases == TWO);
+    bool bytes = narrowest_stored(k) < 2 && k->phases == TWO;
+    bool held = (columns == HELD_TOO && !bytes) || (columns == HELD && k->phases == TWO);
     return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && !held;
 }
 
@@ -56,16 +67,6 @@ static bool is_plain_norm(const Kernel *k)
         if (is_row_vector(k, &k->loads[i]) && !(phases & (phases - 1))) return false;
     }
     return row_inputs(k) == 1 && stored == 1 && column_vectors(k) <= 2;
-}
-
-/* Bytes of the narrowest element that it stores. */
-static int narrowest_stored(const Kernel *k)
-{
-    int bytes = 16;
-    for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes < bytes)
-            bytes = dtype_info[k->stores[i].dtype].bytes;
-    return bytes;
 }
 
 /* Whether CTAs of whole warps with four vectors a thread share a row alike, with no thread idle or few: other numbers of
