@@ -96,6 +96,13 @@ int64_t column_bytes(const Kernel *k, int rows)
     return bytes;
 }
 
+/* Whether column vectors are of wider elements than rows are, as weights in f32 beside activations in bf16. */
+bool has_wide_columns(const Kernel *k)
+{
+    int columns = column_vectors(k), inputs = row_inputs(k);
+    return columns && inputs && column_bytes(k, 0) * inputs > row_bytes(k) * columns;
+}
+
 /* Whether an SM's caches and shared memory hold `columns` of so many rows and of the
  * column vectors. */
 bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns)
@@ -290,11 +297,11 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     return k->refill = true;
 }
 
-/* Keeps a cluster's only row in registers, and column vectors, which are read with it. */
+/* Keeps a cluster's only row in registers, and column vectors, which are read with it, but for wide ones. */
 static bool fit_single(const Scheduler *s, Kernel *k)
 {
-    k->single = k->cluster > 1 && single_slice(s, k) &&
-                try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS);
+    Home columns = has_moments(s, k) && has_wide_columns(k) ? IN_MEMORY : IN_REGISTERS;
+    k->single = k->cluster > 1 && single_slice(s, k) && try_homes(s, k, false, IN_REGISTERS, columns);
     if (k->single && !repeats_costly(s, k)) rewiden(k, true);
     return k->single;
 }
@@ -358,6 +365,7 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4;
     /* of one sum, at the lengths that summed_threads knows, the shorter rows */
     if (registers < 2 && summed_threads(s, k)) pays = column_count(s, k) <= SHORT_WITH_SUM;
+    pays |= copies_two_sums(s, k);
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     bool contiguous = !has_several_columns(k);
@@ -414,7 +422,7 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
     enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16 };
-    enum { FEW_THREADS = 128, SOME_THREADS = 288, MANY_THREADS = 768 };
+    enum { FEW_THREADS = 128, SOME_THREADS = 288, MANY_THREADS = 768, WIDE_BYTES = 128 };
     if (k->accumulator_count) return true;
     if (!k->inner_count || !k->rows || reads_f16(k)) return false;
     int64_t bytes = column_bytes(k, 1), file = s->target->registers_per_sm * REGISTER_BYTES;
@@ -424,6 +432,7 @@ static bool wants_columns(const Scheduler *s, const Kernel *k)
                : bytes * elements <= FEW_REGISTERS * REGISTER_BYTES ? MANY_THREADS
                                                                     : SOME_THREADS;
     bool few = kernel_threads(k) <= most;
+    if (has_wide_columns(k) && column_bytes(k, 0) * elements > WIDE_BYTES) return false;
     return full && few && bytes * columns <= file / SHARE;
 }
 

@@ -105,6 +105,7 @@ bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is share
 
 /* ---- schedule_bounds.c ---- */
 
+bool has_wide_columns(const Kernel *k);
 bool exchanges_often(const Kernel *k);
 bool repeats_costly(const Scheduler *s, const Kernel *k);
 bool rewidens_row(const Scheduler *s, const Kernel *k);
@@ -114,6 +115,7 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to
 /* ---- schedule_even.c ---- */
 
 void even_out(const Scheduler *s, Kernel *k, int64_t vectors);  /* so many vectors a row or slice, among its threads */
+bool copies_two_sums(const Scheduler *s, const Kernel *k);
 int summed_threads(const Scheduler *s, const Kernel *k);        /* of a row with sums over rows; 0: as many as others have */
 void even_out_streams(Kernel *k, int64_t vectors);              /* the same of rows that are read anew */
 

@@ -47,7 +47,7 @@ list_cases() {
         echo "tests/cases/$file.fuse M=19 N=65544 --schedule warp-specialized:cluster=32,ctas=32"
     done
     for file in layernorm_bwd rmsnorm_bwd; do
-        for columns in 1000 1018 7001 8184; do
+        for columns in 1000 1018 5120 6144 7001 8184; do
             echo "examples/$file.fuse M=2049 N=$columns"
         done
     done
@@ -57,6 +57,12 @@ list_cases() {
     done
     for columns in 192 1030 4096 12288; do
         echo "tests/cases/divided_rows.fuse M=12 N=$columns"
+    done
+    for columns in 1000 4096 16384 20480; do
+        echo "tests/cases/wide_weights.fuse M=331 N=$columns"
+    done
+    for columns in 1001 4096 16384 20480; do
+        echo "tests/cases/bias_gradient.fuse M=2049 N=$columns"
     done
     for columns in 997 1024 4096 5120 9216 12288 16384 24576; do
         echo "tests/cases/biased_sum.fuse M=331 N=$columns"

@@ -78,6 +78,11 @@ list_long_cases() {
     for columns in 1023 1987 1990 2304 3004 4090 7168 13312; do
         echo "examples/layernorm.fuse M=3 N=$columns --offset x=1"
     done
+    echo "tests/cases/biased_sum.fuse M=3 N=4096"    # of several inputs, by pairs and fours
+    echo "tests/cases/biased_sum.fuse M=2 N=16384"
+    echo "tests/cases/wide_weights.fuse M=2 N=20480"
+    echo "tests/cases/bias_gradient.fuse M=9 N=4096 --sms 2"
+    echo "tests/cases/divided_rows.fuse N=1030"
     echo "examples/layernorm.fuse M=3 N=4098 --schedule row:cluster=2"
     echo "examples/layernorm.fuse M=7 N=16386 --sms 1"
     echo "examples/rmsnorm.fuse M=3 N=11008"
