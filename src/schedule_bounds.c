@@ -54,7 +54,7 @@ static bool may_be_alone(const Scheduler *s, const Kernel *k)
     enum { HALF = 512 };
     int threads = kernel_threads(k);
     bool pair = threads > HALF && 2 * threads <= s->target->threads_per_sm;
-    return pair && k->cluster == 1 && row_bytes(k) <= 2 && !k->accumulator_count;
+    return pair && k->cluster == 1 && (row_bytes(k) <= 2 || exchanges_often(k)) && !k->accumulator_count;
 }
 
 /* How many threads ptxas is told that an SM is to hold, 0: nothing. (Others it must not be told: it would take all

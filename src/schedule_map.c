@@ -242,7 +242,8 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     enum { NARROW_RING = 16384, NARROW_HELD = 6144, SOME = 1024, NO_RING = 12288 };
     bool often = exchanges_often(k) && column_count(s, k) >= SOME && k->vec == full_vector(k) && !k->dynamic;
     often &= k->phases == 2 || column_count(s, k) <= NO_RING;
-    if (column_count(s, k) < LONG) return is_one_row_of_moments(s, k) ? moment_vectors(s, k, vectors) : often ? 4 : 2;
+    int some = (row_bytes(k) <= 2 ? SINGLE : ELEMENTS) / full_vector(k);    /* as many registers of a row */
+    if (column_count(s, k) < LONG) return is_one_row_of_moments(s, k) ? moment_vectors(s, k, vectors) : often ? some : 2;
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);
     if (passes_by_blocks(s, k)) return block_vectors(s, k);
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
@@ -262,7 +263,8 @@ static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     if (has_moments(s, k) && narrow && column_count(s, k) > NARROW_RING) return 2;
     /* ptxas takes registers for two CTAs of 448 to 512 threads an SM (softmax of 7166 and 8190 columns 16 %) */
     if (is_light(s, k) && narrow && column_count(s, k) > NARROW_HELD) return 4;
-    return has_moments(s, k) || often || (k->cluster > 1 && may_refill(s, k)) ? 4 : 2;
+    if (has_moments(s, k) || (k->cluster > 1 && may_refill(s, k))) return 4;
+    return often ? some : 2;
 }
 
 /* How many threads a long row's CTA may have. Accumulators want registers, so fewer
