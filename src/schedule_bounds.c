@@ -47,6 +47,20 @@ static bool holds_several(const Scheduler *s, const Kernel *k)
     return has_moments(s, k) && row_inputs(k) > 1 && k->vec == MAX_VECTOR && k->teams == 1 && !k->accumulator_count;
 }
 
+/* About so many threads of it an SM has registers for, and a quarter of a CTA's: fitted on layer norms of sums of two and
+ * three inputs, of which one in six spills so, and plan creation asks for less. */
+static int threads_without_spills(const Scheduler *s, const Kernel *k)
+{
+    enum { BASE = 40, PERCENT = 105 };
+    int64_t held = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (load->resident && (load->hoisted || load->first_phase == 0)) held += dtype_info[load->dtype].bytes;
+    }
+    int64_t registers = BASE + ceil_div(held * k->vec * k->tiles, 4) * PERCENT / 100;
+    return (int)(s->target->registers_per_sm / registers) + kernel_threads(k) / 4;
+}
+
 /* More than 32 registers leave an SM a single CTA of so many threads, and nothing to do while it waits (rmsnorm of 12288
  * columns with its largest element, without being told twice as slow). */
 static bool may_be_alone(const Scheduler *s, const Kernel *k)
@@ -70,7 +84,8 @@ static int bound_threads(const Scheduler *s, const Kernel *k)
     if (k->single) return holds_several(s, k) ? SINGLE_OF_TWO : 0;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
     if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return wanted;
-    if (holds_several(s, k)) return elements <= FEW ? wanted : FULL + threads / 2;
+    int most_threads = elements <= FEW ? wanted : FULL + threads / 2, room = threads_without_spills(s, k);
+    if (holds_several(s, k)) return most_threads < room ? most_threads : room;
     bool often = exchanges_often(k) && k->vec == MAX_VECTOR && elements > FEW && elements <= SOME;
     return often ? FULL + threads / 2 : may_take_sm(s, k) ? SEVERAL : may_be_alone(s, k) ? 2 * threads : 0;
 }

@@ -374,9 +374,9 @@ START_TEST(fewer_ctas_are_asked_for_first)
     Assembler a = {.chosen = 64};
     Compilation c;
     char *schedule = spill_of(of_two, &a, &c);
-    ck_assert_str_eq(schedule, "row:per_sm=6");
-    ck_assert_int_eq(c.plan->kernels[0].wanted_ctas, 6);
-    ck_assert(strstr(c.cuda, "__launch_bounds__(128, 6)"));
+    ck_assert_str_eq(schedule, "row:per_sm=5");
+    ck_assert_int_eq(c.plan->kernels[0].wanted_ctas, 5);
+    ck_assert(strstr(c.cuda, "__launch_bounds__(128, 5)"));
     compile_free(&c);
     free(schedule);
 }
