@@ -311,6 +311,14 @@ static void hunt_place(Hunt *h, const Rule *rule, const char *at, char *said)
     snprintf(m->said, LINE, "%.200s", said);
 }
 
+/* The last line of the kind, for helpers have some of their own. */
+static const char *prelude_end(const char *text)
+{
+    const char *end = text;
+    for (const char *s = text; (s = strstr(s, "\n#endif\n")); s++) end = s;
+    return end;
+}
+
 static void hunt_case(Hunt *h, char *said)
 {
     for (int i = 0; i < RULES; i++)
@@ -391,7 +399,7 @@ int main(int argc, char **argv)
         if (!open_run(&run, words)) return printf("broken    | case | %s\n", words), 1;
         h.run = &run;
         h.text = run.session.simulated.cuda;
-        h.kernels = strstr(h.text, "\n#endif\n");
+        h.kernels = prelude_end(h.text);
         hunt_mutant(&h, object_prelude(), h.text, said);
         if (said[0]) return printf("broken    | case | %s | %s\n", words, said), 1;
         hunt_case(&h, said);
