@@ -154,7 +154,7 @@ static void find_persistent(Arena *arena, Analysis *a, const bool *live)
             continue;
         const Param *p = &g->params.data[info->param];
         int64_t bytes =
-            info->axes & a->columns ? param_bytes(p, &a->sizes, a->columns) : 4;
+            info->axes & a->columns ? param_bytes(p, &a->sizes, a->columns) : info->type == TYPE_F32 ? 4 : 8;
         *list_push(arena, &found) =
             (Persistent){.node = {(uint32_t)i}, .name = p->name, .bytes_per_row = bytes};
     }

@@ -56,7 +56,7 @@ static void emit_mapping(Emitter *e)
                        : k->accumulator_count
                            ? "blockIdx.x, + gridDim.x, ... and keeps its sums"
                        : is_persistent(k) ? "blockIdx.x, + gridDim.x, ..."
-                                          : "blockIdx.x, + gridDim.x, ... (of a full grid just one)";
+                                          : "blockIdx.x, + gridDim.x, ... (in a grid as below just one)";
     if (k->cluster > 1)
         line(
             e->out,

@@ -71,6 +71,16 @@ static const char *lower_case(Arena *arena, const char *name)
     return copy;
 }
 
+/* Whether it is the mean of squares that is found together with the mean that they are about. */
+static bool is_squares(const Emitter *e, Node n)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->node.id == n.id && r->partner.id) return node(e->g, r->partner)->op == OP_MEAN;
+    }
+    return false;
+}
+
 const char *node_name(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
@@ -84,7 +94,7 @@ const char *node_name(Emitter *e, Node n)
              isalpha(op_info[info->op].text[0]) && info->op != OP_WHERE)
         base = arena_format(e->arena, "%s_value", op_info[info->op].text);
     else if (!base)
-        base = numbered(e, made_name(info->op));
+        base = numbered(e, is_squares(e, n) ? "row_variance" : made_name(info->op));
     return e->names[n.id] = unique_name(e, base);
 }
 

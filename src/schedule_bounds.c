@@ -55,7 +55,9 @@ static int threads_without_spills(const Scheduler *s, const Kernel *k)
     int64_t held = 0;
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        if (load->resident && (load->hoisted || load->first_phase == 0)) held += dtype_info[load->dtype].bytes;
+        bool first = load->first_phase == 0 && load->access == ACCESS_VECTOR;
+        bool wide = first && is_column_vector(k, load) && dtype_info[load->dtype].bytes > 2;
+        if (wide || (load->resident && (load->hoisted || first))) held += dtype_info[load->dtype].bytes;
     }
     int64_t registers = BASE + ceil_div(held * k->vec * k->tiles, 4) * PERCENT / 100;
     return (int)(s->target->registers_per_sm / registers) + kernel_threads(k) / 4;
@@ -82,10 +84,10 @@ static int bound_threads(const Scheduler *s, const Kernel *k)
     int elements = k->vec * k->tiles;
     if (may_take_sm_for_one(s, k)) return FULL;
     if (k->single) return holds_several(s, k) ? SINGLE_OF_TWO : 0;
-    bool hungry = column_vectors(k) > 1 && k->registers <= most;
-    if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return wanted;
     int most_threads = elements <= FEW ? wanted : FULL + threads / 2, room = threads_without_spills(s, k);
     if (holds_several(s, k)) return most_threads < room ? most_threads : room;
+    bool hungry = column_vectors(k) > 1 && k->registers <= most;
+    if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return wanted;
     bool often = exchanges_often(k) && k->vec == MAX_VECTOR && elements > FEW && elements <= SOME;
     return often ? FULL + threads / 2 : may_take_sm(s, k) ? SEVERAL : may_be_alone(s, k) ? 2 * threads : 0;
 }

@@ -221,6 +221,7 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     int threads = most / cta,
         registers = s->target->registers_per_sm / (cta * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
+    if (s->forced.per_sm && s->forced.per_sm < k->ctas_per_sm) k->ctas_per_sm = s->forced.per_sm;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
     if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
 }

@@ -127,6 +127,8 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
         k->teams = 1;
         k->tiles = (int)ceil_div(vectors, threads);
     }
+    bool copies = s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED && k->threads_per_row > WARP;
+    if (copies) k->teams = 1;    /* its copy warp serves one row */
     bool walks = (k->rows | k->kept) && k->cluster == 1 && k->column_ctas == 1;
     if (s->forced.rows && walks) k->teams = s->forced.rows;
     bool barriers = k->threads_per_row <= WARP || k->teams <= 15;
@@ -314,8 +316,10 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     int64_t full = ceil_div(vectors, pack);
+    int wanted = wanted_vectors(s, k, full);
+    while (k->cluster > 1 && wanted > 1 && full <= (int64_t)wanted * WARP) wanted /= 2;    /* two warps at least */
     bool sums = has_column_accumulators(k) && k->cluster == 1, warps = full <= 2 * WARP && k->inner_count;
-    share_row(k, vectors, full, wanted_vectors(s, k, full), most_threads(s, k),
+    share_row(k, vectors, full, wanted, most_threads(s, k),
               !sums ? TEAM_THREADS : warps ? SHORT_THREADS : SUM_THREADS);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);

@@ -56,6 +56,9 @@ static const char *missing_cluster(const Scheduler *s)
                             "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
                             "multiples of 32, warp-specialized",
                             s->target->arch, most);
+    for (int i = 0; k && i < k->accumulator_count; i++)
+        if (!k->accumulators[i].per_column) return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
+    if (s->forced.threads && s->forced.threads <= WARP) return "threads: CTAs that share a row have 64 each, or more";
     if (!k || !k->inner_count) return "cluster: CTAs share rows that are reduced by themselves, and these are not";
     int64_t least = (int64_t)LEAST_VECTORS * k->vec * asked;
     if (column_count(s, k) <= least)
@@ -75,7 +78,7 @@ static const char *missing_bound(const Scheduler *s)
         threads = kernel_threads(k) + helper_threads(k);
         held = k->stages || k->refill ? k->ctas_per_sm : 0;
     }
-    if (held) return arena_format(s->arena, "per_sm: an SM has shared memory for %d of these CTAs, and is to hold as many", held);
+    if (held) return arena_format(s->arena, "per_sm: an SM has room for %d of these CTAs", held);
     return arena_format(s->arena, "per_sm: an SM holds %d threads, and these CTAs have %d each", s->target->threads_per_sm,
                         threads);
 }
@@ -144,8 +147,8 @@ static const char *missing_copy_warp(const Scheduler *s)
         return arena_format(s->arena, "threads: a CTA has up to %d, and %d of them are the copy warp", MOST_THREADS_OF_ALL,
                             WARP);
     if (longest->threads_per_row <= WARP || longest->teams > 1)
-        return arena_format(s->arena, "warp-specialized needs rows of over %d vectors, each of which has a CTA to itself, "
-                            "and these are shorter", VECTORS);
+        return arena_format(s->arena, "warp-specialized needs rows that two warps share, over %d vectors unless `threads` says "
+                            "so, and these are shorter", VECTORS);
     return "warp-specialized needs shared memory for two stages of a row, or three where phases lag, beside what else a CTA "
            "has there";
 }

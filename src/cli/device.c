@@ -84,7 +84,8 @@ int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
     return EXIT_DONE;
 }
 
-int emit_machine_code(const Options *o, const Target *target, const char *cuda, Text *out)
+int emit_machine_code(const Options *o, const Target *target, const char *cuda, const char *const *kernels,
+                      int kernel_count, Text *out)
 {
     fusec_binary *binary;
     fusec_error error;
@@ -95,6 +96,12 @@ int emit_machine_code(const Options *o, const Target *target, const char *cuda, 
     size_t bytes;
     const void *data = fusec_binary_data(binary, &bytes);
     text_put(out, data, bytes);
+    for (int i = 0; i < kernel_count && format == FUSEC_CUBIN; i++) {
+        fusec_kernel_info info;
+        if (fusec_binary_kernel(binary, kernels[i], &info) == FUSEC_OK && info.spill_bytes > 0)
+            remark("%s spills %d bytes; `fusec explain` names the schedule that is run in its place", kernels[i],
+                   info.spill_bytes);
+    }
     fusec_binary_destroy(binary);
     return EXIT_DONE;
 }

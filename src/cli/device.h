@@ -18,6 +18,7 @@ int status_of(fusec_status status);
 int finish_call(fusec_status status, const fusec_error *error);
 
 /* The PTX or cubin of a generated text. */
-int emit_machine_code(const Options *o, const Target *target, const char *cuda, Text *out);
+int emit_machine_code(const Options *o, const Target *target, const char *cuda, const char *const *kernels,
+                      int kernel_count, Text *out);
 
 #endif

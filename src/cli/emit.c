@@ -54,17 +54,20 @@ static int emit_module(Program *p, Text *out)
     const Options *o = p->options;
     Compilation *c = NEW_ARRAY(o->arena, Compilation, p->graph_count);
     const Plan **plans = NEW_ARRAY(o->arena, const Plan *, p->graph_count);
+    LIST(const char *) names = {0};
     int status = EXIT_DONE, count = 0;
     for (; count < p->graph_count && status == EXIT_DONE; count++) {
         status = compile_for(p, p->graphs[count], &c[count]);
         plans[count] = c[count].plan;
+        for (int i = 0; status == EXIT_DONE && i < plans[count]->kernel_count; i++)
+            *list_push(o->arena, &names) = plans[count]->kernels[i].name;
     }
     if (status == EXIT_DONE) {
         const char *text = emit_cuda(o->arena, plans, count);
         if (o->emit == EMIT_CUDA)
             text_print(out, "%s", text);
         else
-            status = emit_machine_code(o, &p->target, text, out);
+            status = emit_machine_code(o, &p->target, text, names.data, names.count, out);
     }
     while (count > 0) compile_free(&c[--count]);
     return status;

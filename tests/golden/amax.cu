@@ -583,7 +583,7 @@ void amax_2(
 
 // amax_3 (pointwise), from amax.fuse:1-4
 //   scale = max[M, N](abs(x)) / 448.0
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (of a full grid just one); its 256 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 256 threads share a row.
 // A thread has one column.
 // Launch 4 of 4: grid (1, ceil(N / 256)), block 256, no dynamic shared memory.
 // max_0_value: workspace, 1 of f32

@@ -252,7 +252,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // several_axes (row), from several_axes.fuse:2-4
 //   y = (x - mean[C, S](x)) * gamma
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (of a full grid just one); its 64 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Columns are C * S: col counts them, and a vector lies along S, a multiple of its length.
 // Launch 1 of 1: grid (B, 1), block 64, no dynamic shared memory.

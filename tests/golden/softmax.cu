@@ -371,7 +371,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // softmax_rows (row), from softmax.fuse:2-4
 //   y = e / sum[N](e)
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (of a full grid just one); its 64 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.

@@ -366,7 +366,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // streamed (row), from streamed.fuse:2-6
 //   y = (x - mean) * rstd * gamma
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (of a full grid just one); its 704 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 704 threads share a row.
 // A thread takes 8 neighbouring columns at a time and reads them again in each phase.
 // Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
@@ -389,7 +389,7 @@ void streamed(
     #pragma unroll 1
     for (long long row = first_row; row < M; row += row_step) {
         float mean = 0;
-        float row_mean = 0;    // mean[N]((x - mean) * (x - mean))
+        float row_variance = 0;    // mean[N]((x - mean) * (x - mean))
         float mean_seen = 0;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
@@ -402,13 +402,13 @@ void streamed(
                 const float x_ = x_v[i];
                 mean_of[i] = x_;
             }
-            moments_add(moments_of(mean, row_mean, mean_seen), mean_of);
+            moments_add(moments_of(mean, row_variance, mean_seen), mean_of);
         }
-        row_reduce<threads>(scratch, turn, moments_of(mean, row_mean, mean_seen));
+        row_reduce<threads>(scratch, turn, moments_of(mean, row_variance, mean_seen));
         mean /= N;
-        row_mean /= N;
+        row_variance /= N;
 
-        const float rstd = rsqrtf(row_mean + eps);
+        const float rstd = rsqrtf(row_variance + eps);
         #pragma unroll 1
         for (int t = 0; t < tiles; t++) {
             const int col = first + t * step;
