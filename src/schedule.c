@@ -101,7 +101,7 @@ static bool cut_and_map(Scheduler *s, bool ride)
 }
 
 /* The family that a cut stands for: that of the kernel with most to do. */
-Family main_family(const Scheduler *s)
+static Family main_family(const Scheduler *s)
 {
     static const int rank[] = {
         [FAMILY_POINTWISE] = 1,        [FAMILY_ROW] = 3,    [FAMILY_GRID_STRIDE] = 4,

@@ -153,14 +153,35 @@ static const char *missing_copy_warp(const Scheduler *s)
            "has there";
 }
 
+/* What a family is for. */
+static const char *family_use(Family family)
+{
+    switch (family) {
+    case FAMILY_POINTWISE: return "graphs without reductions";
+    case FAMILY_ROW: return "reductions inside rows alone";
+    case FAMILY_GRID_STRIDE: return "sums over rows beside what each row gives";
+    default: return "sums over rows and nothing else";
+    }
+}
+
 /* Why a graph's rows did not become the family that was asked for. */
 const char *missing_reason(Scheduler *s)
 {
     const char *cluster = impossible_cluster(s);
+    bool inside = false, over = false;
     if (cluster) return cluster;
-    if (s->forced.family != FAMILY_WARP_SPECIALIZED)
-        return arena_format(s->arena,
-                            "%s does not fit this graph: what it computes is %s",
-                            family_name(s->forced.family), family_name(main_family(s)));
-    return missing_copy_warp(s);
+    if (s->forced.family == FAMILY_WARP_SPECIALIZED) return missing_copy_warp(s);
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!s->live[i] || !is_reduction(s->g, n)) continue;
+        if (reduction_way(s, n) == BY_ROW) inside = true;
+        else over = true;
+    }
+    return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
+                        family_use(s->forced.family),
+                        inside && over                           ? "reductions inside rows, and over them"
+                        : inside                                 ? "reductions inside rows"
+                        : !over                                  ? "no reductions"
+                        : s->forced.family == FAMILY_COLUMN ? "sums over rows, and elements of each row to store"
+                                                                 : "reductions over rows");
 }

@@ -58,7 +58,6 @@ bool is_light(const Scheduler *s, const Kernel *k);     /* a row of 2 bytes a co
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
 /* CTAs, or groups of those that share a row, that live at once: the largest grid of a persistent kernel. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
-Family main_family(const Scheduler *s);    /* that of the kernel with most to do */
 /* Keys that the kernels do not have as asked are no schedule: s->problem. */
 bool honours_keys(Scheduler *s);
 /* Why a graph's rows did not become the family that was asked for. */
