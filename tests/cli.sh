@@ -263,6 +263,8 @@ printf 'no tensors' >text
 export device="--device cpu"
 expect 0 '^y .*\[2, 3\]' run one.fuse --in good $device --verify
 expect 0 '^y ' run one.fuse --in no_eps --set eps=1e-5 $device
+expect 2 'would replace' run one.fuse --in no_eps --set eps=1e-5 --out ./no_eps $device
+expect 0 '^y ' run one.fuse --in no_eps --set eps=1e-5 $device
 expect 1 'eps' run one.fuse --in no_eps $device
 expect 1 'w is missing' run one.fuse --in missing $device
 expect 1 'epz' run one.fuse --in extra $device

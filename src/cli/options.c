@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
@@ -333,6 +334,12 @@ static bool take_arguments(Options *o, int argc, char **argv, int first)
     return true;
 }
 
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static bool check_combination(const Options *o)
 {
     const char *word = command_words[o->command];
@@ -358,6 +365,10 @@ static bool check_combination(const Options *o)
     }
     if (o->command == COMMAND_TUNE && o->device && strcmp(o->device, "cuda")) {
         complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s", o->device);
+        return false;
+    }
+    if (o->in && o->out && is_same_file(o->in, o->out)) {
+        complain("give --out another name", "--out %s would replace what --in reads", o->out);
         return false;
     }
     if (o->write && (!strcmp(o->files.data[0], "-") || o->output || o->check)) {
