@@ -140,6 +140,8 @@ static void emit_launch(Emitter *e)
          "// Launch %d of %d: grid (%s, %s), %sblock %d, %s dynamic shared memory.",
          e->index + 1, plan->kernel_count, x, grid_text(e, &e->launch->grid[1]), cluster,
          e->launch->threads, smem);
+    if (e->k->wanted_ctas > 1)
+        line(e->out, "// The second number of its bounds leaves registers for %d CTAs an SM.", e->k->wanted_ctas);
     if (bytes > WITHOUT_ASKING)
         line(e->out, "// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.");
     if (copies_stray_bytes(e->k, axes_size(&e->plan->analysis->sizes, e->k->columns)))

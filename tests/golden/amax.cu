@@ -447,6 +447,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 24576 bytes of dynamic shared memory.
+// The second number of its bounds leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
