@@ -258,7 +258,7 @@ static const Candidate *find_leaner(const Search *s, int from)
     return best;
 }
 
-/* The chosen plan with fewer CTAs asked for an SM: by a sixth, a third, a half; but not with one in place of two, which
+/* The chosen plan with fewer CTAs asked for an SM: by a sixth, a third, a half; but not with a single one, which
  * would have nothing to do while it waits. */
 static void add_looser(Search *s)
 {
@@ -268,8 +268,10 @@ static void add_looser(Search *s)
         if (walks_rows(k) && !k->stages && !k->refill && k->wanted_ctas > held) held = k->wanted_ctas;
     }
     static const int parts[] = {6, 3, 2};
-    for (int i = 0; i < (int)(sizeof parts / sizeof *parts) && held > 2; i++) {
+    for (int i = 0, last = held; i < (int)(sizeof parts / sizeof *parts); i++) {
         int asked = held - (held + parts[i] - 1) / parts[i];
+        if (asked < 2 || asked == last) continue;
+        last = asked;
         const char *problem, *text = arena_format(s->arena, "%s:per_sm=%d", family_name(s->chosen->family), asked);
         const Plan *plan = try_schedule(s->arena, s->a, s->target, text, &problem);
         if (plan) add_plan(s, text, plan);

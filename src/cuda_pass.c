@@ -431,7 +431,9 @@ static bool divides_row(const Pass *pass, Node n)
     const NodeInfo *info = node(e->g, n);
     if (!pass->needed[n.id] || !e->k->computed[n.id] || info->op != OP_DIV || info->type != TYPE_F32) return false;
     Node by = info->args[1];
-    return !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
+    Op op = node(e->g, by)->op;
+    bool fixed = op == OP_CONST || (op == OP_CONVERT && node(e->g, node(e->g, by)->args[0])->op == OP_SIZE);
+    return !fixed && !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
 }
 
 /* What of a division is the same for all elements of a row. Sums over rows want threads in step with each other more

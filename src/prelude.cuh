@@ -148,7 +148,7 @@ template <int mantissa, int lowest, int highest> DEVICE unsigned char round_fp8(
 {
     const unsigned negative = __float_as_uint(x) >> 24 & 0x80;
     if (x != x)
-        return (unsigned char)(negative | 0x7f);
+        return 0x7f;
     const float size = fabsf(x);
     int exponent = (int)(__float_as_uint(size) >> 23) - 127;
     if (exponent < lowest)
@@ -740,7 +740,8 @@ DEVICE Divisor divisor(float c)
 DEVICE float operator/(float x, Divisor by)
 {
     const float about = x * by.scale * by.inverse, left = fmaf(-about, by.scaled, x * by.scale);
-    return fabsf(left) < infinity() ? fmaf(left, by.inverse, about) : about;    // else something is 0, infinite or NaN
+    // nothing is left over of what is exact, which keeps the sign of 0; of infinity and NaN it is NaN
+    return left != 0 && fabsf(left) < infinity() ? fmaf(left, by.inverse, about) : about;
 }
 
 //@ exp2_flush

@@ -109,6 +109,7 @@ static int rules_bound(const Scheduler *s, const Kernel *k)
 void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
     int asked = k->stages || k->refill ? 0 : s->forced.per_sm;
-    bool fits = asked * (kernel_threads(k) + helper_threads(k)) <= s->target->threads_per_sm;
-    k->wanted_ctas = asked && fits ? asked : rules_bound(s, k);
+    int most = s->target->most_ctas_per_sm, rules = rules_bound(s, k);
+    bool fits = asked <= most && asked * (kernel_threads(k) + helper_threads(k)) <= s->target->threads_per_sm;
+    k->wanted_ctas = asked && fits ? asked : rules < most ? rules : most;
 }

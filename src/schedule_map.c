@@ -96,8 +96,10 @@ static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int 
  * column 1 % slower; measured on an H100). */
 static bool sums_whole_rows(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST = 16384, BYTES = 4 };
+    enum { MOST = 16384, BYTES = 4, ROOM = 8 << 10 };
     double registers = accumulator_registers(s, k);
+    int64_t two_rows = 2 * row_bytes(k) * column_count(s, k);
+    if (!row_inputs(k) || two_rows + ROOM > s->target->smem_per_cta) return false;
     return registers > 0 && registers * (double)column_count(s, k) <= MOST && row_bytes(k) <= BYTES && k->rows && !k->kept &&
            k->vec == full_vector(k);
 }

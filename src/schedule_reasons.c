@@ -24,9 +24,9 @@ static const char *missing_stages(const Scheduler *s)
         return arena_format(s->arena, "stages: beside what else the SM holds, shared memory has room for %d", most);
     if (!k || (!k->inner_count && !k->accumulator_count)) return "stages: rows are read once here, by no ring";
     if (!may_fetch_rows(k))
-        return k->accumulator_count ? "stages: rows of an odd number of columns are copied by whole warps that share one, "
-                                      "and have read it before its first reduction"
-                                    : "stages: threads cannot copy rows of an odd number of columns; a copy warp can";
+        return k->accumulator_count ? "stages: rows that threads have under 4 bytes of side by side are copied by whole warps "
+                                      "that share one, and have read it before its first reduction"
+                                    : "stages: threads copy 4 bytes or more at a time, and here have fewer side by side";
     return "stages: here rows stay in registers or are read again, and pass through no ring";
 }
 
@@ -65,22 +65,18 @@ static const char *missing_cluster(const Scheduler *s)
         return arena_format(s->arena, "cluster: of so many CTAs each wants over %d vectors of a row: over %lld columns",
                             LEAST_VECTORS, (long long)least);
     return asked > most ? "cluster: so many want columns of one axis, and room in shared memory for their part of three rows"
-                        : "cluster: their parts of the row fit neither their registers nor their shared memory";
+                        : "cluster: their parts of the row are too short for two warps of each, or fit neither their registers "
+                          "nor their shared memory";
 }
 
 /* Why an SM does not hold as many CTAs as were asked for. */
 static const char *missing_bound(const Scheduler *s)
 {
-    int threads = 0, held = 0;
-    for (int i = 0; i < s->kernels.count; i++) {
-        const Kernel *k = &s->kernels.data[i];
-        if (!walks_rows(k) || kernel_threads(k) <= threads) continue;
-        threads = kernel_threads(k) + helper_threads(k);
-        held = k->stages || k->refill ? k->ctas_per_sm : 0;
-    }
-    if (held) return arena_format(s->arena, "per_sm: an SM has room for %d of these CTAs", held);
-    return arena_format(s->arena, "per_sm: an SM holds %d threads, and these CTAs have %d each", s->target->threads_per_sm,
-                        threads);
+    const Kernel *k = largest_kernel(s);
+    if (k && (k->stages || k->refill))
+        return arena_format(s->arena, "per_sm: with a ring it is planned, here up to %d", k->ctas_per_sm);
+    return arena_format(s->arena, "per_sm: an SM holds %d threads and %d CTAs, and these have %d threads each",
+                        s->target->threads_per_sm, s->target->most_ctas_per_sm, k ? kernel_threads(k) : 0);
 }
 
 /* Why a row does not stay on chip. */

@@ -10,16 +10,16 @@
 
 enum { KB = 1024, REGISTERS = 64 * KB, TARGETS = 8 };
 
-/*   arch      SMs  smem a CTA  smem an SM  registers  threads  cluster  bulk copies */
+/*   arch      SMs  smem a CTA  smem an SM  registers  threads  CTAs  cluster  bulk copies */
 static const Target targets[TARGETS] = {
-    {"sm_80",  108, 163 * KB,   164 * KB,   REGISTERS, 2048,    1,       false},
-    {"sm_86",  84,  99 * KB,    100 * KB,   REGISTERS, 1536,    1,       false},
-    {"sm_89",  128, 99 * KB,    100 * KB,   REGISTERS, 1536,    1,       false},
-    {"sm_90",  132, 227 * KB,   228 * KB,   REGISTERS, 2048,    16,      true},
-    {"sm_90a", 132, 227 * KB,   228 * KB,   REGISTERS, 2048,    16,      true},
-    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048,    16,      true},
-    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048,    16,      true},
-    {"sm_120", 170, 99 * KB,    100 * KB,   REGISTERS, 1536,    8,       true},
+    {"sm_80",  108, 163 * KB,   164 * KB,   REGISTERS, 2048, 32,    1,       false},
+    {"sm_86",  84,  99 * KB,    100 * KB,   REGISTERS, 1536, 16,    1,       false},
+    {"sm_89",  128, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    1,       false},
+    {"sm_90",  132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      true},
+    {"sm_90a", 132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      true},
+    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      true},
+    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048, 32,    16,      true},
+    {"sm_120", 170, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    8,       true},
 };
 
 static const char *const names[TARGETS] = {

@@ -11,6 +11,7 @@ typedef struct {
     int smem_per_sm;           /* bytes of all CTAs of an SM */
     int registers_per_sm;      /* 32-bit */
     int threads_per_sm;
+    int most_ctas_per_sm;
     int max_cluster;           /* CTAs; 1: no clusters */
     bool bulk_copy;            /* cp.async.bulk and mbarriers (sm_90 and later) */
 } Target;
