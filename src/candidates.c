@@ -229,10 +229,11 @@ static bool has_group(const Plan *plan)
     return false;
 }
 
-/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom. */
-static bool may_replace(const Search *s, const Plan *plan)
+/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom; what asks for so many
+ * CTAs an SM only by add_looser, for others ask for more. */
+static bool may_replace(const Search *s, const Candidate *c)
 {
-    return s->groups || !has_group(plan);
+    return (s->groups || !has_group(c->plan)) && !strstr(c->schedule, "per_sm=");
 }
 
 static int most_headroom(const Search *s)
@@ -240,7 +241,7 @@ static int most_headroom(const Search *s)
     int most = 0;
     for (int i = 0; i < s->later.count; i++) {
         const Plan *plan = s->later.data[i].plan;
-        if (may_replace(s, plan) && headroom(plan, false) > most) most = headroom(plan, false);
+        if (may_replace(s, &s->later.data[i]) && headroom(plan, false) > most) most = headroom(plan, false);
     }
     return most;
 }
@@ -252,7 +253,7 @@ static const Candidate *find_leaner(const Search *s, int from)
     for (int i = 0; i < s->later.count; i++) {
         const Candidate *c = &s->later.data[i];
         int left = headroom(c->plan, false);
-        bool better = may_replace(s, c->plan) && left >= from;
+        bool better = may_replace(s, c) && left >= from;
         if (better && (!best || left < headroom(best->plan, false))) best = c;
     }
     return best;

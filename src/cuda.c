@@ -156,6 +156,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->taken = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->seen = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     *list_push(arena, &e->used) = e->k->name;
     e->k = name_accesses(e);

@@ -336,7 +336,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             *precedence = 16;
             return fill_pattern(e, n, "quotient($0, $1)");
         }
-        if (is_column_value(e, n) && e->divisors && e->divisors[info->args[1].id] && info->type == TYPE_F32)
+        if (is_column_value(e, n) && e->divisors[info->args[1].id] && info->type == TYPE_F32)
             return arena_format(e->arena, "%s / %s", expression(e, info->args[0], *precedence),
                                 e->divisors[info->args[1].id]);
         if (!e->inverses[info->args[1].id] || !is_column_value(e, n)) break;

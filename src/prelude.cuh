@@ -655,7 +655,7 @@ template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, co
 }
 
 //@ sum_of Sum
-// which reduction a variable takes part in
+// a variable that is part of a sum
 template <class T> struct Sum {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
@@ -663,7 +663,7 @@ template <class T> struct Sum {
 template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
 
 //@ max_of Max
-// which reduction a variable takes part in
+// a variable that is part of a maximum
 template <class T> struct Max {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
@@ -671,7 +671,7 @@ template <class T> struct Max {
 template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
 
 //@ min_of Min
-// which reduction a variable takes part in
+// a variable that is part of a minimum
 template <class T> struct Min {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
@@ -679,7 +679,7 @@ template <class T> struct Min {
 template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
 
 //@ prod_of Prod
-// which reduction a variable takes part in
+// a variable that is part of a product
 template <class T> struct Prod {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a * b; }

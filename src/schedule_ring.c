@@ -123,9 +123,9 @@ int full_slice_threads(const Scheduler *s, const Kernel *k)
  * slower (all on an H100). `vectors`: the bytes of a stage without its scalars. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8, FOUR = 4 };
+    enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8, TWO_SUMS = 4 };
     if (s->forced.stages) return s->forced.stages;
-    if (k->copy_warp && copies_two_sums(s, k)) return FOUR;
+    if (k->copy_warp && copies_two_sums(s, k)) return TWO_SUMS;
     int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
     bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
     if (k->cluster > 1 && !k->grouped && light)

@@ -315,7 +315,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
         put_elements(row, col, v);
 }
 
-// which reduction a variable takes part in
+// a variable that is part of a maximum
 template <class T> struct Max {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }

@@ -185,7 +185,7 @@ template <class T, int n, class V> DEVICE void to_blocks(blocks<T, n> &to, const
     to.data[place_in_block(row) + col] = as<T>(value[0]);
 }
 
-// which reduction a variable takes part in
+// a variable that is part of a sum
 template <class T> struct Sum {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a + b; }

@@ -172,7 +172,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
         put_elements(row, col, v);
 }
 
-// which reduction a variable takes part in
+// a variable that is part of a sum
 template <class T> struct Sum {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a + b; }

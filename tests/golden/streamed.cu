@@ -221,7 +221,7 @@ template <class T, int n, class V> DEVICE void store_streamed(T *row, int col, c
         put_elements(row, col, v);
 }
 
-// which reduction a variable takes part in
+// a variable that is part of a sum
 template <class T> struct Sum {
     T &value;
     static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
