@@ -259,19 +259,23 @@ static const Candidate *find_leaner(const Search *s, int from)
     return best;
 }
 
-/* The chosen plan with fewer CTAs asked for an SM: by a sixth, a third, a half; but not with a single one, which
- * would have nothing to do while it waits. */
+/* The chosen plan with fewer CTAs asked for an SM: by a sixth, a third, a half; but with a single one, which has nothing
+ * to do while it waits, only where it reads so much at a time. */
 static void add_looser(Search *s)
 {
+    enum { ALONE = 64 << 10 };
     int held = 0;
+    int64_t row = 0;
     for (int i = 0; i < s->chosen->kernel_count; i++) {
         const Kernel *k = &s->chosen->kernels[i];
-        if (walks_rows(k) && !k->stages && !k->refill && k->wanted_ctas > held) held = k->wanted_ctas;
+        if (!walks_rows(k) || k->stages || k->refill || k->wanted_ctas <= held) continue;
+        held = k->wanted_ctas;
+        row = row_bytes(k) * axes_size(&s->a->sizes, k->columns) / k->cluster;
     }
     static const int parts[] = {6, 3, 2};
     for (int i = 0, last = held; i < (int)(sizeof parts / sizeof *parts); i++) {
         int asked = held - (held + parts[i] - 1) / parts[i];
-        if (asked < 2 || asked == last) continue;
+        if (asked < 1 || (asked == 1 && row < ALONE) || asked == last) continue;
         last = asked;
         const char *problem, *text = arena_format(s->arena, "%s:per_sm=%d", family_name(s->chosen->family), asked);
         const Plan *plan = try_schedule(s->arena, s->a, s->target, text, &problem);

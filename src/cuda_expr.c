@@ -225,6 +225,7 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
 static const char *vector_element(Emitter *e, const Load *load)
 {
     const char *v = arena_format(e->arena, "%s_v", load->name);
+    if (load->widened_once) return arena_format(e->arena, "widen_once(%s[t], i)", v);
     if (load->rewidened && (load->hoisted || e->phase > load->first_phase))
         return arena_format(e->arena, load->dtype == DTYPE_F16 ? "widen_half_again(%s[t], i)"
                                                                : "widen_again(%s[t], i)", v);

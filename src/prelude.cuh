@@ -482,6 +482,12 @@ template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
     return f16{(unsigned short)(i % 2 == 0 ? pair : pair >> 16)};
 }
 
+//@ widen_once
+// Element i of f16 as an f32, by a function that the compiler knows: what follows from it and is written again after a
+// reduction is computed once. (Assembly, as in `f16`, it may not merge over a barrier.)
+extern "C" __device__ float __nv_half2float(unsigned short);
+template <int n> DEVICE float widen_once(const vector<f16, n> &v, int i) { return __nv_half2float(v[i].bits); }
+
 //@ async_copy fetch_commit fetch_wait
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)

@@ -52,6 +52,7 @@ typedef struct {
     uint64_t phases;         /* bit set of the phases that need it */
     bool rewidened;          /* after its first phase it is converted by another instruction than in it; where it
                                 is hoisted in each */
+    bool widened_once;       /* the compiler is to know that every conversion of it is the same */
 } Load;
 
 typedef struct {
@@ -157,6 +158,9 @@ static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * 
 static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }
+
+/* Bytes of a row's column that it reads as vectors. */
+int row_bytes(const Kernel *k);
 /* Those that have rows to themselves: what leaves a partial. */
 static inline const char *sharers_name(const Kernel *k)
 {

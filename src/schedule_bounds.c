@@ -73,22 +73,32 @@ static bool may_be_alone(const Scheduler *s, const Kernel *k)
     return pair && k->cluster == 1 && (row_bytes(k) <= 2 || exchanges_often(k)) && !k->accumulator_count;
 }
 
+/* The same for CTAs that have a part of one row each: with weights of f32 three of 256 rather than two (layer norm of a sum
+ * of 16384 columns 5 %); for several exchanges where the last tile is checked, with which ptxas takes 114 registers. */
+static int bound_single(const Scheduler *s, const Kernel *k)
+{
+    enum { FULL = 1024, OF_TWO = 640, OF_WIDE = 768, SOME = 32, MORE = 48 };
+    int elements = k->vec * k->tiles;
+    if (may_take_sm_for_one(s, k)) return FULL;
+    if (holds_several(s, k)) return has_wide_columns(k) ? OF_WIDE : OF_TWO;
+    return exchanges_often(k) && row_bytes(k) <= 2 && elements > SOME && elements < MORE ? FULL : 0;
+}
+
 /* How many threads ptxas is told that an SM is to hold, 0: nothing. (Others it must not be told: it would take all
  * registers that it may.) Of a ring, and of rows that are read again, it is told elsewhere. With more than 16 elements a
  * thread of several inputs or exchanges 1024, by the nearest number of CTAs (cross entropy and its gradient of 12288
  * columns by three of 384 threads 6 % faster than by two). Where that spills, plan creation asks for fewer. */
 static int bound_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { SEVERAL = 1088, FULL = 1024, SINGLE_OF_TWO = 640, FEW = 16, SOME = 32, LIGHT = 60, PACKED = 80 };
+    enum { SEVERAL = 1088, FULL = 1024, FEW = 16, SOME = 32, LIGHT = 60, PACKED = 80 };
     int threads = kernel_threads(k), most = holds_columns(k) ? PACKED : LIGHT, wanted = wanted_threads(k);
     int elements = k->vec * k->tiles;
-    if (may_take_sm_for_one(s, k)) return FULL;
-    if (k->single) return holds_several(s, k) ? SINGLE_OF_TWO : 0;
     int most_threads = elements <= FEW ? wanted : FULL + threads / 2, room = threads_without_spills(s, k);
-    if (holds_several(s, k)) return most_threads < room ? most_threads : room;
+    int least = 2 * threads <= FULL ? 2 * threads : threads;    /* one would have nothing to do while it waits */
+    if (holds_several(s, k)) return most_threads < room ? most_threads : room > least ? room : least;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
     if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return wanted;
-    bool often = exchanges_often(k) && k->vec == MAX_VECTOR && elements > FEW && elements <= SOME;
+    bool often = exchanges_often(k) && k->vec == MAX_VECTOR && row_bytes(k) <= 2 && elements > FEW && elements <= SOME;
     return often ? FULL + threads / 2 : may_take_sm(s, k) ? SEVERAL : may_be_alone(s, k) ? 2 * threads : 0;
 }
 
@@ -103,7 +113,8 @@ static int rules_bound(const Scheduler *s, const Kernel *k)
     if (k->by_blocks) return block_ctas(s, k);
     if (k->stages || k->refill) return k->ctas_per_sm;
     if (reads_again(s, k)) return room < MOST_CTAS ? room : MOST_CTAS;
-    return k->inner_count && !k->streamed && !k->dynamic ? bound_threads(s, k) / kernel_threads(k) : 0;
+    if (!k->inner_count || k->streamed || k->dynamic) return 0;
+    return (k->single ? bound_single(s, k) : bound_threads(s, k)) / kernel_threads(k);
 }
 
 void set_wanted_ctas(const Scheduler *s, Kernel *k)

@@ -19,7 +19,7 @@ static bool is_narrow(const Kernel *k)
 }
 
 /* Bytes of the narrowest element that it stores. */
-static int narrowest_stored(const Kernel *k)
+int narrowest_stored(const Kernel *k)
 {
     int bytes = 16;
     for (int i = 0; i < k->store_count; i++)
@@ -28,22 +28,58 @@ static int narrowest_stored(const Kernel *k)
     return bytes;
 }
 
+/* Whether a row that three phases read is stored as bytes, from more elements than a CTA's few warps have registers for:
+ * a ring is 15 % faster than clusters (rmsnorm with its largest element of 20480 columns). */
+static bool rings_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 12288, TWO = 2 };
+    bool narrow = narrowest_stored(k) < 2 && may_fetch_rows(k) && row_bytes(k) <= 2;
+    return narrow && exchanges_often(k) && k->phases > TWO && column_count(s, k) > LONG;
+}
+
+/* Whether a long row of which an exchange finds three numbers or more is better read again, by as many threads as an SM
+ * has, where its caches hold two (cross entropy and its gradient of 20480 columns 17 %, of 50304 30 % faster than in
+ * clusters, measured on an H100); but not where pairs of CTAs can have 64 columns a thread (24576 and 32000 columns 1 and
+ * 5 % slower). */
+static bool rereads_several(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 16384, PAIRS = 20480, LONG_PAIRS = 32768, ROWS = 2, PHASES = 2 };
+    int64_t columns = column_count(s, k);
+    bool several = exchanges_often(k) && k->phases == PHASES && !has_moments(s, k);
+    bool pairs = columns > PAIRS && columns <= LONG_PAIRS;
+    return several && row_bytes(k) <= 2 && may_fetch_rows(k) && columns > LONG && !pairs && is_cached(s, k, ROWS, columns);
+}
+
+/* Whether slices of up to 4096 columns are whole warps with 32 columns a thread. */
+static bool fills_slices_of_f32(int64_t columns)
+{
+    enum { SLICE = 4096, UNIT = 32 * WARP };
+    int ctas = 2;
+    while ((int64_t)SLICE * ctas < columns) ctas *= 2;
+    return columns % ((int64_t)UNIT * ctas) == 0;
+}
+
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
  * again. Rmsnorm and softmax of 32768 to 262144 columns 1 to 5 %, softmax_bwd 1 to 5 %, masked softmax 19 %,
  * f32 3 to 5 %, odd rows 20 to 30 % faster. Of two bytes an element shorter ones, too, for a CTA of 700 to 1000
  * threads has the SM to itself: rmsnorm of 11008 to 16000 columns 24 to 42 %, of 20480 4 %, softmax of 9000 8 %, of
  * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
- * lengths that are as fast otherwise 12288 (but not where three phases read a row: rmsnorm with its largest element 45 %) and
- * 16384 (but not where bytes are stored: scaling by the largest element 36 %) are left, and 24576 without column vectors. */
+ * lengths that are as fast otherwise 12288 and 16384 (but not where bytes are stored: scaling by the largest element of
+ * 12288 columns 10 %, of 16384 36 %) are left, and 24576 without column vectors. Three phases take f32 from 8192 columns on
+ * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster by a CTA, and from a ring (rmsnorm with its largest
+ * element of 12288 and 20480 columns 15 %). */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
     int64_t columns = column_count(s, k);
+    bool f32 = has_f32_rows(k), bytes = narrowest_stored(k) < 2;
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
-    if (columns >= LONG) return columns > LONG || column_vectors(k) || has_f32_rows(k);
-    if (has_f32_rows(k) || !may_fetch_rows(k) || (row_inputs(k) > 1 && column_vectors(k))) return false;
-    bool bytes = narrowest_stored(k) < 2 && k->phases == TWO;
-    bool held = (columns == HELD_TOO && !bytes) || (columns == HELD && k->phases == TWO);
+    if (k->phases > TWO && f32 && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
+    if (k->phases > TWO && bytes && !f32 && may_fetch_rows(k)) return false;
+    if (rereads_several(s, k)) return false;
+    if (columns >= LONG) return columns > LONG || column_vectors(k) || f32;
+    if (f32 || !may_fetch_rows(k) || (row_inputs(k) > 1 && column_vectors(k))) return false;
+    bool held = (columns == HELD_TOO || columns == HELD) && !bytes;
     return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && !held;
 }
 
@@ -91,30 +127,44 @@ static bool holds_single(const Kernel *k, int64_t columns)
     return columns <= most * THREADS && columns * bytes <= BYTES * THREADS;
 }
 
-/* Whether all rows are of bf16, and read in more than one phase. */
-static bool keeps_bf16_rows(const Kernel *k)
+/* Whether all rows are of that type, and read in more than one phase. */
+static bool keeps_rows_of(const Kernel *k, DType dtype)
 {
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         if (!is_row_vector(k, load)) continue;
-        if (load->dtype != DTYPE_BF16 || !(load->phases & (load->phases - 1))) return false;
+        if (load->dtype != dtype || !(load->phases & (load->phases - 1))) return false;
     }
     return true;
 }
 
-/* Of a sum of inputs, by the same slices (layer norm of a sum of two of 20480 to 65536 columns 2 to 8 %, of 12288 and
- * 16384 1 %, of three 3 %; with weights of f32 of 16384 14 % faster, of 32768 3 % slower; measured on an H100). */
+/* The same of a sum of inputs of f32 or f16, by shorter slices, as long as a cluster has CTAs for them: f32 of 12288 to
+ * 65536 columns 7 to 29 %, of 10240 1 %, f16 of 32768 4 % faster; of 49152, where slices are longer and not full, 6 %
+ * slower. */
+static int single_sums_of_f32_or_f16(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT_F32 = 8192, SLICE_F32 = 2560, SHORT_F16 = 16384, SLICE = 4096, LONG = 65536 };
+    int64_t columns = column_count(s, k);
+    bool f32 = keeps_rows_of(k, DTYPE_F32), f16 = keeps_rows_of(k, DTYPE_F16) && column_vectors(k) <= 2;
+    if (!(f32 || f16) || k->vec < full_vector(k) || columns <= (f32 ? SHORT_F32 : SHORT_F16) || columns > LONG) return 0;
+    if (f32 && columns > SLICE_F32 * s->target->max_cluster) return columns == LONG ? SLICE : 0;
+    return f32 ? SLICE_F32 : SLICE;
+}
+
+/* Of a sum of inputs of bf16, by the same slices (layer norm of a sum of two of 20480 to 65536 columns 2 to 8 %, of 12288
+ * and 16384 1 %, of three 3 %; with weights of f32 of 16384 14 % faster, of 32768 3 % slower; measured on an H100). */
 static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
 {
     enum { SLICE = 8192, SHORT = 12288, SHORT_WIDE = 16384, LONG_WIDE = 24576, LONG = 65536 };
     int64_t columns = column_count(s, k);
     int ctas = 2;
+    if (!keeps_rows_of(k, DTYPE_BF16)) return single_sums_of_f32_or_f16(s, k);
     while ((int64_t)SLICE * ctas < columns) ctas *= 2;
     /* with three column vectors 192 threads take too many registers (12288 columns 7 % slower than one CTA of 512) */
     bool full = column_vectors(k) <= 2 || columns % SLICE == 0;
     bool wide = has_wide_columns(k);    /* these stay in memory */
-    bool fits = wide ? row_inputs(k) == 2 : holds_single(k, ceil_div(columns, ctas));
-    fits &= k->vec == MAX_VECTOR && keeps_bf16_rows(k) && full;
+    bool fits = wide ? column_vectors(k) <= 2 : holds_single(k, ceil_div(columns, ctas));
+    fits &= k->vec == MAX_VECTOR && full;
     int64_t shortest = wide ? SHORT_WIDE : SHORT, longest = wide ? LONG_WIDE : LONG;
     return fits && columns >= shortest && columns <= longest && fills_warps(columns, ctas) ? SLICE : 0;
 }
@@ -129,13 +179,12 @@ static int single_moments(const Scheduler *s, const Kernel *k)
 {
     if (row_inputs(k) > 1) return single_moments_of_sum(s, k);
     enum { SLICE = 8192, SHORT = 6144, LONG = 49152, FULL = 61440, FULL_TOO = 65536 };
-    enum { SEVEN = 7168, LONG_WIDE = 16384, SHORT_F16 = 12288, UNIT_F16 = 4096, SLICE_F32 = 4096, SHORT_F32 = 12288 };
+    enum { SEVEN = 7168, SHORT_F16 = 12288, UNIT_F16 = 4096, SLICE_F32 = 4096, SHORT_F32 = 12288 };
     int64_t columns = column_count(s, k);
     if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
     if (is_f32_row(k)) return columns >= SHORT_F32 && columns <= FULL_TOO ? SLICE_F32 : 0;
     if (row_dtype(k) != DTYPE_BF16 && row_dtype(k) != DTYPE_F16) return 0;
-    bool wide = has_wide_columns(k);    /* 20480 and 32768 columns 28 and 5 % faster, shorter 1 to 9 % slower */
-    if (wide && (columns <= LONG_WIDE || columns > LONG)) return 0;
+    if (has_wide_columns(k)) return 0;    /* a ring holds them in shared memory beside the rows */
     bool f16 = row_dtype(k) == DTYPE_F16, full = !f16 && columns >= FULL && columns <= FULL_TOO;
     bool known = columns >= (f16 ? SHORT_F16 : SHORT) && columns <= LONG && (!f16 || columns % UNIT_F16 == 0);
     int ctas = 2;
@@ -153,7 +202,9 @@ static int widest_single(const Kernel *k, int64_t columns)
     enum { SLICE = 8192, BYTES = 32 << 10, BYTES_F32 = 16 << 10, EIGHT = 8, LONGER = 12800 };
     bool f32 = has_f32_rows(k);
     int most = (f32 ? BYTES_F32 : BYTES) / row_bytes(k), least = f32 ? SLICE / 4 : SLICE / 2;
-    int slice = most < SLICE ? most : SLICE;
+    /* with several exchanges half as many CTAs (cross entropy of 65536 and 128256 columns 10 and 16 %) */
+    int longest = exchanges_often(k) ? 2 * SLICE : SLICE;
+    int slice = most < longest ? most : longest;
     while (slice >= least && !holds_single(k, slice)) slice /= 2;
     if (slice == SLICE && columns > EIGHT * SLICE && columns <= EIGHT * LONGER && holds_single(k, LONGER))
         return LONGER;
@@ -233,13 +284,15 @@ static bool rereads_moments(const Scheduler *s, const Kernel *k)
  * it can. Of vectors of 4 or 8 bytes a ring is 20 to 40 % faster. */
 static int held_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512 };
+    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512, SIX = 12288, FIVE = 9216 };
     if (rereads_moments(s, k)) return 0;
     int64_t row = row_bytes(k) * column_count(s, k);
+    if (shares_wide_columns(s, k)) return 0;
     bool few = row <= PAIR && may_fetch_rows(k);
     int threads = few && column_vectors(k) <= 2 ? FEW : MANY;
-    /* 256 threads with six vectors each: 2 % over 384 with four */
-    if (row_inputs(k) == 1 && row_bytes(k) == 2 && column_count(s, k) == 12288) return FEW;
+    /* 256 threads with six vectors each: 2 % over 384 with four; with weights of f32, with five 11 % over 320 */
+    bool wide = has_wide_columns(k) && column_count(s, k) > FIVE && column_count(s, k) < SIX;
+    if (row_inputs(k) == 1 && row_bytes(k) == 2 && (wide || column_count(s, k) == SIX)) return FEW;
     if (row <= SHORT || row > LONG || is_narrow(k) || !is_spread(s, k, threads)) return 0;
     return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */
 }
@@ -278,7 +331,7 @@ int held_threads(const Scheduler *s, const Kernel *k)
         s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)) || single_slice(s, k))
         return 0;
     if (has_moments(s, k)) return held_moments(s, k);
-    if (is_read_again_soon(s, k)) return 0;
+    if (is_read_again_soon(s, k) || rereads_several(s, k) || rings_bytes(s, k)) return 0;
     for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
         if (can_hold(s, k, ways[i])) return ways[i];
     return 0;
@@ -295,12 +348,12 @@ bool reads_again(const Scheduler *s, const Kernel *k)
     if (!is_row_alone(s, k) || s->forced.stages || single_slice(s, k) || passes_by_blocks(s, k)) return false;
     if (s->forced.reads) return s->forced.reads > 1;
     if (has_moments(s, k)) return rereads_moments(s, k);
-    if (held_threads(s, k)) return false;
+    if (held_threads(s, k) || rings_bytes(s, k)) return false;
     int64_t columns = column_count(s, k), row = row_bytes(k) * columns;
     int64_t threads = ceil_div(columns, 2 * MAX_VECTOR);
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     bool fits = CTAS * (OWN * threads + ceil_div(row, 4)) <= s->target->registers_per_sm;
-    return !fits && is_cached(s, k, CTAS, columns);
+    return (!fits || rereads_several(s, k)) && is_cached(s, k, CTAS, columns);
 }
 
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
@@ -331,6 +384,6 @@ bool may_refill(const Scheduler *s, const Kernel *k)
     bool fits = vector >= VECTOR_BYTES && vector * LEAST_VECTORS <= 4 * REFILL_REGISTERS;
     bool known = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
     if (s->forced.any || row_inputs(k) != 1 || !fits || !known) return false;
-    if (has_moments(s, k)) return may_refill_moments(dtype, columns);
+    if (has_moments(s, k)) return !shares_wide_columns(s, k) && may_refill_moments(dtype, columns);
     return column_vectors(k) && columns > LEAST && columns <= MOST;
 }

@@ -50,7 +50,6 @@ bool is_column_vector(const Kernel *k, const Load *load)
     return load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->kept));
 }
 
-/* Bytes of a row's column that a kernel reads as vectors. */
 int row_bytes(const Kernel *k)
 {
     int bytes = 0;
@@ -116,6 +115,16 @@ bool has_moments(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->inner_count; i++)
         if (node(s->g, k->inner[i].partner)->op == OP_MEAN) return true;
     return false;
+}
+
+/* Whether a cluster is to share rows of which a mean and its squares are found beside such column vectors: for longer
+ * ones it has them in shared memory, beside a ring (layer norm of 20480 to 65536 columns 6 to 17 %, of a sum of two inputs
+ * and a bias of 12288 and 14336 17 %, of 20480 61 % faster; measured on an H100). */
+bool shares_wide_columns(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 16384, LONG_OF_THREE = 11264 };
+    bool wide = has_wide_columns(k) && has_moments(s, k) && !k->accumulator_count;
+    return wide && column_count(s, k) > (column_vectors(k) > 2 ? LONG_OF_THREE : LONG);
 }
 
 /* Whether a row without sums over rows has several exchanges, or one of more than a pair: then fewer warps, with more
@@ -196,7 +205,7 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
         load->resident = vector && home == IN_REGISTERS;
-        load->rewidened = false;
+        load->rewidened = load->widened_once = false;
         load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
         if (ring && is_row_scalar(k, load))
             load->staged = fetches_scalars(k) && may_fetch_scalar(load);
@@ -303,7 +312,10 @@ static bool fit_single(const Scheduler *s, Kernel *k)
 {
     Home columns = has_moments(s, k) && has_wide_columns(k) ? IN_MEMORY : IN_REGISTERS;
     k->single = k->cluster > 1 && single_slice(s, k) && try_homes(s, k, false, IN_REGISTERS, columns);
-    if (k->single && !repeats_costly(s, k)) rewiden(k, true);
+    if (k->single && repeats_costly(s, k))
+        convert_f16(s, k);
+    else if (k->single)
+        rewiden(k, true);
     return k->single;
 }
 
@@ -404,7 +416,8 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     /* a mean and its squares end a phase with many instructions, which a lag does not
      * hide */
-    bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8);
+    bool held = shares_wide_columns(s, k) && row_inputs(k) == 1;    /* the row, in registers */
+    bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8 || held);
     int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k);
     return (tries_copy_warp(s, k, lag) && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
@@ -419,13 +432,15 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
  * an H100: layer norm 0.7 to 4 % faster from 1024 to 12288 columns, 25 % slower at 16384;
  * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
  * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the
- * registers; f16 takes them always (layer norm of 8192 columns: 13 % slower). */
+ * registers. f16 is converted anew at each use (layer norm of 1024 to 4096 columns 1 to 2 % faster, rmsnorm to bytes 3 to
+ * 6 %), but not beside several inputs of a mean and its squares. */
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
     enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16 };
     enum { FEW_THREADS = 128, SOME_THREADS = 288, MANY_THREADS = 768, WIDE_BYTES = 128 };
     if (k->accumulator_count) return true;
-    if (!k->inner_count || !k->rows || reads_f16(k)) return false;
+    bool several = has_moments(s, k) && row_inputs(k) > 1;
+    if (!k->inner_count || !k->rows || (reads_f16(k) && (several || k->vec % 2))) return false;
     int64_t bytes = column_bytes(k, 1), file = s->target->registers_per_sm * REGISTER_BYTES;
     int64_t columns = column_count(s, k), elements = k->vec * k->tiles;
     bool full = columns == elements * k->threads_per_row || elements <= FEW_ELEMENTS;
@@ -442,7 +457,10 @@ static bool fit_row(const Scheduler *s, Kernel *k)
 {
     bool fits = (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
                 try_homes(s, k, false, IN_REGISTERS, IN_MEMORY);
-    if (fits && rewidens_row(s, k)) rewiden(k, true);
+    if (fits && rewidens_row(s, k))
+        rewiden(k, true);
+    else if (fits)
+        convert_f16(s, k);
     return fits;
 }
 

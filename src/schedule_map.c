@@ -7,8 +7,7 @@
 #include <string.h>
 
 enum {
-    TEAM_THREADS = 256, /* of a CTA that has several rows at a time ... */
-    SUM_THREADS = 512, /* ... and with accumulators: the fewer CTAs, the fewer partials */
+    TEAM_THREADS = 256, /* of a CTA that has several rows at a time; with accumulators SUM_THREADS ... */
     SHORT_THREADS = 128 /* ... but not where a warp or less has a row: with accumulators of 64
                            to 512 columns 4 to 17 % faster (measured on an H100) */
 };
@@ -40,7 +39,7 @@ static int narrowest(const Kernel *k)
 }
 
 /* Elements of the widest access that the tensors allow. */
-static int full_vector(const Kernel *k)
+int full_vector(const Kernel *k)
 {
     return min_int(16 / narrowest(k), MAX_VECTOR);
 }
@@ -173,23 +172,15 @@ static void widen(Kernel *k)
     k->teams = 1;
 }
 
-/* Rows of one input of 2 bytes a column and nothing else. */
-bool is_light(const Scheduler *s, const Kernel *k)
+/* Sums over rows of three inputs of 2 bytes, whose slices of 4096 columns are full (backward norms with the residual's
+ * gradient of 16384, 32768 and 65536 columns 0 to 5 % faster than by 8192, of 24576 10 % slower by 3072). */
+static bool sums_three_inputs(const Scheduler *s, const Kernel *k)
 {
-    return !has_column_accumulators(k) && row_bytes(k) <= 2 && !column_vectors(k) &&
-           !has_moments(s, k);
-}
-
-/* Whether two CTAs of 512 threads, of which an SM holds two, have the row in their registers:
- * rmsnorm of 65536 columns is 3 % faster than by eight; with a mean and its squares or
- * without columns it is no faster, and f16 spills. */
-static bool fills_pairs(const Scheduler *s, const Kernel *k)
-{
-    enum { MOST = 65536, OTHER = 8 << 10 };
-    int64_t held = column_bytes(k, 0) * column_count(s, k);    /* by both, twice an SM */
-    if (held + OTHER > s->target->smem_per_sm) return false;
-    return may_refill(s, k) && column_vectors(k) && !has_moments(s, k) && row_bytes(k) <= 2 &&
-           !reads_f16(k) && column_count(s, k) <= MOST;
+    enum { INPUTS = 3, SLICE = 4096 };
+    int64_t columns = column_count(s, k), ctas = columns / SLICE;
+    bool full = columns % SLICE == 0 && !(ctas & (ctas - 1)) && ctas <= s->target->max_cluster;
+    double sums = accumulator_registers(s, k);
+    return full && sums > 0 && sums <= 2 && row_inputs(k) == INPUTS && row_bytes(k) == 2 * INPUTS;
 }
 
 /* How many columns a CTA of a cluster may have: a stage of 32 KB. With accumulators registers
@@ -200,8 +191,9 @@ static bool fills_pairs(const Scheduler *s, const Kernel *k)
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
     enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
-    enum { ONE_SUM = 9216, TWO_SUMS = 10240, LONG = 229376 };
+    enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376 };
     if (single_slice(s, k)) return single_slice(s, k);
+    if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
     /* half the CTAs to wait for, but not of the longest rows (262144 columns: 3 % slower) */
@@ -210,84 +202,6 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     if (may_refill(s, k))
         return fills_pairs(s, k) ? LARGEST : row_bytes(k) > 2 ? SMALL : REFILL_SLICE;
     return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
-}
-
-/* Two CTAs that share a row of 2 bytes a column and find a mean and its squares: with many
- * threads they keep step with the other pairs, which is 2 % faster (layer norm of 32768
- * columns, measured on an H100). */
-static bool is_pair_of_many(const Scheduler *s, const Kernel *k)
-{
-    return k->cluster == 2 && has_moments(s, k) && row_bytes(k) <= 2 && !reads_f16(k);
-}
-
-static bool is_one_row_of_moments(const Scheduler *s, const Kernel *k)
-{
-    return has_moments(s, k) && row_inputs(k) == 1 && !k->accumulator_count && k->vec == full_vector(k);
-}
-
-/* Of rows of up to 4096 columns: fewer warps, that is more vectors a thread, from where they are full (layer norm of 2304,
- * 2816, 3072, 3584 and 3840 columns 3 to 5 %, in f32 of 2560 to 3840 1 to 16 %, of 2048 no faster). */
-static int moment_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
-{
-    enum { THREE = 3, SHORT = 2048, LEAST = 2560, SOME = 3072 };
-    int64_t columns = column_count(s, k);
-    if (is_f32_row(k)) return columns > SHORT ? 4 : 2;
-    bool full = columns > SHORT && vectors % (THREE * WARP) == 0;
-    return columns > SOME ? 4 : columns > LEAST || full ? THREE : 2;
-}
-
-/* Full vectors a thread. Sums over the rows want few warps in f32, too (4096 columns:
- * 12 % over two vectors). Where a mean and its squares are exchanged together, which takes a
- * warp some fifty instructions a row, fewer warps do it (measured on an H100: 3 to 14 %
- * from 4096 columns on). Rows that refill registers take as many as fit. */
-static int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
-{
-    enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
-    enum { NARROW_RING = 16384, NARROW_HELD = 6144, SOME = 1024, NO_RING = 12288 };
-    bool often = exchanges_often(k) && column_count(s, k) >= SOME && k->vec == full_vector(k) && !k->dynamic;
-    often &= k->phases == 2 || column_count(s, k) <= NO_RING;
-    int some = (row_bytes(k) <= 2 ? SINGLE : ELEMENTS) / full_vector(k);    /* as many registers of a row */
-    if (column_count(s, k) < LONG) return is_one_row_of_moments(s, k) ? moment_vectors(s, k, vectors) : often ? some : 2;
-    if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);
-    if (passes_by_blocks(s, k)) return block_vectors(s, k);
-    /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
-    if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
-    if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;
-    /* from 544 threads with two vectors on, ptxas spills what two sums need */
-    bool middle = k->cluster > 1 && column_count(s, k) > (int64_t)MIDDLE * k->cluster;
-    if (accumulator_registers(s, k) >= 2 && middle) return THREE;
-    if (k->cluster == 2 && fills_pairs(s, k)) return 8;
-    if (is_pair_of_many(s, k) || (reads_again(s, k) && vectors <= MOST_THREADS)) return 2;
-    /* of two inputs, two CTAs then fit an SM (softmax_bwd of 12288 columns: 1 %) */
-    bool three = vectors > MOST_THREADS && vectors % (THREE * WARP) == 0;
-    bool inputs = row_inputs(k) > 1 && !has_moments(s, k);
-    if (three && k->cluster == 1 && !k->accumulator_count && inputs) return THREE;
-    /* a ring of short vectors wants many threads (layer norm of 16386 to 20484 columns 6 to 12 %) */
-    bool narrow = k->vec > 1 && k->vec < full_vector(k) && k->cluster == 1;
-    if (has_moments(s, k) && narrow && column_count(s, k) > NARROW_RING) return 2;
-    /* ptxas takes registers for two CTAs of 448 to 512 threads an SM (softmax of 7166 and 8190 columns 16 %) */
-    if (is_light(s, k) && narrow && column_count(s, k) > NARROW_HELD) return 4;
-    if (has_moments(s, k) || (k->cluster > 1 && may_refill(s, k))) return 4;
-    return often ? some : 2;
-}
-
-/* How many threads a long row's CTA may have. Accumulators want registers, so fewer
- * threads: in a cluster as many as have two vectors each of the longest slice. Without them
- * a cluster's CTA, which waits for others, should leave room for a second one. */
-static int most_threads(const Scheduler *s, const Kernel *k)
-{
-    enum { THREE_QUARTERS = 768, LONGER = 576, SINGLE = 256 };
-    if (k->cluster > 1 && single_slice(s, k)) return SINGLE;
-    /* 64-bit coordinates take registers, and CTAs are as few as results; blocks want several CTAs an SM */
-    if (k->dynamic || passes_by_blocks(s, k)) return SUM_THREADS;
-    if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
-    if (k->cluster == 1)
-        return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
-    if (full_slice_threads(s, k)) return full_slice_threads(s, k);
-    if (has_column_accumulators(k)) return LONGER;
-    if (is_pair_of_many(s, k)) return MOST_THREADS;
-    bool middle = k->cluster <= 8 && column_count(s, k) <= 8 * 16384;
-    return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
 }
 
 /* Rows of up to 1024 columns with sums over rows: a warp has a row by itself, which takes no
@@ -357,6 +271,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     bool ring = wants_ring(s, k), no_ring = ring && !k->stages && may_fetch_rows(k);
     /* two accumulators a column fill the registers of a CTA earlier */
     int64_t most = !sums ? LONG : LONG_WITH_SUMS - (accumulator_registers(s, k) >= 2);
+    if (shares_wide_columns(s, k)) return may_cluster(s, k);
     bool short_ring =
         ring && 3 * row_bytes(k) * column_count(s, k) > s->target->smem_per_cta;
     return may_cluster(s, k) && (no_ring || short_ring || column_count(s, k) > most);

@@ -115,6 +115,18 @@ int full_slice_threads(const Scheduler *s, const Kernel *k)
     return full && (two || k->cluster > 2) ? (two ? TWO_SUMS : ONE_SUM) : 0;
 }
 
+/* Long rows with several exchanges, and those held in registers beside wide column vectors, want 80 kB of rows an SM (rmsnorm
+ * with its largest element of 14336 and 20480 columns 1 and 2 % faster than by 128 and 160 kB, layer norm of 40960 columns
+ * with weights of f32 3 % than by 40 kB; measured on an H100). 0: it is not of them. */
+static int64_t stages_of_few_rows(const Scheduler *s, const Kernel *k, int64_t vectors)
+{
+    enum { ROWS = 80 << 10, MOST = 8 };
+    bool often = exchanges_often(k) && may_fetch_rows(k);
+    bool held = k->cluster > 1 && shares_wide_columns(s, k) && row_inputs(k) == 1;
+    if (!(often || held) || vectors * MOST <= ROWS) return 0;
+    return often ? ceil_div(ROWS, vectors) : ROWS / vectors;
+}
+
 /* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few
  * as there can be, but one more for a mean and its squares that lag in more than a pair; in a
  * cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
@@ -128,6 +140,8 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     if (k->copy_warp && copies_two_sums(s, k)) return TWO_SUMS;
     int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
     bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
+    int64_t few = stages_of_few_rows(s, k, vectors);
+    if (few) return few > least ? few : least;
     if (k->cluster > 1 && !k->grouped && light)
         return least + (has_moments(s, k) && k->lag && k->cluster > 2 && !reads_f16(k));
     bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;

@@ -9,6 +9,7 @@
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
+ *   schedule_vectors.c   how many vectors a thread has, and threads a row
  *   schedule_even.c      threads that have all as much to do
  *   schedule_bounds.c    how many CTAs ptxas makes room for
  *   schedule_finish.c    the kernel that adds partials
@@ -55,6 +56,9 @@ void cut_graph(Scheduler *s);
 void pair_reductions(const Scheduler *s, Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
 bool is_light(const Scheduler *s, const Kernel *k);     /* a row of 2 bytes a column, and nothing else */
+bool fills_pairs(const Scheduler *s, const Kernel *k);  /* two CTAs, of which an SM holds two, a row */
+int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors);   /* of full width, a thread */
+int most_threads(const Scheduler *s, const Kernel *k);  /* a long row's CTA */
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
 /* CTAs, or groups of those that share a row, that live at once: the largest grid of a persistent kernel. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
@@ -71,6 +75,7 @@ DType slot_dtype(Type type);
 /* ---- schedule_homes.c ---- */
 
 enum { WARP = 32, MOST_THREADS = 1024, MAX_VECTOR = 8 };
+enum { SUM_THREADS = 512 };     /* of a CTA with accumulators: the fewer CTAs, the fewer partials */
 
 static inline int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -87,7 +92,6 @@ bool is_row_vector(const Kernel *k, const Load *load);
 bool is_column_vector(const Kernel *k, const Load *load);
 int64_t column_bytes(const Kernel *k, int rows);        /* of a column: of so many rows, and what they share */
 int row_inputs(const Kernel *k);                        /* row vectors */
-int row_bytes(const Kernel *k);                         /* of a column, read as vectors */
 int column_vectors(const Kernel *k);                    /* that all rows share */
 /* Whether an SM's caches and shared memory hold `columns` of so many rows and of the column vectors. */
 bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns);
@@ -105,10 +109,14 @@ bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is share
 /* ---- schedule_bounds.c ---- */
 
 bool has_wide_columns(const Kernel *k);
+bool shares_wide_columns(const Scheduler *s, const Kernel *k);
+int narrowest_stored(const Kernel *k);                  /* bytes of an element */
+int full_vector(const Kernel *k);                       /* elements of the widest access */
 bool exchanges_often(const Kernel *k);
 bool repeats_costly(const Scheduler *s, const Kernel *k);
 bool rewidens_row(const Scheduler *s, const Kernel *k);
 void rewiden(Kernel *k, bool halves);
+void convert_f16(const Scheduler *s, Kernel *k);
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
 
 /* ---- schedule_even.c ---- */

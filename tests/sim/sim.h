@@ -377,6 +377,9 @@ SIM_INLINE int cluster_rank() { return (int)sim_link.self->cluster_rank; }
 SIM_CALL void cluster_arrive() { sim_link.api->cluster_arrive(sim_link.machine, 1, SIM_HERE); }
 SIM_CALL void cluster_wait() { sim_link.api->cluster_wait(sim_link.machine, SIM_HERE); }
 
+//@ widen_once
+template <int n> static inline float widen_once(const vector<f16, n> &v, int i) { return v[i]; }
+
 //@ widen_again
 template <int n> static inline float widen_again(const vector<bf16, n> &v, int i) { return v[i]; }
 
