@@ -35,8 +35,9 @@ PACKAGES = {"triton": "triton", "liger_kernel": "liger-kernel", "quack": "quack-
 # ---- the operations: tensors in and out, the formula, the groups of sizes ----
 
 Op = namedtuple("Op", "inputs outputs formula groups")
-BY_ROW, BY_COLUMN = {"mean", "rstd"}, {"gamma", "beta", "dgamma", "dbeta"}
+BY_ROW, BY_COLUMN = {"mean", "rstd", "scale"}, {"gamma", "beta", "dgamma", "dbeta"}
 STATISTICS = BY_ROW                                    # f32 whatever the op's dtype
+QUANTIZED, LARGEST = {"q"}, 448                        # f8e4m3 whatever the op's dtype
 
 
 def layernorm(x, gamma, beta):
@@ -64,6 +65,22 @@ def rmsnorm_bwd(x, dy, gamma, rstd):
     return (wdy - xhat * c1) * rstd, (dy * xhat).sum(0)
 
 
+def layernorm_residual(x, residual, gamma, beta):
+    h = x + residual
+    return h, layernorm(h, gamma, beta)[0]
+
+
+def rmsnorm_residual(x, residual, gamma):
+    h = x + residual
+    return h, *rmsnorm(h, gamma)
+
+
+def rmsnorm_quantized(x, gamma):
+    y = rmsnorm(x, gamma)[0]
+    scale = y.abs().amax(-1, keepdim=True) / LARGEST
+    return torch.where(scale == 0, 0, y / scale), scale.squeeze(-1)
+
+
 def softmax(x):
     return (torch.softmax(x, -1),)
 
@@ -82,6 +99,11 @@ OPS = {
     "rmsnorm": Op(("x", "gamma"), ("y", "rstd"), rmsnorm, ("table", "heads", "decode")),
     "softmax": Op(("x",), ("y",), softmax, ("table", "decode")),
     "softmax_bwd": Op(("y", "dy"), ("dx",), softmax_bwd, ("table",)),
+    "layernorm_residual": Op(("x", "residual", "gamma", "beta"), ("h", "y"), layernorm_residual,
+                             ("table",)),
+    "rmsnorm_residual": Op(("x", "residual", "gamma"), ("h", "y", "rstd"), rmsnorm_residual,
+                           ("table",)),
+    "rmsnorm_quantized": Op(("x", "gamma"), ("q", "scale"), rmsnorm_quantized, ("table",)),
 }
 # What the memory allows: measured at every size that is visited.
 CEILINGS = {
@@ -96,12 +118,15 @@ def shape_of(name, m, n):
 
 
 def dtype_of(name, dtype):
-    return torch.float32 if name in STATISTICS else TORCH_DTYPES[dtype]
+    if name in STATISTICS:
+        return torch.float32
+    return torch.float8_e4m3fn if name in QUANTIZED else TORCH_DTYPES[dtype]
 
 
 def bytes_of(op, m, n, dtype):
     width = 4 if dtype == "f32" else 2
-    return sum(math.prod(shape_of(name, m, n)) * (4 if name in STATISTICS else width)
+    return sum(math.prod(shape_of(name, m, n))
+               * (4 if name in STATISTICS else 1 if name in QUANTIZED else width)
                for name in op.inputs + op.outputs)
 
 
@@ -143,6 +168,16 @@ def torch_work(name, t):
     if name == "rmsnorm_bwd" and hasattr(aten, "_fused_rms_norm_backward"):
         rstd = t.rstd[:, None]
         return lambda: aten._fused_rms_norm_backward(t.dy, t.x, n, rstd, t.gamma, [True, True])
+    if name == "layernorm_residual":
+        def work():
+            h = t.x + t.residual
+            return h, aten.native_layer_norm(h, n, t.gamma, t.beta, EPS)[0]
+        return work
+    if name == "rmsnorm_residual" and hasattr(aten, "_fused_rms_norm"):
+        def work():
+            h = t.x + t.residual
+            return h, aten._fused_rms_norm(h, n, t.gamma, EPS)[0], None    # rstd: of rounded h
+        return work
     if name == "softmax":
         return lambda: (aten._softmax(t.x, -1, False),)
     if name == "softmax_bwd":
@@ -174,7 +209,7 @@ def compile_work(name, t):
 
 
 def liger_work(name, t):
-    from liger_kernel.ops import layer_norm, rms_norm, softmax as soft
+    from liger_kernel.ops import fused_add_rms_norm, layer_norm, rms_norm, softmax as soft
     from liger_kernel.ops.utils import calculate_settings
     if name in ("rmsnorm_bwd", "softmax_bwd"):
         try:
@@ -199,6 +234,12 @@ def liger_work(name, t):
         mode = rms_norm._CASTING_MODE_LLAMA.value
         return lambda: rms_norm.rms_norm_backward(t.dy, t.x, t.gamma, t.rstd, 0.0, mode, block,
                                                   warps, False, None)
+    if name == "rmsnorm_residual":
+        def work():
+            y, h, *_ = fused_add_rms_norm.fused_add_rms_norm_forward(
+                t.x, t.residual, t.gamma, EPS, 0.0, "llama")
+            return h, y, None                          # rstd: of rounded h
+        return work
     if name == "softmax":
         return lambda: soft._softmax_forward(t.x)[:1]
     if name == "softmax_bwd":
@@ -226,6 +267,12 @@ def quack_work(name, t):
         return work
     if name == "rmsnorm_bwd":
         return lambda: norm.rmsnorm_bwd(t.x, t.gamma, t.dy, t.rstd)[:2]
+    if name == "rmsnorm_residual":
+        def work():
+            y, h, rstd = norm.rmsnorm_fwd(t.x, t.gamma, residual=t.residual, eps=EPS,
+                                          store_rstd=True)
+            return h, y, rstd
+        return work
     if name == "softmax":
         return lambda: (soft.softmax_fwd(t.x),)
     if name == "softmax_bwd":
@@ -293,10 +340,11 @@ class Fusec:
 
 if torch:
     TORCH_DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-    NAMES = {kind: name for name, kind in TORCH_DTYPES.items()}
+    NAMES = {kind: name for name, kind in TORCH_DTYPES.items()} | {torch.float8_e4m3fn: "f8e4m3"}
     # Tolerance: UNIT (|reference| + its root mean square) + the smallest number stored. Three
-    # roundings to bf16 pass; what was not written, or TF32 in f32, does not.
-    UNIT = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-9, torch.float32: 2.0**-14}
+    # roundings to bf16 pass; what was not written, or TF32 in f32, does not. Of f8e4m3 one rounding.
+    UNIT = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-9, torch.float32: 2.0**-14,
+            torch.float8_e4m3fn: 2.0**-4}
 
 # ---- correctness ----
 
