@@ -19,15 +19,17 @@ static void even_out_parts(const Scheduler *s, Kernel *k, int64_t vectors)
 /* Four full tiles of a mean and its squares ptxas computes all at once, which takes so many registers that few CTAs fit
  * an SM; with a warp more the last tile is checked, and it does not (layer norm of 7168 and 9216 columns 22 and 21 %
  * faster, measured on an H100; f16 of 9216 7 %, of other lengths it has the registers anyway; of several inputs
- * with two column vectors it is told how many, and 1 % faster so: schedule_bounds.c; with weights of f32 5 %). */
+ * with two column vectors it is told how many, and 1 % faster so: schedule_bounds.c; with weights of f32 of 8192 5 %,
+ * stored as bytes of 10240 columns 18 % faster without it). */
 static void open_last_tile(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    enum { SHORT = 4096, LONG = 12288, SHORT_F16 = 8192, LONG_F16 = 10240, TILES = 4 };
+    enum { SHORT = 4096, LONG = 12288, SHORT_F16 = 8192, LONG_F16 = 10240, LEAST_BYTES = 9216, TILES = 4 };
     int64_t columns = column_count(s, k);
     bool full = k->tiles == TILES && vectors == (int64_t)TILES * k->threads_per_row, f16 = reads_f16(k);
+    bool bytes = narrowest_stored(k) < 2 && columns > LEAST_BYTES;
     bool middle = columns > (f16 ? SHORT_F16 : SHORT) && columns < (f16 ? LONG_F16 : LONG);
     if (full && has_moments(s, k) && middle && k->cluster == 1 && k->teams == 1 && k->vec == MAX_VECTOR &&
-        !k->accumulator_count && !has_wide_columns(k) && (row_inputs(k) == 1 || column_vectors(k) > 2))
+        !k->accumulator_count && !has_wide_columns(k) && !bytes && (row_inputs(k) == 1 || column_vectors(k) > 2))
         k->threads_per_row += WARP;
 }
 

@@ -50,6 +50,15 @@ static bool rereads_several(const Scheduler *s, const Kernel *k)
     return several && row_bytes(k) <= 2 && may_fetch_rows(k) && columns > LONG && !pairs && is_cached(s, k, ROWS, columns);
 }
 
+/* The same of rows of bytes (norm of 8-bit rows of 32768 columns 5 %), which are not long before. */
+static bool rereads_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 16384, ROWS = 2, PHASES = 2 };
+    int64_t columns = column_count(s, k);
+    bool bytes = row_bytes(k) == 1 && may_fetch_rows(k) && k->phases == PHASES && !has_moments(s, k);
+    return bytes && columns > LONG && is_cached(s, k, ROWS, columns);
+}
+
 /* Whether slices of up to 4096 columns are whole warps with 32 columns a thread. */
 static bool fills_slices_of_f32(int64_t columns)
 {
@@ -76,9 +85,10 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (k->phases > TWO && f32 && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
     if (k->phases > TWO && bytes && !f32 && may_fetch_rows(k)) return false;
-    if (rereads_several(s, k)) return false;
+    if (rereads_several(s, k) || rereads_bytes(s, k)) return false;
     if (columns >= LONG) return columns > LONG || column_vectors(k) || f32;
-    if (f32 || !may_fetch_rows(k) || (row_inputs(k) > 1 && column_vectors(k))) return false;
+    bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
+    if (f32 || !may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
     bool held = (columns == HELD_TOO || columns == HELD) && !bytes;
     return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && !held;
 }
@@ -353,7 +363,7 @@ bool reads_again(const Scheduler *s, const Kernel *k)
     int64_t threads = ceil_div(columns, 2 * MAX_VECTOR);
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     bool fits = CTAS * (OWN * threads + ceil_div(row, 4)) <= s->target->registers_per_sm;
-    return (!fits || rereads_several(s, k)) && is_cached(s, k, CTAS, columns);
+    return (!fits || rereads_several(s, k) || rereads_bytes(s, k)) && is_cached(s, k, CTAS, columns);
 }
 
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of

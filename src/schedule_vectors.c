@@ -64,7 +64,7 @@ static int moment_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
     enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
-    enum { NARROW_RING = 16384, NARROW_HELD = 6144, SOME = 1024, HELD = 8192, NO_RING = 12288 };
+    enum { NARROW_RING = 16384, NARROW_HELD = 6144, SOME = 1024, HELD = 8192, NO_RING = 12288, ALONE = 1280 };
     bool often = exchanges_often(k) && column_count(s, k) >= SOME && k->vec == full_vector(k) && !k->dynamic;
     often &= k->phases == 2 || column_count(s, k) <= NO_RING;
     int some = (row_bytes(k) <= 2 || k->phases > 2 ? SINGLE : ELEMENTS) / full_vector(k);
@@ -80,10 +80,16 @@ int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     if (accumulator_registers(s, k) >= 2 && middle) return THREE;
     if (k->cluster == 2 && fills_pairs(s, k)) return 8;
     if (is_pair_of_many(s, k) || (reads_again(s, k) && vectors <= MOST_THREADS)) return 2;
-    /* of two inputs, two CTAs then fit an SM (softmax_bwd of 12288 columns: 1 %) */
-    bool three = vectors > MOST_THREADS && vectors % (THREE * WARP) == 0;
+    /* of two inputs, two CTAs then fit an SM (softmax_bwd of 12288 columns 1 %, norm of x * silu(z) of 11008 33 %) */
+    bool full = vectors > MOST_THREADS && vectors % (THREE * WARP) == 0;
+    bool three = full || (vectors > ALONE && vectors <= THREE * SUM_THREADS);
     bool inputs = row_inputs(k) > 1 && !has_moments(s, k);
     if (three && k->cluster == 1 && !k->accumulator_count && inputs) return THREE;
+    /* rows of bytes, or stored as bytes, take few registers (scaling by the largest element of 8192 columns 5 %, norm of
+     * 8-bit rows of 8192 and 16384 2 to 6 %) */
+    bool bytes = k->phases == 2 && row_bytes(k) <= 2 && (row_bytes(k) == 1 || narrowest_stored(k) == 1);
+    if (bytes && k->cluster == 1 && k->vec == full_vector(k) && !k->accumulator_count && k->inner_count && !reads_again(s, k))
+        return SINGLE / full_vector(k);
     /* a ring of short vectors wants many threads (layer norm of 16386 to 20484 columns 6 to 12 %) */
     bool narrow = k->vec > 1 && k->vec < full_vector(k) && k->cluster == 1;
     if (has_moments(s, k) && narrow && column_count(s, k) > NARROW_RING) return 2;
