@@ -229,8 +229,8 @@ static bool has_group(const Plan *plan)
     return false;
 }
 
-/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom; what asks for so many
- * CTAs an SM only by add_looser, for others ask for more. */
+/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom; texts with
+ * per_sm= come from add_looser alone. */
 static bool may_replace(const Search *s, const Candidate *c)
 {
     return (s->groups || !has_group(c->plan)) && !strstr(c->schedule, "per_sm=");

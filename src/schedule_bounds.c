@@ -33,11 +33,11 @@ static bool may_take_sm(const Scheduler *s, const Kernel *k)
 
 /* The same in CTAs that have a part of one row each, which an SM then reads up to twice as much of at a time (layer norm
  * of 7168 and 13312 columns by pairs 31 and 41 % faster when told). */
-static bool may_take_sm_for_one(const Scheduler *s, const Kernel *k)
+static bool may_take_sm_for_part(const Scheduler *s, const Kernel *k)
 {
     enum { ELEMENTS = 32 };
     if (!fills_warps(column_count(s, k), k->cluster)) return false;
-    return k->single && has_moments(s, k) && k->vec == MAX_VECTOR && k->vec * k->tiles <= ELEMENTS && row_bytes(k) <= 2;
+    return has_moments(s, k) && k->vec == MAX_VECTOR && k->vec * k->tiles <= ELEMENTS && row_bytes(k) <= 2;
 }
 
 /* Rows of several inputs in registers, and what a phase keeps beside them: left alone, ptxas takes 110 to 160 registers
@@ -73,13 +73,13 @@ static bool may_be_alone(const Scheduler *s, const Kernel *k)
     return pair && k->cluster == 1 && (row_bytes(k) <= 2 || exchanges_often(k)) && !k->accumulator_count;
 }
 
-/* The same for CTAs that have a part of one row each: with weights of f32 three of 256 rather than two (layer norm of a sum
- * of 16384 columns 5 %); for several exchanges where the last tile is checked, with which ptxas takes 114 registers. */
+/* Of CTAs that have a part of one row each. With weights of f32 three of 256 threads rather than two (layer norm of a sum
+ * of 16384 columns 5 % faster); for several exchanges with 40 columns a thread, of which ptxas takes 114 registers. */
 static int bound_single(const Scheduler *s, const Kernel *k)
 {
     enum { FULL = 1024, OF_TWO = 640, OF_WIDE = 768, SOME = 32, MORE = 48 };
     int elements = k->vec * k->tiles;
-    if (may_take_sm_for_one(s, k)) return FULL;
+    if (may_take_sm_for_part(s, k)) return FULL;
     if (holds_several(s, k)) return has_wide_columns(k) ? OF_WIDE : OF_TWO;
     return exchanges_often(k) && row_bytes(k) <= 2 && elements > SOME && elements < MORE ? FULL : 0;
 }

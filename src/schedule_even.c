@@ -101,8 +101,8 @@ void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
     open_last_tile(s, k, vectors);
 }
 
-/* As many vectors for every thread, and whole warps; two at a time, for so the first phase's
- * loop is unrolled. More than four each better with all threads there are (cross entropy of 50304 columns 34 %). */
+/* As many vectors for every thread, and whole warps; two at a time, for so the first phase's loop is unrolled. More than four
+ * vectors each are better read by all the threads there are (cross entropy of 50304 columns 34 %). */
 void even_out_streams(Kernel *k, int64_t vectors)
 {
     enum { FEW = 4 };

@@ -28,13 +28,20 @@ int narrowest_stored(const Kernel *k)
     return bytes;
 }
 
-/* Whether a row that three phases read is stored as bytes, from more elements than a CTA's few warps have registers for:
- * a ring is 15 % faster than clusters (rmsnorm with its largest element of 20480 columns). */
+/* Whether a row that three phases read is stored as bytes: better by a CTA than in clusters (rmsnorm with its largest
+ * element of 10240, 12288 and 20480 columns 10 to 15 %, of 32768 0 to 9 % faster), as long as its few warps have registers
+ * for it, then from a ring. */
+static bool stores_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { TWO = 2, LONGEST = 32768 };
+    bool narrow = narrowest_stored(k) < 2 && may_fetch_rows(k) && row_bytes(k) <= 2 && column_vectors(k) <= 1;
+    return narrow && exchanges_often(k) && k->phases > TWO && column_count(s, k) <= LONGEST;
+}
+
 static bool rings_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 12288, TWO = 2 };
-    bool narrow = narrowest_stored(k) < 2 && may_fetch_rows(k) && row_bytes(k) <= 2;
-    return narrow && exchanges_often(k) && k->phases > TWO && column_count(s, k) > LONG;
+    enum { LONG = 12288 };
+    return stores_bytes(s, k) && column_count(s, k) > LONG;
 }
 
 /* Whether a long row of which an exchange finds three numbers or more is better read again, by as many threads as an SM
@@ -46,7 +53,7 @@ static bool rereads_several(const Scheduler *s, const Kernel *k)
     enum { LONG = 16384, PAIRS = 20480, LONG_PAIRS = 32768, ROWS = 2, PHASES = 2 };
     int64_t columns = column_count(s, k);
     bool several = exchanges_often(k) && k->phases == PHASES && !has_moments(s, k);
-    bool pairs = columns > PAIRS && columns <= LONG_PAIRS;
+    bool pairs = columns > PAIRS && columns <= LONG_PAIRS && s->target->max_cluster > 1;
     return several && row_bytes(k) <= 2 && may_fetch_rows(k) && columns > LONG && !pairs && is_cached(s, k, ROWS, columns);
 }
 
@@ -75,21 +82,19 @@ static bool fills_slices_of_f32(int64_t columns)
  * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
  * lengths that are as fast otherwise 12288 and 16384 (but not where bytes are stored: scaling by the largest element of
  * 12288 columns 10 %, of 16384 36 %) are left, and 24576 without column vectors. Three phases take f32 from 8192 columns on
- * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster by a CTA, and from a ring (rmsnorm with its largest
- * element of 12288 and 20480 columns 15 %). */
+ * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise. */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
     int64_t columns = column_count(s, k);
-    bool f32 = has_f32_rows(k), bytes = narrowest_stored(k) < 2;
+    bool f32 = has_f32_rows(k), bytes = narrowest_stored(k) < 2, two = k->phases == TWO;
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
-    if (k->phases > TWO && f32 && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
-    if (k->phases > TWO && bytes && !f32 && may_fetch_rows(k)) return false;
-    if (rereads_several(s, k) || rereads_bytes(s, k)) return false;
+    if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
+    if (stores_bytes(s, k) || rereads_several(s, k) || rereads_bytes(s, k)) return false;
     if (columns >= LONG) return columns > LONG || column_vectors(k) || f32;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
     if (f32 || !may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
-    bool held = (columns == HELD_TOO || columns == HELD) && !bytes;
+    bool held = columns == HELD_TOO ? !(bytes && two) : columns == HELD && two && !bytes;
     return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && !held;
 }
 
@@ -153,12 +158,13 @@ static bool keeps_rows_of(const Kernel *k, DType dtype)
  * slower. */
 static int single_sums_of_f32_or_f16(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT_F32 = 8192, SLICE_F32 = 2560, SHORT_F16 = 16384, SLICE = 4096, LONG = 65536 };
+    enum { SHORT_F32 = 9216, SLICE_F32 = 2560, SHORT_F16 = 20480, SLICE = 4096, LONG = 65536, TWO = 2, LINE = 64 };
     int64_t columns = column_count(s, k);
     bool f32 = keeps_rows_of(k, DTYPE_F32), f16 = keeps_rows_of(k, DTYPE_F16) && column_vectors(k) <= 2;
-    if (!(f32 || f16) || k->vec < full_vector(k) || columns <= (f32 ? SHORT_F32 : SHORT_F16) || columns > LONG) return 0;
-    if (f32 && columns > SLICE_F32 * s->target->max_cluster) return columns == LONG ? SLICE : 0;
-    return f32 ? SLICE_F32 : SLICE;
+    bool fits = row_inputs(k) == TWO && k->phases == TWO && columns % LINE == 0 && columns <= LONG;
+    if (!(f32 || f16) || !fits || columns < (f32 ? SHORT_F32 : SHORT_F16)) return 0;
+    if (f32 && columns <= SLICE_F32 * s->target->max_cluster) return SLICE_F32;
+    return (f16 || columns == LONG) && columns <= SLICE * s->target->max_cluster ? SLICE : 0;
 }
 
 /* Of a sum of inputs of bf16, by the same slices (layer norm of a sum of two of 20480 to 65536 columns 2 to 8 %, of 12288
@@ -301,7 +307,8 @@ static int held_moments(const Scheduler *s, const Kernel *k)
     bool few = row <= PAIR && may_fetch_rows(k);
     int threads = few && column_vectors(k) <= 2 ? FEW : MANY;
     /* 256 threads with six vectors each: 2 % over 384 with four; with weights of f32, with five 11 % over 320 */
-    bool wide = has_wide_columns(k) && column_count(s, k) > FIVE && column_count(s, k) < SIX;
+    bool middle = column_count(s, k) > FIVE && column_count(s, k) < SIX;
+    bool wide = middle && has_wide_columns(k) && column_vectors(k) <= 2 && k->vec == MAX_VECTOR;
     if (row_inputs(k) == 1 && row_bytes(k) == 2 && (wide || column_count(s, k) == SIX)) return FEW;
     if (row <= SHORT || row > LONG || is_narrow(k) || !is_spread(s, k, threads)) return 0;
     return row > PAIR && is_packed(k) ? 0 : threads; /* there a ring is 4 % faster */

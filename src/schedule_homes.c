@@ -117,14 +117,14 @@ bool has_moments(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Whether a cluster is to share rows of which a mean and its squares are found beside such column vectors: for longer
- * ones it has them in shared memory, beside a ring (layer norm of 20480 to 65536 columns 6 to 17 %, of a sum of two inputs
- * and a bias of 12288 and 14336 17 %, of 20480 61 % faster; measured on an H100). */
+/* Whether a cluster is to share rows of which a mean and its squares are found beside such column vectors: where it does
+ * not have them one at a time, it has the vectors in shared memory, beside a ring (layer norm of 20480 to 65536 columns 6
+ * to 17 %, of a sum of two inputs and a bias of 12288 and 14336 17 %, of 20480 61 % faster; measured on an H100). */
 bool shares_wide_columns(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 16384, LONG_OF_THREE = 11264 };
-    bool wide = has_wide_columns(k) && has_moments(s, k) && !k->accumulator_count;
-    return wide && column_count(s, k) > (column_vectors(k) > 2 ? LONG_OF_THREE : LONG);
+    bool wide = has_wide_columns(k) && row_bytes(k) >= 2 * row_inputs(k) && has_moments(s, k) && !k->accumulator_count;
+    return wide && s->target->max_cluster > 1 && column_count(s, k) > (column_vectors(k) > 2 ? LONG_OF_THREE : LONG);
 }
 
 /* Whether a row without sums over rows has several exchanges, or one of more than a pair: then fewer warps, with more
@@ -312,8 +312,9 @@ static bool fit_single(const Scheduler *s, Kernel *k)
 {
     Home columns = has_moments(s, k) && has_wide_columns(k) ? IN_MEMORY : IN_REGISTERS;
     k->single = k->cluster > 1 && single_slice(s, k) && try_homes(s, k, false, IN_REGISTERS, columns);
-    if (k->single && repeats_costly(s, k))
-        convert_f16(s, k);
+    bool costly = k->single && repeats_costly(s, k);
+    if (costly)
+        convert_f16(k, costly);
     else if (k->single)
         rewiden(k, true);
     return k->single;
@@ -433,7 +434,7 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
  * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
  * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the
  * registers. f16 is converted anew at each use (layer norm of 1024 to 4096 columns 1 to 2 % faster, rmsnorm to bytes 3 to
- * 6 %), but not beside several inputs of a mean and its squares. */
+ * 6 %), but single elements are not, nor those beside several inputs of a mean and its squares: these are left in memory. */
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
     enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16 };
@@ -457,11 +458,13 @@ static bool fit_row(const Scheduler *s, Kernel *k)
 {
     bool fits = (wants_columns(s, k) && try_homes(s, k, false, IN_REGISTERS, IN_REGISTERS)) ||
                 try_homes(s, k, false, IN_REGISTERS, IN_MEMORY);
-    if (fits && rewidens_row(s, k))
+    if (!fits || k->accumulator_count) return fits;
+    bool costly = repeats_costly(s, k);
+    if (!costly && rewidens_row(s, k))
         rewiden(k, true);
-    else if (fits)
-        convert_f16(s, k);
-    return fits;
+    else
+        convert_f16(k, costly);
+    return true;
 }
 
 /* Keeps rows that pass through shared memory by blocks in registers, of a CTA by itself or a cluster's only row. */

@@ -200,13 +200,14 @@ static bool loads_in_turn(const Scheduler *s, const Kernel *k)
 {
     enum { BYTES = 4, FEW_SUMS = 2 };
     double sums = accumulator_registers(s, k);
-    return k->column_ctas > 1 && sums > 0 && sums <= FEW_SUMS && !k->stages && row_bytes(k) <= BYTES;
+    return !s->forced.per_sm && k->column_ctas > 1 && sums > 0 && sums <= FEW_SUMS && !k->stages && row_bytes(k) <= BYTES;
 }
 
 int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
-    int per_sm = loads_in_turn(s, k) ? s->target->threads_per_sm / kernel_threads(k) : k->ctas_per_sm;
+    int threads = s->target->threads_per_sm / kernel_threads(k), limit = s->target->most_ctas_per_sm;
+    int per_sm = !loads_in_turn(s, k) ? k->ctas_per_sm : threads < limit ? threads : limit;
     int64_t ctas = (int64_t)per_sm * sms / (k->column_ctas * k->cluster);
     int64_t asked = s->forced.ctas / k->cluster;
     if (s->forced.ctas && (asked < ctas || !k->grouped)) ctas = asked; /* a group lives at once */

@@ -266,12 +266,11 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
     if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
     bool sums = has_column_accumulators(k);
-    if (single_slice(s, k)) return may_cluster(s, k);
+    if (single_slice(s, k) || shares_wide_columns(s, k)) return may_cluster(s, k);
     if (reads_again(s, k) || held_threads(s, k)) return false;
     bool ring = wants_ring(s, k), no_ring = ring && !k->stages && may_fetch_rows(k);
     /* two accumulators a column fill the registers of a CTA earlier */
     int64_t most = !sums ? LONG : LONG_WITH_SUMS - (accumulator_registers(s, k) >= 2);
-    if (shares_wide_columns(s, k)) return may_cluster(s, k);
     bool short_ring =
         ring && 3 * row_bytes(k) * column_count(s, k) > s->target->smem_per_cta;
     return may_cluster(s, k) && (no_ring || short_ring || column_count(s, k) > most);

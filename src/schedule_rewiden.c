@@ -53,15 +53,14 @@ bool repeats_costly(const Scheduler *s, const Kernel *k)
 bool rewidens_row(const Scheduler *s, const Kernel *k)
 {
     enum { THREE = 3 };
-    if (k->accumulator_count || !k->inner_count || repeats_costly(s, k)) return false;
+    if (!k->inner_count) return false;
     return has_moments(s, k) ? reads_f16(k) || row_inputs(k) > 1 : k->phases >= THREE;
 }
 
 /* Of f16: column vectors that are read with the row anew at each use, else they are f32 in twice the registers; rows only
- * once where what follows takes many instructions (norm of x * silu(z) of 4096 and 8192 columns 11 and 24 % faster). */
-void convert_f16(const Scheduler *s, Kernel *k)
+ * `once` where what follows takes many instructions (norm of x * silu(z) of 4096 and 8192 columns 11 and 24 % faster). */
+void convert_f16(Kernel *k, bool once)
 {
-    bool once = repeats_costly(s, k);
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         bool f16 = load->resident && load->dtype == DTYPE_F16;

@@ -115,7 +115,7 @@ int full_slice_threads(const Scheduler *s, const Kernel *k)
     return full && (two || k->cluster > 2) ? (two ? TWO_SUMS : ONE_SUM) : 0;
 }
 
-/* Long rows with several exchanges, and those held in registers beside wide column vectors, want 80 kB of rows an SM (rmsnorm
+/* Long rows with several exchanges, and those held in registers beside wide column vectors, want 80 kB of rows a CTA (rmsnorm
  * with its largest element of 14336 and 20480 columns 1 and 2 % faster than by 128 and 160 kB, layer norm of 40960 columns
  * with weights of f32 3 % than by 40 kB; measured on an H100). 0: it is not of them. */
 static int64_t stages_of_few_rows(const Scheduler *s, const Kernel *k, int64_t vectors)
@@ -135,9 +135,9 @@ static int64_t stages_of_few_rows(const Scheduler *s, const Kernel *k, int64_t v
  * slower (all on an H100). `vectors`: the bytes of a stage without its scalars. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8, TWO_SUMS = 4 };
+    enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8, OF_TWO_SUMS = 4 };
     if (s->forced.stages) return s->forced.stages;
-    if (k->copy_warp && copies_two_sums(s, k)) return TWO_SUMS;
+    if (k->copy_warp && copies_two_sums(s, k)) return OF_TWO_SUMS;
     int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
     bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
     int64_t few = stages_of_few_rows(s, k, vectors);

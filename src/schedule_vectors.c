@@ -67,7 +67,8 @@ int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     enum { NARROW_RING = 16384, NARROW_HELD = 6144, SOME = 1024, HELD = 8192, NO_RING = 12288, ALONE = 1280 };
     bool often = exchanges_often(k) && column_count(s, k) >= SOME && k->vec == full_vector(k) && !k->dynamic;
     often &= k->phases == 2 || column_count(s, k) <= NO_RING;
-    int some = (row_bytes(k) <= 2 || k->phases > 2 ? SINGLE : ELEMENTS) / full_vector(k);
+    bool many = row_bytes(k) <= 2 || (k->phases > 2 && is_f32_row(k));    /* f32 in three phases 6 %, of 5120 columns */
+    int some = (many ? SINGLE : ELEMENTS) / full_vector(k);
     if (k->phases > 2 && row_bytes(k) <= 2 && column_count(s, k) > HELD) some += 2;
     if (column_count(s, k) < LONG) return is_one_row_of_moments(s, k) ? moment_vectors(s, k, vectors) : often ? some : 2;
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE / full_vector(k);

@@ -55,12 +55,9 @@ Way reduction_way(const Scheduler *s, Node n);
 void cut_graph(Scheduler *s);
 void pair_reductions(const Scheduler *s, Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
-bool is_light(const Scheduler *s, const Kernel *k);     /* a row of 2 bytes a column, and nothing else */
-bool fills_pairs(const Scheduler *s, const Kernel *k);  /* two CTAs, of which an SM holds two, a row */
-int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors);   /* of full width, a thread */
-int most_threads(const Scheduler *s, const Kernel *k);  /* a long row's CTA */
+int full_vector(const Kernel *k);                       /* elements of the widest access */
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
-/* CTAs, or groups of those that share a row, that live at once: the largest grid of a persistent kernel. */
+/* CTAs, or groups of those that share a row, of the largest grid of a persistent kernel: mostly those that live at once. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
 /* Keys that the kernels do not have as asked are no schedule: s->problem. */
 bool honours_keys(Scheduler *s);
@@ -98,6 +95,9 @@ bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns);
 bool reads_f16(const Kernel *k);                        /* some vector */
 bool is_f32_row(const Kernel *k);                       /* one input of 4 bytes */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
+bool has_wide_columns(const Kernel *k);                 /* column vectors of wider elements than rows */
+bool shares_wide_columns(const Scheduler *s, const Kernel *k);   /* and a cluster is to have such rows */
+bool exchanges_often(const Kernel *k);                  /* several times a row, or more than a pair */
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
@@ -106,17 +106,22 @@ bool wants_ring(const Scheduler *s, const Kernel *k);
 bool keep_nothing(const Scheduler *s, Kernel *k);       /* all is read when it is needed */
 bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is shared out to threads */
 
+/* ---- schedule_rewiden.c ---- */
+
+bool repeats_costly(const Scheduler *s, const Kernel *k);   /* a later phase would compute a sigmoid or the like again */
+bool rewidens_row(const Scheduler *s, const Kernel *k);
+void rewiden(Kernel *k, bool halves);                   /* sets it for the loads that gain by it */
+void convert_f16(Kernel *k, bool once);
+
+/* ---- schedule_vectors.c ---- */
+
+bool is_light(const Scheduler *s, const Kernel *k);     /* a row of 2 bytes a column, and nothing else */
+bool fills_pairs(const Scheduler *s, const Kernel *k);  /* two CTAs, of which an SM holds two, a row */
+int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors);   /* of full width, a thread */
+int most_threads(const Scheduler *s, const Kernel *k);  /* a long row's CTA */
+
 /* ---- schedule_bounds.c ---- */
 
-bool has_wide_columns(const Kernel *k);
-bool shares_wide_columns(const Scheduler *s, const Kernel *k);
-int narrowest_stored(const Kernel *k);                  /* bytes of an element */
-int full_vector(const Kernel *k);                       /* elements of the widest access */
-bool exchanges_often(const Kernel *k);
-bool repeats_costly(const Scheduler *s, const Kernel *k);
-bool rewidens_row(const Scheduler *s, const Kernel *k);
-void rewiden(Kernel *k, bool halves);
-void convert_f16(const Scheduler *s, Kernel *k);
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
 
 /* ---- schedule_even.c ---- */
@@ -148,6 +153,7 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
+int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
 bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
 bool may_refill(const Scheduler *s, const Kernel *k);   /* a row's registers with the next, in a cluster */

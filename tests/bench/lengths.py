@@ -3,10 +3,10 @@
 
     lengths.py FILE.fuse AXIS=SIZE,SIZE,… | AXIS=FIRST:LAST:STEP … [fusec options]     FUSEC=… names the program
 
-One line for each length whose first kernel spills, replaces one that does, or has few bytes of rows under way: its
-CTAs by registers, threads and shared memory, times the row that each has. Rules that are fitted on some
-lengths fail on others in just this way (docs/performance.md, twelfth round). Kernels with a ring are not judged
-by this, for their bytes under way are the ring's.
+One line for each length whose first kernel spills, replaces one that does, is alone on its SM, or has few bytes of rows
+under way: its CTAs by registers, threads and shared memory, times the row that each has. Rules that are fitted on some
+lengths or graphs fail on others in just this way (docs/performance.md, twelfth and fifteenth round). Kernels with a
+ring are not judged by this, for their bytes under way are the ring's.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 REGISTERS, THREADS, CTAS, SMEM = 65536, 2048, 32, 227 << 10    # of an SM of sm_90
-FEW_BYTES = 40 << 10    # under way, below which 0.54 to 0.98 of an add was measured; above, 0.93 and more
+FEW_BYTES = 56 << 10    # under way, below which 0.35 to 0.93 of the best was measured; from 72 kB on 0.95 and more
 STATIC_SMEM = 2 << 10   # at most what kernels declare, and what the system takes of each CTA
 
 
@@ -48,6 +48,8 @@ def judge(plan, rows):
     marks = []
     if kernel["stages"] == 1 and under_way < FEW_BYTES:
         marks.append("few bytes under way")
+    if kernel["stages"] == 1 and ctas == 1:
+        marks.append("alone")
     if kernel["spill_bytes"]:
         marks.append(f"spills {kernel['spill_bytes']} bytes")
     marks += [f"in place of {r['schedule']}, which {r['reason']}" for r in plan["rejected"] if "spills" in r["reason"]]
