@@ -91,6 +91,9 @@ int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     bool bytes = k->phases == 2 && row_bytes(k) <= 2 && (row_bytes(k) == 1 || narrowest_stored(k) == 1);
     if (bytes && k->cluster == 1 && k->vec == full_vector(k) && !k->accumulator_count && k->inner_count && !reads_again(s, k))
         return SINGLE / full_vector(k);
+    /* a mask of bytes takes few registers, too (softmax of 8192 columns 16 %) */
+    bool masked = row_inputs(k) == 2 && row_bytes(k) == 3 && !column_vectors(k) && !has_moments(s, k);
+    if (masked && k->cluster == 1 && !k->accumulator_count && column_count(s, k) <= HELD) return SINGLE / full_vector(k);
     /* a ring of short vectors wants many threads (layer norm of 16386 to 20484 columns 6 to 12 %) */
     bool narrow = k->vec > 1 && k->vec < full_vector(k) && k->cluster == 1;
     if (has_moments(s, k) && narrow && column_count(s, k) > NARROW_RING) return 2;

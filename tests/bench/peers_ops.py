@@ -77,8 +77,8 @@ def rmsnorm_residual(x, residual, gamma):
 
 def rmsnorm_quantized(x, gamma):
     y = rmsnorm(x, gamma)[0]
-    scale = y.abs().amax(-1, keepdim=True) / LARGEST
-    return torch.where(scale == 0, 0, y / scale), scale.squeeze(-1)
+    scale = (y.abs().amax(-1, keepdim=True) / LARGEST).clamp(min=1e-12)
+    return y * (1 / scale), scale.squeeze(-1)
 
 
 def softmax(x):

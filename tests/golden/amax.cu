@@ -350,21 +350,21 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
-// What many numbers are divided by: x / divisor(c) is x / c by the inverse of c and by what that leaves over, rounded as
-// a division but for results near the smallest numbers. Both are scaled where c or its inverse would be among those.
+// What many numbers are divided by: x / divisor(c) is x / c by the inverse of c and by what that has too much, rounded as
+// a division but for numbers near the smallest. c and its inverse are scaled where one would be among those; the sign of
+// c is x's to take, for over a positive number a result of 0 keeps its sign.
 struct Divisor {
     float scale, scaled, inverse;
 };
 DEVICE Divisor divisor(float c)
 {
     const float size = fabsf(c), scale = size < 0x1p-126f ? 0x1p32f : size > 0x1p126f ? 0x1p-32f : 1;
-    return {scale, c * scale, 1 / (c * scale)};
+    return {copysignf(scale, c), size * scale, 1 / (size * scale)};
 }
 DEVICE float operator/(float x, Divisor by)
 {
-    const float about = x * by.scale * by.inverse, left = fmaf(-about, by.scaled, x * by.scale);
-    // nothing is left over of what is exact, which keeps the sign of 0; of infinity and NaN it is NaN
-    return left != 0 && fabsf(left) < infinity() ? fmaf(left, by.inverse, about) : about;
+    const float scaled = x * by.scale, about = scaled * by.inverse, over = fmaf(about, by.scaled, -scaled);
+    return fabsf(over) < infinity() ? fmaf(-over, by.inverse, about) : about;    // of infinity it is NaN
 }
 
 // A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
