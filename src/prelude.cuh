@@ -734,8 +734,8 @@ DEVICE float quotient(float x, float c)
 
 //@ Divisor divisor
 // What many numbers are divided by: x / divisor(c) is x / c by the inverse of c and by what that has too much, rounded as
-// a division but for numbers near the smallest. c and its inverse are scaled where one would be among those; the sign of
-// c is x's to take, for over a positive number a result of 0 keeps its sign.
+// a division but for numbers near the smallest. c and its inverse are scaled where one would be among those. x takes the
+// sign of c, for divided by a positive number 0 keeps its own.
 struct Divisor {
     float scale, scaled, inverse;
 };

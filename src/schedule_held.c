@@ -57,7 +57,7 @@ static bool rereads_several(const Scheduler *s, const Kernel *k)
     return several && row_bytes(k) <= 2 && may_fetch_rows(k) && columns > LONG && !pairs && is_cached(s, k, ROWS, columns);
 }
 
-/* The same of rows of bytes (norm of 8-bit rows of 32768 columns 5 %), which are not long before. */
+/* The same of rows of bytes (norm of 8-bit rows of 32768 columns 5 % faster); shorter ones are better held in registers. */
 static bool rereads_bytes(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 16384, ROWS = 2, PHASES = 2 };
@@ -160,7 +160,8 @@ static int single_sums_of_f32_or_f16(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT_F32 = 9216, SLICE_F32 = 2560, SHORT_F16 = 20480, SLICE = 4096, LONG = 65536, TWO = 2, LINE = 64 };
     int64_t columns = column_count(s, k);
-    bool f32 = keeps_rows_of(k, DTYPE_F32), f16 = keeps_rows_of(k, DTYPE_F16) && column_vectors(k) <= 2;
+    bool f32 = keeps_rows_of(k, DTYPE_F32);
+    bool f16 = keeps_rows_of(k, DTYPE_F16) && column_vectors(k) <= 2 && !has_wide_columns(k);
     bool fits = row_inputs(k) == TWO && k->phases == TWO && columns % LINE == 0 && columns <= LONG;
     if (!(f32 || f16) || !fits || columns < (f32 ? SHORT_F32 : SHORT_F16)) return 0;
     if (f32 && columns <= SLICE_F32 * s->target->max_cluster) return SLICE_F32;
@@ -215,11 +216,11 @@ static int single_moments(const Scheduler *s, const Kernel *k)
  * measured on an H100). 0: registers have no room for as many as pay. */
 static int widest_single(const Kernel *k, int64_t columns)
 {
-    enum { SLICE = 8192, BYTES = 32 << 10, BYTES_F32 = 16 << 10, EIGHT = 8, LONGER = 12800 };
+    enum { SLICE = 8192, BYTES = 32 << 10, BYTES_F32 = 16 << 10, EIGHT = 8, LONGER = 12800, PAIR = 2 };
     bool f32 = has_f32_rows(k);
     int most = (f32 ? BYTES_F32 : BYTES) / row_bytes(k), least = f32 ? SLICE / 4 : SLICE / 2;
-    /* with several exchanges half as many CTAs (cross entropy of 65536 and 128256 columns 10 and 16 %) */
-    int longest = exchanges_often(k) ? 2 * SLICE : SLICE;
+    /* for several numbers at once half as many CTAs (cross entropy of 65536 and 128256 columns 10 and 16 %) */
+    int longest = exchanges_often(k) && k->phases == PAIR ? 2 * SLICE : SLICE;
     int slice = most < longest ? most : longest;
     while (slice >= least && !holds_single(k, slice)) slice /= 2;
     if (slice == SLICE && columns > EIGHT * SLICE && columns <= EIGHT * LONGER && holds_single(k, LONGER))
