@@ -194,6 +194,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376 };
     if (single_slice(s, k)) return single_slice(s, k);
     if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
+    if (rings_bytes(s, k) && column_count(s, k) > LARGEST) return LARGEST;
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
     /* half the CTAs to wait for, but not of the longest rows (262144 columns: 3 % slower) */

@@ -152,6 +152,7 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 /* ---- schedule_held.c ---- */
 
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
+bool rings_bytes(const Scheduler *s, const Kernel *k);  /* whether a long row stored as bytes goes through a ring */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
