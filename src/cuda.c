@@ -126,18 +126,28 @@ static bool is_paired_sum(const Kernel *k, Node n)
     return false;
 }
 
+/* Whether what a node is made of is computed for it, element by element: not where another reduction's pass or a single
+ * thread finds it. */
+static bool uses_operands(const Emitter *e, Node n)
+{
+    if (is_reduction(e->g, n)) return !is_paired_sum(e->k, n) && !picks_element(e, n);
+    return e->users[n.id] > 0;
+}
+
+/* From the users down to what they use. */
 static void count_users(Emitter *e)
 {
     const Kernel *k = e->k;
-    for (int i = 1; k->computed && i < e->g->nodes.count; i++) {
-        Node n = {(uint32_t)i};
-        if (is_paired_sum(k, n)) continue; /* its operand is not what is accumulated */
-        for (int j = 0; k->computed[i] && j < op_info[node(e->g, n)->op].arity; j++)
-            e->users[arg(e->g, n, j).id]++;
-    }
     for (int i = 0; i < k->store_count; i++) e->users[k->stores[i].node.id]++;
     for (int i = 0; i < k->accumulator_count; i++)
         e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
+    for (int i = e->g->nodes.count - 1; k->computed && i > 0; i--) {
+        Node n = {(uint32_t)i};
+        if (!k->computed[i] || !uses_operands(e, n)) continue;
+        bool places = compares_place(e, n);
+        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
+            if (!places || node(e->g, arg(e->g, n, j))->op != OP_INDEX) e->users[arg(e->g, n, j).id]++;
+    }
 }
 
 static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
@@ -157,6 +167,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->seen = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     *list_push(arena, &e->used) = e->k->name;
     e->k = name_accesses(e);

@@ -5,6 +5,7 @@
  *   cuda_expr.c      expressions, addresses
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
+ *   cuda_hoist.c     what need not be done for each element of a row
  *   cuda_reduce.c    the reductions that end a phase
  *   cuda_load.c      where a row's elements are read from
  *   cuda_lag.c       a row's last phase after the first of the next
@@ -54,6 +55,7 @@ typedef struct {
     const char **seen;              /* by node id: how many values are in a mean so far */
     const char **inverses;          /* by node id: the variable with 1 / its value, once it is there */
     const char **divisors;          /* by node id: what the columns of a pass are divided by, where that is one of a row */
+    const char **places;            /* by node id: the variable with the place of a column that those of a pass compare with */
     int *users;                     /* by node id: how many times this kernel mentions it */
     LIST(Carried) carried;          /* with lag */
     LIST(uint32_t) scope;           /* nodes that became local, in order */
@@ -93,6 +95,7 @@ const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
 const char *load_pointer(const Emitter *e, const Load *load);
 const char *store_pointer(const Emitter *e, const Store *store);
 bool is_column_value(const Emitter *e, Node n);
+const Load *find_load(const Emitter *e, Node n);    /* NULL: the kernel does not read it */
 /* Whether a value of a column is divided by a number that the text holds. */
 bool divides_by_constant(const Emitter *e, Node n);
 /* Whether a node gets a line of its own: it has the user's name or is mentioned more than once. */
@@ -127,6 +130,17 @@ void emit_tiles(Emitter *e, const Text *body, const char *pragma);
 void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 
+/* ---- what a pass finds once a row ---- */
+/* Declares it; `needed` by node id: what the pass computes. */
+void emit_hoisted(Emitter *e, const bool *needed);
+/* Whether a node compares an element's place in its row with a number that is one for the row. Then so does its text, in
+ * 32 bits and counted from the thread's vector, and does not mention the place itself. */
+bool compares_place(const Emitter *e, Node n);
+const char *place_text(Emitter *e, Node n);
+/* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x: then one thread reads that element. */
+bool picks_element(const Emitter *e, Node n);
+void emit_picks(Emitter *e, int phase);
+
 /* ---- the row ---- */
 bool depends_on_row(const Emitter *e, Node n);
 bool is_ahead(const Emitter *e, const Load *load);         /* read before its row, by the ring or a row ahead */
@@ -155,6 +169,7 @@ void emit_lag_end(Emitter *e);
 /* ---- rows that CTAs share ---- */
 const char *sharers(const Emitter *e);      /* the constant with the number of CTAs that share a row */
 const char *rank_text(Emitter *e);          /* which of them a CTA is */
+const char *slice_end(const Emitter *e);    /* where its columns end */
 const char *slice_text(const Emitter *e);   /* how many columns it has */
 const char *own_columns(const Emitter *e);  /* the same, or all of a row that no CTAs share */
 const char *team_threads(const Emitter *e); /* the constant with the number of threads that share a row */

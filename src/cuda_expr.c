@@ -232,7 +232,7 @@ static const char *vector_element(Emitter *e, const Load *load)
     return arena_format(e->arena, load->resident ? "%s[t][i]" : "%s[i]", v);
 }
 
-static const Load *find_load(const Emitter *e, Node n)
+const Load *find_load(const Emitter *e, Node n)
 {
     for (int i = 0; i < e->k->load_count; i++)
         if (e->k->loads[i].node.id == n.id) return &e->k->loads[i];
@@ -344,7 +344,9 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
         return arena_format(e->arena, "%s * %s",
                             expression(e, info->args[0], op_info[OP_MUL].precedence),
                             e->inverses[info->args[1].id]);
-    default: break;
+    default:
+        if (compares_place(e, n)) return place_text(e, n);
+        break;
     }
     Type type = node(e->g, info->args[op_info[info->op].arity - 1])->type;
     int column = type == TYPE_F32 ? 0 : type == TYPE_F64 ? 1 : 2;

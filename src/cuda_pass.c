@@ -62,7 +62,7 @@ static Pass find_pass(Emitter *e, int phase)
     const Kernel *k = e->k;
     Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == phase && !k->inner[i].partner.id)
+        if (k->inner[i].phase == phase && !k->inner[i].partner.id && !picks_element(e, k->inner[i].node))
             need(&pass, arg(e->g, k->inner[i].node, 0));
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == phase)
@@ -189,12 +189,18 @@ static void emit_column_values(const Pass *pass)
     }
 }
 
+/* Whether a reduction takes one element after the other. */
+static bool adds_elements(const Emitter *e, const InnerReduction *r)
+{
+    return !r->partner.id && !paired_sum(e, r->node) && !picks_element(e, r->node);
+}
+
 static void emit_contributions(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        if (r->phase == pass->phase && !r->partner.id && !paired_sum(e, r->node))
+        if (r->phase == pass->phase && adds_elements(e, r))
             emit_accumulate(e, r->node, node_name(e, r->node),
                             expression(e, arg(e->g, r->node, 0), 0));
     }
@@ -212,9 +218,7 @@ static bool has_contributions(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == pass->phase && !k->inner[i].partner.id &&
-            !paired_sum(pass->e, k->inner[i].node))
-            return true;
+        if (k->inner[i].phase == pass->phase && adds_elements(pass->e, &k->inner[i])) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase &&
             is_column_value(pass->e, arg(pass->e->g, k->accumulators[i].node, 0)))
@@ -424,40 +428,13 @@ static bool has_tile_registers(const Pass *pass)
     return false;
 }
 
-/* Whether a row's elements are divided by what is the same for all of them, and no reduction whose inverse is there. */
-static bool divides_row(const Pass *pass, Node n)
-{
-    const Emitter *e = pass->e;
-    const NodeInfo *info = node(e->g, n);
-    if (!pass->needed[n.id] || !e->k->computed[n.id] || info->op != OP_DIV || info->type != TYPE_F32) return false;
-    Node by = info->args[1];
-    Op op = node(e->g, by)->op;
-    bool fixed = op == OP_CONST || (op == OP_CONVERT && node(e->g, node(e->g, by)->args[0])->op == OP_SIZE);
-    return !fixed && !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
-}
-
-/* What of a division is the same for all elements of a row. Sums over rows want threads in step with each other more
- * than fewer instructions. */
-static void emit_divisors(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    bool several = e->k->vec * e->k->tiles > 1 && !e->k->accumulator_count;
-    e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
-    for (int i = 1; several && i < e->g->nodes.count; i++) {
-        Node n = {(uint32_t)i}, by = arg(e->g, n, 1);
-        if (!divides_row(pass, n) || e->divisors[by.id]) continue;
-        const char *name = name_after(e, by, "_divisor");
-        line(e->out, "const Divisor %s = divisor(%s);", name, expression(e, by, 0));
-        e->divisors[by.id] = name;
-    }
-}
-
 void emit_pass(Emitter *e, int phase)
 {
     const Pass found = find_pass(e, phase), *pass = &found;
     e->phase = phase;
+    emit_hoisted(e, pass->needed);
+    emit_picks(e, phase);
     if (!pass->any) return;
-    emit_divisors(pass);
     bool several = count_tile_loads(pass) > 1;
     emit_whole_rows(pass);
     Text *kernel = open_body(e);

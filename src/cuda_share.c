@@ -15,6 +15,11 @@ const char *rank_text(Emitter *e)
 
 const char *slice_text(const Emitter *e) { return e->k->uneven ? "end - begin" : "slice"; }
 
+const char *slice_end(const Emitter *e)
+{
+    return e->k->uneven || e->k->ragged ? "end" : "begin + slice";
+}
+
 const char *own_columns(const Emitter *e) { return e->k->slice ? slice_text(e) : e->columns; }
 
 const char *team_threads(const Emitter *e)

@@ -55,6 +55,16 @@ list_cases() {
         echo "tests/cases/narrow_types.fuse M=1024 N=512 --set s=$step"
         echo "tests/cases/narrow_types.fuse M=257 N=511 --set s=$step"
     done
+    for columns in 40 301 4096 16648 50257; do
+        echo "tests/cases/places.fuse M=331 N=$columns"
+        echo "tests/cases/places_summed.fuse M=331 N=$columns"
+    done
+    for columns in 32000 50304 128256 151936; do
+        echo "examples/cross_entropy.fuse M=71 N=$columns"
+    done
+    for columns in 49152 98304 151936; do
+        echo "examples/rmsnorm_quantized.fuse M=71 N=$columns"
+    done
     for columns in 192 1030 4096 12288; do
         echo "tests/cases/divided_rows.fuse M=12 N=$columns"
     done

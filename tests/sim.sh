@@ -98,6 +98,13 @@ list_long_cases() {
     echo "examples/softmax.fuse M=3 N=2051 --schedule row:cluster=16,threads=64"    # whose last CTAs have no columns
     echo "examples/softmax.fuse M=3 N=1123 --schedule row:cluster=8,threads=64"    # and less than a block
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
+    for size in "M=11 N=40" "M=9 N=301" "M=5 N=4096" "M=5 N=4100 --schedule row:reads=2" "M=3 N=2051 --schedule row:cluster=2" \
+        "M=5 N=4104 --schedule row:cluster=2,stages=3"; do
+        echo "tests/cases/places.fuse $size"
+    done
+    for size in "N=40" "N=1030" "N=16648" "N=4616 --schedule grid-stride:cluster=2" "N=4104 --schedule warp-specialized:cluster=2"; do
+        echo "tests/cases/places_summed.fuse M=11 --sms 1 $size"
+    done
     for schedule in row:reads=2 row:cluster=2 row:cluster=2,stages=3 grid-stride:stages=3 grid-stride:cluster=2; do
         echo "tests/cases/several_axes.fuse S=824 --sms 1 --schedule $schedule"
     done

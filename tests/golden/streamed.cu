@@ -422,8 +422,7 @@ void streamed(
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[i];
                 const float gamma_ = gamma_v[i];
-                const float difference = x_ - mean;
-                y_out[i] = difference * rstd * gamma_;
+                y_out[i] = (x_ - mean) * rstd * gamma_;
             }
             store_streamed(y + row * y_M, col, y_out);
         }

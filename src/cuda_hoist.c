@@ -1,0 +1,130 @@
+/* cuda_hoist.c: what need not be done for each element of a row: what is the same for all of them, and sums of
+ * which one element at most counts. It is done once, before the pass over the row's columns. */
+#include "cuda_emit.h"
+
+#include <limits.h>
+
+/* ---- divisors
+ * -------------------------------------------------------------------------------- */
+
+/* Whether a row's elements are divided by what is the same for all of them, and no reduction whose inverse is there. */
+static bool divides_row(const Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    if (info->op != OP_DIV || info->type != TYPE_F32) return false;
+    Node by = info->args[1];
+    Op op = node(e->g, by)->op;
+    bool fixed = op == OP_CONST || (op == OP_CONVERT && node(e->g, node(e->g, by)->args[0])->op == OP_SIZE);
+    return !fixed && !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
+}
+
+/* Sums over rows want threads in step with each other more than fewer instructions. */
+static bool prepares_divisors(const Kernel *k) { return k->vec * k->tiles > 1 && !k->accumulator_count; }
+
+static void emit_divisor(Emitter *e, Node n)
+{
+    Node by = arg(e->g, n, 1);
+    if (!prepares_divisors(e->k) || !divides_row(e, n) || e->divisors[by.id]) return;
+    const char *name = name_after(e, by, "_divisor");
+    line(e->out, "const Divisor %s = divisor(%s);", name, expression(e, by, 0));
+    e->divisors[by.id] = name;
+}
+
+/* ---- places
+ * ---------------------------------------------------------------------------------- */
+
+static bool is_place(const Emitter *e, Node n)
+{
+    return node(e->g, n)->op == OP_INDEX && is_column_value(e, n);
+}
+
+bool compares_place(const Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    bool counted = has_several_columns(e->k) || e->k->dynamic;    /* col is no coordinate, or no int */
+    if (counted || info->op < OP_EQ || info->op > OP_GE) return false;
+    Node left = info->args[0], right = info->args[1];
+    return is_place(e, left) ? !is_column_value(e, right) : is_place(e, right) && !is_column_value(e, left);
+}
+
+static Node compared_with(const Emitter *e, Node n)
+{
+    Node left = arg(e->g, n, 0);
+    return is_place(e, left) ? arg(e->g, n, 1) : left;
+}
+
+static void emit_place(Emitter *e, Node n)
+{
+    if (!compares_place(e, n)) return;
+    Node with = compared_with(e, n);
+    if (e->places[with.id]) return;
+    const NodeInfo *info = node(e->g, with);
+    bool plain = info->op == OP_CONST && info->integer >= 0 && info->integer <= INT_MAX;
+    e->places[with.id] = plain ? expression(e, with, 0) : name_after(e, with, "_at");
+    if (!plain) line(e->out, "const int %s = as_column(%s);", e->places[with.id], expression(e, with, 0));
+}
+
+/* The difference is found once for a vector, but is a register more, which spills where an SM is to be full of threads. */
+const char *place_text(Emitter *e, Node n)
+{
+    const char *op = op_info[node(e->g, n)->op].text, *i = "i", *with = e->places[compared_with(e, n).id];
+    bool left = is_place(e, arg(e->g, n, 0));
+    if (e->k->wanted_ctas * kernel_threads(e->k) == e->plan->target.threads_per_sm)
+        i = "col + i";
+    else
+        with = arena_format(e->arena, "%s - col", with);
+    return arena_format(e->arena, "%s %s %s", left ? i : with, op, left ? with : i);
+}
+
+void emit_hoisted(Emitter *e, const bool *needed)
+{
+    e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+    bool other_row = e->phase == 0 || e->k->lag;    /* what an earlier pass has declared is not in scope, or is another row's */
+    if (other_row) e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        if (!needed[i] || !e->k->computed[i]) continue;
+        emit_divisor(e, (Node){(uint32_t)i});
+        emit_place(e, (Node){(uint32_t)i});
+    }
+}
+
+/* ---- sums of one element
+ * --------------------------------------------------------------------- */
+
+static const Load *picked_load(const Emitter *e, Node sum)
+{
+    Node chosen = arg(e->g, sum, 0), holds = arg(e->g, chosen, 0);
+    const NodeInfo *otherwise = node(e->g, arg(e->g, chosen, 2));
+    bool chooses = node(e->g, chosen)->op == OP_WHERE && node(e->g, holds)->op == OP_EQ;
+    bool zero = otherwise->op == OP_CONST && (type_is_float(otherwise->type) ? otherwise->number == 0
+                                                                              : otherwise->integer == 0);
+    if (!chooses || !zero || !compares_place(e, holds)) return NULL;
+    const Load *load = find_load(e, arg(e->g, chosen, 1));
+    return load && load->tensor >= 0 && load->access == ACCESS_VECTOR ? load : NULL;
+}
+
+bool picks_element(const Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    return info->op == OP_SUM && info->reduced == e->k->columns && picked_load(e, n);
+}
+
+static void emit_pick(Emitter *e, Node sum)
+{
+    const Load *load = picked_load(e, sum);
+    Node holds = arg(e->g, arg(e->g, sum, 0), 0);
+    const char **coord = &e->coords[fastest_column(e->k)], *element_of = *coord;
+    emit_place(e, holds);
+    const char *at = *coord = e->places[compared_with(e, holds).id];
+    const char *x = element(e, load_pointer(e, load), load->tensor, load->axes);
+    *coord = element_of;
+    line(e->out, "if (%slane == 0 && %s >= %s && %s < %s)", rows_share_warps(e->k) ? "mine && " : "", at,
+         e->k->slice ? "begin" : "0", at, e->k->slice ? slice_end(e) : e->columns);
+    line(e->out, "    %s += (%s)%s;", node_name(e, sum), type_cuda(node(e->g, sum)->type), x);
+}
+
+void emit_picks(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (e->k->inner[i].phase == phase && picks_element(e, e->k->inner[i].node)) emit_pick(e, e->k->inner[i].node);
+}
