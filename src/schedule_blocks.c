@@ -102,19 +102,20 @@ static bool is_long(const Scheduler *s, const Kernel *k, Node n)
     return true;
 }
 
-/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, short arithmetic in f32. */
+/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, short arithmetic in f32 for each element. */
 static bool is_simple(const Scheduler *s, const Kernel *k)
 {
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        if (k->computed[i] && (node(s->g, n)->type == TYPE_F64 || is_long(s, k, n))) return false;
+        bool each = k->computed[i] && node(s->g, n)->axes & k->columns;
+        if (each && (node(s->g, n)->type == TYPE_F64 || is_long(s, k, n))) return false;
     }
     return row_inputs(k) == 1 && row_bytes(k) <= 2 && !column_vectors(k) && stored_rows(k) == 1 && k->phases == 2 &&
            !exchanges_wide(s->g, k);
 }
 
 /* How many CTAs ptxas is to make room for where threads have many elements, 0: any: some 1024 threads, which leaves
- * them 64 registers (softmax of 50257 columns: 71 without, so one CTA less). */
+ * them 64 registers (softmax of 50257 columns: 71 without, so one CTA less; cross entropy: 127 without, half as fast). */
 int block_ctas(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 1024, LEAST = 900, FEW = 16 };

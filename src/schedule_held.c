@@ -44,20 +44,8 @@ bool rings_bytes(const Scheduler *s, const Kernel *k)
     return stores_bytes(s, k) && column_count(s, k) > LONG;
 }
 
-/* Whether a long row of which an exchange finds three numbers or more is better read again, by as many threads as an SM
- * has, where its caches hold two (cross entropy and its gradient of 20480 columns 17 %, of 50304 30 % faster than in
- * clusters, measured on an H100); but not where pairs of CTAs can have 64 columns a thread (24576 and 32000 columns 1 and
- * 5 % slower). */
-static bool rereads_several(const Scheduler *s, const Kernel *k)
-{
-    enum { LONG = 16384, PAIRS = 20480, LONG_PAIRS = 32768, ROWS = 2, PHASES = 2 };
-    int64_t columns = column_count(s, k);
-    bool several = exchanges_often(k) && k->phases == PHASES && !has_moments(s, k);
-    bool pairs = columns > PAIRS && columns <= LONG_PAIRS && s->target->max_cluster > 1;
-    return several && row_bytes(k) <= 2 && may_fetch_rows(k) && columns > LONG && !pairs && is_cached(s, k, ROWS, columns);
-}
-
-/* The same of rows of bytes (norm of 8-bit rows of 32768 columns 5 % faster); shorter ones are better held in registers. */
+/* Whether a long row of bytes is better read again, by as many threads as an SM has, where its caches hold two (norm of
+ * 8-bit rows of 32768 columns 5 % faster, measured on an H100); shorter ones are better held in registers. */
 static bool rereads_bytes(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 16384, ROWS = 2, PHASES = 2 };
@@ -90,7 +78,7 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     bool f32 = has_f32_rows(k), bytes = narrowest_stored(k) < 2, two = k->phases == TWO;
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
-    if (stores_bytes(s, k) || rereads_several(s, k) || rereads_bytes(s, k)) return false;
+    if (stores_bytes(s, k) || rereads_bytes(s, k)) return false;
     if (columns >= LONG) return columns > LONG || column_vectors(k) || f32;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
     if (f32 || !may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
@@ -349,7 +337,7 @@ int held_threads(const Scheduler *s, const Kernel *k)
         s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)) || single_slice(s, k))
         return 0;
     if (has_moments(s, k)) return held_moments(s, k);
-    if (is_read_again_soon(s, k) || rereads_several(s, k) || rings_bytes(s, k)) return 0;
+    if (is_read_again_soon(s, k) || rings_bytes(s, k)) return 0;
     for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
         if (can_hold(s, k, ways[i])) return ways[i];
     return 0;
@@ -371,7 +359,7 @@ bool reads_again(const Scheduler *s, const Kernel *k)
     int64_t threads = ceil_div(columns, 2 * MAX_VECTOR);
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     bool fits = CTAS * (OWN * threads + ceil_div(row, 4)) <= s->target->registers_per_sm;
-    return (!fits || rereads_several(s, k) || rereads_bytes(s, k)) && is_cached(s, k, CTAS, columns);
+    return (!fits || rereads_bytes(s, k)) && is_cached(s, k, CTAS, columns);
 }
 
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
