@@ -25,6 +25,8 @@ GROUPS = {
     "short": [(4096, n) for n in (1024, 2048, 4096, 8192, 16384)],
     "heads": [(HEADS, 64), (HEADS, 128)],
     "decode": [(m, n) for n in (4096, 8192) for m in (1, 8, 64)],
+    "classes": [(16384, 4096), (16384, 8192), (8192, 32000), (4096, 50304), (4096, 65536),
+                (2048, 128256), (2048, 151936), (1024, 256000)],
 }
 TINY = [(8, 64), (5, 100), (3, 1023), (1, 4096)]
 PEERS = ["fusec", "torch", "compile", "liger", "quack", "te"]
@@ -35,9 +37,10 @@ PACKAGES = {"triton": "triton", "liger_kernel": "liger-kernel", "quack": "quack-
 # ---- the operations: tensors in and out, the formula, the groups of sizes ----
 
 Op = namedtuple("Op", "inputs outputs formula groups")
-BY_ROW, BY_COLUMN = {"mean", "rstd", "scale"}, {"gamma", "beta", "dgamma", "dbeta"}
-STATISTICS = BY_ROW                                    # f32 whatever the op's dtype
+BY_ROW, BY_COLUMN = {"mean", "rstd", "scale", "label", "loss"}, {"gamma", "beta", "dgamma", "dbeta"}
+STATISTICS = {"mean", "rstd", "scale", "loss"}         # f32 whatever the op's dtype
 QUANTIZED, LARGEST = {"q"}, 448                        # f8e4m3 whatever the op's dtype
+CLASSES = {"label"}                                    # i64: a column of each row
 
 
 def layernorm(x, gamma, beta):
@@ -89,6 +92,12 @@ def softmax_bwd(y, dy):
     return (y * (dy - (y * dy).sum(-1, keepdim=True)),)
 
 
+def cross_entropy(x, label):
+    logs = torch.log_softmax(x, -1)
+    is_label = torch.arange(x.shape[-1], device=x.device) == label[:, None]
+    return logs.exp() - is_label.to(x.dtype), -logs.gather(-1, label[:, None]).squeeze(-1)
+
+
 OPS = {
     "layernorm_bwd": Op(("x", "dy", "gamma", "mean", "rstd"), ("dx", "dgamma", "dbeta"),
                         layernorm_bwd, ("table", "short", "heads")),
@@ -104,6 +113,7 @@ OPS = {
     "rmsnorm_residual": Op(("x", "residual", "gamma"), ("h", "y", "rstd"), rmsnorm_residual,
                            ("table",)),
     "rmsnorm_quantized": Op(("x", "gamma"), ("q", "scale"), rmsnorm_quantized, ("table",)),
+    "cross_entropy": Op(("x", "label"), ("dx", "loss"), cross_entropy, ("classes",)),
 }
 # What the memory allows: measured at every size that is visited.
 CEILINGS = {
@@ -120,14 +130,18 @@ def shape_of(name, m, n):
 def dtype_of(name, dtype):
     if name in STATISTICS:
         return torch.float32
+    if name in CLASSES:
+        return torch.int64
     return torch.float8_e4m3fn if name in QUANTIZED else TORCH_DTYPES[dtype]
 
 
 def bytes_of(op, m, n, dtype):
-    width = 4 if dtype == "f32" else 2
-    return sum(math.prod(shape_of(name, m, n))
-               * (4 if name in STATISTICS else 1 if name in QUANTIZED else width)
+    return sum(math.prod(shape_of(name, m, n)) * dtype_of(name, dtype).itemsize
                for name in op.inputs + op.outputs)
+
+
+def converted(tensor, kind):
+    return tensor.to(kind) if tensor.is_floating_point() else tensor
 
 
 def make_inputs(name, m, n, dtype, device):
@@ -140,6 +154,8 @@ def make_inputs(name, m, n, dtype, device):
             setattr(t, tensor, torch.randn(shape, dtype=kind, device=device).add_(0.5))
         elif tensor == "y":
             t.y = torch.softmax(torch.randn(shape, dtype=kind, device=device), -1)
+        elif tensor == "label":
+            t.label = torch.randint(n, shape, device=device)
         elif tensor not in BY_ROW:
             setattr(t, tensor, torch.randn(shape, dtype=kind, device=device))
     if "mean" in op.inputs:
@@ -182,6 +198,14 @@ def torch_work(name, t):
         return lambda: (aten._softmax(t.x, -1, False),)
     if name == "softmax_bwd":
         return lambda: (aten._softmax_backward_data(t.dy, t.y, -1, t.kind),)
+    if name == "cross_entropy":
+        def work():
+            logs = aten._log_softmax(t.x, -1, False)
+            loss, total = aten.nll_loss_forward(logs, t.label, None, 0, -100)
+            ones = torch.ones_like(loss)
+            grad = aten.nll_loss_backward(ones, logs, t.label, None, 0, -100, total)
+            return aten._log_softmax_backward_data(grad, logs, -1, t.kind), loss
+        return work
     if name == "add":
         return lambda: (torch.add(t.x, t.dy),)
     if name == "copy":
@@ -198,7 +222,7 @@ def compile_work(name, t):
     kinds = [dtype_of(tensor, t.dtype) for tensor in op.outputs]
 
     def computed_in_f32(*tensors):
-        outputs = op.formula(*[tensor.float() for tensor in tensors])
+        outputs = op.formula(*[converted(tensor, torch.float32) for tensor in tensors])
         return tuple(output.to(kind) for output, kind in zip(outputs, kinds))
 
     torch._dynamo.reset()
@@ -240,11 +264,35 @@ def liger_work(name, t):
                 t.x, t.residual, t.gamma, EPS, 0.0, "llama")
             return h, y, None                          # rstd: of rounded h
         return work
+    if name == "cross_entropy":
+        return liger_cross_entropy(t)
     if name == "softmax":
         return lambda: soft._softmax_forward(t.x)[:1]
     if name == "softmax_bwd":
         return lambda: (soft._softmax_backward(t.dy, t.y, block, warps, t.n > block),)
     return None
+
+
+def liger_cross_entropy(t):
+    """The kernel alone: the function around it makes the host wait for sums of the labels. It
+    leaves the gradient where the logits were, so only its first call has the cell's logits."""
+    import triton
+    from liger_kernel.ops import cross_entropy as ce
+    x, m = t.x.clone(), t.x.shape[0]
+    block = min(ce.MAX_FUSED_SIZE, triton.next_power_of_2(t.n))
+    loss = torch.zeros(m, dtype=t.kind, device=t.device)
+
+    def work():
+        ce.liger_cross_entropy_kernel[(m,)](
+            X_ptr=x, X_stride=t.n, Y_ptr=t.label, Y_stride=1, weight_ptr=None, loss_ptr=loss,
+            z_loss_ptr=None, loss_stride=1, token_accuracy_ptr=None, token_accuracy_stride=0,
+            predicted_tokens_ptr=None, predicted_tokens_stride=0, n_cols=t.n, n_non_ignore=m,
+            sum_non_ignore_weight=m, ignore_index=-100, weight_sum=0.0, lse_square_scale=0.0,
+            label_smoothing=0.0, reduction="none", softcap=None, RETURN_Z_LOSS=False,
+            RETURN_TOKEN_ACCURACY=False, RETURN_PREDICTED_TOKENS=False, BLOCK_SIZE=block,
+            HAS_WEIGHT=False, HAS_SOFTCAPPING=False, HAS_GRADIENTS=True, num_warps=32)
+        return x, loss
+    return work
 
 
 def quack_work(name, t):
@@ -272,6 +320,14 @@ def quack_work(name, t):
             y, h, rstd = norm.rmsnorm_fwd(t.x, t.gamma, residual=t.residual, eps=EPS,
                                           store_rstd=True)
             return h, y, rstd
+        return work
+    if name == "cross_entropy":
+        ce = importlib.import_module("quack.cross_entropy")
+        dx, loss = (nan_outputs(OPS[name], t.x.shape[0], t)[output] for output in ("dx", "loss"))
+
+        def work():
+            ce.cross_entropy_fwd_out(t.x, t.label, None, loss, None, dx, None)
+            return dx, loss
         return work
     if name == "softmax":
         return lambda: (soft.softmax_fwd(t.x),)
@@ -340,7 +396,8 @@ class Fusec:
 
 if torch:
     TORCH_DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-    NAMES = {kind: name for name, kind in TORCH_DTYPES.items()} | {torch.float8_e4m3fn: "f8e4m3"}
+    NAMES = {kind: name for name, kind in TORCH_DTYPES.items()} | {torch.float8_e4m3fn: "f8e4m3",
+                                                                       torch.int64: "i64"}
     # Tolerance: UNIT (|reference| + its root mean square) + the smallest number stored. Three
     # roundings to bf16 pass; what was not written, or TF32 in f32, does not. Of f8e4m3 one rounding.
     UNIT = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-9, torch.float32: 2.0**-14,
@@ -356,7 +413,8 @@ def compute_reference(op, t):
     rows = max(1, (1 << 24) // t.n)
     blocks = {tensor: [] for tensor in op.outputs}
     for begin in range(0, m, rows):
-        part = op.formula(*[(v if tensor in BY_COLUMN else v[begin:begin + rows]).double()
+        part = op.formula(*[converted(v if tensor in BY_COLUMN else v[begin:begin + rows],
+                                      torch.float64)
                             for tensor, v in zip(op.inputs, inputs)])
         for tensor, value in zip(op.outputs, part):
             if tensor in BY_COLUMN and blocks[tensor]:

@@ -10,7 +10,8 @@ SLOWER = 0.99                                          # of the best peer: more 
 
 def by_cell(data):
     """{(dtype, op): {size: {peer: record}}}, in the order of OPS and of the groups."""
-    place = {f"{m}x{n}": i for i, (m, n) in enumerate(sum(GROUPS.values(), []))}
+    sizes = list(dict.fromkeys(sum(GROUPS.values(), [])))
+    place = {f"{m}x{n}": i for i, (m, n) in enumerate(sizes)}
     ordered = sorted(data["results"], key=lambda r: (r["dtype"], list(ALL_OPS).index(r["op"]),
                                                      place.get(r["size"], len(place))))
     table = {}
