@@ -118,8 +118,8 @@ static void emit_pick(Emitter *e, Node sum)
     const char *at = *coord = e->places[compared_with(e, holds).id];
     const char *x = element(e, load_pointer(e, load), load->tensor, load->axes);
     *coord = element_of;
-    line(e->out, "if (%slane == 0 && %s >= %s && %s < %s)", rows_share_warps(e->k) ? "mine && " : "", at,
-         e->k->slice ? "begin" : "0", at, e->k->slice ? slice_end(e) : e->columns);
+    line(e->out, "if (lane == 0 && %s >= %s && %s < %s)", at, e->k->slice ? "begin" : "0", at,
+         e->k->slice ? slice_end(e) : e->columns);
     line(e->out, "    %s += (%s)%s;", node_name(e, sum), type_cuda(node(e->g, sum)->type), x);
 }
 

@@ -54,7 +54,7 @@ examples/layernorm_bwd.fuse M=9 N=2305 --sms 1 --schedule grid-stride:threads=28
 examples/layernorm_bwd.fuse M=14 N=2304 --sms 1 --schedule warp-specialized:threads=288
 examples/layernorm_bwd.fuse M=14 N=2309 --sms 1 --schedule warp-specialized:cluster=2,threads=288
 examples/softmax.fuse M=170 N=1028 --sms 1 --schedule warp-specialized:cluster=2
-tests/cases/places.fuse M=120 N=40
+tests/cases/places.fuse M=120 N=64
 tests/cases/places.fuse M=1500 N=1088 --schedule row:cluster=2
 examples/layernorm.fuse M=65 N=24
 examples/layernorm.fuse M=3 N=1024
