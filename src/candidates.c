@@ -5,6 +5,7 @@
 
 #include "cuda.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { KEYS = 7, MOST_VALUES = 12, LEVELS = 4 };
@@ -38,7 +39,8 @@ typedef struct {
     int printed_levels;       /* texts with fewer keys are printed when they are found ... */
     LIST(Candidate) later;    /* ... the others are not */
     int printed;              /* of those */
-    bool groups;              /* may replace a plan that spills */
+    bool groups;              /* may replace a plan that spills ... */
+    int passes;               /* ... and so may plans that walk the rows so often */
 } Search;
 
 static void set_keys(Search *s)
@@ -229,11 +231,11 @@ static bool has_group(const Plan *plan)
     return false;
 }
 
-/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom; texts with
- * per_sm= come from add_looser alone. */
+/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom, and plans that walk
+ * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone. */
 static bool may_replace(const Search *s, const Candidate *c)
 {
-    return (s->groups || !has_group(c->plan)) && !strstr(c->schedule, "per_sm=");
+    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !strstr(c->schedule, "per_sm=");
 }
 
 static int most_headroom(const Search *s)
@@ -289,7 +291,9 @@ Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, in
     for (int level = 0; level <= 1; level++) try_level(&s, level);
     int own = headroom(s.chosen, true);
     s.groups = has_group(s.chosen);
+    s.passes = passes(s.chosen);
     if (most_headroom(&s) <= own) s.groups = true;
+    if (most_headroom(&s) <= own) s.passes = INT_MAX;
     int largest = most_headroom(&s);
     add_plan(&s, NULL, s.chosen);
     add_looser(&s);

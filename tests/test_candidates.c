@@ -125,6 +125,24 @@ START_TEST(leaner_ones_are_others)
 }
 END_TEST
 
+static int walks(const Plan *plan)
+{
+    int count = 0;
+    for (int i = 0; i < plan->kernel_count; i++) count += walks_rows(&plan->kernels[i]);
+    return count;
+}
+
+START_TEST(leaner_ones_walk_the_rows_as_often)
+{
+    read_program("examples/layernorm_bwd.fuse");
+    Compilation c = compile_sizes(NULL, 64, 262144, "sm_90a");
+    Candidates list = list_leaner(c.arena, c.analysis, target_find("sm_90a"), 5);
+    ck_assert_int_ge(list.list.count, 2);
+    for (int i = 0; i < list.list.count; i++) ck_assert_int_eq(walks(list.list.data[i].plan), walks(c.plan));
+    compile_free(&c);
+}
+END_TEST
+
 Suite *candidates_suite(void)
 {
     Suite *suite = suite_create("candidates");
@@ -139,6 +157,7 @@ Suite *candidates_suite(void)
     tcase_set_tags(many, "slow");
     tcase_add_loop_test(many, each_is_a_plan_of_its_own, 0, 3);
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
+    tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
     tcase_add_test(many, they_vary_threads_stages_and_clusters);
     suite_add_tcase(suite, many);
     return suite;
