@@ -371,15 +371,18 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
      * 65536 and 131072 columns: 1 to 3 %) */
     bool light = !k->accumulator_count && row_bytes(k) <= 2;
     pays &= !light || (has_moments(s, k) ? reads_f16(k) : column_vectors(k) > 0);
-    /* so do few threads with two accumulators for many columns each (2 to 3 %) */
+    /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %), and full
+       slices of f32 (3 to 5 %) */
     double registers = accumulator_registers(s, k);
-    pays &= registers < 2 || k->vec * k->tiles < MANY_ELEMENTS;
+    pays &= (registers < 2 && !reads_f16(k)) || k->vec * k->tiles < MANY_ELEMENTS;
+    int64_t f32_slice = sums_f32_slice(s, k);
+    pays &= registers < 2 || !f32_slice || column_count(s, k) != f32_slice * k->cluster;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
-    bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4;
+    bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4 && !f32_slice;
     /* of one sum, at the lengths that summed_threads knows, the shorter rows */
     if (registers < 2 && summed_threads(s, k)) pays = column_count(s, k) <= SHORT_WITH_SUM;
-    pays |= copies_two_sums(s, k);
+    pays |= copies_two_sums(s, k) || copies_f32_sum(s, k);
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     bool contiguous = !has_several_columns(k);
@@ -405,6 +408,7 @@ static bool tries_copy_warp(const Scheduler *s, const Kernel *k, int lag)
     enum { MOST_OF_TWO = 384, OWN_COPIES = 8192 };
     bool one = kernel_threads(k) > MOST_OF_TWO && column_count(s, k) <= OWN_COPIES;
     bool pays = may_fetch_rows(k) ? lag : !k->accumulator_count || !one;
+    if (copies_f32_sum(s, k) || sums_f32_slice(s, k)) return true;
     return pays || k->cluster >= 4 || full_slice_threads(s, k) || is_forced(s, FAMILY_WARP_SPECIALIZED);
 }
 

@@ -194,6 +194,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376 };
     if (single_slice(s, k)) return single_slice(s, k);
     if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
+    if (sums_f32_slice(s, k)) return sums_f32_slice(s, k);
     if (rings_bytes(s, k) && column_count(s, k) > LARGEST) return LARGEST;
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
@@ -267,7 +268,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
     if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
     bool sums = has_column_accumulators(k);
-    if (single_slice(s, k) || shares_wide_columns(s, k)) return may_cluster(s, k);
+    if (single_slice(s, k) || shares_wide_columns(s, k) || sums_f32_slice(s, k)) return may_cluster(s, k);
     if (reads_again(s, k) || held_threads(s, k)) return false;
     bool ring = wants_ring(s, k), no_ring = ring && !k->stages && may_fetch_rows(k);
     /* two accumulators a column fill the registers of a CTA earlier */

@@ -88,18 +88,51 @@ bool has_long_slices(const Scheduler *s, const Kernel *k)
 }
 
 /* Whether 256 threads of each CTA of the largest cluster have a row's slices in 48 or 64 columns each, all
- * tiles full, with two accumulators for each: then it is better than a group. */
+ * tiles full, with two accumulators for each: then it is better than a group. (64 of f16 spill: a group is 9 % faster than
+ * what does not, measured on an H100.) */
 bool fills_largest(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 256, SOME = 48, MANY = 64 };
     int64_t tile = (int64_t)THREADS * s->target->max_cluster, columns = column_count(s, k);
-    bool full = columns == SOME * tile || columns == MANY * tile;
+    bool full = columns == SOME * tile || (columns == MANY * tile && !reads_f16(k));
     return full && accumulator_registers(s, k) == 2 && row_bytes(k) <= 4 && k->vec == MAX_VECTOR;
+}
+
+/* Rows of two f32 inputs with one or two sums over rows, of whole vectors. */
+static bool sums_f32(const Scheduler *s, const Kernel *k)
+{
+    double registers = accumulator_registers(s, k);
+    return row_inputs(k) == 2 && row_bytes(k) == 8 && k->vec == full_vector(k) && registers > 0 && registers <= 2;
+}
+
+/* One sum by a copy warp, in one CTA an SM (of 2048 and 3072 columns 1 to 2 % faster, of 3584 1 % slower; measured on an
+ * H100). */
+bool copies_f32_sum(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 2048, LONG = 3072 };
+    int64_t columns = column_count(s, k);
+    return sums_f32(s, k) && accumulator_registers(s, k) < 2 && k->cluster == 1 && columns >= SHORT && columns <= LONG;
+}
+
+/* How many columns a CTA of a cluster has: as many bytes as slices of 8192 columns of 2 bytes (two sums of 5120 to 65536
+ * columns 1 to 5 % faster than by twice as many or by CTAs alone, of 14336 0.6 % slower; one sum of 4096, 5120, 8192, 10240
+ * and from 20480 columns on 1 to 4 %; of 262144 columns by groups of 64 up to 2 %; measured on an H100). 0: rows of others,
+ * and those for which CTAs alone or longer slices are better. */
+int64_t sums_f32_slice(const Scheduler *s, const Kernel *k)
+{
+    enum { SLICE = 4096, ONE_SUM = 3584, SHORT_LEAST = 2048, SHORT_MOST = 2560, FOUR = 4, LONG = 16384 };
+    int64_t columns = column_count(s, k), widest = (int64_t)SLICE * s->target->max_cluster;
+    if (!sums_f32(s, k) || (columns > widest && columns <= 2 * widest)) return 0;
+    if (accumulator_registers(s, k) > 1 || columns > widest) return columns > SLICE ? SLICE : 0;
+    if (columns > LONG) return ONE_SUM;
+    for (int ctas = 2; ctas <= FOUR; ctas *= 2)
+        if (columns >= SHORT_LEAST * ctas && columns <= SHORT_MOST * ctas) return SHORT_MOST;
+    return 0;
 }
 
 /* How many threads a slice of 8192 columns of 2 bytes gets in clusters of up to 8, where
  * shared memory holds a ring beside the column vectors: few with many registers each are 1 to
- * 5 % faster (measured on an H100); with one accumulator a column not in pairs; slices of 6144 as well,
+ * 5 % faster (measured on an H100); with one accumulator a column not in pairs, in f16 more of them (3 to 5 %); slices of 6144 as well,
  * of up to four CTAs, with one accumulator of four. With two, slices of 12288 and 16384 of the largest
  * cluster (2 % over groups of 32). 0: not such a slice. */
 int full_slice_threads(const Scheduler *s, const Kernel *k)
@@ -112,7 +145,7 @@ int full_slice_threads(const Scheduler *s, const Kernel *k)
     bool two = registers > 1, full = column_count(s, k) == (int64_t)COLUMNS * k->cluster;
     bool shorter = column_count(s, k) == (int64_t)SHORTER * k->cluster;
     if (shorter && k->cluster <= 4) return two || k->cluster == 4 ? TWO_SUMS : 0;
-    return full && (two || k->cluster > 2) ? (two ? TWO_SUMS : ONE_SUM) : 0;
+    return full && (two || k->cluster > 2) ? (two || reads_f16(k) ? TWO_SUMS : ONE_SUM) : 0;
 }
 
 /* Long rows with several exchanges, and those held in registers beside wide column vectors, want 80 kB of rows a CTA (rmsnorm
