@@ -143,10 +143,11 @@ static void count_users(Emitter *e)
         e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
     for (int i = e->g->nodes.count - 1; k->computed && i > 0; i--) {
         Node n = {(uint32_t)i};
-        if (!k->computed[i] || !uses_operands(e, n)) continue;
-        bool places = compares_place(e, n);
+        if (!k->computed[i]) continue;
+        if (picks_element(e, n)) e->users[picked_place(e, n).id]++;
+        if (!uses_operands(e, n)) continue;
         for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
-            if (!places || node(e->g, arg(e->g, n, j))->op != OP_INDEX) e->users[arg(e->g, n, j).id]++;
+            if (mentions_operand(e, n, j)) e->users[arg(e->g, n, j).id]++;
     }
 }
 

@@ -136,9 +136,11 @@ void emit_hoisted(Emitter *e, const bool *needed);
 /* Whether a node compares an element's place in its row with a number that is one for the row. Then so does its text, in
  * 32 bits and counted from the thread's vector, and does not mention the place itself. */
 bool compares_place(const Emitter *e, Node n);
+bool mentions_operand(const Emitter *e, Node n, int which);    /* whether the text of an element does */
 const char *place_text(Emitter *e, Node n);
 /* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x: then one thread reads that element. */
 bool picks_element(const Emitter *e, Node n);
+Node picked_place(const Emitter *e, Node sum);
 void emit_picks(Emitter *e, int phase);
 
 /* ---- the row ---- */

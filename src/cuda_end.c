@@ -198,21 +198,22 @@ void emit_accumulators_end(Emitter *e)
 /* ---- the finish kernel
  * ----------------------------------------------------------------------- */
 
-static void emit_finish_constants(Emitter *e)
+/* `body`: what follows, which mentions some of them. */
+static void emit_finish_constants(Emitter *e, const char *body)
 {
     const Sizes *sizes = &e->plan->analysis->sizes;
+    AxisSet columns = e->k->columns;
+    const char *product = columns & (columns - 1) ? product_text(e, columns) : "";
     NameList names = {0};
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->plan->launch.fixed >> i & 1)
+        if (e->plan->launch.fixed >> i & 1 && (mentions(body, e->sizes[i]) || mentions(product, e->sizes[i])))
             *list_push(e->arena, &names) =
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     *list_push(e->arena, &names) =
         arena_format(e->arena, "width = %d, slices = %d, batch = %d", e->k->threads_per_row,
                      e->k->teams, e->k->tiles);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
-    AxisSet columns = e->k->columns;
-    if (columns & (columns - 1))
-        line(e->out, "constexpr int columns = %s;", product_text(e, columns));
+    if (*product) line(e->out, "constexpr int columns = %s;", product);
     line(e->out, "__shared__ %s scratch[%d][%d * width];",
          scratch_type(e), e->k->accumulator_count, kernel_threads(e->k) / 32);
     line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
@@ -264,8 +265,8 @@ void emit_finish_kernel(Emitter *e)
 {
     NameList calls = {0};
     block (e->out, "%s", signature_text(e)) {
-        emit_finish_constants(e);
-        blank_line(e->out);
+        Text *out = e->out, *body = e->out = text_new(e->arena);
+        body->indent = out->indent;
         emit_finish_sums(e);
         for (int i = 0; i < e->k->accumulator_count; i++)
             *list_push(e->arena, &calls) =
@@ -278,6 +279,10 @@ void emit_finish_kernel(Emitter *e)
             emit_column_coords(e, stores);
             text_put(e->out, stores->data, stores->length);
         }
+        e->out = out;
+        emit_finish_constants(e, text_string(body));
+        blank_line(e->out);
+        text_put(e->out, body->data, body->length);
     }
 }
 

@@ -53,23 +53,30 @@ static Node compared_with(const Emitter *e, Node n)
     return is_place(e, left) ? arg(e->g, n, 1) : left;
 }
 
-static void emit_place(Emitter *e, Node n)
+bool mentions_operand(const Emitter *e, Node n, int which)
 {
-    if (!compares_place(e, n)) return;
-    Node with = compared_with(e, n);
-    if (e->places[with.id]) return;
-    const NodeInfo *info = node(e->g, with);
-    bool plain = info->op == OP_CONST && info->integer >= 0 && info->integer <= INT_MAX;
-    e->places[with.id] = plain ? expression(e, with, 0) : name_after(e, with, "_at");
-    if (!plain) line(e->out, "const int %s = as_column(%s);", e->places[with.id], expression(e, with, 0));
+    return !compares_place(e, n) || !is_place(e, arg(e->g, n, which));
 }
 
-/* The difference is found once for a vector, but is a register more, which spills where an SM is to be full of threads. */
+static void emit_place(Emitter *e, Node with)
+{
+    if (e->places[with.id]) return;
+    const NodeInfo *info = node(e->g, with);
+    if (info->op == OP_CONST) {
+        int64_t column = info->integer < -1 ? -1 : info->integer < INT_MAX ? info->integer : INT_MAX;
+        e->places[with.id] = arena_format(e->arena, "%d", (int)column);
+        return;
+    }
+    bool named = info->name || info->op == OP_INDEX || find_load(e, with);
+    e->places[with.id] = named ? name_after(e, with, "_at") : unique_name(e, "place");
+    line(e->out, "const int %s = as_column(%s);", e->places[with.id], expression(e, with, 0));
+}
+
 const char *place_text(Emitter *e, Node n)
 {
     const char *op = op_info[node(e->g, n)->op].text, *i = "i", *with = e->places[compared_with(e, n).id];
     bool left = is_place(e, arg(e->g, n, 0));
-    if (e->k->wanted_ctas * kernel_threads(e->k) == e->plan->target.threads_per_sm)
+    if (e->k->counts_places)
         i = "col + i";
     else
         with = arena_format(e->arena, "%s - col", with);
@@ -83,48 +90,41 @@ void emit_hoisted(Emitter *e, const bool *needed)
     if (other_row) e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
     for (int i = 1; i < e->g->nodes.count; i++) {
         if (!needed[i] || !e->k->computed[i]) continue;
-        emit_divisor(e, (Node){(uint32_t)i});
-        emit_place(e, (Node){(uint32_t)i});
+        Node n = {(uint32_t)i};
+        emit_divisor(e, n);
+        if (compares_place(e, n)) emit_place(e, compared_with(e, n));
     }
 }
 
 /* ---- sums of one element
  * --------------------------------------------------------------------- */
 
-static const Load *picked_load(const Emitter *e, Node sum)
+static const InnerReduction *find_pick(const Emitter *e, Node n)
 {
-    Node chosen = arg(e->g, sum, 0), holds = arg(e->g, chosen, 0);
-    const NodeInfo *otherwise = node(e->g, arg(e->g, chosen, 2));
-    bool chooses = node(e->g, chosen)->op == OP_WHERE && node(e->g, holds)->op == OP_EQ;
-    bool zero = otherwise->op == OP_CONST && (type_is_float(otherwise->type) ? otherwise->number == 0
-                                                                              : otherwise->integer == 0);
-    if (!chooses || !zero || !compares_place(e, holds)) return NULL;
-    const Load *load = find_load(e, arg(e->g, chosen, 1));
-    return load && load->tensor >= 0 && load->access == ACCESS_VECTOR ? load : NULL;
+    for (int i = 0; i < e->k->inner_count; i++)
+        if (e->k->inner[i].node.id == n.id && e->k->inner[i].picked.id) return &e->k->inner[i];
+    return NULL;
 }
 
-bool picks_element(const Emitter *e, Node n)
-{
-    const NodeInfo *info = node(e->g, n);
-    return info->op == OP_SUM && info->reduced == e->k->columns && picked_load(e, n);
-}
+bool picks_element(const Emitter *e, Node n) { return find_pick(e, n) != NULL; }
 
-static void emit_pick(Emitter *e, Node sum)
+Node picked_place(const Emitter *e, Node sum) { return find_pick(e, sum)->place; }
+
+static void emit_pick(Emitter *e, const InnerReduction *sum)
 {
-    const Load *load = picked_load(e, sum);
-    Node holds = arg(e->g, arg(e->g, sum, 0), 0);
+    const Load *load = find_load(e, sum->picked);
     const char **coord = &e->coords[fastest_column(e->k)], *element_of = *coord;
-    emit_place(e, holds);
-    const char *at = *coord = e->places[compared_with(e, holds).id];
+    emit_place(e, sum->place);
+    const char *at = *coord = e->places[sum->place.id];
     const char *x = element(e, load_pointer(e, load), load->tensor, load->axes);
     *coord = element_of;
     line(e->out, "if (lane == 0 && %s >= %s && %s < %s)", at, e->k->slice ? "begin" : "0", at,
          e->k->slice ? slice_end(e) : e->columns);
-    line(e->out, "    %s += (%s)%s;", node_name(e, sum), type_cuda(node(e->g, sum)->type), x);
+    line(e->out, "    %s += (%s)%s;", node_name(e, sum->node), type_cuda(node(e->g, sum->node)->type), x);
 }
 
 void emit_picks(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].phase == phase && picks_element(e, e->k->inner[i].node)) emit_pick(e, e->k->inner[i].node);
+        if (e->k->inner[i].phase == phase && e->k->inner[i].picked.id) emit_pick(e, &e->k->inner[i]);
 }

@@ -74,7 +74,7 @@ static Pass find_pass(Emitter *e, int phase)
         Node n = {(uint32_t)i};
         if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n)) continue;
         for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
-            need(&pass, arg(e->g, n, j));
+            if (mentions_operand(e, n, j)) need(&pass, arg(e->g, n, j));
     }
     return pass;
 }

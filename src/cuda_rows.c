@@ -331,6 +331,7 @@ static void emit_constants(Emitter *e, const char *body)
     else
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              mentions(body, "threads_per_row") ? ", threads_per_row = threads" : "");
+    if (!has_element_work(e->g, k)) return;
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
          k->streamed && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
          k->teams > 1 ? "threads_per_row" : "threads");
@@ -353,7 +354,7 @@ static void emit_thread_place(Emitter *e)
     if (!k->columns) return;
     if (k->slice)
         emit_slice(e);
-    else
+    else if (has_element_work(e->g, k))
         line(e->out, "const int first = %slane * vec;",
              k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " : "");
     int values = most_exchanged(e->g, k);

@@ -229,14 +229,42 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
                  : arena_format(arena, "%d bytes of spills", usage[index].spill_bytes));
 }
 
+/* Of the tensors that a kernel reads, each once, and what it stores. */
+static int64_t bytes_read(const Sizes *sizes, const Kernel *k)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        AxisSet axes = load->access == ACCESS_PICKED ? load->axes & ~k->columns : load->axes;
+        if (load->tensor >= 0) bytes += axes_size(sizes, axes) * dtype_info[load->dtype].bytes;
+    }
+    return bytes;
+}
+
+static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].tensor >= 0)
+            bytes += axes_size(sizes, k->stores[i].axes) * dtype_info[k->stores[i].dtype].bytes;
+    return bytes;
+}
+
 static void explain_traffic(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
     Arena *arena = out->arena;
     bool again = false;
-    for (int i = 0; i < plan->kernel_count; i++) again |= reads_rows_again(&plan->kernels[i]);
-    line(out, "traffic: at least %s read and %s written%s", bytes_text(arena, a->read_bytes),
-         bytes_text(arena, a->write_bytes), again ? "; more where the caches do not hold what is read again" : "");
+    int64_t read = 0, written = 0;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        again |= reads_rows_again(&plan->kernels[i]);
+        read += bytes_read(&a->sizes, &plan->kernels[i]);
+        written += bytes_written(&a->sizes, &plan->kernels[i]);
+    }
+    line(out, "traffic: at least %s read and %s written%s", bytes_text(arena, read), bytes_text(arena, written),
+         again ? "; more where the caches do not hold what is read again" : "");
+    if (read > a->read_bytes)
+        line(out, "    of %s of inputs: several kernels read what they share", bytes_text(arena, a->read_bytes));
     line(out, "workspace: %s",
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }

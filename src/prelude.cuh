@@ -489,7 +489,8 @@ extern "C" __device__ float __nv_half2float(unsigned short);
 template <int n> DEVICE float widen_once(const vector<f16, n> &v, int i) { return __nv_half2float(v[i].bits); }
 
 //@ as_column
-// Where a number is among the columns of a row, of which there are fewer than 2^31: those before the first compare as -1.
+// Where a number is among the columns of a row, of which there are fewer than 2^31: those before the
+// first compare as -1, those from 2^31 on as 2^31 - 1.
 DEVICE int as_column(long long n) { return (int)(n < -1 ? -1 : n < 0x7fffffff ? n : 0x7fffffff); }
 
 //@ async_copy fetch_commit fetch_wait

@@ -34,7 +34,8 @@ typedef struct {
 typedef enum {
     ACCESS_ROW,              /* no column: one element a row (or one for all) */
     ACCESS_VECTOR,           /* its fastest axis is the columns' too: neighbours along it are adjacent */
-    ACCESS_ELEMENT           /* columns at strides, or not all of them: one element at a time */
+    ACCESS_ELEMENT,          /* columns at strides, or not all of them: one element at a time */
+    ACCESS_PICKED            /* a load: by sums that pick one element of a row alone */
 } Access;
 
 typedef struct {
@@ -82,6 +83,7 @@ typedef struct {
     Node partner;            /* the maximum or mean that it is accumulated together with:
                                 schedule_online.c; 0: by itself */
     bool inverse;            /* column values are multiplied by 1 / it where the program divides */
+    Node picked, place;      /* the tensor of which it is the element at that place: schedule_picks.c; 0: it is a sum */
 } InnerReduction;
 
 typedef struct {
@@ -104,6 +106,7 @@ typedef struct {
     int mailbox;                     /* grouped: the slot they exchange through; else -1 */
     int ctas_per_sm;                 /* persistent: how many CTAs an SM holds at once */
     int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
+    bool counts_places;              /* what is compared with a place is so for each element, not once a vector */
     bool copy_warp;                  /* a further warp fills the ring with bulk copies */
     int lag;                         /* the last phase of a row runs after the first of the next row but
                                         lag - 1, which hides the reduction between them; 0: no lag */
@@ -161,6 +164,8 @@ static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->cl
 
 /* Bytes of a row's column that it reads as vectors. */
 int row_bytes(const Kernel *k);
+/* Whether anything is done for each element of a row. */
+bool has_element_work(const Graph *g, const Kernel *k);
 /* Those that have rows to themselves: what leaves a partial. */
 static inline const char *sharers_name(const Kernel *k)
 {

@@ -102,7 +102,8 @@ static bool is_long(const Scheduler *s, const Kernel *k, Node n)
     return true;
 }
 
-/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, short arithmetic in f32 for each element. */
+/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, short arithmetic in f32 for
+ * each element. */
 static bool is_simple(const Scheduler *s, const Kernel *k)
 {
     for (int i = 1; i < s->g->nodes.count; i++) {
@@ -115,12 +116,14 @@ static bool is_simple(const Scheduler *s, const Kernel *k)
 }
 
 /* How many CTAs ptxas is to make room for where threads have many elements, 0: any: some 1024 threads, which leaves
- * them 64 registers (softmax of 50257 columns: 71 without, so one CTA less; cross entropy: 127 without, half as fast). */
+ * them 56 to 64 registers (softmax of 50257 columns: 71 without, so one CTA less); with several exchanges no more than
+ * 1024 (cross entropy: 128 registers without, half as fast). */
 int block_ctas(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 1024, LEAST = 900, FEW = 16 };
     int threads = kernel_threads(k), ctas = THREADS / threads;
-    return k->tiles <= FEW || !is_simple(s, k) ? 0 : ctas + (ctas * threads < LEAST);
+    bool more = ctas * threads < LEAST && !exchanges_often(k);
+    return k->tiles <= FEW || !is_simple(s, k) ? 0 : ctas + more;
 }
 
 /* Makes room for them. */

@@ -76,7 +76,7 @@ static bool may_be_alone(const Scheduler *s, const Kernel *k)
 /* Rows of which nothing else is read, but that compare the places of their elements: ptxas keeps what it finds of a place,
  * though all of it fits 32 registers where the last tile is not checked (causal softmax of 2048 and 8192 columns 9 and 21 %
  * faster when told). */
-static bool compares_places(const Scheduler *s, const Kernel *k)
+static bool mentions_places(const Scheduler *s, const Kernel *k)
 {
     if (!is_light(s, k) || k->threads_per_row <= WARP || k->ragged) return false;
     for (int i = 1; i < s->g->nodes.count; i++) {
@@ -98,7 +98,7 @@ static int bound_single(const Scheduler *s, const Kernel *k)
     if (holds_several(s, k)) return has_wide_columns(k) ? OF_WIDE : OF_TWO;
     if (is_light(s, k) && elements > SOME && elements <= MORE) return LIGHT;
     bool often = exchanges_often(k) && row_bytes(k) <= 2 && elements > SOME && elements <= (k->phases == PAIR ? MOST : MORE);
-    return often || (compares_places(s, k) && elements <= SOME) ? FULL : 0;
+    return often || (mentions_places(s, k) && elements <= SOME) ? FULL : 0;
 }
 
 /* How many threads ptxas is told that an SM is to hold, 0: nothing. (Others it must not be told: it would take all
@@ -115,7 +115,7 @@ static int bound_threads(const Scheduler *s, const Kernel *k)
     if (holds_several(s, k)) return most_threads < room ? most_threads : room > least ? room : least;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
     if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return wanted;
-    if (elements <= FEW && compares_places(s, k)) return s->target->threads_per_sm;
+    if (elements <= FEW && mentions_places(s, k)) return s->target->threads_per_sm;
     bool often = exchanges_often(k) && k->vec == MAX_VECTOR && row_bytes(k) <= 2 && elements > FEW && elements <= SOME;
     return often ? FULL + threads / 2 : may_take_sm(s, k) ? SEVERAL : may_be_alone(s, k) ? 2 * threads : 0;
 }
@@ -141,4 +141,6 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k)
     int most = s->target->most_ctas_per_sm, rules = rules_bound(s, k);
     bool fits = asked <= most && asked * (kernel_threads(k) + helper_threads(k)) <= s->target->threads_per_sm;
     k->wanted_ctas = asked && fits ? asked : rules < most ? rules : most;
+    /* a difference for each vector is a register more, which spills where an SM is to be full of threads */
+    k->counts_places = k->wanted_ctas * kernel_threads(k) == s->target->threads_per_sm;
 }

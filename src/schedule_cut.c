@@ -323,9 +323,11 @@ static void find_load_phases(Scheduler *s, Kernel *k)
     for (int i = 0; i < k->accumulator_count; i++)
         uses[arg(g, k->accumulators[i].node, 0).id] |= (uint64_t)1
                                                        << k->accumulators[i].phase;
-    for (int i = 0; i < k->inner_count; i++)
-        if (!k->inner[i].partner.id)
-            uses[arg(g, k->inner[i].node, 0).id] |= (uint64_t)1 << k->inner[i].phase;
+    for (int i = 0; i < k->inner_count; i++) {
+        const InnerReduction *r = &k->inner[i];
+        Node operand = r->picked.id ? r->place : arg(g, r->node, 0);
+        if (!r->partner.id) uses[operand.id] |= (uint64_t)1 << r->phase;
+    }
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!k->computed[i] || is_reduction(g, n)) continue;
@@ -406,8 +408,10 @@ void cut_graph(Scheduler *s)
             if (reduction_way(s, k->inner[j].node) == BY_ITSELF)
                 store_results(s, k, k->inner[j].node);
         pair_reductions(s, k);
+        find_picks(s, k);
         find_kernel_phases(s, k);
         find_load_phases(s, k);
+        leave_picked(k);
     }
     end_accumulators(s, s->kernels.count);
     for (int i = 0; i < s->kernels.count; i++)

@@ -28,9 +28,10 @@ int narrowest_stored(const Kernel *k)
     return bytes;
 }
 
-/* Whether a row that three phases read is stored as bytes: better by a CTA than in clusters (rmsnorm with its largest
- * element of 10240, 12288 and 20480 columns 10 to 15 %, of 32768 0 to 9 % faster), as long as its few warps have registers
- * for it, then from a ring (of 65536 to 262144 columns 11 to 23 % faster by slices of 32768 than in clusters). */
+/* Whether a row that three phases read is stored as bytes: better by few CTAs with many columns each than by clusters
+ * with a row each. By one CTA rmsnorm with its largest element of 10240, 12288 and 20480 columns is 10 to 15 %, of 32768 0 to
+ * 9 % faster; by two to eight with up to 32768 columns, in registers that the next row refills or, without weights and in
+ * f16, by a ring, of 49152 to 262144 columns 11 to 23 % (measured on an H100). */
 static bool stores_bytes(const Scheduler *s, const Kernel *k)
 {
     enum { TWO = 2, LONGEST = 262144 };
@@ -38,7 +39,7 @@ static bool stores_bytes(const Scheduler *s, const Kernel *k)
     return narrow && exchanges_often(k) && k->phases > TWO && column_count(s, k) <= LONGEST;
 }
 
-bool rings_bytes(const Scheduler *s, const Kernel *k)
+bool holds_bytes_long(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 12288 };
     return stores_bytes(s, k) && column_count(s, k) > LONG;
@@ -337,7 +338,7 @@ int held_threads(const Scheduler *s, const Kernel *k)
         s->forced.reads > 1 || !is_cached(s, k, 1, column_count(s, k)) || single_slice(s, k))
         return 0;
     if (has_moments(s, k)) return held_moments(s, k);
-    if (is_read_again_soon(s, k) || rings_bytes(s, k)) return 0;
+    if (is_read_again_soon(s, k) || holds_bytes_long(s, k)) return 0;
     for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
         if (can_hold(s, k, ways[i])) return ways[i];
     return 0;
@@ -354,7 +355,7 @@ bool reads_again(const Scheduler *s, const Kernel *k)
     if (!is_row_alone(s, k) || s->forced.stages || single_slice(s, k) || passes_by_blocks(s, k)) return false;
     if (s->forced.reads) return s->forced.reads > 1;
     if (has_moments(s, k)) return rereads_moments(s, k);
-    if (held_threads(s, k) || rings_bytes(s, k)) return false;
+    if (held_threads(s, k) || holds_bytes_long(s, k)) return false;
     int64_t columns = column_count(s, k), row = row_bytes(k) * columns;
     int64_t threads = ceil_div(columns, 2 * MAX_VECTOR);
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
@@ -398,7 +399,7 @@ bool may_refill(const Scheduler *s, const Kernel *k)
     bool fits = vector >= VECTOR_BYTES && vector * LEAST_VECTORS <= 4 * REFILL_REGISTERS;
     bool known = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
     if (s->forced.any || !fits || !known) return false;
-    if (row_inputs(k) != 1) return may_refill_sum(k, columns);
+    if (row_inputs(k) != 1) return may_refill_sum(k, columns) && !shares_wide_columns(s, k);
     if (has_moments(s, k)) return !shares_wide_columns(s, k) && may_refill_moments(dtype, columns);
     return column_vectors(k) && columns > LEAST && columns <= MOST;
 }

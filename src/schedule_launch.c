@@ -116,14 +116,16 @@ static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const c
     }
 }
 
-/* The last phase that reads a row's elements from memory, not from what is kept of them. */
-static int last_read(const Load *load)
+/* The last phase that reads a row's elements from memory, not from what is kept of them: those that sums pick
+ * are not. */
+static int last_read(const Kernel *k, const Load *load)
 {
-    int phase = 0;
-    if (load->staged) return 0;
-    if (load->resident) return load->first_phase;
-    while (load->phases >> phase >> 1) phase++;
-    return phase;
+    int last = load->resident && !load->staged ? load->first_phase : 0;
+    if (!load->staged && !load->resident)
+        while (load->phases >> last >> 1) last++;
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].picked.id == load->node.id && k->inner[i].phase > last) last = k->inner[i].phase;
+    return last;
 }
 
 /* Row sizes that the kernel's text mentions. */
@@ -155,7 +157,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
         if (load->slot >= 0)
             push(s, &args, ARG_SLOT, load->slot, 0, load->name = slots[load->slot].name);
         else
-            push_tensor(s, &args, load->tensor, last_read(load), load->name, load->axes);
+            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes);
     }
     if (k->finishes >= 0)
         for (int i = 0; i < k->accumulator_count; i++)

@@ -161,7 +161,7 @@ static void set_ragged(const Scheduler *s, Kernel *k)
     enum { FEW_TILES = 4 };
     int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
-    k->ragged = !full || (k->streamed && (k->dynamic || k->tiles > FEW_TILES));
+    k->ragged = (has_element_work(s->g, k) && !full) || (k->streamed && (k->dynamic || k->tiles > FEW_TILES));
 }
 
 /* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
@@ -195,7 +195,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     if (single_slice(s, k)) return single_slice(s, k);
     if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
     if (sums_f32_slice(s, k)) return sums_f32_slice(s, k);
-    if (rings_bytes(s, k) && column_count(s, k) > LARGEST) return LARGEST;
+    if (holds_bytes_long(s, k) && column_count(s, k) > LARGEST) return LARGEST;
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
     /* half the CTAs to wait for, but not of the longest rows (262144 columns: 3 % slower) */
@@ -230,7 +230,7 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
  * alike, however wide the vectors are. */
 static bool share_threads(Scheduler *s, Kernel *k, int pack)
 {
-    int64_t vectors = k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
+    int64_t vectors = !has_element_work(s->g, k) ? 1 : k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     int64_t full = ceil_div(vectors, pack);

@@ -1,7 +1,7 @@
 /* schedule_vectors.c: about how many vectors of a row a thread gets, and how many threads a row has at most. */
 #include "scheduling.h"
 
-/* Rows of one input of 2 bytes a column and nothing else. */
+/* Rows of which one input of up to 2 bytes a column is read, and nothing else. */
 bool is_light(const Scheduler *s, const Kernel *k)
 {
     return !has_column_accumulators(k) && row_bytes(k) <= 2 && !column_vectors(k) &&

@@ -8,6 +8,7 @@
  *   schedule_held.c      which rows stay in registers, in those of how many threads
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_online.c    which reductions go with another, and what that allows
+ *   schedule_picks.c     sums of which one element counts
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
  *   schedule_vectors.c   how many vectors a thread has, and threads a row
  *   schedule_even.c      threads that have all as much to do
@@ -54,6 +55,9 @@ typedef enum {
 Way reduction_way(const Scheduler *s, Node n);
 void cut_graph(Scheduler *s);
 void pair_reductions(const Scheduler *s, Kernel *k);
+/* Which sums pick one element; and what is read by them alone, once it is known which phases need what. */
+void find_picks(const Scheduler *s, Kernel *k);
+void leave_picked(Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
 int full_vector(const Kernel *k);                       /* elements of the widest access */
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
@@ -115,7 +119,7 @@ void convert_f16(Kernel *k, bool once);
 
 /* ---- schedule_vectors.c ---- */
 
-bool is_light(const Scheduler *s, const Kernel *k);     /* a row of 2 bytes a column, and nothing else */
+bool is_light(const Scheduler *s, const Kernel *k);     /* a row of up to 2 bytes a column, and nothing else is read */
 bool fills_pairs(const Scheduler *s, const Kernel *k);  /* two CTAs, of which an SM holds two, a row */
 int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors);   /* of full width, a thread */
 int most_threads(const Scheduler *s, const Kernel *k);  /* a long row's CTA */
@@ -154,7 +158,7 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 /* ---- schedule_held.c ---- */
 
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
-bool rings_bytes(const Scheduler *s, const Kernel *k);  /* whether a long row stored as bytes goes through a ring */
+bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */

@@ -58,6 +58,8 @@ list_cases() {
     for columns in 40 301 4096 16648 50257; do
         echo "tests/cases/places.fuse M=331 N=$columns"
         echo "tests/cases/places_summed.fuse M=331 N=$columns"
+        echo "tests/cases/picked.fuse M=1331 N=$columns"
+        echo "tests/cases/picked_alone.fuse M=1331 N=$columns"
     done
     for columns in 32000 50304 128256 151936; do
         echo "examples/cross_entropy.fuse M=71 N=$columns"

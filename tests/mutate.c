@@ -87,6 +87,8 @@ static const Rule rules[] = {
     {"pick", "_at >= begin", "_at > begin"},
     {"pick", "_at < N", "_at <= N"},
     {"pick", "_at < end", "_at <= end"},
+    {"pick", "_at < begin + slice", "_at <= begin + slice"},
+    {"pick", "col + i > ", "col + i >= "},
     {"pick", "_at - col", "_at - col + 1"},
     {"guard", "mine && ", ""},
     {"guard", "row < M)", "true)"},

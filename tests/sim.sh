@@ -102,6 +102,14 @@ list_long_cases() {
         "M=5 N=4104 --schedule row:cluster=2,stages=3"; do
         echo "tests/cases/places.fuse $size"
     done
+    for name in picked picked_alone picked_chain; do
+        for size in "M=300 N=40" "M=9 N=301" "M=5 N=4096 --sms 1" "M=5 N=16648 --sms 1"; do
+            echo "tests/cases/$name.fuse $size"
+        done
+    done
+    echo "tests/cases/picked_chain.fuse M=11 N=4096 --sms 1 --schedule warp-specialized:cluster=2"
+    echo "examples/cross_entropy.fuse M=3 N=4096 --schedule row:cluster=2"
+    echo "examples/softmax_causal.fuse B=1 H=1 Q=4 K=2048"
     for size in "N=40" "N=1030" "N=16648" "N=4616 --schedule grid-stride:cluster=2" "N=4104 --schedule warp-specialized:cluster=2"; do
         echo "tests/cases/places_summed.fuse M=11 --sms 1 $size"
     done

@@ -521,7 +521,7 @@ void amax_finish(
     const float *__restrict__ max_1_partial,
     float *__restrict__ max_0_value,
     int partials) {
-    constexpr int N = 512, width = 8, slices = 128, batch = 5;
+    constexpr int width = 8, slices = 128, batch = 5;
     __shared__ float scratch[1][32 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
@@ -585,20 +585,18 @@ void amax_2(
 
 // amax_3 (pointwise), from amax.fuse:1-4
 //   scale = max[M, N](abs(x)) / 448.0
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 256 threads share a row.
+// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has one column.
-// Launch 4 of 4: grid (1, ceil(N / 256)), block 256, no dynamic shared memory.
+// Launch 4 of 4: grid (1, 1), block 32, no dynamic shared memory.
 // max_0_value: workspace, 1 of f32
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(32)
 void amax_3(
     const float *__restrict__ max_0_value,
     float *__restrict__ scale) {
-    constexpr int threads = 256;
-    constexpr int vec = 1, tiles = 1, step = threads * vec;
+    constexpr int threads = 32;
     const int lane = threadIdx.x;
-    const int first = blockIdx.y * (tiles * step) + lane * vec;
     const float row_max = max_0_value[0];
 
-    if (lane == 0 && blockIdx.y == 0)
+    if (lane == 0)
         scale[0] = row_max / 448.0f;
 }

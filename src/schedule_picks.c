@@ -1,0 +1,81 @@
+/* schedule_picks.c: sums of which one element at most counts, sum[N](where(index(N) == t, x, 0)) of a tensor x: one
+ * thread of a row reads it. A row of which nothing else is needed is not loaded at all (the likelihood of a label, of
+ * logarithms that another program left), and the other elements take no instructions (cross entropy of 128256 and 151936
+ * columns 2 and 5 % faster; measured on an H100). */
+#include "scheduling.h"
+
+static bool is_place(const Graph *g, const Kernel *k, Node n)
+{
+    return node(g, n)->op == OP_INDEX && node(g, n)->axes & k->columns;
+}
+
+/* The number of a row that a comparison compares its elements' places with; 0: it does not. */
+static Node row_number(const Graph *g, const Kernel *k, Node comparison)
+{
+    Node left = arg(g, comparison, 0), right = arg(g, comparison, 1);
+    if (is_place(g, k, right)) return node(g, left)->axes & k->columns ? (Node){0} : left;
+    return is_place(g, k, left) && !(node(g, right)->axes & k->columns) ? right : (Node){0};
+}
+
+static bool is_zero(const NodeInfo *info)
+{
+    return info->op == OP_CONST && (type_is_float(info->type) ? info->number == 0 : info->integer == 0);
+}
+
+static const Load *find_vector_load(const Kernel *k, Node n)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (load->node.id == n.id) return load->tensor >= 0 && load->access == ACCESS_VECTOR ? load : NULL;
+    }
+    return NULL;
+}
+
+static void find_pick(const Scheduler *s, const Kernel *k, InnerReduction *r)
+{
+    const NodeInfo *sum = node(s->g, r->node);
+    Node chosen = arg(s->g, r->node, 0);
+    if (sum->op != OP_SUM || sum->reduced != k->columns || node(s->g, chosen)->op != OP_WHERE) return;
+    Node holds = arg(s->g, chosen, 0), x = arg(s->g, chosen, 1);
+    if (node(s->g, holds)->op != OP_EQ || !is_zero(node(s->g, arg(s->g, chosen, 2)))) return;
+    Node place = row_number(s->g, k, holds);
+    if (!place.id || !find_vector_load(k, x)) return;
+    r->picked = x;
+    r->place = place;
+}
+
+void find_picks(const Scheduler *s, Kernel *k)
+{
+    /* col is then no coordinate, or no int */
+    if (has_several_columns(k) || has_dynamic_columns(s, k)) return;
+    for (int i = 0; i < k->inner_count; i++)
+        if (!k->inner[i].partner.id) find_pick(s, k, &k->inner[i]);
+}
+
+static bool picks(const Kernel *k, Node x)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].picked.id == x.id) return true;
+    return false;
+}
+
+void leave_picked(Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        if (!load->phases && picks(k, load->node)) load->access = ACCESS_PICKED;
+    }
+}
+
+bool has_element_work(const Graph *g, const Kernel *k)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (!k->inner[i].picked.id) return true;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].access != ACCESS_ROW) return true;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR || k->loads[i].access == ACCESS_ELEMENT) return true;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (node(g, arg(g, k->accumulators[i].node, 0))->axes & k->columns) return true;
+    return false;
+}
