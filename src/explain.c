@@ -261,10 +261,11 @@ static void explain_traffic(Text *out, const Plan *plan)
         read += bytes_read(&a->sizes, &plan->kernels[i]);
         written += bytes_written(&a->sizes, &plan->kernels[i]);
     }
-    line(out, "traffic: at least %s read and %s written%s", bytes_text(arena, read), bytes_text(arena, written),
+    const char *inputs = bytes_text(arena, a->read_bytes), *all = bytes_text(arena, read);
+    line(out, "traffic: at least %s read and %s written%s", all, bytes_text(arena, written),
          again ? "; more where the caches do not hold what is read again" : "");
-    if (read > a->read_bytes)
-        line(out, "    of %s of inputs: several kernels read what they share", bytes_text(arena, a->read_bytes));
+    if (read > a->read_bytes && strcmp(all, inputs))
+        line(out, "    of %s of inputs: several kernels read what they share", inputs);
     line(out, "workspace: %s",
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }

@@ -1,49 +1,10 @@
-/* schedule_cut.c: cuts the graph into kernels.
- *
- * A reduction over exactly the columns happens inside a row; every other reduction needs
- * all CTAs to finish, so its users live in a later kernel. `level` counts those ends:
- * level[n] is the first level of kernels that can compute n where row reductions are
- * computed on the spot, cut[n] where they are read from the workspace (in kernels that
- * walk other axes). Between kernels only reduction results cross, the cheapest values
- * there are; everything else is recomputed from the inputs. */
+/* schedule_cut.c: cuts the graph into kernels. A reduction over exactly the columns happens inside a row; every other
+ * reduction needs all CTAs to finish, so its users live in a later kernel, of a higher level (schedule_levels.c).
+ * Between kernels only reduction results cross, the cheapest values there are; everything else is recomputed from
+ * the inputs. */
 #include "scheduling.h"
 
 #include <string.h>
-
-Way reduction_way(const Scheduler *s, Node n)
-{
-    AxisSet rows = s->a->rows, columns = s->a->columns;
-    AxisSet reduced = node(s->g, n)->reduced, from = node(s->g, arg(s->g, n, 0))->axes;
-    AxisSet left = node(s->g, n)->axes;
-    if (reduced == columns) return BY_ROW;
-    bool all_rows = (from & rows) && axes_within(from & rows, reduced);
-    if (all_rows && !left && ((from & columns) == columns || !(from & columns)))
-        return BY_RIDING;
-    if (all_rows && left == columns && s->ride) return BY_RIDING;
-    if (axes_within(reduced, rows) && (left & columns) == columns) return BY_COLUMN;
-    return BY_ITSELF;
-}
-
-static void find_levels(Scheduler *s)
-{
-    const Graph *g = s->g;
-    s->level = NEW_ARRAY(s->arena, int, g->nodes.count);
-    s->cut = NEW_ARRAY(s->arena, int, g->nodes.count);
-    for (int i = 1; i < g->nodes.count; i++) {
-        Node n = {(uint32_t)i};
-        for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
-            uint32_t from = arg(g, n, k).id;
-            s->level[i] = s->level[from] > s->level[i] ? s->level[from] : s->level[i];
-            s->cut[i] = s->cut[from] > s->cut[i] ? s->cut[from] : s->cut[i];
-        }
-        if (!is_reduction(g, n)) continue;
-        Way way = reduction_way(s, n);
-        if (way == BY_ROW)
-            s->cut[i] = s->level[i] + 1;
-        else
-            s->level[i] = s->cut[i] = (way == BY_RIDING ? s->level[i] : s->cut[i]) + 1;
-    }
-}
 
 static Kernel *add_kernel(Scheduler *s, int level, AxisSet rows, AxisSet columns)
 {
@@ -124,9 +85,9 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
     uint32_t from = arg(s->g, n, 0).id;
     AxisSet from_axes = s->g->nodes.data[from].axes;
     switch (reduction_way(s, n)) {
-    case BY_ROW: return find_kernel(s, s->level[from], left, s->a->columns);
+    case BY_ROW: return find_kernel(s, s->home[n.id], left, s->a->columns);
     case BY_RIDING:
-        return find_kernel(s, s->level[from], from_axes & s->a->rows, s->a->columns);
+        return find_kernel(s, s->home[n.id], from_axes & s->a->rows, s->a->columns);
     case BY_COLUMN: return find_columnwise(s, s->cut[from], reduced, left & s->a->rows);
     case BY_ITSELF: break;
     }
@@ -191,8 +152,7 @@ static bool computes(const Scheduler *s, const Kernel *k, Node n)
 {
     for (int i = 0; i < k->inner_count; i++)
         if (k->inner[i].node.id == n.id) return true;
-    return k->columns == s->a->columns && !k->columnwise &&
-           reduction_way(s, n) == BY_ROW && s->level[arg(s->g, n, 0).id] == k->level &&
+    return computes_rows(s, k) && reduction_way(s, n) == BY_ROW && s->home[n.id] == k->level &&
            axes_within(node(s->g, n)->axes, k->rows);
 }
 
@@ -388,13 +348,14 @@ static Family find_family(const Kernel *k)
     return only ? FAMILY_COLUMN : FAMILY_GRID_STRIDE;
 }
 
-void cut_graph(Scheduler *s)
+static void cut(Scheduler *s, bool late)
 {
     s->kernels.count = s->slots.count = 0;
     s->slot_of = NEW_ARRAY(s->arena, int, s->g->nodes.count);
     for (int i = 0; i < s->g->nodes.count; i++) s->slot_of[i] = -1;
-    find_levels(s);
+    find_levels(s, late);
     place_roots(s);
+    if (late) find_homes(s);
     int top = 0;
     for (int i = 0; i < s->kernels.count; i++)
         top = max_int(top, s->kernels.data[i].level);
@@ -416,4 +377,31 @@ void cut_graph(Scheduler *s)
     end_accumulators(s, s->kernels.count);
     for (int i = 0; i < s->kernels.count; i++)
         s->kernels.data[i].family = find_family(&s->kernels.data[i]);
+}
+
+/* How many kernels read each tensor that has columns. */
+static int *count_reads(const Scheduler *s)
+{
+    int *reads = NEW_ARRAY(s->arena, int, s->g->params.count + 1);
+    for (int i = 0; i < s->kernels.count; i++)
+        for (int j = 0; j < s->kernels.data[i].load_count; j++) {
+            const Load *load = &s->kernels.data[i].loads[j];
+            if (load->tensor >= 0 && load->axes & s->a->columns) reads[load->tensor]++;
+        }
+    return reads;
+}
+
+void cut_graph(Scheduler *s)
+{
+    cut(s, false);
+    if (s->kernels.count == 1) return;
+    const int *early = count_reads(s);
+    cut(s, true);
+    const int *late = count_reads(s);
+    bool fewer = false, more = false;
+    for (int i = 0; i < s->g->params.count; i++) {
+        fewer |= late[i] < early[i];
+        more |= late[i] > early[i];
+    }
+    if (!fewer || more) cut(s, false);
 }

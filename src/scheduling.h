@@ -1,6 +1,7 @@
 /* scheduling.h: what the files of the schedule stage share; nobody else includes it.
  *
  *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
+ *   schedule_levels.c    when each value can be computed, and when it is
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
  *   schedule_homes.c     where rows and columns live between phases
  *   schedule_rewiden.c   which elements are converted anew in each phase
@@ -37,7 +38,7 @@ typedef struct {
     Forced forced;
     bool ride;             /* reductions over all rows, kept by column, ride on the row kernels */
     const bool *live;
-    int *level, *cut;      /* by node id: see schedule_cut.c */
+    int *level, *cut, *home;    /* by node id: see schedule_levels.c */
     int *slot_of;          /* by node id: the slot with the value, -1 none */
     LIST(Kernel) kernels;
     LIST(Slot) slots;
@@ -53,6 +54,12 @@ typedef enum {
 } Way;
 
 Way reduction_way(const Scheduler *s, Node n);
+void find_levels(Scheduler *s, bool late);
+static inline bool computes_rows(const Scheduler *s, const Kernel *k)
+{
+    return k->columns == s->a->columns && !k->columnwise;
+}
+void find_homes(Scheduler *s);    /* late: of reductions inside rows, once all kernels' roots are placed */
 void cut_graph(Scheduler *s);
 void pair_reductions(const Scheduler *s, Kernel *k);
 /* Which sums pick one element; and what is read by them alone, once it is known which phases need what. */

@@ -59,6 +59,7 @@ list_cases() {
         echo "tests/cases/places.fuse M=331 N=$columns"
         echo "tests/cases/places_summed.fuse M=331 N=$columns"
         echo "tests/cases/picked.fuse M=1331 N=$columns"
+        echo "tests/cases/mean_cross_entropy.fuse M=1331 N=$columns"
         echo "tests/cases/picked_alone.fuse M=1331 N=$columns"
     done
     for columns in 32000 50304 128256 151936; do

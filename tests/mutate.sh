@@ -56,9 +56,8 @@ examples/layernorm_bwd.fuse M=14 N=2309 --sms 1 --schedule warp-specialized:clus
 examples/softmax.fuse M=170 N=1028 --sms 1 --schedule warp-specialized:cluster=2
 tests/cases/places.fuse M=120 N=64
 tests/cases/places.fuse M=1500 N=1088 --schedule row:cluster=2
-examples/cross_entropy.fuse M=170 N=4096 --schedule row:cluster=2
-examples/softmax_causal.fuse B=1 H=1 Q=1024 K=2048
-tests/cases/picked_alone.fuse M=300 N=24
+tests/cases/places.fuse M=1030 N=2048 --schedule row:cluster=2
+examples/softmax_causal.fuse B=1 H=1 Q=700 K=2048
 examples/layernorm.fuse M=65 N=24
 examples/layernorm.fuse M=3 N=1024
 examples/layernorm.fuse M=3 N=1030

@@ -109,6 +109,9 @@ list_long_cases() {
     done
     echo "tests/cases/picked_chain.fuse M=11 N=4096 --sms 1 --schedule warp-specialized:cluster=2"
     echo "examples/cross_entropy.fuse M=3 N=4096 --schedule row:cluster=2"
+    for size in "M=300 N=40" "M=9 N=3001 --sms 2" "M=5 N=16648 --sms 1" "M=0 N=8" "M=3 N=0"; do
+        echo "tests/cases/mean_cross_entropy.fuse $size"
+    done
     echo "examples/softmax_causal.fuse B=1 H=1 Q=4 K=2048"
     for size in "N=40" "N=1030" "N=16648" "N=4616 --schedule grid-stride:cluster=2" "N=4104 --schedule warp-specialized:cluster=2"; do
         echo "tests/cases/places_summed.fuse M=11 --sms 1 $size"

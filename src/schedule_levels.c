@@ -1,0 +1,145 @@
+/* schedule_levels.c: which level of kernels computes what. `level` counts the ends of kernels that a value comes after:
+ * level[n] is the first level of kernels that can compute n where row reductions are
+ * computed on the spot, cut[n] where they are read from the workspace (in kernels that
+ * walk other axes); home[n] is the level of the kernels that do compute a reduction n.
+ *
+ * That is early where it is as soon as what it is made of is there, late where a row reduction is computed where it is first
+ * needed, and a sum over all rows, if nothing with columns is made of it, beside what has. Early is better for a mean
+ * that a kernel finds which reads the rows anyway; late where the first sum over all rows needs little of a row, as the
+ * number of labels that count, by which cross entropy is divided. schedule_cut.c makes both cuts and keeps that which
+ * reads fewer tensors. */
+#include "scheduling.h"
+
+#include <limits.h>
+
+Way reduction_way(const Scheduler *s, Node n)
+{
+    AxisSet rows = s->a->rows, columns = s->a->columns;
+    AxisSet reduced = node(s->g, n)->reduced, from = node(s->g, arg(s->g, n, 0))->axes;
+    AxisSet left = node(s->g, n)->axes;
+    if (reduced == columns) return BY_ROW;
+    bool all_rows = (from & rows) && axes_within(from & rows, reduced);
+    if (all_rows && !left && ((from & columns) == columns || !(from & columns)))
+        return BY_RIDING;
+    if (all_rows && left == columns && s->ride) return BY_RIDING;
+    if (axes_within(reduced, rows) && (left & columns) == columns) return BY_COLUMN;
+    return BY_ITSELF;
+}
+
+/* Levels by node: see above. A sum over all rows that is in `later` belongs to that level at least. */
+static void set_levels(Scheduler *s, const int *later)
+{
+    const Graph *g = s->g;
+    s->level = NEW_ARRAY(s->arena, int, g->nodes.count);
+    s->cut = NEW_ARRAY(s->arena, int, g->nodes.count);
+    s->home = NEW_ARRAY(s->arena, int, g->nodes.count);
+    for (int i = 1; i < g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
+            uint32_t from = arg(g, n, k).id;
+            s->level[i] = s->level[from] > s->level[i] ? s->level[from] : s->level[i];
+            s->cut[i] = s->cut[from] > s->cut[i] ? s->cut[from] : s->cut[i];
+        }
+        if (!is_reduction(g, n)) continue;
+        Way way = reduction_way(s, n);
+        s->home[i] = later[i] > s->level[i] ? later[i] : s->level[i];
+        if (way == BY_ROW)
+            s->cut[i] = s->level[i] + 1;
+        else
+            s->level[i] = s->cut[i] = (way == BY_RIDING ? s->home[i] : s->cut[i]) + 1;
+    }
+}
+
+/* Whether all columns of a tensor are read for a value, by the kernel that computes it. */
+static bool *find_heavy(const Scheduler *s)
+{
+    bool *heavy = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        const NodeInfo *info = &s->g->nodes.data[i];
+        heavy[i] = info->op == OP_PARAM && info->axes & s->a->columns;
+        for (int k = 0; k < op_info[info->op].arity; k++) heavy[i] |= heavy[info->args[k].id];
+        if (is_reduction(s->g, (Node){(uint32_t)i}) && reduction_way(s, (Node){(uint32_t)i}) != BY_ROW) heavy[i] = false;
+    }
+    return heavy;
+}
+
+/* What the outputs that have columns are made of; the highest of their levels. */
+static int find_below(const Scheduler *s, bool *below)
+{
+    int top = 0;
+    for (int i = 0; i < s->g->outputs.count; i++) {
+        Node v = s->g->outputs.data[i].value;
+        bool outer = v.id && is_reduction(s->g, v) && reduction_way(s, v) != BY_ROW;
+        if (!v.id || outer || !(node(s->g, v)->axes & s->a->columns)) continue;
+        below[v.id] = true;
+        top = s->level[v.id] > top ? s->level[v.id] : top;
+    }
+    for (int i = s->g->nodes.count - 1; i > 0; i--)
+        for (int k = 0; below[i] && k < op_info[s->g->nodes.data[i].op].arity; k++)
+            below[s->g->nodes.data[i].args[k].id] = true;
+    return top;
+}
+
+void find_levels(Scheduler *s, bool late)
+{
+    int *later = NEW_ARRAY(s->arena, int, s->g->nodes.count);
+    set_levels(s, later);
+    if (!late) return;
+    bool *below = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
+    const bool *heavy = find_heavy(s);
+    int top = find_below(s, below);
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        bool rides = is_reduction(s->g, n) && reduction_way(s, n) == BY_RIDING;
+        if (rides && !below[i] && heavy[arg(s->g, n, 0).id]) later[i] = top;
+    }
+    set_levels(s, later);
+}
+
+/* Which kernels' roots need a value: the lowest level of those that compute row reductions, and whether others do. */
+typedef struct {
+    int level;
+    bool other;
+} Want;
+
+static void want(const Scheduler *s, Want *wants, const Kernel *k, Node n)
+{
+    Want *w = &wants[n.id];
+    if (!computes_rows(s, k))
+        w->other = true;
+    else if (k->level < w->level)
+        w->level = k->level;
+}
+
+static void want_operands(const Scheduler *s, Want *wants, Node n, Want by)
+{
+    for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++) {
+        Want *w = &wants[arg(s->g, n, j).id];
+        w->level = by.level < w->level ? by.level : w->level;
+        w->other |= by.other;
+    }
+}
+
+/* Row reductions are computed where they are first needed; what walks other axes reads them, so for that at once. */
+void find_homes(Scheduler *s)
+{
+    Want *wants = NEW_ARRAY(s->arena, Want, s->g->nodes.count);
+    for (int i = 0; i < s->g->nodes.count; i++) wants[i].level = INT_MAX;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        for (int j = 0; j < k->store_count; j++) want(s, wants, k, k->stores[j].node);
+        for (int j = 0; j < k->accumulator_count; j++) want(s, wants, k, arg(s->g, k->accumulators[j].node, 0));
+        for (int j = 0; j < k->inner_count; j++) want(s, wants, k, arg(s->g, k->inner[j].node, 0));
+    }
+    for (int i = s->g->nodes.count - 1; i > 0; i--) {
+        Node n = {(uint32_t)i};
+        Want w = wants[i];
+        if (w.level == INT_MAX && !w.other) continue;
+        if (!is_reduction(s->g, n)) {
+            want_operands(s, wants, n, w);
+        } else if (reduction_way(s, n) == BY_ROW) {
+            s->home[i] = w.other || w.level == INT_MAX ? s->level[arg(s->g, n, 0).id] : w.level;
+            want_operands(s, wants, n, (Want){s->home[i], false});
+        }
+    }
+}
