@@ -116,15 +116,15 @@ static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const c
     }
 }
 
-/* The last phase that reads a row's elements from memory, not from what is kept of them: those that sums pick
- * are not. */
+/* The last phase that reads a row's elements from memory, not from what is kept of them. One that a sum picks is read by
+ * another thread than may write it, so that only the end of its phase keeps the two apart. */
 static int last_read(const Kernel *k, const Load *load)
 {
     int last = load->resident && !load->staged ? load->first_phase : 0;
     if (!load->staged && !load->resident)
         while (load->phases >> last >> 1) last++;
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].picked.id == load->node.id && k->inner[i].phase > last) last = k->inner[i].phase;
+        if (k->inner[i].picked.id == load->node.id && k->inner[i].phase >= last) last = k->inner[i].phase + 1;
     return last;
 }
 
