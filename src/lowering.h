@@ -95,6 +95,8 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 bool is_builtin(const char *name);
 /* The operator node of a UNARY or BINARY expression; OP_NONE if there is none. */
 Op find_operator(const char *text, int arity);
+/* The dtype that a name in other letters, or one that others use, stands for; NULL: none. */
+const char *dtype_meant(const char *name);
 const char *did_you_mean(Lowering *l, const char *name, const char *const *names,
                          int count);
 

@@ -264,21 +264,27 @@ static int edit_distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
+/* Of a name: a third of the letters of the longer one, of four letters one; but a name of one letter is near to nothing. */
+static int letters_that_may_differ(size_t length, size_t longer)
+{
+    return length < 2 ? 0 : longer < 5 ? 1 : (int)(longer + 2) / 3;
+}
+
 const char *nearest_name(const char *name, const char *const *candidates, int count)
 {
     size_t length = strlen(name);
     if (length > LONGEST_NAME)
         return NULL;
     const char *nearest = NULL;
-    /* a third of the letters may differ, but a name of one letter is near to nothing */
-    int limit = length < 2 ? 0 : (int)(length + 2) / 3;
+    int least = LONGEST_NAME;
     for (int i = 0; i < count; i++) {
-        if (strlen(candidates[i]) > LONGEST_NAME || strcmp(candidates[i], name) == 0)
+        size_t other = strlen(candidates[i]), longer = other > length ? other : length;
+        if (other > LONGEST_NAME || strcmp(candidates[i], name) == 0)
             continue;
         int distance = edit_distance(name, candidates[i]);
-        if (distance <= limit) {
+        if (distance < least && distance <= letters_that_may_differ(length, longer)) {
             nearest = candidates[i];
-            limit = distance - 1;
+            least = distance;
         }
     }
     return nearest;
@@ -287,7 +293,11 @@ const char *nearest_name(const char *name, const char *const *candidates, int co
 const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count)
 {
     const char *near = nearest_name(name, candidates, count);
-    if (near) return arena_format(arena, "did you mean %s?", near);
+    return near ? arena_format(arena, "did you mean %s?", near) : list_names(arena, candidates, count);
+}
+
+const char *list_names(Arena *arena, const char *const *candidates, int count)
+{
     if (count == 0) return "there is none";
     Text *list = text_new(arena);
     for (int i = 0; i < count; i++) text_print(list, "%s%s", i ? ", " : "", candidates[i]);

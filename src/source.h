@@ -49,5 +49,6 @@ void source_place(const Source *source, uint32_t offset, int *line_number, int *
 const char *nearest_name(const char *name, const char *const *candidates, int count);
 /* "did you mean dx?"; where no name is near, what there is: "there are dx, dgamma". */
 const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count);
+const char *list_names(Arena *arena, const char *const *candidates, int count);    /* "there are a, b" */
 
 #endif

@@ -12,8 +12,10 @@ static int complain_extra(const Session *s, const InputFile *file, const char *n
     int count = 0;
     for (int i = 0; i < g->params.count; i++)
         if (!file->params[i]) names[count++] = g->params.data[i].name;
-    complain(count ? hint_name(s->arena, name, names, count) : NULL, "%s: graph %s has no input %s", file->path,
-             g->name, name);
+    const char *near = nearest_name(name, names, count);
+    for (int i = 0; i < g->params.count; i++) names[i] = g->params.data[i].name;
+    complain(near ? arena_format(s->arena, "did you mean %s?", near) : list_names(s->arena, names, g->params.count),
+             "%s: graph %s has no input %s", file->path, g->name, name);
     return EXIT_WRONG;
 }
 
