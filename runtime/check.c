@@ -73,30 +73,6 @@ static fusec_status check_sizes(const fusec_plan *plan, const LaunchTensor *decl
     return FUSEC_OK;
 }
 
-/* Elements of an output are apart if each stride steps over all that smaller strides
- * reach. */
-static bool elements_are_apart(const fusec_tensor *t)
-{
-    int order[FUSEC_MAX_RANK], count = 0;
-    for (int i = 0; i < t->rank; i++) {
-        if (t->sizes[i] == 1)
-            continue;
-        int at = count++;
-        for (; at > 0 && imaxabs(t->strides[order[at - 1]]) > imaxabs(t->strides[i]);
-             at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    int64_t reach = 0; /* find_extent has shown that it does not overflow */
-    for (int i = 0; i < count; i++) {
-        int64_t stride = imaxabs(t->strides[order[i]]);
-        if (stride <= reach)
-            return false;
-        reach += (t->sizes[order[i]] - 1) * stride;
-    }
-    return true;
-}
-
 static fusec_status check_layout(const LaunchTensor *declared, const fusec_tensor *t,
                                  fusec_error *error)
 {
@@ -118,7 +94,7 @@ static fusec_status check_layout(const LaunchTensor *declared, const fusec_tenso
     if (!find_extent(t, &extent))
         return fail(error, FUSEC_INVALID_TENSOR, "%s: reaches beyond the address space",
                     declared->name);
-    if (declared->output && !elements_are_apart(t))
+    if (declared->output && !elements_are_apart(t->rank, t->sizes, t->strides))
         return fail(error, FUSEC_INVALID_TENSOR,
                     "%s: its strides put elements of the output on each other",
                     declared->name);

@@ -212,6 +212,18 @@ fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error
     return status;
 }
 
+static fusec_status fail_arch(const char *arch, fusec_error *error)
+{
+    int count;
+    const char *const *names = target_names(&count);
+    char list[128] = "";
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s': there are %s", arch, list);
+}
+
 fusec_status device_target(const fusec_device *device, const char *arch, Target *target,
                            const char **code_arch, fusec_error *error)
 {
@@ -221,7 +233,7 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
         return FUSEC_OK;
     const Target *other = target_find(arch);
     if (!other)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s'", arch);
+        return fail_arch(arch, error);
     int sms = target->sms;
     *target = *other;
     if (!device->cpu)

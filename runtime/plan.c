@@ -195,9 +195,11 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
         return fail(m->error, FUSEC_INVALID_ARGUMENT,
                     "%zu sizes are more than a graph has axes", count);
     for (size_t i = 0; i < count; i++) {
-        if (!sizes[i].axis || sizes[i].size < 0)
-            return fail(m->error, FUSEC_INVALID_ARGUMENT, "size %zu: %s", i,
-                        sizes[i].axis ? "is negative" : "has no axis");
+        if (!sizes[i].axis)
+            return fail(m->error, FUSEC_INVALID_ARGUMENT, "sizes[%zu] has no axis", i);
+        if (sizes[i].size < 0)
+            return fail(m->error, FUSEC_INVALID_ARGUMENT, "axis %s cannot have the negative size %" PRId64, sizes[i].axis,
+                        sizes[i].size);
         m->sizes[i] = (AxisSize){sizes[i].axis, sizes[i].size};
     }
     m->request = (CompileRequest){.text = program->text, .length = program->length};

@@ -3,6 +3,8 @@
  * all come here. */
 #include "launch.h"
 
+#include <inttypes.h>
+
 enum { SLOT_ALIGNMENT = 256 };
 
 /* a * b for numbers that are not negative; saturates. */
@@ -71,4 +73,22 @@ int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *of
         total = bytes > INT64_MAX - total ? INT64_MAX : total + bytes;
     }
     return total;
+}
+
+bool elements_are_apart(int rank, const int64_t *sizes, const int64_t *strides)
+{
+    int order[MAX_RANK], count = 0;
+    for (int i = 0; i < rank; i++) {
+        if (sizes[i] == 1) continue;
+        int at = count++;
+        for (; at > 0 && imaxabs(strides[order[at - 1]]) > imaxabs(strides[i]); at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    int64_t reach = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t stride = imaxabs(strides[order[i]]);
+        if (stride <= reach) return false;
+        reach += (sizes[order[i]] - 1) * stride;
+    }
+    return true;
 }

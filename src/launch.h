@@ -100,4 +100,8 @@ int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *si
 int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);
 int64_t launch_slot_elements(const LaunchPlan *plan, int slot, const Sizes *sizes);
 
+/* Whether no two elements of a tensor that is not empty share a place: each stride steps over all that smaller ones
+ * reach. The tensor lies within an address space. */
+bool elements_are_apart(int rank, const int64_t *sizes, const int64_t *strides);
+
 #endif

@@ -61,6 +61,7 @@ echo 'graph g[M, N](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }' >sizeless.
 echo 'graph g[M = 4, N = 8](x : f32[M, N], y : f32[M, N]) -> (z : f32[M]) { z = sum[N](x) / sum[N](y) }' >unnamed.fuse
 echo 'graph g(k : i32, b : bool) -> (y : i32[]) { y = where(b, k, 0) }' >scalars.fuse
 echo 'graph g(n : u8) -> (y : u8[]) { y = n }' >bytes.fuse
+echo 'graph g[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x * rsqrt(x) }' >nan.fuse
 
 # ---- usage ----
 expect 0 'fusec [0-9]' --version
@@ -269,7 +270,8 @@ expect 1 'eps' run one.fuse --in no_eps $device
 expect 1 'w is missing' run one.fuse --in missing $device
 expect 1 'epz' run one.fuse --in extra $device
 expect 1 'hint: did you mean eps' run one.fuse --in extra $device
-expect 1 'hint: there is eps' run one.fuse --in other $device
+expect 1 'hint: there are x, w, eps' run one.fuse --in other $device
+expect 2 'twice' run one.fuse --in good --in other $device
 expect 1 'F16' run one.fuse --in dtype $device --set eps=1
 expect 1 'axes' run one.fuse --in rank $device --set eps=1
 expect 1 'N = ' run one.fuse --in shape $device --set eps=1
@@ -283,6 +285,13 @@ done
 expect 0 '' run one.fuse --in good $device --out result
 expect 1 'x is missing\|no input' run one.fuse --in result $device
 expect 3 'cannot write' run one.fuse $device --out absent/result
+expect 3 'cannot write' run one.fuse M=100000 N=100000 $device --out absent/result    # before there is anything to write
+for place in cpu sim; do
+    expect 2 'on each other' run one.fuse --stride y=4,1 --device $place --set eps=1
+done
+expect 0 'of 32 elements are NaN' run nan.fuse $device --verify
+CXX=/absent expect 3 'CXX names, cannot be run: /absent' run one.fuse --set eps=1 --device sim
+TMPDIR=/absent expect 3 'cannot make a directory in /absent' run one.fuse --set eps=1 --device sim
 expect 3 'cannot write' one.fuse -o absent/out.cu
 expect 0 '' one.fuse -o out.cu
 grep -q __global__ out.cu || fail '-o wrote no kernel'

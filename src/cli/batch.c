@@ -315,6 +315,10 @@ static int upload_input(const Session *s, const char *name, Buffer *x)
 static int alloc_output(const Session *s, const char *name, Buffer *y)
 {
     int status = lay_out(s, name, y);
+    if (status == EXIT_DONE && y->count && !elements_are_apart(y->tensor.rank, y->tensor.sizes, y->tensor.strides)) {
+        complain(NULL, "%s: its strides put elements of the output on each other", name);
+        status = EXIT_USAGE;
+    }
     if (status == EXIT_DONE) status = alloc_poisoned(s, y->room, &y->memory);
     y->tensor.data = (char *)y->memory + y->before;
     return status;

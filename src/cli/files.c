@@ -82,6 +82,16 @@ bool open_result(Arena *arena, const char *path, Result *result)
     return result->fd >= 0;
 }
 
+bool can_write_result(Arena *arena, const char *path)
+{
+    Result result;
+    struct stat old;
+    if (stat(path, &old) == 0 && !S_ISREG(old.st_mode)) return true;
+    if (!open_result(arena, path, &result)) return false;
+    drop_result(&result);
+    return true;
+}
+
 bool write_result(Result *result, const void *data, size_t length)
 {
     const char *p = data;

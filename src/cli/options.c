@@ -243,7 +243,10 @@ static bool store_option(Options *o, Option option, const char *value)
     case OPTION_OUTPUTS: o->outputs = value; return true;
     case OPTION_SCHEDULE: o->schedule = value; return true;
     case OPTION_OUTPUT: o->output = value; return true;
-    case OPTION_IN: o->in = value; return true;
+    case OPTION_IN:
+        if (o->in) complain("one file holds all inputs", "--in is given twice");
+        else o->in = value;
+        return o->in == value;
     case OPTION_OUT: o->out = value; return true;
     case OPTION_NO_TUNING: o->no_tuning = true; return true;
     case OPTION_JSON: o->json = true; return true;

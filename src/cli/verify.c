@@ -51,6 +51,9 @@ static void report(Text *table, const Output *o, const Verdict *v)
     if (v->wrong)
         line(table, "    %lld of %lld elements outside the bound, the worst is element %lld",
              (long long)v->wrong, (long long)v->count, (long long)v->worst);
+    if (v->nans)
+        line(table, "    %lld of %lld elements are NaN, here and by the reference: nothing else is known of them",
+             (long long)v->nans, (long long)v->count);
 }
 
 int open_truth(const Session *s, const Batch *b, Truth *t)

@@ -141,9 +141,16 @@ static bool write_unit(const SimObject *o, const char *const *kernels, int count
     return fclose(f) == 0;
 }
 
-static bool make_directory(SimObject *o)
+/* Where that of a run is made, but for one that is kept. */
+static const char *parent_directory(void)
 {
     const char *keep = getenv("FUSEC_SIM_KEEP"), *tmp = getenv("TMPDIR");
+    return keep && *keep ? keep : tmp && *tmp ? tmp : "/tmp";
+}
+
+static bool make_directory(SimObject *o)
+{
+    const char *keep = getenv("FUSEC_SIM_KEEP");
     char path[PATH];
     o->keep = keep && *keep;
     if (o->keep) {
@@ -152,7 +159,7 @@ static bool make_directory(SimObject *o)
         if (mkdir(keep, 0777) != 0) return false;
         return (o->directory = realpath(keep, NULL)) != NULL;
     }
-    snprintf(path, sizeof path, "%s/fusec-sim-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    snprintf(path, sizeof path, "%s/fusec-sim-XXXXXX", parent_directory());
     return mkdtemp(path) && (o->directory = strdup(path));
 }
 
@@ -334,15 +341,19 @@ static bool build(SimObject *o, const char *prelude, const char *text,
 {
     const char *compiler = find_compiler();
     if (!compiler) {
-        snprintf(message, size,
-                 "the simulator needs a C++ compiler: $CXX, g++ or clang++");
+        const char *named = getenv("CXX");
+        if (named && *named) snprintf(message, size, "the simulator's C++ compiler, which $CXX names, cannot be run: %s", named);
+        else snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
         return false;
     }
-    if (!make_directory(o) || !write_text(o, "sim.h", header_text) ||
+    if (!make_directory(o)) {
+        snprintf(message, size, "cannot make a directory in %s: %s", parent_directory(), strerror(errno));
+        return false;
+    }
+    if (!write_text(o, "sim.h", header_text) ||
         !write_text(o, "abi.h", abi_text) || !write_text(o, "kernel.cu", text) ||
         !write_prelude(o, prelude, text) || !write_unit(o, kernels, count)) {
-        snprintf(message, size, "cannot write %s: %s",
-                 o->directory ? o->directory : "a directory", strerror(errno));
+        snprintf(message, size, "cannot write %s: %s", o->directory, strerror(errno));
         return false;
     }
     return compile_unit(o, compiler, message, size) && load_unit(o, message, size);
