@@ -88,10 +88,10 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
     case BY_ROW: return find_kernel(s, s->home[n.id], left, s->a->columns);
     case BY_RIDING:
         return find_kernel(s, s->home[n.id], from_axes & s->a->rows, s->a->columns);
-    case BY_COLUMN: return find_columnwise(s, s->cut[from], reduced, left & s->a->rows);
+    case BY_COLUMN: return find_columnwise(s, s->home[n.id], reduced, left & s->a->rows);
     case BY_ITSELF: break;
     }
-    return find_kernel(s, s->cut[from], left, reduced);
+    return find_kernel(s, s->home[n.id], left, reduced);
 }
 
 static int input_tensor(const Graph *g, uint32_t param)

@@ -4,13 +4,21 @@
  * walk other axes); home[n] is the level of the kernels that do compute a reduction n.
  *
  * That is early where it is as soon as what it is made of is there, late where a row reduction is computed where it is first
- * needed, and a sum over all rows, if nothing with columns is made of it, beside what has. Early is better for a mean
+ * needed, and a sum over all rows, if nothing with columns is made of it, beside or behind what has. Early is better for a mean
  * that a kernel finds which reads the rows anyway; late where the first sum over all rows needs little of a row, as the
  * number of labels that count, by which cross entropy is divided. schedule_cut.c makes both cuts and keeps that which
  * reads fewer tensors. */
 #include "scheduling.h"
 
 #include <limits.h>
+
+/* Whether rows are so long that a sum over all of them, of one number of each, has a kernel of its own: a CTA reads few
+ * numbers, and the rows' own kernel need not be one whose CTAs stay and have whole rows. */
+static bool has_long_rows(const Scheduler *s)
+{
+    enum { LONG = 8192 };
+    return axes_size(&s->a->sizes, s->a->columns) >= LONG;
+}
 
 Way reduction_way(const Scheduler *s, Node n)
 {
@@ -19,8 +27,8 @@ Way reduction_way(const Scheduler *s, Node n)
     AxisSet left = node(s->g, n)->axes;
     if (reduced == columns) return BY_ROW;
     bool all_rows = (from & rows) && axes_within(from & rows, reduced);
-    if (all_rows && !left && ((from & columns) == columns || !(from & columns)))
-        return BY_RIDING;
+    if (all_rows && !left && (from & columns) == columns) return BY_RIDING;
+    if (all_rows && !left && !(from & columns) && !has_long_rows(s)) return BY_RIDING;
     if (all_rows && left == columns && s->ride) return BY_RIDING;
     if (axes_within(reduced, rows) && (left & columns) == columns) return BY_COLUMN;
     return BY_ITSELF;
@@ -42,11 +50,12 @@ static void set_levels(Scheduler *s, const int *later)
         }
         if (!is_reduction(g, n)) continue;
         Way way = reduction_way(s, n);
-        s->home[i] = later[i] > s->level[i] ? later[i] : s->level[i];
+        int first = way == BY_ROW || way == BY_RIDING ? s->level[i] : s->cut[i];
+        s->home[i] = later[i] > first ? later[i] : first;
         if (way == BY_ROW)
             s->cut[i] = s->level[i] + 1;
         else
-            s->level[i] = s->cut[i] = (way == BY_RIDING ? s->home[i] : s->cut[i]) + 1;
+            s->level[i] = s->cut[i] = s->home[i] + 1;
     }
 }
 
@@ -90,41 +99,24 @@ void find_levels(Scheduler *s, bool late)
     int top = find_below(s, below);
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        bool rides = is_reduction(s->g, n) && reduction_way(s, n) == BY_RIDING;
-        if (rides && !below[i] && heavy[arg(s->g, n, 0).id]) later[i] = top;
+        if (!is_reduction(s->g, n) || below[i] || !heavy[arg(s->g, n, 0).id]) continue;
+        Way way = reduction_way(s, n);
+        later[i] = way == BY_RIDING ? top : way == BY_ROW ? 0 : top + 1;
     }
     set_levels(s, later);
 }
 
-/* Which kernels' roots need a value: the lowest level of those that compute row reductions, and whether others do. */
-typedef struct {
-    int level;
-    bool other;
-} Want;
-
-static void want(const Scheduler *s, Want *wants, const Kernel *k, Node n)
+/* By when a kernel's root must be there: what walks other axes does not compute row reductions, but reads them. */
+static void want(const Scheduler *s, int *wants, const Kernel *k, Node n)
 {
-    Want *w = &wants[n.id];
-    if (!computes_rows(s, k))
-        w->other = true;
-    else if (k->level < w->level)
-        w->level = k->level;
+    int level = k->level - !computes_rows(s, k);
+    if (level < wants[n.id]) wants[n.id] = level;
 }
 
-static void want_operands(const Scheduler *s, Want *wants, Node n, Want by)
-{
-    for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++) {
-        Want *w = &wants[arg(s->g, n, j).id];
-        w->level = by.level < w->level ? by.level : w->level;
-        w->other |= by.other;
-    }
-}
-
-/* Row reductions are computed where they are first needed; what walks other axes reads them, so for that at once. */
 void find_homes(Scheduler *s)
 {
-    Want *wants = NEW_ARRAY(s->arena, Want, s->g->nodes.count);
-    for (int i = 0; i < s->g->nodes.count; i++) wants[i].level = INT_MAX;
+    int *wants = NEW_ARRAY(s->arena, int, s->g->nodes.count);
+    for (int i = 0; i < s->g->nodes.count; i++) wants[i] = INT_MAX;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         for (int j = 0; j < k->store_count; j++) want(s, wants, k, k->stores[j].node);
@@ -133,13 +125,11 @@ void find_homes(Scheduler *s)
     }
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
-        Want w = wants[i];
-        if (w.level == INT_MAX && !w.other) continue;
-        if (!is_reduction(s->g, n)) {
-            want_operands(s, wants, n, w);
-        } else if (reduction_way(s, n) == BY_ROW) {
-            s->home[i] = w.other || w.level == INT_MAX ? s->level[arg(s->g, n, 0).id] : w.level;
-            want_operands(s, wants, n, (Want){s->home[i], false});
+        if (wants[i] == INT_MAX || (is_reduction(s->g, n) && reduction_way(s, n) != BY_ROW)) continue;
+        if (is_reduction(s->g, n)) s->home[i] = wants[i];
+        for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++) {
+            int *operand = &wants[arg(s->g, n, j).id];
+            if (wants[i] < *operand) *operand = wants[i];
         }
     }
 }
