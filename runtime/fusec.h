@@ -383,7 +383,7 @@ typedef struct fusec_kernel_info {
     int32_t threads; /* a CTA */
     int32_t cluster; /* CTAs that share a row: up to 16 a cluster of the GPU, more a group; 1: none */
     int64_t dynamic_smem_bytes;
-    int64_t grid[2]; /* CTAs for the sizes the plan was made with */
+    int64_t grid[3]; /* CTAs for the sizes the plan was made with */
 } fusec_kernel_info;
 
 /* The kernels of a plan in launch order. Of the CPU device's plans only launch data are

@@ -151,15 +151,16 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready,
                                  fusec_stream stream, fusec_error *error)
 {
     const LaunchKernel *kernel = ready->kernel;
-    if (ready->grid[0] == 0 || ready->grid[1] == 0)
+    if (ready->grid[0] == 0 || ready->grid[1] == 0 || ready->grid[2] == 0)
         return FUSEC_OK;
     void *parameters[MAX_LAUNCH_ARGS];
     for (int i = 0; i < kernel->arg_count; i++)
         parameters[i] = &ready->values[i];
     CUlaunchAttribute attributes[2];
-    CUlaunchConfig config = {.grid_z = 1, .block_y = 1, .block_z = 1};
+    CUlaunchConfig config = {.block_y = 1, .block_z = 1};
     config.grid_x = (unsigned)ready->grid[0];
     config.grid_y = (unsigned)ready->grid[1];
+    config.grid_z = (unsigned)ready->grid[2];
     config.block_x = (unsigned)kernel->threads;
     config.smem_bytes = (unsigned)kernel->smem_bytes;
     config.stream = stream;

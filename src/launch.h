@@ -8,7 +8,7 @@
 
 #include "graph.h"
 
-enum { GRID_RANK = 2 };
+enum { GRID_RANK = 3 };
 
 typedef struct {
     const char *name;

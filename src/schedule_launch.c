@@ -223,7 +223,7 @@ static void set_clear_grid(const Scheduler *s, const Plan *plan, const Kernel *k
     const Kernel *main = &plan->kernels[k->clears];
     grid[0] = (LaunchGrid){main->rows, 1, resident_ctas(s, main),
                            mailbox_words(s, main) / (kernel_threads(k) * CLEARED_WORDS)};
-    grid[1] = (LaunchGrid){0, 1, 1, 1};
+    grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
 }
 
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
@@ -233,7 +233,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     grid[0] =
         (LaunchGrid){k->rows, k->teams,
                      is_persistent(k) ? resident_ctas(s, k) : most, 1};
-    grid[1] = (LaunchGrid){0, 1, 1, 1};
+    grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) grid[0] = (LaunchGrid){k->kept, 1, most, 1};
     if (k->column_ctas > 1)
         grid[1] = (LaunchGrid){k->columns,

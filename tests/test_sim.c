@@ -135,7 +135,7 @@ static bool run_filled(const Case *c, uint64_t seed, unsigned char fill, float *
     unsigned count[COUNT];
     void *ins = in, *outs = out, *counts = count, *args[] = {&ins, &outs, &counts};
     SimLaunch launch = {.kernel = "prepare",
-                        .grid = {1, 1},
+                        .grid = {1, 1, 1},
                         .threads = COUNT,
                         .cluster = 1,
                         .args = args,
@@ -266,7 +266,7 @@ static bool run_numbers(const char *kernel, void **args, int arg_count,
                         const SimBuffer *buffers, int count)
 {
     const SimLaunch launch = {.kernel = kernel,
-                              .grid = {1, 1},
+                              .grid = {1, 1, 1},
                               .threads = 64,
                               .cluster = 1,
                               .args = args,

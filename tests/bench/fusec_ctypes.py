@@ -42,7 +42,7 @@ class TensorInfo(ctypes.Structure):
 class KernelInfo(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("registers", c_int32), ("spill_bytes", c_int32),
                 ("stack_bytes", c_int32), ("static_smem_bytes", c_int32), ("threads", c_int32),
-                ("cluster", c_int32), ("dynamic_smem_bytes", c_int64), ("grid", c_int64 * 2)]
+                ("cluster", c_int32), ("dynamic_smem_bytes", c_int64), ("grid", c_int64 * 3)]
 
 
 class DeviceInfo(ctypes.Structure):
@@ -148,7 +148,7 @@ class Plan:
         result = []
         for index in range(c.fusec_plan_kernel_count(self.handle)):
             c.fusec_plan_kernel(self.handle, index, byref(info))
-            result.append({"name": info.name.decode(), "ctas": info.grid[0] * info.grid[1],
+            result.append({"name": info.name.decode(), "ctas": info.grid[0] * info.grid[1] * info.grid[2],
                            "threads": info.threads, "cluster": info.cluster,
                            "registers": info.registers, "spill_bytes": info.spill_bytes,
                            "smem_bytes": info.dynamic_smem_bytes})

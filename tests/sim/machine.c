@@ -153,9 +153,10 @@ static void start_thread(Machine *m, Cta *cta, int index)
     *view = (SimThread){
         .thread = {(unsigned)index, 0, 0},
         .block = {(unsigned)(cta->number % l->grid[0]),
-                  (unsigned)(cta->number / l->grid[0]), 0},
+                  (unsigned)(cta->number / l->grid[0] % l->grid[1]),
+                  (unsigned)(cta->number / l->grid[0] / l->grid[1])},
         .block_size = {(unsigned)l->threads, 1, 1},
-        .grid_size = {(unsigned)l->grid[0], (unsigned)l->grid[1], 1},
+        .grid_size = {(unsigned)l->grid[0], (unsigned)l->grid[1], (unsigned)l->grid[2]},
         .cluster_rank = l->grouped ? 0 : (unsigned)(cta->number % l->cluster),
         .cluster_size = l->grouped ? 1 : (unsigned)l->cluster,
     };
@@ -338,7 +339,7 @@ static bool find_kernel(Machine *m, const SimLaunch *l)
 static bool check_limits(Machine *m, const SimLaunch *l)
 {
     const uint64_t actors =
-        (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)m->actors;
+        (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->grid[2] * (uint64_t)m->actors;
     if (l->threads < 1 || l->threads > 1024)
         return complain_about(m, "%s: a CTA of %d threads", l->kernel, l->threads);
     if (l->smem_bytes > SIM_DYNAMIC_SMEM)
@@ -465,7 +466,7 @@ bool machine_launch(Machine *m, const SimLaunch *l)
     m->launch = l;
     m->actors = l->threads + TX_BARRIERS;
     if (m->failed || !find_kernel(m, l) || !check_limits(m, l)) return false;
-    const int ctas = l->grid[0] * l->grid[1];
+    const int ctas = l->grid[0] * l->grid[1] * l->grid[2];
     if (ctas == 0) return true;
     m->cluster_count = ctas / l->cluster;
     m->first_id = m->next_id;

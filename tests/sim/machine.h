@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
     const char *kernel;
-    int grid[2], threads, cluster;
+    int grid[3], threads, cluster;
     bool grouped; /* `cluster` CTAs live at once, but are no cluster */
     bool overlaps; /* may start while the kernel before it runs */
     int64_t smem_bytes; /* dynamic */
