@@ -22,6 +22,8 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
     put_int(w, kernel->threads);
     put_int(w, kernel->cluster);
     put_int(w, kernel->mailbox);
+    put_int(w, kernel->few_groups);
+    put_int(w, kernel->adds_parts);
     put_int(w, kernel->overlaps);
     put_int(w, kernel->smem_bytes);
     for (int dim = 0; dim < GRID_RANK; dim++) {
@@ -171,6 +173,8 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->threads = (int)get_range(r, 1, 1024);
     kernel->cluster = (int)get_range(r, 0, MAX_ITEMS);
     kernel->mailbox = (int)get_range(r, -1, MAX_LAUNCH_SLOTS);
+    kernel->few_groups = get_range(r, 0, INT64_MAX);
+    kernel->adds_parts = (int)get_range(r, -1, MAX_ITEMS);
     kernel->overlaps = get_range(r, 0, 1);
     kernel->smem_bytes = get_range(r, 0, 1 << 20);
     for (int dim = 0; dim < GRID_RANK; dim++) {
@@ -244,6 +248,9 @@ static bool launch_is_sound(const LaunchPlan *plan)
                 ? plan->kernels[k].cluster > LARGEST_CLUSTER
                 : plan->kernels[k].mailbox >= plan->slot_count
                       || plan->kernels[k].grid[0].max_ctas > MAX_ITEMS)
+            return false;
+    for (int k = 0; k < plan->kernel_count; k++)
+        if (plan->kernels[k].adds_parts >= k)
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
         for (int i = 0; i < plan->kernels[k].arg_count; i++) {

@@ -185,6 +185,8 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     emit_comment(e);
     if (e->k->clears >= 0)
         emit_clear_kernel(e);
+    else if (e->launch->adds_parts >= 0)
+        emit_group_finish_kernel(e);
     else if (finish)
         emit_finish_kernel(e);
     else

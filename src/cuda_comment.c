@@ -27,13 +27,24 @@ static void emit_formulas(Emitter *e)
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         const char *name = node(e->g, acc->node)->name;
-        if (acc->slot >= 0)
+        if (!e->k->kept)
             line(e->out, "//   %s = %s%s", name ? name : acc->slot_name,
                  node_text(e->arena, e->g, acc->node, true),
                  e->k->finishes >= 0
                      ? ", from the partials"
                      : arena_format(e->arena, ", this %s's rows", sharers_name(e->k)));
     }
+}
+
+/* A kernel that sums rows by groups. */
+static void emit_parts_mapping(Emitter *e)
+{
+    const Kernel *k = e->k;
+    line(e->out, "// The rows of one %s are a group, and a group is in parts. A CTA walks the rows of a part%s\n"
+                 "// and leaves its sums; but where the grid has one CTA along z, that walks all parts of its group,\n"
+                 "// adds them in the same order and stores the results. %d threads share a row.",
+         product_text(e, k->kept), k->teams > 1 ? arena_format(e->arena, ", %d at a time,", k->teams) : "",
+         k->threads_per_row);
 }
 
 static void emit_mapping(Emitter *e)
@@ -46,14 +57,20 @@ static void emit_mapping(Emitter *e)
     }
     if (k->finishes >= 0) {
         const Kernel *main = &e->plan->kernels[k->finishes];
+        if (main->kept) {
+            line(e->out,
+                 "// %s left a partial for each part. Here a thread has one column of a group and adds them in\n"
+                 "// their order. Not to be launched where that had a grid of one along z: it has stored the results.",
+                 main->name);
+            return;
+        }
         line(e->out,
              "// %s left a partial for each of its %ss. Here a CTA has %d columns; the %d threads of a\n"
              "// column add one partial in %d each, and then meet.",
              main->name, sharers_name(main), k->threads_per_row, k->teams, k->teams);
         return;
     }
-    const char *walk = k->kept ? "all rows of its group"
-                       : k->accumulator_count
+    const char *walk = k->accumulator_count
                            ? "blockIdx.x, + gridDim.x, ... and keeps its sums"
                        : is_persistent(k) ? "blockIdx.x, + gridDim.x, ..."
                                           : "blockIdx.x, + gridDim.x, ... (in a grid as below just one)";
@@ -64,9 +81,8 @@ static void emit_mapping(Emitter *e)
             "slice of\n// the columns, its %d threads share it.",
             k->grouped ? "group" : "cluster", k->cluster, k->cluster, k->cluster,
             k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
-    else if (k->teams > 1 && k->kept)
-        line(e->out, "// A CTA walks %d rows at a time, %s; %d threads share a row.", k->teams,
-             walk, k->threads_per_row);
+    else if (k->kept)
+        emit_parts_mapping(e);
     else if (k->teams > 1)
         line(e->out,
              "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; "
@@ -111,6 +127,7 @@ static const char *copies_text(Emitter *e, const LaunchSlot *slot)
 {
     if (slot->copies_kernel < 0) return "";
     const Kernel *k = &e->plan->kernels[slot->copies_kernel];
+    if (slot->copies_dim == PARTS_DIM) return "one for each part: ";
     return arena_format(e->arena, "one for each %s of %s: ",
                         k->cluster > 1 ? sharers_name(k) : "CTA along x", k->name);
 }
@@ -124,22 +141,29 @@ static void emit_strides(Emitter *e)
         }
 }
 
+/* Of all dimensions, without one along z that is always 1. */
+static const char *grids_text(Emitter *e)
+{
+    const LaunchGrid *grid = e->launch->grid;
+    const char *x = grid_text(e, &grid[0]), *y = grid_text(e, &grid[1]);
+    if (e->launch->cluster > 1) x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
+    if (!e->launch->few_groups) return arena_format(e->arena, "(%s, %s)", x, y);
+    return arena_format(e->arena, "(%s, %s, %s < %" PRId64 " ? parts : 1)", x, y, x, e->launch->few_groups);
+}
+
 static void emit_launch(Emitter *e)
 {
     enum { WITHOUT_ASKING = 48 << 10 };
     const LaunchPlan *plan = &e->plan->launch;
     long long bytes = e->launch->smem_bytes;
     const char *smem = bytes ? arena_format(e->arena, "%lld bytes of", bytes) : "no";
-    const char *x = grid_text(e, &e->launch->grid[0]), *cluster = "";
-    if (e->launch->cluster > 1) {
-        x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
+    const char *cluster = "";
+    if (e->launch->cluster > 1)
         cluster = e->k->grouped ? "cooperative, "
                                 : arena_format(e->arena, "cluster %d, ", e->launch->cluster);
-    }
     line(e->out,
-         "// Launch %d of %d: grid (%s, %s), %sblock %d, %s dynamic shared memory.",
-         e->index + 1, plan->kernel_count, x, grid_text(e, &e->launch->grid[1]), cluster,
-         e->launch->threads, smem);
+         "// Launch %d of %d: grid %s, %sblock %d, %s dynamic shared memory.",
+         e->index + 1, plan->kernel_count, grids_text(e), cluster, e->launch->threads, smem);
     if (e->k->wanted_ctas > 1)
         line(e->out, "// The second number of its bounds leaves registers for %d CTAs an SM.", e->k->wanted_ctas);
     if (bytes > WITHOUT_ASKING)
@@ -168,9 +192,11 @@ static void emit_launch(Emitter *e)
 
 static void emit_partial_count(Emitter *e)
 {
+    if (e->k->kept) line(e->out, "// parts: of a group, %s", grid_text(e, &e->launch->grid[PARTS_DIM]));
     if (e->k->finishes < 0) return;
     const LaunchKernel *main = &e->plan->launch.kernels[e->k->finishes];
-    line(e->out, "// partials: how many there are, %s", grid_text(e, &main->grid[0]));
+    int dim = e->plan->kernels[e->k->finishes].kept ? PARTS_DIM : 0;
+    line(e->out, "// partials: how many there are, %s", grid_text(e, &main->grid[dim]));
 }
 
 void emit_comment(Emitter *e)

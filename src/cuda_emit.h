@@ -15,6 +15,7 @@
  *   cuda_share.c     CTAs that share a row: their columns, and where they meet
  *   cuda_copy.c      the copy warp of a warp-specialized kernel
  *   cuda_end.c       what follows the last row: partials, and the finish kernel
+ *   cuda_parts.c     sums over the rows of each group: their parts, and the kernel that adds them
  *   cuda_comment.c   the comment above a kernel: formula, mapping, how to launch it
  */
 #ifndef FUSEC_CUDA_EMIT_H
@@ -208,13 +209,27 @@ void emit_stage_release(Emitter *e);
 /* Declares the coordinates of `item`, which counts the elements of several axes. */
 void emit_split(Emitter *e, const char *item, AxisSet axes);
 
+/* ---- sums over rows ---- */
+const char *accumulator_name(Emitter *e, const Accumulator *acc);
+void declare_column_sums(Emitter *e, const Accumulator *acc, const char *name);
+const Accumulator *find_accumulator(const Emitter *e, Node n);
+/* Declares accumulators and walks the rows, those of a part if they are in parts. */
+void emit_walk(Emitter *e);
+void emit_accumulators_end(Emitter *e);
+void declare_team_scratch(Emitter *e);
+void emit_team_reduce(Emitter *e, const Accumulator *acc);
+void emit_groups(Emitter *e);
+void declare_finish_sums(Emitter *e);
+void emit_finish_stores(Emitter *e);
+/* A variable `name`, or a size, for the number of elements of `axes`. */
+const char *count_name(Emitter *e, AxisSet axes, const char *name);
+
 /* ---- kernels ---- */
 void emit_comment(Emitter *e);
 void emit_rows_kernel(Emitter *e);
 void emit_finish_kernel(Emitter *e);
+void emit_group_finish_kernel(Emitter *e);
 void emit_clear_kernel(Emitter *e);
-void emit_accumulators_end(Emitter *e);
-const char *accumulator_name(Emitter *e, const Accumulator *acc);
 const char *signature_text(Emitter *e);
 
 #endif

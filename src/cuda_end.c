@@ -1,5 +1,5 @@
 /* cuda_end.c: what follows a kernel's last row: its accumulators become the CTA's
- * partials (or, where the CTA has seen all rows, results); the finish kernel, which
+ * partials (of rows by groups: cuda_parts.c); the finish kernel, which
  * adds the partials of all CTAs in an order that depends on the grid alone, so that the same
  * grid gives the same bits; and the kernel that zeroes a mailbox before it is used. */
 #include "cuda_emit.h"
@@ -36,7 +36,7 @@ static const char *scratch_type(const Emitter *e)
 }
 
 /* Shared memory in which teams meet, for one accumulator after the other. */
-static void declare_team_scratch(Emitter *e)
+void declare_team_scratch(Emitter *e)
 {
     if (e->k->teams > 1)
         line(e->out, "__shared__ %s team_scratch[%s * vec];",
@@ -44,7 +44,7 @@ static void declare_team_scratch(Emitter *e)
              e->k->threads_per_row < 32 ? "threads / 32 * threads_per_row" : "threads");
 }
 
-static void emit_team_reduce(Emitter *e, const Accumulator *acc)
+void emit_team_reduce(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1)
         line(e->out, "team_reduce<threads, threads_per_row, %s>(team_scratch, %s[t]);",
@@ -93,45 +93,11 @@ static void emit_meeting(Emitter *e)
                  k->accumulators[i].name, e->end);
 }
 
-static const Accumulator *find_accumulator(const Emitter *e, Node n)
+const Accumulator *find_accumulator(const Emitter *e, Node n)
 {
     for (int i = 0; i < e->k->accumulator_count; i++)
         if (e->k->accumulators[i].node.id == n.id) return &e->k->accumulators[i];
     return NULL;
-}
-
-/* A result that this CTA has completed: one tile of a tensor's or slot's columns. */
-static void emit_result_store(Emitter *e, const Store *store)
-{
-    const Accumulator *acc = find_accumulator(e, store->node);
-    const NodeInfo *info = node(e->g, store->node);
-    const char *value = arena_format(e->arena, "%s[t][i]", acc->name);
-    if (is_mean(e, store->node))
-        value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
-    bool vector = store->access == ACCESS_VECTOR;
-    if (vector)
-        line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type),
-             store->name);
-    line(e->out, "#pragma unroll");
-    block (e->out, "for (int i = 0; i < vec; i++)") {
-        if (vector) {
-            line(e->out, "%s_out[i] = %s;", store->name,
-                 store_value(e, value, info->type, store->dtype));
-        } else {
-            const char *first = enter_vector(e);
-            line(e->out, "if (%scol + i < %s)", e->k->teams > 1 ? "team == 0 && " : "",
-                 e->end);
-            line(e->out, "    %s = %s;",
-                 element(e, store_pointer(e, store), store->tensor, store->axes),
-                 rounded(e, value, info->type, store->dtype));
-            leave_vector(e, first);
-        }
-    }
-    if (!vector) return;
-    if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%sstore_row(%s, %s, %s_out, %s);", e->k->teams > 1 ? "    " : "",
-         address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
-         column_text(e), store->name, limit_text(e));
 }
 
 static void emit_column_results(Emitter *e)
@@ -150,10 +116,8 @@ static void emit_column_results(Emitter *e)
         if (e->k->accumulators[i].per_column)
             emit_team_reduce(e, &e->k->accumulators[i]);
     for (int i = 0; i < e->k->accumulator_count; i++)
-        if (e->k->accumulators[i].per_column && e->k->accumulators[i].slot >= 0)
+        if (e->k->accumulators[i].per_column)
             emit_partial_store(e, &e->k->accumulators[i]);
-    for (int i = 0; i < e->k->store_count && e->k->kept; i++)
-        if (e->k->stores[i].result) emit_result_store(e, &e->k->stores[i]);
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
@@ -220,7 +184,7 @@ static void emit_finish_constants(Emitter *e, const char *body)
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }
 
-static void emit_finish_sums(Emitter *e)
+void declare_finish_sums(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
@@ -228,6 +192,11 @@ static void emit_finish_sums(Emitter *e)
         line(e->out, "%s %s = %s;", type_cuda(node(e->g, acc->node)->type), acc->name,
              identity_text(e->g, acc->node));
     }
+}
+
+static void emit_finish_sums(Emitter *e)
+{
+    declare_finish_sums(e);
     block (e->out, "if (col < %s)", e->columns) {
         line(e->out, "for (int p = slice; p < partials; p += batch * slices)");
         line(e->out, "    #pragma unroll");
@@ -246,7 +215,7 @@ static void emit_finish_sums(Emitter *e)
     }
 }
 
-static void emit_finish_stores(Emitter *e)
+void emit_finish_stores(Emitter *e)
 {
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];

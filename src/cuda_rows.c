@@ -216,7 +216,7 @@ static void emit_row(Emitter *e)
 }
 
 /* `name` for the number of elements of `axes`: a size, or a product. */
-static const char *count_name(Emitter *e, AxisSet axes, const char *name)
+const char *count_name(Emitter *e, AxisSet axes, const char *name)
 {
     if (!(axes & (axes - 1))) return count_text(e, axes);
     line(e->out, "const long long %s = %s;", name, product_text(e, axes));
@@ -229,9 +229,10 @@ static void emit_row_bounds(Emitter *e)
     const Kernel *k = e->k;
     e->rows = count_name(e, k->rows, "rows");
     if (k->kept)
-        line(e->out, "const long long first_row = %s, row_step = %s;",
-             k->teams > 1 && !rows_share_warps(k) ? "team" : "0",
-             k->teams > 1 ? "teams" : "1");
+        line(e->out, k->teams > 1 ? "const long long first_row = (long long)part * teams%s, "
+                                    "row_step = (long long)parts * teams;"
+                                  : "const long long first_row = part%s, row_step = parts;",
+             k->teams > 1 && !rows_share_warps(k) ? " + team" : "");
     else if (k->cluster > 1)
         line(e->out,
              "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
@@ -285,23 +286,30 @@ static void emit_row_loop(Emitter *e)
 /* ---- before the rows
  * ------------------------------------------------------------------------- */
 
+void declare_column_sums(Emitter *e, const Accumulator *acc, const char *name)
+{
+    const char *type = type_cuda(node(e->g, acc->node)->type);
+    const char *identity = identity_text(e->g, acc->node);
+    if (!strcmp(identity, "0")) {
+        line(e->out, "%s %s[tiles][vec] = {};", type, name);
+    } else {
+        line(e->out, "%s %s[tiles][vec];", type, name);
+        line(e->out, "for (int t = 0; t < tiles; t++)");
+        line(e->out, "    for (int i = 0; i < vec; i++)");
+        line(e->out, "        %s[t][i] = %s;", name, identity);
+    }
+}
+
 static void declare_accumulators(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
-        const char *type = type_cuda(node(e->g, acc->node)->type);
-        const char *identity = identity_text(e->g, acc->node);
-        acc->name = accumulator_name(e, acc);
-        if (!acc->per_column)
-            line(e->out, "%s %s = %s;", type, acc->name, identity);
-        else if (!strcmp(identity, "0"))
-            line(e->out, "%s %s[tiles][vec] = {};", type, acc->name);
-        else {
-            line(e->out, "%s %s[tiles][vec];", type, acc->name);
-            line(e->out, "for (int t = 0; t < tiles; t++)");
-            line(e->out, "    for (int i = 0; i < vec; i++)");
-            line(e->out, "        %s[t][i] = %s;", acc->name, identity);
-        }
+        if (!acc->so_far) acc->name = accumulator_name(e, acc);
+        if (acc->per_column)
+            declare_column_sums(e, acc, acc->name);
+        else
+            line(e->out, "%s %s = %s;", type_cuda(node(e->g, acc->node)->type), acc->name,
+                 identity_text(e->g, acc->node));
     }
 }
 
@@ -370,11 +378,10 @@ static void emit_thread_place(Emitter *e)
     }
 }
 
-static void emit_walk(Emitter *e)
+void emit_walk(Emitter *e)
 {
     declare_accumulators(e);
     emit_row_loop(e);
-    if (e->k->accumulator_count) emit_accumulators_end(e);
 }
 
 /* All but the constants. */
@@ -391,16 +398,12 @@ static void emit_body(Emitter *e)
     emit_row_values(e, 0, false);
     emit_resident_loads(e, 0, true);
     blank_line(e->out);
-    if (!e->k->kept) {
-        emit_walk(e);
+    if (e->k->kept) {
+        emit_groups(e);
         return;
     }
-    const char *groups = count_name(e, e->k->kept, "groups");
-    block (e->out, "for (long long group = blockIdx.x; group < %s; group += gridDim.x)",
-           groups) {
-        if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
-        emit_walk(e);
-    }
+    emit_walk(e);
+    if (e->k->accumulator_count) emit_accumulators_end(e);
 }
 
 void emit_rows_kernel(Emitter *e)

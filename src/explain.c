@@ -200,6 +200,19 @@ static const char *residency_text(Arena *arena, const Plan *plan, const Kernel *
                                : arena_format(arena, ", %d an SM", k->ctas_per_sm);
 }
 
+/* How many CTAs have the rows of a group, which is one element of the axes that remain. */
+static void explain_parts(Text *out, const Plan *plan, int index)
+{
+    const LaunchPlan *launch = &plan->launch;
+    int64_t parts = launch_groups(launch, index, PARTS_DIM, &launch->sizes);
+    int64_t ctas = launch_ctas(launch, index, PARTS_DIM, &launch->sizes);
+    line(out, "    the rows of one %s are in %lld part%s%s",
+         names_text(out->arena, plan->analysis->graph, plan->kernels[index].kept), (long long)parts, plural(parts),
+         parts <= 1  ? ""
+         : ctas == 1 ? ", which one CTA takes in turn"
+                     : ", each for a CTA");
+}
+
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
 {
     const Kernel *k = &plan->kernels[index];
@@ -211,11 +224,16 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     if (k->family == FAMILY_CLEAR)
         line(out, "    zeroes what the CTAs of %s exchange through",
              plan->kernels[k->clears].name);
+    else if (launch->adds_parts >= 0)
+        line(out, ctas ? "    adds the partials of a group's parts"
+                       : "    is not launched: a CTA of %s stores a group's sums",
+             plan->kernels[k->finishes].name);
     else if (k->family == FAMILY_FINISH)
         line(out, "    adds the partials that the %ss of %s left",
              sharers_name(&plan->kernels[k->finishes]), plan->kernels[k->finishes].name);
     else
         explain_walk(out, plan, k);
+    if (k->kept) explain_parts(out, plan, index);
     explain_ring(out, plan, k);
     explain_columns(out, k);
     explain_phases(out, k);
@@ -229,7 +247,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
                  : arena_format(arena, "%d bytes of spills", usage[index].spill_bytes));
 }
 
-/* Of the tensors that a kernel reads, each once, and what it stores. */
+/* Of the tensors that a kernel reads, each once, and what it stores; the sums of a group are the finish kernel's. */
 static int64_t bytes_read(const Sizes *sizes, const Kernel *k)
 {
     int64_t bytes = 0;
@@ -245,7 +263,7 @@ static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
 {
     int64_t bytes = 0;
     for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].tensor >= 0)
+        if (k->stores[i].tensor >= 0 && !k->stores[i].result)
             bytes += axes_size(sizes, k->stores[i].axes) * dtype_info[k->stores[i].dtype].bytes;
     return bytes;
 }

@@ -38,10 +38,32 @@ int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *
     return grid->times > 1 ? multiply(groups, grid->times) : groups;
 }
 
+/* Whether a CTA of the kernel takes all parts of its group. No rows at all are in no part. */
+static bool takes_whole_groups(const LaunchPlan *plan, int kernel, const Sizes *sizes)
+{
+    int64_t few = plan->kernels[kernel].few_groups, parts = launch_groups(plan, kernel, PARTS_DIM, sizes);
+    return few > 0 && (parts == 1 || (parts > 1 && launch_groups(plan, kernel, 0, sizes) >= few));
+}
+
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
 {
+    const LaunchKernel *launch = &plan->kernels[kernel];
+    if (launch->adds_parts >= 0 && takes_whole_groups(plan, launch->adds_parts, sizes))
+        return 0;
+    if (dim == PARTS_DIM && takes_whole_groups(plan, kernel, sizes))
+        return 1;
     int64_t groups = launch_groups(plan, kernel, dim, sizes);
-    return dim == 0 ? multiply(groups, plan->kernels[kernel].cluster) : groups;
+    return dim == 0 ? multiply(groups, launch->cluster) : groups;
+}
+
+/* Of some axes, but of groups of rows that are in parts at most as many as have their parts apart. Were it not for
+ * that limit, a workspace would have room for what no CTA leaves there; were it none from there on, it would shrink. */
+static int64_t count_elements(const LaunchPlan *plan, const LaunchSlot *slot, const Sizes *sizes)
+{
+    int64_t few = slot->copies_kernel >= 0 ? plan->kernels[slot->copies_kernel].few_groups : 0;
+    AxisSet grouped = few ? slot->axes & plan->kernels[slot->copies_kernel].grid[0].axes : 0;
+    int64_t groups = product_of_sizes(plan, grouped, sizes);
+    return multiply(few && groups > few ? few : groups, product_of_sizes(plan, slot->axes & ~grouped, sizes));
 }
 
 int64_t launch_slot_elements(const LaunchPlan *plan, int index, const Sizes *sizes)
@@ -51,7 +73,7 @@ int64_t launch_slot_elements(const LaunchPlan *plan, int index, const Sizes *siz
     if (slot->copies_kernel >= 0)
         copies = multiply(copies, launch_groups(plan, slot->copies_kernel,
                                                 slot->copies_dim, sizes));
-    return multiply(copies, product_of_sizes(plan, slot->axes, sizes));
+    return multiply(copies, count_elements(plan, slot, sizes));
 }
 
 static int64_t slot_bytes(const LaunchPlan *plan, int index, const Sizes *sizes)

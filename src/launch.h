@@ -8,7 +8,7 @@
 
 #include "graph.h"
 
-enum { GRID_RANK = 3 };
+enum { GRID_RANK = 3, PARTS_DIM = 2 };
 
 typedef struct {
     const char *name;
@@ -26,7 +26,7 @@ typedef struct {
 } LaunchScalar;
 
 /* A buffer of the workspace. Elements: `copies` x product of the axes' sizes; each slot begins at a
- * multiple of 256 bytes, in order. */
+ * multiple of 256 bytes, in order. The parts of a kernel with few_groups have room for that many groups. */
 typedef struct {
     const char *name;
     DType dtype;
@@ -71,6 +71,11 @@ typedef struct {
     int mailbox;              /* -1, or the slot through which `cluster` CTAs along x exchange in place of
                                  a cluster: the kernel before zeroes it, and all CTAs must live at once
                                  (a cooperative launch) */
+    int64_t few_groups;       /* over 0: grid[0] counts groups of rows that are summed apart, grid[2] the parts
+                                 that each one's rows are in. From so many groups on a CTA takes all parts of
+                                 its group, as where there is one part, and is alone along z */
+    int adds_parts;           /* -1, or the kernel before it whose parts it adds: it is not launched where
+                                 a CTA there takes all parts of its group, for then that stores the results */
     bool overlaps;            /* may start while the kernel before it ends: its text waits for that
                                  (programmatic stream serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
@@ -93,7 +98,7 @@ typedef struct {
     int input_count;          /* tensors[0 .. input_count) are inputs */
 } LaunchPlan;
 
-/* Groups of a kernel along a dimension for the given sizes, and their CTAs. */
+/* Groups of a kernel along a dimension for the given sizes, and the CTAs that are launched for them. */
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 /* Byte offset of each slot, and the workspace's size in bytes. `offsets` may be NULL. */

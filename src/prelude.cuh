@@ -475,7 +475,7 @@ template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
 
 //@ widen_half_again
 // The same of f16, which only a conversion widens: of a word that the compiler cannot know to be the same, by an xor
-// with 0, for grids have depth 1.
+// with 0, for grids have depth 1 but where rows are summed by groups.
 template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
 {
     const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.z - 1);
@@ -553,7 +553,8 @@ template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], cons
 
 //@ arrived
 // v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for grids have depth 1.
+// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for grids
+// have depth 1 but where rows are summed by groups.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.z - 1;

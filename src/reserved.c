@@ -54,7 +54,7 @@ static const char *const reserved[] = {
     "partials",  "ready",    "end",        "threads_per_row",
     "slices",    "item",     "items",      "width",
     "batch",     "sums",     "Sums",       "Rows",
-    "through",
+    "through",   "part",     "parts",
     "p",         "y0",       "y1",         "yn",
     "j0",        "j1",       "jn",         "linux",
     "unix",      "assert",   "signbit",    "NULL",

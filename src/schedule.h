@@ -4,7 +4,9 @@
  * Every kernel walks rows: the elements of `rows` one after another (a team of threads a row), the
  * elements of `columns` across the team. A pass over a row's columns is a phase; the inner
  * reductions of a phase share one barrier. Reductions over all rows are accumulated across the rows
- * a CTA walks and leave one partial a CTA; a finish kernel adds the partials. */
+ * a CTA walks and leave one partial a CTA; a finish kernel adds the partials. So it is with the rows of each
+ * group, where some row axes remain; there the CTAs that take one group are some or one, by how many groups
+ * a launch has, but what they add is the same. */
 #ifndef FUSEC_SCHEDULE_H
 #define FUSEC_SCHEDULE_H
 
@@ -71,9 +73,10 @@ typedef struct {
 typedef struct {
     Node node;
     const char *name;        /* of the accumulator */
+    const char *so_far;      /* kept: of what the parts before come to */
     int phase;               /* in which its operand is computed */
     bool per_column;         /* an accumulator for each column; else one for all */
-    int slot;                /* of its partials; -1 when the kernel has all rows and stores it itself */
+    int slot;                /* of its partials */
     const char *slot_name;   /* the kernel's pointer to them */
 } Accumulator;
 
@@ -92,7 +95,9 @@ typedef struct {
     int level, index;                /* kernels run in ascending level, then in order of index */
     AxisSet rows, columns;           /* what it walks */
     bool columnwise;                 /* walks rows only to reduce them: computes no inner reduction */
-    AxisSet kept;                    /* COLUMN: row axes that remain; a CTA has one element of them */
+    AxisSet kept;                    /* COLUMN: row axes that remain; the rows of one element of them are a group */
+    int part_rows;                   /* kept: a group's rows are in parts of about so many, or of more where those
+                                        would be more parts than fill the GPU; else 0 */
     int vec, tiles;                  /* elements a thread handles side by side, and how many times */
     int threads_per_row, teams;      /* threads = threads_per_row * teams. FINISH: a CTA's columns, a thread
                                         each, and how many threads share a column's partials, `tiles`

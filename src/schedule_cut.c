@@ -302,7 +302,8 @@ static void find_load_phases(Scheduler *s, Kernel *k)
     }
 }
 
-/* The kernel that adds what the CTAs of `producer` left, one for each shape of result. */
+/* The kernel that adds what the CTAs of `producer` left, one for each shape of result. That of groups has all their
+ * columns for its own. */
 static void add_finish(Scheduler *s, int producer, bool per_column)
 {
     Kernel *made = NULL;
@@ -311,7 +312,7 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
         if (acc.per_column != per_column) continue;
         if (!made) {
             const Kernel *from = &s->kernels.data[producer];
-            AxisSet columns = per_column ? from->columns : 0;
+            AxisSet columns = per_column ? from->kept | from->columns : 0;
             made = add_kernel(s, from->level, 0, columns);
             made->family = FAMILY_FINISH;
             made->finishes = producer;
@@ -327,12 +328,11 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
 static void end_accumulators(Scheduler *s, int count)
 {
     for (int i = 0; i < count; i++) {
+        add_finish(s, i, true);
+        add_finish(s, i, false);
         Kernel *k = &s->kernels.data[i];
-        if (!k->kept) {
-            add_finish(s, i, true);
-            add_finish(s, i, false);
-            continue;
-        }
+        if (!k->kept) continue;
+        /* a CTA that takes all of a group has its results */
         int before = k->store_count;
         for (int j = 0; j < k->accumulator_count; j++)
             store_results(s, k, k->accumulators[j].node);

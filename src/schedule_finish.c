@@ -1,6 +1,11 @@
 /* schedule_finish.c: the kernel that adds the partials that another kernel's CTAs left. It
  * moves few bytes, so its time is latency: columns are spread over the SMs, and all that a
- * thread adds is under way at once. */
+ * thread adds is under way at once.
+ *
+ * Where rows are summed by groups (sum[T] of [B, T, C]), the rows of each are in parts, and how many parts
+ * depends on those rows alone. Few groups have a CTA for each part, and the finish kernel adds the parts; many
+ * have a CTA for each group, which adds the same parts in the same order. So a group's sums are the same bits
+ * among few and among many. */
 #include "scheduling.h"
 
 enum { SECTOR = 8, LINE = 32 }; /* columns of 4 bytes that memory reads and moves at once */
@@ -29,9 +34,35 @@ static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, i
     return (int64_t)k->accumulator_count * (threads / WARP) * width * widest_accumulator(s->g, k);
 }
 
+/* A thread adds all parts of a column by itself, in the order in which a CTA would that has a whole group, with so
+ * many under way that it waits for memory a few times. */
+static void map_group_finish(Kernel *k, int64_t parts)
+{
+    enum { REGISTERS = 48 };
+    int64_t most = REGISTERS / k->accumulator_count;
+    int64_t rounds = ceil_div(parts, most < 1 ? 1 : most);
+    k->threads_per_row = WARP;
+    k->teams = k->vec = 1;
+    k->tiles = (int)ceil_div(parts, rounds);
+    k->dynamic = true;
+}
+
+/* So few rows a part that a few thousand rows fill the GPU, and so many that partials are a sixteenth of what is
+ * read, or less (of 2 bytes a column and sum: written and read, 4 bytes each); and each team has some. Not measured. */
+void set_parts(Kernel *k)
+{
+    enum { LEAST = 64, OF_TEAM = 4 };
+    int rows = OF_TEAM * k->teams;
+    k->part_rows = !k->kept ? 0 : rows > LEAST ? rows : LEAST;
+}
+
 void map_finish(const Scheduler *s, Kernel *k)
 {
     enum { STATIC = 48 << 10, AT_ONCE = 12 };
+    if (s->kernels.data[k->finishes].kept) {
+        map_group_finish(k, resident_ctas(s, &s->kernels.data[k->finishes]));
+        return;
+    }
     int64_t columns = axes_size(&s->a->sizes, k->columns);
     int64_t partials = resident_ctas(s, &s->kernels.data[k->finishes]);
     int width = finish_width(s, columns);

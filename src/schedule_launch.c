@@ -73,6 +73,12 @@ static void list_mailboxes(Scheduler *s, Plan *plan, LaunchSlot *slots)
     plan->launch.slot_count = count;
 }
 
+/* The dimension of its grid that counts partials. */
+static int parts_dim(const Kernel *k)
+{
+    return k->kept ? PARTS_DIM : 0;
+}
+
 static void list_slots(Scheduler *s, Plan *plan)
 {
     LaunchSlot *slots = NEW_ARRAY(s->arena, LaunchSlot, s->slots.count + plan->kernel_count);
@@ -87,9 +93,11 @@ static void list_slots(Scheduler *s, Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++)
         for (int j = 0; j < plan->kernels[i].accumulator_count; j++) {
             Accumulator *acc = &plan->kernels[i].accumulators[j];
-            if (acc->slot >= 0 && walks_rows(&plan->kernels[i]))
+            if (walks_rows(&plan->kernels[i])) {
                 slots[acc->slot].copies_kernel = i;
-            if (acc->slot >= 0) acc->slot_name = slots[acc->slot].name;
+                slots[acc->slot].copies_dim = parts_dim(&plan->kernels[i]);
+            }
+            acc->slot_name = slots[acc->slot].name;
         }
     list_mailboxes(s, plan, slots);
     plan->launch.slots = slots;
@@ -173,9 +181,8 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     }
     if (k->finishes < 0)
         for (int i = 0; i < k->accumulator_count; i++)
-            if (k->accumulators[i].slot >= 0)
-                push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
-                     k->accumulators[i].slot_name);
+            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
+                 k->accumulators[i].slot_name);
     int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
     if (mailbox >= 0) push(s, &args, ARG_SLOT, mailbox, 0, slots[mailbox].name);
     int scalar = 0;
@@ -190,7 +197,9 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     AxisSet sizes = sizes_used(s, k);
     for (int i = 0; i < s->g->axis_count; i++)
         if (sizes >> i & 1) push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
-    if (k->finishes >= 0) push(s, &args, ARG_GRID, k->finishes, 0, "partials");
+    if (k->finishes >= 0)
+        push(s, &args, ARG_GRID, k->finishes, parts_dim(&plan->kernels[k->finishes]), "partials");
+    if (k->kept) push(s, &args, ARG_GRID, kernel, PARTS_DIM, "parts");
     launch->args = args.data;
     launch->arg_count = args.count;
 }
@@ -228,13 +237,18 @@ static void set_clear_grid(const Scheduler *s, const Plan *plan, const Kernel *k
 
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
+    enum { MOST_ALONG_Z = 65535 };
     int64_t most = 0x7fffffff;
     most /= k->cluster;
     grid[0] =
         (LaunchGrid){k->rows, k->teams,
                      is_persistent(k) ? resident_ctas(s, k) : most, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
-    if (k->kept) grid[0] = (LaunchGrid){k->kept, 1, most, 1};
+    if (k->kept) {
+        int64_t parts = resident_ctas(s, k);
+        grid[0] = (LaunchGrid){k->kept, 1, most, 1};
+        grid[PARTS_DIM] = (LaunchGrid){k->rows, k->part_rows, parts < MOST_ALONG_Z ? parts : MOST_ALONG_Z, 1};
+    }
     if (k->column_ctas > 1)
         grid[1] = (LaunchGrid){k->columns,
                                (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
@@ -283,6 +297,8 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].threads = kernel_threads(k) + helper_threads(k);
         kernels[i].cluster = k->cluster;
         kernels[i].mailbox = k->mailbox;
+        kernels[i].few_groups = k->kept ? resident_ctas(s, k) : 0;
+        kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
         kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes;
         if (k->clears >= 0)

@@ -400,6 +400,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     set_slice(s, k);
     set_ragged(s, k);
     set_open_tile(s, k);
+    set_parts(k);
     set_wanted_ctas(s, k);
     return true;
 }

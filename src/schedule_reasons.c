@@ -103,7 +103,7 @@ bool honours_keys(Scheduler *s)
         bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
         stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
         reads |= f->reads == 2 && k->streamed;
-        ctas |= is_persistent(k);
+        ctas |= is_persistent(k) || k->kept;
         per_sm |= k->wanted_ctas == f->per_sm;
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)

@@ -68,7 +68,9 @@ void leave_picked(Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
 int full_vector(const Kernel *k);                       /* elements of the widest access */
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
-/* CTAs, or groups of those that share a row, of the largest grid of a persistent kernel: mostly those that live at once. */
+void set_parts(Kernel *k);                              /* of the rows of each group, where some row axes are kept */
+/* CTAs, or groups of those that share a row, of the largest grid of a persistent kernel: mostly those that live at
+ * once. Of a kernel that sums rows by groups, the most parts of one. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
 /* Keys that the kernels do not have as asked are no schedule: s->problem. */
 bool honours_keys(Scheduler *s);

@@ -363,7 +363,7 @@ END_TEST
 
 START_TEST(grids_and_workspaces)
 {
-    LaunchKernel kernels[] = {{"main", 128, 1, -1, false, 0, {{1, 4, 10, 1}, {2, 8, 100, 1}}, 0, NULL}};
+    LaunchKernel kernels[] = {{"main", 128, 1, -1, 0, -1, false, 0, {{1, 4, 10, 1}, {2, 8, 100, 1}}, 0, NULL}};
     LaunchSlot slots[] = {{"a", DTYPE_F32, 2, 0, 0, 1}, {"b", DTYPE_F64, 0, -1, 0, 1}};
     LaunchPlan plan = {.axis_count = 2, .slot_count = 2, .kernel_count = 1};
     plan.kernels = kernels;
