@@ -21,6 +21,17 @@ static int64_t draw_size(Draw *d)
     return sizes[below(d, sizeof sizes / sizeof *sizes)];
 }
 
+/* Few groups of many short rows: so many that their sums are in parts. */
+static void draw_groups(Draw *d)
+{
+    SketchAxis *axes = d->sketch->axes;
+    int last = d->sketch->axis_count - 1;
+    axes[last].size = 8 + (int64_t)below(d, 32);
+    axes[last - 1].size = 200 + (int64_t)below(d, 500);
+    axes[last - 2].size = 1 + (int64_t)below(d, 3);
+    for (int i = 0; i < last - 2; i++) axes[i].size = 1;
+}
+
 static void draw_axes(Draw *d, int64_t elements)
 {
     static const char *const names[] = {"B", "H", "Q", "K", "M", "N", "S", "C"};
@@ -38,6 +49,7 @@ static void draw_axes(Draw *d, int64_t elements)
         s->axes[s->axis_count - 1 - i].size = size;
         left /= size > 1 ? size : 1;
     }
+    if (s->axis_count > 2 && chance(d, 1, 4)) draw_groups(d);
     for (int i = 0; i < s->axis_count; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(s->axes[i].name, s->axes[k].name))
@@ -266,12 +278,20 @@ static Term *draw_with_axes(Draw *d)
     return d->values.data[0];
 }
 
+/* The fastest axis but one, where a third remains: rows of a group. */
+static AxisSet group_rows(const Draw *d, AxisSet axes)
+{
+    const AxisSet rows = all_axes(d) >> 1, next = rows & ~(rows >> 1);
+    return axes & next && axes & ~rows && axes & (next - 1) ? next : 0;
+}
+
 static Term *draw_reduction(Draw *d)
 {
     static const char *const names[] = {"sum", "sum", "sum", "mean", "mean",
                                         "max", "min", "var", "prod"};
     Term *t = draw_with_axes(d);
     AxisSet over = draw_set(d, t->axes);
+    if (group_rows(d, t->axes) && chance(d, 1, 2)) over = group_rows(d, t->axes);
     if (!over) over = t->axes;
     if (chance(d, 1, 3) && type_is_float(t->type)) t = binary(d, "*", t, draw_float(d));
     const char *name = names[below(d, 9)];
