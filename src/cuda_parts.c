@@ -4,6 +4,8 @@
  * kernel would, and stores the results: then it is alone along z, and nothing is left to add. */
 #include "cuda_emit.h"
 
+#include <string.h>
+
 static void declare_so_far(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
@@ -48,37 +50,49 @@ static void emit_part_end(Emitter *e, const char *groups)
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
-/* One tile of a tensor's or slot's columns. */
+/* One tile of a tensor's columns, which lie side by side; sums that are stored as they are need no copy. */
+static void emit_result_vector(Emitter *e, const Store *store, const Accumulator *acc, const char *value)
+{
+    const NodeInfo *info = node(e->g, store->node);
+    Type type = dtype_info[store->dtype].type;
+    const char *stored = store_value(e, value, info->type, store->dtype);
+    bool same = info->type == type && info->op != OP_MEAN && !strcmp(stored, value);
+    const char *vector = arena_format(e->arena, same ? "%s[t]" : "%s_out", same ? acc->so_far : store->name);
+    if (!same) {
+        line(e->out, "%s %s[vec];", type_cuda(type), vector);
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < vec; i++)");
+        line(e->out, "    %s[i] = %s;", vector, stored);
+    }
+    if (e->k->teams > 1) line(e->out, "if (team == 0)");
+    line(e->out, "%sstore_row(%s, %s, %s, %s);", e->k->teams > 1 ? "    " : "",
+         address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
+         column_text(e), vector, limit_text(e));
+}
+
+static void emit_result_elements(Emitter *e, const Store *store, const char *value)
+{
+    line(e->out, "#pragma unroll");
+    block (e->out, "for (int i = 0; i < vec; i++)") {
+        const char *first = enter_vector(e);
+        line(e->out, "if (%scol + i < %s)", e->k->teams > 1 ? "team == 0 && " : "", e->end);
+        line(e->out, "    %s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes),
+             rounded(e, value, node(e->g, store->node)->type, store->dtype));
+        leave_vector(e, first);
+    }
+}
+
 static void emit_result_store(Emitter *e, const Store *store)
 {
     const NodeInfo *info = node(e->g, store->node);
-    const char *value = arena_format(e->arena, "%s[t][i]", find_accumulator(e, store->node)->so_far);
+    const Accumulator *acc = find_accumulator(e, store->node);
+    const char *value = arena_format(e->arena, "%s[t][i]", acc->so_far);
     if (info->op == OP_MEAN)
         value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
-    bool vector = store->access == ACCESS_VECTOR;
-    if (vector)
-        line(e->out, "%s %s_out[vec];", type_cuda(dtype_info[store->dtype].type),
-             store->name);
-    line(e->out, "#pragma unroll");
-    block (e->out, "for (int i = 0; i < vec; i++)") {
-        if (vector) {
-            line(e->out, "%s_out[i] = %s;", store->name,
-                 store_value(e, value, info->type, store->dtype));
-        } else {
-            const char *first = enter_vector(e);
-            line(e->out, "if (%scol + i < %s)", e->k->teams > 1 ? "team == 0 && " : "",
-                 e->end);
-            line(e->out, "    %s = %s;",
-                 element(e, store_pointer(e, store), store->tensor, store->axes),
-                 rounded(e, value, info->type, store->dtype));
-            leave_vector(e, first);
-        }
-    }
-    if (!vector) return;
-    if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%sstore_row(%s, %s, %s_out, %s);", e->k->teams > 1 ? "    " : "",
-         address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
-         column_text(e), store->name, limit_text(e));
+    if (store->access == ACCESS_VECTOR)
+        emit_result_vector(e, store, acc, value);
+    else
+        emit_result_elements(e, store, value);
 }
 
 static void emit_group_end(Emitter *e)
