@@ -102,6 +102,15 @@ expect 2 'that share one, and have read it' explain "$root"/examples/layernorm_b
 expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
 expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fuse --schedule grid-stride:stages=64
 expect 0 'column, 132 CTAs' explain "$root"/tests/cases/sums_of_odd.fuse M=8192
+# the rows of a group are in parts; a CTA takes one, or where groups are many all of its group: the same bits
+expect 0 'B are in 64 parts, each for a CTA' explain "$root"/tests/golden/group_sums.fuse
+expect 0 'B are in 64 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'finish, 0 CTAs' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'B are in 1 part$' explain "$root"/tests/golden/group_sums.fuse T=64
+expect 0 'B are in 3 parts' explain "$root"/tests/golden/group_sums.fuse --schedule column:ctas=3
+for groups in 1 2 50; do
+    expect 0 ' 15ec91b2c6701856$' run "$root"/tests/cases/first_of_groups.fuse B=$groups --device sim
+done
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
 expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1

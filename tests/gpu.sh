@@ -55,6 +55,13 @@ list_cases() {
         echo "tests/cases/narrow_types.fuse M=1024 N=512 --set s=$step"
         echo "tests/cases/narrow_types.fuse M=257 N=511 --set s=$step"
     done
+    for size in "B=1 T=65536 C=1152" "B=4 T=4099 C=1152" "B=300 T=257 C=1152" "B=3 T=1000 C=4104" "B=2 T=40000 C=64" \
+        "B=2 T=0"; do
+        echo "tests/golden/group_sums.fuse $size"
+    done
+    for size in "T=64" "T=5000" "B=400 T=200" "B=2 C=4099"; do
+        echo "tests/cases/group_sums.fuse $size"
+    done
     for columns in 40 301 4096 16648 50257; do
         echo "tests/cases/places.fuse M=331 N=$columns"
         echo "tests/cases/places_summed.fuse M=331 N=$columns"

@@ -83,6 +83,10 @@ examples/layernorm.fuse M=2 N=1000 --offset gamma=1 --schedule row:threads=32
 tests/cases/moments_beside.fuse M=3 --schedule row:threads=96
 tests/golden/column.fuse M=1111 N=77 --sms 40
 tests/cases/moments_beside.fuse M=3 N=1032 --schedule warp-specialized:cluster=2
+tests/golden/group_sums.fuse B=2 T=129 C=96
+tests/golden/group_sums.fuse B=3 T=193 C=129
+tests/golden/group_sums.fuse B=9 T=197 C=96 --sms 1
+tests/golden/group_sums.fuse B=1 T=130 C=2056
 examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64
 tests/cases/three_phases.fuse M=9 N=16640 --sms 32 --schedule warp-specialized:cluster=32,threads=64,ctas=32
 tests/cases/wide_group.fuse M=12 N=32777 --sms 64 --schedule warp-specialized:cluster=64,threads=64

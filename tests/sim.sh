@@ -119,6 +119,16 @@ list_long_cases() {
     for schedule in row:reads=2 row:cluster=2 row:cluster=2,stages=3 grid-stride:stages=3 grid-stride:cluster=2; do
         echo "tests/cases/several_axes.fuse S=824 --sms 1 --schedule $schedule"
     done
+    # rows by groups: in one part and in several, for a CTA each and for one CTA; no rows, no groups; of single elements,
+    # with a slice of the columns for each CTA
+    for size in "T=64" "T=700" "T=700 C=264" "B=9 T=200" "B=9 T=200 --sms 1" "B=1 T=0" "B=0" "C=41 T=300" \
+        "C=4099 T=130 H=1" "C=64 T=600" "B=5 --stride x=17000,8200,41,1 --offset x=3" \
+        "B=3 --stride total=121,60,1 --offset least=1" "B=3 T=400 --schedule column:ctas=5"; do
+        echo "tests/cases/group_sums.fuse $size"
+    done
+    echo "tests/golden/group_sums.fuse B=2 T=130 C=96"
+    echo "tests/golden/group_sums.fuse B=3 T=130 C=4096 --sms 2"
+    echo "tests/golden/group_sums.fuse B=40 T=130 C=96"
     echo "tests/cases/names_of_lag.fuse M=5 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "tests/cases/three_phases.fuse M=4 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
     echo "tests/cases/wide_group.fuse M=10 N=8448 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"

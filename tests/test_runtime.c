@@ -384,6 +384,36 @@ START_TEST(grids_and_workspaces)
 }
 END_TEST
 
+/* Groups of rows in parts: axis 0 counts groups, axis 1 rows, axis 2 columns. */
+START_TEST(grids_of_parts)
+{
+    LaunchKernel kernels[] = {
+        {"main", 64, 1, -1, 5, -1, false, 0, {{1, 1, 100, 1}, {0, 1, 1, 1}, {2, 64, 4, 1}}, 0, NULL},
+        {"finish", 32, 1, -1, 0, 0, true, 0, {{5, 32, 100, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
+    LaunchSlot slots[] = {{"sums", DTYPE_F32, 5, 0, PARTS_DIM, 1}};
+    LaunchPlan plan = {.axis_count = 3, .slot_count = 1, .kernel_count = 2, .kernels = kernels, .slots = slots};
+    static const struct {
+        int64_t groups, rows, x, z, finish;    /* CTAs */
+    } cases[] = {{3, 64, 3, 1, 0},   {3, 65, 3, 2, 6}, {4, 1000, 4, 4, 8},
+                 {5, 1000, 5, 1, 0}, {3, 0, 3, 0, 6},  {0, 65, 0, 2, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Sizes sizes = {{cases[i].groups, cases[i].rows, 64}};
+        ck_assert_int_eq(launch_ctas(&plan, 0, 0, &sizes), cases[i].x);
+        ck_assert_int_eq(launch_ctas(&plan, 0, PARTS_DIM, &sizes), cases[i].z);
+        ck_assert_int_eq(launch_ctas(&plan, 1, 0, &sizes), cases[i].finish);
+    }
+    for (int64_t rows = 0; rows < 300; rows += 50)    /* a workspace never shrinks */
+        for (int64_t groups = 0, before = 0; groups < 8; groups++) {
+            Sizes sizes = {{groups, rows, 64}}, more = {{groups, rows + 50, 64}};
+            int64_t bytes = launch_workspace(&plan, &sizes, NULL);
+            ck_assert_int_ge(bytes, before);
+            ck_assert_int_ge(launch_workspace(&plan, &more, NULL), bytes);
+            ck_assert_int_ge(bytes, groups < 5 ? groups * launch_groups(&plan, 0, PARTS_DIM, &sizes) * 256 : bytes);
+            before = bytes;
+        }
+}
+END_TEST
+
 START_TEST(missing_driver_is_told)
 {
     fusec_device *device;
@@ -469,6 +499,7 @@ Suite *runtime_suite(void)
     tcase_add_test(tests, a_row_that_is_read_again_may_not_be_replaced);
     tcase_add_test(tests, memory_and_events_on_the_cpu);
     tcase_add_test(tests, grids_and_workspaces);
+    tcase_add_test(tests, grids_of_parts);
     tcase_add_test(tests, missing_driver_is_told);
     tcase_add_test(tests, gpu_runs_a_plan);
     suite_add_tcase(suite, tests);

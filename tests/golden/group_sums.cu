@@ -1,0 +1,346 @@
+// graph adaln_bwd, for sm_90a; the comment above each kernel says how to launch it
+#ifndef FUSEC_SIM    // the simulator brings helpers of its own
+
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
+
+DEVICE long long clamp_int(long long x, long long low, long long high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+// a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
+// a narrower format is then right in one step
+DEVICE float sticky_float(double x)
+{
+    const float cut = __double2float_rz(x);
+    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
+}
+
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+DEVICE double to_storage(double x, double *) { return x; }
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(float x, float *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+DEVICE bool to_storage(bool x, bool *) { return x; }
+DEVICE long long to_storage(long long x, long long *) { return x; }
+DEVICE int to_storage(long long x, int *)
+{
+    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
+}
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
+template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
+
+struct bf16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
+};
+DEVICE bf16 to_storage(float x, bf16 *)
+{
+    bf16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
+// two neighbours in one instruction
+DEVICE void store_pair(bf16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// of types that have no instruction for two neighbours
+template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
+{
+    at[0] = as<T>(low);
+    at[1] = as<T>(high);
+}
+
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
+template <int n, class T> DEVICE int misalignment(const T *row)
+{
+    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
+}
+
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
+{
+    if constexpr (sizeof(T) == 2)
+        #pragma unroll
+        for (int w = 0; w < n / 2; w++) {
+            unsigned word;
+            asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+                : "=r"(word) : "l"(from + 2 * w));
+            ((unsigned *)&to)[w] = word;
+        }
+    else
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            to[i] = from[i];
+}
+
+// a whole row: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+{
+    if (misalignment<n>(row) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                load_words(v[t], row + first + t * step);
+    }
+}
+
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    constexpr int step = n % 2 ? 1 : 2;
+    #pragma unroll
+    for (int i = 0; i < n; i += step)
+        if constexpr (step == 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+        else
+            v[i] = as<T>(values[i]);
+}
+// the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
+// loops that this replaces
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// row[col .. col + n) = v, element by element
+template <class T, int n> DEVICE void put_elements(T *row, int col, const vector<T, n> &v)
+{
+    if constexpr (sizeof(v) % 4 == 0) {
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            row[col + i] = v[i];
+    }
+}
+
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (col >= size)
+        return;
+    if (misalignment<n>(row) == 0)
+        copy_vector((vector<T, n> *)(row + col), &v);
+    else
+        put_elements(row, col, v);
+}
+
+// to workspace, whose rows are aligned
+template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (col < size)
+        copy_vector((vector<T, n> *)(row + col), &v);
+}
+
+// a variable that is part of a sum
+template <class T> struct Sum {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
+};
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+
+// Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
+// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
+template <int threads, int lanes, template <class> class R, class S, class T, int slots, int vec>
+DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
+{
+    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
+    const int group = threadIdx.x / width, lane = threadIdx.x % width;
+    #pragma unroll
+    for (int i = 0; i < vec; i++) {
+        #pragma unroll
+        for (int distance = lanes; distance < 32; distance *= 2)
+            acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
+        if (lane < lanes)
+            *(T *)(scratch + (group * lanes + lane) * vec + i) = acc[i];
+    }
+    __syncthreads();
+    if (threadIdx.x < lanes)
+        for (int g = 1; g < groups; g++)
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (g * lanes + lane) * vec + i));
+    __syncthreads();
+}
+
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+#endif
+
+// adaln_bwd (column), from group_sums.fuse:2-8
+//   dshift = sum[T](dy)
+//   dscale = sum[T](dy * xhat)
+// The rows of one B are a group, and a group is in parts. A CTA walks the rows of a part, 5 at a time,
+// and leaves its sums; but where the grid has one CTA along z, that walks all parts of its group,
+// adds them in the same order and stores the results. 96 threads share a row.
+// A thread has 8 neighbouring columns in each of 2 tiles.
+// Launch 1 of 2: grid (B, 1, B < 132 ? parts : 1), block 480, no dynamic shared memory.
+// Strides, dy_B and the like, are in elements.
+// dshift_partial: workspace, one for each part: (B * C) of f32
+// dscale_partial: workspace, one for each part: (B * C) of f32
+// parts: of a group, min(ceil(T / 64), 132)
+extern "C" __global__ __launch_bounds__(480)
+void adaln_bwd(
+    const bf16 *__restrict__ dy, long long dy_B, long long dy_T,
+    const bf16 *__restrict__ xhat, long long xhat_B, long long xhat_T,
+    float *__restrict__ dshift, long long dshift_B,
+    float *__restrict__ dscale, long long dscale_B,
+    float *__restrict__ dshift_partial,
+    float *__restrict__ dscale_partial,
+    long long B, long long T,
+    int parts) {
+    constexpr int C = 1152;
+    constexpr int threads_per_row = 96, teams = 5, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
+    const int first = lane * vec;
+
+    for (long long group = blockIdx.x; group < B; group += gridDim.x) {
+        float dshift_sum_so_far[tiles][vec] = {};
+        float dscale_sum_so_far[tiles][vec] = {};
+        for (int part = blockIdx.z; part < parts; part += gridDim.z) {
+            float dshift_sum[tiles][vec] = {};
+            float dscale_sum[tiles][vec] = {};
+            const long long first_row = (long long)part * teams + team, row_step = (long long)parts * teams;
+            #pragma unroll 1
+            for (long long row = first_row; row < T; row += row_step) {
+                vector<bf16, vec> dy_v[tiles];
+                load_row<step>(dy_v, dy + group * dy_B + row * dy_T, first, C);
+                vector<bf16, vec> xhat_v[tiles];
+                load_row<step>(xhat_v, xhat + group * xhat_B + row * xhat_T, first, C);
+                #pragma unroll
+                for (int t = 0; t < tiles; t++) {
+                    const int col = first + t * step;
+                    #pragma unroll
+                    for (int i = 0; i < vec; i++) {
+                        const float dy_ = dy_v[t][i];
+                        const float xhat_ = xhat_v[t][i];
+                        if (col < C) {
+                            dshift_sum[t][i] += dy_;
+                            dscale_sum[t][i] += dy_ * xhat_;
+                        }
+                    }
+                }
+            }
+
+            __shared__ float team_scratch[threads * vec];
+            #pragma unroll
+            for (int t = 0; t < tiles; t++) {
+                team_reduce<threads, threads_per_row, Sum>(team_scratch, dshift_sum[t]);
+                team_reduce<threads, threads_per_row, Sum>(team_scratch, dscale_sum[t]);
+                if (gridDim.z == 1) {
+                    #pragma unroll
+                    for (int i = 0; i < vec; i++) {
+                        dshift_sum_so_far[t][i] += dshift_sum[t][i];
+                        dscale_sum_so_far[t][i] += dscale_sum[t][i];
+                    }
+                } else if (team == 0) {
+                    store_aligned(dshift_partial + (part * B + group) * C, first + t * step, dshift_sum[t], C);
+                    store_aligned(dscale_partial + (part * B + group) * C, first + t * step, dscale_sum[t], C);
+                }
+            }
+        }
+        if (gridDim.z > 1) continue;    // the finish kernel adds the parts
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first + t * step;
+            if (team == 0)
+                store_row(dshift + group * dshift_B, col, dshift_sum_so_far[t], C);
+            if (team == 0)
+                store_row(dscale + group * dscale_B, col, dscale_sum_so_far[t], C);
+        }
+    }
+}
+
+// adaln_bwd_finish (finish), from group_sums.fuse:2-8
+//   dshift = sum[T](dy), from the partials
+//   dscale = sum[T](dy * xhat), from the partials
+// adaln_bwd left a partial for each part. Here a thread has one column of a group and adds them in
+// their order. Not to be launched where that had a grid of one along z: it has stored the results.
+// Launch 2 of 2: grid (ceil((B * C) / 32), 1), block 32, no dynamic shared memory.
+// Strides, dshift_B and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
+// dshift_partial: workspace, one for each part: (B * C) of f32
+// dscale_partial: workspace, one for each part: (B * C) of f32
+// partials: how many there are, min(ceil(T / 64), 132)
+extern "C" __global__ __launch_bounds__(32)
+void adaln_bwd_finish(
+    const float *__restrict__ dshift_partial,
+    const float *__restrict__ dscale_partial,
+    float *__restrict__ dshift, long long dshift_B,
+    float *__restrict__ dscale, long long dscale_B,
+    long long B,
+    int partials) {
+    constexpr int C = 1152, threads = 32, batch = 22;
+    const long long columns = B * C, col = blockIdx.x * (long long)threads + threadIdx.x;
+    wait_for_previous_kernel();
+    if (col >= columns) return;
+
+    float dshift_sum = 0;
+    float dscale_sum = 0;
+    for (int p = 0; p < partials; p += batch)
+        #pragma unroll
+        for (int t = 0; t < batch; t++)
+            if (p + t < partials) {
+                dshift_sum += dshift_partial[(p + t) * columns + col];
+                dscale_sum += dscale_partial[(p + t) * columns + col];
+            }
+    const long long c = col % C, b = col / C;
+    dshift[b * dshift_B + c] = dshift_sum;
+    dscale[b * dscale_B + c] = dscale_sum;
+}
