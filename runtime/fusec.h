@@ -264,7 +264,8 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * No allocation, no synchronization, no memset: nothing but kernel launches (cooperative
  * ones for rows that more CTAs share than a cluster has), so it may be captured into a
  * CUDA graph. Thread-safe. The same arguments give the same bits
- * every time, and a row's result does not depend on the other rows.
+ * every time, and a row's result does not depend on the other rows, nor a sum over some of
+ * them (sum[T] of [B, T, C]) on how many such sums there are.
  * An output must not overlap an input, another output or the workspace. With the option
  * in_place an output may be an input with the same pointer, element size, sizes and
  * strides, if all reads come before the writes: either no kernel that reads the input
@@ -383,7 +384,7 @@ typedef struct fusec_kernel_info {
     int32_t threads; /* a CTA */
     int32_t cluster; /* CTAs that share a row: up to 16 a cluster of the GPU, more a group; 1: none */
     int64_t dynamic_smem_bytes;
-    int64_t grid[3]; /* CTAs for the sizes the plan was made with */
+    int64_t grid[3]; /* CTAs for the sizes the plan was made with; one of them 0: it is not launched */
 } fusec_kernel_info;
 
 /* The kernels of a plan in launch order. Of the CPU device's plans only launch data are
