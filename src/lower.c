@@ -157,6 +157,11 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
                    p->dtype.name);
         return false;
     }
+    if (to == TYPE_I64 && int_from_double((double)e->integer) != e->integer) {
+        name_error(l, s, p->initial->span, NULL, "scalars are passed as f64, which has no such number: "
+                   "beyond 2^53 not all integers");
+        return false;
+    }
     param->default_value = literal_as(param->dtype, e, negative);
     param->has_default = true;
     return true;

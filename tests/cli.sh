@@ -61,6 +61,8 @@ echo 'graph g[M, N](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }' >sizeless.
 echo 'graph g[M = 4, N = 8](x : f32[M, N], y : f32[M, N]) -> (z : f32[M]) { z = sum[N](x) / sum[N](y) }' >unnamed.fuse
 echo 'graph g(k : i32, b : bool) -> (y : i32[]) { y = where(b, k, 0) }' >scalars.fuse
 echo 'graph g(n : u8) -> (y : u8[]) { y = n }' >bytes.fuse
+echo 'graph g(n : i64) -> (y : i64[]) { y = n }' >long.fuse
+echo 'graph g(n : i64 = -9007199254740993) -> (y : i64[]) { y = n }' >inexact.fuse
 echo 'graph g[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x * rsqrt(x) }' >nan.fuse
 
 # ---- usage ----
@@ -168,6 +170,9 @@ expect 2 'no value for k' run scalars.fuse --set k=1.5
 expect 2 'no value for k' run scalars.fuse --set k=inf
 expect 2 'no value for b' run scalars.fuse --set b=2
 expect 2 'no value for n' run bytes.fuse --set n=300
+expect 0 '^y ' run long.fuse --set n=9007199254740992 --device cpu
+expect 2 'beyond 2^53' run long.fuse --set n=9007199254740993 --device cpu
+expect 1 'beyond 2^53' check inexact.fuse
 expect 0 '^y .* 7 ' run scalars.fuse --set k=7 --set b=true --device cpu
 expect 2 'axes' run one.fuse --stride x=1
 expect 2 'last axis' run one.fuse M=5 N=6 --stride x=12,2

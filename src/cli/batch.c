@@ -89,6 +89,16 @@ static double load_scalar(DType dtype, const void *data)
                                  : (double)dtype_load_int(dtype, data);
 }
 
+/* Scalars are passed as f64, which not all integers beyond 2^53 are. */
+static int complain_inexact(const char *name, int64_t value, int status)
+{
+    complain("scalars are passed as f64", "scalar %s cannot be %lld: beyond 2^53 not all integers are exact", name,
+             (long long)value);
+    return status;
+}
+
+static bool is_inexact(int64_t value) { return int_from_double((double)value) != value; }
+
 static int find_scalar(const Session *s, const char *name)
 {
     for (int i = 0; i < s->graph->params.count; i++)
@@ -118,7 +128,10 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
         if (!p->scalar) continue;
         known[i] = p->has_default || random || (given && given[i]);
         if (given && given[i]) {
-            b->scalars[i] = load_scalar(p->dtype, b->inputs[i].data);
+            const void *data = b->inputs[i].data;
+            if (p->dtype == DTYPE_I64 && is_inexact(dtype_load_int(p->dtype, data)))
+                return complain_inexact(p->name, dtype_load_int(p->dtype, data), EXIT_WRONG);
+            b->scalars[i] = load_scalar(p->dtype, data);
         } else if (p->has_default) {
             b->scalars[i] = p->default_value;
         } else if (random) {
@@ -132,6 +145,8 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
         DType dtype = g->params.data[param].dtype;
         known[param] = true;
         double value = o->settings.data[i].value;
+        int64_t whole = strtoll(o->settings.data[i].text, NULL, 10);
+        if (dtype == DTYPE_I64 && is_inexact(whole)) return complain_inexact(o->settings.data[i].name, whole, EXIT_USAGE);
         if (!dtype_takes(dtype, value)) {
             complain(NULL, "%g is no value for %s, a scalar of %s", value,
                      o->settings.data[i].name, dtype_info[dtype].fuse);

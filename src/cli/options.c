@@ -164,8 +164,8 @@ static bool add_size(Options *o, const char *axis, const char *text)
 static bool add_setting(Options *o, const char *text)
 {
     const char *rest;
-    Setting s = {split_name(o->arena, text, &rest), 0};
-    if (!s.name || !parse_number(rest, &s.value)) {
+    Setting s = {.name = split_name(o->arena, text, &rest)};
+    if (!s.name || !parse_number(s.text = rest, &s.value)) {
         complain("write it as --set eps=1e-6", "'%s' sets no scalar", text);
         return false;
     }

@@ -31,6 +31,7 @@ typedef enum {
 typedef struct {
     const char *name;
     double value;
+    const char *text;    /* of the value */
 } Setting;
 
 typedef struct {
