@@ -228,7 +228,7 @@ typedef struct fusec_plan_options {
  * and others are tried; equal requests are compiled once a process, and once a machine
  * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, an axis
- * without a size, a refused schedule), NO_NVRTC, COMPILE_FAILED with NVRTC's log,
+ * without a size or with two, a refused schedule), NO_NVRTC, COMPILE_FAILED with NVRTC's log,
  * OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED. */
 FUSEC_API fusec_status fusec_plan_create(fusec_device *device,
                                          const fusec_program *program, const char *graph,
@@ -243,9 +243,9 @@ FUSEC_API void fusec_plan_destroy(fusec_plan *plan);
 FUSEC_API const char *fusec_plan_text(const fusec_plan *plan);
 
 /* Bytes of workspace that a launch with these row sizes needs; 0: none, SIZE_MAX: an
- * unknown axis, a size below 0 or one that cannot be. Axes not given have the sizes the
- * plan was made with. It never shrinks when a row size grows, so the workspace for the
- * largest serves all. */
+ * unknown axis, one given twice, a size below 0 or one that cannot be. Axes not given have
+ * the sizes the plan was made with. It never shrinks when a row size grows, so the workspace
+ * for the largest serves all. */
 FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows,
                                       size_t count);
 

@@ -188,8 +188,16 @@ typedef struct {
     fusec_error *error;
 } Making;
 
-static fusec_status begin_request(Making *m, const fusec_program *program, const char *graph,
-                                  const fusec_size *sizes, size_t count)
+/* Whether an entry before `index` has its axis. */
+static bool is_given_before(const fusec_size *sizes, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(sizes[i].axis, sizes[index].axis) == 0)
+            return true;
+    return false;
+}
+
+static fusec_status read_sizes(Making *m, const fusec_size *sizes, size_t count)
 {
     if (count > MAX_AXES)
         return fail(m->error, FUSEC_INVALID_ARGUMENT,
@@ -198,10 +206,21 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
         if (!sizes[i].axis)
             return fail(m->error, FUSEC_INVALID_ARGUMENT, "sizes[%zu] has no axis", i);
         if (sizes[i].size < 0)
-            return fail(m->error, FUSEC_INVALID_ARGUMENT, "axis %s cannot have the negative size %" PRId64, sizes[i].axis,
-                        sizes[i].size);
+            return fail(m->error, FUSEC_INVALID_ARGUMENT,
+                        "axis %s cannot have the negative size %" PRId64, sizes[i].axis, sizes[i].size);
+        if (is_given_before(sizes, i))
+            return fail(m->error, FUSEC_INVALID_ARGUMENT, "axis %s is given twice", sizes[i].axis);
         m->sizes[i] = (AxisSize){sizes[i].axis, sizes[i].size};
     }
+    return FUSEC_OK;
+}
+
+static fusec_status begin_request(Making *m, const fusec_program *program, const char *graph,
+                                  const fusec_size *sizes, size_t count)
+{
+    fusec_status status = read_sizes(m, sizes, count);
+    if (status != FUSEC_OK)
+        return status;
     m->request = (CompileRequest){.text = program->text, .length = program->length};
     m->request.name = program->name;
     m->request.graph = graph;
@@ -345,7 +364,7 @@ size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows, size
                && strcmp(launch->axis_names[axis], rows[i].axis) != 0)
             axis++;
         bool wrong = !rows[i].axis || axis == launch->axis_count || rows[i].size < 0
-                     || ((launch->fixed >> axis & 1) && rows[i].size != sizes.of[axis]);
+                     || is_given_before(rows, i) || ((launch->fixed >> axis & 1) && rows[i].size != sizes.of[axis]);
         if (wrong)
             return SIZE_MAX;
         sizes.of[axis] = rows[i].size;

@@ -85,6 +85,8 @@ expect 2 'no axis' run one.fuse Q=3
 expect 2 'negative' one.fuse M=-1
 expect 2 'size' one.fuse M=123456789012345678901234567890
 expect 2 'size' one.fuse M=2x
+expect 2 'axis N is given twice' one.fuse N=4 N=5
+expect 2 'axis N is given twice' run one.fuse N=4 M=2 N=4
 expect 2 'no graph' one.fuse --graph tow
 expect 2 'no output' one.fuse --outputs y,t
 expect 2 'no output' run one.fuse --outputs t

@@ -1,6 +1,6 @@
 /* test_arguments.c: what the C API answers to arguments that are none: NULLs, which must
- * leave *result NULL and never crash, numbers outside an enum, scalars that their dtype
- * does not have. */
+ * leave *result NULL and never crash, numbers outside an enum, sizes and options of plans,
+ * scalars that their dtype does not have. */
 #include "fusec.h"
 #include "suites.h"
 
@@ -134,6 +134,52 @@ static fusec_status launch_scalars(const double *scalars)
     return status;
 }
 
+/* No plan of the program for these sizes and options, and the message holds `words`. */
+static void expect_no_plan(const fusec_program *of, const fusec_size *sizes, size_t count,
+                           const fusec_plan_options *options, const char *words)
+{
+    fusec_plan *none = (fusec_plan *)&error;
+    ck_assert_int_eq(fusec_plan_create(device, of, NULL, sizes, count, options, &none, &error),
+                     FUSEC_INVALID_ARGUMENT);
+    ck_assert_ptr_null(none);
+    ck_assert_msg(strstr(error.message, words), "'%s' is not in '%s'", words, error.message);
+}
+
+START_TEST(wrong_options_are_refused)
+{
+    fusec_plan_options options = {.struct_size = 0};
+    expect_no_plan(program, NULL, 0, &options, "options.struct_size");
+    options.struct_size = sizeof options;
+    options.arch = "sm_75";
+    expect_no_plan(program, NULL, 0, &options, "'sm_75': there are sm_80, ");
+    options.arch = NULL;
+    options.outputs = "";
+    expect_no_plan(program, NULL, 0, &options, "options.outputs");
+    ck_assert_int_eq(fusec_plan_save(plan, "/nowhere/plan", &error), FUSEC_UNSUPPORTED);
+}
+END_TEST
+
+START_TEST(wrong_sizes_are_named)
+{
+    static const char text[] = "graph g[M = 2, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }";
+    const fusec_size twice[] = {{"N", 4}, {"M", 2}, {"N", 4}}, nameless[] = {{"M", 4}, {NULL, 4}};
+    const fusec_size unknown[] = {{"Q", 4}}, negative[] = {{"M", -4}};
+    fusec_program *sums;
+    fusec_plan *good;
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), "g.fuse", &sums, &error), FUSEC_OK);
+    expect_no_plan(sums, unknown, 1, NULL, "has no axis 'Q'");
+    expect_no_plan(sums, twice, 3, NULL, "axis N is given twice");
+    expect_no_plan(sums, negative, 1, NULL, "axis M cannot have the negative size -4");
+    expect_no_plan(sums, nameless, 2, NULL, "sizes[1] has no axis");
+    ck_assert_int_eq(fusec_plan_create(device, sums, NULL, twice, 2, NULL, &good, &error), FUSEC_OK);
+    ck_assert_uint_eq(fusec_plan_workspace(good, unknown, 1), SIZE_MAX);
+    ck_assert_uint_eq(fusec_plan_workspace(good, twice, 2), 0);
+    ck_assert_uint_eq(fusec_plan_workspace(good, twice, 3), SIZE_MAX);
+    fusec_plan_destroy(good);
+    fusec_program_destroy(sums);
+}
+END_TEST
+
 START_TEST(scalars_are_values_of_their_dtype)
 {
     static const struct {
@@ -172,6 +218,8 @@ Suite *arguments_suite(void)
     tcase_add_test(tests, creators_need_a_place);
     tcase_add_test(tests, nothing_is_told_of_null);
     tcase_add_test(tests, unknown_formats_are_refused);
+    tcase_add_test(tests, wrong_options_are_refused);
+    tcase_add_test(tests, wrong_sizes_are_named);
     tcase_add_test(tests, scalars_are_values_of_their_dtype);
     suite_add_tcase(suite, tests);
     return suite;

@@ -23,7 +23,7 @@ START_TEST(a_file_alone_means_emit)
     Arena *arena = arena_new();
     Options o;
     int status;
-    ck_assert(parse(arena, "fusec a.fuse M=16 N=0 M=32 --arch=sm_80 -o out.cu", &o, &status));
+    ck_assert(parse(arena, "fusec a.fuse M=32 N=0 --arch=sm_80 -o out.cu", &o, &status));
     ck_assert_int_eq(o.command, COMMAND_EMIT);
     ck_assert_int_eq(o.emit, EMIT_CUDA);
     ck_assert_int_eq(o.sizes.count, 2);
@@ -59,6 +59,7 @@ END_TEST
 static const char *const refused[] = {
     "fusec", "fusec emit", "fusec emitt", "fusec a.fuse --arhc sm_80", "fusec a.fuse M=x",
     "fusec a.fuse M=-1", "fusec a.fuse M=99999999999999999999", "fusec a.fuse M=",
+    "fusec a.fuse N=4 N=5", "fusec run a.fuse N=4 M=2 N=4",
     "fusec a.fuse --emit=ptxx", "fusec a.fuse --graph", "fusec check a.fuse --verify",
     "fusec run a.fuse --device tpu", "fusec run a.fuse --seed -1", "fusec run a.fuse --set eps",
     "fusec run a.fuse --stride x", "fusec run a.fuse --offset x=1,2", "fusec a.fuse b.fuse",

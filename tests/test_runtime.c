@@ -134,40 +134,6 @@ START_TEST(plan_describes_itself)
 }
 END_TEST
 
-START_TEST(plan_options_are_checked)
-{
-    Case c;
-    fusec_plan *plan;
-    fusec_plan_options options = {.struct_size = 0};
-    fusec_size sizes[] = {{"Q", 4}}, negative[] = {{"N", -1}};
-    open_case(&c, NULL);
-    ck_assert_int_eq(
-        fusec_plan_create(c.device, c.program, NULL, NULL, 0, &options, &plan, &error),
-        FUSEC_INVALID_ARGUMENT);
-    ck_assert_int_eq(
-        fusec_plan_create(c.device, c.program, NULL, sizes, 1, NULL, &plan, &error),
-        FUSEC_INVALID_ARGUMENT);
-    ck_assert_int_eq(
-        fusec_plan_create(c.device, c.program, NULL, negative, 1, NULL, &plan, &error),
-        FUSEC_INVALID_ARGUMENT);
-    options.struct_size = sizeof options;
-    options.arch = "sm_1";
-    ck_assert_int_eq(
-        fusec_plan_create(c.device, c.program, NULL, NULL, 0, &options, &plan, &error),
-        FUSEC_INVALID_ARGUMENT);
-    ck_assert_ptr_null(plan);
-    options.arch = NULL;
-    options.outputs = "";
-    ck_assert_int_eq(
-        fusec_plan_create(c.device, c.program, NULL, NULL, 0, &options, &plan, &error),
-        FUSEC_INVALID_ARGUMENT);
-    ck_assert_msg(strstr(error.message, "options.outputs"), "%s", error.message);
-    ck_assert_uint_eq(fusec_plan_workspace(c.plan, sizes, 1), SIZE_MAX);
-    ck_assert_int_eq(fusec_plan_save(c.plan, "/nowhere/plan", &error), FUSEC_UNSUPPORTED);
-    close_case(&c);
-}
-END_TEST
-
 static void expect_scaled(const Case *c, int64_t row_stride, float k)
 {
     for (int m = 0; m < ROWS; m++) {
@@ -489,7 +455,6 @@ Suite *runtime_suite(void)
     tcase_add_test(tests, statuses_have_names);
     tcase_add_test(tests, parse_errors_are_told);
     tcase_add_test(tests, plan_describes_itself);
-    tcase_add_test(tests, plan_options_are_checked);
     tcase_add_test(tests, cpu_runs_a_plan);
     tcase_add_test(tests, strides_are_followed);
     tcase_add_test(tests, no_rows_are_fine);

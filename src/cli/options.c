@@ -154,8 +154,8 @@ static bool add_size(Options *o, const char *axis, const char *text)
     }
     for (int i = 0; i < o->sizes.count; i++)
         if (!strcmp(o->sizes.data[i].axis, axis)) {
-            o->sizes.data[i].size = size;
-            return true;
+            complain(NULL, "axis %s is given twice", axis);
+            return false;
         }
     *list_push(o->arena, &o->sizes) = (AxisSize){axis, size};
     return true;
