@@ -6,7 +6,8 @@
  *
  * A program is parsed, a plan is made for 256 columns and launched for 1000 rows; a few
  * values of dx and dbeta are checked against plain C. The tensors are in the order of the
- * declaration: inputs x dy gamma mean rstd, outputs dx dgamma dbeta. */
+ * declaration: inputs x dy gamma mean rstd, outputs dx dgamma dbeta. Another graph has other
+ * tensors, and is refused. */
 #include "fusec.h"
 
 #include <math.h>
@@ -15,6 +16,8 @@
 #include <string.h>
 
 enum { M = 1000, N = 256, TENSORS = 8, INPUTS = 5 };
+
+static const size_t bytes[TENSORS] = {2 * M * N, 2 * M * N, 2 * N, 4 * M, 4 * M, 2 * M * N, 2 * N, 2 * N};
 
 static fusec_error error;
 
@@ -55,10 +58,19 @@ static char *read_program(const char *path, size_t *length)
     return text;
 }
 
+static void check_that_it_fits(int fits, const fusec_plan *plan)
+{
+    if (fits)
+        return;
+    fprintf(stderr, "graph %s: this program has tensors for examples/layernorm_bwd.fuse alone\n",
+            fusec_plan_graph(plan));
+    exit(EXIT_FAILURE);
+}
+
 /* Describes tensor `i` of the plan for M rows and gives it zeroed host memory and device
  * memory. */
 static fusec_tensor make_tensor(fusec_device *device, const fusec_plan *plan, size_t i,
-                                size_t *bytes, void **host)
+                                void **host)
 {
     fusec_tensor_info info;
     fusec_axis_info axis;
@@ -71,9 +83,9 @@ static fusec_tensor make_tensor(fusec_device *device, const fusec_plan *plan, si
         t.strides[d] = (int64_t)count;
         count *= (size_t)t.sizes[d];
     }
-    *bytes = count * fusec_dtype_bytes(info.dtype);
-    *host = calloc(1, *bytes);
-    check(fusec_alloc(device, *bytes, &t.data, &error), "alloc");
+    check_that_it_fits(count * fusec_dtype_bytes(info.dtype) == bytes[i], plan);
+    *host = calloc(1, bytes[i]);
+    check(fusec_alloc(device, bytes[i], &t.data, &error), "alloc");
     return t;
 }
 
@@ -133,7 +145,7 @@ int main(int count, char **arguments)
     fusec_device *device;
     fusec_plan *plan;
     fusec_device_info about;
-    size_t length, bytes[TENSORS];
+    size_t length;
     fusec_tensor tensors[TENSORS];
     void *host[TENSORS], *workspace;
     double milliseconds;
@@ -150,8 +162,9 @@ int main(int count, char **arguments)
     fusec_size columns[] = {{"N", N}};
     check(fusec_plan_create(device, program, NULL, columns, 1, NULL, &plan, &error),
           "plan");
+    check_that_it_fits(fusec_plan_input_count(plan) == INPUTS && fusec_plan_tensor_count(plan) == TENSORS, plan);
     for (size_t i = 0; i < TENSORS; i++)
-        tensors[i] = make_tensor(device, plan, i, &bytes[i], &host[i]);
+        tensors[i] = make_tensor(device, plan, i, &host[i]);
     fill_inputs(host);
     for (size_t i = 0; i < INPUTS; i++)
         check(fusec_copy(device, tensors[i].data, host[i], bytes[i], &error), "copy in");

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The documentation tells the truth: every ```fuse fence is a program without errors, and every
 # ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest).
+# examples/embed.c does what it says.
 set -u
 cd "$(dirname "$0")/.."
 export FUSEC_NVRTC=/dev/null NO_COLOR=1 PATH="$PWD/build:$PATH"
@@ -43,6 +44,16 @@ for fence in $(ls $work | grep -E '\.(sh|output)$'); do
         mv $work/now.cut $work/now
     fi
     diff -u --label "$(cat $work/$fence.place)" --label now $expected $work/now || bad=$((bad + 1))
+done
+# The program that README builds. FUSEC_NVRTC is no NVRTC, so it sees no GPU either.
+export LD_LIBRARY_PATH=build CUDA_VISIBLE_DEVICES=
+gcc -Wall -Wextra -Werror examples/embed.c -Iruntime -Lbuild -lfusec -lm -o $work/embed || bad=$((bad + 1))
+$work/embed examples/layernorm_bwd.fuse >$work/embed.out 2>&1 || { cat $work/embed.out; bad=$((bad + 1)); }
+for other in rmsnorm_bwd softmax; do
+    $work/embed examples/$other.fuse 2>&1 | grep -q "graph $other: this program has tensors for" || {
+        echo "examples/embed.c does not refuse $other"
+        bad=$((bad + 1))
+    }
 done
 echo "-- docs: $programs programs and $outputs outputs, $bad wrong"
 [ $bad = 0 ]
