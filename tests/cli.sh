@@ -302,6 +302,14 @@ expect 0 '' run one.fuse --in good $device --out result
 expect 1 'x is missing\|no input' run one.fuse --in result $device
 expect 3 'cannot write' run one.fuse $device --out absent/result
 expect 3 'cannot write' run one.fuse M=100000 N=100000 $device --out absent/result    # before there is anything to write
+mkdir directory
+expect 3 'cannot write directory: Is a directory' run one.fuse M=100000 N=100000 $device --out directory
+for command in bench tune; do
+    expect 3 'cannot write absent/result' $command one.fuse -o absent/result
+done
+echo kept >existing
+expect 3 'memory' run one.fuse M=100000000 N=100000 $device --out existing
+[ "$(cat existing)" = kept ] || fail 'a failed run has changed the file of its outputs'
 for place in cpu sim; do
     expect 2 'on each other' run one.fuse --stride y=4,1 --device $place --set eps=1
 done
@@ -311,7 +319,7 @@ TMPDIR=/absent expect 3 'cannot make a directory in /absent' run one.fuse --set 
 expect 3 'cannot write' one.fuse -o absent/out.cu
 expect 0 '' one.fuse -o out.cu
 grep -q __global__ out.cu || fail '-o wrote no kernel'
-ls -- *.cu.* result.* >/dev/null 2>&1 && fail 'a temporary file was left'
+ls -- *.cu.* result.* existing.* >/dev/null 2>&1 && fail 'a temporary file was left'
 if [ -w /dev/full ]; then
     tests=$((tests + 1))
     "$fusec" one.fuse >/dev/full 2>stderr

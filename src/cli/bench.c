@@ -255,6 +255,7 @@ int command_bench(Options *o)
     Text *out = text_new(o->arena);
     int status = open_session(&s, o);
     if (status == EXIT_DONE) status = settle_sizes(&s, NULL);
+    if (status == EXIT_DONE && !can_write_result(o->arena, o->output)) status = EXIT_MACHINE;
     if (status == EXIT_DONE) status = open_device(&s, "cuda");
     if (status == EXIT_DONE) status = open_plan(&s, false);
     if (status == EXIT_DONE) status = measure(&s, &f);

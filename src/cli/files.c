@@ -86,7 +86,12 @@ bool can_write_result(Arena *arena, const char *path)
 {
     Result result;
     struct stat old;
-    if (stat(path, &old) == 0 && !S_ISREG(old.st_mode)) return true;
+    if (path && stat(path, &old) == 0 && !S_ISREG(old.st_mode)) {    /* not opened: a pipe waits for its reader */
+        bool is_directory = S_ISDIR(old.st_mode), can = !is_directory && access(path, W_OK) == 0;
+        if (is_directory) errno = EISDIR;
+        if (!can) complain_unwritable(path);
+        return can;
+    }
     if (!open_result(arena, path, &result)) return false;
     drop_result(&result);
     return true;

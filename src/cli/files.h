@@ -18,7 +18,8 @@ typedef struct {
 
 /* All complain themselves and return false when the machine could not. */
 bool open_result(Arena *arena, const char *path, Result *result);
-/* Whether a file can be written there, to be known before its contents are made; complains if not. Changes none. */
+/* Whether a file can be written there (path NULL or "-": stdout), to be known before its contents are made; complains
+ * if not. Changes none. */
 bool can_write_result(Arena *arena, const char *path);
 bool write_result(Result *result, const void *data, size_t length);
 bool close_result(Result *result);

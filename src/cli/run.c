@@ -34,7 +34,7 @@ int command_run(Options *o)
     Text *out = text_new(o->arena);
     bool passed = true;
     int status = open_session(&s, o);
-    if (status == EXIT_DONE && o->out && !can_write_result(o->arena, o->out)) status = EXIT_MACHINE;
+    if (status == EXIT_DONE && !can_write_result(o->arena, o->out)) status = EXIT_MACHINE;
     if (status == EXIT_DONE) status = run_once(&s, &b);
     if (status == EXIT_DONE && o->out) status = save_outputs(&s, &b, o->out);
     if (status == EXIT_DONE && !o->out) summarize_outputs(&s, &b, out);

@@ -92,6 +92,7 @@ static int open_tuning(Tuning *t, const Options *o)
     fusec_error error;
     int status = open_session(s, o);
     if (status == EXIT_DONE) status = settle_sizes(s, NULL);
+    if (status == EXIT_DONE && !can_write_result(o->arena, o->output)) status = EXIT_MACHINE;
     if (status == EXIT_DONE) status = open_device(s, "cuda");
     if (status == EXIT_DONE) status = list_trials(t);
     if (status == EXIT_DONE)
