@@ -263,6 +263,8 @@ START_TEST(nan_and_range_follow_f32)
     float right[] = {NAN, INFINITY, 1, 4}, wrong[] = {0, 3e38f, 1, 4};
     ck_assert_int_eq(judge_output(&c, 2, right).wrong, 0);
     ck_assert_int_eq(judge_output(&c, 2, wrong).wrong, 2);
+    ck_assert_int_eq(judge_output(&c, 2, right).nans, 1);
+    ck_assert_int_eq(judge_output(&c, 2, wrong).nans, 0);
     close_case(&c);
 }
 END_TEST
