@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 int program_graphs(const Module *program, const Item **graphs, int capacity)
 {
@@ -87,22 +86,6 @@ static void check_bytes(Lowering *l, Scope *s, const ParamDecl *p, DType dtype,
 }
 
 /* ---- parameters ---- */
-
-const char *dtype_meant(const char *name)
-{
-    static const struct {
-        const char *theirs, *ours;
-    } others[] = {{"bfloat16", "bf16"}, {"half", "f16"},   {"float16", "f16"}, {"float", "f32"},
-                  {"float32", "f32"},   {"double", "f64"}, {"float64", "f64"}, {"long", "i64"},
-                  {"int64", "i64"},     {"int", "i32"},    {"int32", "i32"},   {"char", "i8"},
-                  {"int8", "i8"},       {"uint8", "u8"},   {"fp32", "f32"},    {"fp16", "f16"},
-                  {"fp8", "f8e4m3"},    {"f8", "f8e4m3"},  {"float8_e4m3fn", "f8e4m3"}, {"float8_e5m2", "f8e5m2"}};
-    for (int i = 0; i < DTYPE_COUNT; i++)
-        if (!strcasecmp(name, dtype_info[i].fuse)) return dtype_info[i].fuse;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (!strcasecmp(name, others[i].theirs)) return others[i].ours;
-    return NULL;
-}
 
 static const char *dtype_hint(Lowering *l, const char *name)
 {

@@ -3,7 +3,6 @@
 #include "lowering.h"
 
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
 
 /* ---- maps ---- */
@@ -111,10 +110,7 @@ void type_error(Lowering *l, const Scope *s, Span at, const char *hint,
 const char *did_you_mean(Lowering *l, const char *name, const char *const *names,
                          int count)
 {
-    const char *near = NULL;
-    for (int i = 0; i < count; i++)
-        if (!strcasecmp(name, names[i])) near = names[i];
-    if (!near) near = nearest_name(name, names, count);
+    const char *near = nearest_name(name, names, count);
     return near ? arena_format(l->arena, "did you mean '%s'?", near) : NULL;
 }
 
@@ -188,6 +184,7 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
     for (int i = 0; i < s->bindings.count; i++)
         names[i] = s->bindings.data[i].name;
     const char *hint = did_you_mean(l, name, names, s->bindings.count);
+    if (!hint) hint = constant_meant(l->arena, name);
     if (!hint && name_find(&s->axis_map, name) >= 0)
         hint = arena_format(l->arena, "'%s' is an axis: write size(%s) or index(%s)",
                             name, name, name);
@@ -273,26 +270,11 @@ bool is_builtin(const char *name)
     return find_builtin(name, false, &callee);
 }
 
-/* How what other languages call so is written here; NULL: it is no such name. */
-static const char *written_here(const char *name)
-{
-    static const struct {
-        const char *theirs, *ours;
-    } others[] = {{"maximum", "max(a, b)"}, {"fmax", "max(a, b)"},   {"minimum", "min(a, b)"},   {"fmin", "min(a, b)"},
-                  {"fabs", "abs(x)"},       {"square", "x * x"},     {"sqr", "x * x"},           {"cast", "f32(x), or another dtype"},
-                  {"tan", "sin(x) / cos(x)"}, {"isinf", "abs(x) == inf"}, {"std", "sqrt(var[N](x))"}, {"select", "where(c, a, b)"},
-                  {"gather", "sum[N](where(index(N) == i, x, 0))"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (!strcasecmp(name, others[i].theirs)) return others[i].ours;
-    return NULL;
-}
-
 static const char *function_hint(Lowering *l, const char *name)
 {
     if (is_std_function(name)) return "the standard library has it: import \"std\"";
-    const char *ours = written_here(name), *dtype = dtype_meant(name);
-    if (ours) return arena_format(l->arena, "write %s", ours);
-    if (dtype) return arena_format(l->arena, "write %s(x)", dtype);
+    const char *meant = function_meant(l->arena, name);
+    if (meant) return meant;
     int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->functions.count, count = 0;
     const char **names = NEW_ARRAY(l->arena, const char *, capacity);
     for (int op = 1; op < OP_COUNT; op++)

@@ -95,8 +95,11 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 bool is_builtin(const char *name);
 /* The operator node of a UNARY or BINARY expression; OP_NONE if there is none. */
 Op find_operator(const char *text, int arity);
-/* The dtype that a name in other letters, or one that others use, stands for; NULL: none. */
+/* For names that others have: the dtype it is here, and as hints how a function or a constant is written here; letters
+ * may be large or small. NULL: none. */
 const char *dtype_meant(const char *name);
+const char *function_meant(Arena *arena, const char *name);
+const char *constant_meant(Arena *arena, const char *name);
 const char *did_you_mean(Lowering *l, const char *name, const char *const *names,
                          int count);
 

@@ -7,6 +7,7 @@
 #include "source.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { SHOWN_BEFORE = 60, SHOWN_BEHIND = 60, TAB_WIDTH = 4, MAX_WARNINGS = 100 };
 
@@ -264,10 +265,12 @@ static int edit_distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
-/* Of a name: a third of the letters of the longer one, of four letters one; but a name of one letter is near to nothing. */
-static int letters_that_may_differ(size_t length, size_t longer)
+/* Between a name and what it may mean: a third of the letters of the longer one; one only where that has four letters
+ * or the shorter three, which are near to too many; and a name of one letter is near to nothing. */
+static int letters_that_may_differ(size_t length, size_t other)
 {
-    return length < 2 ? 0 : longer < 5 ? 1 : (int)(longer + 2) / 3;
+    size_t longer = other > length ? other : length, shorter = other > length ? length : other;
+    return length < 2 ? 0 : longer < 5 || shorter < 4 ? 1 : (int)(longer + 2) / 3;
 }
 
 const char *nearest_name(const char *name, const char *const *candidates, int count)
@@ -278,11 +281,13 @@ const char *nearest_name(const char *name, const char *const *candidates, int co
     const char *nearest = NULL;
     int least = LONGEST_NAME;
     for (int i = 0; i < count; i++) {
-        size_t other = strlen(candidates[i]), longer = other > length ? other : length;
+        size_t other = strlen(candidates[i]);
         if (other > LONGEST_NAME || strcmp(candidates[i], name) == 0)
             continue;
+        if (strcasecmp(candidates[i], name) == 0)
+            return candidates[i];
         int distance = edit_distance(name, candidates[i]);
-        if (distance < least && distance <= letters_that_may_differ(length, longer)) {
+        if (distance < least && distance <= letters_that_may_differ(length, other)) {
             nearest = candidates[i];
             least = distance;
         }

@@ -45,7 +45,8 @@ void stop_on_errors(Diagnostics *d);
 Span span_join(Span first, Span last);
 /* 1-based line and column (in bytes) of an offset. */
 void source_place(const Source *source, uint32_t offset, int *line_number, int *column);
-/* The candidate nearest to `name` in edit distance if that is near enough for a hint, else NULL. */
+/* The candidate that is `name` in other capitals, else the nearest in edit distance if that is near enough for a hint,
+ * else NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, int count);
 /* "did you mean dx?"; where no name is near, what there is: "there are dx, dgamma". */
 const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count);

@@ -4,6 +4,7 @@
 #include "suites.h"
 
 #include "lower.h"
+#include "lowering.h"
 
 #include <check.h>
 #include <math.h>
@@ -240,6 +241,28 @@ START_TEST(std_is_written_in_the_language)
 }
 END_TEST
 
+/* What the hints say to write is in the language. */
+START_TEST(hints_for_other_names_compile)
+{
+    static const char *const theirs[] = {
+        "maximum", "fmin",  "AMAX", "select",   "fabs", "power",   "square", "reciprocal", "neg",     "trunc",
+        "erfc",    "log10", "tan",  "sinh",     "cosh", "atanh",   "isinf",  "isfinite",   "std",     "variance",
+        "avg",     "norm",  "iota", "len",      "half", "float",   "int32",  "fp8",        "E5M2",    "product",
+        "logistic", "exp10", "fmax", "minimum", "gather", "logit"};
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
+        Arena *arena = arena_new();
+        const char *hint = function_meant(arena, theirs[i]);
+        ck_assert_msg(hint && strncmp(hint, "write ", 6) == 0, "%s", theirs[i]);
+        FromText f = from_text(arena_format(arena, "graph g[M = 2, N = 4](x : f32[M, N], a : f32, b : f32, c : bool,"
+                                                   " i : i32) -> (y : f32[M, N]) { y = x + (%s) + a * b * c * i }",
+                                            hint + 6));
+        ck_assert_msg(f.graph != NULL, "%s:\n%s", theirs[i], f.report);
+        arena_free(f.arena);
+        arena_free(arena);
+    }
+}
+END_TEST
+
 /* ---- parameters ---- */
 
 START_TEST(defaults_are_rounded_to_their_dtype)
@@ -284,8 +307,10 @@ static const ErrorCase error_cases[] = {
     {HEAD " -> (y : f32[M]) {\n y = sqtr(i) }", "2:6", "unknown function 'sqtr'", "'sqrt'"},
     {HEAD " -> (y : f32[M]) {\n y = Maximum(i, i) }", "2:6", "unknown function 'Maximum'", "write max(a, b)"},
     {HEAD " -> (y : f32[M]) {\n y = float(i) }", "2:6", "unknown function 'float'", "write f32(x)"},
-    {HEAD " -> (y : f32[M]) {\n y = asin(i) }", "2:6", "unknown function 'asin'", "'sin'"},
-    {HEAD " -> (y : f32[M]) {\n y = atan(i) }", "2:6", "unknown function 'atan'", NULL},
+    {HEAD " -> (y : f32[M]) {\n y = asin(i) }", "2:6", "unknown function 'asin'", "no inverses"},
+    {HEAD " -> (y : f32[M]) {\n y = fp8(i) }", "2:6", "unknown function 'fp8'", "write f8e4m3(x)"},
+    {HEAD " -> (y : f32[M]) {\n y = where(True, i, 0) }", "2:12", "unknown name 'True'", "write true"},
+    {HEAD " -> (y : f32[M]) {\n y = atan(i) }", "2:6", "unknown function 'atan'", "no inverses"},
     {HEAD " -> (y : f32[M]) {\n y = sum[N](X) }", "2:13", "unknown name 'X'", "'x'"},
     {HEAD " -> (y : f32[M]) {\n y = silu(i) }", "2:6", "unknown function 'silu'", "import \"std\""},
     {HEAD " -> (y : f32[M]) {\n y = sum(x) }", "2:6", "needs its axes", "sum[N](...)"},
@@ -454,6 +479,7 @@ Suite *lower_suite(void)
     tcase_add_test(c, equal_calls_are_inlined_once);
     tcase_add_test(c, std_is_written_in_the_language);
     tcase_add_test(c, defaults_are_rounded_to_their_dtype);
+    tcase_add_test(c, hints_for_other_names_compile);
     tcase_add_loop_test(c, errors_have_places_and_hints, 0, ERROR_CASES);
     tcase_add_test(c, one_bad_name_is_one_error);
     tcase_add_test(c, an_error_inside_a_function_is_told_once);

@@ -450,6 +450,10 @@ START_TEST(test_nearest_name)
     ck_assert_str_eq(nearest_name("gama", names, 4), "gamma");
     ck_assert_ptr_null(nearest_name("M", names, 4));
     ck_assert_ptr_null(nearest_name("rstd", names, 4));
+    ck_assert_str_eq(nearest_name("n", names, 4), "N");
+    ck_assert_str_eq(nearest_name("BETA", names, 4), "beta");
+    ck_assert_ptr_null(nearest_name("zeat", names, 4));    /* two letters from one of four */
+    ck_assert_ptr_null(nearest_name("gam", names, 4));     /* and of three from any */
 }
 END_TEST
 
