@@ -75,7 +75,12 @@ expect 2 'usage'
 expect 2 'FILE' emit
 expect 2 'unknown option' one.fuse --arhc sm_80
 expect 2 'did you mean' one.fuse --grahp one
+expect 2 'hint: did you mean --arch' one.fuse --ARCH=sm_80
+expect 2 'hint: it is a command: fusec explain FILE' --explain one.fuse
+expect 2 'hint: write --emit=ptx' one.fuse --ptx
+expect 2 'hint: write --device sim' run one.fuse --sim --verify
 expect 2 'unknown command' exlpain one.fuse
+expect 2 'hint: did you mean M' run one.fuse m=4
 expect 2 'architecture' one.fuse --arch sm_12
 expect 2 'cannot read' nothing.fuse
 expect 2 'no size' sizeless.fuse

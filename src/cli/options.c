@@ -278,13 +278,34 @@ static void complain_unknown(Arena *arena, const char *arg, const char *const *w
              "unknown %s '%s'", what, arg);
 }
 
+/* How a word with dashes is written that is no option, but has another place on the command line; NULL: it has none. */
+static const char *place_of_word(Arena *arena, const char *word)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (!strcmp(word, command_words[i]))
+            return arena_format(arena, "it is a command: fusec %s %s", word, command_info[i].arguments);
+    for (int i = 0; i < EMIT_COUNT; i++)
+        if (!strcmp(word, emit_words[i])) return arena_format(arena, "write --emit=%s", word);
+    for (int i = 0; i < LENGTH(device_words); i++)
+        if (!strcmp(word, device_words[i])) return arena_format(arena, "write --device %s", word);
+    return NULL;
+}
+
+static void complain_flag(Arena *arena, const char *arg)
+{
+    const char *flag = arena_copy(arena, arg, strcspn(arg, "="));
+    const char *place = place_of_word(arena, flag + strspn(flag, "-"));
+    if (place) complain(place, "unknown option '%s'", flag);
+    else complain_unknown(arena, flag, flags, OPTION_COUNT, "option");
+}
+
 /* argv[*i] is a flag: stores it, steps over its value. */
 static bool take_flag(Options *o, int argc, char **argv, int *i)
 {
     const char *value;
     Option option = find_option(argv[*i], &value);
     if (option == OPTION_COUNT) {
-        complain_unknown(o->arena, argv[*i], flags, OPTION_COUNT, "option");
+        complain_flag(o->arena, argv[*i]);
         return false;
     }
     if (!(flag_info[option].commands & (1u << o->command))) {
