@@ -71,6 +71,8 @@ expect 0 'usage:' --help
 for command in emit check explain run bench tune fmt cache; do
     expect 0 "usage: fusec $command" $command --help
 done
+expect 0 '--device NAME  *cuda, the default' tune --help
+grep -q 'cpu' stdout && fail 'tune --help: a device that tune refuses'
 expect 2 'usage' 
 expect 2 'FILE' emit
 expect 2 'unknown option' one.fuse --arhc sm_80
@@ -170,6 +172,7 @@ expect 2 'no size' tune sizeless.fuse
 expect 2 'no axis' tune one.fuse Q=3
 expect 2 'no output' tune one.fuse --outputs t
 expect 2 'no --device cpu' tune one.fuse --device cpu
+expect 2 'no --device tpu' tune one.fuse --device tpu
 expect 2 'no option --schedule' tune one.fuse --schedule row
 expect 2 'no option --no-tuning' tune one.fuse --no-tuning
 expect 2 'no scalar' run one.fuse --set esp=1

@@ -60,6 +60,13 @@ static const char *const cache_words[] = {"list", "clear", "path"};
 
 /* ---- help ---- */
 
+/* `fusec tune` takes one device alone. */
+static const char *help_for(Option option, unsigned commands)
+{
+    bool tunes = option == OPTION_DEVICE && commands == IN(TUNE);
+    return tunes ? "cuda, the default: only a GPU has times worth keeping" : flag_info[option].help;
+}
+
 static void print_flags(unsigned commands)
 {
     for (int i = 0; i < OPTION_COUNT; i++) {
@@ -67,7 +74,7 @@ static void print_flags(unsigned commands)
         char head[64];
         snprintf(head, sizeof head, "%s%s%s", flags[i], flag_info[i].value[0] ? " " : "",
                  flag_info[i].value);
-        printf("  %-28s %s\n", head, flag_info[i].help);
+        printf("  %-28s %s\n", head, help_for((Option)i, commands));
     }
 }
 
@@ -226,7 +233,8 @@ static bool store_option(Options *o, Option option, const char *value)
         return true;
     case OPTION_DEVICE:
         o->device = value;
-        return parse_word("device", value, device_words, LENGTH(device_words), &index);
+        return o->command == COMMAND_TUNE    /* check_combination refuses all but one */
+               || parse_word("device", value, device_words, LENGTH(device_words), &index);
     case OPTION_STRIDE:
         if (!parse_layout(o, "--stride", value, MAX_RANK, &layout)) return false;
         *list_push(o->arena, &o->strides) = layout;
