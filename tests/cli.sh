@@ -323,7 +323,8 @@ for place in cpu sim; do
 done
 expect 0 'of 32 elements are NaN' run nan.fuse $device --verify
 CXX=/absent expect 3 'CXX names, cannot be run: /absent' run one.fuse --set eps=1 --device sim
-TMPDIR=/absent expect 3 'cannot make a directory in /absent' run one.fuse --set eps=1 --device sim
+TMPDIR=/absent expect 3 'cannot make a directory in /absent .*TMPDIR' run one.fuse --set eps=1 --device sim
+FUSEC_SIM_KEEP=/absent/x expect 3 'SIM_KEEP names, /absent/x: No such file' run one.fuse --set eps=1 --device sim
 expect 3 'cannot write' one.fuse -o absent/out.cu
 expect 0 '' one.fuse -o out.cu
 grep -q __global__ out.cu || fail '-o wrote no kernel'

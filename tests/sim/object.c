@@ -144,8 +144,8 @@ static bool write_unit(const SimObject *o, const char *const *kernels, int count
 /* Where that of a run is made, but for one that is kept. */
 static const char *parent_directory(void)
 {
-    const char *keep = getenv("FUSEC_SIM_KEEP"), *tmp = getenv("TMPDIR");
-    return keep && *keep ? keep : tmp && *tmp ? tmp : "/tmp";
+    const char *tmp = getenv("TMPDIR");
+    return tmp && *tmp ? tmp : "/tmp";
 }
 
 static bool make_directory(SimObject *o)
@@ -342,12 +342,19 @@ static bool build(SimObject *o, const char *prelude, const char *text,
     const char *compiler = find_compiler();
     if (!compiler) {
         const char *named = getenv("CXX");
-        if (named && *named) snprintf(message, size, "the simulator's C++ compiler, which $CXX names, cannot be run: %s", named);
-        else snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
+        if (named && *named)
+            snprintf(message, size, "the simulator's C++ compiler, which $CXX names, cannot be run: %s", named);
+        else
+            snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
         return false;
     }
     if (!make_directory(o)) {
-        snprintf(message, size, "cannot make a directory in %s: %s", parent_directory(), strerror(errno));
+        const char *why = strerror(errno);
+        if (o->keep)
+            snprintf(message, size, "cannot make the directory that $FUSEC_SIM_KEEP names, %s: %s",
+                     getenv("FUSEC_SIM_KEEP"), why);
+        else
+            snprintf(message, size, "cannot make a directory in %s ($TMPDIR, else /tmp): %s", parent_directory(), why);
         return false;
     }
     if (!write_text(o, "sim.h", header_text) ||
