@@ -222,9 +222,8 @@ static void explain_cuts(Scheduler *s, Plan *plan)
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n) || reduction_way(s, n) == BY_ROW)
             continue;
-        bool numbers = !((node(s->g, n)->axes | node(s->g, arg(s->g, n, 0))->axes) & s->a->columns);
         const char *reason = why[reduction_way(s, n)];
-        if (numbers && reduction_way(s, n) == BY_ITSELF)
+        if (adds_long_rows(s, n))
             reason = "it takes one number of each row, and rows are long: a kernel of its own reads those";
         *list_push(s->arena, &cuts) = arena_format(s->arena, "after %s: %s", reduction_name(s, n), reason);
     }

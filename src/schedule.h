@@ -27,7 +27,7 @@ typedef enum {
 
 /* A value that crosses kernels, unrounded, in the workspace. */
 typedef struct {
-    Node node;               /* a reduction */
+    Node node;               /* a reduction, or what is made of those of a row */
     int slot;                /* of LaunchPlan */
     bool partial;            /* one copy for each CTA that walks rows */
 } Slot;

@@ -161,7 +161,10 @@ static int request_slot(Scheduler *s, Node n)
     if (s->slot_of[n.id] < 0) {
         s->slot_of[n.id] = s->slots.count;
         *list_push(s->arena, &s->slots) = (Slot){.node = n};
-        if (reduction_way(s, n) == BY_ROW)
+        const NodeInfo *info = node(s->g, n);
+        if (!is_reduction(s->g, n))
+            add_store(s, find_kernel(s, s->home[n.id], info->axes & s->a->rows, s->a->columns), n, -1, -1, s->slot_of[n.id]);
+        else if (reduction_way(s, n) == BY_ROW)
             add_store(s, reduction_kernel(s, n), n, -1, -1, s->slot_of[n.id]);
     }
     return s->slot_of[n.id];
@@ -170,6 +173,13 @@ static int request_slot(Scheduler *s, Node n)
 static bool is_scalar_param(const Graph *g, Node n)
 {
     return node(g, n)->op == OP_PARAM && g->params.data[node(g, n)->param].scalar;
+}
+
+static bool is_loaded(const Scheduler *s, const Kernel *k, Node n)
+{
+    if (is_reduction(s->g, n)) return !computes(s, k, n);
+    if (node(s->g, n)->op == OP_PARAM) return !is_scalar_param(s->g, n);
+    return s->crosses[n.id] && !computes_rows(s, k);
 }
 
 /* What a kernel needs: everything below its roots, down to tensors and slots. */
@@ -182,7 +192,7 @@ static bool *find_needed(Scheduler *s, const Kernel *k)
         needed[arg(s->g, k->accumulators[i].node, 0).id] = true;
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
-        if (!needed[i] || (is_reduction(s->g, n) && !computes(s, k, n))) continue;
+        if (!needed[i] || is_loaded(s, k, n)) continue;
         for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++)
             needed[arg(s->g, n, j).id] = true;
     }
@@ -216,9 +226,7 @@ static void find_contents(Scheduler *s, int kernel)
         Node n = {(uint32_t)i};
         Kernel *k = &s->kernels.data[kernel];
         if (!needed[i]) continue;
-        bool own = is_reduction(s->g, n)
-                       ? computes(s, k, n)
-                       : node(s->g, n)->op != OP_PARAM || is_scalar_param(s->g, n);
+        bool own = !is_loaded(s, k, n);
         k->computed[i] = own;
         if (!own)
             add_load(s, kernel, n);

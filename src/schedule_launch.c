@@ -42,8 +42,8 @@ static const char *slot_name(Scheduler *s, const Slot *slot, int index)
 {
     const char *name = node(s->g, slot->node)->name;
     if (!name)
-        name = arena_format(s->arena, "%s_%d", op_info[node(s->g, slot->node)->op].text,
-                            index);
+        name = arena_format(s->arena, "%s_%d",
+                            is_reduction(s->g, slot->node) ? op_info[node(s->g, slot->node)->op].text : "number", index);
     return arena_format(s->arena, "%s_%s", name, slot->partial ? "partial" : "value");
 }
 

@@ -1,7 +1,8 @@
 /* schedule_levels.c: which level of kernels computes what. `level` counts the ends of kernels that a value comes after:
  * level[n] is the first level of kernels that can compute n where row reductions are
  * computed on the spot, cut[n] where they are read from the workspace (in kernels that
- * walk other axes); home[n] is the level of the kernels that do compute a reduction n.
+ * walk other axes); home[n] is the level of the kernels that do compute a reduction n, or another value that crosses[n]
+ * to a later kernel: what is summed over long rows is made of what these reduce to once, beside it.
  *
  * That is early where it is as soon as what it is made of is there, late where a row reduction is computed where it is first
  * needed, and a sum over all rows, if nothing with columns is made of it, beside or behind what has. Early is better for a mean
@@ -34,6 +35,18 @@ Way reduction_way(const Scheduler *s, Node n)
     return BY_ITSELF;
 }
 
+bool adds_long_rows(const Scheduler *s, Node n)
+{
+    AxisSet axes = node(s->g, n)->axes | node(s->g, arg(s->g, n, 0))->axes;
+    return reduction_way(s, n) == BY_ITSELF && !(axes & s->a->columns);
+}
+
+/* Whether a value, which is no reduction itself, is made of what rows reduce to. */
+static bool is_of_rows(const Scheduler *s, Node n)
+{
+    return !is_reduction(s->g, n) && node(s->g, n)->type != TYPE_BOOL && s->cut[n.id] > s->level[n.id];
+}
+
 /* Levels by node: see above. A sum over all rows that is in `later` belongs to that level at least. */
 static void set_levels(Scheduler *s, const int *later)
 {
@@ -41,6 +54,7 @@ static void set_levels(Scheduler *s, const int *later)
     s->level = NEW_ARRAY(s->arena, int, g->nodes.count);
     s->cut = NEW_ARRAY(s->arena, int, g->nodes.count);
     s->home = NEW_ARRAY(s->arena, int, g->nodes.count);
+    s->crosses = NEW_ARRAY(s->arena, bool, g->nodes.count);
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
@@ -48,8 +62,10 @@ static void set_levels(Scheduler *s, const int *later)
             s->level[i] = s->level[from] > s->level[i] ? s->level[from] : s->level[i];
             s->cut[i] = s->cut[from] > s->cut[i] ? s->cut[from] : s->cut[i];
         }
+        s->home[i] = s->level[i];
         if (!is_reduction(g, n)) continue;
         Way way = reduction_way(s, n);
+        s->crosses[arg(g, n, 0).id] |= adds_long_rows(s, n) && is_of_rows(s, arg(g, n, 0));
         int first = way == BY_ROW || way == BY_RIDING ? s->level[i] : s->cut[i];
         s->home[i] = later[i] > first ? later[i] : first;
         if (way == BY_ROW)
@@ -126,7 +142,7 @@ void find_homes(Scheduler *s)
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (wants[i] == INT_MAX || (is_reduction(s->g, n) && reduction_way(s, n) != BY_ROW)) continue;
-        if (is_reduction(s->g, n)) s->home[i] = wants[i];
+        if (is_reduction(s->g, n) || s->crosses[i]) s->home[i] = wants[i];
         for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++) {
             int *operand = &wants[arg(s->g, n, j).id];
             if (wants[i] < *operand) *operand = wants[i];

@@ -113,7 +113,9 @@ int most_threads(const Scheduler *s, const Kernel *k)
 {
     enum { THREE_QUARTERS = 768, LONGER = 576, SINGLE = 256 };
     if (k->cluster > 1 && single_slice(s, k)) return SINGLE;
-    /* 64-bit coordinates take registers, and CTAs are as few as results; blocks want several CTAs an SM */
+    /* 64-bit coordinates take registers, and CTAs are as few as results, but a single one has registers to itself; blocks
+       want several CTAs an SM */
+    if (k->dynamic && !(k->rows | k->kept)) return MOST_THREADS;
     if (k->dynamic || passes_by_blocks(s, k)) return SUM_THREADS;
     if (k->cluster == 1 && !has_column_accumulators(k)) return MOST_THREADS;
     if (k->cluster == 1)

@@ -39,6 +39,7 @@ typedef struct {
     bool ride;             /* reductions over all rows, kept by column, ride on the row kernels */
     const bool *live;
     int *level, *cut, *home;    /* by node id: see schedule_levels.c */
+    bool *crosses;              /* the same */
     int *slot_of;          /* by node id: the slot with the value, -1 none */
     LIST(Kernel) kernels;
     LIST(Slot) slots;
@@ -54,6 +55,7 @@ typedef enum {
 } Way;
 
 Way reduction_way(const Scheduler *s, Node n);
+bool adds_long_rows(const Scheduler *s, Node n);    /* whether a reduction takes one number of each long row */
 void find_levels(Scheduler *s, bool late);
 static inline bool computes_rows(const Scheduler *s, const Kernel *k)
 {
