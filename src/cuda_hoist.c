@@ -86,7 +86,8 @@ const char *place_text(Emitter *e, Node n)
 void emit_hoisted(Emitter *e, const bool *needed)
 {
     e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
-    bool other_row = e->phase == 0 || e->k->lag;    /* what an earlier pass has declared is not in scope, or is another row's */
+    /* what an earlier pass has declared is not in scope, or is another row's */
+    bool other_row = e->phase == 0 || e->k->lag;
     if (other_row) e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
     for (int i = 1; i < e->g->nodes.count; i++) {
         if (!needed[i] || !e->k->computed[i]) continue;

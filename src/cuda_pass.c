@@ -441,7 +441,8 @@ void emit_pass(Emitter *e, int phase)
     emit_tile(pass);
     const Text *tile = close_body(e, kernel);
     if (e->k->streamed && e->k->ragged) {
-        /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads), but a CTA that is alone has them */
+        /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads), which a CTA that
+           is alone has */
         bool alone = !(e->k->rows | e->k->kept);
         line(e->out, "#pragma unroll %d", alone ? 4 : several ? 1 : 2);
         block (e->out, "for (%s col = first; col < %s; col += step)",

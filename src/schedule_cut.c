@@ -161,9 +161,9 @@ static int request_slot(Scheduler *s, Node n)
     if (s->slot_of[n.id] < 0) {
         s->slot_of[n.id] = s->slots.count;
         *list_push(s->arena, &s->slots) = (Slot){.node = n};
-        const NodeInfo *info = node(s->g, n);
+        AxisSet rows = node(s->g, n)->axes & s->a->rows;
         if (!is_reduction(s->g, n))
-            add_store(s, find_kernel(s, s->home[n.id], info->axes & s->a->rows, s->a->columns), n, -1, -1, s->slot_of[n.id]);
+            add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1, s->slot_of[n.id]);
         else if (reduction_way(s, n) == BY_ROW)
             add_store(s, reduction_kernel(s, n), n, -1, -1, s->slot_of[n.id]);
     }
