@@ -59,9 +59,9 @@ static void emit_mapping(Emitter *e)
         const Kernel *main = &e->plan->kernels[k->finishes];
         if (main->kept) {
             line(e->out,
-                 "// %s left a partial for each part. Here a thread has one column of a group and adds them in\n"
-                 "// their order. Not to be launched where that had a grid of one along z: it has stored the results.",
-                 main->name);
+                 "// %s left a partial for each part. Here the threads of a column of a group add %d in their order\n"
+                 "// each, and then meet. Not to be launched where that had a grid of one along z: it has stored the results.",
+                 main->name, main->chunk);
             return;
         }
         line(e->out,

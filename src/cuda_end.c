@@ -20,7 +20,7 @@ const char *accumulator_name(Emitter *e, const Accumulator *acc)
     return unique_name(e, arena_format(e->arena, "%s_%s", info->name, kind));
 }
 
-static const char *combiner(const Emitter *e, Node n)
+const char *combiner(const Emitter *e, Node n)
 {
     Op op = node(e->g, n)->op;
     return op == OP_MAX_OVER   ? "Max"
@@ -30,7 +30,7 @@ static const char *combiner(const Emitter *e, Node n)
 }
 
 /* Of shared memory that all accumulators take in turn. */
-static const char *scratch_type(const Emitter *e)
+const char *scratch_type(const Emitter *e)
 {
     return widest_accumulator(e->g, e->k) > 4 ? "double" : "float";
 }

@@ -286,8 +286,9 @@ static void emit_row_loop(Emitter *e)
 /* ---- before the rows
  * ------------------------------------------------------------------------- */
 
-void declare_column_sums(Emitter *e, const Accumulator *acc, const char *name)
+static void declare_column_sums(Emitter *e, const Accumulator *acc)
 {
+    const char *name = acc->name;
     const char *type = type_cuda(node(e->g, acc->node)->type);
     const char *identity = identity_text(e->g, acc->node);
     if (!strcmp(identity, "0")) {
@@ -304,9 +305,9 @@ static void declare_accumulators(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
-        if (!acc->so_far) acc->name = accumulator_name(e, acc);
+        acc->name = accumulator_name(e, acc);
         if (acc->per_column)
-            declare_column_sums(e, acc, acc->name);
+            declare_column_sums(e, acc);
         else
             line(e->out, "%s %s = %s;", type_cuda(node(e->g, acc->node)->type), acc->name,
                  identity_text(e->g, acc->node));
@@ -396,7 +397,7 @@ static void emit_body(Emitter *e)
     }
     emit_row_loads(e, false);
     emit_row_values(e, 0, false);
-    emit_resident_loads(e, 0, true);
+    if (!e->k->kept) emit_resident_loads(e, 0, true);
     blank_line(e->out);
     if (e->k->kept) {
         emit_groups(e);

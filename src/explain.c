@@ -106,7 +106,7 @@ static const char *home_text(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool again = (load->phases & (load->phases - 1)) != 0;
-        bool row = load->access != ACCESS_ROW && load->axes & (k->rows | k->kept);
+        bool row = load->access != ACCESS_ROW && load->axes & k->rows;
         if (!again || !row) continue;
         if (load->access == ACCESS_ELEMENT) {
             elements = "is read again, by single elements";
@@ -147,7 +147,7 @@ static void explain_columns(Text *out, const Kernel *k)
     int count = 0, kept[] = {0, 0};
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        count += load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->kept));
+        count += load->access == ACCESS_VECTOR && !(load->axes & k->rows);
         if (load->hoisted) kept[load->staged]++;
     }
     const char *verb = is_persistent(k) ? "stay in" : "are read with the row, into";

@@ -1545,6 +1545,18 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
     __syncthreads();
 }
 
+//@ join_left
+// joins with accumulators of one tile what was left of them in the workspace
+template <template <class> class R, class T, int n> DEVICE void join_left(T (&acc)[n], const T *row, int col, int size)
+{
+    vector<T, n> left;
+    load_aligned(left, row, col, size);
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        if (col < size)
+            acc[i] = R<T>::combine(acc[i], left[i]);
+}
+
 //@ wait_for_previous_kernel
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }

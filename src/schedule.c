@@ -94,6 +94,7 @@ static bool cut_and_map(Scheduler *s, bool ride)
 {
     s->ride = ride;
     s->problem = NULL;
+    s->groups = ride ? find_groups(s) : 0;
     cut_graph(s);
     for (int i = 0; i < s->kernels.count; i++)
         if (!map_kernel(s, &s->kernels.data[i])) return false;
@@ -133,7 +134,7 @@ bool reads_rows_again(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool several = load->phases & (load->phases - 1);
-        bool row = load->access != ACCESS_ROW && load->axes & (k->rows | k->kept);
+        bool row = load->access != ACCESS_ROW && load->axes & k->rows;
         if (row && several && !load->resident && !load->staged) return true;
     }
     return false;

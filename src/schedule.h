@@ -73,7 +73,6 @@ typedef struct {
 typedef struct {
     Node node;
     const char *name;        /* of the accumulator */
-    const char *so_far;      /* kept: of what the parts before come to */
     int phase;               /* in which its operand is computed */
     bool per_column;         /* an accumulator for each column; else one for all */
     int slot;                /* of its partials */
@@ -98,6 +97,7 @@ typedef struct {
     AxisSet kept;                    /* COLUMN: row axes that remain; the rows of one element of them are a group */
     int part_rows;                   /* kept: a group's rows are in parts of about so many, or of more where those
                                         would be more parts than fill the GPU; else 0 */
+    int chunk;                       /* kept, and the kernel that finishes it: parts that are added apart */
     int vec, tiles;                  /* elements a thread handles side by side, and how many times */
     int threads_per_row, teams;      /* threads = threads_per_row * teams. FINISH: a CTA's columns, a thread
                                         each, and how many threads share a column's partials, `tiles`

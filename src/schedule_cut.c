@@ -348,12 +348,28 @@ static void end_accumulators(Scheduler *s, int count)
     }
 }
 
+/* Whether a kernel computes something of each row, and not only sums over them. */
+static bool stores_of_rows(const Kernel *k)
+{
+    for (int i = 0; i < k->store_count; i++)
+        if (!k->stores[i].result) return true;
+    return false;
+}
+
+/* A kernel on which sums over the rows of each group ride walks its rows by groups. */
+static void group_rows(const Scheduler *s, Kernel *k)
+{
+    if (!s->groups || !k->accumulator_count || k->columnwise || k->rows != s->a->rows) return;
+    k->kept = s->groups;
+    k->rows &= ~s->groups;
+    k->columnwise = !k->inner_count && !stores_of_rows(k);
+}
+
 static Family find_family(const Kernel *k)
 {
     if (k->finishes >= 0) return FAMILY_FINISH;
     if (k->accumulator_count == 0) return k->inner_count ? FAMILY_ROW : FAMILY_POINTWISE;
-    bool only = k->inner_count == 0 && (k->kept || k->store_count == 0);
-    return only ? FAMILY_COLUMN : FAMILY_GRID_STRIDE;
+    return k->inner_count || stores_of_rows(k) ? FAMILY_GRID_STRIDE : FAMILY_COLUMN;
 }
 
 static void cut(Scheduler *s, bool late)
@@ -382,6 +398,7 @@ static void cut(Scheduler *s, bool late)
         find_load_phases(s, k);
         leave_picked(k);
     }
+    for (int i = 0; i < s->kernels.count; i++) group_rows(s, &s->kernels.data[i]);
     end_accumulators(s, s->kernels.count);
     for (int i = 0; i < s->kernels.count; i++)
         s->kernels.data[i].family = find_family(&s->kernels.data[i]);

@@ -34,16 +34,17 @@ static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, i
     return (int64_t)k->accumulator_count * (threads / WARP) * width * widest_accumulator(s->g, k);
 }
 
-/* A thread adds all parts of a column by itself, in the order in which a CTA would that has a whole group, with so
- * many under way that it waits for memory a few times. */
-static void map_group_finish(Kernel *k, int64_t parts)
+/* The parts of a group are added in chunks: each by a thread, which has all of it under way at once, then one thread
+ * adds the chunks. So does a CTA that has a whole group. */
+static void map_group_finish(Kernel *k, Kernel *from, int64_t parts)
 {
-    enum { REGISTERS = 48 };
-    int64_t most = REGISTERS / k->accumulator_count;
-    int64_t rounds = ceil_div(parts, most < 1 ? 1 : most);
+    enum { CHUNK = 16, MOST = MOST_THREADS / WARP };
+    int64_t chunk = ceil_div(parts, MOST);
+    k->chunk = from->chunk = (int)(chunk > CHUNK ? chunk : CHUNK);
     k->threads_per_row = WARP;
-    k->teams = k->vec = 1;
-    k->tiles = (int)ceil_div(parts, rounds);
+    k->teams = (int)ceil_div(parts, k->chunk);
+    k->vec = 1;
+    k->tiles = k->chunk;
     k->dynamic = true;
 }
 
@@ -59,12 +60,13 @@ void set_parts(Kernel *k)
 void map_finish(const Scheduler *s, Kernel *k)
 {
     enum { STATIC = 48 << 10, AT_ONCE = 12 };
-    if (s->kernels.data[k->finishes].kept) {
-        map_group_finish(k, resident_ctas(s, &s->kernels.data[k->finishes]));
+    Kernel *from = &s->kernels.data[k->finishes];
+    if (from->kept) {
+        map_group_finish(k, from, resident_ctas(s, from));
         return;
     }
     int64_t columns = axes_size(&s->a->sizes, k->columns);
-    int64_t partials = resident_ctas(s, &s->kernels.data[k->finishes]);
+    int64_t partials = resident_ctas(s, from);
     int width = finish_width(s, columns);
     int threads = finish_threads(width, partials);
     while (width > SECTOR && meeting_bytes(s, k, threads, width) > STATIC) width /= 2;

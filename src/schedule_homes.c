@@ -42,12 +42,12 @@ double accumulator_registers(const Scheduler *s, const Kernel *k)
 
 bool is_row_vector(const Kernel *k, const Load *load)
 {
-    return load->access == ACCESS_VECTOR && load->axes & (k->rows | k->kept);
+    return load->access == ACCESS_VECTOR && load->axes & k->rows;
 }
 
 bool is_column_vector(const Kernel *k, const Load *load)
 {
-    return load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->kept));
+    return load->access == ACCESS_VECTOR && !(load->axes & k->rows);
 }
 
 int row_bytes(const Kernel *k)
@@ -252,6 +252,7 @@ static bool is_read_in_time(const Kernel *k, Home rows)
 static bool wants_lines(const Scheduler *s, const Kernel *k, Home rows)
 {
     if (k->copy_warp || !k->accumulator_count || has_several_columns(k) || k->threads_per_row < WARP) return false;
+    if (k->kept && k->lag) return false;    /* a part's last row may still be read when the next part's first is copied */
     if (!is_read_in_time(k, rows)) return false;
     for (int i = 0; i < k->load_count; i++)
         if (is_row_vector(k, &k->loads[i]) && !is_whole_lines(column_count(s, k), k->loads[i].dtype)) return true;
@@ -341,7 +342,7 @@ bool wants_ring(const Scheduler *s, const Kernel *k)
     bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
                   column_count(s, k) >= from || k->cluster > 1;
     return wanted && s->forced.stages != 1 &&
-           (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !k->kept &&
+           (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !(k->kept && k->columnwise) &&
            k->column_ctas == 1;
 }
 
@@ -386,7 +387,7 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     bool contiguous = !has_several_columns(k);
-    return s->target->bulk_copy && contiguous && k->teams == 1 && k->threads_per_row > WARP &&
+    return s->target->bulk_copy && contiguous && !k->kept && k->teams == 1 && k->threads_per_row > WARP &&
            kernel_threads(k) + WARP + WARP * k->grouped <= 1024 && wanted;
 }
 

@@ -246,7 +246,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) {
         int64_t parts = resident_ctas(s, k);
-        grid[0] = (LaunchGrid){k->kept, 1, most, 1};
+        grid[0] = (LaunchGrid){k->kept, 1, parts, 1};
         grid[PARTS_DIM] = (LaunchGrid){k->rows, k->part_rows, parts < MOST_ALONG_Z ? parts : MOST_ALONG_Z, 1};
     }
     if (k->column_ctas > 1)

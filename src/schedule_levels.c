@@ -21,6 +21,15 @@ static bool has_long_rows(const Scheduler *s)
     return axes_size(&s->a->sizes, s->a->columns) >= LONG;
 }
 
+/* The axes of whose elements each is a group, where a reduction is over the rows of each group and keeps all columns;
+ * else 0. */
+static AxisSet groups_of(const Scheduler *s, Node n)
+{
+    AxisSet rows = s->a->rows, reduced = node(s->g, n)->reduced;
+    bool all = node(s->g, arg(s->g, n, 0))->axes == (rows | s->a->columns);
+    return all && axes_within(reduced, rows) ? rows & ~reduced : 0;
+}
+
 Way reduction_way(const Scheduler *s, Node n)
 {
     AxisSet rows = s->a->rows, columns = s->a->columns;
@@ -31,6 +40,7 @@ Way reduction_way(const Scheduler *s, Node n)
     if (all_rows && !left && (from & columns) == columns) return BY_RIDING;
     if (all_rows && !left && !(from & columns) && !has_long_rows(s)) return BY_RIDING;
     if (all_rows && left == columns && s->ride) return BY_RIDING;
+    if (s->ride && s->groups && groups_of(s, n) == s->groups) return BY_RIDING;
     if (axes_within(reduced, rows) && (left & columns) == columns) return BY_COLUMN;
     return BY_ITSELF;
 }
@@ -39,6 +49,33 @@ bool adds_long_rows(const Scheduler *s, Node n)
 {
     AxisSet axes = node(s->g, n)->axes | node(s->g, arg(s->g, n, 0))->axes;
     return reduction_way(s, n) == BY_ITSELF && !(axes & s->a->columns);
+}
+
+/* Whether an output has an element or more of each row. */
+static bool stores_rows(const Scheduler *s)
+{
+    for (int i = 0; i < s->g->outputs.count; i++) {
+        Node v = s->g->outputs.data[i].value;
+        if (v.id && axes_within(s->a->rows, node(s->g, v)->axes)) return true;
+    }
+    return false;
+}
+
+/* Sums over the rows of each group ride on what else is done with each row. A kernel that rows are shared out to by
+ * groups has no other sums over rows, and those of one kind of group. */
+AxisSet find_groups(Scheduler *s)
+{
+    AxisSet groups = 0;
+    s->groups = 0;
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!s->live[i] || !is_reduction(s->g, n)) continue;
+        if (reduction_way(s, n) == BY_RIDING && axes_within(s->a->rows, node(s->g, arg(s->g, n, 0))->axes)) return 0;
+        AxisSet own = groups_of(s, n);
+        if (own && groups && own != groups) return 0;
+        groups |= own;
+    }
+    return stores_rows(s) ? groups : 0;
 }
 
 /* Whether a value, which is no reduction itself, is made of what rows reduce to. */

@@ -36,7 +36,8 @@ typedef struct {
     const Graph *g;
     const Target *target;
     Forced forced;
-    bool ride;             /* reductions over all rows, kept by column, ride on the row kernels */
+    bool ride;             /* reductions over rows, kept by column, ride on the row kernels: those over all rows, or ... */
+    AxisSet groups;        /* ... those over the rows of each group, which is an element of these axes; 0: none do */
     const bool *live;
     int *level, *cut, *home;    /* by node id: see schedule_levels.c */
     bool *crosses;              /* the same */
@@ -56,6 +57,7 @@ typedef enum {
 
 Way reduction_way(const Scheduler *s, Node n);
 bool adds_long_rows(const Scheduler *s, Node n);    /* whether a reduction takes one number of each long row */
+AxisSet find_groups(Scheduler *s);                  /* of sums that may ride: see Scheduler.groups */
 void find_levels(Scheduler *s, bool late);
 static inline bool computes_rows(const Scheduler *s, const Kernel *k)
 {

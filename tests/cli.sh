@@ -122,6 +122,10 @@ expect 0 'B are in 3 parts' explain "$root"/tests/golden/group_sums.fuse --sched
 for groups in 1 2 50; do
     expect 0 ' 15ec91b2c6701856$' run "$root"/tests/cases/first_of_groups.fuse B=$groups --device sim
 done
+for groups in 1 2 30; do
+    expect 0 ' 5ea457f1b1db0e79$' run "$root"/tests/cases/first_of_rides.fuse B=$groups --device sim --schedule grid-stride:ctas=20,rows=16
+done
+expect 0 'B are in 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=30 --schedule grid-stride:ctas=20,rows=16
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
 expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1

@@ -21,6 +21,8 @@ sizes() {   # FILE ROWS COLUMNS
         echo "M=$2 N=$3"
     elif grep -q '^graph .*, C = .*, S = ' "$1"; then
         echo "B=1 G=$2 C=5 S=$(($3 / 5 + 1))"
+    elif grep -q '^graph .*, T = .*, C = ' "$1"; then
+        echo "B=2 T=$((($2 + 1) / 2)) C=$3"
     else
         echo "$(quad "$2") K=$3"
     fi
@@ -59,7 +61,10 @@ list_cases() {
         "B=2 T=0"; do
         echo "tests/golden/group_sums.fuse $size"
     done
-    for size in "T=64" "T=5000" "B=400 T=200" "B=2 C=4099"; do
+    for size in "B=140 T=200 C=1152" "B=3 T=2000 C=1000" "B=200 T=1300 C=136" "B=300 T=65 C=1024" "B=5 T=333 C=3072"; do
+        echo "examples/adaln_bwd.fuse $size"
+    done
+    for size in "T=64" "T=5000" "B=400 T=200" "B=2 C=4099" "B=300 T=1200 C=64"; do
         echo "tests/cases/group_sums.fuse $size"
     done
     for columns in 40 301 4096 16648 50257; do

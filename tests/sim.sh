@@ -13,6 +13,8 @@ sizes() {   # FILE ROWS COLUMNS OPTION...
         echo "M=$rows N=$columns $*"
     elif grep -q '^graph .*, C = .*, S = ' "$file"; then
         echo "B=1 G=$rows C=4 S=$((columns / 4)) $*"
+    elif grep -q '^graph .*, T = .*, C = ' "$file"; then
+        echo "B=2 T=$rows C=$columns $*"
     elif [ "$rows" -gt 8 ]; then
         echo "B=1 H=1 Q=$rows K=$columns $*"
     else
@@ -125,6 +127,14 @@ list_long_cases() {
         "C=4099 T=130 H=1" "C=64 T=600" "B=5 --stride x=17000,8200,41,1 --offset x=3" \
         "B=3 --stride total=121,60,1 --offset least=1" "B=3 T=400 --schedule column:ctas=5"; do
         echo "tests/cases/group_sums.fuse $size"
+    done
+    # in chunks of parts; sums that ride on what else is done with each row
+    for size in "B=10 T=1100 C=9 --schedule column:ctas=18,rows=8" "B=3 T=1100 C=24 --schedule column:ctas=18,rows=8"; do
+        echo "tests/cases/group_sums.fuse $size"
+    done
+    for size in "B=18 T=1100 C=17 --schedule grid-stride:ctas=18,rows=8" "B=3 T=1300 C=40" "B=9 T=200 C=1152 --sms 1" \
+        "B=5 T=200 C=1030 --sms 2" "B=2 T=131 C=8200 --sms 1" "B=0" "T=0" "B=2 T=130 C=4099"; do
+        echo "examples/adaln_bwd.fuse $size"
     done
     echo "tests/golden/group_sums.fuse B=2 T=130 C=96"
     echo "tests/golden/group_sums.fuse B=3 T=130 C=4096 --sms 2"

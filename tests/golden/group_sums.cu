@@ -124,6 +124,13 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
+// the same of one tile, where the row is known to be aligned
+template <class T, int n> DEVICE void load_aligned(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (col < size)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+}
+
 // rounds n computed values into the vector that a store writes
 template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
 {
@@ -217,6 +224,17 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
     __syncthreads();
 }
 
+// joins with accumulators of one tile what was left of them in the workspace
+template <template <class> class R, class T, int n> DEVICE void join_left(T (&acc)[n], const T *row, int col, int size)
+{
+    vector<T, n> left;
+    load_aligned(left, row, col, size);
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        if (col < size)
+            acc[i] = R<T>::combine(acc[i], left[i]);
+}
+
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
@@ -229,7 +247,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // and leaves its sums; but where the grid has one CTA along z, that walks all parts of its group,
 // adds them in the same order and stores the results. 96 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (B, 1, B < 132 ? parts : 1), block 480, no dynamic shared memory.
+// Launch 1 of 2: grid (min(B, 132), 1, min(B, 132) < 132 ? parts : 1), block 480, no dynamic shared memory.
 // Strides, dy_B and the like, are in elements.
 // dshift_partial: workspace, one for each part: (B * C) of f32
 // dscale_partial: workspace, one for each part: (B * C) of f32
@@ -250,9 +268,9 @@ void adaln_bwd(
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
 
+    constexpr int chunk = 16;    // so many parts are added, then chunks
+    const bool alone = gridDim.z == 1;    // with its groups, whose parts it takes in turn
     for (long long group = blockIdx.x; group < B; group += gridDim.x) {
-        float dshift_sum_so_far[tiles][vec] = {};
-        float dscale_sum_so_far[tiles][vec] = {};
         for (int part = blockIdx.z; part < parts; part += gridDim.z) {
             float dshift_sum[tiles][vec] = {};
             float dscale_sum[tiles][vec] = {};
@@ -278,31 +296,31 @@ void adaln_bwd(
                 }
             }
 
+            const bool ends = part % chunk == chunk - 1 || part == parts - 1;    // the last of its chunk
+            const long long own = alone ? blockIdx.x : (long long)part * B + group, before = own + gridDim.x;
             __shared__ float team_scratch[threads * vec];
             #pragma unroll
             for (int t = 0; t < tiles; t++) {
+                const int col = first + t * step;
                 team_reduce<threads, threads_per_row, Sum>(team_scratch, dshift_sum[t]);
                 team_reduce<threads, threads_per_row, Sum>(team_scratch, dscale_sum[t]);
-                if (gridDim.z == 1) {
-                    #pragma unroll
-                    for (int i = 0; i < vec; i++) {
-                        dshift_sum_so_far[t][i] += dshift_sum[t][i];
-                        dscale_sum_so_far[t][i] += dscale_sum[t][i];
-                    }
-                } else if (team == 0) {
-                    store_aligned(dshift_partial + (part * B + group) * C, first + t * step, dshift_sum[t], C);
-                    store_aligned(dscale_partial + (part * B + group) * C, first + t * step, dscale_sum[t], C);
+                if (team > 0) continue;
+                if (alone && part % chunk > 0) {
+                    join_left<Sum>(dshift_sum[t], dshift_partial + own * C, first + t * step, C);
+                    join_left<Sum>(dscale_sum[t], dscale_partial + own * C, first + t * step, C);
+                }
+                if (alone && ends && part >= chunk) {
+                    join_left<Sum>(dshift_sum[t], dshift_partial + before * C, first + t * step, C);
+                    join_left<Sum>(dscale_sum[t], dscale_partial + before * C, first + t * step, C);
+                }
+                if (alone && part == parts - 1) {
+                    store_row(dshift + group * dshift_B, col, dshift_sum[t], C);
+                    store_row(dscale + group * dscale_B, col, dscale_sum[t], C);
+                } else {
+                    store_aligned(dshift_partial + (alone && ends ? before : own) * C, first + t * step, dshift_sum[t], C);
+                    store_aligned(dscale_partial + (alone && ends ? before : own) * C, first + t * step, dscale_sum[t], C);
                 }
             }
-        }
-        if (gridDim.z > 1) continue;    // the finish kernel adds the parts
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            if (team == 0)
-                store_row(dshift + group * dshift_B, col, dshift_sum_so_far[t], C);
-            if (team == 0)
-                store_row(dscale + group * dscale_B, col, dscale_sum_so_far[t], C);
         }
     }
 }
@@ -310,15 +328,15 @@ void adaln_bwd(
 // adaln_bwd_finish (finish), from group_sums.fuse:2-8
 //   dshift = sum[T](dy), from the partials
 //   dscale = sum[T](dy * xhat), from the partials
-// adaln_bwd left a partial for each part. Here a thread has one column of a group and adds them in
-// their order. Not to be launched where that had a grid of one along z: it has stored the results.
-// Launch 2 of 2: grid (ceil((B * C) / 32), 1), block 32, no dynamic shared memory.
+// adaln_bwd left a partial for each part. Here the threads of a column of a group add 16 in their order
+// each, and then meet. Not to be launched where that had a grid of one along z: it has stored the results.
+// Launch 2 of 2: grid (ceil((B * C) / 32), 1), block 288, no dynamic shared memory.
 // Strides, dshift_B and the like, are in elements.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dshift_partial: workspace, one for each part: (B * C) of f32
 // dscale_partial: workspace, one for each part: (B * C) of f32
 // partials: how many there are, min(ceil(T / 64), 132)
-extern "C" __global__ __launch_bounds__(32)
+extern "C" __global__ __launch_bounds__(288)
 void adaln_bwd_finish(
     const float *__restrict__ dshift_partial,
     const float *__restrict__ dscale_partial,
@@ -326,21 +344,28 @@ void adaln_bwd_finish(
     float *__restrict__ dscale, long long dscale_B,
     long long B,
     int partials) {
-    constexpr int C = 1152, threads = 32, batch = 22;
-    const long long columns = B * C, col = blockIdx.x * (long long)threads + threadIdx.x;
+    constexpr int C = 1152, width = 32, slices = 9, threads = width * slices, chunk = 16;
+    const int slice = threadIdx.x / width;
+    const long long columns = B * C, col = blockIdx.x * (long long)width + threadIdx.x % width;
     wait_for_previous_kernel();
-    if (col >= columns) return;
 
-    float dshift_sum = 0;
-    float dscale_sum = 0;
-    for (int p = 0; p < partials; p += batch)
-        #pragma unroll
-        for (int t = 0; t < batch; t++)
-            if (p + t < partials) {
-                dshift_sum += dshift_partial[(p + t) * columns + col];
-                dscale_sum += dscale_partial[(p + t) * columns + col];
-            }
-    const long long c = col % C, b = col / C;
-    dshift[b * dshift_B + c] = dshift_sum;
-    dscale[b * dscale_B + c] = dscale_sum;
+    float dshift_sum[1] = {0};
+    float dscale_sum[1] = {0};
+    const int begin = slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;
+    if (col < columns) {
+        #pragma unroll 8
+        for (int p = begin; p < end; p++) {
+            dshift_sum[0] += dshift_partial[p * columns + col];
+            dscale_sum[0] += dscale_partial[p * columns + col];
+        }
+    }
+
+    __shared__ float scratch[threads];
+    team_reduce<threads, width, Sum>(scratch, dshift_sum);
+    team_reduce<threads, width, Sum>(scratch, dscale_sum);
+    if (slice == 0 && col < columns) {
+        const long long c = col % C, b = col / C;
+        dshift[b * dshift_B + c] = dshift_sum[0];
+        dscale[b * dscale_B + c] = dscale_sum[0];
+    }
 }
