@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <string.h>
 
-enum { KEYS = 7, MOST_VALUES = 12, LEVELS = 4 };
-enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64 };
+enum { KEYS = 8, MOST_VALUES = 12, LEVELS = 4 };
+enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64, BULK = 128 };
 
 /* The keys of --schedule with the values worth trying, 0 behind the last. */
 typedef struct {
@@ -21,9 +21,9 @@ typedef struct {
  * of the rest, so it varies by itself. */
 static const int combinations[] = {
     0,
-    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM,
+    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM, BULK,
     THREADS | READS, THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
-    THREADS | PER_SM, CLUSTER | PER_SM,
+    THREADS | PER_SM, CLUSTER | PER_SM, THREADS | BULK, CLUSTER | BULK,
     THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES,
 };
 enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
@@ -54,6 +54,7 @@ static void set_keys(Search *s)
         {"ctas", {sms, 2 * sms, 3 * sms, 4 * sms}},
         {"reads", {1, 2}},
         {"per_sm", {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}},
+        {"bulk", {1}},
     };
     memcpy(s->keys, keys, sizeof keys);
 }

@@ -1,7 +1,7 @@
-/* cuda_copy.c: the copy warp of a warp-specialized kernel. One warp keeps a ring of
- * stages full with bulk copies; the others compute. Two transaction barriers a stage
+/* cuda_copy.c: rows that bulk copies bring. The copy warp of a warp-specialized kernel keeps a ring of
+ * stages full; the others compute. Two transaction barriers a stage
  * carry the hand-over: `full` when a row's bytes have landed, `empty` when every
- * computing warp is done with it. */
+ * computing warp is done with it. A CTA that has one row alone has one stage and no such warp. */
 #include "cuda_emit.h"
 
 static bool is_ringed(const Load *load)
@@ -41,17 +41,22 @@ static const char *more_elements(Emitter *e, const Load *load)
     return bytes ? arena_format(e->arena, " + %d", bytes / dtype_info[load->dtype].bytes) : "";
 }
 
-static void emit_stages(Emitter *e)
+static void emit_stage(Emitter *e)
 {
     const Kernel *k = e->k;
     const char *columns = k->slice && !k->ragged ? "slice" : "tiles * step";
-    line(e->out, "constexpr int stages = %d;", k->stages);
     line(e->out, "struct Stage {");
     for (int i = 0; i < k->load_count; i++)
         if (is_ringed(&k->loads[i]))
             line(e->out, "    alignas(128) %s %s[%s%s];", dtype_info[k->loads[i].dtype].cuda,
                  k->loads[i].name, columns, more_elements(e, &k->loads[i]));
     line(e->out, "};");
+}
+
+static void emit_stages(Emitter *e)
+{
+    line(e->out, "constexpr int stages = %d;", e->k->stages);
+    emit_stage(e);
     emit_ring_memory(e);
     line(e->out, "__shared__ unsigned long long full[stages], empty[stages];");
     block (e->out, "if (threadIdx.x < stages)") {
@@ -62,19 +67,17 @@ static void emit_stages(Emitter *e)
 }
 
 /* Starts the copies of a row's tensors and announces their bytes. */
-static void emit_copies(Emitter *e)
+static void emit_copies(Emitter *e, const char *into, const char *full)
 {
-    line(e->out, "Stage &into = ring[stage];");
-    line(e->out, "barrier_wait(empty[stage], parity);");
     line(e->out, "int bytes = 0;");
     static const char *const copy[] = {"copy_row<vec>", "copy_shifted<vec>", "copy_blocks"};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
-            line(e->out, "bytes += %s(into.%s, %s, %s, full[stage]);", copy[placement(e, load)],
-                 load->name, slice_address(e, load), e->k->slice ? slice_text(e) : e->columns);
+            line(e->out, "bytes += %s(%s.%s, %s, %s, %s);", copy[placement(e, load)], into, load->name,
+                 slice_address(e, load), e->k->slice ? slice_text(e) : e->columns, full);
     }
-    line(e->out, "copies_end(bytes, full[stage]);");
+    line(e->out, "copies_end(bytes, %s);", full);
 }
 
 /* The branch of the warp that hears for its CTA what the others of the group found. */
@@ -110,7 +113,9 @@ void emit_copy_warp(Emitter *e)
         block (e->out, "for (long long row = first_row; row < %s; row += row_step)",
                e->rows) {
             if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
-            emit_copies(e);
+            line(e->out, "Stage &into = ring[stage];");
+            line(e->out, "barrier_wait(empty[stage], parity);");
+            emit_copies(e, "into", "full[stage]");
             emit_advance(e);
         }
         if (e->k->cluster > 1 && !e->k->grouped)
@@ -138,4 +143,42 @@ void emit_stage_wait(Emitter *e)
 void emit_stage_release(Emitter *e)
 {
     line(e->out, "release(empty[stage]);");
+}
+
+/* ---- a row by one copy ---- */
+
+/* By one warp, that rows which are misaligned may come element by element; before all else that the CTA does. */
+void emit_bulk_stage(Emitter *e)
+{
+    blank_line(e->out);
+    line(e->out, "// the row comes to shared memory at once, and stays there");
+    emit_stage(e);
+    emit_dynamic_memory(e);
+    line(e->out, "Stage &now = *(Stage *)smem;");
+    line(e->out, "__shared__ unsigned long long full;");
+    line(e->out, "int parity = 0;");
+    line(e->out, "const auto start = [&](long long row) {    // by the first warp");
+    e->out->indent++;
+    if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
+    emit_copies(e, "now", "full");
+    e->out->indent--;
+    line(e->out, "};");
+    block (e->out, "if (threadIdx.x < 32)") {
+        line(e->out, "if (threadIdx.x == 0)");
+        line(e->out, "    barrier_init(full, 1);");
+        line(e->out, "__syncwarp();");
+        line(e->out, "start(first_row);");
+    }
+    if (!e->k->slice) line(e->out, "const int local = first;");
+}
+
+void emit_bulk_wait(Emitter *e)
+{
+    block (e->out, "if (row > first_row)") {
+        line(e->out, "__syncthreads();    // all have read the row before");
+        line(e->out, "if (threadIdx.x < 32)");
+        line(e->out, "    start(row);");
+    }
+    line(e->out, "barrier_wait(full, parity);");
+    line(e->out, "parity ^= 1;");
 }

@@ -203,6 +203,8 @@ void emit_ring(Emitter *e);
 void emit_ring_step(Emitter *e, const char *row);
 void emit_next_landed(Emitter *e, const char *reduction);   /* before the barrier of a row's first reduction */
 void emit_copy_warp(Emitter *e);
+void emit_bulk_stage(Emitter *e);                      /* starts the copy of a CTA's row ... */
+void emit_bulk_wait(Emitter *e);                       /* ... and waits for it */
 void emit_advance(Emitter *e);
 void emit_stage_wait(Emitter *e);
 void emit_stage_release(Emitter *e);

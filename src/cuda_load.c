@@ -74,7 +74,7 @@ const char *staged_vector(Emitter *e, const Load *load)
     if (is_lined_up(e->k, load))
         return arena_format(e->arena, "vector_in<vec>(now.%s, %s + t * step, %s)", lined_up_row(e, load),
                             e->k->slice ? "local" : "first", slice_address(e, load));
-    if (!e->k->copy_warp || load->hoisted)
+    if (!(e->k->copy_warp || e->k->bulk) || load->hoisted)
         return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "now",
                             load->name);
     return copied_vector(e, load);

@@ -428,6 +428,17 @@ static bool has_tile_registers(const Pass *pass)
     return false;
 }
 
+/* Whether elements are joined to a mean and its squares: by how many are joined already, which is a constant where tiles are
+ * unrolled, and two divisions a vector where they are not. */
+static bool counts_tiles(const Pass *pass)
+{
+    enum { MOST = 8 };
+    const Kernel *k = pass->e->k;
+    for (int i = 0; i < k->inner_count; i++)
+        if (is_pass_pair(pass, &k->inner[i]) && is_moments(pass->e, &k->inner[i])) return k->tiles <= MOST;
+    return false;
+}
+
 void emit_pass(Emitter *e, int phase)
 {
     const Pass found = find_pass(e, phase), *pass = &found;
@@ -451,8 +462,8 @@ void emit_pass(Emitter *e, int phase)
             text_put(e->out, tile->data, tile->length);
         }
     } else {
-        bool unrolls = has_tile_registers(pass) || (e->k->streamed && !several);
-        emit_tiles(e, tile, unrolls ? "#pragma unroll" : "#pragma unroll 1");
+        bool unrolls = has_tile_registers(pass) || (e->k->streamed && !several) || counts_tiles(pass);
+        emit_tiles(e, tile, unrolls ? "#pragma unroll" : e->k->bulk ? "#pragma unroll 4" : "#pragma unroll 1");
     }
     if (e->k->streamed) emit_pair_ends(pass);
     emit_whole_takes(pass);

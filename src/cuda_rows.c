@@ -389,8 +389,13 @@ void emit_walk(Emitter *e)
 static void emit_body(Emitter *e)
 {
     emit_thread_place(e);
+    if (e->k->bulk) {
+        emit_row_bounds(e);
+        emit_bulk_stage(e);
+    }
     if (e->k->cluster > 1)
         line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
+    if (e->k->bulk) line(e->out, "__syncthreads();    // the barrier is there for all");
     if (e->k->copy_warp) {
         emit_row_bounds(e);
         emit_copy_warp(e);

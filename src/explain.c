@@ -113,7 +113,7 @@ static const char *home_text(const Kernel *k)
             continue;
         }
         if (k->streamed || !(load->resident || load->staged)) return "is read again";
-        home = load->resident ? "stays in registers" : "stays in its stage";
+        home = load->resident ? "stays in registers" : k->bulk ? "stays in shared memory" : "stays in its stage";
     }
     return home ? home : elements;
 }
@@ -178,6 +178,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
         line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
+    if (k->bulk) line(out, "    the row comes to shared memory by one bulk copy, and stays there");
     if (k->single) line(out, "    a cluster has one row, and ends with it");
     if (k->by_blocks)
         line(out, "    rows pass through shared memory, read and stored by blocks of 16 bytes");

@@ -30,7 +30,8 @@ static int *find_key(Forced *forced, const char *key, size_t length)
                 {"cluster", &forced->cluster},
                 {"stages", &forced->stages},
                 {"groups", &forced->groups},
-                {"reads", &forced->reads}};
+                {"reads", &forced->reads},
+                {"bulk", &forced->bulk}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length))
             return keys[i].at;
@@ -66,7 +67,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         int *number = find_key(forced, key, key_length);
         if (!number)
             return arena_format(
-                arena, "%s has no key '%.*s' (threads, rows, ctas, per_sm, cluster, stages, groups, reads)",
+                arena, "%s has no key '%.*s' (threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk)",
                 family_name(forced->family), (int)key_length, key);
         if (*number)
             return arena_format(arena, "'%.*s' is given twice", (int)key_length, key);
@@ -316,7 +317,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
         if (k->slice)
             line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
-                 k->refill ? ", refilled" : k->single ? ", single" : "");
+                 k->refill ? ", refilled" : k->bulk ? ", by one copy" : k->single ? ", single" : "");
         if (k->meets_in_ring) line(out, "sums meet in the ring");
         for (int i = 0; i < k->load_count; i++)
             line(out, "load %s%s%s%s", k->loads[i].name,

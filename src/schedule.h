@@ -118,6 +118,8 @@ typedef struct {
     bool refill;                     /* a tile's registers take the next row's as soon as the tile is
                                         stored */
     bool single;                     /* a cluster has one row, in its registers, and no other */
+    bool bulk;                       /* a CTA or cluster has one row, which comes to shared memory by one bulk copy and
+                                        stays there */
     bool by_blocks;                  /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
                                         whole blocks: between those and threads' elements is shared memory */
     int stages;                      /* rows in the ring at once; 0: none */

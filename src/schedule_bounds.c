@@ -128,6 +128,7 @@ static int rules_bound(const Scheduler *s, const Kernel *k)
 {
     enum { MOST_CTAS = 16 };
     int room = s->target->threads_per_sm / kernel_threads(k);
+    if (k->bulk) return bulk_ctas(s, k);
     if (k->by_blocks) return block_ctas(s, k);
     if (k->stages || k->refill) return k->ctas_per_sm;
     if (reads_again(s, k)) return room < MOST_CTAS ? room : MOST_CTAS;

@@ -4,8 +4,7 @@
 
 #include <limits.h>
 
-/* Whether some row is of f32. */
-static bool has_f32_rows(const Kernel *k)
+bool has_f32_rows(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
         if (is_row_vector(k, &k->loads[i]) && k->loads[i].dtype == DTYPE_F32) return true;
@@ -225,7 +224,7 @@ int single_slice(const Scheduler *s, const Kernel *k)
     bool other = s->forced.any && s->forced.family != FAMILY_ROW;
     bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
                 row_inputs(k) && !k->grouped && s->target->max_cluster > 1 && !other;
-    if (!fits || s->forced.stages || s->forced.ctas || s->forced.reads > 1) return 0;
+    if (!fits || s->forced.stages || s->forced.ctas || s->forced.reads > 1 || takes_bulk(s, k)) return 0;
     if (passes_by_blocks(s, k)) return block_slice(s, k);
     int64_t columns = column_count(s, k);
     int slice = widest_single(k, columns), ctas = s->forced.cluster;
@@ -352,7 +351,8 @@ int held_threads(const Scheduler *s, const Kernel *k)
 bool reads_again(const Scheduler *s, const Kernel *k)
 {
     enum { CTAS = 2, OWN = 22 };
-    if (!is_row_alone(s, k) || s->forced.stages || single_slice(s, k) || passes_by_blocks(s, k)) return false;
+    if (!is_row_alone(s, k) || s->forced.stages || takes_bulk(s, k)) return false;
+    if (single_slice(s, k) || passes_by_blocks(s, k)) return false;
     if (s->forced.reads) return s->forced.reads > 1;
     if (has_moments(s, k)) return rereads_moments(s, k);
     if (held_threads(s, k) || holds_bytes_long(s, k)) return false;

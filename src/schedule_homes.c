@@ -492,6 +492,7 @@ bool fit_homes(const Scheduler *s, Kernel *k)
 {
     k->lag = 0;
     k->copy_warp = k->single = false;
+    if (fit_bulk(s, k)) return true;
     if (reads_again(s, k)) return keep_nothing(s, k);
     return keep_blocks(s, k) || fit_single(s, k) || fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
            fit_row(s, k) || keep_nothing(s, k);

@@ -240,9 +240,9 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     enum { MOST_ALONG_Z = 65535 };
     int64_t most = 0x7fffffff;
     most /= k->cluster;
-    grid[0] =
-        (LaunchGrid){k->rows, k->teams,
-                     is_persistent(k) ? resident_ctas(s, k) : most, 1};
+    bool fewer = k->bulk && s->forced.ctas;    /* rows than CTAs */
+    int64_t ctas = is_persistent(k) ? resident_ctas(s, k) : fewer ? ceil_div(s->forced.ctas, k->cluster) : most;
+    grid[0] = (LaunchGrid){k->rows, k->teams, ctas, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) {
         int64_t parts = resident_ctas(s, k);

@@ -192,6 +192,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
     enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
     enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376 };
+    if (takes_bulk(s, k)) return bulk_slice(k);
     if (single_slice(s, k)) return single_slice(s, k);
     if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
     if (sums_f32_slice(s, k)) return sums_f32_slice(s, k);
@@ -243,6 +244,7 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     shape_short_sums(s, k, vectors);
     int threads = held_threads(s, k);
     if (!threads) threads = summed_threads(s, k);
+    if (takes_bulk(s, k)) threads = bulk_threads(k, vectors);
     if (threads) {
         k->teams = 1;
         k->threads_per_row = threads;
@@ -267,6 +269,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_WITH_SUMS = 12288, LONG = 24576 };
     if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
+    if (takes_bulk(s, k)) return may_cluster(s, k) && column_count(s, k) > bulk_slice(k);
     bool sums = has_column_accumulators(k);
     if (single_slice(s, k) || shares_wide_columns(s, k) || sums_f32_slice(s, k)) return may_cluster(s, k);
     if (reads_again(s, k) || held_threads(s, k)) return false;

@@ -87,12 +87,21 @@ static const char *missing_home(const Scheduler *s)
                  : "reads: the row is too long to stay on chip";
 }
 
+/* Why no row comes to shared memory by one copy. */
+static const char *missing_bulk(const Scheduler *s)
+{
+    if (s->forced.bulk > 1) return "bulk: 1 (a row comes to shared memory by one bulk copy, for a CTA or cluster of its own)";
+    if (!s->target->bulk_copy) return arena_format(s->arena, "bulk: %s has no bulk copies", s->target->arch);
+    return "bulk: for rows of whole blocks of 16 bytes along one axis, without sums over rows, that shared memory has room for, "
+           "and more than a warp each; without rows=, stages= and reads=2";
+}
+
 /* Keys that the kernels do not have as asked are no schedule. */
 bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
     bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm;
+         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
@@ -103,8 +112,9 @@ bool honours_keys(Scheduler *s)
         bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
         stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
         reads |= f->reads == 2 && k->streamed;
-        ctas |= is_persistent(k) || k->kept;
+        ctas |= is_persistent(k) || k->kept || k->bulk;
         per_sm |= k->wanted_ctas == f->per_sm;
+        bulk |= f->bulk == 1 && k->bulk;
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);
@@ -118,6 +128,7 @@ bool honours_keys(Scheduler *s)
                                    : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
         : !per_sm ? missing_bound(s)
         : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
+        : !bulk         ? missing_bulk(s)
         : f->groups > 1 ? "groups: the warps that compute are one group"
             : NULL;
     return !s->problem;

@@ -11,7 +11,7 @@ static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *loa
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
     if (is_lined_up(k, load))
         return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
-    bool copied = k->copy_warp && !load->hoisted;
+    bool copied = (k->copy_warp || k->bulk) && !load->hoisted;
     if (!copied) return bytes;
     return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
 }

@@ -8,6 +8,7 @@
  *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
  *   schedule_held.c      which rows stay in registers, in those of how many threads
  *   schedule_blocks.c    which rows pass through shared memory by blocks
+ *   schedule_bulk.c      which rows come to shared memory by one bulk copy
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_picks.c     sums of which one element counts
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
@@ -27,7 +28,7 @@
 typedef struct {
     bool any;
     Family family;
-    int threads, rows, ctas, per_sm, cluster, stages, groups, reads;
+    int threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk;
 } Forced;
 
 typedef struct {
@@ -168,7 +169,17 @@ int block_vectors(const Scheduler *s, const Kernel *k);         /* of 8 elements
 int block_ctas(const Scheduler *s, const Kernel *k);            /* that ptxas should make room for; 0: any */
 bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there is room, where rows pass so */
 
+/* ---- schedule_bulk.c ---- */
+
+bool takes_bulk(const Scheduler *s, const Kernel *k);           /* its rows by one bulk copy each */
+int bulk_slice(const Kernel *k);                                /* columns of a CTA then, at most */
+int bulk_threads(const Kernel *k, int64_t vectors);             /* for so many vectors a CTA */
+int bulk_ctas(const Scheduler *s, const Kernel *k);             /* an SM */
+bool fit_bulk(const Scheduler *s, Kernel *k);                   /* whether there is room */
+
 /* ---- schedule_held.c ---- */
+
+bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
 bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */

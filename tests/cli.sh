@@ -128,6 +128,11 @@ done
 expect 0 'B are in 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=30 --schedule grid-stride:ctas=20,rows=16
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
+expect 0 'by one bulk copy' explain "$root"/examples/layernorm.fuse N=12000 --arch sm_90a
+expect 0 'clusters of 4 CTAs' explain "$root"/examples/softmax.fuse N=8192 --arch sm_90a --schedule row:bulk=1,cluster=4
+expect 2 'bulk: sm_80 has no bulk copies' explain "$root"/examples/softmax.fuse --arch sm_80 --schedule row:bulk=1
+expect 2 'bulk: for rows of whole blocks' explain "$root"/examples/softmax.fuse N=4001 --arch sm_90a --schedule row:bulk=1
+expect 2 'bulk: 1 (a row comes' explain "$root"/examples/softmax.fuse --arch sm_90a --schedule row:bulk=2
 expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1
 expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --arch sm_90a --schedule warp-specialized:cluster=8
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=229376 --arch sm_90a

@@ -80,6 +80,12 @@ list_cases() {
     for columns in 49152 98304 151936; do
         echo "examples/rmsnorm_quantized.fuse M=71 N=$columns"
     done
+    for columns in 1208 12000 16384 152064; do
+        for name in layernorm rmsnorm softmax softmax_bwd; do
+            echo "examples/$name.fuse M=331 N=$columns --schedule row:bulk=1"
+        done
+        echo "examples/layernorm.fuse M=331 N=$columns --offset x=3 --schedule row:bulk=1,ctas=64"
+    done
     for columns in 192 1030 4096 12288; do
         echo "tests/cases/divided_rows.fuse M=12 N=$columns"
     done

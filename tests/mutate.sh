@@ -71,6 +71,8 @@ examples/layernorm.fuse M=2 N=1000 --offset x=1 --schedule row:reads=2
 examples/layernorm.fuse M=3 N=1001 --schedule row:reads=2
 examples/layernorm.fuse M=3 N=512 --schedule row:reads=2
 examples/softmax_bwd.fuse M=2 N=1000 --offset y=1 --schedule row:reads=2
+examples/layernorm.fuse M=5 N=1208 --schedule row:bulk=1,ctas=2
+examples/softmax_bwd.fuse M=5 N=2056 --offset y=3 --schedule row:bulk=1,cluster=2,ctas=2,threads=64
 examples/softmax_bwd.fuse M=3 N=1001 --schedule row:reads=2
 examples/rmsnorm.fuse M=5 N=1056 --sms 1 --schedule row:cluster=2,threads=64
 examples/softmax.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=3,threads=64

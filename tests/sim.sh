@@ -43,6 +43,19 @@ list_simple() {
     done
 }
 
+# rows that come to shared memory by one copy, each for a CTA or cluster of its own, or (ctas) for the same one after the other
+list_bulk() {
+    for name in layernorm rmsnorm softmax softmax_bwd layernorm_residual rmsnorm_residual rmsnorm_quantized cross_entropy; do
+        echo "examples/$name.fuse M=5 N=1208 --schedule row:bulk=1"
+        echo "examples/$name.fuse M=3 N=4096 --schedule row:bulk=1,cluster=4"
+    done
+    echo "examples/layernorm.fuse M=7 N=1208 --offset x=3 --offset gamma=1 --schedule row:bulk=1,ctas=2"
+    echo "examples/layernorm.fuse M=7 N=2056 --sms 1 --schedule row:bulk=1,cluster=2,ctas=4"
+    echo "examples/softmax_bwd.fuse M=7 N=2056 --stride y=2057,1 --schedule row:bulk=1,cluster=2,ctas=2,threads=64"
+    echo "examples/layernorm.fuse M=3 N=12000"
+    echo "examples/softmax_causal.fuse B=2 H=2 Q=3 K=1032 --schedule row:bulk=1,ctas=3"
+}
+
 list_candidates() {
     for name in layernorm_bwd softmax rmsnorm; do
         for size in "M=9 N=1040" "M=7 N=4100 --sms 1"; do
@@ -148,7 +161,7 @@ mkdir -p build/sim
 files=(examples/*.fuse)
 half=$(((${#files[@]} + 1) / 2))
 { list_cases "${files[@]:0:half}"; list_groups; } >build/sim/0.cases
-{ list_cases "${files[@]:half}"; list_long_cases; list_simple; list_candidates; } >build/sim/1.cases
+{ list_cases "${files[@]:half}"; list_long_cases; list_simple; list_bulk; list_candidates; } >build/sim/1.cases
 build/sim_cases <build/sim/0.cases >build/sim/0.out 2>build/sim/0.err &
 build/sim_cases <build/sim/1.cases >build/sim/1.out 2>build/sim/1.err
 second=$?
