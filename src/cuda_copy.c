@@ -166,7 +166,6 @@ void emit_bulk_stage(Emitter *e)
     block (e->out, "if (threadIdx.x < 32)") {
         line(e->out, "if (threadIdx.x == 0)");
         line(e->out, "    barrier_init(full, 1);");
-        line(e->out, "__syncwarp();");
         line(e->out, "start(first_row);");
     }
     if (!e->k->slice) line(e->out, "const int local = first;");

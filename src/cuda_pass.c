@@ -455,7 +455,7 @@ void emit_pass(Emitter *e, int phase)
         /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads), which a CTA that
            is alone has */
         bool alone = !(e->k->rows | e->k->kept);
-        line(e->out, "#pragma unroll %d", alone ? 4 : several ? 1 : 2);
+        line(e->out, "#pragma unroll %d", alone ? 8 : several ? 1 : 2);
         block (e->out, "for (%s col = first; col < %s; col += step)",
                e->k->dynamic ? "long long" : "int", e->columns) {
             emit_column_coords(e, tile);

@@ -1549,12 +1549,13 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 // joins with accumulators of one tile what was left of them in the workspace
 template <template <class> class R, class T, int n> DEVICE void join_left(T (&acc)[n], const T *row, int col, int size)
 {
+    if (col >= size)
+        return;
     vector<T, n> left;
     load_aligned(left, row, col, size);
     #pragma unroll
     for (int i = 0; i < n; i++)
-        if (col < size)
-            acc[i] = R<T>::combine(acc[i], left[i]);
+        acc[i] = R<T>::combine(acc[i], left[i]);
 }
 
 //@ wait_for_previous_kernel

@@ -124,16 +124,53 @@ static AxisSet columns_of_store(const Scheduler *s, AxisSet axes)
     return lost && axes & columns ? axes & columns : columns;
 }
 
+/* Whether the kernel that computes `last` by itself computes reduction n as well, or finds it in the workspace. */
+static bool is_there(const Scheduler *s, Node n, Node last)
+{
+    const NodeInfo *info = node(s->g, n), *other = node(s->g, last);
+    bool same = reduction_way(s, n) == BY_ITSELF && s->home[n.id] == s->home[last.id] && info->axes == other->axes &&
+                info->reduced == other->reduced;
+    return same || s->level[n.id] <= s->home[last.id];
+}
+
+/* Whether all reductions are there that a number is made of. */
+static bool has_operands(const Scheduler *s, Node v, Node last)
+{
+    for (int i = 0; i < op_info[node(s->g, v)->op].arity; i++) {
+        Node n = arg(s->g, v, i);
+        if (is_reduction(s->g, n) ? !is_there(s, n, last) : !has_operands(s, n, last)) return false;
+    }
+    return true;
+}
+
+/* Of the reductions that a value is made of at last, one that has a kernel by itself and gives a single number; 0: none. */
+static Node last_by_itself(const Scheduler *s, Node v)
+{
+    for (int i = 0; i < op_info[node(s->g, v)->op].arity; i++) {
+        Node n = arg(s->g, v, i);
+        bool number = is_reduction(s->g, n) && reduction_way(s, n) == BY_ITSELF && !node(s->g, n)->axes;
+        if (number && s->level[n.id] == s->level[v.id]) return n;
+        Node below = is_reduction(s->g, n) ? (Node){0} : last_by_itself(s, n);
+        if (below.id) return below;
+    }
+    return (Node){0};
+}
+
+/* The kernel that stores an output: of a single number, as a loss, that which has its last reduction. */
+static Kernel *output_kernel(Scheduler *s, const Output *output)
+{
+    Node v = output->value, last = output->axes ? (Node){0} : last_by_itself(s, v);
+    if (last.id && has_operands(s, v, last)) return reduction_kernel(s, last);
+    return find_kernel(s, s->level[v.id], node(s->g, v)->axes & s->a->rows, columns_of_store(s, output->axes));
+}
+
 static void place_roots(Scheduler *s)
 {
     const Graph *g = s->g;
     for (int i = 0; i < g->outputs.count; i++) {
         Node v = g->outputs.data[i].value;
         if (!v.id || (is_reduction(g, v) && reduction_way(s, v) != BY_ROW)) continue;
-        AxisSet axes = g->outputs.data[i].axes;
-        Kernel *k = find_kernel(s, s->level[v.id], node(g, v)->axes & s->a->rows,
-                                columns_of_store(s, axes));
-        add_store(s, k, v, i, output_tensor(g, i), -1);
+        add_store(s, output_kernel(s, &g->outputs.data[i]), v, i, output_tensor(g, i), -1);
     }
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};

@@ -92,6 +92,9 @@ tests/golden/group_sums.fuse B=1 T=130 C=2056
 tests/golden/group_sums.fuse B=2 T=1100 C=24 --schedule column:ctas=18,rows=8
 examples/adaln_bwd.fuse B=18 T=1100 C=17 --schedule grid-stride:ctas=18,rows=8
 examples/adaln_bwd.fuse B=2 T=131 C=1152 --sms 1
+examples/adaln_bwd.fuse B=3 T=200 C=1152
+examples/adaln_bwd.fuse B=3 T=700 C=40
+tests/golden/group_sums.fuse B=18 T=1100 C=24 --schedule column:ctas=18,rows=8
 examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64
 tests/cases/three_phases.fuse M=9 N=16640 --sms 32 --schedule warp-specialized:cluster=32,threads=64,ctas=32
 tests/cases/wide_group.fuse M=12 N=32777 --sms 64 --schedule warp-specialized:cluster=64,threads=64

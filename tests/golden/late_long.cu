@@ -407,7 +407,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 //   counted_value = sum[M](counts)
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
 // A thread takes 1 neighbouring column at a time.
-// Launch 1 of 4: grid (1, 1), block 1024, no dynamic shared memory.
+// Launch 1 of 3: grid (1, 1), block 1024, no dynamic shared memory.
 // counted_value: workspace, 1 of i64
 extern "C" __global__ __launch_bounds__(1024)
 void mean_cross_entropy(
@@ -423,7 +423,7 @@ void mean_cross_entropy(
     int turn = 0;
 
     long long counted_ = 0;
-    #pragma unroll 4
+    #pragma unroll 8
     for (long long col = first; col < M; col += step) {
         vector<long long, vec> label_v;
         load(label_v, label, col, M);
@@ -444,21 +444,21 @@ void mean_cross_entropy(
 
 // mean_cross_entropy_2 (row), from late_long.fuse:3-19
 //   dx = where(counts, e / s - where(index(N) == label, 1.0, 0.0), 0.0) / counted
-//   number_2_value = where(counts, each, 0.0)
+//   number_1_value = where(counts, each, 0.0)
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 4 tiles.
-// Launch 2 of 4: grid (M, 1), block 256, no dynamic shared memory.
+// Launch 2 of 3: grid (M, 1), block 256, no dynamic shared memory.
 // The second number of its bounds leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 // counted_value: workspace, 1 of i64
-// number_2_value: workspace, M of f32
+// number_1_value: workspace, M of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void mean_cross_entropy_2(
     const bf16 *__restrict__ x, long long x_M,
     const long long *__restrict__ label,
     const long long *__restrict__ counted_value,
     bf16 *__restrict__ dx, long long dx_M,
-    float *__restrict__ number_2_value,
+    float *__restrict__ number_1_value,
     long long M) {
     constexpr int N = 8192;
     constexpr int threads = 256;
@@ -511,21 +511,22 @@ void mean_cross_entropy_2(
             store_row(dx + row * dx_M, col, dx_out, N);
         }
         if (lane == 0)
-            number_2_value[row] = counts ? each : 0.0f;
+            number_1_value[row] = counts ? each : 0.0f;
     }
 }
 
 // mean_cross_entropy_3 (row), from late_long.fuse:3-19
-//   sum_1_value = sum[M](where(counts, each, 0.0))
+//   loss = sum[M](where(counts, each, 0.0)) / counted
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
 // A thread takes 1 neighbouring column at a time.
-// Launch 3 of 4: grid (1, 1), block 1024, no dynamic shared memory.
-// number_2_value: workspace, M of f32
-// sum_1_value: workspace, 1 of f32
+// Launch 3 of 3: grid (1, 1), block 1024, no dynamic shared memory.
+// counted_value: workspace, 1 of i64
+// number_1_value: workspace, M of f32
 extern "C" __global__ __launch_bounds__(1024)
 void mean_cross_entropy_3(
-    const float *__restrict__ number_2_value,
-    float *__restrict__ sum_1_value,
+    const long long *__restrict__ counted_value,
+    const float *__restrict__ number_1_value,
+    float *__restrict__ loss,
     long long M) {
     constexpr int threads = 1024;
     constexpr int vec = 1, step = threads * vec;
@@ -533,40 +534,20 @@ void mean_cross_entropy_3(
     const int first = lane * vec;
     __shared__ float scratch[1][2][1 * (threads / 32)];
     int turn = 0;
+    const long long counted = counted_value[0];
 
     float row_sum = 0;    // sum[M](where(counts, each, 0.0))
-    #pragma unroll 4
+    #pragma unroll 8
     for (long long col = first; col < M; col += step) {
-        vector<float, vec> number_2_value_v;
-        load(number_2_value_v, number_2_value, col, M);
+        vector<float, vec> number_1_value_v;
+        load(number_1_value_v, number_1_value, col, M);
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float chosen = number_2_value_v[i];
+            const float chosen = number_1_value_v[i];
             row_sum += chosen;
         }
     }
     row_reduce<threads>(scratch, turn, sum_of(row_sum));
-
-    if (lane == 0)
-        sum_1_value[0] = row_sum;
-}
-
-// mean_cross_entropy_4 (pointwise), from late_long.fuse:3-19
-//   loss = sum[M](where(counts, each, 0.0)) / counted
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
-// A thread has one column.
-// Launch 4 of 4: grid (1, 1), block 32, no dynamic shared memory.
-// counted_value: workspace, 1 of i64
-// sum_1_value: workspace, 1 of f32
-extern "C" __global__ __launch_bounds__(32)
-void mean_cross_entropy_4(
-    const long long *__restrict__ counted_value,
-    const float *__restrict__ sum_1_value,
-    float *__restrict__ loss) {
-    constexpr int threads = 32;
-    const int lane = threadIdx.x;
-    const long long counted = counted_value[0];
-    const float row_sum = sum_1_value[0];
 
     if (lane == 0)
         loss[0] = row_sum / (float)counted;
