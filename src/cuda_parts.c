@@ -70,6 +70,7 @@ static void emit_part_end(Emitter *e, const char *groups)
 {
     const Kernel *k = e->k;
     blank_line(e->out);
+    line(e->out, "// sums are left in the workspace: each part's apart; alone, those of a chunk so far, and of the chunks before");
     line(e->out, "const bool ends = part %% chunk == chunk - 1 || part == parts - 1;    // the last of its chunk");
     line(e->out, "const long long own = alone ? blockIdx.x : (long long)part * %s + group, before = own + gridDim.x;", groups);
     declare_team_scratch(e);

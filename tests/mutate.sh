@@ -94,6 +94,10 @@ examples/adaln_bwd.fuse B=18 T=1100 C=17 --schedule grid-stride:ctas=18,rows=8
 examples/adaln_bwd.fuse B=2 T=131 C=1152 --sms 1
 examples/adaln_bwd.fuse B=3 T=200 C=1152
 examples/adaln_bwd.fuse B=3 T=700 C=40
+examples/adaln_bwd.fuse B=3 T=7 C=40
+examples/adaln_bwd.fuse B=3 T=17 C=40
+examples/adaln_bwd.fuse B=3 T=33 C=17
+tests/cases/scalars_of_groups.fuse
 tests/golden/group_sums.fuse B=18 T=1100 C=24 --schedule column:ctas=18,rows=8
 examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64
 tests/cases/three_phases.fuse M=9 N=16640 --sms 32 --schedule warp-specialized:cluster=32,threads=64,ctas=32

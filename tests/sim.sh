@@ -149,6 +149,8 @@ list_long_cases() {
         "B=5 T=200 C=1030 --sms 2" "B=2 T=131 C=8200 --sms 1" "B=0" "T=0" "B=2 T=130 C=4099"; do
         echo "examples/adaln_bwd.fuse $size"
     done
+    echo "tests/cases/scalars_of_groups.fuse"
+    echo "tests/cases/scalars_of_groups.fuse --sms 1"
     echo "tests/golden/group_sums.fuse B=2 T=130 C=96"
     echo "tests/golden/group_sums.fuse B=3 T=130 C=4096 --sms 2"
     echo "tests/golden/group_sums.fuse B=40 T=130 C=96"

@@ -297,6 +297,7 @@ void adaln_bwd(
                 }
             }
 
+            // sums are left in the workspace: each part's apart; alone, those of a chunk so far, and of the chunks before
             const bool ends = part % chunk == chunk - 1 || part == parts - 1;    // the last of its chunk
             const long long own = alone ? blockIdx.x : (long long)part * B + group, before = own + gridDim.x;
             __shared__ float team_scratch[threads * vec];
