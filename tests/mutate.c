@@ -80,7 +80,6 @@ static const Rule rules[] = {
     {"tail", " < parts", " < parts - 1"},
     {"tail", " < T", " <= T"},
     {"tail", " < T", " < T - 1"},
-    {"tail", " >= columns", " > columns"},
     {"part", "part = blockIdx.z", "part = 0"},
     {"part", "part += gridDim.z", "part++"},
     {"part", "(long long)part * teams", "0 * teams"},
