@@ -475,10 +475,10 @@ template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
 
 //@ widen_half_again
 // The same of f16, which only a conversion widens: of a word that the compiler cannot know to be the same, by an xor
-// with 0, for grids have depth 1 but where rows are summed by groups.
+// with 0, for grids are of height 1 where rows are whole.
 template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
 {
-    const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.z - 1);
+    const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.y - 1);
     return f16{(unsigned short)(i % 2 == 0 ? pair : pair >> 16)};
 }
 
@@ -554,10 +554,10 @@ template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], cons
 //@ arrived
 // v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
 // loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for grids
-// have depth 1 but where rows are summed by groups.
+// are of height 1 where rows are whole.
 template <class T> DEVICE T arrived(T v)
 {
-    *(unsigned *)&v ^= gridDim.z - 1;
+    *(unsigned *)&v ^= gridDim.y - 1;
     return v;
 }
 

@@ -159,10 +159,10 @@ DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int 
 
 // v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
 // loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for grids
-// have depth 1 but where rows are summed by groups.
+// are of height 1 where rows are whole.
 template <class T> DEVICE T arrived(T v)
 {
-    *(unsigned *)&v ^= gridDim.z - 1;
+    *(unsigned *)&v ^= gridDim.y - 1;
     return v;
 }
 
