@@ -49,7 +49,7 @@ static void draw_axes(Draw *d, int64_t elements)
         s->axes[s->axis_count - 1 - i].size = size;
         left /= size > 1 ? size : 1;
     }
-    if (s->axis_count > 2 && chance(d, 1, 4)) draw_groups(d);
+    if (s->axis_count > 2 && chance(d, 2, 3)) draw_groups(d);
     for (int i = 0; i < s->axis_count; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(s->axes[i].name, s->axes[k].name))
