@@ -222,7 +222,6 @@ void emit_accumulators_end(Emitter *e);
 void declare_team_scratch(Emitter *e);
 void emit_team_reduce(Emitter *e, const Accumulator *acc);
 void emit_groups(Emitter *e);
-void declare_finish_sums(Emitter *e);
 void emit_finish_stores(Emitter *e);
 /* A variable `name`, or a size, for the number of elements of `axes`. */
 const char *count_name(Emitter *e, AxisSet axes, const char *name);

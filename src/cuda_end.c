@@ -184,7 +184,7 @@ static void emit_finish_constants(Emitter *e, const char *body)
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }
 
-void declare_finish_sums(Emitter *e)
+static void declare_finish_sums(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
