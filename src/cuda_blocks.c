@@ -37,8 +37,8 @@ void declare_blocks(Emitter *e)
 void emit_blocks_read(Emitter *e)
 {
     if (!e->k->by_blocks) return;
-    line(e->out, "if (row > first_row) %s;    // all have taken their elements of the row before",
-         team_barrier(e));
+    if (!e->k->one_row)
+        line(e->out, "if (row > first_row) %s;    // all have taken their elements of the row before", team_barrier(e));
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_read_by_blocks(e->k, load))

@@ -47,6 +47,40 @@ static void emit_parts_mapping(Emitter *e)
          k->threads_per_row);
 }
 
+/* Which rows a CTA or cluster has. */
+static void emit_row_mapping(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const char *walk = k->accumulator_count
+                           ? "blockIdx.x, + gridDim.x, ... and keeps its sums"
+                       : is_persistent(k) ? "blockIdx.x, + gridDim.x, ..."
+                                          : "blockIdx.x, + gridDim.x, ... (in a grid as below just one)";
+    if (k->one_row && k->cluster > 1)
+        line(e->out,
+             "// A cluster of %d CTAs has row blockIdx.x / %d; each CTA has a slice of the columns, its %d threads share it.",
+             k->cluster, k->cluster, k->threads_per_row);
+    else if (k->one_row)
+        line(e->out, "// A CTA has row blockIdx.x; its %d threads share it.", k->threads_per_row);
+    else if (k->cluster > 1)
+        line(
+            e->out,
+            "// A %s of %d CTAs walks rows blockIdx.x / %d, + gridDim.x / %d, ...%s; each CTA has a "
+            "slice of\n// the columns, its %d threads share it.",
+            k->grouped ? "group" : "cluster", k->cluster, k->cluster, k->cluster,
+            k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
+    else if (k->kept)
+        emit_parts_mapping(e);
+    else if (k->teams > 1)
+        line(e->out,
+             "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; "
+             "%d threads share a row.",
+             k->teams, k->teams, k->teams, k->accumulator_count ? " and keeps its sums" : "",
+             k->threads_per_row);
+    else
+        line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk,
+             k->threads_per_row);
+}
+
 static void emit_mapping(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -70,28 +104,7 @@ static void emit_mapping(Emitter *e)
              main->name, sharers_name(main), k->threads_per_row, k->teams, k->teams);
         return;
     }
-    const char *walk = k->accumulator_count
-                           ? "blockIdx.x, + gridDim.x, ... and keeps its sums"
-                       : is_persistent(k) ? "blockIdx.x, + gridDim.x, ..."
-                                          : "blockIdx.x, + gridDim.x, ... (in a grid as below just one)";
-    if (k->cluster > 1)
-        line(
-            e->out,
-            "// A %s of %d CTAs walks rows blockIdx.x / %d, + gridDim.x / %d, ...%s; each CTA has a "
-            "slice of\n// the columns, its %d threads share it.",
-            k->grouped ? "group" : "cluster", k->cluster, k->cluster, k->cluster,
-            k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
-    else if (k->kept)
-        emit_parts_mapping(e);
-    else if (k->teams > 1)
-        line(e->out,
-             "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; "
-             "%d threads share a row.",
-             k->teams, k->teams, k->teams, k->accumulator_count ? " and keeps its sums" : "",
-             k->threads_per_row);
-    else
-        line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk,
-             k->threads_per_row);
+    emit_row_mapping(e);
     if (k->streamed)
         line(e->out, "// A thread takes %d neighbouring column%s at a time%s.", k->vec, k->vec > 1 ? "s" : "",
              reads_rows_again(k) ? " and reads them again in each phase" : "");

@@ -147,6 +147,24 @@ void emit_stage_release(Emitter *e)
 
 /* ---- a row by one copy ---- */
 
+/* Starts the copy of a row. */
+static void emit_bulk_copies(Emitter *e)
+{
+    if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
+    emit_copies(e, "now", "full");
+}
+
+/* The same for any row, where a CTA has several. */
+static void emit_bulk_start(Emitter *e)
+{
+    line(e->out, "int parity = 0;");
+    line(e->out, "const auto start = [&](long long row) {    // by the first warp");
+    e->out->indent++;
+    emit_bulk_copies(e);
+    e->out->indent--;
+    line(e->out, "};");
+}
+
 /* By one warp, that rows which are misaligned may come element by element; before all else that the CTA does. */
 void emit_bulk_stage(Emitter *e)
 {
@@ -156,23 +174,24 @@ void emit_bulk_stage(Emitter *e)
     emit_dynamic_memory(e);
     line(e->out, "Stage &now = *(Stage *)smem;");
     line(e->out, "__shared__ unsigned long long full;");
-    line(e->out, "int parity = 0;");
-    line(e->out, "const auto start = [&](long long row) {    // by the first warp");
-    e->out->indent++;
-    if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
-    emit_copies(e, "now", "full");
-    e->out->indent--;
-    line(e->out, "};");
+    if (!e->k->one_row) emit_bulk_start(e);
     block (e->out, "if (threadIdx.x < 32)") {
         line(e->out, "if (threadIdx.x == 0)");
         line(e->out, "    barrier_init(full, 1);");
-        line(e->out, "start(first_row);");
+        if (e->k->one_row)
+            emit_bulk_copies(e);
+        else
+            line(e->out, "start(first_row);");
     }
     if (!e->k->slice) line(e->out, "const int local = first;");
 }
 
 void emit_bulk_wait(Emitter *e)
 {
+    if (e->k->one_row) {
+        line(e->out, "barrier_wait(full, 0);");
+        return;
+    }
     block (e->out, "if (row > first_row)") {
         line(e->out, "__syncthreads();    // all have read the row before");
         line(e->out, "if (threadIdx.x < 32)");

@@ -223,10 +223,15 @@ const char *count_name(Emitter *e, AxisSet axes, const char *name)
     return name;
 }
 
-/* `first_row`, `row_step` and the number of rows. */
+/* `row`, where there is one; else `first_row`, `row_step` and the number of rows. */
 static void emit_row_bounds(Emitter *e)
 {
     const Kernel *k = e->k;
+    if (k->one_row) {
+        line(e->out, k->cluster > 1 ? "const long long row = blockIdx.x / %s;" : "const long long row = blockIdx.x;",
+             sharers(e));
+        return;
+    }
     e->rows = count_name(e, k->rows, "rows");
     if (k->kept)
         line(e->out, k->teams > 1 ? "const long long first_row = (long long)part * teams%s, "
@@ -257,6 +262,13 @@ static void emit_row_loop(Emitter *e)
 {
     const Kernel *k = e->k;
     if (!k->rows) {
+        emit_row(e);
+        return;
+    }
+    if (k->one_row) {
+        if (!k->bulk) emit_row_bounds(e);
+        declare_blocks(e);
+        emit_ring_step(e, "row");
         emit_row(e);
         return;
     }

@@ -18,16 +18,15 @@ static bool may_take_bulk(const Scheduler *s, const Kernel *k)
     return true;
 }
 
-/* Whether a row's mean and squares are found, of which registers have no good share for a thread: f32 so long that even the
- * largest cluster's CTAs have an SM each (layer norm of 262144 columns 2 to 9 % faster), bf16 for 384 threads, of which an SM
- * has registers for two CTAs, where no pair of CTAs fills its warps (of 12000 columns 5 %; measured on an H100). */
+/* Whether a row's mean and squares are found, of which registers have no good share for a thread: bf16 for 384 threads, of
+ * which an SM has registers for two CTAs, where no pair of CTAs fills its warps (layer norm of 12000 columns 5 % faster;
+ * measured on an H100). */
 static bool wants_bulk(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG_F32 = 196608, LONGEST_F32 = 262144, SHORT = 11264, LONG = 12288, PAIR = 2 };
+    enum { SHORT = 11264, LONG = 12288, PAIR = 2 };
     const Forced *f = &s->forced;
     int64_t columns = column_count(s, k);
     if (f->threads || f->cluster || f->ctas || !has_moments(s, k) || column_vectors(k) > 2) return false;
-    if (is_f32_row(k)) return columns > LONG_F32 && columns <= LONGEST_F32 && s->target->max_cluster * bulk_slice(k) >= columns;
     bool plain = row_inputs(k) == 1 && row_bytes(k) == 2 && !reads_f16(k) && !has_wide_columns(k) && narrowest_stored(k) == 2;
     return plain && k->vec == MAX_VECTOR && columns > SHORT && columns <= LONG && !fills_warps(columns, PAIR);
 }

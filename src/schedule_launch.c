@@ -139,7 +139,8 @@ static int last_read(const Kernel *k, const Load *load)
 /* Row sizes that the kernel's text mentions. */
 static AxisSet sizes_used(const Scheduler *s, const Kernel *k)
 {
-    AxisSet used = k->rows | k->kept | k->columns;
+    AxisSet slowest = k->rows & -k->rows;    /* what tells the rows of a single CTA apart needs the others */
+    AxisSet used = (k->one_row ? k->rows & ~slowest : k->rows) | k->kept | k->columns;
     for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
         if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
@@ -240,8 +241,10 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     enum { MOST_ALONG_Z = 65535 };
     int64_t most = 0x7fffffff;
     most /= k->cluster;
-    bool fewer = k->bulk && s->forced.ctas;    /* rows than CTAs */
-    int64_t ctas = is_persistent(k) ? resident_ctas(s, k) : fewer ? ceil_div(s->forced.ctas, k->cluster) : most;
+    int64_t ctas = k->one_row                     ? INT64_MAX
+                   : is_persistent(k)             ? resident_ctas(s, k)
+                   : k->bulk                      ? ceil_div(s->forced.ctas, k->cluster)
+                                                  : most;
     grid[0] = (LaunchGrid){k->rows, k->teams, ctas, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) {

@@ -193,6 +193,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
     enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376 };
     if (takes_bulk(s, k)) return bulk_slice(k);
+    if (column_keepers(s, k)) return ceil_div(column_count(s, k), column_keepers(s, k));
     if (single_slice(s, k)) return single_slice(s, k);
     if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
     if (sums_f32_slice(s, k)) return sums_f32_slice(s, k);
@@ -245,6 +246,7 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     int threads = held_threads(s, k);
     if (!threads) threads = summed_threads(s, k);
     if (takes_bulk(s, k)) threads = bulk_threads(k, vectors);
+    if (k->cluster > 1 && k->cluster == column_keepers(s, k)) threads = keeper_threads(k, vectors);
     if (threads) {
         k->teams = 1;
         k->threads_per_row = threads;
@@ -361,6 +363,13 @@ static bool has_too_many_columns(Scheduler *s, const Kernel *k)
     return true;
 }
 
+/* Of short rows a CTA has several; what passes through a ring, or is summed over rows, stays for many. */
+static bool has_one_row(const Scheduler *s, const Kernel *k)
+{
+    bool fewer = k->bulk && s->forced.ctas;    /* CTAs than rows */
+    return k->rows && k->inner_count && !k->kept && k->teams == 1 && k->column_ctas == 1 && !is_persistent(k) && !fewer;
+}
+
 bool map_kernel(Scheduler *s, Kernel *k)
 {
     k->column_ctas = k->cluster = 1;
@@ -404,6 +413,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     set_ragged(s, k);
     set_open_tile(s, k);
     set_parts(k);
+    k->one_row = has_one_row(s, k);
     set_wanted_ctas(s, k);
     return true;
 }

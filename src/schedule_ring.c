@@ -170,6 +170,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
 {
     enum { RING = 96 << 10, SHORT_RING = 64 << 10, MOST = 8, OF_TWO_SUMS = 4 };
     if (s->forced.stages) return s->forced.stages;
+    if (column_keepers(s, k)) return keeper_stages(vectors);
     if (k->copy_warp && copies_two_sums(s, k)) return OF_TWO_SUMS;
     int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
     bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));

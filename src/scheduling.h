@@ -3,12 +3,14 @@
  *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
  *   schedule_levels.c    when each value can be computed, and when it is
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
+ *   schedule_facts.c     what rules ask of a kernel
  *   schedule_homes.c     where rows and columns live between phases
  *   schedule_rewiden.c   which elements are converted anew in each phase
  *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
  *   schedule_held.c      which rows stay in registers, in those of how many threads
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
+ *   schedule_columns.c   long rows whose column vectors stay in registers
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_picks.c     sums of which one element counts
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
@@ -87,7 +89,7 @@ void build_launch(Scheduler *s, Plan *plan);
 
 DType slot_dtype(Type type);
 
-/* ---- schedule_homes.c ---- */
+/* ---- schedule_facts.c ---- */
 
 enum { WARP = 32, MOST_THREADS = 1024, MAX_VECTOR = 8 };
 enum { SUM_THREADS = 512 };     /* of a CTA with accumulators: the fewer CTAs, the fewer partials */
@@ -97,9 +99,6 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
     return a ? (a - 1) / b + 1 : 0;
 }
 int64_t column_count(const Scheduler *s, const Kernel *k);
-/* Rows that registers keep for the next one: how many columns a CTA has at most, and
- * registers of a thread that hold them. */
-enum { REFILL_SLICE = 13312, REFILL_REGISTERS = 48 };
 bool has_dynamic_columns(const Scheduler *s, const Kernel *k);   /* too many for int, or known at launch */
 bool has_column_accumulators(const Kernel *k);
 double accumulator_registers(const Scheduler *s, const Kernel *k);   /* of one column */
@@ -116,6 +115,12 @@ bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its 
 bool has_wide_columns(const Kernel *k);                 /* column vectors of wider elements than rows */
 bool shares_wide_columns(const Scheduler *s, const Kernel *k);   /* and a cluster is to have such rows */
 bool exchanges_often(const Kernel *k);                  /* several times a row, or more than a pair */
+
+/* ---- schedule_homes.c ---- */
+
+/* Rows that registers keep for the next one: how many columns a CTA has at most, and
+ * registers of a thread that hold them. */
+enum { REFILL_SLICE = 13312, REFILL_REGISTERS = 48 };
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
@@ -168,6 +173,12 @@ int block_slice(const Scheduler *s, const Kernel *k);           /* columns of a 
 int block_vectors(const Scheduler *s, const Kernel *k);         /* of 8 elements, a thread */
 int block_ctas(const Scheduler *s, const Kernel *k);            /* that ptxas should make room for; 0: any */
 bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there is room, where rows pass so */
+
+/* ---- schedule_columns.c ---- */
+
+int column_keepers(const Scheduler *s, const Kernel *k);       /* CTAs that share such a row; 0: it is not of them */
+int keeper_threads(const Kernel *k, int64_t vectors);           /* for so many vectors a CTA */
+int keeper_stages(int64_t stage_bytes);
 
 /* ---- schedule_bulk.c ---- */
 

@@ -445,7 +445,7 @@ void mean_cross_entropy(
 // mean_cross_entropy_2 (row), from late_long.fuse:3-19
 //   dx = where(counts, e / s - where(index(N) == label, 1.0, 0.0), 0.0) / counted
 //   number_1_value = where(counts, each, 0.0)
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 256 threads share a row.
+// A CTA has row blockIdx.x; its 256 threads share it.
 // A thread has 8 neighbouring columns in each of 4 tiles.
 // Launch 2 of 3: grid (M, 1), block 256, no dynamic shared memory.
 // The second number of its bounds leaves registers for 4 CTAs an SM.
@@ -469,50 +469,47 @@ void mean_cross_entropy_2(
     int turn = 0;
     const long long counted = counted_value[0];
 
-    const long long first_row = blockIdx.x, row_step = gridDim.x;
-    #pragma unroll 1
-    for (long long row = first_row; row < M; row += row_step) {
-        const long long label_ = label[row];
-        const bool counts = label_ != 3;
-        vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first, N);
-        float m = -infinity();
-        float s_ = 0;
-        float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
-        const int label_at = as_column(label_);
-        if (lane == 0 && label_at >= 0 && label_at < N)
-            row_sum += (float)x[row * x_M + label_at];
+    const long long row = blockIdx.x;
+    const long long label_ = label[row];
+    const bool counts = label_ != 3;
+    vector<bf16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first, N);
+    float m = -infinity();
+    float s_ = 0;
+    float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
+    const int label_at = as_column(label_);
+    if (lane == 0 && label_at >= 0 && label_at < N)
+        row_sum += (float)x[row * x_M + label_at];
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        float m_of[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            float m_of[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                m_of[i] = x_;
-            }
-            online_add(m, s_, m_of);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            m_of[i] = x_;
         }
-        row_reduce<threads>(scratch, turn, online_of(m, s_), sum_of(row_sum));
-        online_end(m, s_);
-
-        const float inverse_s_ = quick_inverse(s_);
-        const float each = m + logf(s_) - row_sum;
-        const Divisor widened_divisor = divisor((float)counted);
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            float dx_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float e = quick_exp(x_ - m);
-                dx_out[i] = (counts ? e * inverse_s_ - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
-            }
-            store_row(dx + row * dx_M, col, dx_out, N);
-        }
-        if (lane == 0)
-            number_1_value[row] = counts ? each : 0.0f;
+        online_add(m, s_, m_of);
     }
+    row_reduce<threads>(scratch, turn, online_of(m, s_), sum_of(row_sum));
+    online_end(m, s_);
+
+    const float inverse_s_ = quick_inverse(s_);
+    const float each = m + logf(s_) - row_sum;
+    const Divisor widened_divisor = divisor((float)counted);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        float dx_out[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float e = quick_exp(x_ - m);
+            dx_out[i] = (counts ? e * inverse_s_ - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
+        }
+        store_row(dx + row * dx_M, col, dx_out, N);
+    }
+    if (lane == 0)
+        number_1_value[row] = counts ? each : 0.0f;
 }
 
 // mean_cross_entropy_3 (row), from late_long.fuse:3-19

@@ -265,7 +265,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // odd_rows (row), from odd_rows.fuse:2-4
 //   y = x * rsqrt(mean[N](x * x) + 0.001) * gamma
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 64 threads share a row.
+// A CTA has row blockIdx.x; its 64 threads share it.
 // A thread has 16 columns, 64 from one to the next.
 // Launch 1 of 1: grid (M, 1), block 64, 4160 bytes of dynamic shared memory.
 // Strides, x_M and the like, are in elements.
@@ -273,8 +273,7 @@ extern "C" __global__ __launch_bounds__(64)
 void odd_rows(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,
-    bf16 *__restrict__ y, long long y_M,
-    long long M) {
+    bf16 *__restrict__ y, long long y_M) {
     constexpr int N = 1023;
     constexpr int threads = 64;
     constexpr int vec = 1, tiles = 16, step = threads * vec;
@@ -286,7 +285,7 @@ void odd_rows(
     vector<bf16, vec> gamma_v[tiles];
     load_row<step>(gamma_v, gamma, first, N);
 
-    const long long first_row = blockIdx.x, row_step = gridDim.x;
+    const long long row = blockIdx.x;
 
     // rows begin anywhere in a block of 16 bytes: whole blocks are copied, and threads take their elements here
     struct Rows {
@@ -296,41 +295,37 @@ void odd_rows(
     alignas(128) extern __shared__ uint4 smem[];
     Rows &through = *(Rows *)smem;
 
-    #pragma unroll 1
-    for (long long row = first_row; row < M; row += row_step) {
-        if (row > first_row) team_barrier<threads, 1>();    // all have taken their elements of the row before
-        read_blocks<threads>(through.x, x + row * x_M, N);
-        team_barrier<threads, 1>();
-        vector<bf16, vec> x_v[tiles];
-        from_blocks<step>(x_v, through.x, x + row * x_M, first);
-        float row_mean = 0;    // mean[N](x * x)
+    read_blocks<threads>(through.x, x + row * x_M, N);
+    team_barrier<threads, 1>();
+    vector<bf16, vec> x_v[tiles];
+    from_blocks<step>(x_v, through.x, x + row * x_M, first);
+    float row_mean = 0;    // mean[N](x * x)
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                if (col < N) {
-                    row_mean += x_ * x_;
-                }
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            if (col < N) {
+                row_mean += x_ * x_;
             }
         }
-        row_reduce<threads>(scratch, turn, sum_of(row_mean));
-        row_mean /= N;
-
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float gamma_ = gamma_v[t][i];
-                y_out[i] = x_ * rsqrtf(row_mean + 0.001f) * gamma_;
-            }
-            to_blocks(through.y, y + row * y_M, col, y_out);
-        }
-        team_barrier<threads, 1>();
-        write_blocks<threads>(y + row * y_M, through.y, N);
     }
+    row_reduce<threads>(scratch, turn, sum_of(row_mean));
+    row_mean /= N;
+
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        float y_out[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float gamma_ = gamma_v[t][i];
+            y_out[i] = x_ * rsqrtf(row_mean + 0.001f) * gamma_;
+        }
+        to_blocks(through.y, y + row * y_M, col, y_out);
+    }
+    team_barrier<threads, 1>();
+    write_blocks<threads>(y + row * y_M, through.y, N);
 }

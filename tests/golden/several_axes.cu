@@ -252,7 +252,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // several_axes (row), from several_axes.fuse:2-4
 //   y = (x - mean[C, S](x)) * gamma
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 64 threads share a row.
+// A CTA has row blockIdx.x; its 64 threads share it.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Columns are C * S: col counts them, and a vector lies along S, a multiple of its length.
 // Launch 1 of 1: grid (B, 1), block 64, no dynamic shared memory.
@@ -261,8 +261,7 @@ extern "C" __global__ __launch_bounds__(64)
 void several_axes(
     const bf16 *__restrict__ x, long long x_B, long long x_C,
     const bf16 *__restrict__ gamma,
-    bf16 *__restrict__ y, long long y_B, long long y_C,
-    long long B) {
+    bf16 *__restrict__ y, long long y_B, long long y_C) {
     constexpr int C = 16, S = 64;
     constexpr int columns = C * S;
     constexpr int threads = 64;
@@ -272,38 +271,35 @@ void several_axes(
     __shared__ float scratch[1][2][1 * (threads / 32)];
     int turn = 0;
 
-    const long long first_row = blockIdx.x, row_step = gridDim.x;
-    #pragma unroll 1
-    for (long long row = first_row; row < B; row += row_step) {
-        vector<bf16, vec> x_v[tiles];
+    const long long row = blockIdx.x;
+    vector<bf16, vec> x_v[tiles];
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step, s_ = col % S, c = col / S;
+        load(x_v[t], x + row * x_B + c * x_C + s_, 0, columns - col);
+    }
+    float row_mean = 0;    // mean[C, S](x)
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step, s_ = col % S, c = col / S;
-            load(x_v[t], x + row * x_B + c * x_C + s_, 0, columns - col);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            row_mean += x_;
         }
-        float row_mean = 0;    // mean[C, S](x)
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                row_mean += x_;
-            }
-        }
-        row_reduce<threads>(scratch, turn, sum_of(row_mean));
-        row_mean /= (C * S);
+    }
+    row_reduce<threads>(scratch, turn, sum_of(row_mean));
+    row_mean /= (C * S);
 
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step, s_ = col % S, c = col / S;
+        float y_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step, s_ = col % S, c = col / S;
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float gamma_ = gamma[c];
-                y_out[i] = (x_ - row_mean) * gamma_;
-            }
-            store_row(y + row * y_B + c * y_C + s_, 0, y_out, columns - col);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float gamma_ = gamma[c];
+            y_out[i] = (x_ - row_mean) * gamma_;
         }
+        store_row(y + row * y_B + c * y_C + s_, 0, y_out, columns - col);
     }
 }

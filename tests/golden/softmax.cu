@@ -371,15 +371,14 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // softmax_rows (row), from softmax.fuse:2-4
 //   y = e / sum[N](e)
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 64 threads share a row.
+// A CTA has row blockIdx.x; its 64 threads share it.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(64)
 void softmax_rows(
     const bf16 *__restrict__ x, long long x_M,
-    bf16 *__restrict__ y, long long y_M,
-    long long M) {
+    bf16 *__restrict__ y, long long y_M) {
     constexpr int N = 1000;
     constexpr int threads = 64;
     constexpr int vec = 8, tiles = 2, step = threads * vec;
@@ -389,39 +388,36 @@ void softmax_rows(
     __shared__ float scratch[1][2][2 * (threads / 32)];
     int turn = 0;
 
-    const long long first_row = blockIdx.x, row_step = gridDim.x;
-    #pragma unroll 1
-    for (long long row = first_row; row < M; row += row_step) {
-        vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first, N);
-        float row_max = -infinity();    // max[N](x)
-        float row_sum = 0;    // sum[N](e)
+    const long long row = blockIdx.x;
+    vector<bf16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first, N);
+    float row_max = -infinity();    // max[N](x)
+    float row_sum = 0;    // sum[N](e)
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        float row_max_of[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            float row_max_of[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                row_max_of[i] = col < N ? x_ : -infinity();
-            }
-            online_add(row_max, row_sum, row_max_of);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            row_max_of[i] = col < N ? x_ : -infinity();
         }
-        row_reduce<threads>(scratch, turn, online_of(row_max, row_sum));
-        online_end(row_max, row_sum);
+        online_add(row_max, row_sum, row_max_of);
+    }
+    row_reduce<threads>(scratch, turn, online_of(row_max, row_sum));
+    online_end(row_max, row_sum);
 
-        const float inverse_row_sum = quick_inverse(row_sum);
+    const float inverse_row_sum = quick_inverse(row_sum);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        float y_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float e = quick_exp(x_ - row_max);
-                y_out[i] = e * inverse_row_sum;
-            }
-            store_row(y + row * y_M, col, y_out, N);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float e = quick_exp(x_ - row_max);
+            y_out[i] = e * inverse_row_sum;
         }
+        store_row(y + row * y_M, col, y_out, N);
     }
 }

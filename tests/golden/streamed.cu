@@ -366,7 +366,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // streamed (row), from streamed.fuse:2-6
 //   y = (x - mean) * rstd * gamma
-// A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 704 threads share a row.
+// A CTA has row blockIdx.x; its 704 threads share it.
 // A thread takes 8 neighbouring columns at a time and reads them again in each phase.
 // Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
 // The second number of its bounds leaves registers for 2 CTAs an SM.
@@ -376,8 +376,7 @@ void streamed(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,
     bf16 *__restrict__ y, long long y_M,
-    float eps,
-    long long M) {
+    float eps) {
     constexpr int N = 22528;
     constexpr int threads = 704;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
@@ -386,45 +385,42 @@ void streamed(
     __shared__ float scratch[1][2][3 * (threads / 32)];
     int turn = 0;
 
-    const long long first_row = blockIdx.x, row_step = gridDim.x;
-    #pragma unroll 1
-    for (long long row = first_row; row < M; row += row_step) {
-        float mean = 0;
-        float row_variance = 0;    // mean[N]((x - mean) * (x - mean))
-        float mean_seen = 0;
+    const long long row = blockIdx.x;
+    float mean = 0;
+    float row_variance = 0;    // mean[N]((x - mean) * (x - mean))
+    float mean_seen = 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        vector<bf16, vec> x_v;
+        load_hinted<read_again>(x_v, x + row * x_M, col);
+        float mean_of[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            vector<bf16, vec> x_v;
-            load_hinted<read_again>(x_v, x + row * x_M, col);
-            float mean_of[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[i];
-                mean_of[i] = x_;
-            }
-            moments_add(moments_of(mean, row_variance, mean_seen), mean_of);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[i];
+            mean_of[i] = x_;
         }
-        row_reduce<threads>(scratch, turn, moments_of(mean, row_variance, mean_seen));
-        mean /= N;
-        row_variance /= N;
+        moments_add(moments_of(mean, row_variance, mean_seen), mean_of);
+    }
+    row_reduce<threads>(scratch, turn, moments_of(mean, row_variance, mean_seen));
+    mean /= N;
+    row_variance /= N;
 
-        const float rstd = rsqrtf(row_variance + eps);
-        #pragma unroll 1
-        for (int t = 0; t < tiles; t++) {
-            const int col = first + t * step;
-            vector<bf16, vec> x_v;
-            load_hinted<read_last>(x_v, x + row * x_M, col);
-            vector<bf16, vec> gamma_v;
-            load(gamma_v, gamma, col, N);
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[i];
-                const float gamma_ = gamma_v[i];
-                y_out[i] = (x_ - mean) * rstd * gamma_;
-            }
-            store_streamed(y + row * y_M, col, y_out);
+    const float rstd = rsqrtf(row_variance + eps);
+    #pragma unroll 1
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        vector<bf16, vec> x_v;
+        load_hinted<read_last>(x_v, x + row * x_M, col);
+        vector<bf16, vec> gamma_v;
+        load(gamma_v, gamma, col, N);
+        float y_out[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[i];
+            const float gamma_ = gamma_v[i];
+            y_out[i] = (x_ - mean) * rstd * gamma_;
         }
+        store_streamed(y + row * y_M, col, y_out);
     }
 }
