@@ -288,8 +288,8 @@ static bool tries_copy_warp(const Scheduler *s, const Kernel *k, int lag)
 /* Column vectors in registers, all of shared memory for rows. */
 static bool keep_columns(const Scheduler *s, Kernel *k)
 {
-    k->lag = 1;
-    return k->cluster == column_keepers(s, k) && try_homes(s, k, true, IN_STAGES, IN_REGISTERS);
+    k->lag = k->cluster == column_keepers(s, k);
+    return k->lag && try_homes(s, k, true, IN_STAGES, IN_REGISTERS);
 }
 
 /* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last

@@ -86,6 +86,12 @@ list_cases() {
         done
         echo "examples/layernorm.fuse M=331 N=$columns --offset x=3 --schedule row:bulk=1,ctas=64"
     done
+    for columns in 106496 114688 128256 152064 163840; do    # column vectors stay in registers
+        echo "examples/layernorm.fuse M=71 N=$columns"
+    done
+    for columns in 196672 229376 262144; do
+        echo "tests/cases/kept_columns.fuse M=71 N=$columns"
+    done
     for columns in 192 1030 4096 12288; do
         echo "tests/cases/divided_rows.fuse M=12 N=$columns"
     done
