@@ -119,18 +119,23 @@ void emit_row_values(Emitter *e, int phase, bool rows)
     }
 }
 
+/* All under one condition. */
 void emit_row_stores(Emitter *e, int phase)
 {
+    NameList stores = {0};
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (store->access != ACCESS_ROW || store->phase != phase || store->result)
             continue;
         const char *value = rounded(e, expression(e, store->node, 0),
                                     node(e->g, store->node)->type, store->dtype);
-        line(e->out, "if (%s)", row_guard(e));
-        line(e->out, "    %s = %s;",
-             element(e, store_pointer(e, store), store->tensor, store->axes), value);
+        *list_push(e->arena, &stores) = arena_format(
+            e->arena, "%s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes), value);
     }
+    if (!stores.count) return;
+    line(e->out, stores.count > 1 ? "if (%s) {" : "if (%s)", row_guard(e));
+    for (int i = 0; i < stores.count; i++) line(e->out, "    %s", stores.data[i]);
+    if (stores.count > 1) line(e->out, "}");
 }
 
 /* Accumulators of values without a column: one thread a row adds. */

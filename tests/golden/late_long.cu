@@ -436,10 +436,10 @@ void mean_cross_entropy(
     }
     row_reduce<threads>(scratch, turn, sum_of(counted_));
 
-    if (lane == 0)
+    if (lane == 0) {
         counted[0] = counted_;
-    if (lane == 0)
         counted_value[0] = counted_;
+    }
 }
 
 // mean_cross_entropy_2 (row), from late_long.fuse:3-19
