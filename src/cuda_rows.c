@@ -263,20 +263,20 @@ static const char *loop_start(Emitter *e)
     return arena_format(e->arena, "first_row - row_step * (stages - %d)", 1 + e->k->lag);
 }
 
+/* The row of a CTA or cluster that has no other. */
+static void emit_only_row(Emitter *e)
+{
+    if (e->k->bulk)
+        emit_bulk_wait(e);
+    else
+        emit_row_bounds(e);
+    declare_blocks(e);
+    emit_row(e);
+}
+
 static void emit_row_loop(Emitter *e)
 {
     const Kernel *k = e->k;
-    if (!k->rows) {
-        emit_row(e);
-        return;
-    }
-    if (k->one_row) {
-        if (!k->bulk) emit_row_bounds(e);
-        declare_blocks(e);
-        emit_ring_step(e, "row");
-        emit_row(e);
-        return;
-    }
     if (!e->rows) emit_row_bounds(e);
     bool shared = rows_share_warps(k);
     const char *row = shared ? "base" : "row";
@@ -399,7 +399,12 @@ static void emit_thread_place(Emitter *e)
 void emit_walk(Emitter *e)
 {
     declare_accumulators(e);
-    emit_row_loop(e);
+    if (!e->k->rows)
+        emit_row(e);
+    else if (e->k->one_row)
+        emit_only_row(e);
+    else
+        emit_row_loop(e);
 }
 
 /* All but the constants. */

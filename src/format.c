@@ -259,8 +259,18 @@ static void put_flat_params(Text *out, const ParamDecl *params)
     }
 }
 
+/* Where the list ends that has an item until `at`. */
+static uint32_t closing(const Formatter *f, uint32_t at)
+{
+    const char *text = f->source->text;
+    while (at < f->source->length && text[at] != ')')
+        at += text[at] == '#' ? (uint32_t)strcspn(text + at, "\n") : 1;
+    return at;
+}
+
 static void put_params(Formatter *f, const ParamDecl *params, uint32_t limit)
 {
+    bool forced = false;
     int width = 0;
     for (const ParamDecl *at = params; at; at = at->next)
         if (name_width(at->name.name) > width)
@@ -272,6 +282,7 @@ static void put_params(Formatter *f, const ParamDecl *params, uint32_t limit)
         put_param(f->out, at, width);
         text_put(f->out, ",", at->next ? 1 : 0);
         end_unit(f, at->span.end, at->next ? at->next->span.begin : limit);
+        if (!at->next) put_comments(f, closing(f, at->span.end), true, &forced);
     }
     f->out->indent--;
 }
@@ -308,7 +319,7 @@ static void put_graph_head(Formatter *f, const Item *item, uint32_t body)
     uint32_t end = head_end(item);
     const char *flat = flat_graph_head(f->out->arena, item);
     if (strlen(flat) <= LINE_WIDTH && !strchr(flat, '\n') &&
-        !has_comment_between(f, item->span.begin, end)) {
+        !has_comment_between(f, item->span.begin, closing(f, end))) {
         text_print(f->out, "%s", flat);
         end_unit(f, end, body);
         return;

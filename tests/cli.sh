@@ -90,7 +90,11 @@ expect 2 'no size' run sizeless.fuse
 expect 2 'no axis' one.fuse Q=3
 expect 2 'no axis' run one.fuse Q=3
 expect 2 'negative' one.fuse M=-1
-expect 2 'size' one.fuse M=123456789012345678901234567890
+expect 2 'without spaces' run one.fuse M = 64
+expect 2 "'foo' is no number for scalar eps" run one.fuse --set eps=foo
+expect 2 'no family' run one.fuse --schedule nothing --device cpu
+[ -z "$(tail -c 1 stderr)" ] || fail 'a message ends without the end of its line'
+expect 2 'cannot have 123456789012345678901234567890 elements' one.fuse M=123456789012345678901234567890
 expect 2 'size' one.fuse M=2x
 expect 2 'axis N is given twice' one.fuse N=4 N=5
 expect 2 'axis N is given twice' run one.fuse N=4 M=2 N=4
@@ -387,6 +391,11 @@ expect 0 '__global__' one.fuse --no-tuning
 expect 0 'ok' run one.fuse --device cpu --verify
 rm -f tuning
 FUSEC_NVRTC=/dev/null expect 3 'NVRTC' emit one.fuse --emit=cubin
+# whoever takes a text that spills is told of it
+if "$fusec" explain "$root"/tests/cases/gelu_norm_bwd.fuse --arch sm_90a 2>/dev/null | grep -q 'choose spills'; then
+    expect 0 '__global__' emit "$root"/tests/cases/gelu_norm_bwd.fuse --arch sm_90a
+    grep -q 'spills' stderr || fail 'emit does not say that its text spills'
+fi
 FUSEC_NVRTC=/dev/null expect 0 '"registers": null, "spill_bytes": null' explain one.fuse --json
 
 # ---- fmt, cache ----
@@ -398,6 +407,10 @@ expect 1 'canonical' fmt --check ugly.fuse
 expect 0 '' fmt -w ugly.fuse
 expect 0 '' fmt --check ugly.fuse
 grep -q '# kept' ugly.fuse || fail 'fmt lost a comment'
+# a comment stays in the list that it ends
+printf 'graph g[M = 4](\n    x : f32[M]\n    # of x (all)\n) -> (\n    y : f32[M]\n    # of y\n) {\n    y = x\n}\n' >listed.fuse
+expect 0 '' fmt --check listed.fuse
+for file in "$root"/examples/*.fuse; do expect 0 '' fmt --check "$file"; done
 expect 0 "$work/cache" cache path
 expect 0 '' cache list
 expect 0 'removed' cache clear

@@ -84,6 +84,16 @@ int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
     return EXIT_DONE;
 }
 
+static void remark_kernels(const fusec_binary *binary, const char *const *kernels, int kernel_count)
+{
+    for (int i = 0; i < kernel_count; i++) {
+        fusec_kernel_info info;
+        if (fusec_binary_kernel(binary, kernels[i], &info) == FUSEC_OK && info.spill_bytes > 0)
+            remark("%s spills %d bytes; `fusec explain` names the schedule that is run in its place", kernels[i],
+                   info.spill_bytes);
+    }
+}
+
 int emit_machine_code(const Options *o, const Target *target, const char *cuda, const char *const *kernels,
                       int kernel_count, Text *out)
 {
@@ -96,12 +106,15 @@ int emit_machine_code(const Options *o, const Target *target, const char *cuda, 
     size_t bytes;
     const void *data = fusec_binary_data(binary, &bytes);
     text_put(out, data, bytes);
-    for (int i = 0; i < kernel_count && format == FUSEC_CUBIN; i++) {
-        fusec_kernel_info info;
-        if (fusec_binary_kernel(binary, kernels[i], &info) == FUSEC_OK && info.spill_bytes > 0)
-            remark("%s spills %d bytes; `fusec explain` names the schedule that is run in its place", kernels[i],
-                   info.spill_bytes);
-    }
+    if (format == FUSEC_CUBIN) remark_kernels(binary, kernels, kernel_count);
     fusec_binary_destroy(binary);
     return EXIT_DONE;
+}
+
+void remark_spills(const Target *target, const char *cuda, const char *const *kernels, int kernel_count)
+{
+    fusec_binary *binary;
+    if (fusec_binary_compile(cuda, target->arch, FUSEC_CUBIN, &binary, NULL) != FUSEC_OK) return;
+    remark_kernels(binary, kernels, kernel_count);
+    fusec_binary_destroy(binary);
 }

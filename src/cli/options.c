@@ -151,8 +151,11 @@ static bool parse_word(const char *what, const char *text, const char *const *wo
 static bool add_size(Options *o, const char *axis, const char *text)
 {
     int64_t size;
+    bool whole = *text && text[strspn(text, "0123456789")] == 0;
     if (!parse_integer(text, &size)) {
-        complain("a size is a whole number, as in M=4096", "'%s' is no size for axis %s", text, axis);
+        if (whole) complain(NULL, "axis %s cannot have %s elements", axis, text);
+        else complain(arena_format(o->arena, "a size is a whole number, as in %s=4096", axis),
+                      "'%s' is no size for axis %s", text, axis);
         return false;
     }
     if (size < 0) {
@@ -172,8 +175,12 @@ static bool add_setting(Options *o, const char *text)
 {
     const char *rest;
     Setting s = {.name = split_name(o->arena, text, &rest)};
-    if (!s.name || !parse_number(s.text = rest, &s.value)) {
+    if (!s.name) {
         complain("write it as --set eps=1e-6", "'%s' sets no scalar", text);
+        return false;
+    }
+    if (!parse_number(s.text = rest, &s.value)) {
+        complain(NULL, "'%s' is no number for scalar %s", rest, s.name);
         return false;
     }
     *list_push(o->arena, &o->settings) = s;
@@ -384,8 +391,10 @@ static bool check_combination(const Options *o)
         return false;
     }
     if (o->files.count > 1 && o->command != COMMAND_CHECK) {
-        complain(NULL, "`fusec %s` takes one argument, and '%s' is a second one", word,
-                 o->files.data[1]);
+        bool spaced = !strcmp(o->files.data[1], "=") || (o->files.count > 2 && !strcmp(o->files.data[2], "="));
+        complain(spaced ? "a size is written without spaces, as in M=4096" : NULL,
+                 "`fusec %s` takes one %s, and '%s' is a second one", word,
+                 o->command == COMMAND_CACHE ? "verb" : "FILE", o->files.data[1]);
         return false;
     }
     if (o->command == COMMAND_CACHE &&

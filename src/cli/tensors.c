@@ -60,10 +60,13 @@ static int fit_tensor(const Session *s, InputFile *file, const Param *p, const T
     for (int i = 0; i < g->axis_count && rank; i++) {
         if (!(p->axes >> i & 1)) continue;
         int64_t size = t->sizes[next++];
-        if (file->sizes.of[i] < 0) file->sizes.of[i] = size;
+        if (file->sizes.of[i] < 0) {
+            file->sizes.of[i] = size;
+            file->sized_by[i] = t->name;
+        }
         if (file->sizes.of[i] == size) continue;
-        complain(NULL, "%s: %s has %s = %lld, another tensor %lld", file->path, t->name,
-                 g->axes[i].name, (long long)size, (long long)file->sizes.of[i]);
+        complain(NULL, "%s: %s has %s = %lld, %s %lld", file->path, t->name, g->axes[i].name, (long long)size,
+                 file->sized_by[i], (long long)file->sizes.of[i]);
         return EXIT_WRONG;
     }
     return EXIT_DONE;

@@ -11,6 +11,7 @@ typedef struct {
     const Tensor **params;       /* by param; NULL: not in the file (scalars only) */
     bool *given;                 /* the same as flags */
     Sizes sizes;                 /* of the axes they have; -1: unknown */
+    const char *sized_by[MAX_AXES];    /* the tensor that told */
 } InputFile;
 
 /* Reads a file and fits it to the graph: names, dtypes, shapes; every tensor input must be there and

@@ -72,15 +72,12 @@ bool begins_report(const char *text)
 
 void print_diagnostics(const char *text)
 {
-    if (!has_colour()) {
-        fputs(text, stderr);
-        return;
-    }
     while (*text) {
         size_t length = strcspn(text, "\n");
-        print_line(text, length);
-        text += length;
-        if (*text) fputc(*text++, stderr);
+        if (has_colour()) print_line(text, length);
+        else fwrite(text, 1, length, stderr);
+        fputc('\n', stderr);    /* messages of the library have none at their end */
+        text += length + (text[length] != 0);
     }
 }
 
