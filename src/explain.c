@@ -179,7 +179,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
     if (k->bulk) line(out, "    the row comes to shared memory by one bulk copy, and stays there");
-    if (k->single) line(out, "    a cluster has one row, and ends with it");
+    if (k->one_row && k->cluster > 1) line(out, "    a cluster has one row, and ends with it");
     if (k->by_blocks)
         line(out, "    rows pass through shared memory, read and stored by blocks of 16 bytes");
     if (k->refill)

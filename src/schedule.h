@@ -118,8 +118,7 @@ typedef struct {
     bool refill;                     /* a tile's registers take the next row's as soon as the tile is
                                         stored */
     bool single;                     /* a cluster has one row, in its registers, and no other */
-    bool bulk;                       /* a CTA or cluster has one row, which comes to shared memory by one bulk copy and
-                                        stays there */
+    bool bulk;                       /* a row comes to shared memory by one bulk copy and stays there */
     bool one_row;                    /* a CTA or cluster has one row, and ends with it: there are as many as rows */
     bool by_blocks;                  /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
                                         whole blocks: between those and threads' elements is shared memory */

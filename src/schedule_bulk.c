@@ -56,6 +56,8 @@ int bulk_ctas(const Scheduler *s, const Kernel *k)
     return (int)(ctas < 1 ? 1 : ctas);
 }
 
+bool has_fewer_ctas(const Scheduler *s, const Kernel *k) { return k->bulk && s->forced.ctas; }
+
 bool fit_bulk(const Scheduler *s, Kernel *k)
 {
     k->bulk = takes_bulk(s, k) && k->teams == 1 && k->threads_per_row > WARP && k->column_ctas == 1;
@@ -69,6 +71,5 @@ bool fit_bulk(const Scheduler *s, Kernel *k)
     k->lined_up = k->refill = k->meets_in_ring = k->by_blocks = false;
     k->registers = estimate(s, k);
     k->smem_bytes = staged_bytes(s, k, false);
-    k->single = k->cluster > 1;
     return k->bulk = k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta;
 }

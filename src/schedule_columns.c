@@ -1,24 +1,26 @@
 /* schedule_columns.c: long rows whose column vectors stay in registers, of a mean and its squares. All of shared memory is
- * then a ring of rows. Read with each row from L2, weights of f32 would be twice the traffic of the rows
- * themselves; in shared memory they would take the room of two stages. */
+ * then a ring of rows: beside those vectors it has room for a stage or two less, of f32 for one only, and read with each row
+ * from L2 they are as much as the row itself, two of them twice as much. */
 #include "scheduling.h"
 
-/* Whether a row is one input of whole vectors, and column vectors and results are of its type. */
+/* Whether a row is one input of whole vectors, has one exchange, as a lag wants it, and column vectors and results are as wide
+ * as its elements. */
 static bool may_keep(const Scheduler *s, const Kernel *k)
 {
+    enum { PAIR = 2, LEAST = 3 };
     const Forced *f = &s->forced;
-    bool ring = !f->any || f->family == FAMILY_ROW;
-    if (!ring || f->threads || f->cluster || f->stages || f->reads > 1 || f->bulk) return false;
+    if ((f->any && f->family != FAMILY_ROW) || (f->stages && f->stages < LEAST) || f->reads > 1 || f->bulk) return false;
     if (!k->rows || k->kept || k->dynamic || k->accumulator_count || has_several_columns(k)) return false;
     bool alike = !has_wide_columns(k) && narrowest_stored(k) == row_bytes(k) && k->vec == full_vector(k);
-    return alike && row_inputs(k) == 1 && column_vectors(k) && column_vectors(k) <= 2 && has_moments(s, k);
+    bool plain = row_inputs(k) == 1 && column_vectors(k) && column_vectors(k) <= PAIR;
+    return alike && plain && has_moments(s, k) && k->phases == PAIR;
 }
 
-/* How many CTAs are to share such a row, 0: it is of others. Of f32 the largest cluster (layer norm of 229376 and 262144 columns 11 %
- * faster than by one copy; 163840 and 196608 1 to 2 % slower than with registers that the next row refills). Of 16 bits
- * eight, as long as registers hold the columns of 640 threads (bf16 of 106496 to 163840 3 to 13 %, f16 of 73728 to 152064
- * 3 to 43 % faster; bf16 of 98304 4 % slower, of 196608 no faster), but for slices of 16384, beside which shared memory has
- * room for the vectors (131072 columns 8 % slower; all measured on an H100). */
+/* How many CTAs are to share such a row, 0: it is of others. Of f32 the largest cluster (layer norm of 229376 and 262144
+ * columns 11 % faster than by one copy; 163840 and 196608 1 to 2 % slower than with registers that the next row refills).
+ * Of 16 bits eight, as long as registers hold the columns of 640 threads (bf16 of 106496 to 163840 3 to 13 %, f16 of 73728
+ * to 152064 3 to 43 % faster; bf16 of 98304 4 % slower, of 196608 no faster), but for slices of 16384, beside which shared
+ * memory has room for the vectors (131072 columns 8 % slower; all measured on an H100). */
 static int wanted_keepers(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_F32 = 196608, LONG_F16 = 65536, LONG_BF16 = 98304, LONGEST = 163840, EIGHT = 8, SLICE = 16384 };
@@ -45,10 +47,14 @@ int keeper_stages(int64_t stage_bytes)
     return stages < LEAST ? LEAST : (int)stages;
 }
 
+/* Whether it is with so many CTAs, threads and stages as are asked for, and there is room. */
 int column_keepers(const Scheduler *s, const Kernel *k)
 {
+    const Forced *f = &s->forced;
     int ctas = may_keep(s, k) ? wanted_keepers(s, k) : 0;
-    if (!ctas) return 0;
-    int64_t stage = ceil_div(column_count(s, k), ctas) * row_bytes(k);
-    return keeper_stages(stage) * (stage + LINE_BYTES) + static_bytes(s, k) <= s->target->smem_per_cta ? ctas : 0;
+    if (!ctas || (f->cluster && f->cluster != ctas)) return 0;
+    int64_t slice = ceil_div(column_count(s, k), ctas), stage = slice * row_bytes(k);
+    if (f->threads && f->threads != keeper_threads(k, ceil_div(slice, k->vec))) return 0;
+    int64_t stages = f->stages ? f->stages : keeper_stages(stage);
+    return stages * (stage + LINE_BYTES) + static_bytes(s, k) <= s->target->smem_per_cta ? ctas : 0;
 }

@@ -156,10 +156,11 @@ static Node last_by_itself(const Scheduler *s, Node v)
     return (Node){0};
 }
 
-/* The kernel that stores an output: of a single number, as a loss, that which has its last reduction. */
+/* The kernel that stores an output: of a single number made of others, as a loss, that which has its last reduction. */
 static Kernel *output_kernel(Scheduler *s, const Output *output)
 {
-    Node v = output->value, last = output->axes ? (Node){0} : last_by_itself(s, v);
+    Node v = output->value, last = {0};
+    if (!output->axes && !is_reduction(s->g, v)) last = last_by_itself(s, v);
     if (last.id && has_operands(s, v, last)) return reduction_kernel(s, last);
     return find_kernel(s, s->level[v.id], node(s->g, v)->axes & s->a->rows, columns_of_store(s, output->axes));
 }

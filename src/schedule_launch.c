@@ -243,7 +243,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     most /= k->cluster;
     int64_t ctas = k->one_row                    ? INT64_MAX
                    : is_persistent(k)            ? resident_ctas(s, k)
-                   : k->bulk && s->forced.ctas   ? ceil_div(s->forced.ctas, k->cluster)
+                   : has_fewer_ctas(s, k)        ? ceil_div(s->forced.ctas, k->cluster)
                                                  : most;
     grid[0] = (LaunchGrid){k->rows, k->teams, ctas, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};

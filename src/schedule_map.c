@@ -313,7 +313,7 @@ static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
     k->grouped = ctas > s->target->max_cluster;
     return share_threads(s, k, pack) && k->threads_per_row > WARP && k->teams == 1 &&
            column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles &&
-           fit_homes(s, k) && (k->stages || k->refill || k->single);
+           fit_homes(s, k) && (k->stages || k->refill || k->single || k->bulk);
 }
 
 /* The smallest cluster whose CTAs have few enough columns each, else the largest; where
@@ -363,6 +363,17 @@ static bool has_too_many_columns(Scheduler *s, const Kernel *k)
     return true;
 }
 
+/* Whether the rows are those of a tensor with columns, which are never more than a grid has CTAs: no memory holds them. Pairs
+ * of the rows of two tensors may be. */
+static bool spans_rows(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && axes_within(k->rows, k->loads[i].axes)) return true;
+    for (int i = 0; i < k->store_count; i++)
+        if (axes_within(k->rows | k->columns, k->stores[i].axes)) return true;
+    return false;
+}
+
 /* Of short rows a CTA has several; what passes through a ring, or is summed over rows, stays for many. Without a loop a
  * row takes 2 to 8 registers less (a sum of two inputs of 1024 columns 2 % faster), but of two kinds ptxas makes better
  * code in a loop that runs once: of several exchanges it takes up to 20 registers more without (rmsnorm to bytes of 6144,
@@ -371,11 +382,10 @@ static bool has_too_many_columns(Scheduler *s, const Kernel *k)
 static bool has_one_row(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2 };
-    bool fewer = k->bulk && s->forced.ctas;    /* CTAs than rows */
     bool often = k->phases > PAIR && (k->vec > 1 || k->cluster == 1);
     bool looped = often || (k->vec == 1 && has_moments(s, k) && row_inputs(k) > 1);
-    bool kept = !k->rows || k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || fewer;
-    return k->inner_count && !kept && !looped;
+    bool several = k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || has_fewer_ctas(s, k);
+    return k->rows && k->inner_count && !several && !looped && spans_rows(k);
 }
 
 bool map_kernel(Scheduler *s, Kernel *k)

@@ -187,6 +187,7 @@ int bulk_slice(const Kernel *k);                                /* columns of a 
 int bulk_threads(const Kernel *k, int64_t vectors);             /* for so many vectors a CTA */
 int bulk_ctas(const Scheduler *s, const Kernel *k);             /* an SM */
 bool fit_bulk(const Scheduler *s, Kernel *k);                   /* whether there is room */
+bool has_fewer_ctas(const Scheduler *s, const Kernel *k);       /* than rows, as was asked for */
 
 /* ---- schedule_held.c ---- */
 

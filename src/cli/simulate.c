@@ -4,6 +4,7 @@
 
 #include "../../tests/sim/machine.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,14 +138,19 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
                         .smem_bytes = k->smem_bytes,
                         .args = args,
                         .arg_count = k->arg_count};
-    for (int i = 0; i < GRID_RANK; i++)
-        launch.grid[i] = (int)launch_ctas(run->plan, index, i, run->sizes);
+    bool fits = true;
+    for (int i = 0; i < GRID_RANK; i++) {
+        int64_t ctas = launch_ctas(run->plan, index, i, run->sizes);
+        fits &= ctas <= INT_MAX;
+        launch.grid[i] = (int)ctas;
+    }
     for (int i = 0; i < k->arg_count && values && args; i++) {
         values[i] = argument_of(run, &k->args[i]);
         args[i] = &values[i];
     }
-    const bool good =
-        values && args ? machine_launch(m, &launch) : refuse(run, "out of memory");
+    const bool good = !fits            ? refuse(run, "the grid has more CTAs than any GPU takes")
+                      : values && args ? machine_launch(m, &launch)
+                                       : refuse(run, "out of memory");
     free(values);
     free(args);
     return good;
