@@ -120,6 +120,8 @@ static double bound_cast(const Operation *op, double v, double a, double e)
 {
     if (!(e > 0))
         return 0;
+    if (!(e < HUGE_VAL))
+        return HUGE_VAL;    /* NaN, for one */
     const double up = dtype_round(op->dtype, a + DOUBT * e);
     const double down = dtype_round(op->dtype, a - DOUBT * e);
     if (up == down)
@@ -138,9 +140,15 @@ static void bound_casts(const Operation *op, int n, const double *v, double *e, 
         EACH e[i] = x.e[i];
 }
 
+/* Of a function whose values are in a range: an operand that may be anything may be NaN. */
+static double bound_in_range(double bound, double range, double ea)
+{
+    return ea < HUGE_VAL ? fmin(bound, range) : HUGE_VAL;
+}
+
 static double bound_sine(double derivative, double e)
 {
-    return fmin(fabs(derivative) * e + e * e / 2, 2);
+    return bound_in_range(fabs(derivative) * e + e * e / 2, 2, e);
 }
 
 static void bound_function(const Operation *op, int n, const double *v, double *e,
@@ -157,15 +165,15 @@ static void bound_function(const Operation *op, int n, const double *v, double *
     case OP_COS: EACH e[i] = bound_sine(sin(a[i]), ea[i]); break;
     /* The square terms: half the largest second derivative. */
     case OP_TANH:
-        EACH e[i] = fmin(ea[i] * (1 - v[i] * v[i]) + 0.4 * ea[i] * ea[i], 2);
+        EACH e[i] = bound_in_range(ea[i] * (1 - v[i] * v[i]) + 0.4 * ea[i] * ea[i], 2, ea[i]);
         break;
     /* 1 / (1 + exp(-x)) is lost where exp(-x) leaves the range of f32. */
     case OP_SIGMOID:
         EACH e[i] = 0x1p-126 +
-                    fmin(ea[i] * v[i] * (1 - v[i]) + 0.05 * ea[i] * ea[i], 1);
+                    bound_in_range(ea[i] * v[i] * (1 - v[i]) + 0.05 * ea[i] * ea[i], 1, ea[i]);
         break;
     case OP_ERF:
-        EACH e[i] = fmin(ea[i] * 1.12838 * exp(-a[i] * a[i]) + 0.5 * ea[i] * ea[i], 2);
+        EACH e[i] = bound_in_range(ea[i] * 1.12838 * exp(-a[i] * a[i]) + 0.5 * ea[i] * ea[i], 2, ea[i]);
         break;
     default: EACH e[i] = bound_step(op->op, a[i], ea[i]); break;
     }

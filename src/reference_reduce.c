@@ -2,7 +2,7 @@
  *
  * Partial results are kept item by item, so that blocks of rows can be reduced apart and
  * merged in a fixed order: the result does not depend on the number of threads. Sums
- * carry sum |t| beside them for the bound; products carry m = prod (|t| + E) and, as e,
+ * carry sum |t| of their finite terms beside them for the bound; products carry m = prod (|t| + E) and, as e,
  * how far a part of the terms can reach: prod max(1, |t| + E). */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
@@ -100,15 +100,22 @@ static double sum_of(int n, const double *x)
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
+/* |x|, and 0 for infinity and NaN. */
+static double finite_size(double x)
+{
+    const double magnitude = fabs(x);
+    return magnitude < HUGE_VAL ? magnitude : 0;
+}
+
 static double sum_of_magnitudes(int n, const double *x)
 {
     double lane[LANES] = {0};
     int i = 0;
     for (; i + LANES <= n; i += LANES)
         for (int j = 0; j < LANES; j++)
-            lane[j] += fabs(x[i + j]);
+            lane[j] += finite_size(x[i + j]);
     for (; i < n; i++)
-        lane[0] += fabs(x[i]);
+        lane[0] += finite_size(x[i]);
     return ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
@@ -157,7 +164,7 @@ static void add_columns(Accumulator a, int n, Operand x)
     if (!a.e)
         return;
     double *restrict m = a.m, *restrict e = a.e;
-    EACH m[i] += fabs(t[i]);
+    EACH m[i] += finite_size(t[i]);
     EACH e[i] += x.e[i];
 }
 
@@ -217,7 +224,7 @@ static double product_bound(const Operation *op, double v, double m, double reac
 }
 
 /* The bound of one finished reduction. Terms that cancel beyond the range of f32 may have
- * left it in either direction. */
+ * left it in either direction, and then meet an infinite one of the other sign. */
 static double reduction_bound(const Operation *op, double v, double m, double e,
                               int64_t terms)
 {
@@ -225,8 +232,10 @@ static double reduction_bound(const Operation *op, double v, double m, double e,
     const double magnitude = fabs(v);
     if (op->op == OP_PROD)
         return product_bound(op, v, m, e, terms);
-    if (!is_sum(op->op) || !isfinite(m))
+    if (!is_sum(op->op) || !isfinite(m) || isnan(v))
         return e;
+    if (isinf(v))
+        return op->type != TYPE_F64 && m > MAX_F32 ? HUGE_VAL : e;
     e += op_info[OP_SUM].error * unit * m;
     if (op->type == TYPE_F64 || m <= MAX_F32)
         return e;
