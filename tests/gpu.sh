@@ -90,7 +90,7 @@ list_cases() {
         echo "examples/layernorm.fuse M=71 N=$columns"
     done
     for columns in 196672 229376 262144; do
-        echo "tests/cases/kept_columns.fuse M=71 N=$columns"
+        echo "tests/long/kept_columns.fuse M=71 N=$columns"
     done
     for columns in 192 1030 4096 12288; do
         echo "tests/cases/divided_rows.fuse M=12 N=$columns"

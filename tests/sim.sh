@@ -97,7 +97,8 @@ list_long_cases() {
     echo "tests/cases/biased_sum.fuse M=2 N=16384"
     echo "tests/cases/wide_weights.fuse M=2 N=20480"
     # column vectors that stay in registers: more stages than rows, and more rows than stages
-    echo "tests/cases/kept_columns.fuse --sms 16"
+    echo "tests/long/kept_columns.fuse --sms 16"
+    echo "tests/long/kept_then_max.fuse --sms 16"
     echo "examples/layernorm.fuse M=9 N=98368 --sms 8 --offset x=3"
     echo "tests/cases/bias_gradient.fuse M=9 N=4096 --sms 2"
     echo "tests/cases/divided_rows.fuse N=1030"
