@@ -2,8 +2,8 @@
  *
  * Partial results are kept item by item, so that blocks of rows can be reduced apart and
  * merged in a fixed order: the result does not depend on the number of threads. Sums
- * carry sum |t| of their finite terms beside them for the bound; products carry m = prod (|t| + E) and, as e,
- * how far a part of the terms can reach: prod max(1, |t| + E). */
+ * carry sum |t| of their finite terms beside them for the bound; products carry
+ * m = prod (|t| + E) and, as e, how far a part of the terms can reach: prod max(1, |t| + E). */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
 #endif

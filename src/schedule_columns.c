@@ -3,8 +3,8 @@
  * from L2 they are as much as the row itself, two of them twice as much. */
 #include "scheduling.h"
 
-/* Whether a row is one input of whole vectors, has one exchange, as a lag wants it, and column vectors and results are as wide
- * as its elements. */
+/* Whether a row is one input of whole vectors, has one exchange, since a lag has no room for more, and column vectors and
+ * results are as wide as its elements. */
 static bool may_keep(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2, LEAST = 3 };
@@ -47,7 +47,7 @@ int keeper_stages(int64_t stage_bytes)
     return stages < LEAST ? LEAST : (int)stages;
 }
 
-/* Whether it is with so many CTAs, threads and stages as are asked for, and there is room. */
+/* Where other CTAs, threads or stages are asked for, or shared memory has no room, a row is not of them either. */
 int column_keepers(const Scheduler *s, const Kernel *k)
 {
     const Forced *f = &s->forced;

@@ -241,10 +241,10 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     enum { MOST_ALONG_Z = 65535 };
     int64_t most = 0x7fffffff;
     most /= k->cluster;
-    int64_t ctas = k->one_row                    ? INT64_MAX
-                   : is_persistent(k)            ? resident_ctas(s, k)
-                   : has_fewer_ctas(s, k)        ? ceil_div(s->forced.ctas, k->cluster)
-                                                 : most;
+    int64_t ctas = k->one_row             ? INT64_MAX
+                   : is_persistent(k)     ? resident_ctas(s, k)
+                   : has_fewer_ctas(s, k) ? ceil_div(s->forced.ctas, k->cluster)
+                                          : most;
     grid[0] = (LaunchGrid){k->rows, k->teams, ctas, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) {
