@@ -20,13 +20,18 @@ static bool may_keep(const Scheduler *s, const Kernel *k)
  * columns 11 % faster than by one copy; 163840 and 196608 1 to 2 % slower than with registers that the next row refills).
  * Of 16 bits eight, as long as registers hold the columns of 640 threads (bf16 of 106496 to 163840 3 to 13 %, f16 of 73728
  * to 152064 3 to 43 % faster; bf16 of 98304 4 % slower, of 196608 no faster), but for slices of 16384, beside which shared
- * memory has room for the vectors (131072 columns 8 % slower; all measured on an H100). */
+ * memory has room for the vectors (131072 columns 8 % slower). Of f16 four as well (50176 to 61440 2 to 10 % faster). Of
+ * bf16 the largest cluster where its slices are those 16384 (2 % faster; 229376 and 256000 4 to 7 % slower; all measured
+ * on an H100). */
 static int wanted_keepers(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_F32 = 196608, LONG_F16 = 65536, LONG_BF16 = 98304, LONGEST = 163840, EIGHT = 8, SLICE = 16384 };
+    enum { FEW_F16 = 49152, MANY_F16 = 61440, FOUR = 4 };
     int64_t columns = column_count(s, k);
     int largest = s->target->max_cluster;
     if (is_f32_row(k)) return columns > LONG_F32 && columns <= (int64_t)SLICE * largest ? largest : 0;
+    if (!reads_f16(k) && row_bytes(k) == 2 && columns == (int64_t)SLICE * largest) return largest;
+    if (reads_f16(k) && row_bytes(k) == 2 && largest >= FOUR && columns > FEW_F16 && columns <= MANY_F16) return FOUR;
     bool fits = row_bytes(k) == 2 && largest >= EIGHT && columns <= LONGEST && columns != SLICE * EIGHT;
     return fits && columns > (reads_f16(k) ? LONG_F16 : LONG_BF16) ? EIGHT : 0;
 }
