@@ -150,8 +150,8 @@ static void find_persistent(Arena *arena, Analysis *a, const bool *live)
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
         bool several = uses[i] & (uses[i] - 1);
-        if (!live[i] || info->op != OP_PARAM || !several || !(info->axes & a->rows))
-            continue;
+        AxisSet differing = a->rows ? a->rows : a->columns;    /* what has no rows is one row */
+        if (!live[i] || info->op != OP_PARAM || !several || !(info->axes & differing)) continue;
         const Param *p = &g->params.data[info->param];
         int64_t bytes =
             info->axes & a->columns ? param_bytes(p, &a->sizes, a->columns) : info->type == TYPE_F32 ? 4 : 8;

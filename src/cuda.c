@@ -165,6 +165,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->local = NEW_ARRAY(arena, bool, g->nodes.count);
     e->taken = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->vector_sums = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->seen = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);

@@ -61,6 +61,9 @@ static void emit_row_mapping(Emitter *e)
              k->cluster, k->cluster, k->threads_per_row);
     else if (k->one_row)
         line(e->out, "// A CTA has row blockIdx.x; its %d threads share it.", k->threads_per_row);
+    else if (k->cluster > 1 && !k->rows)
+        line(e->out, "// A group of %d CTAs shares the columns: each has a slice, which its %d threads share.", k->cluster,
+             k->threads_per_row);
     else if (k->cluster > 1)
         line(
             e->out,

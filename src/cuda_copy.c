@@ -80,19 +80,36 @@ static void emit_copies(Emitter *e, const char *into, const char *full)
     line(e->out, "copies_end(bytes, %s);", full);
 }
 
+static void emit_listening(Emitter *e)
+{
+    for (int phase = 0; phase < e->k->phases; phase++) {
+        declare_received(e, phase);
+        const char *list = received_list(e, phase);
+        if (*list) line(e->out, "group_listen(boxes, news, round, %s);", list);
+    }
+}
+
 /* The branch of the warp that hears for its CTA what the others of the group found. */
 static void emit_listening_warp(Emitter *e)
 {
-    block (e->out, "if (threadIdx.x >= threads + 32)") {
+    block (e->out, e->k->copy_warp ? "if (threadIdx.x >= threads + 32)" : "if (threadIdx.x >= threads)") {
         line(e->out, "int round = 0;");
-        block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows)
-            for (int phase = 0; phase < e->k->phases; phase++) {
-                declare_received(e, phase);
-                const char *list = received_list(e, phase);
-                if (*list) line(e->out, "group_listen(boxes, news, round, %s);", list);
-            }
+        if (e->k->rows) {
+            block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) emit_listening(e);
+        } else {
+            emit_listening(e);
+        }
         line(e->out, "return;");
     }
+}
+
+/* That warp where there is no copy warp. */
+void emit_listener(Emitter *e)
+{
+    blank_line(e->out);
+    line(e->out, "// one warp listens to the other CTAs, the others compute");
+    line(e->out, "__syncthreads();    // the barriers of news are there for all");
+    emit_listening_warp(e);
 }
 
 /* The ring, its barriers, and the branch in which the copy warp lives. The computing

@@ -5,6 +5,7 @@
  *   cuda_expr.c      expressions, addresses
  *   cuda_rows.c      kernels that walk rows
  *   cuda_pass.c      one pass over a row's columns
+ *   cuda_stream.c    the same over a row that is read anew in each phase
  *   cuda_hoist.c     what need not be done for each element of a row
  *   cuda_reduce.c    the reductions that end a phase
  *   cuda_load.c      where a row's elements are read from
@@ -58,6 +59,8 @@ typedef struct {
     const char **divisors;          /* by node id: what the columns of a pass are divided by, where that is one of a row */
     const char **places;            /* by node id: the variable with the place of a column that those of a pass compare with */
     int *users;                     /* by node id: how many times this kernel mentions it */
+    const char **vector_sums;       /* by node id: the variable with the sum of a vector's terms, in a pass that adds those */
+    int ahead;                      /* vectors of each tensor that a pass over a streamed row loads before it computes */
     LIST(Carried) carried;          /* with lag */
     LIST(uint32_t) scope;           /* nodes that became local, in order */
 } Emitter;
@@ -164,6 +167,22 @@ void finish_reductions(Emitter *e, int phase);
 void emit_reductions(Emitter *e, int phase);
 void emit_phase(Emitter *e, int phase);
 
+/* ---- a pass over a row's columns ---- */
+typedef struct {
+    Emitter *e;
+    int phase;
+    bool *needed; /* by node id: column values this pass computes */
+    bool any;
+} Pass;
+int count_tile_loads(const Pass *pass);     /* vectors that a tile loads for itself */
+void emit_tile_loads(const Pass *pass);
+bool adds_elements(const Emitter *e, const InnerReduction *r);    /* one after the other */
+int vectors_ahead(const Pass *pass);                              /* 0: each is loaded when its turn comes */
+void emit_stream(const Pass *pass, const Text *tile);             /* `tile` for all columns of a streamed row */
+void name_vector_sums(const Pass *pass);
+void declare_vector_sums(const Pass *pass);
+void emit_vector_sums(const Pass *pass);
+
 /* ---- the lag ---- */
 void emit_lag_start(Emitter *e);
 void emit_lagged_phases(Emitter *e);
@@ -203,6 +222,7 @@ void emit_ring(Emitter *e);
 void emit_ring_step(Emitter *e, const char *row);
 void emit_next_landed(Emitter *e, const char *reduction);   /* before the barrier of a row's first reduction */
 void emit_copy_warp(Emitter *e);
+void emit_listener(Emitter *e);          /* a group's, where no warp copies */
 void emit_bulk_stage(Emitter *e);                      /* starts the copy of a CTA's row ... */
 void emit_bulk_wait(Emitter *e);                       /* ... and waits for it */
 void emit_advance(Emitter *e);

@@ -229,7 +229,7 @@ static const char *vector_element(Emitter *e, const Load *load)
     if (load->rewidened && (load->hoisted || e->phase > load->first_phase))
         return arena_format(e->arena, load->dtype == DTYPE_F16 ? "widen_half_again(%s[t], i)"
                                                                : "widen_again(%s[t], i)", v);
-    return arena_format(e->arena, load->resident ? "%s[t][i]" : "%s[i]", v);
+    return arena_format(e->arena, load->resident || e->ahead ? "%s[t][i]" : "%s[i]", v);
 }
 
 const Load *find_load(const Emitter *e, Node n)

@@ -5,13 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-typedef struct {
-    Emitter *e;
-    int phase;
-    bool *needed; /* by node id: column values this pass computes */
-    bool any;
-} Pass;
-
 /* ---- conditions
  * ------------------------------------------------------------------------------ */
 
@@ -79,7 +72,7 @@ static Pass find_pass(Emitter *e, int phase)
     return pass;
 }
 
-static int count_tile_loads(const Pass *pass)
+int count_tile_loads(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
     int count = 0;
@@ -105,7 +98,7 @@ static bool takes_words(const Kernel *k, const Load *load)
 }
 
 /* Loads of this tile alone. */
-static void emit_tile_loads(const Pass *pass)
+void emit_tile_loads(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->load_count; i++) {
@@ -119,12 +112,12 @@ static void emit_tile_loads(const Pass *pass)
                  load->name, staged_vector(e, load));
             continue;
         }
-        line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
-        const char *use = cache_use(pass, load), *from = load_address(e, load);
+        if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
+        const char *use = cache_use(pass, load), *from = load_address(e, load), *tile = e->ahead ? "[t]" : "";
         if (use)
-            line(e->out, "load_hinted<%s>(%s_v, %s, %s);", use, load->name, from, column_text(e));
+            line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from, column_text(e));
         else
-            line(e->out, "load(%s_v, %s, %s, %s);", load->name, from, column_text(e), limit_text(e));
+            line(e->out, "load(%s_v%s, %s, %s, %s);", load->name, tile, from, column_text(e), limit_text(e));
     }
 }
 
@@ -190,7 +183,7 @@ static void emit_column_values(const Pass *pass)
 }
 
 /* Whether a reduction takes one element after the other. */
-static bool adds_elements(const Emitter *e, const InnerReduction *r)
+bool adds_elements(const Emitter *e, const InnerReduction *r)
 {
     return !r->partner.id && !paired_sum(e, r->node) && !picks_element(e, r->node);
 }
@@ -200,9 +193,9 @@ static void emit_contributions(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
+        const char *into = e->vector_sums[r->node.id] ? e->vector_sums[r->node.id] : node_name(e, r->node);
         if (r->phase == pass->phase && adds_elements(e, r))
-            emit_accumulate(e, r->node, node_name(e, r->node),
-                            expression(e, arg(e->g, r->node, 0), 0));
+            emit_accumulate(e, r->node, into, expression(e, arg(e->g, r->node, 0), 0));
     }
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
@@ -390,12 +383,14 @@ static void emit_element(const Pass *pass)
 static void emit_tile(const Pass *pass)
 {
     Emitter *e = pass->e;
-    emit_tile_loads(pass);
+    if (!e->ahead) emit_tile_loads(pass);
     emit_output_vectors(pass);
     emit_pair_vectors(pass);
+    if (!e->ahead) declare_vector_sums(pass);
     line(e->out, "#pragma unroll");
     block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
     emit_pair_adds(pass);
+    if (!e->ahead) emit_vector_sums(pass);
     emit_vector_stores(pass);
     emit_refill_tile(e, pass->phase);
 }
@@ -439,13 +434,16 @@ static bool joins_moments(const Pass *pass)
 
 /* How many tiles are computed at once. Where a ring's elements are joined to moments two: with all of them the counts that
  * it divides by are constants, and yet it is 7 % slower, with one at a time 2 % (layer norm of 131072 columns; of 114688 and
- * 152064 2 and 4 %, 1 and 5 %; measured on an H100). */
+ * 152064 2 and 4 %, 1 and 5 %); but one in the largest clusters, of 16 bits (262144 columns 4 % faster; measured on an
+ * H100). */
 static const char *tile_unrolling(const Pass *pass)
 {
+    enum { EIGHT = 8 };
     const Kernel *k = pass->e->k;
-    bool several = count_tile_loads(pass) > 1;
+    bool several = count_tile_loads(pass) > 1, large = k->cluster > EIGHT && k->vec == EIGHT;
     if (has_tile_registers(pass) || (k->streamed && !several)) return "#pragma unroll";
-    return k->bulk ? "#pragma unroll 4" : k->stages && joins_moments(pass) ? "#pragma unroll 2" : "#pragma unroll 1";
+    if (k->bulk) return "#pragma unroll 4";
+    return k->stages && joins_moments(pass) && !large ? "#pragma unroll 2" : "#pragma unroll 1";
 }
 
 void emit_pass(Emitter *e, int phase)
@@ -455,24 +453,18 @@ void emit_pass(Emitter *e, int phase)
     emit_hoisted(e, pass->needed);
     emit_picks(e, phase);
     if (!pass->any) return;
-    bool several = count_tile_loads(pass) > 1;
     emit_whole_rows(pass);
+    e->ahead = vectors_ahead(pass);
+    name_vector_sums(pass);
     Text *kernel = open_body(e);
+    if (e->ahead) e->out->indent++;
     emit_tile(pass);
     const Text *tile = close_body(e, kernel);
-    if (e->k->streamed && e->k->ragged) {
-        /* two loads under way; more would take more than 32 registers (CTAs of 1024 threads), which a CTA that
-           is alone has */
-        bool alone = !(e->k->rows | e->k->kept);
-        line(e->out, "#pragma unroll %d", alone ? 8 : several ? 1 : 2);
-        block (e->out, "for (%s col = first; col < %s; col += step)",
-               e->k->dynamic ? "long long" : "int", e->columns) {
-            emit_column_coords(e, tile);
-            text_put(e->out, tile->data, tile->length);
-        }
-    } else {
+    if (e->k->streamed && e->k->ragged)
+        emit_stream(pass, tile);
+    else
         emit_tiles(e, tile, tile_unrolling(pass));
-    }
+    e->ahead = 0;
     if (e->k->streamed) emit_pair_ends(pass);
     emit_whole_takes(pass);
     emit_blocks_written(e, phase);

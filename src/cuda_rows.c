@@ -232,6 +232,7 @@ const char *count_name(Emitter *e, AxisSet axes, const char *name)
 static void emit_row_bounds(Emitter *e)
 {
     const Kernel *k = e->k;
+    if (!k->rows) return;
     if (k->one_row) {
         line(e->out, k->cluster > 1 ? "const long long row = blockIdx.x / %s;" : "const long long row = blockIdx.x;",
              sharers(e));
@@ -418,10 +419,11 @@ static void emit_body(Emitter *e)
     if (e->k->cluster > 1)
         line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
     if (e->k->bulk) line(e->out, "__syncthreads();    // the barrier is there for all");
-    if (e->k->copy_warp) {
-        emit_row_bounds(e);
+    if (e->k->copy_warp || e->k->grouped) emit_row_bounds(e);
+    if (e->k->copy_warp)
         emit_copy_warp(e);
-    }
+    else if (e->k->grouped)
+        emit_listener(e);
     emit_row_loads(e, false);
     emit_row_values(e, 0, false);
     if (!e->k->kept) emit_resident_loads(e, 0, true);

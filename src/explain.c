@@ -106,7 +106,7 @@ static const char *home_text(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool again = (load->phases & (load->phases - 1)) != 0;
-        bool row = load->access != ACCESS_ROW && load->axes & k->rows;
+        bool row = load->access != ACCESS_ROW && load->axes & (k->rows ? k->rows : k->columns);
         if (!again || !row) continue;
         if (load->access == ACCESS_ELEMENT) {
             elements = "is read again, by single elements";

@@ -55,7 +55,7 @@ static const char *const reserved[] = {
     "slices",    "item",     "items",      "width",
     "batch",     "sums",     "Sums",       "Rows",
     "through",   "part",     "parts",    "alone",    "own",
-    "ends",     "chunk",
+    "ends",     "chunk",     "at",
     "p",         "y0",       "y1",         "yn",
     "j0",        "j1",       "jn",         "linux",
     "unix",      "assert",   "signbit",    "NULL",

@@ -200,7 +200,7 @@ static inline int widest_accumulator(const Graph *g, const Kernel *k)
 /* Whether its grid is what the GPU holds at once, and each CTA walks many rows. */
 static inline bool is_persistent(const Kernel *k)
 {
-    return (k->accumulator_count && !k->kept) || k->stages || k->refill;
+    return (k->accumulator_count && !k->kept) || k->stages || k->refill || k->grouped;
 }
 enum { CLEARED_WORDS = 8 };   /* of 8 bytes, by a thread of a kernel that clears a mailbox */
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row

@@ -130,7 +130,7 @@ static int rules_bound(const Scheduler *s, const Kernel *k)
     int room = s->target->threads_per_sm / kernel_threads(k);
     if (k->bulk) return bulk_ctas(s, k);
     if (k->by_blocks) return block_ctas(s, k);
-    if (k->stages || k->refill) return k->ctas_per_sm;
+    if (k->stages || k->refill || k->grouped) return k->ctas_per_sm;
     if (reads_again(s, k)) return room < MOST_CTAS ? room : MOST_CTAS;
     if (!k->inner_count || k->streamed || k->dynamic) return 0;
     return (k->single ? bound_single(s, k) : bound_threads(s, k)) / kernel_threads(k);
@@ -138,7 +138,7 @@ static int rules_bound(const Scheduler *s, const Kernel *k)
 
 void set_wanted_ctas(const Scheduler *s, Kernel *k)
 {
-    int asked = k->stages || k->refill ? 0 : s->forced.per_sm;
+    int asked = k->stages || k->refill || k->grouped ? 0 : s->forced.per_sm;
     int most = s->target->most_ctas_per_sm, rules = rules_bound(s, k);
     bool fits = asked <= most && asked * (kernel_threads(k) + helper_threads(k)) <= s->target->threads_per_sm;
     k->wanted_ctas = asked && fits ? asked : rules < most ? rules : most;

@@ -51,10 +51,11 @@ static const char *missing_cluster(const Scheduler *s)
     const char *impossible = impossible_cluster(s);
     const Kernel *k = largest_kernel(s);
     if (impossible) return impossible;
-    if (asked > most && (asked % WARP || s->forced.family != FAMILY_WARP_SPECIALIZED))
+    bool may_group = s->forced.family == FAMILY_WARP_SPECIALIZED || s->forced.family == FAMILY_ROW;
+    if (asked > most && (asked % WARP || !may_group))
         return arena_format(s->arena,
                             "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
-                            "multiples of 32, warp-specialized",
+                            "multiples of 32, warp-specialized or row",
                             s->target->arch, most);
     for (int i = 0; k && i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column) return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
@@ -64,6 +65,9 @@ static const char *missing_cluster(const Scheduler *s)
     if (column_count(s, k) <= least)
         return arena_format(s->arena, "cluster: of so many CTAs each wants over %d vectors of a row: over %lld columns",
                             LEAST_VECTORS, (long long)least);
+    if (asked > most && s->forced.family == FAMILY_ROW)
+        return arena_format(s->arena, "cluster: so many read a row anew in each phase, with up to %d threads each and without "
+                            "rows=, stages= and bulk=", MOST_THREADS - WARP);
     return asked > most ? "cluster: so many want columns of one axis, and room in shared memory for their part of three rows"
                         : "cluster: their parts of the row are too short for two warps of each, or fit neither their registers "
                           "nor their shared memory";
@@ -73,8 +77,8 @@ static const char *missing_cluster(const Scheduler *s)
 static const char *missing_bound(const Scheduler *s)
 {
     const Kernel *k = largest_kernel(s);
-    if (k && (k->stages || k->refill))
-        return arena_format(s->arena, "per_sm: with a ring it is planned, here up to %d", k->ctas_per_sm);
+    if (k && (k->stages || k->refill || k->grouped))
+        return arena_format(s->arena, "per_sm: with a ring or a group it is planned, here up to %d", k->ctas_per_sm);
     return arena_format(s->arena, "per_sm: an SM holds %d threads and %d CTAs, and these have %d threads each",
                         s->target->threads_per_sm, s->target->most_ctas_per_sm, k ? kernel_threads(k) : 0);
 }
@@ -112,7 +116,7 @@ bool honours_keys(Scheduler *s)
         bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
         stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
         reads |= f->reads == 2 && k->streamed;
-        ctas |= is_persistent(k) || k->kept || k->bulk;
+        ctas |= (is_persistent(k) && k->rows) || k->kept || k->bulk;
         per_sm |= k->wanted_ctas == f->per_sm;
         bulk |= f->bulk == 1 && k->bulk;
     }

@@ -11,6 +11,7 @@
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
  *   schedule_columns.c   long rows whose column vectors stay in registers
+ *   schedule_groups.c    rows that a group of CTAs reads anew in each phase
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_picks.c     sums of which one element counts
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
@@ -179,6 +180,11 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 int column_keepers(const Scheduler *s, const Kernel *k);       /* CTAs that share such a row; 0: it is not of them */
 int keeper_threads(const Kernel *k, int64_t vectors);           /* for so many vectors a CTA */
 int keeper_stages(int64_t stage_bytes);
+
+/* ---- schedule_groups.c ---- */
+
+/* Has a group share a row that each phase reads anew, where that is better; whether it has. */
+bool share_streams(const Scheduler *s, Kernel *k, bool on_chip);
 
 /* ---- schedule_bulk.c ---- */
 

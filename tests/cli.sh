@@ -168,7 +168,17 @@ expect 0 'the row stays in registers' explain "$root"/tests/cases/heavy_norm.fus
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm.fuse N=8192 --schedule row:reads=1
 expect 2 'ctas: here each row' explain "$root"/examples/layernorm.fuse --schedule row:ctas=4
 expect 2 'cluster: sm_80 has none' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_80 --schedule row:cluster=8
-expect 2 'of up to 16 CTAs' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64
+expect 2 'of up to 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=16384 --arch sm_90a --schedule grid-stride:cluster=64
+# groups that read a row anew in each phase
+expect 0 'groups of 64 CTAs share a row' explain "$root"/examples/layernorm.fuse M=4 N=4194304 --arch sm_90a
+expect 0 'groups of 128 CTAs share a row' explain "$root"/tests/long/flat.fuse --arch sm_90a
+expect 0 'x            2.1 MB a row' explain "$root"/tests/long/flat.fuse --arch sm_90a
+expect 0 'groups of 32 CTAs share a row' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=32,threads=64
+expect 2 'with up to 992 threads each' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64,threads=1024
+expect 2 'without rows=, stages= and bulk=' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64,stages=2
+expect 2 'all 256 CTAs must run at once, and there are 132 SMs' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:cluster=256
+expect 2 'ctas: here each row' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:ctas=64
+expect 2 'with a ring or a group it is planned' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:cluster=32,per_sm=2
 expect 2 'stages: a copy warp fills a ring' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:stages=1
 expect 2 '32 of them are the copy warp' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:threads=1024
 expect 2 'over 16384 columns' explain "$root"/examples/layernorm.fuse N=14336 --arch sm_90a --schedule warp-specialized:cluster=32

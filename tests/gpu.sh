@@ -45,6 +45,19 @@ list_cases() {
         echo "examples/$file.fuse M=37 N=300001 --schedule warp-specialized:cluster=32"
         echo "examples/$file.fuse M=50 N=131072 --schedule warp-specialized:cluster=64,ctas=128"
     done
+    # groups that read a row anew in each phase
+    for size in "N=65544" "N=98305" "N=1048577" "N=4194304" "N=4194304 --offset x=1"; do
+        echo "tests/long/flat.fuse $size"
+    done
+    for size in "N=1048576" "N=1000001" "N=65544 --schedule row:cluster=128" "M=331 N=65544 --schedule row:cluster=64"; do
+        echo "tests/long/three_reads.fuse $size"
+    done
+    for file in layernorm softmax softmax_bwd cross_entropy rmsnorm_quantized layernorm_residual; do
+        echo "examples/$file.fuse M=3 N=3000001"
+        echo "examples/$file.fuse M=11 N=4194304"
+        echo "examples/$file.fuse M=331 N=66000 --schedule row:cluster=32"
+    done
+    echo "examples/group_norm.fuse B=1 G=3 C=16 S=262144"
     for file in three_phases wide_group; do
         echo "tests/cases/$file.fuse M=19 N=65544 --schedule warp-specialized:cluster=32,ctas=32"
     done

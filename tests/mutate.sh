@@ -102,6 +102,8 @@ tests/golden/group_sums.fuse B=18 T=1100 C=24 --schedule column:ctas=18,rows=8
 examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64
 tests/cases/three_phases.fuse M=9 N=16640 --sms 32 --schedule warp-specialized:cluster=32,threads=64,ctas=32
 tests/cases/wide_group.fuse M=12 N=32777 --sms 64 --schedule warp-specialized:cluster=64,threads=64
+tests/long/three_reads.fuse M=9 N=16640 --sms 32 --schedule row:cluster=32,threads=64,ctas=32
+tests/long/flat.fuse N=16648 --sms 32 --schedule row:cluster=32,threads=64
 END
 }
 

@@ -71,6 +71,18 @@ list_groups() {
     echo "examples/softmax_bwd.fuse M=7 N=16648 --sms 32 --schedule warp-specialized:cluster=32,ctas=32,stages=3"
     echo "examples/layernorm.fuse M=3 N=17407 --sms 32 --schedule warp-specialized:cluster=32,threads=64"
     echo "examples/layernorm.fuse M=3 N=32771 --sms 64 --schedule warp-specialized:cluster=64,threads=64"
+    # that read a row anew in each phase
+    for size in "N=16648 --schedule row:cluster=32,threads=64" "N=65543 --offset x=1" "N=65544" "N=65544 --sms 31"; do
+        echo "tests/long/flat.fuse --sms 32 $size"
+    done
+    for size in "M=5 N=16648 --sms 32 --schedule row:cluster=32,ctas=32" "M=3 N=16647 --sms 64 --schedule row:cluster=32,threads=64" \
+        "M=0 N=16648 --sms 32 --schedule row:cluster=32"; do
+        echo "tests/long/three_reads.fuse $size"
+    done
+    echo "examples/group_norm.fuse B=1 G=3 C=4 S=4168 --sms 32 --schedule row:cluster=32,ctas=32"
+    echo "examples/cross_entropy.fuse M=3 N=16651 --sms 32 --schedule row:cluster=32,ctas=32"
+    echo "examples/softmax_bwd.fuse M=5 N=16648 --sms 32 --schedule row:cluster=32,ctas=64"
+    echo "examples/layernorm.fuse M=2 N=1048584 --sms 32"
 }
 
 list_long_cases() {

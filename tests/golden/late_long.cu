@@ -423,15 +423,25 @@ void mean_cross_entropy(
     int turn = 0;
 
     long long counted_ = 0;
-    #pragma unroll 8
-    for (long long col = first; col < M; col += step) {
-        vector<long long, vec> label_v;
-        load(label_v, label, col, M);
+    #pragma unroll 1
+    for (long long at = first; at < M; at += 8 * step) {
+        vector<long long, vec> label_v[8];
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
-            const long long label_ = label_v[i];
-            const bool counts = label_ != 3;
-            counted_ += (long long)counts;
+        for (int t = 0; t < 8; t++) {
+            const long long col = at + t * step;
+            if (col >= M) break;
+            load(label_v[t], label, col, M);
+        }
+        #pragma unroll
+        for (int t = 0; t < 8; t++) {
+            const long long col = at + t * step;
+            if (col >= M) break;
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const long long label_ = label_v[t][i];
+                const bool counts = label_ != 3;
+                counted_ += (long long)counts;
+            }
         }
     }
     row_reduce<threads>(scratch, turn, sum_of(counted_));
@@ -534,15 +544,27 @@ void mean_cross_entropy_3(
     const long long counted = counted_value[0];
 
     float row_sum = 0;    // sum[M](where(counts, each, 0.0))
-    #pragma unroll 8
-    for (long long col = first; col < M; col += step) {
-        vector<float, vec> number_1_value_v;
-        load(number_1_value_v, number_1_value, col, M);
+    #pragma unroll 1
+    for (long long at = first; at < M; at += 8 * step) {
+        vector<float, vec> number_1_value_v[8];
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
-            const float chosen = number_1_value_v[i];
-            row_sum += chosen;
+        for (int t = 0; t < 8; t++) {
+            const long long col = at + t * step;
+            if (col >= M) break;
+            load(number_1_value_v[t], number_1_value, col, M);
         }
+        float row_sum_of = 0;
+        #pragma unroll
+        for (int t = 0; t < 8; t++) {
+            const long long col = at + t * step;
+            if (col >= M) break;
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float chosen = number_1_value_v[t][i];
+                row_sum_of += chosen;
+            }
+        }
+        row_sum += row_sum_of;
     }
     row_reduce<threads>(scratch, turn, sum_of(row_sum));
 
