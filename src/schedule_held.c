@@ -366,22 +366,44 @@ bool reads_again(const Scheduler *s, const Kernel *k)
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
  * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower, and 1 to 3 %
  * where a ring has full slices in clusters of 4 and 8; in f32 as fast at 65536, 2 % faster at
- * 131072 and 262144). f16 takes more instructions where registers are few (2 % slower). */
+ * 131072 and 262144). f16 takes more instructions where registers are few (2 % slower). Once shared memory has no room for
+ * two rows beside column vectors, as far as registers reach (16 bits of 524288 columns 42 %, of 786432 48 % faster, but of
+ * 327680 and 400000 4 to 6 % slower). */
 static bool may_refill_moments(DType dtype, int64_t columns)
 {
     enum { LEAST = 32768, MOST = 16 * REFILL_SLICE, LEAST_F32 = 65536, MOST_F32 = 262144 };
-    enum { FULL = 16384 };
+    enum { FULL = 16384, BESIDE_RING = 458752 };
     bool full = columns == 4 * FULL || columns == 8 * FULL;
-    if (dtype == DTYPE_BF16) return columns > LEAST && columns <= MOST && !full;
-    return dtype == DTYPE_F32 && columns > LEAST_F32 && columns <= MOST_F32;
+    if (dtype == DTYPE_F32) return columns > LEAST_F32 && columns <= MOST_F32;
+    if (columns > BESIDE_RING) return columns <= LONGEST_REFILLED;
+    return dtype == DTYPE_BF16 && columns > LEAST && columns <= MOST && !full;
 }
 
-/* Sums of two inputs of bf16, where no cluster has a row by itself (layer norm of a sum of 131072 columns 9 %, of 262144
- * 2 %, rmsnorm of one 1 % faster so than by a copy warp). */
-static bool may_refill_sum(const Kernel *k, int64_t columns)
+/* Sums of two inputs, where no cluster has a row by itself. Bf16 (layer norm of a sum of 131072 columns 9 %, of 262144
+ * 2 %, of 294912 to 524288 6 to 16 %, rmsnorm of one of up to 262144 1 %, of 393216 20 %, of 524288 3 % faster so than by a
+ * ring; of 311296 and 327680, of which shared memory has room for two beside the weights, 6 to 8 % slower), and f16 of
+ * 393216 (15 to 19 %; of 524288 9 to 17 % slower). */
+static bool may_refill_sum(const Scheduler *s, const Kernel *k, int64_t columns)
 {
-    enum { LEAST = 65536, MOST = 262144, TWO = 2 };
-    return row_inputs(k) == TWO && keeps_rows_of(k, DTYPE_BF16) && k->phases == TWO && columns > LEAST && columns <= MOST;
+    enum { LEAST = 65536, RING = 303104, BESIDE_RING = 327680, MOST_F16 = 393216, TWO = 2 };
+    bool rings = columns > RING && columns <= BESIDE_RING && !has_moments(s, k);
+    bool bf16 = keeps_rows_of(k, DTYPE_BF16) && columns > LEAST && columns <= LONGEST_SUM_REFILLED && !rings;
+    bool f16 = keeps_rows_of(k, DTYPE_F16) && columns > BESIDE_RING && columns <= MOST_F16;
+    bool known = columns <= MOST_SHORT_REFILLED || column_vectors(k);
+    return row_inputs(k) == TWO && k->phases == TWO && known && (bf16 || f16);
+}
+
+/* A single sum beside column vectors. Beyond what is refilled as shorter rows are f32 as far as registers reach (294912 to
+ * 393216 columns 4 to 20 % faster), bf16 where shared memory has no room for two rows beside column vectors (524288 26 %
+ * faster, 400000 5, 458752 2 % slower; of 589824 on groups are 5 % faster), and bytes from where it has room for none of
+ * those (655360 and 786432 29 %; of 524288 7 % slower). */
+static bool may_refill_single(const Kernel *k, int64_t columns)
+{
+    enum { LEAST = 49152, MOST_F32 = 393216, BESIDE_RING = 458752, MOST_BF16 = 524288 };
+    if (columns <= MOST_SHORT_REFILLED) return columns > LEAST;
+    if (has_f32_rows(k)) return columns <= MOST_F32;
+    if (narrowest_stored(k) < 2) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
+    return row_dtype(k) == DTYPE_BF16 && columns > BESIDE_RING && columns <= MOST_BF16;
 }
 
 /* Whether CTAs that share a row keep their slices in registers, which the next row refills: four vectors
@@ -389,7 +411,7 @@ static bool may_refill_sum(const Kernel *k, int64_t columns)
  * faster so than by a ring, in f32 and f16 as fast or up to 1 % faster.) */
 bool may_refill(const Scheduler *s, const Kernel *k)
 {
-    enum { LEAST = 49152, MOST = 262144, VECTOR_BYTES = 16, LEAST_VECTORS = 4 };
+    enum { VECTOR_BYTES = 16, LEAST_VECTORS = 4 };
     if (k->accumulator_count || !k->inner_count || k->grouped || has_several_columns(k)) return false;
     if (single_slice(s, k) || column_keepers(s, k)) return false;
     if (s->forced.stages) return s->forced.stages == 1;
@@ -399,7 +421,7 @@ bool may_refill(const Scheduler *s, const Kernel *k)
     bool fits = vector >= VECTOR_BYTES && vector * LEAST_VECTORS <= 4 * REFILL_REGISTERS;
     bool known = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
     if (s->forced.any || !fits || !known) return false;
-    if (row_inputs(k) != 1) return may_refill_sum(k, columns) && !shares_wide_columns(s, k);
+    if (row_inputs(k) != 1) return may_refill_sum(s, k, columns) && !shares_wide_columns(s, k);
     if (has_moments(s, k)) return !shares_wide_columns(s, k) && may_refill_moments(dtype, columns);
-    return column_vectors(k) && columns > LEAST && columns <= MOST;
+    return column_vectors(k) && may_refill_single(k, columns);
 }

@@ -236,14 +236,14 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
  * better when its threads copy for themselves, if they can. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
-    enum { MANY_ELEMENTS = 32, SHORT_WITH_SUM = 6144 };
+    enum { MANY_ELEMENTS = 32, SHORT_WITH_SUM = 6144, LONG = 262144 };
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
     /* single rows of 2 bytes keep step better by their own copies (softmax and layer norm of
      * 65536 and 131072 columns: 1 to 3 %) */
     bool light = !k->accumulator_count && row_bytes(k) <= 2;
-    pays &= !light || (has_moments(s, k) ? reads_f16(k) : column_vectors(k) > 0);
+    pays &= !light || (has_moments(s, k) ? reads_f16(k) : column_vectors(k) > 0 && column_count(s, k) <= LONG);
     /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %), and full
        slices of f32 (3 to 5 %) */
     double registers = accumulator_registers(s, k);
@@ -292,6 +292,17 @@ static bool keep_columns(const Scheduler *s, Kernel *k)
     return k->lag && try_homes(s, k, true, IN_STAGES, IN_REGISTERS);
 }
 
+/* Whether the row that a lag needs room for displaces the column vectors from shared memory, which each phase would then
+ * read: rows of 2 bytes in the largest cluster (f16 rmsnorm of 500000 and 524288 columns 20 to 25 % slower so, measured on
+ * an H100). */
+static bool displaces_columns(const Scheduler *s, const Kernel *k)
+{
+    enum { ROWS = 3 };
+    int64_t slice = ceil_div(column_count(s, k), k->cluster);
+    bool light = !k->accumulator_count && row_bytes(k) <= 2 && k->cluster == s->target->max_cluster;
+    return light && column_vectors(k) && slice * column_bytes(k, ROWS) > s->target->smem_per_cta;
+}
+
 /* One CTA an SM has nothing else to do at a reduction's barrier, so it lags the last
  * phase. */
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
@@ -304,7 +315,7 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
      * hide */
     bool held = shares_wide_columns(s, k) && row_inputs(k) == 1;    /* the row, in registers */
     bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8 || held);
-    int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k);
+    int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k) && !displaces_columns(s, k);
     return (tries_copy_warp(s, k, lag) && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
            (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||

@@ -106,6 +106,13 @@ int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     return often ? some : 2;
 }
 
+/* Whether registers hold a sum's rows only with all the threads that there are. */
+static bool is_long_sum(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 393216 };
+    return row_inputs(k) > 1 && column_count(s, k) > LONG && may_refill(s, k);
+}
+
 /* How many threads a long row's CTA may have. Accumulators want registers, so fewer
  * threads: in a cluster as many as have two vectors each of the longest slice. Without them
  * a cluster's CTA, which waits for others, should leave room for a second one. */
@@ -122,7 +129,7 @@ int most_threads(const Scheduler *s, const Kernel *k)
         return accumulator_registers(s, k) <= 1 ? THREE_QUARTERS : SUM_THREADS;
     if (full_slice_threads(s, k)) return full_slice_threads(s, k);
     if (has_column_accumulators(k)) return LONGER;
-    if (is_pair_of_many(s, k)) return MOST_THREADS;
+    if (is_pair_of_many(s, k) || is_long_sum(s, k)) return MOST_THREADS;
     bool middle = k->cluster <= 8 && column_count(s, k) <= 8 * 16384;
     return is_light(s, k) && middle ? THREE_QUARTERS : SUM_THREADS;
 }

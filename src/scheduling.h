@@ -121,7 +121,9 @@ bool exchanges_often(const Kernel *k);                  /* several times a row, 
 
 /* Rows that registers keep for the next one: how many columns a CTA has at most, and
  * registers of a thread that hold them. */
-enum { REFILL_SLICE = 13312, REFILL_REGISTERS = 48 };
+enum { REFILL_SLICE = 13312, REFILL_REGISTERS = 48, MOST_SHORT_REFILLED = 262144 };
+/* as many columns as the largest cluster's registers hold, of 16 bits, and of a sum of two such */
+enum { LONGEST_REFILLED = 786432, LONGEST_SUM_REFILLED = 524288 };
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */

@@ -45,6 +45,17 @@ list_cases() {
         echo "examples/$file.fuse M=37 N=300001 --schedule warp-specialized:cluster=32"
         echo "examples/$file.fuse M=50 N=131072 --schedule warp-specialized:cluster=64,ctas=128"
     done
+    # rows that the registers of the largest cluster hold, when shared memory has no room for two
+    for columns in 393216 524288; do
+        for file in rmsnorm layernorm rmsnorm_residual layernorm_residual; do
+            echo "examples/$file.fuse M=19 N=$columns"
+        done
+    done
+    for columns in 655360 786432 800000; do
+        for file in rmsnorm layernorm rmsnorm_quantized; do
+            echo "examples/$file.fuse M=19 N=$columns"
+        done
+    done
     # groups that read a row anew in each phase
     for size in "N=65544" "N=98305" "N=1048577" "N=4194304" "N=4194304 --offset x=1"; do
         echo "tests/long/flat.fuse $size"
