@@ -73,6 +73,11 @@ static void emit_row_mapping(Emitter *e)
             k->accumulator_count ? " and keeps its sums" : "", k->threads_per_row);
     else if (k->kept)
         emit_parts_mapping(e);
+    else if (has_parts_in_order(k))
+        line(e->out,
+             "// %d CTAs share a row, one after the other: a CTA has slice blockIdx.x %% %d of rows blockIdx.x / %d,\n"
+             "// + gridDim.x / %d, ... (in a grid as below just one); its %d threads share that.",
+             k->column_ctas, k->column_ctas, k->column_ctas, k->column_ctas, k->threads_per_row);
     else if (k->teams > 1)
         line(e->out,
              "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; "

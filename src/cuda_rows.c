@@ -11,7 +11,8 @@ static const char *row_guard(Emitter *e)
     NameList all = {0};
     *list_push(e->arena, &all) = "lane == 0";
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
-    if (e->k->column_ctas > 1) *list_push(e->arena, &all) = "blockIdx.y == 0";
+    if (e->k->column_ctas > 1)
+        *list_push(e->arena, &all) = has_parts_in_order(e->k) ? "blockIdx.x % slices == 0" : "blockIdx.y == 0";
     if (e->k->cluster > 1)
         *list_push(e->arena, &all) = arena_format(e->arena, "%s == 0", rank_text(e));
     return join(e->arena, &all, " && ");
@@ -253,6 +254,8 @@ static void emit_row_bounds(Emitter *e)
              "const long long first_row = (long long)blockIdx.x * teams%s, "
              "row_step = (long long)gridDim.x * teams;",
              rows_share_warps(k) ? "" : " + team");
+    else if (has_parts_in_order(k))
+        line(e->out, "const long long first_row = blockIdx.x / slices, row_step = gridDim.x / slices;");
     else
         line(e->out, "const long long first_row = blockIdx.x, row_step = gridDim.x;");
 }
@@ -349,6 +352,7 @@ static void emit_constants(Emitter *e, const char *body)
         line(e->out,
              "constexpr int %s = %d, slice = %d;    // CTAs that share a row, columns of each",
              sharers(e), k->cluster, k->slice);
+    if (has_parts_in_order(k)) line(e->out, "constexpr int slices = %d;    // of a row, a CTA each", k->column_ctas);
     if (*columns && mentions(body, "columns"))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
              columns);
@@ -383,7 +387,9 @@ static void emit_thread_place(Emitter *e)
         emit_slice(e);
     else if (has_element_work(e->g, k))
         line(e->out, "const int first = %slane * vec;",
-             k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + " : "");
+             has_parts_in_order(k)  ? "blockIdx.x % slices * (tiles * step) + "
+             : k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + "
+                                  : "");
     int values = most_exchanged(e->g, k);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",

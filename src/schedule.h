@@ -202,6 +202,13 @@ static inline bool is_persistent(const Kernel *k)
 {
     return (k->accumulator_count && !k->kept) || k->stages || k->refill || k->grouped;
 }
+/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then read what lies together
+ * (an add of 4096 to 131072 columns 2 to 4 % faster than row after row for each part; measured on an H100). Sums over rows
+ * know a CTA's rows by its place along x. */
+static inline bool has_parts_in_order(const Kernel *k)
+{
+    return k->column_ctas > 1 && k->rows && !k->accumulator_count && !k->kept && !k->dynamic;
+}
 enum { CLEARED_WORDS = 8 };   /* of 8 bytes, by a thread of a kernel that clears a mailbox */
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
  * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */

@@ -252,7 +252,9 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
         grid[0] = (LaunchGrid){k->kept, 1, parts, 1};
         grid[PARTS_DIM] = (LaunchGrid){k->rows, k->part_rows, parts < MOST_ALONG_Z ? parts : MOST_ALONG_Z, 1};
     }
-    if (k->column_ctas > 1)
+    if (has_parts_in_order(k))
+        grid[0] = (LaunchGrid){k->rows, 1, most / k->column_ctas, k->column_ctas};
+    else if (k->column_ctas > 1)
         grid[1] = (LaunchGrid){k->columns,
                                (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
