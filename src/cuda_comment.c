@@ -62,8 +62,11 @@ static void emit_row_mapping(Emitter *e)
     else if (k->one_row)
         line(e->out, "// A CTA has row blockIdx.x; its %d threads share it.", k->threads_per_row);
     else if (k->cluster > 1 && !k->rows)
-        line(e->out, "// A group of %d CTAs shares the columns: each has a slice, which its %d threads share.", k->cluster,
+        line(e->out, "// A group of %d CTAs of %d threads shares the columns: they take turns along them.", k->cluster,
              k->threads_per_row);
+    else if (takes_turns(k))
+        line(e->out, "// A group of %d CTAs of %d threads walks rows blockIdx.x / %d, + gridDim.x / %d, ...: they take turns along them.",
+             k->cluster, k->threads_per_row, k->cluster, k->cluster);
     else if (k->cluster > 1)
         line(
             e->out,

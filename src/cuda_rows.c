@@ -348,10 +348,12 @@ static void emit_constants(Emitter *e, const char *body)
             *list_push(e->arena, &names) =
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     if (names.count) line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
-    if (k->cluster > 1)
+    if (k->slice)
         line(e->out,
              "constexpr int %s = %d, slice = %d;    // CTAs that share a row, columns of each",
              sharers(e), k->cluster, k->slice);
+    else if (k->cluster > 1)
+        line(e->out, "constexpr int %s = %d;    // CTAs that share a row", sharers(e), k->cluster);
     if (has_parts_in_order(k)) line(e->out, "constexpr int slices = %d;    // of a row, a CTA each", k->column_ctas);
     if (*columns && mentions(body, "columns"))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
@@ -363,9 +365,9 @@ static void emit_constants(Emitter *e, const char *body)
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              mentions(body, "threads_per_row") ? ", threads_per_row = threads" : "");
     if (!has_element_work(e->g, k)) return;
+    const char *threads = k->teams > 1 ? "threads_per_row" : takes_turns(k) ? "group * threads" : "threads";
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
-         k->streamed && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
-         k->teams > 1 ? "threads_per_row" : "threads");
+         k->streamed && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles), threads);
 }
 
 static void emit_thread_place(Emitter *e)
@@ -385,6 +387,8 @@ static void emit_thread_place(Emitter *e)
     if (!k->columns) return;
     if (k->slice)
         emit_slice(e);
+    else if (takes_turns(k))
+        line(e->out, "const int first = (blockIdx.x %% group * threads + lane) * vec;");
     else if (has_element_work(e->g, k))
         line(e->out, "const int first = %slane * vec;",
              has_parts_in_order(k)  ? "blockIdx.x % slices * (tiles * step) + "

@@ -3,8 +3,6 @@
  * tensors that are not aligned, across which compilers move nothing. */
 #include "cuda_emit.h"
 
-static const char *stream_end(const Emitter *e) { return e->k->slice ? slice_end(e) : e->columns; }
-
 static const char *column_type(const Emitter *e) { return e->k->dynamic ? "long long" : "int"; }
 
 /* Bytes of a row that a thread may have under way, where no other rows hide their latency. A CTA of 1024 threads that has
@@ -37,7 +35,7 @@ static void emit_each(Emitter *e, const Text *body)
     line(e->out, "#pragma unroll");
     block (e->out, "for (int t = 0; t < %d; t++)", e->ahead) {
         line(e->out, "const %s col = at + t * step;", column_type(e));
-        line(e->out, "if (col >= %s) break;", stream_end(e));
+        line(e->out, "if (col >= %s) break;", e->columns);
         emit_column_coords(e, body);
         text_put(e->out, body->data, body->length);
     }
@@ -47,7 +45,7 @@ static void emit_ahead(const Pass *pass, const Text *tile)
 {
     Emitter *e = pass->e;
     line(e->out, "#pragma unroll 1");
-    block (e->out, "for (%s at = first; at < %s; at += %d * step)", column_type(e), stream_end(e), e->ahead) {
+    block (e->out, "for (%s at = first; at < %s; at += %d * step)", column_type(e), e->columns, e->ahead) {
         for (int i = 0; i < e->k->load_count; i++) {
             const Load *load = &e->k->loads[i];
             if (load->access == ACCESS_VECTOR && pass->needed[load->node.id])
@@ -71,7 +69,7 @@ void emit_stream(const Pass *pass, const Text *tile)
     }
     bool several = count_tile_loads(pass) > 1, alone = !(e->k->rows | e->k->kept);
     line(e->out, "#pragma unroll %d", alone ? 8 : several ? 1 : 2);
-    block (e->out, "for (%s col = first; col < %s; col += step)", column_type(e), stream_end(e)) {
+    block (e->out, "for (%s col = first; col < %s; col += step)", column_type(e), e->columns) {
         emit_column_coords(e, tile);
         text_put(e->out, tile->data, tile->length);
     }

@@ -163,11 +163,11 @@ static void explain_columns(Text *out, const Kernel *k)
 
 static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
 {
-    if (k->cluster > 1)
-        line(out, "    %s of %d CTAs share a row, %s%d columns each%s",
-             k->grouped ? "groups" : "clusters", k->cluster, k->uneven ? "up to " : "",
-             k->slice,
-             k->grouped ? "; they exchange through global memory" : "");
+    if (k->cluster > 1) {
+        const char *each = arena_format(out->arena, "%s%d columns each", k->uneven ? "up to " : "", k->slice);
+        line(out, "    %s of %d CTAs share a row, %s%s", k->grouped ? "groups" : "clusters", k->cluster,
+             k->slice ? each : "along which they take turns", k->grouped ? "; they exchange through global memory" : "");
+    }
     int scalars = 0;
     for (int i = 0; i < k->load_count; i++)
         scalars += k->loads[i].staged && k->loads[i].access == ACCESS_ROW;

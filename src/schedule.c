@@ -318,6 +318,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         if (k->slice)
             line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
                  k->refill ? ", refilled" : k->bulk ? ", by one copy" : k->single ? ", single" : "");
+        if (takes_turns(k)) line(out, "%d CTAs share a row, in turns along it", k->cluster);
         if (k->meets_in_ring) line(out, "sums meet in the ring");
         for (int i = 0; i < k->load_count; i++)
             line(out, "load %s%s%s%s", k->loads[i].name,

@@ -202,6 +202,8 @@ static inline bool is_persistent(const Kernel *k)
 {
     return (k->accumulator_count && !k->kept) || k->stages || k->refill || k->grouped;
 }
+/* Whether the CTAs of a group take turns along a row. */
+static inline bool takes_turns(const Kernel *k) { return k->cluster > 1 && !k->slice; }
 /* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then read what lies together
  * (an add of 4096 to 131072 columns 2 to 4 % faster than row after row for each part; measured on an H100). Sums over rows
  * know a CTA's rows by its place along x. */

@@ -146,13 +146,13 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
 
 /* CTAs that share a row have as many columns each: in whole lines of memory where the row is
  * copied, in vectors of 16 bytes where registers take it; but never more than their warps
- * have vectors. */
+ * have vectors. Those that read it anew in each phase take turns along it instead, so that they read what lies together. */
 static void set_slice(const Scheduler *s, Kernel *k)
 {
     int unit = (k->refill ? 16 : LINE_BYTES) / narrowest(k);
     unit = min_int(unit, k->vec * WARP);
     int64_t units = ceil_div(ceil_div(column_count(s, k), k->cluster), unit);
-    k->slice = k->cluster > 1 ? (int)units * unit : 0;
+    k->slice = k->cluster > 1 && !k->streamed ? (int)units * unit : 0;
     k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
 }
 

@@ -180,6 +180,7 @@ else
     for tool in memcheck racecheck; do
         printf "$tool %s 71 229\n" examples/*.fuse
         printf "$tool examples/%s.fuse 71 1031\n" softmax softmax_bwd rmsnorm rmsnorm_residual    # by blocks
+        echo "$tool examples/layernorm.fuse 7 16648 --schedule row:cluster=32"    # read again by groups
         # a ring filled by blocks; as many rows for each team, since racecheck takes those that have passed
         # unequal numbers of their own barriers for unordered by the next barrier of all
         for columns in 1018 1031 7001; do
