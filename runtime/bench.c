@@ -5,6 +5,20 @@
 
 static const char EMPTY[] = "extern \"C\" __global__ void empty() {}\n";
 
+fusec_status bench_reset_cache(fusec_device *device, fusec_error *error)
+{
+    const Driver *driver = &device->driver;
+    CurrentContext current;
+    if (device->cpu) return FUSEC_OK;
+    fusec_status status = device_enter(device, &current, error);
+    if (status != FUSEC_OK) return status;
+    CUresult result = driver->cuCtxSynchronize();
+    if (result == CUDA_SUCCESS) result = driver->cuCtxResetPersistingL2Cache();
+    status = driver_check(driver, result, "cuCtxResetPersistingL2Cache", error);
+    context_leave(&current);
+    return status;
+}
+
 fusec_status bench_compile(fusec_device *device, const char *cuda, double *milliseconds,
                            fusec_error *error)
 {

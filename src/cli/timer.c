@@ -1,6 +1,7 @@
 /* timer.c: see timer.h. */
 #include "timer.h"
 
+#include "bench.h"
 #include "device.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ void close_timer(Timer *t)
 static fusec_status run_timed(Timer *t, Work *work, void *data, double *us, fusec_error *error)
 {
     double ms = 0;
-    fusec_status status = fusec_fill_async(t->device, t->flush, 0, t->flush_bytes, NULL, error);
+    fusec_status status = bench_reset_cache(t->device, error);
+    if (status == FUSEC_OK) status = fusec_fill_async(t->device, t->flush, 0, t->flush_bytes, NULL, error);
     if (status == FUSEC_OK) status = fusec_event_record(t->begin, NULL, error);
     if (status == FUSEC_OK) status = work(data, error);
     if (status == FUSEC_OK) status = fusec_event_record(t->end, NULL, error);

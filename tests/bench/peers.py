@@ -14,11 +14,13 @@ f64; a peer that is wrong is reported so and not timed. A time is the median bet
 events around everything that a peer launches. L2 is flushed before each run, by default as
 `fusec bench` does it, by overwriting twice its size: the lines that this leaves dirty are written
 back at the cost of what runs next, which meets all alike. `--flush read` evicts by reading and
-leaves none. A spinning kernel ahead of the flush holds the GPU until the host has queued the run,
-so that no launch overhead enters. Peers take turns, so that a drift of the clocks meets all.
+leaves none. Before it, lines that kernels asked L2 to keep are made like all others. A spinning
+kernel ahead of the flush holds the GPU until the host has queued the run, so that no launch
+overhead enters. Peers take turns, so that a drift of the clocks meets all.
 Bytes are each input once and each output once.
 """
 import argparse
+import ctypes
 import datetime
 import importlib
 import json
@@ -48,6 +50,14 @@ class Timer:
         self.buffer = torch.zeros(2 * l2, dtype=torch.uint8, device=device)
         self.read = self.buffer.view(torch.int32)
         self.flush, self.budget = flush, budget
+        self.driver = ctypes.CDLL("libcuda.so.1")
+
+    def reset_cache(self):
+        """Lines that a kernel asked L2 to keep (fusec's do, and some of torch.compile's) outlive what overwrites the
+        rest; so they would help whatever runs next, or be there still when their kernel runs again."""
+        torch.cuda.synchronize()
+        if self.driver.cuCtxResetPersistingL2Cache():
+            sys.exit("peers: L2 cannot be reset")
 
     def clear_cache(self):
         if self.flush == "write":
@@ -59,6 +69,7 @@ class Timer:
         """Microseconds of each run. The delay must cover the time that the host needs for one."""
         events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(runs)]
         for begin, end in events:
+            self.reset_cache()
             torch.cuda._sleep(int(2000 * delay_us))    # cycles, at about 2 GHz
             self.clear_cache()
             begin.record()
