@@ -123,6 +123,7 @@ bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mention
 const char *load_address(Emitter *e, const Load *load);
 const char *slice_address(Emitter *e, const Load *load);   /* of this CTA's part of a row */
 const char *row_part(Emitter *e, const Load *load);
+const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 /* What is printed between these is kept back, for what stands before it depends on it. The first returns where it

@@ -28,6 +28,16 @@ const char *row_part(Emitter *e, const Load *load)
     return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
 }
 
+/* Whether memory is read for it once, not by every row. */
+static bool is_read_once(const Emitter *e, const Load *load)
+{
+    AxisSet walked = e->k->rows | e->k->kept;
+    return !walked || load->axes & walked;
+}
+
+/* What loads a vector of one tile. */
+const char *tile_loader(const Emitter *e, const Load *load) { return is_read_once(e, load) ? "load_once" : "load"; }
+
 static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
 {
     return load->resident && load->hoisted == hoisted && !is_refilled(e, load) &&
@@ -41,7 +51,7 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_loaded_here(e, load, phase, hoisted) && !load->staged)
-            line(e->out, "load(%s_v[t], %s, 0, %s);", load->name, load_address(e, load), limit_text(e));
+            line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name, load_address(e, load), limit_text(e));
     }
     const Text *loads = close_body(e, kernel);
     if (loads->length) emit_tiles(e, loads, "#pragma unroll");
@@ -63,7 +73,8 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
         else if (is_read_by_blocks(e->k, load))
             emit_from_blocks(e, load);
         else if (!several)
-            line(e->out, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
+            line(e->out, "%s<step>(%s_v, %s);", is_read_once(e, load) ? "load_row" : "load_columns", load->name,
+                 row_part(e, load));
     }
     if (several) emit_resident_tiles(e, phase, hoisted);
 }

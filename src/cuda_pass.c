@@ -117,7 +117,7 @@ void emit_tile_loads(const Pass *pass)
         if (use)
             line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from, column_text(e));
         else
-            line(e->out, "load(%s_v%s, %s, %s, %s);", load->name, tile, from, column_text(e), limit_text(e));
+            line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from, column_text(e), limit_text(e));
     }
 }
 

@@ -41,30 +41,58 @@ static bool has_plain_pairs(const Scheduler *s, const Kernel *k)
     return plain && column_count(s, k) % LINE == 0;
 }
 
-/* Two sums over rows by a copy warp and four stages, where two vectors a thread leave no warp half empty: layer norm's
- * backward of 4608 to 6656 columns 1 to 3 % faster, of 4160 7 % slower (measured on an H100). */
+static bool has_two_sums(const Scheduler *s, const Kernel *k)
+{
+    double registers = accumulator_registers(s, k);
+    return registers >= 2 && registers < 3 && has_plain_pairs(s, k) && k->cluster == 1;
+}
+
+enum { LONGEST_BY_TEAMS = 5120 };
+
+/* Two sums over rows of a little more than 4096 columns by two teams in a CTA (layer norm's backward of 4608 and 5120
+ * columns 4 and 2 % faster than by a copy warp; measured on an H100). */
+bool pairs_teams(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 4096 };
+    int64_t columns = column_count(s, k);
+    return has_two_sums(s, k) && columns > SHORT && columns <= LONGEST_BY_TEAMS && !s->forced.any;
+}
+
+/* Rows that are just not long enough for a pair of CTAs. (f16 spills then.) */
+static bool nearly_fills_pairs(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 10240, LONG = 12288 };
+    int64_t columns = column_count(s, k);
+    return columns > SHORT && columns < LONG && !reads_f16(k);
+}
+
+/* Two sums over rows by a copy warp and four stages, where two vectors a thread leave no warp half empty, and where 256
+ * threads just have the registers: layer norm's backward of 5632 to 6656 columns 1 to 3 %, of 10496 to 11264 5 to 9 %
+ * faster (measured on an H100). */
 bool copies_two_sums(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 4096, LONG = 7168, FULL = 512 };
+    enum { LONG = 7168, FULL = 512 };
     int64_t columns = column_count(s, k);
-    bool two = accumulator_registers(s, k) >= 2 && accumulator_registers(s, k) < 3;
-    return two && has_plain_pairs(s, k) && k->cluster == 1 && columns > SHORT && columns < LONG && columns % FULL == 0;
+    bool middle = columns > LONGEST_BY_TEAMS && columns < LONG && columns % FULL == 0;
+    return has_two_sums(s, k) && (middle || nearly_fills_pairs(s, k));
 }
 
 /* How many threads a row of two inputs of 2 bytes has where that is better than two vectors a thread, 0: nowhere else.
- * With one sum over rows: 4608 to 6144 columns with a copy warp 1 to 6 %, 8192 and 9216 1 %, pairs of 13312 to 16384
- * columns without one 3 to 5 % faster; with two: 11008 and 11264 columns 5 % (measured on an H100). */
+ * With one sum over rows: 4608 to 6144 columns with a copy warp 1 to 6 %, 8192 and 9216 1 %, 12288 by 192 threads, who just
+ * have the registers, 1 %, pairs of 13312 to 16384 columns without a copy warp 3 to 5 % faster; with two: 6144 columns by
+ * 256 threads, whose three vectors are full, 2 %, 10496 to 11776 columns 5 % (measured on an H100). */
 int summed_threads(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 4096, COPIED = 6144, MIDDLE = 8192, SOME = 9216, PAIRS = 12288, LONG = 16384 };
-    enum { TWO_SHORT = 10240, TWO_LONG = 12288, FEW = 256, WITH_COPIES = 320 };
+    enum { FULL_TWO = 6144, FEWEST = 192, FEW = 256, WITH_COPIES = 320 };
     int64_t columns = column_count(s, k);
     double registers = accumulator_registers(s, k);
     if (!has_plain_pairs(s, k) || registers < 1 || registers > 2) return 0;
-    if (registers > 1) return k->cluster == 1 && columns > TWO_SHORT && columns < TWO_LONG ? FEW : 0;
+    if (registers > 1) return k->cluster == 1 && (columns == FULL_TWO || nearly_fills_pairs(s, k)) ? FEW : 0;
     if (k->cluster == 2) return columns > PAIRS && columns <= LONG ? FEW : 0;
     if (k->cluster > 1) return 0;
     if (columns > SHORT && columns <= COPIED) return s->target->bulk_copy ? WITH_COPIES : 0;
+    if (columns == PAIRS) return reads_f16(k) ? 0 : FEWEST;
     return columns >= MIDDLE && columns <= SOME ? FEW : 0;
 }
 

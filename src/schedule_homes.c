@@ -247,7 +247,8 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %), and full
        slices of f32 (3 to 5 %) */
     double registers = accumulator_registers(s, k);
-    pays &= (registers < 2 && !reads_f16(k)) || k->vec * k->tiles < MANY_ELEMENTS;
+    bool largest = k->cluster > 8 && registers >= 2 && k->vec * k->tiles == MANY_ELEMENTS;    /* (these 4 % slower so) */
+    pays &= (registers < 2 && !reads_f16(k)) || k->vec * k->tiles < MANY_ELEMENTS || largest;
     int64_t f32_slice = sums_f32_slice(s, k);
     pays &= registers < 2 || !f32_slice || column_count(s, k) != f32_slice * k->cluster;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
@@ -281,7 +282,7 @@ static bool tries_copy_warp(const Scheduler *s, const Kernel *k, int lag)
     enum { MOST_OF_TWO = 384, OWN_COPIES = 8192 };
     bool one = kernel_threads(k) > MOST_OF_TWO && column_count(s, k) <= OWN_COPIES;
     bool pays = may_fetch_rows(k) ? lag : !k->accumulator_count || !one;
-    if (copies_f32_sum(s, k) || sums_f32_slice(s, k)) return true;
+    if (copies_f32_sum(s, k) || sums_f32_slice(s, k) || copies_two_sums(s, k)) return true;
     return pays || k->cluster >= 4 || full_slice_threads(s, k) || is_forced(s, FAMILY_WARP_SPECIALIZED);
 }
 

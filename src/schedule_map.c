@@ -210,22 +210,23 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 
 /* Rows of up to 1024 columns with sums over rows: a warp has a row by itself, which takes no
  * barrier, but with one accumulator a column beyond 768 columns; of up to 2048: a vector a
- * thread (measured on an H100: 2 to 6 % over teams at 1024, 3 to 8 % at 2048). With more accumulators
- * teams are 2 to 7 % faster, where the row's scalars, if there are any, go through the ring. */
+ * thread, three rows a CTA where they are full (measured on an H100: 2 to 6 % over CTAs of one row). Where the row's scalars,
+ * if there are any, go through the ring, teams with two vectors a thread are 2 to 8 % faster, but for one accumulator of
+ * more than 1792 columns. */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    enum { LEAST = 2 * WARP, OWN_ONE_SUM = 3 * WARP, OWN = 4 * WARP, ROWS = 4, PAIR = 2 };
+    enum { LEAST = 2 * WARP, OWN_ONE_SUM = 3 * WARP, OWN = 4 * WARP, ROWS = 4, PAIR = 2, THREE = 3, LONG_ONE_SUM = 224 };
     double registers = accumulator_registers(s, k);
     if (registers < 1 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
     bool one = registers < 2, shared = vectors <= OWN;
-    if (!one && may_fetch_scalars(k)) return;
+    if (may_fetch_scalars(k) && (!one || (k->inner_count && vectors <= LONG_ONE_SUM))) return;
     /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
     bool own = vectors <= (one ? OWN_ONE_SUM : OWN) && !reads_f16(k);
     if (one && ((shared && reads_f16(k)) || !k->inner_count)) return;
     k->threads_per_row = own ? WARP : (int)ceil_div(vectors, WARP) * WARP;
     k->tiles = own ? (int)ceil_div(vectors, WARP) : 1;
-    k->teams = own ? ROWS : shared ? PAIR : 1;
+    k->teams = own ? ROWS : shared ? PAIR : vectors == TEAM_THREADS ? THREE : 1;
 }
 
 /* A thread gets `pack` vectors where vectors are full: so few elements are shared out
@@ -252,6 +253,7 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
         k->threads_per_row = threads;
         k->tiles = (int)ceil_div(vectors, threads);
     }
+    if (pairs_teams(s, k)) k->teams = 2;
     if (reads_again(s, k)) even_out_streams(k, vectors);
     if (!k->inner_count && !k->dynamic && !sums_whole_rows(s, k)) cut_columns(k, vectors, pack);
     widen(k);

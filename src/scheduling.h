@@ -153,6 +153,7 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to
 /* ---- schedule_even.c ---- */
 
 void even_out(const Scheduler *s, Kernel *k, int64_t vectors);  /* so many vectors a row or slice, among its threads */
+bool pairs_teams(const Scheduler *s, const Kernel *k);          /* two rows a CTA, though they are long for that */
 bool copies_two_sums(const Scheduler *s, const Kernel *k);
 int summed_threads(const Scheduler *s, const Kernel *k);        /* of a row with sums over rows; 0: as many as others have */
 void even_out_streams(Kernel *k, int64_t vectors);              /* the same of rows that are read anew */

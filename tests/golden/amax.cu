@@ -204,6 +204,23 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+// Rows are read once. L2 is told to keep what is read longer than what is written, which so leaves for memory soon and in
+// order: memory is 1 to 3 % faster. (Copies to shared memory say the same below.) Loads by an address that kept_longer has
+// given have this policy, and are otherwise like any to the compiler.
+extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
+template <class T> DEVICE const T *kept_longer(const T *at)
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return (const T *)__nv_associate_access_property(at, policy);
+}
+
+// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+{
+    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+}
+
 // a whole row: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
@@ -212,7 +229,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+                read_once(v[t], row + first + t * step);
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
@@ -221,14 +238,21 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
+// Where a copy that has a policy for L2 goes to. No address has the highest bit; without this ptxas 13.0 may split the
+// address between two kinds of registers, and encodes such a copy in a way that the GPU refuses.
+DEVICE unsigned shared_address(const void *shared) { return (unsigned)__cvta_generic_to_shared(shared) & 0x7fffffff; }
+
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)
 {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    const unsigned at = shared_address(to);
     if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy; }" :: "r"(at), "l"(from) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, policy; }"
+            :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // until all but the newest `left` groups have landed

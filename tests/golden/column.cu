@@ -107,14 +107,21 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+// Where a copy that has a policy for L2 goes to. No address has the highest bit; without this ptxas 13.0 may split the
+// address between two kinds of registers, and encodes such a copy in a way that the GPU refuses.
+DEVICE unsigned shared_address(const void *shared) { return (unsigned)__cvta_generic_to_shared(shared) & 0x7fffffff; }
+
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)
 {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    const unsigned at = shared_address(to);
     if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy; }" :: "r"(at), "l"(from) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, policy; }"
+            :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // until all but the newest `left` groups have landed
@@ -175,40 +182,62 @@ template <class T> struct Sum {
 };
 template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
 
+// Where a column's accumulator lies in a row that threads write `vec` at a time, in pieces of 16 bytes: so that those that
+// are written at once are in different banks.
+template <class T, int vec> DEVICE int place_of_sum(int col)
+{
+    constexpr int unit = 16 / sizeof(T), pieces = vec / unit;
+    const int piece = col / unit;
+    return pieces > 1 ? (piece ^ piece / 8 % pieces) * unit + col % unit : col;
+}
+
 // Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
 // theirs by shuffles first, and the warp has one row.
 template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
 DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
 {
     constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
     const int lane = threadIdx.x % width;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
+        for (int i = 0; i < vec; i += n) {
+            vector<T, n> sums;
             #pragma unroll
-            for (int distance = lanes; distance < 32; distance *= 2)
-                acc[t][i] = R<T>::combine(acc[t][i], __shfl_xor_sync(0xffffffff, acc[t][i], distance));
+            for (int k = 0; k < n; k++) {
+                sums[k] = acc[t][i + k];
+                #pragma unroll
+                for (int distance = lanes; distance < 32; distance *= 2)
+                    sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
+            }
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * lanes + lane) * vec + i)];
             if (lane < lanes)
-                left[threadIdx.x / width][(t * lanes + lane) * vec + i] = acc[t][i];
+                copy_vector((vector<T, n> *)at, &sums);
         }
 }
 
-// Adds what the teams left, in their order, and stores it: all threads of the CTA, `vec` columns at a time.
+// Adds what the teams left, in their order, and stores it: all threads of the CTA, as few columns each as there are.
 template <int threads, int vec, template <class> class R, class T, int groups, int columns>
 DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
 {
-    #pragma unroll 1
-    for (int col = threadIdx.x * vec; col < columns; col += threads * vec) {
-        T sum[vec];
+    constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
+    constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
+    constexpr int turns = (columns + threads * n - 1) / (threads * n);
+    #pragma unroll
+    for (int turn = 0; turn < turns; turn++) {
+        const int col = (turn * threads + threadIdx.x) * n;
+        if (columns % (threads * n) && col >= columns)
+            break;
+        T sum[n];
         #pragma unroll
-        for (int i = 0; i < vec; i++)
-            sum[i] = left[0][col + i];
-        #pragma unroll 4
-        for (int g = 1; g < groups; g++)
+        for (int g = 0; g < groups; g++) {
+            vector<T, n> part;
+            copy_vector(&part, (const vector<T, n> *)&left[g][place_of_sum<T, vec>(col)]);
             #pragma unroll
-            for (int i = 0; i < vec; i++)
-                sum[i] = R<T>::combine(sum[i], left[g][col + i]);
+            for (int i = 0; i < n; i++)
+                sum[i] = g ? R<T>::combine(sum[i], part[i]) : part[i];
+        }
         store_aligned(row, col, sum, size);
     }
 }
@@ -252,7 +281,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   db = sum[M](dy), this CTA's rows
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 81920 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 131072 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_M and the like, are in elements.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32
@@ -271,7 +300,7 @@ void bias_grad(
     const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 5;
+    constexpr int stages = 8;
     struct Stage {
         vector<bf16, vec> dy[tiles][threads];
     };

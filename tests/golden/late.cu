@@ -133,14 +133,21 @@ template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsign
 // first compare as -1, those from 2^31 on as 2^31 - 1.
 DEVICE int as_column(long long n) { return (int)(n < -1 ? -1 : n < 0x7fffffff ? n : 0x7fffffff); }
 
+// Where a copy that has a policy for L2 goes to. No address has the highest bit; without this ptxas 13.0 may split the
+// address between two kinds of registers, and encodes such a copy in a way that the GPU refuses.
+DEVICE unsigned shared_address(const void *shared) { return (unsigned)__cvta_generic_to_shared(shared) & 0x7fffffff; }
+
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)
 {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    const unsigned at = shared_address(to);
     if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy; }" :: "r"(at), "l"(from) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, policy; }"
+            :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // until all but the newest `left` groups have landed
@@ -399,8 +406,9 @@ template <int n, class T> DEVICE int line_place(const T *row)
 // starts the copy of a block of 16 bytes, or of the `bytes` at its beginning if they are fewer
 DEVICE void async_block(void *to, const void *from, int bytes)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes < 16 ? bytes : 16) : "memory");
+    asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+                 "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, policy; }"
+                 :: "r"(shared_address(to)), "l"(from), "r"(bytes < 16 ? bytes : 16) : "memory");
 }
 
 // Starts the copies of a row by the threads that share it, block by block, whoever's elements a block has: a barrier

@@ -107,31 +107,38 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// a whole row: v[t] holds the n elements from column first + t * step on
+// the same of what all rows share
 template <int step, class T, int n, int tiles>
-DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
 {
-    if (misalignment<n>(row) == 0) {
+    if (misalignment<n>(columns) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+                copy_vector(&v[t], (const vector<T, n> *)(columns + first + t * step));
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                load_words(v[t], row + first + t * step);
+                load_words(v[t], columns + first + t * step);
     }
 }
+
+// Where a copy that has a policy for L2 goes to. No address has the highest bit; without this ptxas 13.0 may split the
+// address between two kinds of registers, and encodes such a copy in a way that the GPU refuses.
+DEVICE unsigned shared_address(const void *shared) { return (unsigned)__cvta_generic_to_shared(shared) & 0x7fffffff; }
 
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
 template <int bytes> DEVICE void async_copy(void *to, const void *from)
 {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    const unsigned at = shared_address(to);
     if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy; }" :: "r"(at), "l"(from) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(at), "l"(from), "n"(bytes) : "memory");
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, policy; }"
+            :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // until all but the newest `left` groups have landed
@@ -312,40 +319,62 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// Where a column's accumulator lies in a row that threads write `vec` at a time, in pieces of 16 bytes: so that those that
+// are written at once are in different banks.
+template <class T, int vec> DEVICE int place_of_sum(int col)
+{
+    constexpr int unit = 16 / sizeof(T), pieces = vec / unit;
+    const int piece = col / unit;
+    return pieces > 1 ? (piece ^ piece / 8 % pieces) * unit + col % unit : col;
+}
+
 // Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
 // theirs by shuffles first, and the warp has one row.
 template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
 DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
 {
     constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
     const int lane = threadIdx.x % width;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
+        for (int i = 0; i < vec; i += n) {
+            vector<T, n> sums;
             #pragma unroll
-            for (int distance = lanes; distance < 32; distance *= 2)
-                acc[t][i] = R<T>::combine(acc[t][i], __shfl_xor_sync(0xffffffff, acc[t][i], distance));
+            for (int k = 0; k < n; k++) {
+                sums[k] = acc[t][i + k];
+                #pragma unroll
+                for (int distance = lanes; distance < 32; distance *= 2)
+                    sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
+            }
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * lanes + lane) * vec + i)];
             if (lane < lanes)
-                left[threadIdx.x / width][(t * lanes + lane) * vec + i] = acc[t][i];
+                copy_vector((vector<T, n> *)at, &sums);
         }
 }
 
-// Adds what the teams left, in their order, and stores it: all threads of the CTA, `vec` columns at a time.
+// Adds what the teams left, in their order, and stores it: all threads of the CTA, as few columns each as there are.
 template <int threads, int vec, template <class> class R, class T, int groups, int columns>
 DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
 {
-    #pragma unroll 1
-    for (int col = threadIdx.x * vec; col < columns; col += threads * vec) {
-        T sum[vec];
+    constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
+    constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
+    constexpr int turns = (columns + threads * n - 1) / (threads * n);
+    #pragma unroll
+    for (int turn = 0; turn < turns; turn++) {
+        const int col = (turn * threads + threadIdx.x) * n;
+        if (columns % (threads * n) && col >= columns)
+            break;
+        T sum[n];
         #pragma unroll
-        for (int i = 0; i < vec; i++)
-            sum[i] = left[0][col + i];
-        #pragma unroll 4
-        for (int g = 1; g < groups; g++)
+        for (int g = 0; g < groups; g++) {
+            vector<T, n> part;
+            copy_vector(&part, (const vector<T, n> *)&left[g][place_of_sum<T, vec>(col)]);
             #pragma unroll
-            for (int i = 0; i < vec; i++)
-                sum[i] = R<T>::combine(sum[i], left[g][col + i]);
+            for (int i = 0; i < n; i++)
+                sum[i] = g ? R<T>::combine(sum[i], part[i]) : part[i];
+        }
         store_aligned(row, col, sum, size);
     }
 }
@@ -415,7 +444,7 @@ void layernorm_bwd(
     __shared__ float scratch[teams][2][2 * (threads_per_row / 32)];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];
-    load_row<step>(gamma_v, gamma, first, N);
+    load_columns<step>(gamma_v, gamma, first, N);
 
     float dgamma_sum[tiles][vec] = {};
     float dbeta_sum[tiles][vec] = {};

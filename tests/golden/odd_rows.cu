@@ -110,20 +110,37 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// a whole row: v[t] holds the n elements from column first + t * step on
-template <int step, class T, int n, int tiles>
-DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+// Rows are read once. L2 is told to keep what is read longer than what is written, which so leaves for memory soon and in
+// order: memory is 1 to 3 % faster. (Copies to shared memory say the same below.) Loads by an address that kept_longer has
+// given have this policy, and are otherwise like any to the compiler.
+extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
+template <class T> DEVICE const T *kept_longer(const T *at)
 {
-    if (misalignment<n>(row) == 0) {
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return (const T *)__nv_associate_access_property(at, policy);
+}
+
+// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+{
+    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+}
+
+// the same of what all rows share
+template <int step, class T, int n, int tiles>
+DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
+{
+    if (misalignment<n>(columns) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                copy_vector(&v[t], (const vector<T, n> *)(row + first + t * step));
+                copy_vector(&v[t], (const vector<T, n> *)(columns + first + t * step));
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                load_words(v[t], row + first + t * step);
+                load_words(v[t], columns + first + t * step);
     }
 }
 
@@ -137,21 +154,24 @@ template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsign
 
 // to[0 .. size) = from[0 .. size) by the threads of a team, where both have the same place in a block: whole blocks
 // as such, what is before them by the first lanes, what is behind by the last; nothing where size <= 0
-template <int threads, int most, class T> DEVICE void move_blocks(T *to, const T *from, int size)
+template <int threads, int most, bool once, class T> DEVICE void move_blocks(T *to, const T *from, int size)
 {
     constexpr int block = 16 / sizeof(T), turns = (most / block + threads - 1) / threads;
     const int lane = threadIdx.x % threads, place = place_in_block(from);
     const int head = place ? block - place : 0, whole = (size - head) / block;
     const int last = head + whole * block + threads - 1 - lane;
-    uint4 held[turns];
+    vector<T, block> held[turns];
     #pragma unroll
     for (int k = 0; k < turns; k++)
         if (lane + k * threads < whole)
-            held[k] = ((const uint4 *)(from + head))[lane + k * threads];
+            if constexpr (once)
+                read_once(held[k], from + head + (lane + k * threads) * block);
+            else
+                copy_vector(&held[k], (const vector<T, block> *)(from + head) + lane + k * threads);
     #pragma unroll
     for (int k = 0; k < turns; k++)
         if (lane + k * threads < whole)
-            ((uint4 *)(to + head))[lane + k * threads] = held[k];
+            copy_vector((vector<T, block> *)(to + head) + lane + k * threads, &held[k]);
     if (lane < head && lane < size)
         to[lane] = from[lane];
     if (last < size)
@@ -162,11 +182,11 @@ template <int threads, int most, class T> DEVICE void move_blocks(T *to, const T
 // their elements there
 template <int threads, class T, int n> DEVICE void read_blocks(blocks<T, n> &to, const T *row, int size)
 {
-    move_blocks<threads, n>(to.data + place_in_block(row), row, size);
+    move_blocks<threads, n, true>(to.data + place_in_block(row), row, size);
 }
 template <int threads, class T, int n> DEVICE void write_blocks(T *row, const blocks<T, n> &from, int size)
 {
-    move_blocks<threads, n>(row, from.data + place_in_block(row), size);
+    move_blocks<threads, n, false>(row, from.data + place_in_block(row), size);
 }
 
 // this thread's part of a row that read_blocks has brought; anything behind the row's end
@@ -283,7 +303,7 @@ void odd_rows(
     __shared__ float scratch[1][2][1 * (threads / 32)];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];
-    load_row<step>(gamma_v, gamma, first, N);
+    load_columns<step>(gamma_v, gamma, first, N);
 
     const long long row = blockIdx.x;
 

