@@ -376,7 +376,7 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 }
 
 //@ load_once
-// the same of a row that is read once
+// v = row[col .. col + n), or anything from `size` on, of a row that is read once
 template <class T, int n>
 DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
 {
@@ -421,7 +421,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
 }
 
 //@ load_columns
-// the same of what all rows share
+// what all rows share: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
 {
@@ -505,7 +505,7 @@ template <class T, int n, class V> DEVICE void to_blocks(blocks<T, n> &to, const
 }
 
 //@ load_aligned
-// the same of one tile, where the row is known to be aligned
+// v = row[col .. col + n), or anything from `size` on, of a row that is read once and known to be aligned
 template <class T, int n> DEVICE void load_aligned(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col < size)

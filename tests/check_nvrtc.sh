@@ -11,12 +11,20 @@ probe='graph probe[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }'
 wide='graph wide[N = 600000000](x : f32[N]) -> (y : f32[N]) { y = x * 2 }'
 bad=0 done=0
 
+# Whether a copy to shared memory is encoded in the way that GPUs refuse: see shared_address in the prelude. The operation is
+# in the last digits of an instruction's first half, the kind of memory access in those of its second.
+is_refused_by_gpus() { od -An -v -tx8 -w16 "$1" | grep -qE 'dae +[0-9a-f]{12}1c40$'; }
+
 check_one() {   # ARCH FILE SIZE...
     local name arch=$1
     shift
     name=$(basename "$1" .fuse).$arch
     build/fusec emit "$@" --emit=cubin --arch "$arch" -o "$out/$name.cubin" || return 1
     build/fusec explain "$@" --json --arch "$arch" >"$out/$name.json" || return 1
+    if is_refused_by_gpus "$out/$name.cubin"; then
+        echo "$* $arch: a copy is encoded wrongly"
+        return 1
+    fi
     if grep -q '"registers": null' "$out/$name.json"; then
         echo "$* $arch: a kernel's resources are unknown"
         return 1
@@ -30,6 +38,7 @@ check_one() {   # ARCH FILE SIZE...
 
 list_programs() {
     printf '%s\n' examples/*.fuse tests/cases/{many_sums,graph_named_norm,names_of_underscores}.fuse
+    echo "examples/rmsnorm_bwd.fuse N=5120 --schedule row"    # where ptxas 13.0 would encode a copy wrongly
     # rows that groups of CTAs read anew in each phase
     printf 'tests/long/%s\n' "flat.fuse" "flat.fuse N=65543" "three_reads.fuse"
     printf 'examples/%s\n' "layernorm.fuse N=4194304" "softmax_bwd.fuse N=3000001" "group_norm.fuse B=1 G=3 C=16 S=262144"

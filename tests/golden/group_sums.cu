@@ -141,7 +141,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
-// the same of one tile, where the row is known to be aligned
+// v = row[col .. col + n), or anything from `size` on, of a row that is read once and known to be aligned
 template <class T, int n> DEVICE void load_aligned(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col < size)

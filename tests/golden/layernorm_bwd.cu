@@ -107,7 +107,7 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// the same of what all rows share
+// what all rows share: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
 {

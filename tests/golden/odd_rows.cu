@@ -127,7 +127,7 @@ template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
 }
 
-// the same of what all rows share
+// what all rows share: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
 {

@@ -124,7 +124,7 @@ template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
 }
 
-// the same of a row that is read once
+// v = row[col .. col + n), or anything from `size` on, of a row that is read once
 template <class T, int n>
 DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
 {
