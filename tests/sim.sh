@@ -129,6 +129,13 @@ list_long_cases() {
     echo "examples/layernorm_bwd.fuse M=9 N=7001 --sms 1"
     echo "examples/layernorm_bwd.fuse M=9 N=8184 --sms 1 --offset dy=1"
     echo "examples/layernorm_bwd.fuse M=9 N=12280 --sms 1"
+    # two and three long rows a CTA, short ones in a long ring, a copy warp for few threads, many elements a thread
+    for size in "M=7 N=4160" "M=9 N=5120" "M=5 N=6144" "M=5 N=11008" "M=120 N=640"; do
+        echo "examples/layernorm_bwd.fuse $size --sms 1"
+    done
+    for size in "M=20 N=2048" "M=60 N=1536" "M=5 N=12288"; do
+        echo "examples/rmsnorm_bwd.fuse $size --sms 1"
+    done
     echo "examples/softmax.fuse M=3 N=2051 --schedule row:cluster=16,threads=64"    # whose last CTAs have no columns
     echo "examples/softmax.fuse M=3 N=1123 --schedule row:cluster=8,threads=64"    # and less than a block
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
