@@ -156,6 +156,31 @@ static const char *copies_text(Emitter *e, const LaunchSlot *slot)
                         k->cluster > 1 ? sharers_name(k) : "CTA along x", k->name);
 }
 
+/* Of a slot or of one of its copies. Of groups in parts there is room for as many as launch.h says. */
+static const char *elements_text(Emitter *e, const LaunchSlot *slot)
+{
+    if (slot->width > 1) return arena_format(e->arena, "%" PRId64, slot->width);
+    if (!slot->axes) return "1";
+    const LaunchKernel *kernels = e->plan->launch.kernels;
+    int64_t few = slot->copies_kernel >= 0 ? kernels[slot->copies_kernel].few_groups : 0;
+    AxisSet grouped = few ? slot->axes & kernels[slot->copies_kernel].grid[0].axes : 0;
+    if (!grouped) return count_text(e, slot->axes);
+    const char *groups = arena_format(e->arena, "min(%s, %" PRId64 ")", product_text(e, grouped), few);
+    AxisSet others = slot->axes & ~grouped;
+    return others ? arena_format(e->arena, "%s * %s", groups, product_text(e, others)) : groups;
+}
+
+static void emit_slots(Emitter *e)
+{
+    for (int i = 0; i < e->launch->arg_count; i++) {
+        const LaunchArg *arg = &e->launch->args[i];
+        if (arg->kind != ARG_SLOT) continue;
+        const LaunchSlot *slot = &e->plan->launch.slots[arg->index];
+        line(e->out, "// %s: workspace, %s%s of %s%s", e->args[i], copies_text(e, slot), elements_text(e, slot),
+             dtype_info[slot->dtype].fuse, arg->index == e->k->mailbox ? ", all zero before this launch" : "");
+    }
+}
+
 static void emit_strides(Emitter *e)
 {
     for (int i = 0; i < e->launch->arg_count; i++)
@@ -200,18 +225,7 @@ static void emit_launch(Emitter *e)
         line(
             e->out,
             "// It may be launched with programmatic stream serialization: it waits by itself.");
-    for (int i = 0; i < e->launch->arg_count; i++) {
-        const LaunchArg *arg = &e->launch->args[i];
-        if (arg->kind != ARG_SLOT) continue;
-        const LaunchSlot *slot = &plan->slots[arg->index];
-        const char *elements =
-            slot->width > 1 ? arena_format(e->arena, "%" PRId64, slot->width)
-            : slot->axes    ? count_text(e, slot->axes)
-                            : "1";
-        line(e->out, "// %s: workspace, %s%s of %s%s", e->args[i], copies_text(e, slot),
-             elements, dtype_info[slot->dtype].fuse,
-             arg->index == e->k->mailbox ? ", all zero before this launch" : "");
-    }
+    emit_slots(e);
 }
 
 static void emit_partial_count(Emitter *e)

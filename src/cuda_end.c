@@ -76,7 +76,7 @@ static void emit_meeting(Emitter *e)
     line(e->out, "struct Sums {");
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
-            line(e->out, "    %s %s[%s][tiles * step];",
+            line(e->out, "    alignas(16) %s %s[%s][tiles * step];",
                  type_cuda(node(e->g, k->accumulators[i].node)->type), k->accumulators[i].name, groups);
     line(e->out, "};");
     line(e->out, "Sums &sums = *(Sums *)smem;");

@@ -28,15 +28,15 @@ const char *row_part(Emitter *e, const Load *load)
     return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
 }
 
-/* Whether memory is read for it once, not by every row. */
-static bool is_read_once(const Emitter *e, const Load *load)
+/* Whether it differs from row to row, not among all of them. Some rows may read the same again: that is kept as well. */
+static bool varies_by_row(const Emitter *e, const Load *load)
 {
     AxisSet walked = e->k->rows | e->k->kept;
     return !walked || load->axes & walked;
 }
 
 /* What loads a vector of one tile. */
-const char *tile_loader(const Emitter *e, const Load *load) { return is_read_once(e, load) ? "load_once" : "load"; }
+const char *tile_loader(const Emitter *e, const Load *load) { return varies_by_row(e, load) ? "load_once" : "load"; }
 
 static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
 {
@@ -73,7 +73,7 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
         else if (is_read_by_blocks(e->k, load))
             emit_from_blocks(e, load);
         else if (!several)
-            line(e->out, "%s<step>(%s_v, %s);", is_read_once(e, load) ? "load_row" : "load_columns", load->name,
+            line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns", load->name,
                  row_part(e, load));
     }
     if (several) emit_resident_tiles(e, phase, hoisted);

@@ -180,14 +180,13 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
                                     ? "'%s' is what is being bound here"
                                     : "'%s' is bound further down",
                                 name);
+    if (name_find(&s->axis_map, name) >= 0)
+        return arena_format(l->arena, "'%s' is an axis: write size(%s) or index(%s)", name, name, name);
     const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
     for (int i = 0; i < s->bindings.count; i++)
         names[i] = s->bindings.data[i].name;
     const char *hint = did_you_mean(l, name, names, s->bindings.count);
     if (!hint) hint = constant_meant(l->arena, name);
-    if (!hint && name_find(&s->axis_map, name) >= 0)
-        hint = arena_format(l->arena, "'%s' is an axis: write size(%s) or index(%s)",
-                            name, name, name);
     if (!hint && (is_builtin(name) || name_find(&l->function_map, name) >= 0))
         hint = arena_format(l->arena, "'%s' is a function: write %s(...)", name, name);
     return hint;
@@ -216,6 +215,8 @@ bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *
     for (int i = 0; i < s->axes.count; i++)
         names[i] = s->axes.data[i].name;
     const char *hint = did_you_mean(l, name, names, s->axes.count);
+    if (!s->axes.count && s->item->name.name)
+        hint = arena_format(l->arena, "axes are declared behind the name: %s[%s](...)", s->item->name.name, name);
     if (!hint && s->axes.count == 1)
         hint = arena_format(l->arena, "the only axis here is '%s'", names[0]);
     if (!hint && s->axes.count > 1) hint = hint_name(l->arena, name, names, s->axes.count);

@@ -344,9 +344,9 @@ DEVICE vector<unsigned, 4> hinted_block(const void *at, read_last)
 }
 
 //@ kept_longer
-// Rows are read once. L2 is told to keep what is read longer than what is written, which so leaves for memory soon and in
-// order: memory is 1 to 3 % faster. (Copies to shared memory say the same below.) Loads by an address that kept_longer has
-// given have this policy, and are otherwise like any to the compiler.
+// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
+// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
+// policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -527,8 +527,8 @@ template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
 }
 
 //@ widen_half_again
-// The same of f16, which only a conversion widens: of a word that the compiler cannot know to be the same, by an xor
-// with 0, for grids are of height 1 where rows are whole.
+// An f16 of a vector widened, and widened anew wherever this is written: only a conversion can, so of a word that the
+// compiler cannot know to be the same, by an xor with 0, for grids are of height 1 where rows are whole.
 template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
 {
     const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.y - 1);

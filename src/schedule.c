@@ -38,6 +38,15 @@ static int *find_key(Forced *forced, const char *key, size_t length)
     return NULL;
 }
 
+static const char *unknown_family(Arena *arena, const char *text, size_t length)
+{
+    static const char *const names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "cluster", "column"};
+    const char *name = arena_format(arena, "%.*s", (int)length, text);
+    const char *near = nearest_name(name, names, sizeof names / sizeof *names);
+    if (near) return arena_format(arena, "there is no family '%s' (did you mean '%s'?)", name, near);
+    return arena_format(arena, "there is no family '%s' (pointwise, row, grid-stride, warp-specialized, cluster, column)", name);
+}
+
 /* FAMILY[:key=value,...]; a reason in the arena where that is no schedule, else NULL. */
 static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
 {
@@ -48,11 +57,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
     while (family < FAMILY_FINISH && (strlen(family_name((Family)family)) != length ||
                                       memcmp(family_name((Family)family), text, length)))
         family++;
-    if (family == FAMILY_FINISH)
-        return arena_format(arena,
-                            "there is no family '%.*s' (pointwise, row, grid-stride, "
-                            "warp-specialized, cluster, column)",
-                            (int)length, text);
+    if (family == FAMILY_FINISH) return unknown_family(arena, text, length);
     forced->family = (Family)family;
     const char *at = text + length;
     while (*at) {
@@ -288,7 +293,7 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
     Plan *plan = try_schedule(arena, a, target, forced, &problem);
     if (!plan) {
         *refused = true;
-        report_error(d, a->graph->span, NULL, "schedule refused: %s", problem);
+        report_error(d, a->graph->span, NULL, "%s: %s", forced ? "schedule refused" : "no schedule", problem);
         stop(d);
     }
     return plan;

@@ -269,7 +269,7 @@ bool reads_rows_again(const Kernel *k);
 const char *family_name(Family family);       /* "grid-stride" */
 
 /* `forced` is the text of --schedule or NULL. A schedule that cannot be is refused: an error that
- * begins `schedule refused: ` is reported and *refused set. */
+ * begins `schedule refused: ` is reported and *refused set; where none was asked for and there is none, `no schedule: `. */
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
                const char *forced, bool *refused);
 /* The same without a report: NULL and why not where it is refused. */

@@ -47,15 +47,23 @@ static bool has_two_sums(const Scheduler *s, const Kernel *k)
     return registers >= 2 && registers < 3 && has_plain_pairs(s, k) && k->cluster == 1;
 }
 
+/* Whether two vectors a thread leave no warp half empty. */
+static bool fills_two_vectors(const Scheduler *s, const Kernel *k)
+{
+    enum { FULL = 2 * MAX_VECTOR * WARP };
+    return column_count(s, k) % FULL == 0;
+}
+
 enum { LONGEST_BY_TEAMS = 5120 };
 
-/* Two sums over rows of a little more than 4096 columns by two teams in a CTA (layer norm's backward of 4608 and 5120
- * columns 4 and 2 % faster than by a copy warp; measured on an H100). */
+/* Two sums over rows of a little more than 4096 columns by two teams in a CTA, where three steps of theirs are in the ring
+ * (layer norm's backward of 4608 and 5120 columns 4 and 2 % faster than by a copy warp; measured on an H100). */
 bool pairs_teams(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 4096 };
-    int64_t columns = column_count(s, k);
-    return has_two_sums(s, k) && columns > SHORT && columns <= LONGEST_BY_TEAMS && !s->forced.any;
+    enum { SHORT = 4096, TEAMS = 2, STAGES = 3 };
+    int64_t columns = column_count(s, k), stage = TEAMS * row_bytes(k) * columns;
+    bool some = columns > SHORT && columns <= LONGEST_BY_TEAMS && fills_two_vectors(s, k);
+    return some && has_two_sums(s, k) && STAGES * stage <= s->target->smem_per_cta;
 }
 
 /* Rows that are just not long enough for a pair of CTAs. (f16 spills then.) */
@@ -71,10 +79,16 @@ static bool nearly_fills_pairs(const Scheduler *s, const Kernel *k)
  * faster (measured on an H100). */
 bool copies_two_sums(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 7168, FULL = 512 };
+    enum { LONG = 7168 };
     int64_t columns = column_count(s, k);
-    bool middle = columns > LONGEST_BY_TEAMS && columns < LONG && columns % FULL == 0;
+    bool middle = columns > LONGEST_BY_TEAMS && columns < LONG && fills_two_vectors(s, k);
     return has_two_sums(s, k) && (middle || nearly_fills_pairs(s, k));
+}
+
+/* Few threads with many columns each just have the registers for one reduction in one kind of phase. */
+static bool has_registers(const Kernel *k)
+{
+    return k->inner_count == 1 && k->phases <= 2 && !has_wide_columns(k) && !reads_f16(k);
 }
 
 /* How many threads a row of two inputs of 2 bytes has where that is better than two vectors a thread, 0: nowhere else.
@@ -88,11 +102,12 @@ int summed_threads(const Scheduler *s, const Kernel *k)
     int64_t columns = column_count(s, k);
     double registers = accumulator_registers(s, k);
     if (!has_plain_pairs(s, k) || registers < 1 || registers > 2) return 0;
-    if (registers > 1) return k->cluster == 1 && (columns == FULL_TWO || nearly_fills_pairs(s, k)) ? FEW : 0;
+    bool full_two = columns == FULL_TWO && s->target->bulk_copy;
+    if (registers > 1) return k->cluster == 1 && (full_two || nearly_fills_pairs(s, k)) ? FEW : 0;
     if (k->cluster == 2) return columns > PAIRS && columns <= LONG ? FEW : 0;
     if (k->cluster > 1) return 0;
     if (columns > SHORT && columns <= COPIED) return s->target->bulk_copy ? WITH_COPIES : 0;
-    if (columns == PAIRS) return reads_f16(k) ? 0 : FEWEST;
+    if (columns == PAIRS) return has_registers(k) ? FEWEST : 0;
     return columns >= MIDDLE && columns <= SOME ? FEW : 0;
 }
 

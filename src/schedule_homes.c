@@ -247,8 +247,8 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %), and full
        slices of f32 (3 to 5 %) */
     double registers = accumulator_registers(s, k);
-    bool largest = k->cluster > 8 && registers >= 2 && k->vec * k->tiles == MANY_ELEMENTS;    /* (these 4 % slower so) */
-    pays &= (registers < 2 && !reads_f16(k)) || k->vec * k->tiles < MANY_ELEMENTS || largest;
+    bool more = k->cluster > 8 && registers >= 2 && k->vec * k->tiles == MANY_ELEMENTS;    /* (4 % slower without) */
+    pays &= (registers < 2 && !reads_f16(k)) || k->vec * k->tiles < MANY_ELEMENTS || more;
     int64_t f32_slice = sums_f32_slice(s, k);
     pays &= registers < 2 || !f32_slice || column_count(s, k) != f32_slice * k->cluster;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better

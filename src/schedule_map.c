@@ -208,11 +208,10 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
 }
 
-/* Rows of up to 1024 columns with sums over rows: a warp has a row by itself, which takes no
- * barrier, but with one accumulator a column beyond 768 columns; of up to 2048: a vector a
- * thread, three rows a CTA where they are full (measured on an H100: 2 to 6 % over CTAs of one row). Where the row's scalars,
- * if there are any, go through the ring, teams with two vectors a thread are 2 to 8 % faster, but for one accumulator of
- * more than 1792 columns. */
+/* Rows of up to 128 vectors (1024 columns of 2 bytes) with sums over rows: a warp has a row by itself, which takes no
+ * barrier, but with one accumulator a column beyond 96; of up to 256: a vector a thread, three rows a CTA where they are
+ * full (measured on an H100: 2 to 6 % over CTAs of one row). Where the row's scalars, if there are any, go through the
+ * ring, teams with two vectors a thread are 2 to 8 % faster: with two accumulators, or one of up to 224 vectors of 2 bytes. */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { LEAST = 2 * WARP, OWN_ONE_SUM = 3 * WARP, OWN = 4 * WARP, ROWS = 4, PAIR = 2, THREE = 3, LONG_ONE_SUM = 224 };
@@ -220,7 +219,8 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
     if (registers < 1 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
     bool one = registers < 2, shared = vectors <= OWN;
-    if (may_fetch_scalars(k) && (!one || (k->inner_count && vectors <= LONG_ONE_SUM))) return;
+    bool narrow = row_bytes(k) <= 2 * row_inputs(k) && k->inner_count && vectors <= LONG_ONE_SUM;
+    if (may_fetch_scalars(k) && (!one || narrow)) return;
     /* f16 takes an instruction more to widen, which one warp a row does not hide (15 %) */
     bool own = vectors <= (one ? OWN_ONE_SUM : OWN) && !reads_f16(k);
     if (one && ((shared && reads_f16(k)) || !k->inner_count)) return;

@@ -60,11 +60,12 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
 /* Whether so many bytes hold what all teams, or the warps that have several, have added up. */
 static bool holds_sums(const Scheduler *s, const Kernel *k, int64_t bytes)
 {
+    enum { BLOCK = 16 };
     int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
     int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
-            bytes -= columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8);
+            bytes -= ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8), BLOCK) * BLOCK;
     return bytes >= 0;
 }
 
@@ -166,14 +167,15 @@ static int64_t stages_of_few_rows(const Scheduler *s, const Kernel *k, int64_t v
  * cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
  * for longer stages than 16 kB means one CTA; else as many as keep as much under way while one
  * row is computed, or 64 kB of rows with accumulators, where more measured flat or up to 3 %
- * slower, but of many teams' rows of up to 1536 columns 160 kB (1 to 2 % faster; all on an H100). `vectors`: the bytes of a stage without its scalars. */
+ * slower, but of many teams' rows of up to 6 kB 160 kB (two inputs of bf16 1 to 2 % faster; all on an H100). `vectors`: the
+ * bytes of a stage without its scalars. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
     enum { RING = 96 << 10, SHORT_RING = 64 << 10, LONG_RING = 160 << 10, MOST = 8, OF_TWO_SUMS = 4 };
     enum { MANY_TEAMS = 4, SHORT_ROW = 6 << 10 };
     if (s->forced.stages) return s->forced.stages;
     if (column_keepers(s, k)) return keeper_stages(vectors);
-    if (k->copy_warp && copies_two_sums(s, k)) return OF_TWO_SUMS;
+    if (k->copy_warp && (copies_two_sums(s, k) || pairs_teams(s, k))) return OF_TWO_SUMS;
     int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
     bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
     int64_t few = stages_of_few_rows(s, k, vectors);

@@ -87,7 +87,7 @@ static const char *plain_spelling(const char *begin)
         {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},  {"\xe2\x89\xa0", "!="},
         {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
         {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y)"},
-        {"?", "where(c, a, b)"}, {"@", "sum[K](a * b)"},
+        {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
     };
     for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
         if (strncmp(begin, look_alikes[i][0], strlen(look_alikes[i][0])) == 0)
@@ -226,6 +226,8 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     if (expected[TOKEN_FN])
         return hint_for_item(s->arena, found);
     if (found->kind == TOKEN_BIND && !found->first_on_line) {
+        if (expression && s->previous && s->previous->kind == TOKEN_COMMA)
+            return "arguments are not named, and an axis goes in brackets: softmax[N](x)";
         if (expected[TOKEN_PLUS] || expression)
             return "'==' compares, '=' binds a name";
         if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)

@@ -320,7 +320,7 @@ expect 1 'hint: did you mean eps' run one.fuse --in extra $device
 expect 1 'hint: there are x, w, eps' run one.fuse --in other $device
 expect 2 'twice' run one.fuse --in good --in other $device
 expect 1 'F16' run one.fuse --in dtype $device --set eps=1
-expect 1 'axes' run one.fuse --in rank $device --set eps=1
+expect 1 'has the shape \[6\], the graph wants \[M, N\]' run one.fuse --in rank $device --set eps=1
 expect 1 'N = ' run one.fuse --in shape $device --set eps=1
 expect 1 'M = 2' run one.fuse M=5 --in good $device
 for file in truncated overlap huge text nothing absent .; do

@@ -93,6 +93,7 @@ list_long_cases() {
     echo "tests/cases/scalars_in_ring.fuse S=18 --sms 1 --schedule grid-stride:threads=64,rows=8"
     echo "tests/cases/scalars_in_ring.fuse S=19 --sms 1 --schedule grid-stride:threads=64,rows=9"
     echo "tests/cases/scalars_alone.fuse M=90 --sms 1"
+    for rows in 32 96; do echo "tests/cases/sums_of_pairs.fuse --sms 1 --schedule grid-stride:rows=$rows"; done
     for name in softmax softmax_bwd rmsnorm rmsnorm_residual; do    # by blocks
         echo "examples/$name.fuse M=9 N=1023"
         echo "examples/$name.fuse M=7 N=2051"
@@ -130,7 +131,7 @@ list_long_cases() {
     echo "examples/layernorm_bwd.fuse M=9 N=8184 --sms 1 --offset dy=1"
     echo "examples/layernorm_bwd.fuse M=9 N=12280 --sms 1"
     # two and three long rows a CTA, short ones in a long ring, a copy warp for few threads, many elements a thread
-    for size in "M=7 N=4160" "M=9 N=5120" "M=5 N=6144" "M=5 N=11008" "M=120 N=640"; do
+    for size in "M=7 N=4608" "M=9 N=5120" "M=5 N=6144" "M=5 N=11008" "M=120 N=640"; do
         echo "examples/layernorm_bwd.fuse $size --sms 1"
     done
     for size in "M=20 N=2048" "M=60 N=1536" "M=5 N=12288"; do

@@ -122,7 +122,7 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
 {
     const Graph *g = s->graph;
     const Options *o = s->options;
-    bool *known = NEW_ARRAY(s->arena, bool, g->params.count + 1);
+    bool *known = NEW_ARRAY(s->arena, bool, g->params.count + 1), *drawn = NEW_ARRAY(s->arena, bool, g->params.count + 1);
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &g->params.data[i];
         if (!p->scalar) continue;
@@ -137,6 +137,7 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
         } else if (random) {
             random_input(g, i, &b->sizes, o->seed, b->inputs[i].data);
             b->scalars[i] = load_scalar(p->dtype, b->inputs[i].data);
+            drawn[i] = true;
         }
     }
     for (int i = 0; i < o->settings.count; i++) {
@@ -144,6 +145,7 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
         if (param < 0) return complain_setting(s, o->settings.data[i].name);
         DType dtype = g->params.data[param].dtype;
         known[param] = true;
+        drawn[param] = false;
         double value = o->settings.data[i].value;
         int64_t whole = strtoll(o->settings.data[i].text, NULL, 10);
         if (dtype == DTYPE_I64 && is_inexact(whole)) return complain_inexact(o->settings.data[i].name, whole, EXIT_USAGE);
@@ -156,6 +158,7 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
     }
     for (int i = 0; i < g->params.count; i++) {
         const char *name = g->params.data[i].name;
+        if (drawn[i]) remark("scalar %s has no default: %g, at random (--set %s=... sets it)", name, b->scalars[i], name);
         if (!is_scalar(s, i) || known[i]) continue;
         complain(arena_format(s->arena, "--set %s=1", name), "scalar %s has no value", name);
         return EXIT_WRONG;

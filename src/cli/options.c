@@ -201,7 +201,7 @@ static bool parse_layout(Options *o, const char *flag, const char *text, int mos
         if (*end != ',') break;
         p = end + 1;
     }
-    complain(most == 1 ? "write it as --offset x=3" : "write it as --stride x=576,1",
+    complain(most == 1 ? "write it as --offset x=3: elements, 0 or more" : "write it as --stride x=576,1: elements, 0 or more",
              "%s cannot take '%s'", flag, text);
     return false;
 }

@@ -42,19 +42,30 @@ static int match_names(const Session *s, InputFile *file)
     return EXIT_DONE;
 }
 
+static const char *shape_text(Arena *arena, int rank, const int64_t *sizes)
+{
+    Text *shape = text_new(arena);
+    text_print(shape, "[");
+    for (int i = 0; i < rank; i++) text_print(shape, "%s%lld", i ? ", " : "", (long long)sizes[i]);
+    text_print(shape, "]");
+    return text_string(shape);
+}
+
 /* Takes the sizes of one tensor; what an axis has must be the same everywhere. */
 static int fit_tensor(const Session *s, InputFile *file, const Param *p, const Tensor *t)
 {
     const Graph *g = s->graph;
     int rank = p->scalar ? 0 : axes_count(p->axes), next = 0;
     if (t->dtype != p->dtype) {
-        complain(NULL, "%s: %s is %s, the graph wants %s (%s)", file->path, t->name,
+        const char *hint = arena_format(s->arena, "convert it, or declare %s : %s%s in %s", t->name, dtype_info[t->dtype].fuse,
+                                        p->scalar ? "" : axes_text(s->arena, g, p->axes), s->options->files.data[0]);
+        complain(hint, "%s: %s is %s, the graph wants %s (%s)", file->path, t->name,
                  dtype_info[t->dtype].safetensors, dtype_info[p->dtype].safetensors, dtype_info[p->dtype].fuse);
         return EXIT_WRONG;
     }
     if (t->rank != rank) {
-        complain(NULL, "%s: %s has %d axes, the graph wants %s", file->path, t->name, t->rank,
-                 p->scalar ? "a scalar" : axes_text(s->arena, g, p->axes));
+        complain(NULL, "%s: %s has the shape %s, the graph wants %s", file->path, t->name,
+                 shape_text(s->arena, t->rank, t->sizes), p->scalar ? "a scalar" : axes_text(s->arena, g, p->axes));
         return EXIT_WRONG;
     }
     for (int i = 0; i < g->axis_count && rank; i++) {
@@ -155,13 +166,10 @@ void summarize_outputs(const Session *s, const Batch *b, Text *out)
         if (!s->wanted[i]) continue;
         const Output *o = &g->outputs.data[i];
         const Buffer *y = &b->outputs[i];
-        Text *shape = text_new(s->arena);
-        for (int k = 0; k < y->tensor.rank; k++)
-            text_print(shape, "%s%lld", k ? ", " : "", (long long)y->tensor.sizes[k]);
         Range r = measure(o->dtype, y);
         int64_t numbers = y->count - r.nans;
         line(out, "%-16s %-6s %-18s %12.6g %12.6g %12.6g  %016llx", o->name,
-             dtype_info[o->dtype].fuse, arena_format(s->arena, "[%s]", text_string(shape)),
+             dtype_info[o->dtype].fuse, shape_text(s->arena, y->tensor.rank, y->tensor.sizes),
              numbers ? r.min : (double)NAN, numbers ? r.max : (double)NAN,
              numbers ? r.sum / (double)numbers : (double)NAN,
              (unsigned long long)XXH3_64bits(y->data, y->bytes));

@@ -338,7 +338,7 @@ void bias_grad(
 
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
-        float db_sum[teams][tiles * step];
+        alignas(16) float db_sum[teams][tiles * step];
     };
     Sums &sums = *(Sums *)smem;
     __syncthreads();

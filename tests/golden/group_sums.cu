@@ -107,9 +107,9 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Rows are read once. L2 is told to keep what is read longer than what is written, which so leaves for memory soon and in
-// order: memory is 1 to 3 % faster. (Copies to shared memory say the same below.) Loads by an address that kept_longer has
-// given have this policy, and are otherwise like any to the compiler.
+// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
+// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
+// policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -267,8 +267,8 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(B, 132), 1, min(B, 132) < 132 ? parts : 1), block 480, no dynamic shared memory.
 // Strides, dy_B and the like, are in elements.
-// dshift_partial: workspace, one for each part: (B * C) of f32
-// dscale_partial: workspace, one for each part: (B * C) of f32
+// dshift_partial: workspace, one for each part: min(B, 132) * C of f32
+// dscale_partial: workspace, one for each part: min(B, 132) * C of f32
 // parts: of a group, min(ceil(T / 64), 132)
 extern "C" __global__ __launch_bounds__(480)
 void adaln_bwd(
@@ -352,8 +352,8 @@ void adaln_bwd(
 // Launch 2 of 2: grid (ceil((B * C) / 32), 1), block 288, no dynamic shared memory.
 // Strides, dshift_B and the like, are in elements.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// dshift_partial: workspace, one for each part: (B * C) of f32
-// dscale_partial: workspace, one for each part: (B * C) of f32
+// dshift_partial: workspace, one for each part: min(B, 132) * C of f32
+// dscale_partial: workspace, one for each part: min(B, 132) * C of f32
 // partials: how many there are, min(ceil(T / 64), 132)
 extern "C" __global__ __launch_bounds__(288)
 void adaln_bwd_finish(

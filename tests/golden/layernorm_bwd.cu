@@ -526,8 +526,8 @@ void layernorm_bwd(
 
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
-        float dgamma_sum[teams][tiles * step];
-        float dbeta_sum[teams][tiles * step];
+        alignas(16) float dgamma_sum[teams][tiles * step];
+        alignas(16) float dbeta_sum[teams][tiles * step];
     };
     Sums &sums = *(Sums *)smem;
     __syncthreads();

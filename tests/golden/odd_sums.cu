@@ -523,7 +523,7 @@ void odd_sums(
 
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
-        float dw_sum[teams][tiles * step];
+        alignas(16) float dw_sum[teams][tiles * step];
     };
     Sums &sums = *(Sums *)smem;
     __syncthreads();

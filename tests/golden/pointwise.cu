@@ -130,9 +130,9 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Rows are read once. L2 is told to keep what is read longer than what is written, which so leaves for memory soon and in
-// order: memory is 1 to 3 % faster. (Copies to shared memory say the same below.) Loads by an address that kept_longer has
-// given have this policy, and are otherwise like any to the compiler.
+// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
+// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
+// policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
