@@ -98,6 +98,14 @@ static fusec_status choose_arch(fusec_device *device, fusec_error *error)
     return FUSEC_OK;
 }
 
+/* Bytes a ns: twice a clock, in kHz, on each of its wires. */
+static double memory_rate(const fusec_device *device)
+{
+    const double clock = read_attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+    const double wires = read_attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+    return clock > 0 && wires > 0 ? 2 * clock * wires / 8 / 1e6 : 0;
+}
+
 static fusec_status describe_device(fusec_device *device, fusec_error *error)
 {
     fusec_device_info *info = &device->info;
@@ -114,6 +122,7 @@ static fusec_status describe_device(fusec_device *device, fusec_error *error)
     info->l2_bytes = read_attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     info->smem_per_cta =
         read_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    device->memory_rate = memory_rate(device);
     return choose_arch(device, error);
 }
 
@@ -198,6 +207,17 @@ fusec_status device_enter(const fusec_device *device, CurrentContext *current,
                           fusec_error *error)
 {
     return context_enter(&device->driver, device->context, current, error);
+}
+
+/* Measured on an H100, backward norms of 6144 to 262144 columns: at 0.92 of what the memory clock allows they are 3 % faster
+ * than without a pace in the mean, at 0.93 3.5 %; but at 0.935 one in five asks for more than memory does, which makes it as
+ * slow as without, and at 0.925 in one run of three so did a third of those of 16 bits. A GPU that does less than 0.92 loses
+ * nothing by that. Few rows may still be in L2, from which they come faster. */
+unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel, const Sizes *sizes)
+{
+    enum { CACHES = 2 };
+    const double share = 0.92;
+    return launch_interval(plan, kernel, sizes, share * device->memory_rate, CACHES * device->info.l2_bytes);
 }
 
 fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error *error)

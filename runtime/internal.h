@@ -54,6 +54,7 @@ struct fusec_device {
     CUcontext context;
     bool primary; /* the context was retained by us */
     fusec_device_info info;
+    double memory_rate; /* the most bytes that its memory moves in a ns; 0: not known */
     char code_arch[16]; /* "sm_89": what NVRTC makes cubins for */
     Target target; /* what the compiler plans for; target.sms is the device's own */
     Modules modules;
@@ -86,6 +87,9 @@ double milliseconds_now(void);
 fusec_status compile_checked(const CompileRequest *request, Compilation *c,
                              fusec_error *error);
 
+/* The interval between a kernel's rows that its memory just keeps up with; 0: rows come as fast as they can. Launches use it
+ * without a call of the driver. */
+unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel, const Sizes *sizes);
 void device_retain(fusec_device *device);
 void device_warn(fusec_device *device, const char *text);
 fusec_status device_enter(const fusec_device *device, CurrentContext *current,

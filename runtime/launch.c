@@ -14,6 +14,7 @@ typedef union {
     void *pointer;
     long long integer;
     int number;
+    unsigned interval;
     float f32;
     double f64;
     bool boolean;
@@ -94,6 +95,7 @@ static ArgValue argument(const Launch *launch, const LaunchArg *arg)
     case ARG_SCALAR: return scalar_argument(launch, arg->index);
     case ARG_SLOT:
         return (ArgValue){.pointer = launch->workspace + launch->offsets[arg->index]};
+    case ARG_INTERVAL: return (ArgValue){.interval = device_interval(launch->plan->device, plan, arg->index, &launch->sizes)};
     case ARG_GRID: break;
     }
     return (ArgValue){.number =

@@ -26,6 +26,7 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
     put_int(w, kernel->adds_parts);
     put_int(w, kernel->overlaps);
     put_int(w, kernel->smem_bytes);
+    put_int(w, kernel->step_bytes);
     for (int dim = 0; dim < GRID_RANK; dim++) {
         put_int(w, kernel->grid[dim].axes);
         put_int(w, kernel->grid[dim].per_cta);
@@ -177,6 +178,7 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->adds_parts = (int)get_range(r, -1, MAX_ITEMS);
     kernel->overlaps = get_range(r, 0, 1);
     kernel->smem_bytes = get_range(r, 0, 1 << 20);
+    kernel->step_bytes = get_range(r, 0, INT64_MAX);
     for (int dim = 0; dim < GRID_RANK; dim++) {
         kernel->grid[dim].axes = get_axes(r, plan);
         kernel->grid[dim].per_cta = get_range(r, 1, INT64_MAX);
@@ -186,7 +188,7 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->arg_count = (int)get_range(r, 0, MAX_LAUNCH_ARGS);
     LaunchArg *args = NEW_ARRAY(arena, LaunchArg, kernel->arg_count + 1);
     for (int i = 0; i < kernel->arg_count && !r->failed; i++) {
-        args[i].kind = (ArgKind)get_range(r, 0, ARG_GRID);
+        args[i].kind = (ArgKind)get_range(r, 0, ARG_INTERVAL);
         args[i].index = (int)get_range(r, -1, MAX_ITEMS);
         args[i].axis = (int)get_range(r, -1, MAX_AXES - 1);
         args[i].phase = (int)get_range(r, 0, 63);
@@ -231,6 +233,7 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
     case ARG_SIZE: return is_below(arg->axis, plan->axis_count);
     case ARG_SCALAR: return is_below(arg->index, plan->scalar_count);
     case ARG_SLOT: return is_below(arg->index, plan->slot_count);
+    case ARG_INTERVAL: return is_below(arg->index, plan->kernel_count);
     case ARG_GRID:
         return is_below(arg->index, plan->kernel_count) && is_below(arg->axis, GRID_RANK);
     }

@@ -26,6 +26,7 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
         return arena_format(e->arena, "%s ",
                             type_cuda(dtype_info[plan->scalars[arg->index].dtype].type));
     case ARG_GRID: return "int ";
+    case ARG_INTERVAL: return "unsigned ";
     case ARG_STRIDE:
     case ARG_SIZE: break;
     }

@@ -237,6 +237,15 @@ static void emit_partial_count(Emitter *e)
     line(e->out, "// partials: how many there are, %s", grid_text(e, &main->grid[dim]));
 }
 
+static void emit_interval(Emitter *e)
+{
+    if (!e->k->paced) return;
+    const char *sharers = sharers_name(e->k);
+    line(e->out, "// interval: ns from one row that a %s asks for to its next, at least; 0 is always right. Fastest is what memory", sharers);
+    line(e->out, "// takes for %lld bytes of each %s, %s of them, at 0.92 of its peak.", (long long)e->launch->step_bytes,
+         sharers, grid_text(e, &e->launch->grid[0]));
+}
+
 void emit_comment(Emitter *e)
 {
     emit_origin(e);
@@ -244,4 +253,5 @@ void emit_comment(Emitter *e)
     emit_mapping(e);
     emit_launch(e);
     emit_partial_count(e);
+    emit_interval(e);
 }

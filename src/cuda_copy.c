@@ -127,11 +127,13 @@ void emit_copy_warp(Emitter *e)
         line(
             e->out,
             "int stage = 0, parity = 1;    // the first time round, every stage is empty");
+        if (e->k->paced) line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
         block (e->out, "for (long long row = first_row; row < %s; row += row_step)",
                e->rows) {
             if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
             line(e->out, "Stage &into = ring[stage];");
             line(e->out, "barrier_wait(empty[stage], parity);");
+            if (e->k->paced) line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
             emit_copies(e, "into", "full[stage]");
             emit_advance(e);
         }

@@ -56,6 +56,17 @@ int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *si
     return dim == 0 ? multiply(groups, launch->cluster) : groups;
 }
 
+unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes, double rate, int64_t least)
+{
+    const LaunchKernel *launch = &plan->kernels[kernel];
+    const LaunchGrid *grid = &launch->grid[0];
+    int64_t steps = product_of_sizes(plan, grid->axes, sizes) / grid->per_cta;
+    if (rate <= 0 || multiply(steps, launch->step_bytes) < least)
+        return 0;
+    double ns = (double)launch->step_bytes * (double)launch_groups(plan, kernel, 0, sizes) / rate;
+    return ns < INT32_MAX ? (unsigned)ns : INT32_MAX;
+}
+
 /* Of some axes, but of groups of rows that are in parts at most as many as have their parts apart. Were it not for
  * that limit, a workspace would have room for what no CTA leaves there; were it none from there on, it would shrink. */
 static int64_t count_elements(const LaunchPlan *plan, const LaunchSlot *slot, const Sizes *sizes)

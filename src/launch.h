@@ -42,7 +42,8 @@ typedef enum {
     ARG_SIZE,       /* axis; long long */
     ARG_SCALAR,     /* index: scalar */
     ARG_SLOT,       /* index: slot; a pointer into the workspace */
-    ARG_GRID        /* index: kernel, axis: grid dimension; its group count, int */
+    ARG_GRID,       /* index: kernel, axis: grid dimension; its group count, int */
+    ARG_INTERVAL    /* index: kernel; launch_interval(), unsigned */
 } ArgKind;
 
 typedef struct {
@@ -79,6 +80,7 @@ typedef struct {
     bool overlaps;            /* may start while the kernel before it ends: its text waits for that
                                  (programmatic stream serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
+    int64_t step_bytes;       /* that a group reads and writes of global memory each time it takes rows; 0: it has no interval */
     LaunchGrid grid[GRID_RANK];
     int arg_count;
     const LaunchArg *args;
@@ -101,6 +103,9 @@ typedef struct {
 /* Groups of a kernel along a dimension for the given sizes, and the CTAs that are launched for them. */
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
+/* The ns that are to pass between two steps of a group, so that all groups together ask for `rate` bytes of global memory a
+ * ns. 0: they ask as they can, as they do where all rows together are less than `least` bytes. */
+unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes, double rate, int64_t least);
 /* Byte offset of each slot, and the workspace's size in bytes. `offsets` may be NULL. */
 int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);
 int64_t launch_slot_elements(const LaunchPlan *plan, int slot, const Sizes *sizes);

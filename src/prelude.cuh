@@ -1064,6 +1064,24 @@ template <class T> DEVICE T *peer(T *shared, int rank)
     return twin;
 }
 
+//@ clock_ns keep_pace
+// ns, on a clock that all SMs share; it starts again every four seconds
+DEVICE unsigned clock_ns()
+{
+    unsigned ns;
+    asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(ns));
+    return ns;
+}
+// Rows are asked for no faster than one each `interval` ns. Memory that is asked for more than it can do does less: what
+// waits for it piles up, reads and writes get in each other's way. `due`: when the next row may be asked for.
+DEVICE void keep_pace(unsigned &due, unsigned interval)
+{
+    unsigned now = clock_ns();
+    while (due - now - 1 < interval)    // it is to come, in 1 to `interval` ns
+        now = clock_ns();
+    due = now - due < interval ? due + interval : now;
+}
+
 //@ barrier_wait_cluster
 // like barrier_wait, for what other CTAs of the cluster have sent
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)

@@ -55,7 +55,7 @@ static const char *const reserved[] = {
     "slices",    "item",     "items",      "width",
     "batch",     "sums",     "Sums",       "Rows",
     "through",   "part",     "parts",    "alone",    "own",
-    "ends",     "chunk",     "at",
+    "ends",     "chunk",     "at",       "due",
     "p",         "y0",       "y1",         "yn",
     "j0",        "j1",       "jn",         "linux",
     "unix",      "assert",   "signbit",    "NULL",

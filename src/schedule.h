@@ -113,6 +113,7 @@ typedef struct {
     int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
     bool counts_places;              /* what is compared with a place is so for each element, not once a vector */
     bool copy_warp;                  /* a further warp fills the ring with bulk copies */
+    bool paced;                      /* which asks for them at intervals */
     int lag;                         /* the last phase of a row runs after the first of the next row but
                                         lag - 1, which hides the reduction between them; 0: no lag */
     bool refill;                     /* a tile's registers take the next row's as soon as the tile is

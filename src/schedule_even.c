@@ -85,29 +85,19 @@ bool copies_two_sums(const Scheduler *s, const Kernel *k)
     return has_two_sums(s, k) && (middle || nearly_fills_pairs(s, k));
 }
 
-/* Few threads with many columns each just have the registers for one reduction in one kind of phase. */
-static bool has_registers(const Kernel *k)
-{
-    return k->inner_count == 1 && k->phases <= 2 && !has_wide_columns(k) && !reads_f16(k);
-}
-
 /* How many threads a row of two inputs of 2 bytes has where that is better than two vectors a thread, 0: nowhere else.
- * With one sum over rows: 4608 to 6144 columns with a copy warp 1 to 6 %, 8192 and 9216 1 %, 12288 by 192 threads, who just
- * have the registers, 1 %, pairs of 13312 to 16384 columns without a copy warp 3 to 5 % faster; with two: 6144 columns by
- * 256 threads, whose three vectors are full, 2 %, 10496 to 11776 columns 5 % (measured on an H100). */
+ * With one sum over rows: 4608 to 6144 columns with a copy warp 1 to 6 %, 8192 and 9216 without one 1 % faster; with two:
+ * 6144 columns by 256 threads, whose three vectors are full, 2 %, 10496 to 11776 columns 5 % (measured on an H100). */
 int summed_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 4096, COPIED = 6144, MIDDLE = 8192, SOME = 9216, PAIRS = 12288, LONG = 16384 };
-    enum { FULL_TWO = 6144, FEWEST = 192, FEW = 256, WITH_COPIES = 320 };
+    enum { SHORT = 4096, COPIED = 6144, MIDDLE = 8192, SOME = 9216, FULL_TWO = 6144, FEW = 256, WITH_COPIES = 320 };
     int64_t columns = column_count(s, k);
     double registers = accumulator_registers(s, k);
     if (!has_plain_pairs(s, k) || registers < 1 || registers > 2) return 0;
     bool full_two = columns == FULL_TWO && s->target->bulk_copy;
-    if (registers > 1) return k->cluster == 1 && (full_two || nearly_fills_pairs(s, k)) ? FEW : 0;
-    if (k->cluster == 2) return columns > PAIRS && columns <= LONG ? FEW : 0;
     if (k->cluster > 1) return 0;
+    if (registers > 1) return full_two || nearly_fills_pairs(s, k) ? FEW : 0;
     if (columns > SHORT && columns <= COPIED) return s->target->bulk_copy ? WITH_COPIES : 0;
-    if (columns == PAIRS) return has_registers(k) ? FEWEST : 0;
     return columns >= MIDDLE && columns <= SOME ? FEW : 0;
 }
 

@@ -236,7 +236,7 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
  * better when its threads copy for themselves, if they can. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
-    enum { MANY_ELEMENTS = 32, SHORT_WITH_SUM = 6144, LONG = 262144 };
+    enum { MANY_ELEMENTS = 32, LONG = 262144 };
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
@@ -244,19 +244,15 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
      * 65536 and 131072 columns: 1 to 3 %) */
     bool light = !k->accumulator_count && row_bytes(k) <= 2;
     pays &= !light || (has_moments(s, k) ? reads_f16(k) : column_vectors(k) > 0 && column_count(s, k) <= LONG);
-    /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %), and full
-       slices of f32 (3 to 5 %) */
+    /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %) */
     double registers = accumulator_registers(s, k);
     bool more = k->cluster > 8 && registers >= 2 && k->vec * k->tiles == MANY_ELEMENTS;    /* (4 % slower without) */
     pays &= (registers < 2 && !reads_f16(k)) || k->vec * k->tiles < MANY_ELEMENTS || more;
-    int64_t f32_slice = sums_f32_slice(s, k);
-    pays &= registers < 2 || !f32_slice || column_count(s, k) != f32_slice * k->cluster;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
-    bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4 && !f32_slice;
-    /* of one sum, at the lengths that summed_threads knows, the shorter rows */
-    if (registers < 2 && summed_threads(s, k)) pays = column_count(s, k) <= SHORT_WITH_SUM;
-    pays |= copies_two_sums(s, k) || copies_f32_sum(s, k);
+    bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4 && !sums_f32_slice(s, k);
+    pays |= copies_two_sums(s, k) || copies_f32_sum(s, k) || (registers < 2 && summed_threads(s, k));
+    pays &= !rings_f32_moments(s, k);
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     bool contiguous = !has_several_columns(k);
@@ -286,6 +282,17 @@ static bool tries_copy_warp(const Scheduler *s, const Kernel *k, int lag)
     return pays || k->cluster >= 4 || full_slice_threads(s, k) || is_forced(s, FAMILY_WARP_SPECIALIZED);
 }
 
+/* Rows that a copy warp asks for at a pace. */
+static bool fit_pace(const Scheduler *s, Kernel *k)
+{
+    k->copy_warp = true;
+    k->lag = pacing_lag(s, k);
+    Home columns = pacing_holds_columns(s, k) ? IN_REGISTERS : IN_STAGES;
+    if (try_homes(s, k, true, IN_STAGES, columns) || try_homes(s, k, true, IN_STAGES, IN_STAGES)) return true;
+    k->lag = 0;
+    return k->copy_warp = false;
+}
+
 /* Column vectors in registers, all of shared memory for rows. */
 static bool keep_columns(const Scheduler *s, Kernel *k)
 {
@@ -309,6 +316,7 @@ static bool displaces_columns(const Scheduler *s, const Kernel *k)
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 {
     if (k->grouped) return fit_group(s, k);
+    if (k->cluster == pacing_ctas(s, k) && fit_pace(s, k)) return true;
     if (column_keepers(s, k)) return keep_columns(s, k);
     bool sums = k->accumulator_count > 0;
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;

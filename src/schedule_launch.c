@@ -201,8 +201,22 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     if (k->finishes >= 0)
         push(s, &args, ARG_GRID, k->finishes, parts_dim(&plan->kernels[k->finishes]), "partials");
     if (k->kept) push(s, &args, ARG_GRID, kernel, PARTS_DIM, "parts");
+    if (k->paced) push(s, &args, ARG_INTERVAL, kernel, 0, "interval");
     launch->args = args.data;
     launch->arg_count = args.count;
+}
+
+/* Bytes that are read and written of a row. */
+static int64_t row_traffic(const Scheduler *s, const Kernel *k)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].axes & k->rows)
+            bytes += axes_size(&s->a->sizes, k->loads[i].axes & k->columns) * dtype_info[k->loads[i].dtype].bytes;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].axes & k->rows)
+            bytes += axes_size(&s->a->sizes, k->stores[i].axes & k->columns) * dtype_info[k->stores[i].dtype].bytes;
+    return bytes;
 }
 
 /* Whether rows in parts are loaded when their turn comes, and computed with then: an SM is to have as many CTAs as it has
@@ -306,6 +320,7 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
         kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes;
+        kernels[i].step_bytes = k->paced ? k->teams * row_traffic(s, k) : 0;
         if (k->clears >= 0)
             set_clear_grid(s, plan, k, kernels[i].grid);
         else

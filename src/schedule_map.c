@@ -194,6 +194,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376 };
     if (takes_bulk(s, k)) return bulk_slice(k);
     if (column_keepers(s, k)) return ceil_div(column_count(s, k), column_keepers(s, k));
+    if (pacing_ctas(s, k) > 1) return ceil_div(column_count(s, k), pacing_ctas(s, k));
     if (single_slice(s, k)) return single_slice(s, k);
     if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
     if (sums_f32_slice(s, k)) return sums_f32_slice(s, k);
@@ -246,8 +247,10 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     shape_short_sums(s, k, vectors);
     int threads = held_threads(s, k);
     if (!threads) threads = summed_threads(s, k);
+    if (!threads) threads = uneven_threads(s, k, vectors);
     if (takes_bulk(s, k)) threads = bulk_threads(k, vectors);
     if (k->cluster > 1 && k->cluster == column_keepers(s, k)) threads = keeper_threads(k, vectors);
+    if (k->cluster == pacing_ctas(s, k)) threads = pacing_threads(s, k, ceil_div(column_count(s, k), k->cluster));
     if (threads) {
         k->teams = 1;
         k->threads_per_row = threads;
@@ -275,6 +278,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     if (s->forced.cluster) return s->forced.cluster > 1 && may_cluster(s, k);
     if (takes_bulk(s, k)) return may_cluster(s, k) && column_count(s, k) > bulk_slice(k);
     bool sums = has_column_accumulators(k);
+    if (pacing_ctas(s, k)) return pacing_ctas(s, k) > 1 && may_cluster(s, k);
     if (single_slice(s, k) || shares_wide_columns(s, k) || sums_f32_slice(s, k)) return may_cluster(s, k);
     if (reads_again(s, k) || held_threads(s, k)) return false;
     bool ring = wants_ring(s, k), no_ring = ring && !k->stages && may_fetch_rows(k);
@@ -439,6 +443,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     if (k->streamed || k->dynamic) (void)keep_nothing(s, k);
     if (!columns_acc) share_streams(s, k, !looped);
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
+    k->paced = k->copy_warp && (k->cluster > 1 || pacing_ctas(s, k) == 1);
     set_slice(s, k);
     set_ragged(s, k);
     set_open_tile(s, k);

@@ -116,38 +116,22 @@ bool copies_f32_sum(const Scheduler *s, const Kernel *k)
 }
 
 /* How many columns a CTA of a cluster has: as many bytes as slices of 8192 columns of 2 bytes (two sums of 5120 to 65536
- * columns 1 to 5 % faster than by twice as many or by CTAs alone, of 14336 0.6 % slower; one sum of 4096, 5120, 8192, 10240
- * and from 20480 columns on 1 to 4 %; of 262144 columns by groups of 64 up to 2 %; measured on an H100). 0: rows of others,
- * and those for which CTAs alone or longer slices are better. */
+ * columns 1 to 5 % faster than by twice as many or by CTAs alone, either of 262144 columns by groups of 64 up to 2 %;
+ * measured on an H100). 0: rows of others, and those for which longer slices are better. */
 int64_t sums_f32_slice(const Scheduler *s, const Kernel *k)
 {
-    enum { SLICE = 4096, ONE_SUM = 3584, SHORT_LEAST = 2048, SHORT_MOST = 2560, FOUR = 4, LONG = 16384 };
+    enum { SLICE = 4096 };
     int64_t columns = column_count(s, k), widest = (int64_t)SLICE * s->target->max_cluster;
-    if (!sums_f32(s, k) || (columns > widest && columns <= 2 * widest)) return 0;
-    if (accumulator_registers(s, k) > 1 || columns > widest) return columns > SLICE ? SLICE : 0;
-    if (columns > LONG) return ONE_SUM;
-    for (int ctas = 2; ctas <= FOUR; ctas *= 2)
-        if (columns >= SHORT_LEAST * ctas && columns <= SHORT_MOST * ctas) return SHORT_MOST;
-    return 0;
+    bool two = accumulator_registers(s, k) > 1, some = two ? columns > SLICE : columns > widest;
+    return sums_f32(s, k) && some && (columns <= widest || columns > 2 * widest) ? SLICE : 0;
 }
 
-/* How many threads a slice of 8192 columns of 2 bytes gets in clusters of up to 8, where
- * shared memory holds a ring beside the column vectors: few with many registers each are 1 to
- * 5 % faster (measured on an H100); with one accumulator a column not in pairs, in f16 more of them (3 to 5 %); slices of 6144 as well,
- * of up to four CTAs, with one accumulator of four. With two, slices of 12288 and 16384 of the largest
- * cluster (2 % over groups of 32). 0: not such a slice. */
+/* How many threads such a slice has: few, with many registers each (2 % faster than by groups of 32, measured on an H100).
+ * 0: it is of others. */
 int full_slice_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { COLUMNS = 8192, SHORTER = 6144, ROOM = 128 << 10, ONE_SUM = 128, TWO_SUMS = 256 };
-    double registers = accumulator_registers(s, k);
-    bool narrow = row_bytes(k) <= 4 && k->vec == MAX_VECTOR && registers > 0 && registers <= 2;
-    if (s->target->smem_per_cta < ROOM || !narrow || k->cluster == 1) return 0;
-    bool two = registers > 1, full = column_count(s, k) == (int64_t)COLUMNS * k->cluster;
-    if (k->cluster > 8)
-        return k->cluster == s->target->max_cluster && (fills_largest(s, k) || (two && full)) ? TWO_SUMS : 0;
-    bool shorter = column_count(s, k) == (int64_t)SHORTER * k->cluster;
-    if (shorter && k->cluster <= 4) return two || k->cluster == 4 ? TWO_SUMS : 0;
-    return full && (two || k->cluster > 2) ? (two || reads_f16(k) ? TWO_SUMS : ONE_SUM) : 0;
+    enum { THREADS = 256 };
+    return k->cluster == s->target->max_cluster && fills_largest(s, k) ? THREADS : 0;
 }
 
 /* Long rows with several exchanges, and those held in registers beside wide column vectors, want 80 kB of rows a CTA (rmsnorm
@@ -181,7 +165,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     int64_t few = stages_of_few_rows(s, k, vectors);
     if (few) return few > least ? few : least;
     if (k->cluster > 1 && !k->grouped && light)
-        return least + (has_moments(s, k) && k->lag && k->cluster > 2 && !reads_f16(k));
+        return least;
     bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;
     if (!pooled) least = 3 + k->lag;
     int64_t ring = k->accumulator_count && k->cluster == 1 && !k->copy_warp ? SHORT_RING : RING;

@@ -145,6 +145,7 @@ bool is_light(const Scheduler *s, const Kernel *k);     /* a row of up to 2 byte
 bool fills_pairs(const Scheduler *s, const Kernel *k);  /* two CTAs, of which an SM holds two, a row */
 int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors);   /* of full width, a thread */
 int most_threads(const Scheduler *s, const Kernel *k);  /* a long row's CTA */
+int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors);   /* where those are best; 0: nowhere else */
 
 /* ---- schedule_bounds.c ---- */
 
@@ -184,6 +185,13 @@ int column_keepers(const Scheduler *s, const Kernel *k);       /* CTAs that shar
 int keeper_threads(const Kernel *k, int64_t vectors);           /* for so many vectors a CTA */
 int keeper_stages(int64_t stage_bytes);
 
+/* ---- schedule_pace.c ---- */
+
+int pacing_ctas(const Scheduler *s, const Kernel *k);          /* that share a row which is asked for at a pace; 0: it is of others */
+int pacing_threads(const Scheduler *s, const Kernel *k, int64_t slice);    /* of each, for so many columns */
+bool pacing_holds_columns(const Scheduler *s, const Kernel *k);            /* column vectors, in registers */
+int pacing_lag(const Scheduler *s, const Kernel *k);
+
 /* ---- schedule_groups.c ---- */
 
 /* Has a group share a row that each phase reads anew, where that is better; whether it has. */
@@ -208,6 +216,7 @@ int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row 
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
 bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
+bool rings_f32_moments(const Scheduler *s, const Kernel *k);    /* such rows pass through a ring, though registers might hold them */
 bool may_refill(const Scheduler *s, const Kernel *k);   /* a row's registers with the next, in a cluster */
 
 #endif

@@ -119,6 +119,18 @@ list_cases() {
     for columns in 192 1030 4096 12288; do
         echo "tests/cases/divided_rows.fuse M=12 N=$columns"
     done
+    for columns in 2 4 6 96; do
+        echo "tests/cases/sums_of_pairs.fuse M=331 N=$columns"
+    done
+    # sums over rows that are asked for at a pace: alone, in clusters, and those with a lag
+    for file in layernorm_bwd rmsnorm_bwd rmsnorm_bwd_add thunder_layernorm_bwd; do
+        for columns in 6144 9216 11008 14336 20480 57344 98304 114688; do
+            echo "examples/$file.fuse M=331 N=$columns"
+        done
+    done
+    for columns in 98304 106496 122880 131072; do    # f32 beside column vectors in shared memory
+        echo "tests/long/kept_columns.fuse M=37 N=$columns"
+    done
     for columns in 1000 4096 16384 20480; do
         echo "tests/cases/wide_weights.fuse M=331 N=$columns"
     done

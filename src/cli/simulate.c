@@ -121,6 +121,7 @@ static Argument argument_of(const Run *run, const LaunchArg *arg)
     case ARG_GRID:
         return (Argument){
             .count = (int)launch_groups(run->plan, arg->index, arg->axis, run->sizes)};
+    case ARG_INTERVAL: return (Argument){.count = 0};
     }
     return (Argument){.wide = 0};
 }

@@ -440,6 +440,11 @@ SIM_CALL void bulk_copy(void *to, const void *from, int bytes, unsigned long lon
     sim_link.api->bulk_copy(sim_link.machine, to, from, bytes, &barrier, SIM_HERE);
 }
 
+//@ clock_ns keep_pace
+// its intervals are 0
+SIM_CALL unsigned clock_ns() { return 0; }
+SIM_CALL void keep_pace(unsigned &, unsigned) {}
+
 //@ barrier_wait_cluster
 SIM_CALL void barrier_wait_cluster(unsigned long long &barrier, int parity)
 {

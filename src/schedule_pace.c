@@ -1,0 +1,94 @@
+/* schedule_pace.c: rows of two tensors with sums over rows, which a copy warp asks for at memory's pace (keep_pace in
+ * prelude.cuh). They then take as long as memory does, whatever the threads do, as long as those are fast enough: one sum
+ * of 12288 columns is within 1 % of its best in 30 shapes, of which the fastest are 5 % slower without a pace. So the shape
+ * is a simple one: as few CTAs a row as may be, few threads with many columns each, column vectors in registers, no lag.
+ *
+ * Measured on an H100, over what other rules make of such rows: one sum of 16 bits 1 to 5 % faster from 6144 columns on, of
+ * f32 1 to 5 % from 4096 on; two sums 0 to 4 %, of f32 0 to 7 %. Shorter rows are 1 to 5 % slower so. */
+#include "scheduling.h"
+
+enum { NARROW = 2, TILE = MAX_VECTOR * WARP };
+
+static int element_bytes(const Kernel *k) { return row_bytes(k) / row_inputs(k); }
+
+static bool has_one_sum(const Scheduler *s, const Kernel *k) { return accumulator_registers(s, k) < 2; }
+
+/* Whole vectors, which lie in a stage as they do in memory. */
+static bool has_pairs(const Scheduler *s, const Kernel *k)
+{
+    enum { PAIR = 2, F32 = 4 };
+    if (row_inputs(k) != PAIR || has_several_columns(k) || k->dynamic || k->vec != full_vector(k)) return false;
+    int bytes = element_bytes(k);
+    bool known = row_bytes(k) == PAIR * bytes && (bytes == NARROW || bytes == F32);
+    return known && k->rows && !k->kept && k->inner_count && k->phases == PAIR &&
+           column_count(s, k) * bytes % LINE_BYTES == 0;
+}
+
+/* 256 threads, in f32 with 16 columns each. */
+static int threads_of_one(const Kernel *k, int64_t slice)
+{
+    enum { THREADS = 256, COLUMNS = 16 };
+    if (element_bytes(k) == NARROW) return THREADS;
+    return (int)ceil_div(slice, COLUMNS * WARP) * WARP;
+}
+
+/* Two sums keep threads so busy that in a cluster all their tiles must be full (slices of 5632 columns are 15 % slower than
+ * of 6144): four, of f32 with 16 columns, or three. 0: a slice has no such tiles. */
+static int threads_of_two(const Kernel *k, int64_t slice)
+{
+    enum { THREE = 3, FOUR = 4, SHORT = 6144, LONG = 7168, COLUMNS = 16 };
+    if (element_bytes(k) > NARROW) return slice % (COLUMNS * WARP) ? 0 : (int)slice / COLUMNS;
+    if (k->cluster == 1) return (int)ceil_div(slice, FOUR * TILE) * WARP;
+    int tiles = slice >= LONG ? FOUR : THREE;
+    return slice < SHORT || slice % (tiles * TILE) ? 0 : (int)slice / (tiles * MAX_VECTOR);
+}
+
+int pacing_threads(const Scheduler *s, const Kernel *k, int64_t slice)
+{
+    return has_one_sum(s, k) ? threads_of_one(k, slice) : threads_of_two(k, slice);
+}
+
+/* By the longest row that one CTA has, and the longest slice of others: 20 kB of each tensor. */
+static int wanted_ctas(const Scheduler *s, const Kernel *k)
+{
+    enum { LEAST = 6144, ALONE = 9216, LEAST_OF_TWO = 8193, ALONE_OF_TWO = 11264, SLICE_BYTES = 20 << 10, F32 = 4096 };
+    bool narrow = element_bytes(k) == NARROW, one = has_one_sum(s, k);
+    int64_t columns = column_count(s, k), slice = SLICE_BYTES / element_bytes(k);
+    int64_t least = !narrow ? F32 + !one : one ? LEAST : LEAST_OF_TWO;
+    int64_t alone = !narrow ? F32 : one ? ALONE : ALONE_OF_TWO;
+    if (columns < least) return 0;
+    if (columns <= alone) return 1;
+    int ctas = 2;
+    while (columns > slice * ctas) ctas *= 2;
+    return ctas <= s->target->max_cluster ? ctas : 0;
+}
+
+/* Where another family or cluster is asked for, a row is not of these. */
+int pacing_ctas(const Scheduler *s, const Kernel *k)
+{
+    const Forced *f = &s->forced;
+    double registers = accumulator_registers(s, k);
+    bool other = f->any && f->family != FAMILY_WARP_SPECIALIZED;
+    if (!s->target->bulk_copy || other || registers < 1 || registers > 2 || !has_pairs(s, k)) return 0;
+    int ctas = wanted_ctas(s, k);
+    if (!ctas || (f->cluster && f->cluster != ctas)) return 0;
+    Kernel shared = *k;
+    shared.cluster = ctas;
+    return pacing_threads(s, &shared, ceil_div(column_count(s, k), ctas)) ? ctas : 0;
+}
+
+/* Whether column vectors have room in registers: with two sums of 32 columns a thread only of 224 threads, since an SM's
+ * registers are shared out to four warps at a time. */
+bool pacing_holds_columns(const Scheduler *s, const Kernel *k)
+{
+    enum { MANY = 32, FEW_THREADS = 224 };
+    return has_one_sum(s, k) || k->vec * k->tiles < MANY || kernel_threads(k) <= FEW_THREADS;
+}
+
+/* The CTAs of the largest clusters wait so long for each other that two sums are better with a lag, if registers have room
+ * (layer norm's backward of 98304 and 114688 columns 8 and 5 % faster). */
+int pacing_lag(const Scheduler *s, const Kernel *k)
+{
+    enum { EIGHT = 8 };
+    return k->cluster > EIGHT && element_bytes(k) == NARROW && !has_one_sum(s, k) && pacing_holds_columns(s, k);
+}
