@@ -47,7 +47,7 @@ extern "C" {
 #define FUSEC_API
 #endif
 
-#define FUSEC_VERSION "0.1.0"
+#define FUSEC_VERSION "0.2.0"
 
 /* ========================================================================= simple == */
 

@@ -202,7 +202,7 @@ static const char *grids_text(Emitter *e)
 
 static void emit_launch(Emitter *e)
 {
-    enum { WITHOUT_ASKING = 48 << 10 };
+    enum { WITHOUT_ASKING = 48 << 10, PORTABLE_CLUSTER = 8 };
     const LaunchPlan *plan = &e->plan->launch;
     long long bytes = e->launch->smem_bytes;
     const char *smem = bytes ? arena_format(e->arena, "%lld bytes of", bytes) : "no";
@@ -213,6 +213,8 @@ static void emit_launch(Emitter *e)
     line(e->out,
          "// Launch %d of %d: grid %s, %sblock %d, %s dynamic shared memory.",
          e->index + 1, plan->kernel_count, grids_text(e), cluster, e->launch->threads, smem);
+    if (e->launch->cluster > PORTABLE_CLUSTER && !e->k->grouped)
+        line(e->out, "// So large a cluster wants CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED set first.");
     if (e->k->wanted_ctas > 1)
         line(e->out, "// The second number of its bounds leaves registers for %d CTAs an SM.", e->k->wanted_ctas);
     if (bytes > WITHOUT_ASKING)
@@ -237,13 +239,14 @@ static void emit_partial_count(Emitter *e)
     line(e->out, "// partials: how many there are, %s", grid_text(e, &main->grid[dim]));
 }
 
+/* What device_interval in the runtime works out. */
 static void emit_interval(Emitter *e)
 {
     if (!e->k->paced) return;
-    const char *sharers = sharers_name(e->k);
-    line(e->out, "// interval: ns from one row that a %s asks for to its next, at least; 0 is always right. Fastest is what memory", sharers);
-    line(e->out, "// takes for %lld bytes of each %s, %s of them, at 0.92 of its peak.", (long long)e->launch->step_bytes,
-         sharers, grid_text(e, &e->launch->grid[0]));
+    line(e->out, "// interval: ns from one row that a %s asks for to its next. 0, each as soon as there is room, is always right;",
+         sharers_name(e->k));
+    line(e->out, "// for twice the data that L2 holds, or more, %lld * %s / (0.92 * bytes that memory moves in a ns by its clock) is faster.",
+         (long long)e->launch->step_bytes, grid_text(e, &e->launch->grid[0]));
 }
 
 void emit_comment(Emitter *e)

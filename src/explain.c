@@ -187,7 +187,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     if (k->copy_warp)
         line(out, "    a copy warp fills the ring%s; %d warps compute",
              k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
-    if (k->paced) line(out, "    rows are asked for at the pace at which memory moves them, not faster");
+    if (k->paced) line(out, "    rows that are more than L2 holds are asked for no faster than memory moves them");
 }
 
 /* How a persistent kernel fills the GPU; clusters leave some SMs idle. */

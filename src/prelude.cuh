@@ -614,8 +614,8 @@ template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], cons
 
 //@ arrived
 // v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for grids
-// are of height 1 where rows are whole.
+// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for the
+// grid of such a kernel has the height 1.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.y - 1;
@@ -1064,16 +1064,19 @@ template <class T> DEVICE T *peer(T *shared, int rank)
     return twin;
 }
 
-//@ clock_ns keep_pace
-// ns, on a clock that all SMs share; it starts again every four seconds
+//@ clock_ns
+// ns, on a clock that all SMs share; it wraps after four seconds
 DEVICE unsigned clock_ns()
 {
     unsigned ns;
     asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(ns));
     return ns;
 }
-// Rows are asked for no faster than one each `interval` ns. Memory that is asked for more than it can do does less: what
-// waits for it piles up, reads and writes get in each other's way. `due`: when the next row may be asked for.
+
+//@ keep_pace
+// Rows are asked for one each `interval` ns; of what they are late one interval is made up for. Memory that is asked for more
+// than it can do does less: what waits for it piles up, reads and writes get in each other's way. `due`: when the next row
+// may be asked for; differences of such times are right though they wrap.
 DEVICE void keep_pace(unsigned &due, unsigned interval)
 {
     unsigned now = clock_ns();
@@ -1410,7 +1413,7 @@ DEVICE void cluster_send(Exchange<S, values, cluster> &x, int &round, R... r)
 {
     constexpr int bytes = (width_of<R> + ...) * cluster * (int)sizeof(S);
     if (round == 0)
-        cluster_wait();
+        cluster_wait();    // for exchange_init of all CTAs
     S *twin = &x.slot[round & 1][0][cluster_rank()];
     if (threadIdx.x < cluster)
         (send_slot<cluster>(twin, r, x.landed[round & 1]), ...);
@@ -1428,13 +1431,13 @@ DEVICE void cluster_collect(Exchange<S, values, cluster> &x, int &round, R... r)
 }
 
 //@ cluster_reduce
-// Reduces each variable over a row that a whole cluster shares: each CTA tells every other its result.
+// Reduces each variable over a row that a whole cluster shares: each CTA tells all of them, itself as well, its result.
 template <int threads, class S, int slots, int values, int cluster, class... R>
 DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluster> &x, int &round, R... r)
 {
-    int turn = round & 1, same = round;
+    int turn = round & 1, sent = round;    // as many rounds are sent as are collected
     row_reduce<threads>(scratch, turn, r...);
-    cluster_send(x, same, r...);
+    cluster_send(x, sent, r...);
     cluster_collect(x, round, r...);
 }
 

@@ -47,6 +47,15 @@ static const char *unknown_family(Arena *arena, const char *text, size_t length)
     return arena_format(arena, "there is no family '%s' (pointwise, row, grid-stride, warp-specialized, cluster, column)", name);
 }
 
+static const char *unknown_key(Arena *arena, const Forced *forced, const char *text, size_t length)
+{
+    static const char *const keys[] = {"threads", "rows", "ctas", "per_sm", "cluster", "stages", "groups", "reads", "bulk"};
+    const char *key = arena_format(arena, "%.*s", (int)length, text), *family = family_name(forced->family);
+    const char *near = nearest_name(key, keys, sizeof keys / sizeof *keys);
+    if (near) return arena_format(arena, "%s has no key '%s' (did you mean '%s'?)", family, key, near);
+    return arena_format(arena, "%s has no key '%s' (threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk)", family, key);
+}
+
 /* FAMILY[:key=value,...]; a reason in the arena where that is no schedule, else NULL. */
 static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
 {
@@ -70,10 +79,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
                                             : "'%s' ends without a key: key=NUMBER with a number from 1 to %d",
                                 *key ? key : text, MOST);
         int *number = find_key(forced, key, key_length);
-        if (!number)
-            return arena_format(
-                arena, "%s has no key '%.*s' (threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk)",
-                family_name(forced->family), (int)key_length, key);
+        if (!number) return unknown_key(arena, forced, key, key_length);
         if (*number)
             return arena_format(arena, "'%.*s' is given twice", (int)key_length, key);
         *number = (int)value;

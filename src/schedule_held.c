@@ -369,13 +369,13 @@ bool rings_f32_moments(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 98304, LONG = 131072 };
     int64_t columns = column_count(s, k);
-    return is_f32_row(k) && has_moments(s, k) && !k->accumulator_count && columns >= SHORT && columns <= LONG;
+    return is_f32_row(k) && has_moments(s, k) && column_vectors(k) && !k->accumulator_count && columns >= SHORT && columns <= LONG;
 }
 
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
  * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower, and 1 to 3 %
  * where a ring has full slices in clusters of 4 and 8; in f32 as fast at 65536, 2 % faster at
- * 131072 and 262144). f16 takes more instructions where registers are few (2 % slower). Once shared memory has no room for
+ * 262144). f16 takes more instructions where registers are few (2 % slower). Once shared memory has no room for
  * two rows beside column vectors, as far as registers reach (16 bits of 524288 columns 42 %, of 786432 48 % faster, but of
  * 327680 and 400000 4 to 6 % slower). */
 static bool may_refill_moments(DType dtype, int64_t columns)

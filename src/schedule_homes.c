@@ -285,6 +285,7 @@ static bool tries_copy_warp(const Scheduler *s, const Kernel *k, int lag)
 /* Rows that a copy warp asks for at a pace. */
 static bool fit_pace(const Scheduler *s, Kernel *k)
 {
+    if (k->teams > 1 || k->threads_per_row <= WARP) return false;    /* as was asked for */
     k->copy_warp = true;
     k->lag = pacing_lag(s, k);
     Home columns = pacing_holds_columns(s, k) ? IN_REGISTERS : IN_STAGES;

@@ -1,7 +1,7 @@
 /* schedule_pace.c: rows of two tensors with sums over rows, which a copy warp asks for at memory's pace (keep_pace in
  * prelude.cuh). They then take as long as memory does, whatever the threads do, as long as those are fast enough: one sum
  * of 12288 columns is within 1 % of its best in 30 shapes, of which the fastest are 5 % slower without a pace. So the shape
- * is a simple one: as few CTAs a row as may be, few threads with many columns each, column vectors in registers, no lag.
+ * is a simple one: as few CTAs a row as may be, few threads with many columns each, column vectors in registers, in most clusters no lag.
  *
  * Measured on an H100, over what other rules make of such rows: one sum of 16 bits 1 to 5 % faster from 6144 columns on, of
  * f32 1 to 5 % from 4096 on; two sums 0 to 4 %, of f32 0 to 7 %. Shorter rows are 1 to 5 % slower so. */
@@ -13,15 +13,15 @@ static int element_bytes(const Kernel *k) { return row_bytes(k) / row_inputs(k);
 
 static bool has_one_sum(const Scheduler *s, const Kernel *k) { return accumulator_registers(s, k) < 2; }
 
-/* Whole vectors, which lie in a stage as they do in memory. */
+/* Whole vectors, which lie in a stage as they do in memory, and no more beside them than few threads have registers for. */
 static bool has_pairs(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2, F32 = 4 };
     if (row_inputs(k) != PAIR || has_several_columns(k) || k->dynamic || k->vec != full_vector(k)) return false;
     int bytes = element_bytes(k);
     bool known = row_bytes(k) == PAIR * bytes && (bytes == NARROW || bytes == F32);
-    return known && k->rows && !k->kept && k->inner_count && k->phases == PAIR &&
-           column_count(s, k) * bytes % LINE_BYTES == 0;
+    bool lean = k->inner_count && k->inner_count <= PAIR && column_vectors(k) <= 1 && !has_wide_columns(k);
+    return known && lean && k->rows && !k->kept && k->phases == PAIR && column_count(s, k) * bytes % LINE_BYTES == 0;
 }
 
 /* 256 threads, in f32 with 16 columns each. */
@@ -91,4 +91,14 @@ int pacing_lag(const Scheduler *s, const Kernel *k)
 {
     enum { EIGHT = 8 };
     return k->cluster > EIGHT && element_bytes(k) == NARROW && !has_one_sum(s, k) && pacing_holds_columns(s, k);
+}
+
+/* Whether its rows are asked for at a pace: of two tensors, of which sums over rows are taken, as they were when the pace was
+ * measured. What reads more for each byte that it writes gets more out of memory (backward norms with the residual's
+ * gradient over 0.92 of the peak); other rows of one CTA compute about as slowly as memory moves (two sums of 6144 columns
+ * 1 % slower at a pace). */
+bool wants_pace(const Scheduler *s, const Kernel *k)
+{
+    enum { PAIR = 2 };
+    return k->copy_warp && k->accumulator_count && row_inputs(k) == PAIR && (k->cluster > 1 || pacing_ctas(s, k) == 1);
 }

@@ -126,7 +126,7 @@ int64_t sums_f32_slice(const Scheduler *s, const Kernel *k)
     return sums_f32(s, k) && some && (columns <= widest || columns > 2 * widest) ? SLICE : 0;
 }
 
-/* How many threads such a slice has: few, with many registers each (2 % faster than by groups of 32, measured on an H100).
+/* How many threads a slice that fills_largest knows has: few, with many registers each (2 % faster than by groups of 32, measured on an H100).
  * 0: it is of others. */
 int full_slice_threads(const Scheduler *s, const Kernel *k)
 {
@@ -147,8 +147,7 @@ static int64_t stages_of_few_rows(const Scheduler *s, const Kernel *k, int64_t v
 }
 
 /* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few
- * as there can be, but one more for a mean and its squares that lag in more than a pair; in a
- * cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
+ * as there can be; in a cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
  * for longer stages than 16 kB means one CTA; else as many as keep as much under way while one
  * row is computed, or 64 kB of rows with accumulators, where more measured flat or up to 3 %
  * slower, but of many teams' rows of up to 6 kB 160 kB (two inputs of bf16 1 to 2 % faster; all on an H100). `vectors`: the

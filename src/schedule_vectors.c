@@ -40,7 +40,8 @@ static bool wants_many(const Scheduler *s, const Kernel *k)
 int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
     enum { FIVE = 5, SIXTEENTHS = 16 };
-    if (!rings_f32_moments(s, k) || k->cluster < s->target->max_cluster || has_full_slice(s, k)) return 0;
+    bool shared = k->cluster > 1 && k->cluster == s->target->max_cluster && k->vec == full_vector(k);
+    if (!shared || !rings_f32_moments(s, k) || has_full_slice(s, k)) return 0;
     return (int)(vectors * FIVE / (SIXTEENTHS * WARP)) * WARP;
 }
 

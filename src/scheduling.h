@@ -191,6 +191,7 @@ int pacing_ctas(const Scheduler *s, const Kernel *k);          /* that share a r
 int pacing_threads(const Scheduler *s, const Kernel *k, int64_t slice);    /* of each, for so many columns */
 bool pacing_holds_columns(const Scheduler *s, const Kernel *k);            /* column vectors, in registers */
 int pacing_lag(const Scheduler *s, const Kernel *k);
+bool wants_pace(const Scheduler *s, const Kernel *k);
 
 /* ---- schedule_groups.c ---- */
 

@@ -103,6 +103,14 @@ expect 2 'no output' one.fuse --outputs y,t
 expect 2 'no output' run one.fuse --outputs t
 expect 2 'schedule refused' one.fuse --schedule nonsense
 expect 2 "row has no key 'treads'" one.fuse --schedule row:treads=32
+expect 2 "did you mean 'stages'" one.fuse --schedule row:stage=3
+expect 2 'walks one at a time' explain "$root"/examples/rmsnorm_bwd.fuse N=6144 --arch sm_90a --schedule warp-specialized:rows=2
+expect 0 'no faster than memory' explain "$root"/examples/rmsnorm_bwd.fuse N=12288 --arch sm_90a
+sed s/bf16/f32/g "$root"/examples/layernorm.fuse >f32.fuse
+for columns in 98304 98305 131072; do
+    expect 0 'row, 16384 CTAs of 1024 threads' explain f32.fuse N=$columns --arch sm_80
+    expect 0 'clusters of 16 CTAs' explain f32.fuse N=$columns --arch sm_90a
+done
 expect 2 'refused: groups: ' one.fuse N=256 --schedule row:groups=2
 expect 0 '__global__' one.fuse N=256 --schedule row:groups=1
 expect 0 'clusters of 2 CTAs' explain "$root/examples/softmax.fuse" --schedule cluster

@@ -137,6 +137,13 @@ list_long_cases() {
     for size in "M=20 N=2048" "M=60 N=1536" "M=5 N=12288"; do
         echo "examples/rmsnorm_bwd.fuse $size --sms 1"
     done
+    # asked for at a pace: alone, by pairs, with a lag
+    for size in "M=7 N=12288 --sms 2" "M=5 N=20480 --sms 2 --offset dy=3" "M=7 N=9216 --sms 1" "M=5 N=98304 --sms 16"; do
+        echo "examples/layernorm_bwd.fuse $size"
+    done
+    echo "examples/rmsnorm_bwd.fuse M=7 N=9216 --sms 1"
+    echo "examples/rmsnorm_bwd.fuse M=5 N=6144 --sms 1 --candidates ${CANDIDATES:-3}"
+    echo "examples/rmsnorm_bwd.fuse M=7 N=14336 --sms 2 --offset x=1"
     echo "examples/softmax.fuse M=3 N=2051 --schedule row:cluster=16,threads=64"    # whose last CTAs have no columns
     echo "examples/softmax.fuse M=3 N=1123 --schedule row:cluster=8,threads=64"    # and less than a block
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"

@@ -364,6 +364,8 @@ START_TEST(intervals_of_rows)
     ck_assert_uint_eq(launch_interval(&plan, 0, &none, 3000, 0), 0);
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 0, 0), 0);           /* a GPU that does not say how fast it is */
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 1e-30, 0), INT32_MAX);
+    kernels[0].grid[0].per_cta = 4;    /* rows at a time */
+    ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, 0), FEW / 4 * 73728 / 3000);
     kernels[0].step_bytes = 0;
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 3000, 0), 0);
 }

@@ -165,8 +165,8 @@ DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int 
 }
 
 // v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for grids
-// are of height 1 where rows are whole.
+// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for the
+// grid of such a kernel has the height 1.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.y - 1;
