@@ -1064,13 +1064,19 @@ template <class T> DEVICE T *peer(T *shared, int rank)
     return twin;
 }
 
-//@ clock_ns
-// ns, on a clock that all SMs share; it wraps after four seconds
+//@ clock_ns clock_cycles
+// ns, on a clock that all SMs share, and cycles of this SM, of which a ns has two at most; both wrap
 DEVICE unsigned clock_ns()
 {
     unsigned ns;
     asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(ns));
     return ns;
+}
+DEVICE unsigned clock_cycles()
+{
+    unsigned cycles;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles));
+    return cycles;
 }
 
 //@ keep_pace
@@ -1079,8 +1085,10 @@ DEVICE unsigned clock_ns()
 // may be asked for; differences of such times are right though they wrap.
 DEVICE void keep_pace(unsigned &due, unsigned interval)
 {
+    const unsigned begin = clock_cycles();
     unsigned now = clock_ns();
-    while (due - now - 1 < interval)    // it is to come, in 1 to `interval` ns
+    // while it is to come, in 1 to `interval` ns; but a clock that goes on in longer steps, or stands, is not waited for
+    while (due - now - 1 < interval && clock_cycles() - begin < 4 * interval)
         now = clock_ns();
     due = now - due < interval ? due + interval : now;
 }

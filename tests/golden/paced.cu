@@ -265,12 +265,18 @@ DEVICE int cluster_rank()
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-// ns, on a clock that all SMs share; it wraps after four seconds
+// ns, on a clock that all SMs share, and cycles of this SM, of which a ns has two at most; both wrap
 DEVICE unsigned clock_ns()
 {
     unsigned ns;
     asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(ns));
     return ns;
+}
+DEVICE unsigned clock_cycles()
+{
+    unsigned cycles;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles));
+    return cycles;
 }
 
 // Rows are asked for one each `interval` ns; of what they are late one interval is made up for. Memory that is asked for more
@@ -278,8 +284,10 @@ DEVICE unsigned clock_ns()
 // may be asked for; differences of such times are right though they wrap.
 DEVICE void keep_pace(unsigned &due, unsigned interval)
 {
+    const unsigned begin = clock_cycles();
     unsigned now = clock_ns();
-    while (due - now - 1 < interval)    // it is to come, in 1 to `interval` ns
+    // while it is to come, in 1 to `interval` ns; but a clock that goes on in longer steps, or stands, is not waited for
+    while (due - now - 1 < interval && clock_cycles() - begin < 4 * interval)
         now = clock_ns();
     due = now - due < interval ? due + interval : now;
 }

@@ -440,13 +440,11 @@ SIM_CALL void bulk_copy(void *to, const void *from, int bytes, unsigned long lon
     sim_link.api->bulk_copy(sim_link.machine, to, from, bytes, &barrier, SIM_HERE);
 }
 
-//@ clock_ns
-// goes on by 50 ns each time that it is looked at, and wraps soon after the start
-static SIM_PLAIN inline unsigned clock_ns()
-{
-    static unsigned ns = 0u - 5000;
-    return ns += 50;
-}
+//@ clock_ns clock_cycles
+// both go on each time that one is looked at, and wrap soon after the start
+static unsigned sim_clock = 0u - 5000;
+static SIM_PLAIN inline unsigned clock_ns() { return sim_clock += 25; }
+static SIM_PLAIN inline unsigned clock_cycles() { return 2 * (sim_clock += 25); }
 
 //@ barrier_wait_cluster
 SIM_CALL void barrier_wait_cluster(unsigned long long &barrier, int parity)
