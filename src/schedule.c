@@ -17,43 +17,28 @@ const char *family_name(Family family)
 /* ---- --schedule
  * ------------------------------------------------------------------------------ */
 
+static const char *const family_names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "cluster", "column"};
+static const char *const key_names[] = {"threads", "rows", "ctas", "per_sm", "cluster", "stages", "groups", "reads", "bulk"};
+enum { FAMILIES = sizeof family_names / sizeof *family_names, KEYS = sizeof key_names / sizeof *key_names };
+
 /* Where a key's number goes; NULL: there is no such key. */
-static int *find_key(Forced *forced, const char *key, size_t length)
+static int *find_key(Forced *f, const char *key)
 {
-    struct {
-        const char *name;
-        int *at;
-    } keys[] = {{"threads", &forced->threads},
-                {"rows", &forced->rows},
-                {"ctas", &forced->ctas},
-                {"per_sm", &forced->per_sm},
-                {"cluster", &forced->cluster},
-                {"stages", &forced->stages},
-                {"groups", &forced->groups},
-                {"reads", &forced->reads},
-                {"bulk", &forced->bulk}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strlen(keys[i].name) == length && !memcmp(keys[i].name, key, length))
-            return keys[i].at;
+    int *const at[KEYS] = {&f->threads, &f->rows,   &f->ctas,  &f->per_sm, &f->cluster,
+                           &f->stages,  &f->groups, &f->reads, &f->bulk};
+    for (int i = 0; i < KEYS; i++)
+        if (!strcmp(key_names[i], key)) return at[i];
     return NULL;
 }
 
-static const char *unknown_family(Arena *arena, const char *text, size_t length)
+/* "did you mean 'stages'?", or all names that there are. */
+static const char *suggest_name(Arena *arena, const char *name, const char *const *names, int count)
 {
-    static const char *const names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "cluster", "column"};
-    const char *name = arena_format(arena, "%.*s", (int)length, text);
-    const char *near = nearest_name(name, names, sizeof names / sizeof *names);
-    if (near) return arena_format(arena, "there is no family '%s' (did you mean '%s'?)", name, near);
-    return arena_format(arena, "there is no family '%s' (pointwise, row, grid-stride, warp-specialized, cluster, column)", name);
-}
-
-static const char *unknown_key(Arena *arena, const Forced *forced, const char *text, size_t length)
-{
-    static const char *const keys[] = {"threads", "rows", "ctas", "per_sm", "cluster", "stages", "groups", "reads", "bulk"};
-    const char *key = arena_format(arena, "%.*s", (int)length, text), *family = family_name(forced->family);
-    const char *near = nearest_name(key, keys, sizeof keys / sizeof *keys);
-    if (near) return arena_format(arena, "%s has no key '%s' (did you mean '%s'?)", family, key, near);
-    return arena_format(arena, "%s has no key '%s' (threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk)", family, key);
+    const char *near = nearest_name(name, names, count);
+    if (near) return arena_format(arena, "did you mean '%s'?", near);
+    Text *all = text_new(arena);
+    for (int i = 0; i < count; i++) text_print(all, "%s%s", i ? ", " : "", names[i]);
+    return text_string(all);
 }
 
 /* FAMILY[:key=value,...]; a reason in the arena where that is no schedule, else NULL. */
@@ -66,7 +51,10 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
     while (family < FAMILY_FINISH && (strlen(family_name((Family)family)) != length ||
                                       memcmp(family_name((Family)family), text, length)))
         family++;
-    if (family == FAMILY_FINISH) return unknown_family(arena, text, length);
+    if (family == FAMILY_FINISH) {
+        const char *name = arena_copy(arena, text, length);
+        return arena_format(arena, "there is no family '%s' (%s)", name, suggest_name(arena, name, family_names, FAMILIES));
+    }
     forced->family = (Family)family;
     const char *at = text + length;
     while (*at) {
@@ -78,10 +66,12 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
             return arena_format(arena, *key ? "'%s' is not key=NUMBER with a number from 1 to %d"
                                             : "'%s' ends without a key: key=NUMBER with a number from 1 to %d",
                                 *key ? key : text, MOST);
-        int *number = find_key(forced, key, key_length);
-        if (!number) return unknown_key(arena, forced, key, key_length);
-        if (*number)
-            return arena_format(arena, "'%.*s' is given twice", (int)key_length, key);
+        const char *name = arena_copy(arena, key, key_length);
+        int *number = find_key(forced, name);
+        if (!number)
+            return arena_format(arena, "%s has no key '%s' (%s)", family_name(forced->family), name,
+                                suggest_name(arena, name, key_names, KEYS));
+        if (*number) return arena_format(arena, "'%s' is given twice", name);
         *number = (int)value;
         at = end;
     }

@@ -250,7 +250,7 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     if (!threads) threads = uneven_threads(s, k, vectors);
     if (takes_bulk(s, k)) threads = bulk_threads(k, vectors);
     if (k->cluster > 1 && k->cluster == column_keepers(s, k)) threads = keeper_threads(k, vectors);
-    if (k->cluster == pacing_ctas(s, k)) threads = pacing_threads(s, k, ceil_div(column_count(s, k), k->cluster));
+    if (k->cluster == pacing_ctas(s, k)) threads = pacing_threads(s, k, k->cluster);
     if (threads) {
         k->teams = 1;
         k->threads_per_row = threads;

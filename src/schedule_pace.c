@@ -35,18 +35,19 @@ static int threads_of_one(const Kernel *k, int64_t slice)
 
 /* Two sums keep threads so busy that in a cluster all their tiles must be full (slices of 5632 columns are 15 % slower than
  * of 6144): four, of f32 with 16 columns, or three. 0: a slice has no such tiles. */
-static int threads_of_two(const Kernel *k, int64_t slice)
+static int threads_of_two(const Kernel *k, int64_t slice, bool alone)
 {
     enum { THREE = 3, FOUR = 4, SHORT = 6144, LONG = 7168, COLUMNS = 16 };
     if (element_bytes(k) > NARROW) return slice % (COLUMNS * WARP) ? 0 : (int)slice / COLUMNS;
-    if (k->cluster == 1) return (int)ceil_div(slice, FOUR * TILE) * WARP;
+    if (alone) return (int)ceil_div(slice, FOUR * TILE) * WARP;
     int tiles = slice >= LONG ? FOUR : THREE;
     return slice < SHORT || slice % (tiles * TILE) ? 0 : (int)slice / (tiles * MAX_VECTOR);
 }
 
-int pacing_threads(const Scheduler *s, const Kernel *k, int64_t slice)
+int pacing_threads(const Scheduler *s, const Kernel *k, int ctas)
 {
-    return has_one_sum(s, k) ? threads_of_one(k, slice) : threads_of_two(k, slice);
+    int64_t slice = ceil_div(column_count(s, k), ctas);
+    return has_one_sum(s, k) ? threads_of_one(k, slice) : threads_of_two(k, slice, ctas == 1);
 }
 
 /* By the longest row that one CTA has, and the longest slice of others: 20 kB of each tensor. */
@@ -73,9 +74,7 @@ int pacing_ctas(const Scheduler *s, const Kernel *k)
     if (!s->target->bulk_copy || other || registers < 1 || registers > 2 || !has_pairs(s, k)) return 0;
     int ctas = wanted_ctas(s, k);
     if (!ctas || (f->cluster && f->cluster != ctas)) return 0;
-    Kernel shared = *k;
-    shared.cluster = ctas;
-    return pacing_threads(s, &shared, ceil_div(column_count(s, k), ctas)) ? ctas : 0;
+    return pacing_threads(s, k, ctas) ? ctas : 0;
 }
 
 /* Whether column vectors have room in registers: with two sums of 32 columns a thread only of 224 threads, since an SM's

@@ -188,7 +188,7 @@ int keeper_stages(int64_t stage_bytes);
 /* ---- schedule_pace.c ---- */
 
 int pacing_ctas(const Scheduler *s, const Kernel *k);          /* that share a row which is asked for at a pace; 0: it is of others */
-int pacing_threads(const Scheduler *s, const Kernel *k, int64_t slice);    /* of each, for so many columns */
+int pacing_threads(const Scheduler *s, const Kernel *k, int ctas);         /* of each, where so many share a row */
 bool pacing_holds_columns(const Scheduler *s, const Kernel *k);            /* column vectors, in registers */
 int pacing_lag(const Scheduler *s, const Kernel *k);
 bool wants_pace(const Scheduler *s, const Kernel *k);

@@ -95,7 +95,7 @@ static const Case right[] = {
     {"good_unused_garbage", 1, 0, NULL, 0}, {"good_teams", 1, 0, NULL, 0},
     {"good_cluster", 4, 0, NULL, 2},     {"good_send", 4, 0, NULL, 2},
     {"good_ring", 1, 0, NULL, 0},        {"good_fenced_copy", 1, 0, NULL, 0},
-    {"good_overlapping", 2, 0, NULL, 0},
+    {"good_overlapping", 2, 0, NULL, 0},  {"good_pace", 1, 0, NULL, 0},
 };
 
 enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *right };
