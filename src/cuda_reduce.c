@@ -23,9 +23,11 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
 {
     Op op = node(e->g, reduction)->op;
     const InnerReduction *sum = paired_sum(e, reduction);
-    if (sum && op == OP_MEAN)
-        return arena_format(e->arena, "%smoments_of(%s, %s, %s)", e->k->whole_moments && !received ? "warp_" : "",
-                            variable, node_name(e, sum->node), e->seen[reduction.id]);
+    if (sum && op == OP_MEAN) {
+        const char *kind = received ? "" : e->k->whole_moments ? "warp_" : e->k->even_moments ? "even_" : "";
+        return arena_format(e->arena, "%smoments_of(%s, %s, %s)", kind, variable, node_name(e, sum->node),
+                            e->seen[reduction.id]);
+    }
     if (sum)
         return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
     const char *kind = op == OP_MAX_OVER   ? "max"

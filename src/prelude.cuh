@@ -963,6 +963,22 @@ struct WarpMoments : Moments {};
 DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen) { return {{sum, squares, seen}}; }
 template <int lanes> DEVICE void lane_reduce(WarpMoments r) { lane_reduce<lanes>(sum_of(r.squares)); }
 
+//@ EvenMoments even_moments_of
+// The same where all that meet have seen as many values: by turns each takes what another has.
+struct EvenMoments : Moments {};
+DEVICE EvenMoments even_moments_of(float &sum, float &squares, float &seen) { return {{sum, squares, seen}}; }
+template <int lanes> DEVICE void lane_reduce(EvenMoments r)
+{
+    #pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+        const float sum = __shfl_xor_sync(0xffffffff, r.sum, distance), off = sum - r.sum;
+        r.squares += __shfl_xor_sync(0xffffffff, r.squares, distance);
+        r.squares += off * (off * (0.5f / r.seen));    // the same bits on both sides
+        r.sum += sum;
+        r.seen *= 2;
+    }
+}
+
 //@ moments_join
 // joins `count` values with such a sum and such squares about their mean to what a thread has
 DEVICE void moments_join(Moments r, float sum, float squares, float count)
@@ -1017,6 +1033,23 @@ template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments
     put_slot<stride>(slot, mine, sum_of(r.sum));
     put_slot<stride>(slot, mine, sum_of(r.squares));
     put_slot<stride>(slot, mine, sum_of(r.seen));
+}
+
+//@ EvenMoments+put_slot
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, EvenMoments r)
+{
+    put_slot<stride>(slot, mine, sum_of(r.sum));
+    put_slot<stride>(slot, mine, sum_of(r.squares));
+}
+
+//@ EvenMoments+combine_slots
+template <int count, class S> DEVICE void combine_slots(const S *&slots, EvenMoments r)
+{
+    const int lane = threadIdx.x % count;
+    r.sum = *(const float *)(slots + lane);
+    r.squares = *(const float *)(slots + count + lane);
+    lane_reduce<count>(r);
+    slots += 2 * count;
 }
 
 //@ Moments+combine_slots
@@ -1375,6 +1408,9 @@ template <> constexpr int width_of<Moments> = 3;
 //@ WarpMoments+width_of
 template <> constexpr int width_of<WarpMoments> = 3;
 
+//@ EvenMoments+width_of
+template <> constexpr int width_of<EvenMoments> = 2;
+
 //@ send_slot
 // an integer travels as the bits of a double
 template <int stride, class S, template <class> class R, class T>
@@ -1399,6 +1435,13 @@ template <int stride, class S> DEVICE void send_slot(S *&twin, Moments r, unsign
     send_slot<stride>(twin, sum_of(r.sum), barrier);
     send_slot<stride>(twin, sum_of(r.squares), barrier);
     send_slot<stride>(twin, sum_of(r.seen), barrier);
+}
+
+//@ EvenMoments+send_slot
+template <int stride, class S> DEVICE void send_slot(S *&twin, EvenMoments r, unsigned long long &barrier)
+{
+    send_slot<stride>(twin, sum_of(r.sum), barrier);
+    send_slot<stride>(twin, sum_of(r.squares), barrier);
 }
 
 //@ Exchange exchange_init cluster_send cluster_collect
