@@ -151,15 +151,19 @@ list_cases() {
 }
 
 # Cases and sanitizer runs are shared out to processes: compiling takes most of the time.
+limit=900
 jobs=$(nproc)
 [ "$jobs" -gt 8 ] && jobs=8
 mkdir -p build/gpu
 rm -f build/gpu/*
 list_cases | split -n r/"$jobs" - build/gpu/cases.
 for list in build/gpu/cases.*; do
-    build/gpu_cases "$device" <"$list" >"$list.out" 2>"$list.err" || echo $? >"$list.status" &
+    timeout -s KILL "$limit" build/gpu_cases "$device" <"$list" >"$list.out" 2>"$list.err" || echo $? >"$list.status" &
 done
 wait
+for list in $(grep -lx 137 build/gpu/*.status 2>/dev/null); do
+    echo "FAILED: killed after $limit s: $(tail -n 1 "${list%.status}.err")"
+done
 if grep -qx 3 build/gpu/*.status 2>/dev/null; then
     echo "make check-gpu: skipped, there is no GPU"
     exit 0
@@ -167,7 +171,7 @@ fi
 grep -hv 'cases passed$' build/gpu/*.out
 tail -qn 1 build/gpu/*.out | awk '{ passed += $1; all += $3 } END { print passed " of " all " cases passed" }'
 if ls build/gpu/*.status >/dev/null 2>&1; then
-    cat build/gpu/*.err >&2
+    grep -hvFf <(cat build/gpu/cases.??) build/gpu/*.err >&2    # but for the names of cases
     exit 1
 fi
 [ "$device" = cuda ] || exit 0

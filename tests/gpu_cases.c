@@ -3,7 +3,8 @@
  *     gpu_cases cuda|cpu < CASES       a case a line: the arguments of `fusec run`
  *
  * Prints what went wrong, and at the end how many cases passed; exits 1 if any did not, and 3 with
- * the word `skipped` when there is no device. */
+ * the word `skipped` when there is no device. Each case is named on stderr before it runs, so that
+ * the last line there tells which one never ended. */
 #include "session.h"
 
 #include <stdio.h>
@@ -73,6 +74,7 @@ int main(int argc, char **argv)
     int cases = 0, good = 0;
     while (fgets(text, sizeof text, stdin)) {
         cases++;
+        fputs(text, stderr);
         good += run_case(device, text);
     }
     fusec_device_destroy(device);

@@ -62,6 +62,7 @@ examples/softmax_causal.fuse B=1 H=1 Q=700 K=2048
 examples/layernorm.fuse M=65 N=24
 examples/layernorm.fuse M=3 N=1024
 examples/layernorm.fuse M=3 N=1030
+examples/layernorm.fuse M=3 N=1024 --schedule row:cluster=2,threads=64
 examples/layernorm.fuse M=3 N=1987
 examples/layernorm.fuse M=3 N=520 --schedule row:threads=128
 examples/layernorm.fuse M=2 N=520 --schedule row:threads=96
@@ -84,6 +85,7 @@ tests/cases/wide_group.fuse M=5 N=3361 --sms 1 --schedule warp-specialized:clust
 tests/cases/three_phases.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1
 examples/layernorm.fuse M=2 N=1000 --offset gamma=1 --schedule row:threads=32
 tests/cases/moments_beside.fuse M=3 --schedule row:threads=96
+tests/cases/moments_beside.fuse M=3 N=1024
 tests/golden/column.fuse M=1111 N=77 --sms 40
 tests/cases/moments_beside.fuse M=3 N=1032 --schedule warp-specialized:cluster=2
 tests/golden/group_sums.fuse B=2 T=129 C=96
