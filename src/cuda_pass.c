@@ -298,7 +298,7 @@ static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
     bool guarded = e->k->ragged && !e->k->streamed;
     if (guarded)
         line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
-    line(e->out, "%smoments_add(moments_of(%s, %s, %s), %s);", guarded ? "    " : "", node_name(e, mean),
+    line(e->out, "%smoments_add(%s, %s, %s, %s);", guarded ? "    " : "", node_name(e, mean),
          node_name(e, squares->node), e->seen[mean.id], e->taken[mean.id]);
 }
 

@@ -964,9 +964,12 @@ DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen) { re
 template <int lanes> DEVICE void lane_reduce(WarpMoments r) { lane_reduce<lanes>(sum_of(r.squares)); }
 
 //@ EvenMoments even_moments_of
-// The same where all that meet have seen as many values: by turns each takes what another has.
-struct EvenMoments : Moments {};
-DEVICE EvenMoments even_moments_of(float &sum, float &squares, float &seen) { return {{sum, squares, seen}}; }
+// A row's sum and the squares of its values about their mean in one go, where all that meet have seen as many: each keeps
+// squares about the mean of what it saw; where two meet, the distance of their means comes to it.
+struct EvenMoments {
+    float &sum, &squares, &seen;
+};
+DEVICE EvenMoments even_moments_of(float &sum, float &squares, float &seen) { return {sum, squares, seen}; }
 template <int lanes> DEVICE void lane_reduce(EvenMoments r)
 {
     #pragma unroll
@@ -980,28 +983,28 @@ template <int lanes> DEVICE void lane_reduce(EvenMoments r)
 }
 
 //@ moments_join
-// joins `count` values with such a sum and such squares about their mean to what a thread has
-DEVICE void moments_join(Moments r, float sum, float squares, float count)
+// joins `count` values, their sum and their squares about their mean, to what a thread has
+DEVICE void moments_join(float &sum, float &squares, float &seen, float more, float more_squares, float count)
 {
-    const float off = sum * (1 / count) - r.sum * (1 / fmaxf(r.seen, 1));
-    r.squares += squares + off * (off * (r.seen * count / (r.seen + count)));
-    r.sum += sum;
-    r.seen += count;
+    const float off = more * (1 / count) - sum * (1 / fmaxf(seen, 1));
+    squares += more_squares + off * (off * (seen * count / (seen + count)));
+    sum += more;
+    seen += count;
 }
 
 //@ moments_add
-// joins some of a row's values to what a thread has
-template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
+// joins some of a row's values to the sum, the squares about the mean and the count that a thread has
+template <int n> DEVICE void moments_add(float &sum, float &squares, float &seen, const float (&values)[n])
 {
-    float sum = 0, squares = 0;
+    float more = 0, more_squares = 0;
     #pragma unroll
     for (int i = 0; i < n; i++)
-        sum += values[i];
-    const float mean = sum * (1.0f / n);
+        more += values[i];
+    const float mean = more * (1.0f / n);
     #pragma unroll
     for (int i = 0; i < n; i++)
-        squares += (values[i] - mean) * (values[i] - mean);
-    moments_join(r, sum, squares, n);
+        more_squares += (values[i] - mean) * (values[i] - mean);
+    moments_join(sum, squares, seen, more, more_squares, n);
 }
 
 //@ moments_take

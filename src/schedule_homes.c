@@ -236,7 +236,7 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
  * better when its threads copy for themselves, if they can. It needs bulk copies. */
 static bool may_copy(const Scheduler *s, const Kernel *k)
 {
-    enum { MANY_ELEMENTS = 32, LONG = 262144, PAIR = 2 };
+    enum { MANY_ELEMENTS = 32, LONG = 262144 };
     bool middle = k->cluster == 4 || k->cluster == 8;
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
@@ -244,11 +244,11 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
      * 65536 and 131072 columns: 1 to 3 %) */
     bool light = !k->accumulator_count && row_bytes(k) <= 2;
     pays &= !light || (has_moments(s, k) ? reads_f16(k) : column_vectors(k) > 0 && column_count(s, k) <= LONG);
-    /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %; but where they
-     * are asked for at a pace, of two tensors, they are 3 % faster so) */
+    /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %, but at a pace
+     * it is 3 % faster by a copy warp) */
     double registers = accumulator_registers(s, k);
     bool more = k->cluster > 8 && registers >= 2 && k->vec * k->tiles == MANY_ELEMENTS;    /* (4 % slower without) */
-    bool one = registers < 2 && (!reads_f16(k) || row_inputs(k) == PAIR);
+    bool one = registers < 2 && (!reads_f16(k) || wants_pace(s, k));
     pays &= one || k->vec * k->tiles < MANY_ELEMENTS || more;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */

@@ -451,7 +451,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     if (k->streamed || k->dynamic) (void)keep_nothing(s, k);
     if (!columns_acc) share_streams(s, k, !looped);
     if (k->copy_warp) k->family = FAMILY_WARP_SPECIALIZED;
-    k->paced = wants_pace(s, k);
+    k->paced = k->copy_warp && wants_pace(s, k);
     set_slice(s, k);
     set_ragged(s, k);
     set_open_tile(s, k);

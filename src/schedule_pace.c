@@ -100,5 +100,5 @@ int pacing_lag(const Scheduler *s, const Kernel *k)
 bool wants_pace(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2 };
-    return k->copy_warp && k->accumulator_count && row_inputs(k) == PAIR && (k->cluster > 1 || pacing_ctas(s, k) == 1);
+    return k->accumulator_count && row_inputs(k) == PAIR && (k->cluster > 1 || pacing_ctas(s, k) == 1);
 }

@@ -171,7 +171,7 @@ fi
 grep -hv 'cases passed$' build/gpu/*.out
 tail -qn 1 build/gpu/*.out | awk '{ passed += $1; all += $3 } END { print passed " of " all " cases passed" }'
 if ls build/gpu/*.status >/dev/null 2>&1; then
-    grep -hvFf <(cat build/gpu/cases.??) build/gpu/*.err >&2    # but for the names of cases
+    grep -hvxFf <(cat build/gpu/cases.??) build/gpu/*.err >&2    # but for the names of cases
     exit 1
 fi
 [ "$device" = cuda ] || exit 0

@@ -280,27 +280,27 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
     lane_reduce<lanes>(sum_of(r.squares));
 }
 
-// joins `count` values with such a sum and such squares about their mean to what a thread has
-DEVICE void moments_join(Moments r, float sum, float squares, float count)
+// joins `count` values, their sum and their squares about their mean, to what a thread has
+DEVICE void moments_join(float &sum, float &squares, float &seen, float more, float more_squares, float count)
 {
-    const float off = sum * (1 / count) - r.sum * (1 / fmaxf(r.seen, 1));
-    r.squares += squares + off * (off * (r.seen * count / (r.seen + count)));
-    r.sum += sum;
-    r.seen += count;
+    const float off = more * (1 / count) - sum * (1 / fmaxf(seen, 1));
+    squares += more_squares + off * (off * (seen * count / (seen + count)));
+    sum += more;
+    seen += count;
 }
 
-// joins some of a row's values to what a thread has
-template <int n> DEVICE void moments_add(Moments r, const float (&values)[n])
+// joins some of a row's values to the sum, the squares about the mean and the count that a thread has
+template <int n> DEVICE void moments_add(float &sum, float &squares, float &seen, const float (&values)[n])
 {
-    float sum = 0, squares = 0;
+    float more = 0, more_squares = 0;
     #pragma unroll
     for (int i = 0; i < n; i++)
-        sum += values[i];
-    const float mean = sum * (1.0f / n);
+        more += values[i];
+    const float mean = more * (1.0f / n);
     #pragma unroll
     for (int i = 0; i < n; i++)
-        squares += (values[i] - mean) * (values[i] - mean);
-    moments_join(r, sum, squares, n);
+        more_squares += (values[i] - mean) * (values[i] - mean);
+    moments_join(sum, squares, seen, more, more_squares, n);
 }
 
 template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments r)
@@ -400,7 +400,7 @@ void streamed(
             const float x_ = x_v[i];
             mean_of[i] = x_;
         }
-        moments_add(moments_of(mean, row_variance, mean_seen), mean_of);
+        moments_add(mean, row_variance, mean_seen, mean_of);
     }
     row_reduce<threads>(scratch, turn, moments_of(mean, row_variance, mean_seen));
     mean /= N;
