@@ -174,7 +174,7 @@ checks:
 	@tests/check_nvrtc.sh
 	@tests/sim/check_prelude.sh
 	@tests/sim.sh
-	@echo '-- random programs' && build/prop --replay tests/cases --device sim --schedules
+	@echo '-- random programs' && build/prop --replay tests/cases --device sim --schedules --jobs 2
 	@build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2
 	@tests/fuzz.sh replay
 	@echo 'make check: all passed'

@@ -28,7 +28,7 @@ enum { MOST_JOBS = 64 };
 /* What the jobs share. */
 typedef struct {
     _Atomic uint64_t taken;   /* programs so far */
-    uint64_t last[MOST_JOBS]; /* the seed that each took last: it may die of it */
+    uint64_t last[MOST_JOBS]; /* that each took last: it may die of it */
 } Progress;
 
 typedef struct {
@@ -39,6 +39,7 @@ typedef struct {
     bool print;
     Progress *progress;
     const char *keep, *replay;
+    const char **paths; /* of the programs to replay */
 } Options;
 
 /* Programs whose variants wait to be compiled for the host together. */
@@ -229,63 +230,79 @@ static bool read_case(Arena *arena, const char *path, Case *c)
     return head != NULL;
 }
 
-static int replay(const Options *o)
+static int replay_paths(const Options *o, int job)
 {
-    struct dirent **names;
     Batch *b = calloc(1, sizeof *b);
-    const int count = b ? scandir(o->replay, &names, NULL, alphasort) : -1;
-    int programs = 0;
-    if (count < 0) {
-        fprintf(stderr, "prop: cannot read %s\n", o->replay);
-        free(b);
-        return 1;
-    }
+    if (!b) return 1;
     b->options = o;
-    for (int i = 0; i < count; i++) {
-        const size_t length = strlen(names[i]->d_name);
+    for (uint64_t taken; (taken = atomic_fetch_add(&o->progress->taken, 1)) < o->count;) {
+        const char *path = o->paths[taken];
+        const int before = b->failed;
+        o->progress->last[job] = taken;
         Arena *arena = arena_new();
         Case c;
-        const char *path = arena_format(arena, "%s/%s", o->replay, names[i]->d_name);
-        if (length > 5 && !strcmp(names[i]->d_name + length - 5, ".fuse") &&
-            read_case(arena, path, &c)) {
-            const int before = b->failed;
+        if (read_case(arena, path, &c)) {
             add_program(b, arena, NULL, &c);
             run_batch(b);
-            if (b->failed > before) printf("(%s/%s)\n", o->replay, names[i]->d_name);
-            programs++;
         } else {
+            b->failed++;
             arena_free(arena);
         }
-        free(names[i]);
+        if (b->failed > before) printf("(%s)\n", path);
     }
     const int failed = b->failed;
-    printf("-- prop: %d of %d kept programs pass\n", programs - failed, programs);
-    free(names);
     free(b);
-    return failed != 0;
+    return failed;
+}
+
+static int is_program(const struct dirent *entry)
+{
+    const size_t length = strlen(entry->d_name);
+    return length > 5 && !strcmp(entry->d_name + length - 5, ".fuse");
+}
+
+/* The programs of a directory, in the order of their names. */
+static bool list_paths(Arena *arena, Options *o)
+{
+    struct dirent **names;
+    const int count = scandir(o->replay, &names, is_program, alphasort);
+    if (count < 1) return false; /* nothing to check is an error */
+    o->count = (uint64_t)count;
+    o->paths = arena_alloc(arena, (size_t)count * sizeof *o->paths);
+    for (int i = 0; i < count; i++) {
+        o->paths[i] = arena_format(arena, "%s/%s", o->replay, names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    return true;
 }
 
 /* ---- the command line
  * ------------------------------------------------------------------------- */
 
-static int run_jobs(const Options *o)
+/* Some work on the programs, in processes of their own: how many failed. */
+static int run_jobs(const Options *o, int (*work)(const Options *, int job))
 {
     int failed = 0, status;
     pid_t jobs[MOST_JOBS];
     fflush(stdout);
     for (int i = 0; i < o->jobs; i++) {
-        o->progress->last[i] = o->first;
+        o->progress->last[i] = o->paths ? 0 : o->first;
         jobs[i] = fork();
         if (jobs[i] == 0) {
-            const int bad = run_seeds(o, i);
+            const int bad = work(o, i);
             fflush(stdout);
             _exit(bad > 100 ? 100 : bad);
         }
     }
     for (int i = 0; i < o->jobs; i++)
         if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status)) {
-            printf("=== a job died at seed %llu or a few before\n",
-                   (unsigned long long)o->progress->last[i]);
+            const uint64_t last = o->progress->last[i];
+            if (o->paths)
+                printf("=== a job died at %s\n", o->paths[last]);
+            else
+                printf("=== a job died at seed %llu or a few before\n",
+                       (unsigned long long)last);
             failed++;
         } else {
             failed += WEXITSTATUS(status);
@@ -336,9 +353,8 @@ int main(int argc, char **argv)
         }
         i += took;
     }
-    if (o.replay) return replay(&o);
+    Arena *arena = arena_new();
     if (o.print) {
-        Arena *arena = arena_new();
         fputs(print_sketch(arena, generate(arena, o.first, o.elements), "g", 0), stdout);
         arena_free(arena);
         return 0;
@@ -346,8 +362,14 @@ int main(int argc, char **argv)
     o.progress = mmap(NULL, sizeof *o.progress, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (o.progress == MAP_FAILED) return 2;
-    const int failed = run_jobs(&o);
-    printf("-- prop: %llu of %llu random programs pass\n",
-           (unsigned long long)(o.count - (uint64_t)failed), (unsigned long long)o.count);
+    if (o.replay && !list_paths(arena, &o)) {
+        fprintf(stderr, "prop: no programs in %s\n", o.replay);
+        return 1;
+    }
+    const int failed = run_jobs(&o, o.replay ? replay_paths : run_seeds);
+    printf("-- prop: %llu of %llu %s programs pass\n",
+           (unsigned long long)(o.count - (uint64_t)failed), (unsigned long long)o.count,
+           o.replay ? "kept" : "random");
+    arena_free(arena);
     return failed != 0;
 }
