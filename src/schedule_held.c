@@ -63,14 +63,29 @@ static bool fills_slices_of_f32(int64_t columns)
     return columns % ((int64_t)UNIT * ctas) == 0;
 }
 
+/* Rows of 2 bytes an element that four CTAs share, two vectors a thread. Many are 0 to 3 % faster than by one CTA of up to 1024
+ * threads, all of which wait at its barriers, and a few take 6 to 40 % less time: rmsnorm, alone and of a sum, and softmax of
+ * 12288, 14336 and 16384 columns (measured on an H100); but softmax of 12288 is 0.7 %, cross entropy, which exchanges more, 20 %
+ * slower. */
+bool takes_fours(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 12288, LONG = 16384, TWO = 2, EACH = 4 * TWO * MAX_VECTOR * WARP };
+    int64_t columns = column_count(s, k), shortest = is_light(s, k) ? SHORT + 1 : SHORT;
+    bool plain = k->phases == TWO && k->vec == MAX_VECTOR && row_bytes(k) == 2 * row_inputs(k) && narrowest_stored(k) >= 2;
+    bool some = row_inputs(k) == 1 || (row_inputs(k) == TWO && column_vectors(k));
+    bool once = !has_moments(s, k) && !exchanges_often(k);
+    return plain && some && once && columns >= shortest && columns <= LONG && columns % EACH == 0;
+}
+
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
  * again. Rmsnorm and softmax of 32768 to 262144 columns 1 to 5 %, softmax_bwd 1 to 5 %, masked softmax 19 %,
  * f32 3 to 5 %, odd rows 20 to 30 % faster. Of two bytes an element shorter ones, too, for a CTA of 700 to 1000
  * threads has the SM to itself: rmsnorm of 11008 to 16000 columns 24 to 42 %, of 20480 4 %, softmax of 9000 8 %, of
  * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
  * lengths that are as fast otherwise 12288 and 16384 (but not where bytes are stored: scaling by the largest element of
- * 12288 columns 10 %, of 16384 36 %) are left, and 24576 without column vectors. Three phases take f32 from 8192 columns on
- * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise. */
+ * 12288 columns 10 %, of 16384 36 %) are left, where four CTAs do not take them. Three phases take f32 from 8192 columns on
+ * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise; two phases from 12288 on
+ * (rmsnorm and softmax of 12288 to 22016 columns 0 to 1 %, of 13000 7 %, a single row 10 to 52 % faster). */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
@@ -79,9 +94,10 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
     if (stores_bytes(s, k) || rereads_bytes(s, k)) return false;
-    if (columns >= LONG) return columns > LONG || column_vectors(k) || f32;
+    if (columns >= LONG || takes_fours(s, k)) return true;
+    if (f32) return columns >= HELD && may_fetch_rows(k) && row_inputs(k) == 1;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
-    if (f32 || !may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
+    if (!may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
     bool held = columns == HELD_TOO ? !(bytes && two) : columns == HELD && two && !bytes;
     return columns > (row_inputs(k) == 1 ? SHORT : TWO_INPUTS) && !held;
 }
@@ -160,7 +176,7 @@ static int single_sums_of_f32_or_f16(const Scheduler *s, const Kernel *k)
  * and 16384 1 %, of three 3 %; with weights of f32 of 16384 14 % faster, of 32768 3 % slower; measured on an H100). */
 static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
 {
-    enum { SLICE = 8192, SHORT = 12288, SHORT_WIDE = 16384, LONG_WIDE = 24576, LONG = 65536 };
+    enum { SLICE = 8192, SHORT = 8192, SHORT_WIDE = 16384, LONG_WIDE = 24576, LONG = 65536 };
     int64_t columns = column_count(s, k);
     int ctas = 2;
     if (!keeps_rows_of(k, DTYPE_BF16)) return single_sums_of_f32_or_f16(s, k);
@@ -202,9 +218,10 @@ static int single_moments(const Scheduler *s, const Kernel *k)
 /* The most columns that a CTA should have: 16 kB of bf16 for 256 threads are best, but 49 elements each rather
  * than twice as many CTAs that are not full; of f32 16 kB of all inputs (1 to 4 % faster than twice as much,
  * measured on an H100). 0: registers have no room for as many as pay. */
-static int widest_single(const Kernel *k, int64_t columns)
+static int widest_single(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { SLICE = 8192, BYTES = 32 << 10, BYTES_F32 = 16 << 10, EIGHT = 8, LONGER = 12800, PAIR = 2 };
+    if (!s->forced.cluster && takes_fours(s, k)) return SLICE / 2;
     bool f32 = has_f32_rows(k);
     int most = (f32 ? BYTES_F32 : BYTES) / row_bytes(k), least = f32 ? SLICE / 4 : SLICE / 2;
     /* for several numbers at once half as many CTAs (cross entropy of 65536 and 128256 columns 10 and 16 %) */
@@ -225,9 +242,10 @@ int single_slice(const Scheduler *s, const Kernel *k)
     bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
                 row_inputs(k) && !k->grouped && s->target->max_cluster > 1 && !other;
     if (!fits || s->forced.stages || s->forced.ctas || s->forced.reads > 1 || takes_bulk(s, k)) return 0;
+    if (pacing_ctas(s, k)) return 0;
     if (passes_by_blocks(s, k)) return block_slice(s, k);
     int64_t columns = column_count(s, k);
-    int slice = widest_single(k, columns), ctas = s->forced.cluster;
+    int slice = widest_single(s, k, columns), ctas = s->forced.cluster;
     if (ctas) return ctas > 1 && holds_single(k, ceil_div(columns, ctas)) ? slice : 0;
     if (s->forced.threads) return 0;
     if (has_moments(s, k)) return single_moments(s, k);

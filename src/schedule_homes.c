@@ -102,7 +102,9 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     int threads = most / cta,
         registers = s->target->registers_per_sm / (cta * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
-    if (s->forced.per_sm && s->forced.per_sm < k->ctas_per_sm) k->ctas_per_sm = s->forced.per_sm;
+    int asked = s->forced.per_sm;
+    if (!asked && k->copy_warp) asked = odd_ctas_per_sm(s, k);
+    if (asked && asked < k->ctas_per_sm) k->ctas_per_sm = asked;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
     if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
 }
@@ -206,13 +208,11 @@ static bool is_forced(const Scheduler *s, Family family)
 bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     bool alone = !k->accumulator_count && k->cluster == 1;
-    if (alone && !is_forced(s, FAMILY_WARP_SPECIALIZED) &&
-        (held_threads(s, k) || !may_fetch_rows(k)))
-        return false;
+    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || odd_ctas(s, k);
+    if (alone && !copied && (held_threads(s, k) || !may_fetch_rows(k))) return false;
     bool two = k->phases > 2;
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
-    bool wanted = k->accumulator_count > 0 || is_forced(s, FAMILY_WARP_SPECIALIZED) ||
-                  column_count(s, k) >= from || k->cluster > 1;
+    bool wanted = k->accumulator_count > 0 || copied || column_count(s, k) >= from || k->cluster > 1;
     return wanted && s->forced.stages != 1 &&
            (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !(k->kept && k->columnwise) &&
            k->column_ctas == 1;

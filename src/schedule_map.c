@@ -206,7 +206,9 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     if (is_light(s, k) && long_row) return LARGEST;
     if (may_refill(s, k))
         return fills_pairs(s, k) ? LARGEST : row_bytes(k) > 2 ? SMALL : REFILL_SLICE;
-    return long_slices(s, k) == 2 || row_bytes(k) <= 2 ? LARGE : SMALL;
+    /* single elements of two inputs without column vectors (softmax_bwd of 33001 to 131071 columns 10 to 25 % faster) */
+    bool bare = k->vec == 1 && row_bytes(k) <= 4 && !column_vectors(k) && column_count(s, k) > LARGEST;
+    return long_slices(s, k) == 2 || row_bytes(k) <= 2 || bare ? LARGE : SMALL;
 }
 
 /* Rows of up to 128 vectors (1024 columns of 2 bytes) with sums over rows: a warp has a row by itself, which takes no

@@ -46,6 +46,7 @@ static int threads_of_two(const Kernel *k, int64_t slice, bool alone)
 
 int pacing_threads(const Scheduler *s, const Kernel *k, int ctas)
 {
+    if (odd_ctas(s, k)) return odd_threads(s, k, ceil_div(column_count(s, k), ctas));
     int64_t slice = ceil_div(column_count(s, k), ctas);
     return has_one_sum(s, k) ? threads_of_one(k, slice) : threads_of_two(k, slice, ctas == 1);
 }
@@ -71,8 +72,10 @@ int pacing_ctas(const Scheduler *s, const Kernel *k)
     const Forced *f = &s->forced;
     double registers = accumulator_registers(s, k);
     bool other = f->any && f->family != FAMILY_WARP_SPECIALIZED;
-    if (!s->target->bulk_copy || other || registers < 1 || registers > 2 || !has_pairs(s, k)) return 0;
-    int ctas = wanted_ctas(s, k);
+    bool pairs = registers >= 1 && registers <= 2 && has_pairs(s, k);
+    if (!s->target->bulk_copy || other) return 0;
+    int ctas = odd_ctas(s, k);
+    if (!ctas && pairs) ctas = wanted_ctas(s, k);
     if (!ctas || (f->cluster && f->cluster != ctas)) return 0;
     return pacing_threads(s, k, ctas) ? ctas : 0;
 }
@@ -82,14 +85,15 @@ int pacing_ctas(const Scheduler *s, const Kernel *k)
 bool pacing_holds_columns(const Scheduler *s, const Kernel *k)
 {
     enum { MANY = 32, FEW_THREADS = 224 };
-    return has_one_sum(s, k) || k->vec * k->tiles < MANY || kernel_threads(k) <= FEW_THREADS;
+    return odd_ctas(s, k) || has_one_sum(s, k) || k->vec * k->tiles < MANY || kernel_threads(k) <= FEW_THREADS;
 }
 
 /* The CTAs of the largest clusters wait so long for each other that two sums are better with a lag, if registers have room
  * (layer norm's backward of 98304 and 114688 columns 8 and 5 % faster). */
 int pacing_lag(const Scheduler *s, const Kernel *k)
 {
-    enum { EIGHT = 8 };
+    enum { EIGHT = 8, FEW_THREADS = 256 };
+    if (odd_ctas(s, k)) return !has_moments(s, k) && kernel_threads(k) > FEW_THREADS;
     return k->cluster > EIGHT && element_bytes(k) == NARROW && !has_one_sum(s, k) && pacing_holds_columns(s, k);
 }
 
@@ -100,5 +104,14 @@ int pacing_lag(const Scheduler *s, const Kernel *k)
 bool wants_pace(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2 };
+    if (odd_ctas(s, k) && !k->accumulator_count) return has_moments(s, k);
     return k->accumulator_count && row_inputs(k) == PAIR && (k->cluster > 1 || pacing_ctas(s, k) == 1);
+}
+
+/* Single elements are stored as parts of sectors, of which memory can do less: as if they were 6 % more (backward norms and
+ * layer norm of odd rows are best at 0.86 to 0.89 of the peak, and beyond that long ones lose all that they had gained). */
+int64_t paced_bytes(const Kernel *k, int64_t traffic)
+{
+    enum { SIXTEENTHS = 16 };
+    return k->vec == 1 ? traffic + traffic / SIXTEENTHS : traffic;
 }

@@ -159,6 +159,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     if (s->forced.stages) return s->forced.stages;
     if (column_keepers(s, k)) return keeper_stages(vectors);
     if (k->copy_warp && (copies_two_sums(s, k) || pairs_teams(s, k))) return OF_TWO_SUMS;
+    if (k->copy_warp && odd_stages(s, k)) return odd_stages(s, k);
     int64_t least = 2 + (k->lag ? k->lag : k->copy_warp);
     bool light = !k->accumulator_count && (row_bytes(k) <= 2 || has_long_slices(s, k));
     int64_t few = stages_of_few_rows(s, k, vectors);

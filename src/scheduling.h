@@ -192,6 +192,13 @@ int pacing_threads(const Scheduler *s, const Kernel *k, int ctas);         /* of
 bool pacing_holds_columns(const Scheduler *s, const Kernel *k);            /* column vectors, in registers */
 int pacing_lag(const Scheduler *s, const Kernel *k);
 bool wants_pace(const Scheduler *s, const Kernel *k);
+int64_t paced_bytes(const Kernel *k, int64_t traffic);         /* of a row, for which its pace makes time */
+
+/* schedule_odd.c: rows of single elements, which a copy warp asks for at a pace */
+int odd_ctas(const Scheduler *s, const Kernel *k);             /* that share a row; 0: it is not one of those */
+int odd_threads(const Scheduler *s, const Kernel *k, int64_t slice);           /* of each, by its columns */
+int odd_ctas_per_sm(const Scheduler *s, const Kernel *k);      /* 0: as many as fit */
+int odd_stages(const Scheduler *s, const Kernel *k);           /* 0: as elsewhere */
 
 /* ---- schedule_groups.c ---- */
 
@@ -211,6 +218,7 @@ bool has_fewer_ctas(const Scheduler *s, const Kernel *k);       /* than rows, as
 
 bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 
+bool takes_fours(const Scheduler *s, const Kernel *k);         /* whether four CTAs share a row, two vectors a thread */
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
 bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */

@@ -1,0 +1,107 @@
+/* schedule_odd.c: rows of an odd number of columns of 2 bytes, whose vectors are single elements. A copy warp brings them
+ * by whole blocks, and asks for them at a pace (schedule_pace.c), for what they store touches half as many sectors again.
+ * Threads have about 16 elements each. */
+#include "scheduling.h"
+
+enum { NARROW = 2, PAIR = 2, ELEMENTS = 16, SHORT_MOMENTS = 1024 };
+
+/* Single elements of 2 bytes of one or two inputs, where wider vectors could be. */
+static bool has_single_elements(const Kernel *k)
+{
+    int inputs = row_inputs(k);
+    bool narrow = inputs >= 1 && inputs <= PAIR && row_bytes(k) == NARROW * inputs && narrowest_stored(k) >= NARROW;
+    bool plain = k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && !has_wide_columns(k);
+    return k->vec == 1 && narrow && plain && k->inner_count && k->phases == PAIR;
+}
+
+/* As few CTAs, a power of two, as have no more columns each. */
+static int share(const Scheduler *s, int64_t columns, int64_t slice)
+{
+    int ctas = 1;
+    while (columns > slice * ctas) ctas *= 2;
+    return ctas <= s->target->max_cluster ? ctas : 0;
+}
+
+/* Whether so many columns fill the tiles of whole warps, but for a few. Where they do not, some slices are twice as slow as
+ * others (14337 columns by 4 CTAs, 17001 by 8), why is not known. */
+static bool fills_tiles(int64_t columns)
+{
+    enum { TILES = ELEMENTS * WARP, FEW = 64 };
+    return ceil_div(columns, TILES) * TILES - columns < FEW;
+}
+
+/* Sums over rows of two tensors (two sums of 8193 to 131071 columns 4 to 60 %, one of 4095, 8191 and of 11001 on 1 to 18 %
+ * faster than what other rules make of them; with slices of 4256 columns 30 % slower). Of f16 two sums of long slices spill. */
+static int ctas_of_sums(const Scheduler *s, const Kernel *k)
+{
+    enum { ALONE = 3584, SLICE = 8192, SHORT_ONE_SUM = 10240, SHORT_SLICE = 5000, SLICE_F16 = 5120 };
+    int64_t columns = column_count(s, k);
+    double sums = accumulator_registers(s, k);
+    if (sums < 1 || sums > 2 || row_inputs(k) != PAIR || column_vectors(k) > 1) return 0;
+    int ctas = share(s, columns, SLICE);
+    if (ctas == 1) return sums < 2 && columns > ALONE && fills_tiles(columns);
+    bool spills = sums > 1 && reads_f16(k) && columns > (int64_t)SLICE_F16 * ctas;
+    bool some = sums > 1 || columns > SHORT_ONE_SUM;
+    return some && !spills && (ctas == PAIR || columns > (int64_t)SHORT_SLICE * ctas) ? ctas : 0;
+}
+
+/* A mean and its squares (layer norm of up to 6144 columns 1 to 8 %, of a sum of two 4 to 22 %, of 8191 4 and 11 %, of 16383 8 %
+ * faster than in registers of one CTA, of 20479 to 32767 by 8 3 to 50 %, of 65535 by 16 38 %). */
+static int ctas_of_moments(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 896, ALONE = 6144, SECOND = 7168, LAST_ALONE = 8192, SLICE = 4096, FOUR = 4, EIGHT = 8 };
+    enum { SHORT_OF_FOUR = 3500, SHORT_OF_SIXTEEN = 4000, SHORT_OF_TWO = 3000 };
+    int64_t columns = column_count(s, k);
+    if (column_vectors(k) > PAIR || columns <= SHORT) return 0;
+    if (columns <= LAST_ALONE) return columns <= ALONE || columns > SECOND;
+    int ctas = share(s, columns, SLICE);
+    if (!ctas || !fills_tiles(ceil_div(columns, ctas))) return 0;
+    if (row_inputs(k) > 1) return ctas == EIGHT && columns > (int64_t)SHORT_OF_TWO * ctas ? ctas : 0;
+    int64_t least = ctas == EIGHT ? 0 : ctas > EIGHT ? SHORT_OF_SIXTEEN : SHORT_OF_FOUR;
+    return ctas >= FOUR && columns > least * ctas ? ctas : 0;
+}
+
+/* Another reduction of long rows of bf16 beside weights (rmsnorm of 24577 to 131071 columns 2 to 15 % faster than a cluster's
+ * only row, with slices of 5120 columns 26 %, of f16 3 to 7 % slower). They are not asked for at a pace, with which they are 1
+ * to 4 % slower. */
+static int ctas_of_single(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 24576, SLICE = 8192, SHORT_SLICE = 6144 };
+    int64_t columns = column_count(s, k);
+    bool single = row_inputs(k) == 1 && column_vectors(k) == 1 && !reads_f16(k) && columns > SHORT;
+    int ctas = single ? share(s, columns, SLICE) : 0;
+    return columns > (int64_t)SHORT_SLICE * ctas ? ctas : 0;
+}
+
+int odd_ctas(const Scheduler *s, const Kernel *k)
+{
+    if (!s->target->bulk_copy || !has_single_elements(k)) return 0;
+    if (k->accumulator_count) return ctas_of_sums(s, k);
+    return has_moments(s, k) ? ctas_of_moments(s, k) : ctas_of_single(s, k);
+}
+
+int odd_threads(const Scheduler *s, const Kernel *k, int64_t slice)
+{
+    enum { SHARED = 512, THREE_WARPS = 96, MOST_OF_THREE = 1280 };
+    if (k->cluster > 1 && !has_moments(s, k)) return SHARED;
+    int threads = (int)ceil_div(slice, ELEMENTS * WARP) * WARP;
+    return threads == THREE_WARPS && slice > MOST_OF_THREE ? threads + WARP : threads;
+}
+
+/* About as many as have 512 threads, of two inputs or of short rows 256; in a cluster up to 768. */
+int odd_ctas_per_sm(const Scheduler *s, const Kernel *k)
+{
+    enum { THREADS = 512, FEW_THREADS = 256, SHARED_THREADS = 768 };
+    int ctas = odd_ctas(s, k);
+    if (!ctas || !has_moments(s, k) || k->accumulator_count) return 0;
+    if (ctas > 1) return SHARED_THREADS / kernel_threads(k);
+    bool few = row_inputs(k) > 1 || column_count(s, k) <= SHORT_MOMENTS;
+    return (int)ceil_div(few ? FEW_THREADS : THREADS, kernel_threads(k));
+}
+
+int odd_stages(const Scheduler *s, const Kernel *k)
+{
+    enum { FEW = 3, OF_SHORT = 5 };
+    if (odd_ctas(s, k) != 1 || k->accumulator_count) return 0;
+    return column_count(s, k) <= SHORT_MOMENTS ? OF_SHORT : FEW;
+}
