@@ -63,18 +63,20 @@ static bool fills_slices_of_f32(int64_t columns)
     return columns % ((int64_t)UNIT * ctas) == 0;
 }
 
-/* Rows of 2 bytes an element that four CTAs share, two vectors a thread. Many are 0 to 3 % faster than by one CTA of up to 1024
- * threads, all of which wait at its barriers, and a few take 6 to 40 % less time: rmsnorm, alone and of a sum, and softmax of
- * 12288, 14336 and 16384 columns (measured on an H100); but softmax of 12288 is 0.7 %, cross entropy, which exchanges more, 20 %
- * slower. */
-bool takes_fours(const Scheduler *s, const Kernel *k)
+/* How many CTAs share a row of 2 bytes an element with two vectors a thread; 0: it is not shared so. Many rows are 0 to 3 %
+ * faster than by one CTA of up to 1024 threads, all of which wait at its barriers, and a few take 6 to 40 % less time: rmsnorm
+ * and softmax of 12288, 14336 and 16384 columns by four, rmsnorm of a sum by eight, where their warps are full (measured on an
+ * H100). But softmax of 12288 is 0.7 %, cross entropy, which exchanges more, 20 % slower. */
+int few_vector_ctas(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 12288, LONG = 16384, TWO = 2, EACH = 4 * TWO * MAX_VECTOR * WARP };
+    enum { SHORT = 12288, LONG = 16384, TWO = 2, FOUR = 4, EIGHT = 8, EACH = TWO * MAX_VECTOR * WARP };
     int64_t columns = column_count(s, k), shortest = is_light(s, k) ? SHORT + 1 : SHORT;
     bool plain = k->phases == TWO && k->vec == MAX_VECTOR && row_bytes(k) == 2 * row_inputs(k) && narrowest_stored(k) >= 2;
     bool some = row_inputs(k) == 1 || (row_inputs(k) == TWO && column_vectors(k));
     bool once = !has_moments(s, k) && !exchanges_often(k);
-    return plain && some && once && columns >= shortest && columns <= LONG && columns % EACH == 0;
+    if (!plain || !some || !once || columns < shortest || columns > LONG || s->forced.cluster) return 0;
+    if (row_inputs(k) == TWO && columns % (EIGHT * EACH) == 0) return EIGHT;
+    return columns % (FOUR * EACH) ? 0 : FOUR;
 }
 
 /* Rows that a cluster takes one at a time: measured on an H100, over rings, refilled registers and reading
@@ -83,7 +85,7 @@ bool takes_fours(const Scheduler *s, const Kernel *k)
  * threads has the SM to itself: rmsnorm of 11008 to 16000 columns 24 to 42 %, of 20480 4 %, softmax of 9000 8 %, of
  * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
  * lengths that are as fast otherwise 12288 and 16384 (but not where bytes are stored: scaling by the largest element of
- * 12288 columns 10 %, of 16384 36 %) are left, where four CTAs do not take them. Three phases take f32 from 8192 columns on
+ * 12288 columns 10 %, of 16384 36 %) are left, where few_vector_ctas does not take them. Three phases take f32 from 8192 columns on
  * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise; two phases from 12288 on
  * (rmsnorm and softmax of 12288 to 22016 columns 0 to 1 %, of 13000 7 %, a single row 10 to 52 % faster). */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
@@ -94,7 +96,7 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
     if (stores_bytes(s, k) || rereads_bytes(s, k)) return false;
-    if (columns >= LONG || takes_fours(s, k)) return true;
+    if (columns >= LONG || few_vector_ctas(s, k)) return true;
     if (f32) return columns >= HELD && may_fetch_rows(k) && row_inputs(k) == 1;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
     if (!may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
@@ -221,7 +223,7 @@ static int single_moments(const Scheduler *s, const Kernel *k)
 static int widest_single(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { SLICE = 8192, BYTES = 32 << 10, BYTES_F32 = 16 << 10, EIGHT = 8, LONGER = 12800, PAIR = 2 };
-    if (!s->forced.cluster && takes_fours(s, k)) return SLICE / 2;
+    if (few_vector_ctas(s, k)) return (int)columns / few_vector_ctas(s, k);
     bool f32 = has_f32_rows(k);
     int most = (f32 ? BYTES_F32 : BYTES) / row_bytes(k), least = f32 ? SLICE / 4 : SLICE / 2;
     /* for several numbers at once half as many CTAs (cross entropy of 65536 and 128256 columns 10 and 16 %) */

@@ -88,7 +88,7 @@ int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     int some = (many ? SINGLE : ELEMENTS) / full_vector(k);
     if (k->phases > 2 && row_bytes(k) <= 2 && column_count(s, k) > HELD) some += 2;
     if (column_count(s, k) < LONG) return is_one_row_of_moments(s, k) ? moment_vectors(s, k, vectors) : often ? some : 2;
-    if (k->cluster > 1 && single_slice(s, k)) return takes_fours(s, k) && !s->forced.cluster ? 2 : SINGLE / full_vector(k);
+    if (k->cluster > 1 && single_slice(s, k)) return few_vector_ctas(s, k) ? 2 : SINGLE / full_vector(k);
     if (passes_by_blocks(s, k)) return block_vectors(s, k);
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;

@@ -218,7 +218,7 @@ bool has_fewer_ctas(const Scheduler *s, const Kernel *k);       /* than rows, as
 
 bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 
-bool takes_fours(const Scheduler *s, const Kernel *k);         /* whether four CTAs share a row, two vectors a thread */
+int few_vector_ctas(const Scheduler *s, const Kernel *k);      /* that share a row with two vectors a thread; 0: none */
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
 bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
