@@ -22,12 +22,19 @@ static int share(const Scheduler *s, int64_t columns, int64_t slice)
     return ctas <= s->target->max_cluster ? ctas : 0;
 }
 
-/* Whether so many columns fill the tiles of whole warps, but for a few. Where they do not, some slices are twice as slow as
- * others (14337 columns by 4 CTAs, 17001 by 8), why is not known. */
+/* Whether so many columns fill the tiles of whole warps, but for a few. */
 static bool fills_tiles(int64_t columns)
 {
     enum { TILES = ELEMENTS * WARP, FEW = 64 };
     return ceil_div(columns, TILES) * TILES - columns < FEW;
+}
+
+/* Whether the last of the slices, which is shorter, has as many tiles as the others: else each element is joined to a mean
+ * and its squares by itself (set_open_tile in schedule_map.c), which takes twice as long (14337 columns by 4 CTAs, 17001 by 8). */
+static bool has_even_tiles(const Scheduler *s, const Kernel *k, int64_t columns, int ctas)
+{
+    int64_t threads = odd_threads(s, k, ceil_div(columns, ctas)), slice = ceil_div(ceil_div(columns, ctas), WARP) * WARP;
+    return columns - slice * (ctas - 1) > threads * (ceil_div(slice, threads) - 1);
 }
 
 /* Sums over rows of two tensors (two sums of 8193 to 131071 columns 4 to 60 %, one of 4095, 8191 and of 11001 on 1 to 18 %
@@ -55,7 +62,7 @@ static int ctas_of_moments(const Scheduler *s, const Kernel *k)
     if (column_vectors(k) > PAIR || columns <= SHORT) return 0;
     if (columns <= LAST_ALONE) return columns <= ALONE || columns > SECOND;
     int ctas = share(s, columns, SLICE);
-    if (!ctas || !fills_tiles(ceil_div(columns, ctas))) return 0;
+    if (!ctas || !has_even_tiles(s, k, columns, ctas)) return 0;
     if (row_inputs(k) > 1) return ctas == EIGHT && columns > (int64_t)SHORT_OF_TWO * ctas ? ctas : 0;
     int64_t least = ctas == EIGHT ? 0 : ctas > EIGHT ? SHORT_OF_SIXTEEN : SHORT_OF_FOUR;
     return ctas >= FOUR && columns > least * ctas ? ctas : 0;
