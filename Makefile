@@ -18,7 +18,8 @@ LOOSE    = -std=c11 -Wall -Wextra
 CODEGEN  = -fPIC -fvisibility=hidden
 CPPFLAGS = -D_GNU_SOURCE -DXXH_INLINE_ALL -Isrc -Iruntime -Isrc/cli -Ibuild/gen
 LDLIBS   = -lm -ldl -lpthread
-JANSSON  = $(shell pkg-config --variable=libdir jansson 2>/dev/null)/libjansson.a
+JANSSON  = $(or $(wildcard $(shell pkg-config --variable=libdir jansson 2>/dev/null)/libjansson.a),\
+           $(error no libjansson.a: `make deps` installs what the build needs))
 
 GEN      = build/gen/scan.c build/gen/fuse.c
 INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h

@@ -12,18 +12,18 @@
 struct fusec_binary {
     Code code;
     fusec_format format;
+    char warning[512];
 };
 
 static fusec_status compile_code(const Nvrtc *nvrtc, const char *cuda, const char *arch,
-                                 Code *code, fusec_error *error)
+                                 fusec_binary *binary, fusec_error *error)
 {
     DiskKey key = disk_key(cuda, arch, NULL, nvrtc);
-    char unused[512];
-    if (disk_load(&key, code))
+    if (disk_load(&key, &binary->code))
         return FUSEC_OK;
-    fusec_status status = nvrtc_compile(nvrtc, cuda, arch, NULL, code, error);
+    fusec_status status = nvrtc_compile(nvrtc, cuda, arch, NULL, &binary->code, error);
     if (status == FUSEC_OK)
-        disk_store(&key, arch, code, unused, sizeof unused);
+        disk_store(&key, arch, &binary->code, binary->warning, sizeof binary->warning);
     return status;
 }
 
@@ -48,7 +48,7 @@ static fusec_status make_binary(fusec_binary *binary, const char *cuda, const ch
         return status;
     status = choose_arch(&nvrtc, arch, binary->format, name, error);
     if (status == FUSEC_OK)
-        status = compile_code(&nvrtc, cuda, name, &binary->code, error);
+        status = compile_code(&nvrtc, cuda, name, binary, error);
     nvrtc_close(&nvrtc);
     return status;
 }
@@ -87,6 +87,11 @@ const void *fusec_binary_data(const fusec_binary *binary, size_t *bytes)
     if (bytes)
         *bytes = binary->code.bytes;
     return binary->code.data;
+}
+
+const char *fusec_binary_warning(const fusec_binary *binary)
+{
+    return binary->warning;
 }
 
 double fusec_binary_milliseconds(const fusec_binary *binary)

@@ -85,10 +85,12 @@ const char *place_text(Emitter *e, Node n)
 
 void emit_hoisted(Emitter *e, const bool *needed)
 {
-    e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
     /* what an earlier pass has declared is not in scope, or is another row's */
     bool other_row = e->phase == 0 || e->k->lag;
-    if (other_row) e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+    if (other_row) {
+        e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+        e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+    }
     for (int i = 1; i < e->g->nodes.count; i++) {
         if (!needed[i] || !e->k->computed[i]) continue;
         Node n = {(uint32_t)i};

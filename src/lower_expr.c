@@ -62,7 +62,7 @@ static bool require_condition(Lowering *l, Scope *s, const Expr *e, Node n,
     if (type_of(l, n) == TYPE_BOOL)
         return true;
     type_error(l, s, e->span, "compare it, e.g. 'mask != 0'",
-               "'%s' needs a condition, not %s", what, type_name(type_of(l, n)));
+               "'%s' needs a condition, not a number", what);
     return false;
 }
 

@@ -120,6 +120,22 @@ static void cut_columns(Kernel *k, int64_t vectors, int tiles)
     k->column_ctas = (int)ctas;
 }
 
+/* Why no CTA can be so; NULL: it can. */
+static const char *shape_problem(const Scheduler *s, const Kernel *k)
+{
+    enum { MOST = 1024, MOST_TEAMS = 15 };
+    int threads = k->threads_per_row, all = kernel_threads(k);
+    if (threads >= WARP && threads % WARP)
+        return arena_format(s->arena, "threads: %d of a row are not whole warps of %d", threads, WARP);
+    if (all % WARP)
+        return arena_format(s->arena, "rows: %d rows of %d threads are not whole warps of %d", k->teams, threads, WARP);
+    if (threads > MOST) return arena_format(s->arena, "threads: a CTA has up to %d", MOST);
+    if (all > MOST) return arena_format(s->arena, "rows: %d rows of %d threads are more than the %d of a CTA", k->teams, threads, MOST);
+    if (threads > WARP && k->teams > MOST_TEAMS)
+        return arena_format(s->arena, "rows: a CTA has up to %d at a time of more than a warp each", MOST_TEAMS);
+    return NULL;
+}
+
 static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
 {
     int threads = s->forced.threads;
@@ -132,16 +148,8 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
     if (copies) k->teams = 1;    /* its copy warp serves one row */
     bool walks = (k->rows | k->kept) && k->cluster == 1 && k->column_ctas == 1;
     if (s->forced.rows && walks) k->teams = s->forced.rows;
-    bool barriers = k->threads_per_row <= WARP || k->teams <= 15;
-    bool whole = k->threads_per_row < WARP ? kernel_threads(k) % WARP == 0
-                                           : k->threads_per_row % WARP == 0;
-    if (!whole || kernel_threads(k) > 1024 || !barriers) {
-        s->problem =
-            "rows x threads must be a multiple of 32 up to 1024, with at most 15 rows of more "
-            "than a warp";
-        return false;
-    }
-    return true;
+    s->problem = shape_problem(s, k);
+    return !s->problem;
 }
 
 /* CTAs that share a row have as many columns each: in whole lines of memory where the row is

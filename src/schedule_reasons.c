@@ -179,7 +179,7 @@ static const char *family_use(Family family)
 const char *missing_reason(Scheduler *s)
 {
     const char *cluster = impossible_cluster(s);
-    bool inside = false, over = false;
+    bool inside = false, over = false, whole = false;
     if (cluster) return cluster;
     if (s->forced.family == FAMILY_WARP_SPECIALIZED) return missing_copy_warp(s);
     for (int i = 1; i < s->g->nodes.count; i++) {
@@ -187,10 +187,12 @@ const char *missing_reason(Scheduler *s)
         if (!s->live[i] || !is_reduction(s->g, n)) continue;
         if (reduction_way(s, n) == BY_ROW) inside = true;
         else over = true;
+        whole |= !node(s->g, n)->axes;
     }
     return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
                         family_use(s->forced.family),
-                        inside && over                           ? "reductions inside rows, and over them"
+                        inside && whole                          ? "reductions inside rows, and one over everything"
+                        : inside && over                         ? "reductions inside rows, and over them"
                         : inside                                 ? "reductions inside rows"
                         : !over                                  ? "no reductions"
                         : s->forced.family == FAMILY_COLUMN ? "sums over rows, and elements of each row to store"

@@ -437,6 +437,11 @@ for file in "$root"/examples/*.fuse; do expect 0 '' fmt --check "$file"; done
 expect 0 "$work/cache" cache path
 expect 0 '' cache list
 expect 0 'removed' cache clear
+touch nowhere
+FUSEC_CACHE_DIR=nowhere/cache expect 0 'registers' explain one.fuse
+if grep -q ' registers a thread' stdout && [ "$(grep -c 'cannot be written' stderr)" != 1 ]; then
+    fail 'a cache that cannot be written is not told, or told twice'
+fi
 
 # the same bits as the reference, signs of zeros among them, which --verify does not see
 for device in sim cpu; do

@@ -229,7 +229,9 @@ START_TEST(an_unwritable_cache_stops_nothing)
     snprintf(below, sizeof below, "%s/cache", file);
     fclose(fopen(file, "w"));
     setenv("FUSEC_CACHE_DIR", below, 1);
-    fusec_binary_destroy(compile_text());
+    fusec_binary *binary = compile_text();
+    ck_assert_ptr_nonnull(strstr(fusec_binary_warning(binary), "cannot be written"));
+    fusec_binary_destroy(binary);
     remove(file);
 }
 END_TEST

@@ -84,6 +84,14 @@ int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
     return EXIT_DONE;
 }
 
+void remark_warning(const fusec_binary *binary)
+{
+    static bool said;
+    if (said || !*fusec_binary_warning(binary)) return;
+    remark("%s", fusec_binary_warning(binary));
+    said = true;
+}
+
 static void remark_kernels(const fusec_binary *binary, const char *const *kernels, int kernel_count)
 {
     for (int i = 0; i < kernel_count; i++) {
@@ -105,6 +113,7 @@ int emit_machine_code(const Options *o, const Target *target, const char *cuda, 
     if (status != EXIT_DONE) return status;
     size_t bytes;
     const void *data = fusec_binary_data(binary, &bytes);
+    remark_warning(binary);
     text_put(out, data, bytes);
     if (format == FUSEC_CUBIN) remark_kernels(binary, kernels, kernel_count);
     fusec_binary_destroy(binary);
@@ -115,6 +124,7 @@ void remark_spills(const Target *target, const char *cuda, const char *const *ke
 {
     fusec_binary *binary;
     if (fusec_binary_compile(cuda, target->arch, FUSEC_CUBIN, &binary, NULL) != FUSEC_OK) return;
+    remark_warning(binary);
     remark_kernels(binary, kernels, kernel_count);
     fusec_binary_destroy(binary);
 }

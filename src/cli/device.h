@@ -17,6 +17,9 @@ int status_of(fusec_status status);
 /* The same, after complaining with the error's message unless all is well. */
 int finish_call(fusec_status status, const fusec_error *error);
 
+/* Says once what the runtime warns of: a command compiles several texts. */
+void remark_warning(const fusec_binary *binary);
+
 /* Says which kernels of a generated text spill, where there is an NVRTC to tell. */
 void remark_spills(const Target *target, const char *cuda, const char *const *kernels, int kernel_count);
 

@@ -14,6 +14,7 @@ static int count_spills(void *data, const Compilation *c)
     int bytes = 0;
     if (fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, NULL) != FUSEC_OK)
         return -1;
+    remark_warning(binary);
     for (int i = 0; i < c->launch->kernel_count; i++)
         if (fusec_binary_kernel(binary, c->launch->kernels[i].name, &info) == FUSEC_OK &&
             info.spill_bytes > 0)
@@ -33,6 +34,7 @@ static KernelUsage *measure_usage(const Options *o, const Compilation *c, const 
         fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, &error);
     if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
         remark("%s", error.message);
+    if (status == FUSEC_OK) remark_warning(binary);
     for (int i = 0; i < count; i++) {
         fusec_kernel_info info;
         usage[i] = (KernelUsage){-1, -1};

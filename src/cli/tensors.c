@@ -157,6 +157,13 @@ static Range measure(DType dtype, const Buffer *y)
     return r;
 }
 
+/* Integers with all their digits, "-" where there is none. */
+static const char *number_text(Arena *arena, DType dtype, double value, bool any)
+{
+    if (!any) return "-";
+    return arena_format(arena, dtype_is_float(dtype) ? "%.6g" : "%.0f", value);
+}
+
 void summarize_outputs(const Session *s, const Batch *b, Text *out)
 {
     const Graph *g = s->graph;
@@ -168,10 +175,10 @@ void summarize_outputs(const Session *s, const Batch *b, Text *out)
         const Buffer *y = &b->outputs[i];
         Range r = measure(o->dtype, y);
         int64_t numbers = y->count - r.nans;
-        line(out, "%-16s %-6s %-18s %12.6g %12.6g %12.6g  %016llx", o->name,
+        line(out, "%-16s %-6s %-18s %12s %12s %12s  %016llx", o->name,
              dtype_info[o->dtype].fuse, shape_text(s->arena, y->tensor.rank, y->tensor.sizes),
-             numbers ? r.min : (double)NAN, numbers ? r.max : (double)NAN,
-             numbers ? r.sum / (double)numbers : (double)NAN,
+             number_text(s->arena, o->dtype, r.min, numbers), number_text(s->arena, o->dtype, r.max, numbers),
+             number_text(s->arena, DTYPE_F32, r.sum / (double)(numbers ? numbers : 1), numbers),
              (unsigned long long)XXH3_64bits(y->data, y->bytes));
         if (r.nans) line(out, "    %lld of %lld elements are NaN", (long long)r.nans,
                          (long long)y->count);
