@@ -44,7 +44,7 @@ static void explain_reductions(Text *out, const Analysis *a)
         line(out, "reductions: none");
         return;
     }
-    line(out, "reductions: %d, in %d phase%s", a->reduction_count, a->phases, plural(a->phases));
+    line(out, "reductions: %d, in %d phase%s (passes over a row)", a->reduction_count, a->phases, plural(a->phases));
     int width = 0;
     for (int i = 0; i < a->reduction_count; i++)
         if ((int)strlen(a->reductions[i].name) > width)
