@@ -80,7 +80,8 @@ typedef struct {
     bool overlaps;            /* may start while the kernel before it ends: its text waits for that
                                  (programmatic stream serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
-    int64_t step_bytes;       /* that a group reads and writes of global memory each time it takes rows; 0: it has no interval */
+    int64_t step_bytes;       /* that memory is given time for each time a group takes rows: what it reads and writes, or somewhat
+                                 more (paced_bytes in schedule_pace.c); 0: it has no interval */
     LaunchGrid grid[GRID_RANK];
     int arg_count;
     const LaunchArg *args;

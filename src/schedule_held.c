@@ -85,7 +85,7 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k)
  * threads has the SM to itself: rmsnorm of 11008 to 16000 columns 24 to 42 %, of 20480 4 %, softmax of 9000 8 %, of
  * 11008 to 14336 0 to 3 %, of 16000 and 20480 22 and 7 %, softmax_bwd of 11264 to 20480 0 to 4 % faster. Of those
  * lengths that are as fast otherwise 12288 and 16384 (but not where bytes are stored: scaling by the largest element of
- * 12288 columns 10 %, of 16384 36 %) are left, where few_vector_ctas does not take them. Three phases take f32 from 8192 columns on
+ * 12288 columns 10 %, of 16384 36 %) are left, where few_vector_ctas does not take them; a few rows of 24576 columns take 5 to 19 % less time. Three phases take f32 from 8192 columns on
  * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise; two phases from 12288 on
  * (rmsnorm and softmax of 12288 to 22016 columns 0 to 1 %, of 13000 7 %, a single row 10 to 52 % faster). */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
@@ -97,7 +97,7 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
     if (stores_bytes(s, k) || rereads_bytes(s, k)) return false;
     if (columns >= LONG || few_vector_ctas(s, k)) return true;
-    if (f32) return columns >= HELD && may_fetch_rows(k) && row_inputs(k) == 1;
+    if (f32) return columns >= HELD && k->vec == full_vector(k) && row_inputs(k) == 1 && !bytes;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
     if (!may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
     bool held = columns == HELD_TOO ? !(bytes && two) : columns == HELD && two && !bytes;
@@ -175,10 +175,10 @@ static int single_sums_of_f32_or_f16(const Scheduler *s, const Kernel *k)
 }
 
 /* Of a sum of inputs of bf16, by the same slices (layer norm of a sum of two of 20480 to 65536 columns 2 to 8 %, of 12288
- * and 16384 1 %, of three 3 %; with weights of f32 of 16384 14 % faster, of 32768 3 % slower; measured on an H100). */
+ * and 16384 1 %, of three 3 %; of two of 8192 and 10240 as fast, a few rows 3 to 6 %; with weights of f32 of 16384 14 % faster, of 32768 3 % slower; measured on an H100). */
 static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
 {
-    enum { SLICE = 8192, SHORT = 8192, SHORT_WIDE = 16384, LONG_WIDE = 24576, LONG = 65536 };
+    enum { SLICE = 8192, PAIR = 2, SHORT_PAIR = 8192, SHORT = 12288, SHORT_WIDE = 16384, LONG_WIDE = 24576, LONG = 65536 };
     int64_t columns = column_count(s, k);
     int ctas = 2;
     if (!keeps_rows_of(k, DTYPE_BF16)) return single_sums_of_f32_or_f16(s, k);
@@ -188,7 +188,7 @@ static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
     bool wide = has_wide_columns(k);    /* these stay in memory */
     bool fits = wide ? column_vectors(k) <= 2 : holds_single(k, ceil_div(columns, ctas));
     fits &= k->vec == MAX_VECTOR && full;
-    int64_t shortest = wide ? SHORT_WIDE : SHORT, longest = wide ? LONG_WIDE : LONG;
+    int64_t shortest = wide ? SHORT_WIDE : row_inputs(k) == PAIR ? SHORT_PAIR : SHORT, longest = wide ? LONG_WIDE : LONG;
     return fits && columns >= shortest && columns <= longest && fills_warps(columns, ctas) ? SLICE : 0;
 }
 

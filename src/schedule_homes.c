@@ -208,7 +208,7 @@ static bool is_forced(const Scheduler *s, Family family)
 bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     bool alone = !k->accumulator_count && k->cluster == 1;
-    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || odd_ctas(s, k);
+    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || pacing_ctas(s, k);
     if (alone && !copied && (held_threads(s, k) || !may_fetch_rows(k))) return false;
     bool two = k->phases > 2;
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;

@@ -206,12 +206,12 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     launch->arg_count = args.count;
 }
 
-/* Bytes that are read and written of a row. */
+/* Bytes that are read and written of a row. What several rows share comes from L2. */
 static int64_t row_traffic(const Scheduler *s, const Kernel *k)
 {
     int64_t bytes = 0;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].axes & k->rows)
+        if (axes_within(k->rows, k->loads[i].axes))
             bytes += axes_size(&s->a->sizes, k->loads[i].axes & k->columns) * dtype_info[k->loads[i].dtype].bytes;
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].axes & k->rows)

@@ -1,17 +1,26 @@
 /* schedule_odd.c: rows of an odd number of columns of 2 bytes, whose vectors are single elements. A copy warp brings them
- * by whole blocks, and asks for them at a pace (schedule_pace.c), for what they store touches half as many sectors again.
- * Threads have about 16 elements each. */
+ * by whole blocks, most of them at a pace (schedule_pace.c), for what they store touches half as many sectors again. Threads
+ * have about 16 elements each. All is measured on an H100. */
 #include "scheduling.h"
 
 enum { NARROW = 2, PAIR = 2, ELEMENTS = 16, SHORT_MOMENTS = 1024 };
 
-/* Single elements of 2 bytes of one or two inputs, where wider vectors could be. */
+/* Single elements of 2 bytes of one or two inputs, each of which has rows of its own, and of what is stored. */
 static bool has_single_elements(const Kernel *k)
 {
     int inputs = row_inputs(k);
-    bool narrow = inputs >= 1 && inputs <= PAIR && row_bytes(k) == NARROW * inputs && narrowest_stored(k) >= NARROW;
+    bool narrow = inputs >= 1 && inputs <= PAIR && row_bytes(k) == NARROW * inputs && narrowest_stored(k) == NARROW;
     bool plain = k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && !has_wide_columns(k);
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && !axes_within(k->rows, k->loads[i].axes)) return false;
     return k->vec == 1 && narrow && plain && k->inner_count && k->phases == PAIR;
+}
+
+static bool has_row_scalars(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_ROW) return true;
+    return false;
 }
 
 /* As few CTAs, a power of two, as have no more columns each. */
@@ -33,7 +42,7 @@ static bool fills_tiles(int64_t columns)
  * and its squares by itself (set_open_tile in schedule_map.c), which takes twice as long (14337 columns by 4 CTAs, 17001 by 8). */
 static bool has_even_tiles(const Scheduler *s, const Kernel *k, int64_t columns, int ctas)
 {
-    int64_t threads = odd_threads(s, k, ceil_div(columns, ctas)), slice = ceil_div(ceil_div(columns, ctas), WARP) * WARP;
+    int64_t threads = odd_threads(s, k, ctas), slice = ceil_div(ceil_div(columns, ctas), WARP) * WARP;
     return columns - slice * (ctas - 1) > threads * (ceil_div(slice, threads) - 1);
 }
 
@@ -44,7 +53,7 @@ static int ctas_of_sums(const Scheduler *s, const Kernel *k)
     enum { ALONE = 3584, SLICE = 8192, SHORT_ONE_SUM = 10240, SHORT_SLICE = 5000, SLICE_F16 = 5120 };
     int64_t columns = column_count(s, k);
     double sums = accumulator_registers(s, k);
-    if (sums < 1 || sums > 2 || row_inputs(k) != PAIR || column_vectors(k) > 1) return 0;
+    if (sums < 1 || sums > 2 || row_inputs(k) != PAIR || column_vectors(k) > 1 || has_moments(s, k)) return 0;
     int ctas = share(s, columns, SLICE);
     if (ctas == 1) return sums < 2 && columns > ALONE && fills_tiles(columns);
     bool spills = sums > 1 && reads_f16(k) && columns > (int64_t)SLICE_F16 * ctas;
@@ -56,16 +65,17 @@ static int ctas_of_sums(const Scheduler *s, const Kernel *k)
  * faster than in registers of one CTA, of 20479 to 32767 by 8 3 to 50 %, of 65535 by 16 38 %). */
 static int ctas_of_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 896, ALONE = 6144, SECOND = 7168, LAST_ALONE = 8192, SLICE = 4096, FOUR = 4, EIGHT = 8 };
-    enum { SHORT_OF_FOUR = 3500, SHORT_OF_SIXTEEN = 4000, SHORT_OF_TWO = 3000 };
+    enum { SHORT = 896, ALONE = 6144, SECOND = 7168, LAST_ALONE = 8192, SLICE = 4096, EIGHT = 8 };
+    enum { SLICE_OF_FOUR = 3500, SLICE_OF_SIXTEEN = 4000, SLICE_OF_TWO_INPUTS = 3000 };    /* longer ones only */
     int64_t columns = column_count(s, k);
     if (column_vectors(k) > PAIR || columns <= SHORT) return 0;
     if (columns <= LAST_ALONE) return columns <= ALONE || columns > SECOND;
     int ctas = share(s, columns, SLICE);
-    if (!ctas || !has_even_tiles(s, k, columns, ctas)) return 0;
-    if (row_inputs(k) > 1) return ctas == EIGHT && columns > (int64_t)SHORT_OF_TWO * ctas ? ctas : 0;
-    int64_t least = ctas == EIGHT ? 0 : ctas > EIGHT ? SHORT_OF_SIXTEEN : SHORT_OF_FOUR;
-    return ctas >= FOUR && columns > least * ctas ? ctas : 0;
+    /* a row's scalars take registers that clusters do not have */
+    if (!ctas || has_row_scalars(k) || !has_even_tiles(s, k, columns, ctas)) return 0;
+    if (row_inputs(k) > 1) return ctas == EIGHT && columns > (int64_t)SLICE_OF_TWO_INPUTS * ctas ? ctas : 0;
+    int64_t least = ctas == EIGHT ? 0 : ctas > EIGHT ? SLICE_OF_SIXTEEN : SLICE_OF_FOUR;
+    return columns > least * ctas ? ctas : 0;
 }
 
 /* Another reduction of long rows of bf16 beside weights (rmsnorm of 24577 to 131071 columns 2 to 15 % faster than a cluster's
@@ -87,10 +97,13 @@ int odd_ctas(const Scheduler *s, const Kernel *k)
     return has_moments(s, k) ? ctas_of_moments(s, k) : ctas_of_single(s, k);
 }
 
-int odd_threads(const Scheduler *s, const Kernel *k, int64_t slice)
+bool is_odd(const Scheduler *s, const Kernel *k) { return odd_ctas(s, k) && k->cluster == pacing_ctas(s, k); }
+
+int odd_threads(const Scheduler *s, const Kernel *k, int ctas)
 {
     enum { SHARED = 512, THREE_WARPS = 96, MOST_OF_THREE = 1280 };
-    if (k->cluster > 1 && !has_moments(s, k)) return SHARED;
+    int64_t slice = ceil_div(column_count(s, k), ctas);
+    if (ctas > 1 && !has_moments(s, k)) return SHARED;
     int threads = (int)ceil_div(slice, ELEMENTS * WARP) * WARP;
     return threads == THREE_WARPS && slice > MOST_OF_THREE ? threads + WARP : threads;
 }
@@ -99,9 +112,8 @@ int odd_threads(const Scheduler *s, const Kernel *k, int64_t slice)
 int odd_ctas_per_sm(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 512, FEW_THREADS = 256, SHARED_THREADS = 768 };
-    int ctas = odd_ctas(s, k);
-    if (!ctas || !has_moments(s, k) || k->accumulator_count) return 0;
-    if (ctas > 1) return SHARED_THREADS / kernel_threads(k);
+    if (!is_odd(s, k) || !has_moments(s, k)) return 0;
+    if (k->cluster > 1) return SHARED_THREADS / kernel_threads(k);
     bool few = row_inputs(k) > 1 || column_count(s, k) <= SHORT_MOMENTS;
     return (int)ceil_div(few ? FEW_THREADS : THREADS, kernel_threads(k));
 }
@@ -109,6 +121,6 @@ int odd_ctas_per_sm(const Scheduler *s, const Kernel *k)
 int odd_stages(const Scheduler *s, const Kernel *k)
 {
     enum { FEW = 3, OF_SHORT = 5 };
-    if (odd_ctas(s, k) != 1 || k->accumulator_count) return 0;
+    if (!is_odd(s, k) || k->cluster > 1 || k->accumulator_count) return 0;
     return column_count(s, k) <= SHORT_MOMENTS ? OF_SHORT : FEW;
 }

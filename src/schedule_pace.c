@@ -46,7 +46,7 @@ static int threads_of_two(const Kernel *k, int64_t slice, bool alone)
 
 int pacing_threads(const Scheduler *s, const Kernel *k, int ctas)
 {
-    if (odd_ctas(s, k)) return odd_threads(s, k, ceil_div(column_count(s, k), ctas));
+    if (odd_ctas(s, k)) return odd_threads(s, k, ctas);
     int64_t slice = ceil_div(column_count(s, k), ctas);
     return has_one_sum(s, k) ? threads_of_one(k, slice) : threads_of_two(k, slice, ctas == 1);
 }
@@ -104,14 +104,17 @@ int pacing_lag(const Scheduler *s, const Kernel *k)
 bool wants_pace(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2 };
-    if (odd_ctas(s, k) && !k->accumulator_count) return has_moments(s, k);
+    if (is_odd(s, k)) return k->accumulator_count || has_moments(s, k);
     return k->accumulator_count && row_inputs(k) == PAIR && (k->cluster > 1 || pacing_ctas(s, k) == 1);
 }
 
-/* Single elements are stored as parts of sectors, of which memory can do less: as if they were 6 % more (backward norms and
- * layer norm of odd rows are best at 0.86 to 0.89 of the peak, and beyond that long ones lose all that they had gained). */
+static bool stores_single_elements(const Kernel *k) { return k->vec == 1 && row_bytes(k) == NARROW * row_inputs(k); }
+
+/* Single elements of 2 bytes are stored as parts of sectors, of which memory can do less: as if they were 6 % more (backward
+ * norms and layer norm of odd rows are best at 0.86 to 0.89 of the peak, and beyond that long ones lose all that they had
+ * gained). */
 int64_t paced_bytes(const Kernel *k, int64_t traffic)
 {
     enum { SIXTEENTHS = 16 };
-    return k->vec == 1 ? traffic + traffic / SIXTEENTHS : traffic;
+    return stores_single_elements(k) ? traffic + traffic / SIXTEENTHS : traffic;
 }

@@ -194,9 +194,10 @@ int pacing_lag(const Scheduler *s, const Kernel *k);
 bool wants_pace(const Scheduler *s, const Kernel *k);
 int64_t paced_bytes(const Kernel *k, int64_t traffic);         /* of a row, for which its pace makes time */
 
-/* schedule_odd.c: rows of single elements, which a copy warp asks for at a pace */
+/* schedule_odd.c: rows of single elements, which a copy warp brings */
+bool is_odd(const Scheduler *s, const Kernel *k);              /* whether it is shared out as these are, by what was asked for too */
 int odd_ctas(const Scheduler *s, const Kernel *k);             /* that share a row; 0: it is not one of those */
-int odd_threads(const Scheduler *s, const Kernel *k, int64_t slice);           /* of each, by its columns */
+int odd_threads(const Scheduler *s, const Kernel *k, int ctas);      /* of each, where so many share a row */
 int odd_ctas_per_sm(const Scheduler *s, const Kernel *k);      /* 0: as many as fit */
 int odd_stages(const Scheduler *s, const Kernel *k);           /* 0: as elsewhere */
 

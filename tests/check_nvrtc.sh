@@ -18,7 +18,8 @@ is_refused_by_gpus() { od -An -v -tx8 -w16 "$1" | grep -qE 'dae +[0-9a-f]{12}1c4
 check_one() {   # ARCH FILE SIZE...
     local name arch=$1
     shift
-    name=$(basename "$1" .fuse).$arch
+    name=$arch.${*//[^A-Za-z0-9_.=]/_}    # two run at a time, some of one program
+    name=${name// /_}
     build/fusec emit "$@" --emit=cubin --arch "$arch" -o "$out/$name.cubin" || return 1
     build/fusec explain "$@" --json --arch "$arch" >"$out/$name.json" || return 1
     if is_refused_by_gpus "$out/$name.cubin"; then

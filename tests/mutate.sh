@@ -64,6 +64,7 @@ examples/layernorm.fuse M=3 N=1024
 examples/layernorm.fuse M=3 N=1030
 examples/layernorm.fuse M=3 N=1024 --schedule row:cluster=2,threads=64
 examples/layernorm.fuse M=3 N=1987
+examples/layernorm.fuse M=3 N=1987 --schedule row
 examples/layernorm.fuse M=3 N=520 --schedule row:threads=128
 examples/layernorm.fuse M=2 N=520 --schedule row:threads=96
 examples/softmax.fuse M=2 N=520 --schedule row:threads=96

@@ -245,10 +245,14 @@ static int replay_paths(const Options *o, int job)
             add_program(b, arena, NULL, &c);
             run_batch(b);
         } else {
+            printf("=== no graph, or not to be read\n");
             b->failed++;
             arena_free(arena);
         }
-        if (b->failed > before) printf("(%s)\n", path);
+        if (b->failed > before) {
+            printf("(%s)\n", path);
+            fflush(stdout);
+        }
     }
     const int failed = b->failed;
     free(b);
@@ -299,7 +303,7 @@ static int run_jobs(const Options *o, int (*work)(const Options *, int job))
         if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status)) {
             const uint64_t last = o->progress->last[i];
             if (o->paths)
-                printf("=== a job died at %s\n", o->paths[last]);
+                printf("=== a job died at %s or before it\n", o->paths[last]);
             else
                 printf("=== a job died at seed %llu or a few before\n",
                        (unsigned long long)last);
