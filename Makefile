@@ -169,8 +169,8 @@ checks:
 	    awk '/: skipped/; /^[0-9]+%: Checks:/ { checks += $$3 } \
 	        END { print checks + 0 " checks, none failed"; exit !checks }' build/asan/*.suite
 	@tests/golden.sh
-	@tests/cli.sh
-	@echo '-- the command line under ASan and UBSan' && FUSEC=$$PWD/build/asan/fusec tests/cli.sh
+	@echo '-- the command line, as it is and under ASan and UBSan' && \
+	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && wait $$!; }
 	@tests/docs.sh
 	@tests/check_nvrtc.sh
 	@tests/sim/check_prelude.sh

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 root=$PWD
 fusec=${FUSEC:-$root/build/fusec}
-work=$root/build/cli
+work=$(dirname "$fusec")/cli    # another for each program: two may run at a time
 export FUSEC_CACHE_DIR=$work/cache FUSEC_TUNING_FILE=$work/tuning NO_COLOR=1
 rm -rf "$work"
 mkdir -p "$work"
