@@ -110,9 +110,9 @@ static void emit_mapping(Emitter *e)
             return;
         }
         line(e->out,
-             "// %s left a partial for each of its %ss. Here a CTA has %d columns; the %d threads of a\n"
-             "// column add one partial in %d each, and then meet.",
-             main->name, sharers_name(main), k->threads_per_row, k->teams, k->teams);
+             "// %s left a partial for each of its %ss. Here a CTA has up to %d columns; the %d threads of a\n"
+             "// column take its partials in turn, and then meet.",
+             main->name, sharers_name(main), k->threads_per_row, k->teams);
         return;
     }
     emit_row_mapping(e);
@@ -216,7 +216,7 @@ static void emit_launch(Emitter *e)
     if (e->launch->cluster > PORTABLE_CLUSTER && !e->k->grouped)
         line(e->out, "// So large a cluster wants CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED set first.");
     if (e->k->wanted_ctas > 1)
-        line(e->out, "// The second number of its bounds leaves registers for %d CTAs an SM.", e->k->wanted_ctas);
+        line(e->out, "// The second number of __launch_bounds__ leaves registers for %d CTAs an SM.", e->k->wanted_ctas);
     if (bytes > WITHOUT_ASKING)
         line(e->out, "// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.");
     if (copies_stray_bytes(e->k, axes_size(&e->plan->analysis->sizes, e->k->columns)))

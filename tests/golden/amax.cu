@@ -472,7 +472,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 24576 bytes of dynamic shared memory.
-// The second number of its bounds leaves registers for 4 CTAs an SM.
+// The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
@@ -533,8 +533,8 @@ void amax(
 
 // amax_finish (finish), from amax.fuse:1-4
 //   max_1_partial = max[M, N](abs(x)), from the partials
-// amax left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
-// column add one partial in 128 each, and then meet.
+// amax left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
+// column take its partials in turn, and then meet.
 // Launch 2 of 4: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each CTA along x of amax: 1 of f32

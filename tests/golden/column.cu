@@ -349,8 +349,8 @@ void bias_grad(
 
 // bias_grad_finish (finish), from column.fuse:1-3
 //   db = sum[M](dy), from the partials
-// bias_grad left a partial for each of its CTAs. Here a CTA has 8 columns; the 32 threads of a
-// column add one partial in 32 each, and then meet.
+// bias_grad left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 32 threads of a
+// column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each CTA along x of bias_grad: N of f32

@@ -522,8 +522,8 @@ void mean_cross_entropy(
 
 // mean_cross_entropy_finish (finish), from late.fuse:2-18
 //   counted = sum[M](counts), from the partials
-// mean_cross_entropy left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
-// column add one partial in 128 each, and then meet.
+// mean_cross_entropy left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
+// column take its partials in turn, and then meet.
 // Launch 2 of 5: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // counted_partial: workspace, one for each CTA along x of mean_cross_entropy: 1 of i64
@@ -563,7 +563,7 @@ void mean_cross_entropy_finish(
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
 // A thread has 4 neighbouring columns in each of 3 tiles.
 // Launch 3 of 5: grid (min(ceil(M / 8), 528), 1), block 256, 35840 bytes of dynamic shared memory.
-// The second number of its bounds leaves registers for 4 CTAs an SM.
+// The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
 // counted_value: workspace, 1 of i64
@@ -670,8 +670,8 @@ void mean_cross_entropy_2(
 
 // mean_cross_entropy_finish_2 (finish), from late.fuse:2-18
 //   sum_2_partial = sum[M](where(counts, each, 0.0)), from the partials
-// mean_cross_entropy_2 left a partial for each of its CTAs. Here a CTA has 8 columns; the 128 threads of a
-// column add one partial in 128 each, and then meet.
+// mean_cross_entropy_2 left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
+// column take its partials in turn, and then meet.
 // Launch 4 of 5: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // sum_2_partial: workspace, one for each CTA along x of mean_cross_entropy_2: 1 of f32

@@ -475,7 +475,7 @@ void mean_cross_entropy(
 // A CTA has row blockIdx.x; its 256 threads share it.
 // A thread has 8 neighbouring columns in each of 4 tiles.
 // Launch 2 of 3: grid (M, 1), block 256, no dynamic shared memory.
-// The second number of its bounds leaves registers for 4 CTAs an SM.
+// The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 // counted_value: workspace, 1 of i64
 // number_1_value: workspace, M of f32

@@ -541,8 +541,8 @@ void layernorm_bwd(
 // layernorm_bwd_finish (finish), from layernorm_bwd.fuse:9-27
 //   dgamma = sum[M](dy * xhat), from the partials
 //   dbeta = sum[M](dy), from the partials
-// layernorm_bwd left a partial for each of its CTAs. Here a CTA has 32 columns; the 32 threads of a
-// column add one partial in 32 each, and then meet.
+// layernorm_bwd left a partial for each of its CTAs. Here a CTA has up to 32 columns; the 32 threads of a
+// column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32

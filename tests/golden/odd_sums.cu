@@ -534,8 +534,8 @@ void odd_sums(
 
 // odd_sums_finish (finish), from odd_sums.fuse:2-5
 //   dw = sum[M](dy * x), from the partials
-// odd_sums left a partial for each of its CTAs. Here a CTA has 8 columns; the 32 threads of a
-// column add one partial in 32 each, and then meet.
+// odd_sums left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 32 threads of a
+// column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dw_partial: workspace, one for each CTA along x of odd_sums: N of f32

@@ -679,8 +679,8 @@ void paced(
 // paced_finish (finish), from paced.fuse:3-21
 //   dgamma = sum[M](dy * xhat), from the partials
 //   dbeta = sum[M](dy), from the partials
-// paced left a partial for each of its clusters. Here a CTA has 32 columns; the 16 threads of a
-// column add one partial in 16 each, and then meet.
+// paced left a partial for each of its clusters. Here a CTA has up to 32 columns; the 16 threads of a
+// column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 512, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each cluster of paced: N of f32

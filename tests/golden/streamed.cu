@@ -369,7 +369,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // A CTA has row blockIdx.x; its 704 threads share it.
 // A thread takes 8 neighbouring columns at a time and reads them again in each phase.
 // Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
-// The second number of its bounds leaves registers for 2 CTAs an SM.
+// The second number of __launch_bounds__ leaves registers for 2 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(704, 2)
 void streamed(
