@@ -229,8 +229,8 @@ typedef struct fusec_plan_options {
  * and others are tried; equal requests are compiled once a process, and once a machine
  * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, a column
- * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED with NVRTC's log,
- * OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED. */
+ * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED
+ * with NVRTC's log, OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED. */
 FUSEC_API fusec_status fusec_plan_create(fusec_device *device,
                                          const fusec_program *program, const char *graph,
                                          const fusec_size *sizes, size_t count,
@@ -245,8 +245,8 @@ FUSEC_API const char *fusec_plan_text(const fusec_plan *plan);
 
 /* Bytes of workspace that a launch with these row sizes needs; 0: none, SIZE_MAX: an
  * unknown axis, one given twice, a size below 0 or one that cannot be. Axes not given have
- * the sizes the plan was made with, or 1: name all that launches will have more rows of. It never shrinks when a row size grows, so the workspace
- * for the largest serves all. */
+ * the sizes the plan was made with, or 1: name all that launches will have more rows of.
+ * It never shrinks when a row size grows, so the workspace for the largest serves all. */
 FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows,
                                       size_t count);
 
@@ -464,7 +464,8 @@ FUSEC_API fusec_status fusec_binary_compile(const char *cuda, const char *arch,
 FUSEC_API void fusec_binary_destroy(fusec_binary *binary);
 /* The bytes; PTX is ended by a NUL that does not count. */
 FUSEC_API const void *fusec_binary_data(const fusec_binary *binary, size_t *bytes);
-/* That the disk cache cannot be written, which is no error; "": all is well. Lives as long as the binary. */
+/* That the disk cache cannot be written, which is no error; "": all is well. Lives as
+ * long as the binary. */
 FUSEC_API const char *fusec_binary_warning(const fusec_binary *binary);
 /* Milliseconds that NVRTC took when this code was compiled; what it cost, also if
  * cached. */

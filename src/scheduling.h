@@ -195,7 +195,7 @@ bool wants_pace(const Scheduler *s, const Kernel *k);
 int64_t paced_bytes(const Kernel *k, int64_t traffic);         /* of a row, for which its pace makes time */
 
 /* schedule_odd.c: rows of single elements, which a copy warp brings */
-bool is_odd(const Scheduler *s, const Kernel *k);              /* whether it is shared out as these are, by what was asked for too */
+bool is_odd(const Scheduler *s, const Kernel *k);              /* whether a kernel has the cluster that these get: another may be asked for */
 int odd_ctas(const Scheduler *s, const Kernel *k);             /* that share a row; 0: it is not one of those */
 int odd_threads(const Scheduler *s, const Kernel *k, int ctas);      /* of each, where so many share a row */
 int odd_ctas_per_sm(const Scheduler *s, const Kernel *k);      /* 0: as many as fit */
