@@ -265,13 +265,14 @@ static void emit_whole_rows(const Pass *pass)
 static void emit_whole_takes(const Pass *pass)
 {
     Emitter *e = pass->e;
-    const char *open = arena_format(e->arena, "first + (tiles - 1) * step < %s", e->end);
+    int open = e->k->tiles - e->k->full_tiles;
+    const char *full = open ? arena_format(e->arena, "tiles - %d", open) : "tiles";
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *squares = &e->k->inner[i];
         if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
         Node mean = squares->partner;
-        line(e->out, "moments_take(%s, %s, %s);", reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id],
-             e->k->ragged ? open : "true");
+        line(e->out, "moments_take<step, %s>(%s, %s, first, %s);", full, reduce_call(e, mean, node_name(e, mean)),
+             e->taken[mean.id], e->end);
     }
 }
 

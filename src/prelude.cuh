@@ -1008,25 +1008,31 @@ template <int n> DEVICE void moments_add(float &sum, float &squares, float &seen
 }
 
 //@ moments_take
-// all values that a warp's lanes have of a row; `last`: whether this one has a last tile
-template <int tiles, int n> DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], bool last)
+// all values below `size` that a warp's lanes have of a row: values[t] are the n from column first + t * step on, of which
+// every lane of every warp has the first `full`
+template <int step, int full, int tiles, int n>
+DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int first, int size)
 {
+    int vectors = 32 * full;
+    #pragma unroll
+    for (int t = full; t < tiles; t++)
+        vectors += __popc(__ballot_sync(0xffffffff, first + t * step < size));
+    r.seen = n * vectors;
     r.sum = 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
-            if (t + 1 < tiles || last)
+            if (t < full || first + t * step < size)
                 r.sum += values[t][i];
     lane_reduce<32>(sum_of(r.sum));
-    r.seen = n * (32 * (tiles - 1) + __popc(__ballot_sync(0xffffffff, last)));
     const float mean = r.sum * quick_inverse(r.seen);    // where none was seen nobody asks for it
     r.squares = 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
-            if (t + 1 < tiles || last)
+            if (t < full || first + t * step < size)
                 r.squares += (values[t][i] - mean) * (values[t][i] - mean);
 }
 

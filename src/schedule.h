@@ -134,6 +134,7 @@ typedef struct {
     bool dynamic;                    /* columns include a row axis: their count is known at launch */
     bool ragged;                     /* the last tile is not full; or a streamed row's are too many to unroll */
     bool whole_moments;              /* a mean and its squares take a thread's elements once it has all of them */
+    int full_tiles;                  /* so many tiles all threads have whole, in every CTA of the row */
     bool even_moments;               /* they meet without counts, since all threads of a row have as many of its elements */
     bool open_tile;                  /* ragged: all tiles but the last are full, which sums over a row may count on */
     int phases;

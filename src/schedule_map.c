@@ -370,9 +370,10 @@ static void set_open_tile(const Scheduler *s, Kernel *k)
 {
     enum { FEW = 4, NARROW = 2, ELEMENTS = 48, FULL_BYTES = 16 };
     int64_t least = column_count(s, k) - (int64_t)k->slice * (k->slice ? k->cluster - 1 : 0);
-    int64_t full = (int64_t)k->threads_per_row * k->vec * (k->tiles - 1);
-    bool whole = !k->streamed && !k->dynamic && k->column_ctas == 1 && (!k->ragged || least > full);
-    k->open_tile = whole && k->ragged && k->tiles > 1 && k->tiles <= FEW;
+    int64_t full = least / ((int64_t)k->threads_per_row * k->vec);
+    bool whole = !k->streamed && !k->dynamic && k->column_ctas == 1;
+    k->full_tiles = !k->ragged ? k->tiles : full > 0 ? (int)full : 0;
+    k->open_tile = whole && k->ragged && k->tiles > 1 && k->tiles <= FEW && k->full_tiles == k->tiles - 1;
     bool one = row_inputs(k) == 1 && k->vec < full_vector(k) && k->vec * row_bytes(k) < FULL_BYTES;
     bool narrow = k->vec <= NARROW || one;
     bool warps = k->threads_per_row >= WARP && k->vec * k->tiles <= ELEMENTS;
