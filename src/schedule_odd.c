@@ -1,9 +1,9 @@
 /* schedule_odd.c: rows of an odd number of columns of 2 bytes, whose vectors are single elements. A copy warp brings them
  * by whole blocks, most of them at a pace (schedule_pace.c), for what they store touches half as many sectors again. Threads
- * have about 16 elements each. All is measured on an H100. */
+ * have about 16 elements each, those of long rows with a mean and its squares up to 34. All is measured on an H100. */
 #include "scheduling.h"
 
-enum { NARROW = 2, PAIR = 2, ELEMENTS = 16, SHORT_MOMENTS = 1024 };
+enum { NARROW = 2, PAIR = 2, ELEMENTS = 16, SHORT_MOMENTS = 1024, LONG_MOMENTS = 6144 };
 
 /* Single elements of 2 bytes of one or two inputs, each of which has rows of its own, and of what is stored. */
 static bool has_single_elements(const Kernel *k)
@@ -38,14 +38,6 @@ static bool fills_tiles(int64_t columns)
     return ceil_div(columns, TILES) * TILES - columns < FEW;
 }
 
-/* Whether the last of the slices, which is shorter, has as many tiles as the others: else each element is joined to a mean
- * and its squares by itself (set_open_tile in schedule_map.c), which takes twice as long (14337 columns by 4 CTAs, 17001 by 8). */
-static bool has_even_tiles(const Scheduler *s, const Kernel *k, int64_t columns, int ctas)
-{
-    int64_t threads = odd_threads(s, k, ctas), slice = ceil_div(ceil_div(columns, ctas), WARP) * WARP;
-    return columns - slice * (ctas - 1) > threads * (ceil_div(slice, threads) - 1);
-}
-
 /* Sums over rows of two tensors (two sums of 8193 to 131071 columns 4 to 60 %, one of 4095, 8191 and of 11001 on 1 to 18 %
  * faster than what other rules make of them; with slices of 4256 columns 30 % slower). Of f16 two sums of long slices spill. */
 static int ctas_of_sums(const Scheduler *s, const Kernel *k)
@@ -61,21 +53,19 @@ static int ctas_of_sums(const Scheduler *s, const Kernel *k)
     return some && !spills && (ctas == PAIR || columns > (int64_t)SHORT_SLICE * ctas) ? ctas : 0;
 }
 
-/* A mean and its squares (layer norm of up to 6144 columns 1 to 8 %, of a sum of two 4 to 22 %, of 8191 4 and 11 %, of 16383 8 %
- * faster than in registers of one CTA, of 20479 to 32767 by 8 3 to 50 %, of 65535 by 16 38 %). */
+/* A mean and its squares (layer norm of up to 6144 columns 1 to 8 %, of a sum of two 4 to 22 % faster than in registers of one
+ * CTA). Longer rows are shared by as few CTAs as hold them, one an SM: what meets between CTAs takes longer the more there are,
+ * and an SM has the more elements on their way. Layer norm of 6145 to 262143 columns takes 0.32 to 0.99 of the time it took with
+ * no more than 16 elements a thread, of a sum of two up to 131071 columns 0.5 to 1.0; but a few rows of 14337 to 32767 columns,
+ * which had four or eight CTAs, 1.0 to 1.4 (8.3 in place of 5.9 us). */
 static int ctas_of_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 896, ALONE = 6144, SECOND = 7168, LAST_ALONE = 8192, SLICE = 4096, EIGHT = 8 };
-    enum { SLICE_OF_FOUR = 3500, SLICE_OF_SIXTEEN = 4000, SLICE_OF_TWO_INPUTS = 3000 };    /* longer ones only */
+    enum { SHORT = 896, LONGEST_ALONE = 12288, SLICE = 16384, SLICE_OF_TWO_INPUTS = 8192 };
     int64_t columns = column_count(s, k);
     if (column_vectors(k) > PAIR || columns <= SHORT) return 0;
-    if (columns <= LAST_ALONE) return columns <= ALONE || columns > SECOND;
-    int ctas = share(s, columns, SLICE);
-    /* a row's scalars take registers that clusters do not have */
-    if (!ctas || has_row_scalars(k) || !has_even_tiles(s, k, columns, ctas)) return 0;
-    if (row_inputs(k) > 1) return ctas == EIGHT && columns > (int64_t)SLICE_OF_TWO_INPUTS * ctas ? ctas : 0;
-    int64_t least = ctas == EIGHT ? 0 : ctas > EIGHT ? SLICE_OF_SIXTEEN : SLICE_OF_FOUR;
-    return columns > least * ctas ? ctas : 0;
+    int ctas = share(s, columns, row_inputs(k) > 1 ? SLICE_OF_TWO_INPUTS : SLICE);
+    if (ctas == 1 && columns > LONGEST_ALONE) ctas = PAIR;
+    return ctas > 1 && has_row_scalars(k) ? 0 : ctas;    /* those take registers that clusters do not have */
 }
 
 /* Another reduction of long rows of bf16 beside weights (rmsnorm of 24577 to 131071 columns 2 to 15 % faster than a cluster's
@@ -99,22 +89,39 @@ int odd_ctas(const Scheduler *s, const Kernel *k)
 
 bool is_odd(const Scheduler *s, const Kernel *k) { return odd_ctas(s, k) && k->cluster == pacing_ctas(s, k); }
 
+/* With a warp that copies, 512 threads have 128 registers each, which 34 elements and two column vectors just fit; 416 have
+ * more, and 32 elements each are a little faster so. Of two inputs two CTAs of 256 fit an SM, with 20 elements a thread. */
+static int threads_of_long_moments(const Kernel *k, int64_t slice)
+{
+    enum { FEW = 256, SOME = 384, MANY = 480, FEW_COLUMNS = 5120, SOME_COLUMNS = 12288 };
+    if (row_inputs(k) > 1) return slice <= FEW_COLUMNS ? FEW : SOME;
+    return slice <= SOME_COLUMNS ? SOME : MANY;
+}
+
+static bool has_long_moments(const Scheduler *s, const Kernel *k)
+{
+    return has_moments(s, k) && column_count(s, k) > LONG_MOMENTS;
+}
+
 int odd_threads(const Scheduler *s, const Kernel *k, int ctas)
 {
     enum { SHARED = 512, THREE_WARPS = 96, MOST_OF_THREE = 1280 };
     int64_t slice = ceil_div(column_count(s, k), ctas);
-    if (ctas > 1 && !has_moments(s, k)) return SHARED;
+    if (has_long_moments(s, k)) return threads_of_long_moments(k, slice);
+    if (ctas > 1) return SHARED;
     int threads = (int)ceil_div(slice, ELEMENTS * WARP) * WARP;
     return threads == THREE_WARPS && slice > MOST_OF_THREE ? threads + WARP : threads;
 }
 
-/* About as many as have 512 threads, of two inputs or of short rows 256; in a cluster up to 768. */
+/* About as many as have 512 threads, of two inputs or of short rows 256; of long rows two, where they have registers for it. */
 int odd_ctas_per_sm(const Scheduler *s, const Kernel *k)
 {
-    enum { THREADS = 512, FEW_THREADS = 256, SHARED_THREADS = 768 };
+    enum { THREADS = 512, FEW_THREADS = 256, TWO_INPUTS_OF_TWO = 5120, COLUMNS_OF_TWO = 6912 };
     if (!is_odd(s, k) || !has_moments(s, k)) return 0;
-    if (k->cluster > 1) return SHARED_THREADS / kernel_threads(k);
-    bool few = row_inputs(k) > 1 || column_count(s, k) <= SHORT_MOMENTS;
+    bool two_inputs = row_inputs(k) > 1;
+    int64_t slice = ceil_div(column_count(s, k), k->cluster);
+    if (has_long_moments(s, k)) return 1 + (slice <= (two_inputs ? TWO_INPUTS_OF_TWO : COLUMNS_OF_TWO));
+    bool few = two_inputs || column_count(s, k) <= SHORT_MOMENTS;
     return (int)ceil_div(few ? FEW_THREADS : THREADS, kernel_threads(k));
 }
 
