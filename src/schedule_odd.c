@@ -68,16 +68,17 @@ static int ctas_of_moments(const Scheduler *s, const Kernel *k)
     return ctas > 1 && has_row_scalars(k) ? 0 : ctas;    /* those take registers that clusters do not have */
 }
 
-/* Another reduction of long rows of bf16 beside weights (rmsnorm of 24577 to 131071 columns 2 to 15 % faster than a cluster's
- * only row, with slices of 5120 columns 26 %, of f16 3 to 7 % slower). They are not asked for at a pace, with which they are 1
- * to 4 % slower. */
+/* Another reduction beside weights (rmsnorm of 8193 to 16384 columns takes 0.85 to 0.97 of the time it took, of 20481 to 131071
+ * 0.65 to 0.99, of a sum of two of 8193 to 131071 0.63 to 0.98). */
 static int ctas_of_single(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 24576, SLICE = 8192, SHORT_SLICE = 6144 };
+    enum { SHORT = 8192, LONGEST_ALONE = 12288, SLICE = 8192, SHORT_SLICE = 4480 };
     int64_t columns = column_count(s, k);
-    bool single = row_inputs(k) == 1 && column_vectors(k) == 1 && !reads_f16(k) && columns > SHORT;
-    int ctas = single ? share(s, columns, SLICE) : 0;
-    return columns > (int64_t)SHORT_SLICE * ctas ? ctas : 0;
+    if (column_vectors(k) != 1 || columns <= SHORT) return 0;
+    if (row_inputs(k) > 1) return share(s, columns, SLICE);
+    if (columns <= LONGEST_ALONE) return 1;
+    int ctas = share(s, columns, SLICE);
+    return ctas == PAIR || columns > (int64_t)SHORT_SLICE * ctas ? ctas : 0;    /* shorter ones 0 to 5 % slower so */
 }
 
 int odd_ctas(const Scheduler *s, const Kernel *k)
@@ -87,41 +88,55 @@ int odd_ctas(const Scheduler *s, const Kernel *k)
     return has_moments(s, k) ? ctas_of_moments(s, k) : ctas_of_single(s, k);
 }
 
-bool is_odd(const Scheduler *s, const Kernel *k) { return odd_ctas(s, k) && k->cluster == pacing_ctas(s, k); }
-
-/* With a warp that copies, 512 threads have 128 registers each, which 34 elements and two column vectors just fit; 416 have
- * more, and 32 elements each are a little faster so. Of two inputs two CTAs of 256 fit an SM, with 20 elements a thread. */
-static int threads_of_long_moments(const Kernel *k, int64_t slice)
+/* Single CTAs, pairs and two inputs are asked for at a pace; of more CTAs one input with one reduction is up to 3 % slower so. */
+bool is_odd_at_pace(const Scheduler *s, const Kernel *k)
 {
-    enum { FEW = 256, SOME = 384, MANY = 480, FEW_COLUMNS = 5120, SOME_COLUMNS = 12288 };
-    if (row_inputs(k) > 1) return slice <= FEW_COLUMNS ? FEW : SOME;
-    return slice <= SOME_COLUMNS ? SOME : MANY;
+    return k->accumulator_count || has_moments(s, k) || row_inputs(k) > 1 || k->cluster <= PAIR;
 }
 
-static bool has_long_moments(const Scheduler *s, const Kernel *k)
+bool is_odd(const Scheduler *s, const Kernel *k) { return odd_ctas(s, k) && k->cluster == pacing_ctas(s, k); }
+
+/* Without sums over rows, and so long that threads have more than 16 elements each. */
+static bool is_long(const Scheduler *s, const Kernel *k)
 {
-    return has_moments(s, k) && column_count(s, k) > LONG_MOMENTS;
+    return !k->accumulator_count && (!has_moments(s, k) || column_count(s, k) > LONG_MOMENTS);
+}
+
+/* With a warp that copies, 512 threads have 128 registers each, which 34 elements and two column vectors just fit; 416 have
+ * more, and 32 elements each are a little faster so. Two CTAs of 256 fit an SM, with 20 elements a thread of two inputs. */
+static int threads_of_long(const Scheduler *s, const Kernel *k, int ctas)
+{
+    enum { FEW = 256, SOME = 384, MANY = 480, FEW_COLUMNS = 5120, SOME_COLUMNS = 12288 };
+    int64_t slice = ceil_div(column_count(s, k), ctas);
+    if (row_inputs(k) > 1) return slice <= FEW_COLUMNS ? FEW : SOME;
+    if (has_moments(s, k)) return slice <= SOME_COLUMNS ? SOME : MANY;
+    return ctas > 1 ? FEW : SOME;
+}
+
+static int ctas_per_sm_of_long(const Scheduler *s, const Kernel *k)
+{
+    enum { TWO_OF = 256, MOMENTS_OF_TWO = 6912 };
+    bool light = row_inputs(k) == 1 && has_moments(s, k) && ceil_div(column_count(s, k), k->cluster) <= MOMENTS_OF_TWO;
+    return light || threads_of_long(s, k, k->cluster) <= TWO_OF ? 2 : 1;
 }
 
 int odd_threads(const Scheduler *s, const Kernel *k, int ctas)
 {
     enum { SHARED = 512, THREE_WARPS = 96, MOST_OF_THREE = 1280 };
-    int64_t slice = ceil_div(column_count(s, k), ctas);
-    if (has_long_moments(s, k)) return threads_of_long_moments(k, slice);
+    if (is_long(s, k)) return threads_of_long(s, k, ctas);
     if (ctas > 1) return SHARED;
-    int threads = (int)ceil_div(slice, ELEMENTS * WARP) * WARP;
-    return threads == THREE_WARPS && slice > MOST_OF_THREE ? threads + WARP : threads;
+    int64_t columns = column_count(s, k);
+    int threads = (int)ceil_div(columns, ELEMENTS * WARP) * WARP;
+    return threads == THREE_WARPS && columns > MOST_OF_THREE ? threads + WARP : threads;
 }
 
 /* About as many as have 512 threads, of two inputs or of short rows 256; of long rows two, where they have registers for it. */
 int odd_ctas_per_sm(const Scheduler *s, const Kernel *k)
 {
-    enum { THREADS = 512, FEW_THREADS = 256, TWO_INPUTS_OF_TWO = 5120, COLUMNS_OF_TWO = 6912 };
-    if (!is_odd(s, k) || !has_moments(s, k)) return 0;
-    bool two_inputs = row_inputs(k) > 1;
-    int64_t slice = ceil_div(column_count(s, k), k->cluster);
-    if (has_long_moments(s, k)) return 1 + (slice <= (two_inputs ? TWO_INPUTS_OF_TWO : COLUMNS_OF_TWO));
-    bool few = two_inputs || column_count(s, k) <= SHORT_MOMENTS;
+    enum { THREADS = 512, FEW_THREADS = 256 };
+    if (!is_odd(s, k) || k->accumulator_count) return 0;
+    if (is_long(s, k)) return ctas_per_sm_of_long(s, k);
+    bool few = row_inputs(k) > 1 || column_count(s, k) <= SHORT_MOMENTS;
     return (int)ceil_div(few ? FEW_THREADS : THREADS, kernel_threads(k));
 }
 

@@ -93,7 +93,7 @@ bool pacing_holds_columns(const Scheduler *s, const Kernel *k)
 int pacing_lag(const Scheduler *s, const Kernel *k)
 {
     enum { EIGHT = 8, FEW_THREADS = 256 };
-    if (odd_ctas(s, k)) return !has_moments(s, k) && kernel_threads(k) > FEW_THREADS;
+    if (odd_ctas(s, k)) return k->accumulator_count && kernel_threads(k) > FEW_THREADS;
     return k->cluster > EIGHT && element_bytes(k) == NARROW && !has_one_sum(s, k) && pacing_holds_columns(s, k);
 }
 
@@ -104,7 +104,7 @@ int pacing_lag(const Scheduler *s, const Kernel *k)
 bool wants_pace(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2 };
-    if (is_odd(s, k)) return k->accumulator_count || has_moments(s, k);
+    if (is_odd(s, k)) return is_odd_at_pace(s, k);
     return k->accumulator_count && row_inputs(k) == PAIR && (k->cluster > 1 || pacing_ctas(s, k) == 1);
 }
 

@@ -196,6 +196,7 @@ int64_t paced_bytes(const Kernel *k, int64_t traffic);         /* of a row, for 
 
 /* schedule_odd.c: rows of single elements, which a copy warp brings */
 bool is_odd(const Scheduler *s, const Kernel *k);              /* whether a kernel has the cluster that these get: another may be asked for */
+bool is_odd_at_pace(const Scheduler *s, const Kernel *k);      /* of those that is_odd tells */
 int odd_ctas(const Scheduler *s, const Kernel *k);             /* that share a row; 0: it is not one of those */
 int odd_threads(const Scheduler *s, const Kernel *k, int ctas);      /* of each, where so many share a row */
 int odd_ctas_per_sm(const Scheduler *s, const Kernel *k);      /* 0: as many as fit */

@@ -128,12 +128,16 @@ list_cases() {
             echo "examples/$file.fuse M=$((18500000 / columns)) N=$columns"
         done
     done
-    # single elements by a copy warp, at a pace but for the last two: more than twice what an H100's L2 holds
-    for columns in 897 1201 1401 1987 3001 6001 8191 16383 20479 24575 32767 65535; do
+    # single elements by a copy warp, most of them at a pace: more than twice what an H100's L2 holds
+    for columns in 897 1201 1401 1987 3001 6001 7001 8191 10001 13501 14337 16383 20479 24577 32767 33001 50257 65535 131071 262143; do
         echo "examples/layernorm.fuse M=$((30000000 / columns)) N=$columns"
     done
-    for columns in 1023 1987 3001 6001 8191 24575 32767; do
+    for columns in 1023 1987 3001 6001 8191 9001 12287 20001 25001 32767 40001 65535 131071; do
         echo "examples/layernorm_residual.fuse M=$((18500000 / columns)) N=$columns"
+    done
+    for columns in 9001 14001 20481 32767 50257 131071; do
+        echo "examples/rmsnorm.fuse M=$((30000000 / columns)) N=$columns"
+        echo "examples/rmsnorm_residual.fuse M=$((18500000 / columns)) N=$columns"
     done
     for columns in 9001 12287 16383 20479 32767 50257 131071; do
         echo "examples/layernorm_bwd.fuse M=$((18500000 / columns)) N=$columns"
@@ -141,7 +145,6 @@ list_cases() {
     for columns in 4095 8191 12287 16383 20479 32767 50257 131071; do
         echo "examples/rmsnorm_bwd.fuse M=$((18500000 / columns)) N=$columns"
     done
-    for columns in 24577 28671 50257 131071; do echo "examples/rmsnorm.fuse M=371 N=$columns"; done
     for columns in 33001 65535 131071; do echo "examples/softmax_bwd.fuse M=171 N=$columns"; done
     for file in rmsnorm softmax rmsnorm_residual; do    # four or eight CTAs a row, two vectors a thread
         for columns in 14336 16384; do echo "examples/$file.fuse M=2049 N=$columns"; done
