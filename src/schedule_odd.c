@@ -39,18 +39,17 @@ static bool fills_tiles(int64_t columns)
 }
 
 /* Sums over rows of two tensors (two sums of 8193 to 131071 columns 4 to 60 %, one of 4095, 8191 and of 11001 on 1 to 18 %
- * faster than what other rules make of them; with slices of 4256 columns 30 % slower). Of f16 two sums of long slices spill. */
+ * faster than what other rules make of them; with slices of 4256 columns 30 % slower). */
 static int ctas_of_sums(const Scheduler *s, const Kernel *k)
 {
-    enum { ALONE = 3584, SLICE = 8192, SHORT_ONE_SUM = 10240, SHORT_SLICE = 5000, SLICE_F16 = 6528 };
+    enum { ALONE = 3584, SLICE = 8192, SHORT_ONE_SUM = 10240, SHORT_SLICE = 5000 };
     int64_t columns = column_count(s, k);
     double sums = accumulator_registers(s, k);
     if (sums < 1 || sums > 2 || row_inputs(k) != PAIR || column_vectors(k) > 1 || has_moments(s, k)) return 0;
     int ctas = share(s, columns, SLICE);
     if (ctas == 1) return sums < 2 && columns > ALONE && fills_tiles(columns);
-    bool spills = sums > 1 && reads_f16(k) && columns > (int64_t)SLICE_F16 * ctas;
     bool some = sums > 1 || columns > SHORT_ONE_SUM;
-    return some && !spills && (ctas == PAIR || columns > (int64_t)SHORT_SLICE * ctas) ? ctas : 0;
+    return some && (ctas == PAIR || columns > (int64_t)SHORT_SLICE * ctas) ? ctas : 0;
 }
 
 /* A mean and its squares (layer norm of up to 6144 columns 1 to 8 %, of a sum of two 4 to 22 % faster than in registers of one
@@ -120,13 +119,13 @@ static int ctas_per_sm_of_long(const Scheduler *s, const Kernel *k)
     return light || threads_of_long(s, k, k->cluster) <= TWO_OF ? 2 : 1;
 }
 
-/* Of a slice with sums over rows: 384 are up to 13 % faster than 512 with one sum, up to 4 % with two, for which a thread has
- * registers up to 17 columns. */
+/* Of a slice with sums over rows: 384 are up to 13 % faster than 512 with one sum, up to 4 % with two, of which a thread has
+ * registers for 17 columns; of 352 threads each has half as many registers again, which f16 needs. */
 static int threads_of_sums(const Scheduler *s, const Kernel *k, int ctas)
 {
-    enum { SOME = 384, MANY = 512, MOST_OF_TWO = 17 * SOME };
-    bool two = accumulator_registers(s, k) > 1;
-    return two && ceil_div(column_count(s, k), ctas) > MOST_OF_TWO ? MANY : SOME;
+    enum { FEW = 352, SOME = 384, MANY = 512, MOST_OF_TWO = 17 * SOME };
+    bool lean = accumulator_registers(s, k) <= 1 || ceil_div(column_count(s, k), ctas) <= MOST_OF_TWO;
+    return lean ? SOME : reads_f16(k) ? FEW : MANY;
 }
 
 int odd_threads(const Scheduler *s, const Kernel *k, int ctas)
