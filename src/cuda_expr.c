@@ -229,7 +229,8 @@ static const char *vector_element(Emitter *e, const Load *load)
     if (load->rewidened && (load->hoisted || e->phase > load->first_phase))
         return arena_format(e->arena, load->dtype == DTYPE_F16 ? "widen_half_again(%s[t], i)"
                                                                : "widen_again(%s[t], i)", v);
-    return arena_format(e->arena, load->resident || e->ahead ? "%s[t][i]" : "%s[i]", v);
+    const char *element = arena_format(e->arena, load->resident || e->ahead ? "%s[t][i]" : "%s[i]", v);
+    return load->converted ? arena_format(e->arena, "widen_by_cvt(%s)", element) : element;
 }
 
 const Load *find_load(const Emitter *e, Node n)

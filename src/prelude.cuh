@@ -541,6 +541,16 @@ template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
 extern "C" __device__ float __nv_half2float(unsigned short);
 template <int n> DEVICE float widen_once(const vector<f16, n> &v, int i) { return __nv_half2float(v[i].bits); }
 
+//@ widen_by_cvt
+// A bf16 as an f32 by a conversion, as f16 has one. Around the shift of an element that may be outside of its row ptxas
+// branches, element by element.
+DEVICE float widen_by_cvt(bf16 x)
+{
+    float r;
+    asm("cvt.f32.bf16 %0, %1;" : "=f"(r) : "h"(x.bits));
+    return r;
+}
+
 //@ as_column
 // Where a number is among the columns of a row, of which there are fewer than 2^31: those before the
 // first compare as -1, those from 2^31 on as 2^31 - 1.

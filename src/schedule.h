@@ -56,6 +56,7 @@ typedef struct {
     bool rewidened;          /* after its first phase it is converted by another instruction than in it; where it
                                 is hoisted in each */
     bool widened_once;       /* the compiler is to know that every conversion of it is the same */
+    bool converted;          /* of bf16: by an instruction that converts, not by a shift */
 } Load;
 
 typedef struct {

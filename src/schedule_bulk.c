@@ -68,7 +68,7 @@ bool fit_bulk(const Scheduler *s, Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         load->staged = is_row_vector(k, load);
-        load->resident = load->hoisted = load->rewidened = load->widened_once = false;
+        load->resident = load->hoisted = load->rewidened = load->widened_once = load->converted = false;
     }
     k->stages = 0;
     k->lined_up = k->refill = k->meets_in_ring = k->by_blocks = false;

@@ -77,7 +77,7 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
         load->resident = vector && home == IN_REGISTERS;
-        load->rewidened = load->widened_once = false;
+        load->rewidened = load->widened_once = load->converted = false;
         load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
         if (ring && is_row_scalar(k, load))
             load->staged = fetches_scalars(k) && may_fetch_scalar(load);
@@ -291,9 +291,10 @@ static bool fit_pace(const Scheduler *s, Kernel *k)
     k->copy_warp = true;
     k->lag = pacing_lag(s, k);
     Home columns = pacing_holds_columns(s, k) ? IN_REGISTERS : IN_STAGES;
-    if (try_homes(s, k, true, IN_STAGES, columns) || try_homes(s, k, true, IN_STAGES, IN_STAGES)) return true;
-    k->lag = 0;
-    return k->copy_warp = false;
+    k->copy_warp = try_homes(s, k, true, IN_STAGES, columns) || try_homes(s, k, true, IN_STAGES, IN_STAGES);
+    if (!k->copy_warp) k->lag = 0;
+    if (k->copy_warp && is_odd(s, k) && accumulator_registers(s, k) > 1) convert_bf16(k);
+    return k->copy_warp;
 }
 
 /* Column vectors in registers, all of shared memory for rows. */

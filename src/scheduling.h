@@ -137,6 +137,7 @@ bool fit_homes(const Scheduler *s, Kernel *k);          /* once its row is share
 bool repeats_costly(const Scheduler *s, const Kernel *k);   /* a later phase would compute a sigmoid or the like again */
 bool rewidens_row(const Scheduler *s, const Kernel *k);
 void rewiden(Kernel *k, bool halves);                   /* sets it for the loads that gain by it */
+void convert_bf16(Kernel *k);
 void convert_f16(Kernel *k, bool once);
 
 /* ---- schedule_vectors.c ---- */
