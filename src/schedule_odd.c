@@ -67,13 +67,13 @@ static int ctas_of_moments(const Scheduler *s, const Kernel *k)
     return ctas > 1 && has_row_scalars(k) ? 0 : ctas;    /* those take registers that clusters do not have */
 }
 
-/* Another reduction beside weights (rmsnorm of 8193 to 16384 columns takes 0.85 to 0.97 of the time it took, of 20481 to 131071
+/* A single reduction beside weights (rmsnorm of 8193 to 16384 columns takes 0.85 to 0.97 of the time it took, of 20481 to 131071
  * 0.65 to 0.99, of a sum of two of 8193 to 131071 0.63 to 0.98). */
 static int ctas_of_single(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 8192, LONGEST_ALONE = 12288, SLICE = 8192, SHORT_SLICE = 4480 };
     int64_t columns = column_count(s, k);
-    if (column_vectors(k) != 1 || columns <= SHORT) return 0;
+    if (k->inner_count > 1 || column_vectors(k) != 1 || columns <= SHORT) return 0;
     if (row_inputs(k) > 1) return share(s, columns, SLICE);
     if (columns <= LONGEST_ALONE) return 1;
     int ctas = share(s, columns, SLICE);
