@@ -1,6 +1,6 @@
 /* schedule_odd.c: rows of an odd number of columns of 2 bytes, whose vectors are single elements. A copy warp brings them
  * by whole blocks, most of them at a pace (schedule_pace.c), for what they store touches half as many sectors again. Threads
- * have about 16 elements each, those of long rows with a mean and its squares up to 34. All is measured on an H100. */
+ * have about 16 elements each, those of long rows as many as registers hold, up to 35. All is measured on an H100. */
 #include "scheduling.h"
 
 enum { NARROW = 2, PAIR = 2, ELEMENTS = 16, SHORT_MOMENTS = 1024, LONG_MOMENTS = 6144 };
@@ -56,7 +56,7 @@ static int ctas_of_sums(const Scheduler *s, const Kernel *k)
  * CTA). Longer rows are shared by as few CTAs as hold them, one an SM: what meets between CTAs takes longer the more there are,
  * and an SM has the more elements on their way. Layer norm of 6145 to 262143 columns takes 0.32 to 0.99 of the time it took with
  * no more than 16 elements a thread, of a sum of two up to 131071 columns 0.5 to 1.0; but a few rows of 14337 to 32767 columns,
- * which had four or eight CTAs, 1.0 to 1.4 (8.3 in place of 5.9 us). */
+ * which had four or eight CTAs, 1.0 to 1.4 (8.3 µs in place of 5.9). */
 static int ctas_of_moments(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 896, LONGEST_ALONE = 12288, SLICE = 16384, SLICE_OF_TWO_INPUTS = 8192 };

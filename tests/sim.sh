@@ -144,10 +144,13 @@ list_long_cases() {
     echo "examples/rmsnorm_bwd.fuse M=7 N=9216 --sms 1"
     # single elements by a copy warp: alone and by clusters, more rows than stages
     for size in "M=23 N=1023 --sms 1" "M=37 N=1401 --sms 1 --offset y=1" "M=11 N=8191 --sms 1" "M=13 N=16383 --sms 4 --stride x=16390,1" \
-        "M=5 N=20479 --sms 8 --schedule warp-specialized:per_sm=1"; do
+        "M=7 N=24577 --sms 2"; do
         echo "examples/layernorm.fuse $size"
     done
-    for size in "M=17 N=1987 --sms 1" "M=5 N=24575 --sms 8 --schedule warp-specialized:per_sm=1"; do echo "examples/layernorm_residual.fuse $size"; done
+    echo "examples/layernorm.fuse M=3 N=1601 --schedule row:cluster=4,threads=64"    # whose last slice lacks a tile and more
+    for size in "M=17 N=1987 --sms 1" "M=7 N=8193 --sms 1" "M=5 N=24575 --sms 4"; do echo "examples/layernorm_residual.fuse $size"; done
+    for size in "M=7 N=9001 --sms 1" "M=9 N=12289 --sms 1"; do echo "examples/rmsnorm.fuse $size"; done
+    echo "examples/rmsnorm_residual.fuse M=7 N=10501 --sms 2"
     for size in "M=7 N=10001 --sms 2" "M=6 N=20479 --sms 4 --offset dy=3"; do echo "examples/layernorm_bwd.fuse $size"; done
     echo "examples/rmsnorm_bwd.fuse M=11 N=4095 --sms 1"
     echo "examples/rmsnorm.fuse M=7 N=24601 --sms 4"
