@@ -16,31 +16,37 @@ static bool may_keep(const Scheduler *s, const Kernel *k)
     return alike && plain && has_moments(s, k) && k->phases == PAIR;
 }
 
+enum { KEEPER_COLUMNS = 32 };    /* of a thread */
+
+/* Whether threads of whole warps, or of half a warp more where there are many, have that many columns each. */
+static bool fills_keepers(int64_t columns, int ctas)
+{
+    enum { MANY = 122880 };
+    int64_t unit = (int64_t)ctas * KEEPER_COLUMNS * WARP;
+    return columns % (columns > MANY ? unit / 2 : unit) == 0;
+}
+
 /* How many CTAs are to share such a row, 0: it is of others. Of f32 the largest cluster (layer norm of 229376 and 262144
  * columns 11 % faster than by one copy; 163840 and 196608 1 to 2 % slower than with registers that the next row refills).
- * Of 16 bits eight, as long as registers hold the columns of 640 threads (bf16 of 106496 to 163840 3 to 13 %, f16 of 73728
- * to 152064 3 to 43 % faster; bf16 of 98304 4 % slower, of 196608 no faster), but for slices of 16384, beside which shared
- * memory has room for the vectors (131072 columns 8 % slower). Of f16 four as well (50176 to 61440 2 to 10 % faster). Of
- * bf16 the largest cluster where its slices are those 16384 (2 % faster; 229376 and 256000 4 to 7 % slower; all measured
- * on an H100). */
+ * Of 16 bits eight, where their threads are full (114688, 122880 and 147456 columns 3 to 9 % faster than with registers that
+ * the next row refills, 106496 and 139264 2 to 4 % slower; others, and all shorter ones, 2 to 17 % slower), but for slices of
+ * 16384, beside which shared memory has room for the vectors (131072 columns 8 % slower). Of bf16 the largest cluster where
+ * its slices are those 16384 (2 % faster; 229376 and 256000 4 to 7 % slower; all measured on an H100). */
 static int wanted_keepers(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG_F32 = 196608, LONG_F16 = 65536, LONG_BF16 = 98304, LONGEST = 163840, EIGHT = 8, SLICE = 16384 };
-    enum { FEW_F16 = 49152, MANY_F16 = 61440, FOUR = 4 };
+    enum { LONG_F32 = 196608, LONG = 106496, LONGEST = 163840, EIGHT = 8, SLICE = 16384 };
     int64_t columns = column_count(s, k);
     int largest = s->target->max_cluster;
     if (is_f32_row(k)) return columns > LONG_F32 && columns <= (int64_t)SLICE * largest ? largest : 0;
     if (!reads_f16(k) && row_bytes(k) == 2 && columns == (int64_t)SLICE * largest) return largest;
-    if (reads_f16(k) && row_bytes(k) == 2 && largest >= FOUR && columns > FEW_F16 && columns <= MANY_F16) return FOUR;
-    bool fits = row_bytes(k) == 2 && largest >= EIGHT && columns <= LONGEST && columns != SLICE * EIGHT;
-    return fits && columns > (reads_f16(k) ? LONG_F16 : LONG_BF16) ? EIGHT : 0;
+    bool fits = row_bytes(k) == 2 && largest >= EIGHT && columns > LONG && columns <= LONGEST && columns != SLICE * EIGHT;
+    return fits && fills_keepers(columns, EIGHT) ? EIGHT : 0;
 }
 
-/* For so many vectors a CTA: 32 columns a thread. */
+/* For so many vectors a CTA. */
 int keeper_threads(const Kernel *k, int64_t vectors)
 {
-    enum { COLUMNS = 32 };
-    int64_t warps = ceil_div(vectors * k->vec, COLUMNS * WARP);
+    int64_t warps = ceil_div(vectors * k->vec, KEEPER_COLUMNS * WARP);
     return (int)warps * WARP;
 }
 

@@ -194,27 +194,26 @@ static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
 
 /* The same for a mean and its squares, whose exchange takes a warp some fifty instructions: by slices of up to 8192
  * columns, 32 a thread, where an SM holds 1024 threads (schedule_bounds.c). Layer norm of 13312, 14336, 20480, 26624,
- * 28672, 30720 and 49152 columns 2 to 8 %, of 6144 to 65536 otherwise 1 to 3 % faster; slices that leave a tenth of the
- * threads idle 1 to 4 %, 53248 and 57344 columns 1 to 3 % slower, 81920 to 131072 1 to 2 %. f16 takes more instructions:
- * 12288, 32768, 40960 and 49152 columns 11, 3, 3 and 13 % faster, 13312, 15360 and 30720 2 to 3 % slower. In f32 12288 to
- * 65536 2 to 4 %, 18432 and odd ones 12 to 22 % faster, 20480 and 49152 3 and 1 % slower. 0: not so. */
+ * 28672, 30720 and 49152 columns 2 to 8 %, of 6144 to 65536 otherwise 1 to 3 % faster (f16 of 26624 and 65536 6 and 4 %);
+ * slices that leave a tenth of the threads idle 1 to 4 %, 53248 and 57344 columns 1 to 3 % slower, 81920 to 131072 1 to
+ * 2 %. In f32 12288 to 65536 2 to 4 %, 18432 and odd ones 12 to 22 % faster, 20480 and 49152 3 and 1 % slower. 0: not so. */
 static int single_moments(const Scheduler *s, const Kernel *k)
 {
     if (row_inputs(k) > 1) return single_moments_of_sum(s, k);
     enum { SLICE = 8192, SHORT = 6144, LONG = 49152, FULL = 61440, FULL_TOO = 65536 };
-    enum { SEVEN = 7168, SHORT_F16 = 12288, UNIT_F16 = 4096, SLICE_F32 = 4096, SHORT_F32 = 12288 };
+    enum { SEVEN = 7168, SHORT_F16 = 12288, SLICE_F32 = 4096, SHORT_F32 = 12288 };
     int64_t columns = column_count(s, k);
     if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
     if (is_f32_row(k)) return columns >= SHORT_F32 && columns <= FULL_TOO ? SLICE_F32 : 0;
     if (row_dtype(k) != DTYPE_BF16 && row_dtype(k) != DTYPE_F16) return 0;
     if (has_wide_columns(k)) return 0;    /* a ring holds them in shared memory beside the rows */
-    bool f16 = row_dtype(k) == DTYPE_F16, full = !f16 && columns >= FULL && columns <= FULL_TOO;
-    bool known = columns >= (f16 ? SHORT_F16 : SHORT) && columns <= LONG && (!f16 || columns % UNIT_F16 == 0);
+    int shortest = row_dtype(k) == DTYPE_F16 ? SHORT_F16 : SHORT;
+    bool known = (columns >= shortest && columns <= LONG) || (columns >= FULL && columns <= FULL_TOO);
     int ctas = 2;
     while ((int64_t)SLICE * ctas < columns) ctas *= 2;
     /* rounding to a byte takes registers, too, which 192 threads a slice do not have (12288 columns 9 %) */
     if (narrowest_stored(k) < 2 && columns % SLICE && columns % SEVEN) return 0;
-    return (known || full) && k->vec == MAX_VECTOR && fills_warps(columns, ctas) ? SLICE : 0;
+    return known && k->vec == MAX_VECTOR && fills_warps(columns, ctas) ? SLICE : 0;
 }
 
 /* The most columns that a CTA should have: 16 kB of bf16 for 256 threads are best, but 49 elements each rather
@@ -393,11 +392,10 @@ bool rings_f32_moments(const Scheduler *s, const Kernel *k)
 }
 
 /* A mean with its squares: as far as 16 CTAs of a cluster can hold the row well (layer norm of
- * 40960 to 196608 columns 4 to 25 % faster than by a ring, of 262144 6 % slower, and 1 to 3 %
- * where a ring has full slices in clusters of 4 and 8; in f32 as fast at 65536, 2 % faster at
- * 262144). f16 takes more instructions where registers are few (2 % slower). Once shared memory has no room for
- * two rows beside column vectors, as far as registers reach (16 bits of 524288 columns 42 %, of 786432 48 % faster, but of
- * 327680 and 400000 4 to 6 % slower). */
+ * 40960 to 196608 columns 4 to 25 % faster than by a ring, f16 of 33792 to 47104 13 to 38 %, of 51200 to 106496 2 to 11 %, of
+ * 262144 6 % slower, and 1 to 3 % where a ring has full slices in clusters of 4 and 8; in f32 as fast at 65536, 2 % faster at
+ * 262144). Once shared memory has no room for two rows beside column vectors, as far as registers reach (16 bits of 524288
+ * columns 42 %, of 786432 48 % faster, but of 327680 and 400000 4 to 6 % slower). */
 static bool may_refill_moments(DType dtype, int64_t columns)
 {
     enum { LEAST = 32768, MOST = 16 * REFILL_SLICE, LEAST_F32 = 65536, MOST_F32 = 262144 };
@@ -405,7 +403,7 @@ static bool may_refill_moments(DType dtype, int64_t columns)
     bool full = columns == 4 * FULL || columns == 8 * FULL;
     if (dtype == DTYPE_F32) return columns > LEAST_F32 && columns <= MOST_F32;
     if (columns > BESIDE_RING) return columns <= LONGEST_REFILLED;
-    return dtype == DTYPE_BF16 && columns > LEAST && columns <= MOST && !full;
+    return columns > LEAST && columns <= MOST && !full;
 }
 
 /* Sums of two inputs, where no cluster has a row by itself. Bf16 (layer norm of a sum of 131072 columns 9 %, of 262144
