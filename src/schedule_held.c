@@ -54,8 +54,19 @@ static bool rereads_bytes(const Scheduler *s, const Kernel *k)
     return bytes && columns > LONG && is_cached(s, k, ROWS, columns);
 }
 
+/* Whether a long row of f32 that three phases read is stored as bytes: by four or eight CTAs with registers that the next row
+ * refills rather than by clusters with a row each (rmsnorm with its largest element of 40960 to 114688 columns 12 to
+ * 29 % faster), but for powers of two (measured on an H100). */
+bool narrows_f32_long(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 36864, LONG = 131072, TWO = 2 };
+    int64_t columns = column_count(s, k);
+    bool some = columns > SHORT && columns <= LONG && columns & (columns - 1);
+    return some && is_f32_row(k) && narrowest_stored(k) < 2 && exchanges_often(k) && k->phases > TWO;
+}
+
 /* Whether slices of up to 4096 columns are whole warps with 32 columns a thread. */
-static bool fills_slices_of_f32(int64_t columns)
+bool fills_slices_of_f32(int64_t columns)
 {
     enum { SLICE = 4096, UNIT = 32 * WARP };
     int ctas = 2;
@@ -87,7 +98,8 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k)
  * lengths that are as fast otherwise 12288 and 16384 (but not where bytes are stored: scaling by the largest element of
  * 12288 columns 10 %, of 16384 36 %) are left, where few_vector_ctas does not take them; a few rows of 24576 columns take 5 to 19 % less time. Three phases take f32 from 8192 columns on
  * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise; two phases from 12288 on
- * (rmsnorm and softmax of 12288 to 22016 columns 0 to 1 %, of 13000 7 %, a single row 10 to 52 % faster). */
+ * (rmsnorm and softmax of 12288 to 22016 columns 0 to 1 %, of 13000 7 %, a single row 10 to 52 % faster), of a sum of two
+ * beyond 16384 (rmsnorm of 18432, 20480 and 22528 columns 4 to 6 %). */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
@@ -95,9 +107,10 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     bool f32 = has_f32_rows(k), bytes = narrowest_stored(k) < 2, two = k->phases == TWO;
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
-    if (stores_bytes(s, k) || rereads_bytes(s, k)) return false;
+    if (stores_bytes(s, k) || rereads_bytes(s, k) || narrows_f32_long(s, k)) return false;
     if (columns >= LONG || few_vector_ctas(s, k)) return true;
-    if (f32) return columns >= HELD && k->vec == full_vector(k) && row_inputs(k) == 1 && !bytes;
+    bool sum = row_inputs(k) == TWO && column_vectors(k) && columns > HELD_TOO;
+    if (f32) return columns >= HELD && k->vec == full_vector(k) && (row_inputs(k) == 1 || sum) && !bytes;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
     if (!may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
     bool held = columns == HELD_TOO ? !(bytes && two) : columns == HELD && two && !bytes;
@@ -174,6 +187,18 @@ static int single_sums_of_f32_or_f16(const Scheduler *s, const Kernel *k)
     return (f16 || columns == LONG) && columns <= SLICE * s->target->max_cluster ? SLICE : 0;
 }
 
+/* Of a sum of two of bf16 longer than four slices of 8192, whose eighths are not the best: by up to sixteen CTAs (layer norm of
+ * one of 36864, 45056, 53248, 57344, 61440, 73728 and 81920 columns 3, 6, 6, 5, 4, 9 and 3 % faster; measured on an H100).
+ * 0: it is another. */
+static int short_slices_of_sum(const Scheduler *s, const Kernel *k)
+{
+    enum { SLICE = 5120, SHORT = 32768, FULL = 49152, FULL_TOO = 65536, LONG = 81920, EIGHT = 8, UNIT = 1024 };
+    int64_t columns = column_count(s, k);
+    bool plain = row_inputs(k) == 2 && column_vectors(k) <= 2 && !has_wide_columns(k) && k->vec == MAX_VECTOR;
+    bool some = columns > SHORT && columns <= LONG && columns % UNIT == 0 && columns != FULL_TOO;
+    return plain && some && (columns > FULL || !fills_warps(columns, EIGHT)) ? SLICE : 0;
+}
+
 /* Of a sum of inputs of bf16, by the same slices (layer norm of a sum of two of 20480 to 65536 columns 2 to 8 %, of 12288
  * and 16384 1 %, of three 3 %; of two of 8192 and 10240 as fast, a few rows 3 to 6 %; with weights of f32 of 16384 14 % faster, of 32768 3 % slower; measured on an H100). */
 static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
@@ -182,6 +207,7 @@ static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
     int64_t columns = column_count(s, k);
     int ctas = 2;
     if (!keeps_rows_of(k, DTYPE_BF16)) return single_sums_of_f32_or_f16(s, k);
+    if (short_slices_of_sum(s, k)) return short_slices_of_sum(s, k);
     while ((int64_t)SLICE * ctas < columns) ctas *= 2;
     /* with three column vectors 192 threads take too many registers (12288 columns 7 % slower than one CTA of 512) */
     bool full = column_vectors(k) <= 2 || columns % SLICE == 0;
@@ -196,15 +222,17 @@ static int single_moments_of_sum(const Scheduler *s, const Kernel *k)
  * columns, 32 a thread, where an SM holds 1024 threads (schedule_bounds.c). Layer norm of 13312, 14336, 20480, 26624,
  * 28672, 30720 and 49152 columns 2 to 8 %, of 6144 to 65536 otherwise 1 to 3 % faster (f16 of 26624 and 65536 6 and 4 %);
  * slices that leave a tenth of the threads idle 1 to 4 %, 53248 and 57344 columns 1 to 3 % slower, 81920 to 131072 1 to
- * 2 %. In f32 12288 to 65536 2 to 4 %, 18432 and odd ones 12 to 22 % faster, 20480 and 49152 3 and 1 % slower. 0: not so. */
+ * 2 %. In f32 12288 to 65536 2 to 4 %, 18432 and odd ones 12 to 22 % faster, 49152 1 % slower; 20480 and 40960 by slices of
+ * 5120 8 and 16 % faster than by those of 4096. 0: not so. */
 static int single_moments(const Scheduler *s, const Kernel *k)
 {
     if (row_inputs(k) > 1) return single_moments_of_sum(s, k);
     enum { SLICE = 8192, SHORT = 6144, LONG = 49152, FULL = 61440, FULL_TOO = 65536 };
-    enum { SEVEN = 7168, SHORT_F16 = 12288, SLICE_F32 = 4096, SHORT_F32 = 12288 };
+    enum { SEVEN = 7168, SHORT_F16 = 12288, SLICE_F32 = 4096, SHORT_F32 = 12288, FIVE_F32 = 5120 };
     int64_t columns = column_count(s, k);
     if (!is_plain_norm(k) || !may_fetch_rows(k)) return 0;
-    if (is_f32_row(k)) return columns >= SHORT_F32 && columns <= FULL_TOO ? SLICE_F32 : 0;
+    bool fifths = columns == 4 * FIVE_F32 || columns == 8 * FIVE_F32;
+    if (is_f32_row(k)) return columns < SHORT_F32 || columns > FULL_TOO ? 0 : fifths ? FIVE_F32 : SLICE_F32;
     if (row_dtype(k) != DTYPE_BF16 && row_dtype(k) != DTYPE_F16) return 0;
     if (has_wide_columns(k)) return 0;    /* a ring holds them in shared memory beside the rows */
     int shortest = row_dtype(k) == DTYPE_F16 ? SHORT_F16 : SHORT;
@@ -409,25 +437,29 @@ static bool may_refill_moments(DType dtype, int64_t columns)
 /* Sums of two inputs, where no cluster has a row by itself. Bf16 (layer norm of a sum of 131072 columns 9 %, of 262144
  * 2 %, of 294912 to 524288 6 to 16 %, rmsnorm of one of up to 262144 1 %, of 393216 20 %, of 524288 3 % faster so than by a
  * ring; of 311296 and 327680, of which shared memory has room for two beside the weights, 6 to 8 % slower), and f16 of
- * 393216 (15 to 19 %; of 524288 9 to 17 % slower). */
+ * 393216 (15 to 19 %; of 524288 9 to 17 % slower), and f32 as far as registers reach (layer norm of one of 147456 columns 2 %,
+ * of 163840 to 196608 17 to 20 %, rmsnorm of one of 196608 15 % faster, of 163840 and 180224 1 % slower). */
 static bool may_refill_sum(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { LEAST = 65536, RING = 303104, BESIDE_RING = 327680, MOST_F16 = 393216, TWO = 2 };
+    enum { LEAST_F32_MOMENTS = 147456, LEAST_F32 = 188416 };
     bool rings = columns > RING && columns <= BESIDE_RING && !has_moments(s, k);
     bool bf16 = keeps_rows_of(k, DTYPE_BF16) && columns > LEAST && columns <= LONGEST_SUM_REFILLED && !rings;
     bool f16 = keeps_rows_of(k, DTYPE_F16) && columns > BESIDE_RING && columns <= MOST_F16;
+    int least_f32 = has_moments(s, k) ? LEAST_F32_MOMENTS : LEAST_F32;
+    bool f32 = keeps_rows_of(k, DTYPE_F32) && column_vectors(k) && columns >= least_f32 && columns <= LONGEST_F32_SUM_REFILLED;
     bool known = columns <= MOST_SHORT_REFILLED || column_vectors(k);
-    return row_inputs(k) == TWO && k->phases == TWO && known && (bf16 || f16);
+    return row_inputs(k) == TWO && k->phases == TWO && known && (bf16 || f16 || f32);
 }
 
 /* A single sum beside column vectors. Beyond what is refilled as shorter rows are f32 as far as registers reach (294912 to
  * 393216 columns 4 to 20 % faster), bf16 where shared memory has no room for two rows beside column vectors (524288 26 %
  * faster, 400000 5, 458752 2 % slower; of 589824 on groups are 5 % faster), and bytes from where it has room for none of
  * those (655360 and 786432 29 %; of 524288 7 % slower). */
-static bool may_refill_single(const Kernel *k, int64_t columns)
+static bool may_refill_single(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { LEAST = 49152, MOST_F32 = 393216, BESIDE_RING = 458752, MOST_BF16 = 524288 };
-    if (columns <= MOST_SHORT_REFILLED) return columns > LEAST;
+    if (columns <= MOST_SHORT_REFILLED) return columns > LEAST || narrows_f32_long(s, k);
     if (has_f32_rows(k)) return columns <= MOST_F32;
     if (narrowest_stored(k) < 2) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
     return row_dtype(k) == DTYPE_BF16 && columns > BESIDE_RING && columns <= MOST_BF16;
@@ -451,5 +483,5 @@ bool may_refill(const Scheduler *s, const Kernel *k)
     if (row_inputs(k) != 1) return may_refill_sum(s, k, columns) && !shares_wide_columns(s, k);
     if (has_moments(s, k))
         return !shares_wide_columns(s, k) && !rings_f32_moments(s, k) && may_refill_moments(dtype, columns);
-    return column_vectors(k) && may_refill_single(k, columns);
+    return column_vectors(k) && may_refill_single(s, k, columns);
 }

@@ -212,7 +212,7 @@ static int64_t refilled_slice(const Scheduler *s, const Kernel *k)
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
     enum { SMALL = 8192, LARGE = 16384, LARGEST = 32768, EIGHT = 8 };
-    enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376 };
+    enum { ONE_SUM = 9216, TWO_SUMS = 10240, SUMS_OF_THREE = 4096, LONG = 229376, NARROWED_F32 = 18432 };
     if (takes_bulk(s, k)) return bulk_slice(k);
     if (column_keepers(s, k)) return ceil_div(column_count(s, k), column_keepers(s, k));
     if (pacing_ctas(s, k) > 1) return ceil_div(column_count(s, k), pacing_ctas(s, k));
@@ -220,6 +220,7 @@ static int64_t slice_columns(const Scheduler *s, const Kernel *k)
     if (sums_three_inputs(s, k)) return SUMS_OF_THREE;
     if (sums_f32_slice(s, k)) return sums_f32_slice(s, k);
     if (holds_bytes_long(s, k) && column_count(s, k) > LARGEST) return LARGEST;
+    if (narrows_f32_long(s, k)) return NARROWED_F32;
     if (has_column_accumulators(k))
         return row_bytes(k) > 4 ? SMALL : accumulator_registers(s, k) < 2 ? ONE_SUM : TWO_SUMS;
     /* half the CTAs to wait for, but not of the longest rows (262144 columns: 3 % slower) */
@@ -255,6 +256,14 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
     k->teams = own ? ROWS : shared ? PAIR : vectors == TEAM_THREADS ? THREE : 1;
 }
 
+/* Long rows of f16 that are stored as bytes pass through rings of 512 threads (rmsnorm with its largest element of 13312 to
+ * 20480 columns 6 to 17 % faster than by up to 1024; measured on an H100). 0: as many as others. */
+static int threads_of_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { MOST = 512 };
+    return holds_bytes_long(s, k) && reads_f16(k) && k->cluster == 1 && k->threads_per_row > MOST ? MOST : 0;
+}
+
 /* A thread gets `pack` vectors where vectors are full: so few elements are shared out
  * alike, however wide the vectors are. */
 static bool share_threads(Scheduler *s, Kernel *k, int pack)
@@ -273,6 +282,7 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     int threads = held_threads(s, k);
     if (!threads) threads = summed_threads(s, k);
     if (!threads) threads = uneven_threads(s, k, vectors);
+    if (!threads) threads = threads_of_bytes(s, k);
     if (takes_bulk(s, k)) threads = bulk_threads(k, vectors);
     if (k->cluster > 1 && k->cluster == column_keepers(s, k)) threads = keeper_threads(k, vectors);
     if (k->cluster == pacing_ctas(s, k)) threads = pacing_threads(s, k, k->cluster);
@@ -316,16 +326,19 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
 
 /* Where a group is better than the largest cluster with longer slices than wanted: with
  * two accumulators a column, which then leave no registers for a copy warp (7 %), and for
- * a mean with its squares in f32 that does not stay in registers; and where neither registers have room for rows of 16 bits
+ * a mean with its squares in f32 that does not stay in registers, or a sum of two in f32 (layer norm and rmsnorm of one of 204800
+ * and 229376 columns 12 to 15 %); and where neither registers have room for rows of 16 bits
  * nor shared memory for two of them beside column vectors (layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of
  * 589824 to 917504 5 to 33 %; all measured on an H100). */
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {
-    enum { LONGEST_SINGLE = 524288 };
+    enum { LONGEST_SINGLE = 524288, F32 = 4 };
     bool heavy = has_moments(s, k) && is_f32_row(k) && !may_refill(s, k);
+    bool sum = row_bytes(k) == 2 * F32 && row_inputs(k) == 2 && column_vectors(k) && k->inner_count &&
+               column_count(s, k) > LONGEST_F32_SUM_REFILLED;
     int longest = has_moments(s, k) ? LONGEST_REFILLED : LONGEST_SINGLE;
     bool read = row_bytes(k) == 2 && column_vectors(k) && narrowest_stored(k) == 2 && column_count(s, k) > longest;
-    return (accumulator_registers(s, k) >= 2 && !fills_largest(s, k)) || heavy || read;
+    return (accumulator_registers(s, k) >= 2 && !fills_largest(s, k)) || heavy || sum || read;
 }
 
 /* Whether so many CTAs are worth trying. A warp of each listens to a group, so it is whole

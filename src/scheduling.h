@@ -123,7 +123,7 @@ bool exchanges_often(const Kernel *k);                  /* several times a row, 
  * registers of a thread that hold them. */
 enum { REFILL_SLICE = 13312, REFILL_REGISTERS = 48, MOST_SHORT_REFILLED = 262144 };
 /* as many columns as the largest cluster's registers hold, of 16 bits, and of a sum of two such */
-enum { LONGEST_REFILLED = 786432, LONGEST_SUM_REFILLED = 524288 };
+enum { LONGEST_REFILLED = 786432, LONGEST_SUM_REFILLED = 524288, LONGEST_F32_SUM_REFILLED = 196608 };
 int estimate(const Scheduler *s, const Kernel *k);      /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads);      /* ... and may have */
 bool may_fetch_rows(const Kernel *k);                   /* threads can copy their vectors to shared memory */
@@ -223,10 +223,12 @@ bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 
 int few_vector_ctas(const Scheduler *s, const Kernel *k);      /* that share a row with two vectors a thread; 0: none */
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
-bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
+bool holds_bytes_long(const Scheduler *s, const Kernel *k);
+bool narrows_f32_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
-bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
+bool fills_warps(int64_t columns, int ctas);
+bool fills_slices_of_f32(int64_t columns);            /* CTAs that share them, with four vectors a thread */
 bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
 bool rings_f32_moments(const Scheduler *s, const Kernel *k);    /* such rows pass through a ring, though registers might hold them */
 bool may_refill(const Scheduler *s, const Kernel *k);   /* a row's registers with the next, in a cluster */
