@@ -19,10 +19,10 @@ static bool may_take_bulk(const Scheduler *s, const Kernel *k)
 }
 
 /* Rows of f32 whose slices of 4096 columns leave threads without a vector (layer norm of 22528 columns 4 %, of 45056, 51200, 53248,
- * 57344 and 61440 10, 15, 12, 3 and 7 % faster; measured on an H100). */
+ * 57344 and 61440 10, 15, 12, 3 and 8 % faster, but eight rows of 51200 slower by half; measured on an H100). */
 static bool wants_bulk_of_f32(int64_t columns)
 {
-    enum { SHORT = 20480, OF_TWO = 24576, MIDDLE = 40960, LONG = 65536 };
+    enum { SHORT = 21504, OF_TWO = 24576, MIDDLE = 40960, LONG = 65536 };
     bool some = (columns > SHORT && columns < OF_TWO) || (columns > MIDDLE && columns < LONG);
     return some && !fills_slices_of_f32(columns);
 }

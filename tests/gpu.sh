@@ -110,7 +110,7 @@ list_cases() {
         done
         echo "examples/layernorm.fuse M=331 N=$columns --offset x=3 --schedule row:bulk=1,ctas=64"
     done
-    for columns in 106496 114688 128256 152064 163840; do    # column vectors stay in registers
+    for columns in 114688 122880 126976 147456 163840; do    # column vectors stay in registers
         echo "examples/layernorm.fuse M=71 N=$columns"
     done
     for columns in 196672 229376 262144; do
@@ -171,13 +171,37 @@ list_cases() {
     done
 }
 
+# An example with rows of another type.
+of_type() {   # NAME DTYPE
+    sed "s/bf16/$2/g" "examples/$1.fuse" >"build/gpu/$1.$2.fuse"
+    echo "build/gpu/$1.$2.fuse"
+}
+
+list_types() {
+    for name in layernorm layernorm_bwd rmsnorm rmsnorm_bwd softmax softmax_bwd layernorm_residual rmsnorm_residual rmsnorm_quantized; do
+        for dtype in f16 f32; do
+            for columns in 1023 2048 12288 32768; do echo "$(of_type $name $dtype) M=71 N=$columns"; done
+        done
+    done
+    for columns in 13312 26624 36864 53248 65536 81920 102400 118784 126976 151936 188416 204800 245760; do
+        echo "examples/layernorm.fuse M=71 N=$columns"
+        echo "$(of_type layernorm f16) M=71 N=$columns"
+    done
+    for columns in 20480 22528 40960 51200 61440; do echo "$(of_type layernorm f32) M=71 N=$columns"; done
+    for columns in 36864 45056 57344 73728; do echo "examples/layernorm_residual.fuse M=71 N=$columns"; done
+    for columns in 147456 196608 204800; do echo "$(of_type layernorm_residual f32) M=71 N=$columns"; done
+    for columns in 20480 196608 229376; do echo "$(of_type rmsnorm_residual f32) M=71 N=$columns"; done
+    for columns in 13312 16384 20480; do echo "$(of_type rmsnorm_quantized f16) M=331 N=$columns"; done
+    for columns in 45056 73728 98304; do echo "$(of_type rmsnorm_quantized f32) M=71 N=$columns"; done
+}
+
 # Cases and sanitizer runs are shared out to processes: compiling takes most of the time.
 limit=900
 jobs=$(nproc)
 [ "$jobs" -gt 8 ] && jobs=8
 mkdir -p build/gpu
 rm -f build/gpu/*
-list_cases | split -n r/"$jobs" - build/gpu/cases.
+{ list_cases; list_types; } | split -n r/"$jobs" - build/gpu/cases.
 for list in build/gpu/cases.*; do
     timeout -s KILL "$limit" build/gpu_cases "$device" <"$list" >"$list.out" 2>"$list.err" || echo $? >"$list.status" &
 done
