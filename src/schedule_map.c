@@ -260,8 +260,9 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
  * 20480 columns 6 to 17 % faster than by up to 1024; measured on an H100). 0: as many as others. */
 static int threads_of_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST = 512 };
-    return holds_bytes_long(s, k) && reads_f16(k) && k->cluster == 1 && k->threads_per_row > MOST ? MOST : 0;
+    enum { MOST = 512, LONGEST = 22528 };
+    bool some = k->cluster == 1 && k->threads_per_row > MOST && column_count(s, k) <= LONGEST;
+    return some && holds_bytes_long(s, k) && reads_f16(k) ? MOST : 0;
 }
 
 /* A thread gets `pack` vectors where vectors are full: so few elements are shared out
@@ -334,7 +335,7 @@ static bool wants_group(const Scheduler *s, const Kernel *k)
 {
     enum { LONGEST_SINGLE = 524288, F32 = 4 };
     bool heavy = has_moments(s, k) && is_f32_row(k) && !may_refill(s, k);
-    bool sum = row_bytes(k) == 2 * F32 && row_inputs(k) == 2 && column_vectors(k) && k->inner_count &&
+    bool sum = row_bytes(k) == 2 * F32 && row_inputs(k) == 2 && column_vectors(k) && !k->accumulator_count &&
                column_count(s, k) > LONGEST_F32_SUM_REFILLED;
     int longest = has_moments(s, k) ? LONGEST_REFILLED : LONGEST_SINGLE;
     bool read = row_bytes(k) == 2 && column_vectors(k) && narrowest_stored(k) == 2 && column_count(s, k) > longest;
