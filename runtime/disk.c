@@ -206,22 +206,28 @@ static bool read_entries(Entries *entries, time_t stale_before)
     return ok;
 }
 
-static uint64_t size_cap(void)
+/* False where the environment says a size that is none; *cap is the default then. */
+static bool size_cap(uint64_t *cap)
 {
     const char *text = getenv("FUSEC_CACHE_BYTES");
     char *end;
-    if (!text || *text < '0' || *text > '9')
-        return default_cap;
-    uint64_t cap = strtoull(text, &end, 10);
-    return *end ? default_cap : cap;
+    *cap = default_cap;
+    if (!text || !*text)
+        return true;
+    errno = 0;
+    uint64_t asked = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno)
+        return false;
+    *cap = asked;
+    return true;
 }
 
 /* Keeps the most recently used entries that fit below the cap. */
-static void drop_old_entries(void)
+static void drop_old_entries(uint64_t cap)
 {
     Entries entries;
     char path[PATH_MAX];
-    uint64_t total = 0, cap = size_cap();
+    uint64_t total = 0;
     read_entries(&entries, time(NULL) - STALE_SECONDS);
     for (size_t i = 0; i < entries.count; i++) {
         total += entries.data[i].bytes;
@@ -251,8 +257,14 @@ bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *wh
                  "the disk cache %.300s cannot be written (%s); going on without it",
                  directory, strerror(w.failed ? ENOMEM : errno));
     writer_free(&w);
-    if (ok)
-        drop_old_entries();
+    if (!ok)
+        return false;
+    uint64_t cap;
+    ok = size_cap(&cap);
+    if (!ok)
+        snprintf(why, size, "FUSEC_CACHE_BYTES is no number of bytes: '%.64s'; the disk cache keeps %llu",
+                 getenv("FUSEC_CACHE_BYTES"), (unsigned long long)cap);
+    drop_old_entries(cap);
     return ok;
 }
 

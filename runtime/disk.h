@@ -14,8 +14,8 @@ DiskKey disk_key(const char *cuda, const char *arch, const char *option,
                  const Nvrtc *nvrtc);
 /* false: not there, or damaged (then it is removed). A hit counts as a use. */
 bool disk_load(const DiskKey *key, Code *code);
-/* Stores an entry and drops old ones over the size cap. false: `why` says what stands
- * against it. */
+/* Stores an entry and drops old ones over the size cap. false: `why` is a warning: it could
+ * not be stored, or is but FUSEC_CACHE_BYTES says no size and the default is kept. */
 bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *why,
                 size_t size);
 

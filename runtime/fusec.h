@@ -480,8 +480,8 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
                                            size_t size, fusec_error *error);
 
 /* The disk cache: $FUSEC_CACHE_DIR, else $XDG_CACHE_HOME/fusec, else ~/.cache/fusec. It
- * keeps at most $FUSEC_CACHE_BYTES (256 MiB by default), dropping what was used least
- * recently.
+ * keeps at most $FUSEC_CACHE_BYTES (256 MiB by default, and where that is no number, which
+ * is a warning), dropping what was used least recently.
  * path:   its directory, whether it exists or not; the length written, 0 if there is none
  * list:   calls `entry` for each entry, most recently used first; a return other than 0
  *         stops

@@ -236,6 +236,24 @@ START_TEST(an_unwritable_cache_stops_nothing)
 }
 END_TEST
 
+START_TEST(a_cache_size_that_is_none_is_told)
+{
+    static const char *const sizes[] = {"abc", "256M", "-1", "99999999999999999999999"};
+    if (no_nvrtc("a_cache_size_that_is_none_is_told"))
+        return;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        fusec_cache_clear(NULL, NULL);
+        setenv("FUSEC_CACHE_BYTES", sizes[i], 1);
+        fusec_binary *binary = compile_text();
+        const char *warning = fusec_binary_warning(binary);
+        ck_assert_msg(strstr(warning, sizes[i]) && strstr(warning, "268435456"), "%s: '%s'", sizes[i], warning);
+        fusec_binary_destroy(binary);
+    }
+    unsetenv("FUSEC_CACHE_BYTES");
+    ck_assert_int_eq(count_entries(), 1);
+}
+END_TEST
+
 static void *compile_in_thread(void *unused)
 {
     (void)unused;
@@ -301,6 +319,7 @@ Suite *binary_suite(void)
     tcase_add_test(tests, damaged_entries_are_rebuilt);
     tcase_add_test(tests, an_entry_is_used_again);
     tcase_add_test(tests, an_unwritable_cache_stops_nothing);
+    tcase_add_test(tests, a_cache_size_that_is_none_is_told);
     tcase_add_test(tests, threads_share_the_cache);
     suite_add_tcase(suite, tests);
     return suite;
