@@ -4,6 +4,8 @@
  * grid gives the same bits; and the kernel that zeroes a mailbox before it is used. */
 #include "cuda_emit.h"
 
+#include <string.h>
+
 static bool is_mean(const Emitter *e, Node n)
 {
     return node(e->g, n)->op == OP_MEAN;
@@ -203,7 +205,10 @@ static void emit_finish_sums(Emitter *e)
         line(e->out, "    for (int t = 0; t < batch; t++)");
         e->out->indent += 2;
         block (e->out, "if (p + t * slices < partials)") {
-            line(e->out, "const long long item = (p + t * slices) * (long long)%s + col;", e->columns);
+            if (strcmp(e->columns, "1") == 0)
+                line(e->out, "const long long item = p + t * slices;");
+            else
+                line(e->out, "const long long item = (p + t * slices) * (long long)%s + col;", e->columns);
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
                 emit_accumulate(e, acc->node, acc->name,

@@ -38,6 +38,14 @@ static void explain_sizes(Text *out, const Plan *plan)
          names_text(out->arena, g, a->columns));
 }
 
+/* A column that has room for a name, as long as it is not out of proportion. */
+static int widen_for(int width, const char *name)
+{
+    enum { MOST = 48 };
+    const int length = (int)strlen(name);
+    return length <= width ? width : length < MOST ? length : MOST;
+}
+
 static void explain_reductions(Text *out, const Analysis *a)
 {
     if (!a->reduction_count) {
@@ -46,10 +54,7 @@ static void explain_reductions(Text *out, const Analysis *a)
     }
     line(out, "reductions: %d, in %d phase%s (passes over a row)", a->reduction_count, a->phases, plural(a->phases));
     int width = 0;
-    for (int i = 0; i < a->reduction_count; i++)
-        if ((int)strlen(a->reductions[i].name) > width)
-            width = (int)strlen(a->reductions[i].name);
-    if (width > 24) width = 24;
+    for (int i = 0; i < a->reduction_count; i++) width = widen_for(width, a->reductions[i].name);
     for (int i = 0; i < a->reduction_count; i++) {
         const Reduction *r = &a->reductions[i];
         const char *text = node_text(out->arena, a->graph, r->node, true);
@@ -68,11 +73,15 @@ static void explain_persistence(Text *out, const Analysis *a)
         return;
     }
     int64_t sum = 0;
-    for (int i = 0; i < a->persistent_count; i++) sum += a->persistent[i].bytes_per_row;
+    int width = 12;
+    for (int i = 0; i < a->persistent_count; i++) {
+        sum += a->persistent[i].bytes_per_row;
+        width = widen_for(width, a->persistent[i].name);
+    }
     line(out, "persistent: needed in more than one phase, %s a row",
          bytes_text(out->arena, sum));
     for (int i = 0; i < a->persistent_count; i++)
-        line(out, "  %-12s %s a row", a->persistent[i].name,
+        line(out, "  %-*s %s a row", width, a->persistent[i].name,
              bytes_text(out->arena, a->persistent[i].bytes_per_row));
 }
 

@@ -164,10 +164,21 @@ static const char *number_text(Arena *arena, DType dtype, double value, bool any
     return arena_format(arena, dtype_is_float(dtype) ? "%.6g" : "%.0f", value);
 }
 
+int output_width(const Session *s)
+{
+    int width = 16;
+    for (int i = 0; i < s->graph->outputs.count; i++) {
+        const int length = (int)strlen(s->graph->outputs.data[i].name);
+        if (s->wanted[i] && length > width) width = length;
+    }
+    return width;
+}
+
 void summarize_outputs(const Session *s, const Batch *b, Text *out)
 {
     const Graph *g = s->graph;
-    line(out, "%-16s %-6s %-18s %12s %12s %12s  %s", "output", "dtype", "shape", "min", "max",
+    const int width = output_width(s);
+    line(out, "%-*s %-6s %-18s %12s %12s %12s  %s", width, "output", "dtype", "shape", "min", "max",
          "mean", "hash");
     for (int i = 0; i < g->outputs.count; i++) {
         if (!s->wanted[i]) continue;
@@ -175,7 +186,7 @@ void summarize_outputs(const Session *s, const Batch *b, Text *out)
         const Buffer *y = &b->outputs[i];
         Range r = measure(o->dtype, y);
         int64_t numbers = y->count - r.nans;
-        line(out, "%-16s %-6s %-18s %12s %12s %12s  %016llx", o->name,
+        line(out, "%-*s %-6s %-18s %12s %12s %12s  %016llx", width, o->name,
              dtype_info[o->dtype].fuse, shape_text(s->arena, y->tensor.rank, y->tensor.sizes),
              number_text(s->arena, o->dtype, r.min, numbers), number_text(s->arena, o->dtype, r.max, numbers),
              number_text(s->arena, DTYPE_F32, r.sum / (double)(numbers ? numbers : 1), numbers),

@@ -22,6 +22,8 @@ void close_inputs(InputFile *file);
 
 /* Writes the wanted outputs. */
 int save_outputs(const Session *s, const Batch *b, const char *path);
+/* Of a table's column with the names of the wanted outputs. */
+int output_width(const Session *s);
 /* A table of the wanted outputs: shape, dtype, range, mean, a hash of the bytes. */
 void summarize_outputs(const Session *s, const Batch *b, Text *out);
 

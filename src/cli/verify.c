@@ -1,5 +1,6 @@
 /* verify.c: outputs against the f64 reference and its running error bound. See session.h. */
 #include "session.h"
+#include "tensors.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,9 +44,9 @@ static bool is_accepted(const Verdict *v)
     return v->discontinuous && ((double)v->wrong <= 1e-3 * (double)v->count || v->relative <= 1e-2);
 }
 
-static void report(Text *table, const Output *o, const Verdict *v)
+static void report(Text *table, int width, const Output *o, const Verdict *v)
 {
-    line(table, "%-16s %-6s %12.3f ulp %9.1f%% %14.3e   %s", o->name, dtype_info[o->dtype].fuse,
+    line(table, "%-*s %-6s %12.3f ulp %9.1f%% %14.3e   %s", width, o->name, dtype_info[o->dtype].fuse,
          v->worst_ulps, 100 * v->worst_share, v->relative,
          is_accepted(v) ? (v->wrong ? "ok (steps)" : "ok") : "WRONG");
     if (v->wrong)
@@ -73,9 +74,10 @@ int open_truth(const Session *s, const Batch *b, Truth *t)
 bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
 {
     const Graph *g = s->graph;
+    const int width = output_width(s);
     bool passed = true;
     if (table)
-        line(table, "%-16s %-6s %16s %10s %14s",
+        line(table, "%-*s %-6s %16s %10s %14s", width,
              s->is_cpu && !s->is_simulated ? "no kernel ran" : "verified", "dtype", "worst error", "of bound",
              "|out-ref|/|ref|");
     for (int i = 0; i < g->outputs.count; i++) {
@@ -83,7 +85,7 @@ bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
         const Output *o = &g->outputs.data[i];
         Verdict v = judge(o->dtype, b->outputs[i].data, t->exact[i], t->bound[i],
                           b->outputs[i].count, is_discontinuous(g, i));
-        if (table) report(table, o, &v);
+        if (table) report(table, width, o, &v);
         passed &= is_accepted(&v);
     }
     return passed;

@@ -556,7 +556,7 @@ void amax_finish(
             #pragma unroll
             for (int t = 0; t < batch; t++)
                 if (p + t * slices < partials) {
-                    const long long item = (p + t * slices) * (long long)1 + col;
+                    const long long item = p + t * slices;
                     column_max = max_nan(column_max, max_1_partial[item]);
                 }
     }

@@ -546,7 +546,7 @@ void mean_cross_entropy_finish(
             #pragma unroll
             for (int t = 0; t < batch; t++)
                 if (p + t * slices < partials) {
-                    const long long item = (p + t * slices) * (long long)1 + col;
+                    const long long item = p + t * slices;
                     counted_sum += counted_partial[item];
                 }
     }
@@ -693,7 +693,7 @@ void mean_cross_entropy_finish_2(
             #pragma unroll
             for (int t = 0; t < batch; t++)
                 if (p + t * slices < partials) {
-                    const long long item = (p + t * slices) * (long long)1 + col;
+                    const long long item = p + t * slices;
                     column_sum += sum_2_partial[item];
                 }
     }
