@@ -85,7 +85,7 @@ static void explain_persistence(Text *out, const Analysis *a)
              bytes_text(out->arena, a->persistent[i].bytes_per_row));
 }
 
-static int64_t kernel_ctas(const Plan *plan, int kernel)
+int64_t kernel_ctas(const Plan *plan, int kernel)
 {
     int64_t ctas = 1;
     for (int dim = 0; dim < GRID_RANK; dim++)
@@ -224,6 +224,34 @@ static void explain_parts(Text *out, const Plan *plan, int index)
                      : ", each for a CTA");
 }
 
+/* The program's name of a value, else its formula. */
+static const char *value_name(Arena *arena, const Graph *g, Node n)
+{
+    return node(g, n)->name ? node(g, n)->name : node_text(arena, g, n, true);
+}
+
+static const char *append_name(Arena *arena, const char *list, const char *name)
+{
+    return list ? arena_format(arena, "%s, %s", list, name) : name;
+}
+
+/* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that adds them. */
+static void explain_results(Text *out, const Graph *g, const Kernel *k)
+{
+    Arena *arena = out->arena;
+    const char *values = NULL, *partials = NULL;
+    for (int i = 0; i < k->store_count; i++) {
+        const Store *store = &k->stores[i];
+        if (k->accumulator_count && store->result && k->family != FAMILY_FINISH) continue;
+        values = append_name(arena, values, store->tensor >= 0 ? store->name : value_name(arena, g, store->node));
+    }
+    for (int i = 0; i < k->accumulator_count && k->family != FAMILY_FINISH; i++)
+        partials = append_name(arena, partials, value_name(arena, g, k->accumulators[i].node));
+    if (values || partials)
+        line(out, "    computes %s%s%s%s", values ? values : "", values && partials ? "; " : "",
+             partials ? "partials of " : "", partials ? partials : "");
+}
+
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
 {
     const Kernel *k = &plan->kernels[index];
@@ -232,13 +260,15 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     int64_t ctas = kernel_ctas(plan, index);
     line(out, "  %s: %s, %lld CTA%s of %d threads%s", k->name, family_name(k->family),
          (long long)ctas, plural(ctas), launch->threads, residency_text(arena, plan, k));
+    explain_results(out, plan->analysis->graph, k);
     if (k->family == FAMILY_CLEAR)
         line(out, "    zeroes what the CTAs of %s exchange through",
              plan->kernels[k->clears].name);
     else if (launch->adds_parts >= 0)
-        line(out, ctas ? "    adds the partials of a group's parts"
-                       : "    is not launched: a CTA of %s stores a group's sums",
-             plan->kernels[k->finishes].name);
+        line(out, ctas ? "    adds the partials that the CTAs of %s left of the parts of each %s"
+                       : "    is not launched: a CTA of %s stores the sums of each %s",
+             plan->kernels[k->finishes].name,
+             names_text(arena, plan->analysis->graph, plan->kernels[k->finishes].kept));
     else if (k->family == FAMILY_FINISH)
         line(out, "    adds the partials that the %ss of %s left",
              sharers_name(&plan->kernels[k->finishes]), plan->kernels[k->finishes].name);
@@ -279,22 +309,28 @@ static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
     return bytes;
 }
 
+Traffic count_traffic(const Plan *plan)
+{
+    Traffic all = {0};
+    const Sizes *sizes = &plan->analysis->sizes;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        all.again |= reads_rows_again(&plan->kernels[i]);
+        all.read += bytes_read(sizes, &plan->kernels[i]);
+        all.written += bytes_written(sizes, &plan->kernels[i]);
+    }
+    return all;
+}
+
 static void explain_traffic(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
     Arena *arena = out->arena;
-    bool again = false;
-    int64_t read = 0, written = 0;
-    for (int i = 0; i < plan->kernel_count; i++) {
-        again |= reads_rows_again(&plan->kernels[i]);
-        read += bytes_read(&a->sizes, &plan->kernels[i]);
-        written += bytes_written(&a->sizes, &plan->kernels[i]);
-    }
-    const char *inputs = bytes_text(arena, a->read_bytes), *all = bytes_text(arena, read);
-    line(out, "traffic: at least %s read and %s written%s", all, bytes_text(arena, written),
-         again ? "; more where the caches do not hold what is read again" : "");
-    if (read > a->read_bytes && strcmp(all, inputs))
-        line(out, "    of %s of inputs: several kernels read what they share", inputs);
+    const Traffic all = count_traffic(plan);
+    const char *inputs = bytes_text(arena, a->read_bytes), *read = bytes_text(arena, all.read);
+    line(out, "traffic: at least %s read and %s written", read, bytes_text(arena, all.written));
+    if (all.read > a->read_bytes && strcmp(read, inputs))
+        line(out, "    inputs are %s: several kernels read some of them", inputs);
+    if (all.again) line(out, "    rows are read again: more, where the caches do not hold them");
     line(out, "workspace: %s",
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }
@@ -311,136 +347,4 @@ void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin
     for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);
     for (int i = 0; i < plan->rejection_count; i++)
         line(out, "rejected: %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
-}
-
-/* ---- JSON ---- */
-
-static void put_string(Text *out, const char *text)
-{
-    text_print(out, "\"");
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') text_print(out, "\\%c", c);
-        else if (c < 0x20) text_print(out, "\\u%04x", c);
-        else text_put(out, text, 1);
-    }
-    text_print(out, "\"");
-}
-
-/* `, ` before all members but the first. */
-static void put_comma(Text *out, bool *first)
-{
-    if (!*first) text_print(out, ", ");
-    *first = false;
-}
-
-static void put_axes(Text *out, const Graph *g, AxisSet axes)
-{
-    bool first = true;
-    text_print(out, "[");
-    for (int i = 0; i < g->axis_count; i++)
-        if (axes >> i & 1) {
-            put_comma(out, &first);
-            put_string(out, g->axes[i].name);
-        }
-    text_print(out, "]");
-}
-
-/* One object a line in an array: the opening of the next one. */
-static void put_item(Text *out, bool first)
-{
-    text_print(out, first ? "\n    {" : ",\n    {");
-}
-
-static void put_reductions(Text *out, const Analysis *a)
-{
-    text_print(out, ",\n  \"reductions\": [");
-    for (int i = 0; i < a->reduction_count; i++) {
-        const Reduction *r = &a->reductions[i];
-        put_item(out, i == 0);
-        text_print(out, "\"name\": ");
-        put_string(out, r->name);
-        text_print(out, ", \"kind\": \"%s\", \"axes\": ", kind_name(r->kind));
-        put_axes(out, a->graph, node(a->graph, r->node)->reduced);
-        text_print(out, ", \"phase\": %d}", r->phase);
-    }
-    text_print(out, "],\n  \"persistent\": [");
-    for (int i = 0; i < a->persistent_count; i++) {
-        put_item(out, i == 0);
-        text_print(out, "\"name\": ");
-        put_string(out, a->persistent[i].name);
-        text_print(out, ", \"bytes_per_row\": %lld}",
-                   (long long)a->persistent[i].bytes_per_row);
-    }
-    text_print(out, "]");
-}
-
-static void put_usage(Text *out, const char *key, int value)
-{
-    if (value < 0) text_print(out, ", \"%s\": null", key);
-    else text_print(out, ", \"%s\": %d", key, value);
-}
-
-static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
-{
-    text_print(out, ",\n  \"kernels\": [");
-    for (int i = 0; i < plan->kernel_count; i++) {
-        const Kernel *k = &plan->kernels[i];
-        const LaunchKernel *launch = &plan->launch.kernels[i];
-        put_item(out, i == 0);
-        text_print(out, "\"name\": ");
-        put_string(out, k->name);
-        text_print(out, ", \"schedule\": \"%s\", \"ctas\": %lld, \"threads\": %d",
-                   family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
-        /* one group of warps computes; a row that is not in a ring has one stage */
-        text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
-                   k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
-        text_print(out, ", \"smem_bytes\": %lld", (long long)launch->smem_bytes);
-        put_usage(out, "registers", usage[i].registers);
-        put_usage(out, "spill_bytes", usage[i].spill_bytes);
-        text_print(out, "}");
-    }
-    text_print(out, "]");
-}
-
-void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin)
-{
-    const Analysis *a = plan->analysis;
-    const Graph *g = a->graph;
-    bool first = true;
-    text_print(out, "{\n  \"graph\": ");
-    put_string(out, g->name);
-    text_print(out, ",\n  \"target\": \"%s\",\n  \"sizes\": {", plan->target.arch);
-    for (int i = 0; i < g->axis_count; i++) {
-        put_comma(out, &first);
-        text_print(out, "\"%s\": %lld", g->axes[i].name, (long long)a->sizes.of[i]);
-    }
-    text_print(out, "},\n  \"axes\": {\"rows\": ");
-    put_axes(out, g, a->rows);
-    text_print(out, ", \"columns\": ");
-    put_axes(out, g, a->columns);
-    text_print(out, "}");
-    if (origin.schedule) {
-        text_print(out, ",\n  \"made_by\": {\"schedule\": ");
-        put_string(out, origin.schedule);
-        text_print(out, ", \"why\": ");
-        put_string(out, origin.why);
-        text_print(out, "}");
-    }
-    put_reductions(out, a);
-    put_kernels(out, plan, usage);
-    text_print(out, ",\n  \"workspace_bytes\": %lld",
-               (long long)launch_workspace(&plan->launch, &plan->launch.sizes, NULL));
-    text_print(out, ",\n  \"traffic\": {\"read\": %lld, \"write\": %lld}",
-               (long long)a->read_bytes, (long long)a->write_bytes);
-    text_print(out, ",\n  \"rejected\": [");
-    for (int i = 0; i < plan->rejection_count; i++) {
-        put_item(out, i == 0);
-        text_print(out, "\"schedule\": ");
-        put_string(out, plan->rejections[i].schedule);
-        text_print(out, ", \"reason\": ");
-        put_string(out, plan->rejections[i].reason);
-        text_print(out, "}");
-    }
-    text_print(out, "]\n}\n");
 }

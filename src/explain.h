@@ -14,6 +14,14 @@ typedef struct {
     const char *schedule, *why;   /* NULL: it is */
 } Origin;
 
+typedef struct {
+    int64_t read, written;    /* bytes, by all kernels */
+    bool again;               /* rows are read in more than one phase */
+} Traffic;
+
+Traffic count_traffic(const Plan *plan);    /* each kernel's inputs and outputs once */
+int64_t kernel_ctas(const Plan *plan, int kernel);
+
 /* `usage` has an entry for each kernel of the plan. */
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin);
 void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin);

@@ -290,12 +290,26 @@ static void lower_statement(Lowering *l, Scope *s, Outputs *outputs, const State
     bind_output(l, s, outputs, index, at, value);
 }
 
+/* A binding that nothing uses may be the misspelt output. */
+static const char *unused_hint(Lowering *l, const Scope *s, const char *output)
+{
+    const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
+    int count = 0;
+    for (int i = 0; i < s->bindings.count; i++) {
+        const Binding *b = &s->bindings.data[i];
+        if (!b->used && !b->is_output && !b->is_input) names[count++] = b->name;
+    }
+    const char *near = nearest_name(output, names, count);
+    return near ? arena_format(l->arena, "'%s' is bound, and never used", near) : NULL;
+}
+
 static void check_all_bound(Lowering *l, Scope *s, const Outputs *outputs)
 {
-    for (int i = 0; i < outputs->decls.count; i++)
+    for (int i = 0; i < outputs->decls.count; i++) {
+        const char *name = outputs->decls.data[i]->name.name;
         if (!outputs->bound.data[i])
-            name_error(l, s, outputs->decls.data[i]->span, NULL,
-                       "output '%s' is never bound", outputs->decls.data[i]->name.name);
+            name_error(l, s, outputs->decls.data[i]->span, unused_hint(l, s, name), "output '%s' is never bound", name);
+    }
 }
 
 static void warn_unused(Lowering *l, const Scope *s)

@@ -226,9 +226,9 @@ static void explain_cuts(Scheduler *s, Plan *plan)
         if (!s->live[i] || !is_reduction(s->g, n) || reduction_way(s, n) == BY_ROW)
             continue;
         const char *reason = why[reduction_way(s, n)];
-        if (adds_long_rows(s, n))
+        if (adds_long_rows(s, n) && has_long_rows(s))
             reason = "it takes one number of each row, and rows are long: a kernel of its own reads those";
-        *list_push(s->arena, &cuts) = arena_format(s->arena, "after %s: %s", reduction_name(s, n), reason);
+        *list_push(s->arena, &cuts) = arena_format(s->arena, "a kernel ends with %s: %s", reduction_name(s, n), reason);
     }
     plan->cuts = cuts.data;
     plan->cut_count = cuts.count;

@@ -28,7 +28,7 @@ static bool keeps_column_sums(const Scheduler *s)
  * numbers, and the rows' own kernel need not be one whose CTAs stay and have whole rows. Where that is one for the sake of
  * other sums, only rows that a cluster is to share count for long. (Cross entropy averaged, of 4096 columns, took 133 us with
  * its sum in the rows' kernel, and without its sum takes 95; measured on an H100.) */
-static bool has_long_rows(const Scheduler *s)
+bool has_long_rows(const Scheduler *s)
 {
     enum { LONG = 2048, LONG_FOR_CLUSTERS = 8192 };
     int64_t columns = axes_size(&s->a->sizes, s->a->columns);

@@ -125,11 +125,11 @@ static const char *shape_problem(const Scheduler *s, const Kernel *k)
 {
     enum { MOST = 1024, MOST_TEAMS = 15 };
     int threads = k->threads_per_row, all = kernel_threads(k);
-    if (threads >= WARP && threads % WARP)
+    if (threads > MOST) return arena_format(s->arena, "threads: a CTA has up to %d", MOST);
+    if (threads % WARP && (threads > WARP || (all % WARP && !s->forced.rows)))
         return arena_format(s->arena, "threads: %d of a row are not whole warps of %d", threads, WARP);
     if (all % WARP)
         return arena_format(s->arena, "rows: %d rows of %d threads are not whole warps of %d", k->teams, threads, WARP);
-    if (threads > MOST) return arena_format(s->arena, "threads: a CTA has up to %d", MOST);
     if (all > MOST) return arena_format(s->arena, "rows: %d rows of %d threads are more than the %d of a CTA", k->teams, threads, MOST);
     if (threads > WARP && k->teams > MOST_TEAMS)
         return arena_format(s->arena, "rows: a CTA has up to %d at a time of more than a warp each", MOST_TEAMS);
@@ -254,15 +254,6 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
     k->threads_per_row = own ? WARP : (int)ceil_div(vectors, WARP) * WARP;
     k->tiles = own ? (int)ceil_div(vectors, WARP) : 1;
     k->teams = own ? ROWS : shared ? PAIR : vectors == TEAM_THREADS ? THREE : 1;
-}
-
-/* Long rows of f16 that are stored as bytes pass through rings of 512 threads (rmsnorm with its largest element of 13312 to
- * 20480 columns 6 to 17 % faster than by up to 1024; measured on an H100). 0: as many as others. */
-static int threads_of_bytes(const Scheduler *s, const Kernel *k)
-{
-    enum { MOST = 512, LONGEST = 22528 };
-    bool some = k->cluster == 1 && k->threads_per_row > MOST && column_count(s, k) <= LONGEST;
-    return some && holds_bytes_long(s, k) && reads_f16(k) ? MOST : 0;
 }
 
 /* A thread gets `pack` vectors where vectors are full: so few elements are shared out

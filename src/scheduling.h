@@ -60,6 +60,7 @@ typedef enum {
 } Way;
 
 Way reduction_way(const Scheduler *s, Node n);
+bool has_long_rows(const Scheduler *s);
 bool adds_long_rows(const Scheduler *s, Node n);    /* whether a reduction takes one number of each long row */
 AxisSet find_groups(Scheduler *s);                  /* of sums that may ride: see Scheduler.groups */
 void find_levels(Scheduler *s, bool late);
@@ -158,6 +159,7 @@ void even_out(const Scheduler *s, Kernel *k, int64_t vectors);  /* so many vecto
 bool pairs_teams(const Scheduler *s, const Kernel *k);          /* two rows a CTA, though they are long for that */
 bool copies_two_sums(const Scheduler *s, const Kernel *k);
 int summed_threads(const Scheduler *s, const Kernel *k);        /* of a row with sums over rows; 0: as many as others have */
+int threads_of_bytes(const Scheduler *s, const Kernel *k);
 void even_out_streams(Kernel *k, int64_t vectors);              /* the same of rows that are read anew */
 
 /* ---- schedule_ring.c ---- */

@@ -118,6 +118,13 @@ expect 0 'clusters of 4 CTAs' explain "$root/examples/softmax.fuse" --schedule c
 expect 2 'refused: cluster: ' explain "$root/examples/softmax.fuse" N=64 --schedule cluster
 expect 2 'a number from 1 to' one.fuse --schedule row:stages=0
 expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
+expect 2 'scalar eps is given twice' run one.fuse --set eps=1 --set eps=2
+expect 2 "'1e400' is too large for scalar eps" run one.fuse --set eps=1e400
+expect 2 'threads: 3 of a row are not whole warps of 32' "$root"/examples/softmax.fuse --schedule row:threads=3
+expect 2 'threads: a CTA has up to 1024' "$root"/examples/softmax.fuse --schedule row:threads=99999
+expect 0 'computes dx; partials of dgamma, dbeta' explain "$root"/examples/layernorm_bwd.fuse
+expect 0 '"kernels_read": 335561344' explain "$root"/examples/group_norm_bwd.fuse --json
+expect 0 'a kernel ends with dgamma: it is complete when' explain "$root"/examples/layernorm_bwd.fuse --json
 expect 2 '4 bytes or more at a time' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3
 expect 2 'and these are shorter' explain "$root"/examples/layernorm.fuse N=64 --schedule warp-specialized
 expect 2 'and these are of several' explain "$root"/tests/cases/several_axes.fuse S=824 --schedule warp-specialized

@@ -337,6 +337,8 @@ static const ErrorCase error_cases[] = {
      "!= 0"},
     {HEAD " -> (y : f32[M], z : f32[M]) {\n y = i + 0.5 }", "1:79", "'z' is never bound",
      NULL},
+    {HEAD " -> (y : f32[M], scale : f32[M]) {\n y = i + 0.5\n scael = i }", "1:79", "'scale' is never bound",
+     "'scael' is bound, and never used"},
     {HEAD " -> (y : f32[M]) {\n y = i + 1\n y = i + 2 }", "3:2", "'y' is bound twice",
      "2:2"},
     {HEAD " -> (y : f32[M]) {\n x = i + 1\n y = i + 2 }", "2:2", "'x' is bound twice",

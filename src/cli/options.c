@@ -60,11 +60,14 @@ static const char *const cache_words[] = {"list", "clear", "path"};
 
 /* ---- help ---- */
 
-/* `fusec tune` takes one device alone. */
+/* `fusec tune` takes one device alone, and `fusec bench` and it know no simulator. */
 static const char *help_for(Option option, unsigned commands)
 {
     bool tunes = option == OPTION_DEVICE && commands == IN(TUNE);
-    return tunes ? "cuda, the default: only a GPU has times worth keeping" : flag_info[option].help;
+    bool times = option == OPTION_SEED && !(commands & IN(RUN));
+    return tunes   ? "cuda, the default: only a GPU has times worth keeping"
+           : times ? "of the random inputs"
+                   : flag_info[option].help;
 }
 
 static void print_flags(unsigned commands)
@@ -109,15 +112,20 @@ static bool parse_integer(const char *text, int64_t *value)
     return end != text && *end == 0 && errno == 0 && !isspace((unsigned char)text[0]);
 }
 
+/* False, and errno ERANGE where a number is too large. */
 static bool parse_number(const char *text, double *value)
 {
     char *end;
+    errno = 0;
     if (!strcmp(text, "true") || !strcmp(text, "false")) {
         *value = text[0] == 't';
         return true;
     }
     *value = strtod(text, &end);
-    return end != text && *end == 0 && !isspace((unsigned char)text[0]);
+    bool whole = end != text && *end == 0 && !isspace((unsigned char)text[0]);
+    bool large = whole && errno == ERANGE && (*value > 1 || *value < -1);    /* not: near zero */
+    errno = large ? ERANGE : 0;
+    return whole && !large;
 }
 
 /* Splits NAME=REST where NAME is an identifier; NULL if `text` is nothing such. */
@@ -180,9 +188,14 @@ static bool add_setting(Options *o, const char *text)
         return false;
     }
     if (!parse_number(s.text = rest, &s.value)) {
-        complain(NULL, "'%s' is no number for scalar %s", rest, s.name);
+        complain(NULL, errno == ERANGE ? "'%s' is too large for scalar %s" : "'%s' is no number for scalar %s", rest, s.name);
         return false;
     }
+    for (int i = 0; i < o->settings.count; i++)
+        if (!strcmp(o->settings.data[i].name, s.name)) {
+            complain(NULL, "scalar %s is given twice", s.name);
+            return false;
+        }
     *list_push(o->arena, &o->settings) = s;
     return true;
 }

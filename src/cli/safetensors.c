@@ -373,9 +373,9 @@ static bool read_file(Reader *r, int fd)
 {
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0)
-        return fail(r, "%s", strerror(errno));
+        return fail(r, "cannot be read: %s", strerror(errno));
     if (S_ISDIR(status.st_mode))
-        return fail(r, "%s", strerror(EISDIR));
+        return fail(r, "cannot be read: %s", strerror(EISDIR));
     const bool whole = S_ISREG(status.st_mode) && fd != STDIN_FILENO;
     return (whole ? map_file(r, fd, status.st_size) : read_stream(r, fd)) &&
            parse(r, r->file->bytes, r->file->length);

@@ -82,7 +82,7 @@ static int check_axis_names(const Session *s)
         }
         if (known) continue;
         complain(hint_name(s->arena, o->sizes.data[i].axis, names, g->axis_count),
-                 "graph %s has no axis %s", g->name, o->sizes.data[i].axis);
+                 "graph '%s' has no axis '%s'", g->name, o->sizes.data[i].axis);
         return EXIT_USAGE;
     }
     return EXIT_DONE;

@@ -1,0 +1,148 @@
+/* explain_json.c: plan -> JSON: for programs, what explain.c says in words. */
+#include "explain.h"
+
+static void put_string(Text *out, const char *text)
+{
+    text_print(out, "\"");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') text_print(out, "\\%c", c);
+        else if (c < 0x20) text_print(out, "\\u%04x", c);
+        else text_put(out, text, 1);
+    }
+    text_print(out, "\"");
+}
+
+/* `, ` before all members but the first. */
+static void put_comma(Text *out, bool *first)
+{
+    if (!*first) text_print(out, ", ");
+    *first = false;
+}
+
+static void put_axes(Text *out, const Graph *g, AxisSet axes)
+{
+    bool first = true;
+    text_print(out, "[");
+    for (int i = 0; i < g->axis_count; i++)
+        if (axes >> i & 1) {
+            put_comma(out, &first);
+            put_string(out, g->axes[i].name);
+        }
+    text_print(out, "]");
+}
+
+/* One object a line in an array: the opening of the next one. */
+static void put_item(Text *out, bool first)
+{
+    text_print(out, first ? "\n    {" : ",\n    {");
+}
+
+static void put_reductions(Text *out, const Analysis *a)
+{
+    text_print(out, ",\n  \"reductions\": [");
+    for (int i = 0; i < a->reduction_count; i++) {
+        const Reduction *r = &a->reductions[i];
+        put_item(out, i == 0);
+        text_print(out, "\"name\": ");
+        put_string(out, r->name);
+        text_print(out, ", \"kind\": \"%s\", \"axes\": ", kind_name(r->kind));
+        put_axes(out, a->graph, node(a->graph, r->node)->reduced);
+        text_print(out, ", \"phase\": %d, \"value\": ", r->phase);
+        put_string(out, node_text(out->arena, a->graph, r->node, true));
+        text_print(out, "}");
+    }
+    text_print(out, "],\n  \"persistent\": [");
+    for (int i = 0; i < a->persistent_count; i++) {
+        put_item(out, i == 0);
+        text_print(out, "\"name\": ");
+        put_string(out, a->persistent[i].name);
+        text_print(out, ", \"bytes_per_row\": %lld}",
+                   (long long)a->persistent[i].bytes_per_row);
+    }
+    text_print(out, "]");
+}
+
+static void put_usage(Text *out, const char *key, int value)
+{
+    if (value < 0) text_print(out, ", \"%s\": null", key);
+    else text_print(out, ", \"%s\": %d", key, value);
+}
+
+static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
+{
+    text_print(out, ",\n  \"kernels\": [");
+    for (int i = 0; i < plan->kernel_count; i++) {
+        const Kernel *k = &plan->kernels[i];
+        const LaunchKernel *launch = &plan->launch.kernels[i];
+        put_item(out, i == 0);
+        text_print(out, "\"name\": ");
+        put_string(out, k->name);
+        text_print(out, ", \"schedule\": \"%s\", \"ctas\": %lld, \"threads\": %d",
+                   family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
+        /* one group of warps computes; a row that is not in a ring has one stage */
+        text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
+                   k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
+        text_print(out, ", \"smem_bytes\": %lld", (long long)launch->smem_bytes);
+        put_usage(out, "registers", usage[i].registers);
+        put_usage(out, "spill_bytes", usage[i].spill_bytes);
+        text_print(out, "}");
+    }
+    text_print(out, "]");
+}
+
+/* `read` and `write`: the graph's inputs and outputs, each once; the others: what its kernels read and write at least. */
+static void put_traffic(Text *out, const Plan *plan)
+{
+    const Traffic all = count_traffic(plan);
+    text_print(out, ",\n  \"traffic\": {\"read\": %lld, \"write\": %lld, \"kernels_read\": %lld, \"kernels_write\": %lld}",
+               (long long)plan->analysis->read_bytes, (long long)plan->analysis->write_bytes, (long long)all.read,
+               (long long)all.written);
+}
+
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin)
+{
+    const Analysis *a = plan->analysis;
+    const Graph *g = a->graph;
+    bool first = true;
+    text_print(out, "{\n  \"graph\": ");
+    put_string(out, g->name);
+    text_print(out, ",\n  \"target\": \"%s\",\n  \"sizes\": {", plan->target.arch);
+    for (int i = 0; i < g->axis_count; i++) {
+        put_comma(out, &first);
+        text_print(out, "\"%s\": %lld", g->axes[i].name, (long long)a->sizes.of[i]);
+    }
+    text_print(out, "},\n  \"axes\": {\"rows\": ");
+    put_axes(out, g, a->rows);
+    text_print(out, ", \"columns\": ");
+    put_axes(out, g, a->columns);
+    text_print(out, "}");
+    if (origin.schedule) {
+        text_print(out, ",\n  \"made_by\": {\"schedule\": ");
+        put_string(out, origin.schedule);
+        text_print(out, ", \"why\": ");
+        put_string(out, origin.why);
+        text_print(out, "}");
+    }
+    put_reductions(out, a);
+    put_kernels(out, plan, usage);
+    text_print(out, ",\n  \"workspace_bytes\": %lld",
+               (long long)launch_workspace(&plan->launch, &plan->launch.sizes, NULL));
+    put_traffic(out, plan);
+    text_print(out, ",\n  \"why\": [");
+    for (int i = 0; i < plan->cut_count; i++) {
+        text_print(out, i ? ",\n    " : "\n    ");
+        put_string(out, plan->cuts[i]);
+    }
+    text_print(out, "]");
+    text_print(out, ",\n  \"rejected\": [");
+    for (int i = 0; i < plan->rejection_count; i++) {
+        put_item(out, i == 0);
+        text_print(out, "\"schedule\": ");
+        put_string(out, plan->rejections[i].schedule);
+        text_print(out, ", \"reason\": ");
+        put_string(out, plan->rejections[i].reason);
+        text_print(out, "}");
+    }
+    text_print(out, "]\n}\n");
+}
