@@ -3,6 +3,7 @@
 #include "cuda_emit.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void emit_origin(Emitter *e)
 {
@@ -14,12 +15,45 @@ static void emit_origin(Emitter *e)
          g->span.source->name, first, last);
 }
 
+/* Marks whose formulas the comment gives: `tops`, and all that has a name, is computed here and is mentioned in one of them.
+ * Operands have smaller ids than what is computed from them. */
+static bool *find_mentioned(Emitter *e, const bool *tops)
+{
+    const Graph *g = e->g;
+    bool *mentioned = NEW_ARRAY(e->arena, bool, g->nodes.count);
+    memcpy(mentioned, tops, sizeof *tops * (size_t)g->nodes.count);
+    for (int i = g->nodes.count - 1; i > 0; i--) {
+        const NodeInfo *info = &g->nodes.data[i];
+        for (int k = 0; mentioned[i] && k < op_info[info->op].arity; k++) {
+            const NodeInfo *of = node(g, info->args[k]);
+            mentioned[info->args[k].id] |= op_info[of->op].class != CLASS_LEAF && (!of->name || e->k->computed[info->args[k].id]);
+        }
+    }
+    return mentioned;
+}
+
+/* What the formulas before it are made of, as far as it has names. */
+static void emit_definitions(Emitter *e, const bool *tops)
+{
+    const bool *mentioned = find_mentioned(e, tops);
+    bool first = true;
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        const char *name = e->g->nodes.data[i].name;
+        if (!mentioned[i] || tops[i] || !name) continue;
+        if (first) line(e->out, "// where");
+        first = false;
+        line(e->out, "//   %s = %s", name, node_text(e->arena, e->g, (Node){(uint32_t)i}, true));
+    }
+}
+
 /* Under the program's names, which the text may have had to change. */
 static void emit_formulas(Emitter *e)
 {
+    bool *tops = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         const char *name = store->tensor >= 0 ? e->plan->launch.tensors[store->tensor].name : store->name;
+        tops[store->node.id] = true;
         if (e->k->finishes < 0)
             line(e->out, "//   %s = %s", name,
                  node_text(e->arena, e->g, store->node, true));
@@ -27,6 +61,7 @@ static void emit_formulas(Emitter *e)
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         const char *name = node(e->g, acc->node)->name;
+        tops[acc->node.id] = true;
         if (!e->k->kept)
             line(e->out, "//   %s = %s%s", name ? name : acc->slot_name,
                  node_text(e->arena, e->g, acc->node, true),
@@ -34,6 +69,7 @@ static void emit_formulas(Emitter *e)
                      ? ", from the partials"
                      : arena_format(e->arena, ", this %s's rows", sharers_name(e->k)));
     }
+    if (e->k->finishes < 0 && e->k->family != FAMILY_CLEAR) emit_definitions(e, tops);
 }
 
 /* A kernel that sums rows by groups. */
@@ -84,9 +120,10 @@ static void emit_row_mapping(Emitter *e)
     else if (k->teams > 1)
         line(e->out,
              "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; "
-             "%d threads share a row.",
+             "%s.",
              k->teams, k->teams, k->teams, k->accumulator_count ? " and keeps its sums" : "",
-             k->threads_per_row);
+             k->threads_per_row > 1 ? arena_format(e->arena, "%d threads share a row", k->threads_per_row)
+                                    : "each has a thread");
     else
         line(e->out, "// A CTA walks rows %s; its %d threads share a row.", walk,
              k->threads_per_row);
@@ -117,7 +154,8 @@ static void emit_mapping(Emitter *e)
     }
     emit_row_mapping(e);
     if (k->streamed)
-        line(e->out, "// A thread takes %d neighbouring column%s at a time%s.", k->vec, k->vec > 1 ? "s" : "",
+        line(e->out, "// A thread takes %s at a time%s.",
+             k->vec > 1 ? arena_format(e->arena, "%d neighbouring columns", k->vec) : "a column",
              reads_rows_again(k) ? " and reads them again in each phase" : "");
     else if (k->vec == 1 && k->tiles == 1)
         line(e->out, "// A thread has one column.");

@@ -100,7 +100,7 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
     const int step = k->threads_per_row * k->vec;
     bool open = k->streamed ? columns % step != 0 : k->ragged;
     const char *elements =
-        k->dynamic ? arena_format(out->arena, "%d elements a thread at a time", k->vec)
+        k->dynamic ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
                    : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,
                                   open ? ", the last tile not full" : "");
     line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %s",

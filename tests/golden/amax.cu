@@ -568,6 +568,8 @@ void amax_finish(
 
 // amax_2 (pointwise), from amax.fuse:1-4
 //   q = x / scale
+// where
+//   scale = max[M, N](abs(x)) / 448.0
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ...; 32 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 3 of 4: grid (ceil(M / 8), 1), block 256, no dynamic shared memory.

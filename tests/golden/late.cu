@@ -488,7 +488,9 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 
 // mean_cross_entropy (column), from late.fuse:2-18
 //   counted = sum[M](counts), this CTA's rows
-// A CTA walks 256 rows at a time, from blockIdx.x * 256, + gridDim.x * 256, ... and keeps its sums; 1 threads share a row.
+// where
+//   counts = label != 3
+// A CTA walks 256 rows at a time, from blockIdx.x * 256, + gridDim.x * 256, ... and keeps its sums; each has a thread.
 // A thread has one column.
 // Launch 1 of 5: grid (min(ceil(M / 256), 528), 1), block 256, no dynamic shared memory.
 // counted_partial: workspace, one for each CTA along x of mean_cross_entropy: 1 of i64
@@ -560,6 +562,12 @@ void mean_cross_entropy_finish(
 // mean_cross_entropy_2 (grid-stride), from late.fuse:2-18
 //   dx = where(counts, e / s - where(index(N) == label, 1.0, 0.0), 0.0) / counted
 //   sum_2_partial = sum[M](where(counts, each, 0.0)), this CTA's rows
+// where
+//   counts = label != 3
+//   m = max[N](x)
+//   e = exp(x - m)
+//   s = sum[N](e)
+//   each = m + log(s) - sum[N](where(index(N) == label, x, 0.0))
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
 // A thread has 4 neighbouring columns in each of 3 tiles.
 // Launch 3 of 5: grid (min(ceil(M / 8), 528), 1), block 256, 35840 bytes of dynamic shared memory.

@@ -422,8 +422,10 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // mean_cross_entropy (row), from late_long.fuse:3-19
 //   counted = sum[M](counts)
 //   counted_value = sum[M](counts)
+// where
+//   counts = label != 3
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
-// A thread takes 1 neighbouring column at a time.
+// A thread takes a column at a time.
 // Launch 1 of 3: grid (1, 1), block 1024, no dynamic shared memory.
 // counted_value: workspace, 1 of i64
 extern "C" __global__ __launch_bounds__(1024)
@@ -472,6 +474,12 @@ void mean_cross_entropy(
 // mean_cross_entropy_2 (row), from late_long.fuse:3-19
 //   dx = where(counts, e / s - where(index(N) == label, 1.0, 0.0), 0.0) / counted
 //   number_1_value = where(counts, each, 0.0)
+// where
+//   counts = label != 3
+//   m = max[N](x)
+//   e = exp(x - m)
+//   s = sum[N](e)
+//   each = m + log(s) - sum[N](where(index(N) == label, x, 0.0))
 // A CTA has row blockIdx.x; its 256 threads share it.
 // A thread has 8 neighbouring columns in each of 4 tiles.
 // Launch 2 of 3: grid (M, 1), block 256, no dynamic shared memory.
@@ -542,7 +550,7 @@ void mean_cross_entropy_2(
 // mean_cross_entropy_3 (row), from late_long.fuse:3-19
 //   loss = sum[M](where(counts, each, 0.0)) / counted
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
-// A thread takes 1 neighbouring column at a time.
+// A thread takes a column at a time.
 // Launch 3 of 3: grid (1, 1), block 1024, no dynamic shared memory.
 // counted_value: workspace, 1 of i64
 // number_1_value: workspace, M of f32

@@ -418,6 +418,11 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   dx = (wdy - xhat * c1 - c2) * rstd
 //   dgamma = sum[M](dy * xhat), this CTA's rows
 //   dbeta = sum[M](dy), this CTA's rows
+// where
+//   xhat = (x - mean) * rstd
+//   wdy = dy * gamma
+//   c1 = mean[N](wdy * xhat)
+//   c2 = mean[N](wdy)
 // A CTA walks 2 rows at a time, from blockIdx.x * 2, + gridDim.x * 2, ... and keeps its sums; 256 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(ceil(M / 2), 132), 1), block 512, 98304 bytes of dynamic shared memory.

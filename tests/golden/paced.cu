@@ -536,6 +536,11 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   dx = (wdy - xhat * c1 - c2) * rstd
 //   dgamma = sum[M](dy * xhat), this cluster's rows
 //   dbeta = sum[M](dy), this cluster's rows
+// where
+//   xhat = (x - mean) * rstd
+//   wdy = dy * gamma
+//   c1 = mean[N](wdy * xhat)
+//   c2 = mean[N](wdy)
 // A cluster of 2 CTAs walks rows blockIdx.x / 2, + gridDim.x / 2, ... and keeps its sums; each CTA has a slice of
 // the columns, its 256 threads share it.
 // A thread has 8 neighbouring columns in each of 3 tiles.

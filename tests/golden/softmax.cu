@@ -388,6 +388,8 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // softmax_rows (row), from softmax.fuse:2-4
 //   y = e / sum[N](e)
+// where
+//   e = exp(x - max[N](x))
 // A CTA has row blockIdx.x; its 64 threads share it.
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.

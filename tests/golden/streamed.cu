@@ -366,6 +366,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 
 // streamed (row), from streamed.fuse:2-6
 //   y = (x - mean) * rstd * gamma
+// where
+//   mean = mean[N](x)
+//   rstd = rsqrt(mean[N]((x - mean) * (x - mean)) + eps)
 // A CTA has row blockIdx.x; its 704 threads share it.
 // A thread takes 8 neighbouring columns at a time and reads them again in each phase.
 // Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
