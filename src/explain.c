@@ -196,6 +196,8 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     if (k->copy_warp)
         line(out, "    a copy warp fills the ring%s; %d warps compute",
              k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
+    else if (k->grouped)
+        line(out, "    a further warp listens to the other CTAs");
     if (k->paced) line(out, "    rows that are more than L2 holds are asked for no faster than memory moves them");
 }
 
