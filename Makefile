@@ -153,21 +153,21 @@ check: deps
 SANITIZED = BUILD=build/asan OPT='-O1 -g' \
             EXTRA='-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
-# A program's stderr only if it fails: the suites provoke many complaints.
-quietly = { $(1) 2>$(1).log || { cat $(1).log; exit 1; }; }
+# All suites, two at a time; what one says only if it fails, for they provoke many complaints.
+run_suites = rm -f $(1)/*.suite && \
+    sed -n 's/^Suite \*\(.*\)_suite(void);/\1/p' tests/suites.h | xargs -P 2 -I @ sh -c \
+    '$(1)/suites @ >$(1)/@.suite 2>&1 || { cat $(1)/@.suite; exit 1; }' && \
+    awk '/: skipped/; /^[0-9]+%: Checks:/ { checks += $$3 } \
+        END { print checks + 0 " passed, 0 failed"; exit !checks }' $(1)/*.suite
 
 checks:
 	@tests/layers.sh
 	@$(MAKE) $(PARALLEL) lint
-	@echo '-- suites' && $(call quietly,build/suites)
+	@echo '-- suites' && $(call run_suites,build)
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
 	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS=slow && \
-	    rm -f build/asan/*.suite && \
-	    sed -n 's/^Suite \*\(.*\)_suite(void);/\1/p' tests/suites.h | xargs -P 2 -I @ sh -c \
-	    'build/asan/suites @ >build/asan/@.suite 2>&1 || { cat build/asan/@.suite; exit 1; }' && \
-	    awk '/: skipped/; /^[0-9]+%: Checks:/ { checks += $$3 } \
-	        END { print checks + 0 " checks, none failed"; exit !checks }' build/asan/*.suite
+	    $(call run_suites,build/asan)
 	@tests/golden.sh
 	@echo '-- the command line, as it is and under ASan and UBSan' && \
 	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && wait $$!; }
