@@ -29,7 +29,7 @@ CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 PROGRAMS = tests/gpu_cases.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
-PROGRAMS_A_CHECK = 250
+PROGRAMS_A_CHECK = 200
 PROP     = $(wildcard tests/prop/*.c)
 FORMATTED = $(LIBRARY) $(CLI) $(PROP) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch] tests/prop/*.h)
 
@@ -169,11 +169,9 @@ checks:
 	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS=slow && \
 	    $(call run_suites,build/asan)
 	@tests/golden.sh
-	@echo '-- the command line, as it is and under ASan and UBSan' && \
-	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && wait $$!; }
-	@tests/docs.sh
-	@tests/check_nvrtc.sh
-	@tests/sim/check_prelude.sh
+	@echo '-- the command line, as it is and under ASan and UBSan, and what takes one core beside it' && \
+	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && tests/docs.sh && \
+	    tests/check_nvrtc.sh && tests/sim/check_prelude.sh && wait $$!; }
 	@tests/sim.sh
 	@echo '-- random programs' && build/prop --replay tests/cases --device sim --schedules --jobs 2
 	@build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2

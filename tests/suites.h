@@ -4,6 +4,10 @@
 
 #include <check.h>
 
+/* those that take long, for they are run two at a time */
+Suite *candidates_suite(void);
+Suite *prop_suite(void);
+Suite *sim_suite(void);
 Suite *options_suite(void);
 Suite *graph_suite(void);
 Suite *parse_suite(void);
@@ -15,9 +19,6 @@ Suite *binary_suite(void);
 Suite *dtype_suite(void);
 Suite *safetensors_suite(void);
 Suite *reference_suite(void);
-Suite *sim_suite(void);
-Suite *prop_suite(void);
-Suite *candidates_suite(void);
 Suite *tuning_suite(void);
 Suite *tune_suite(void);
 

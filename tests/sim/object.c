@@ -194,7 +194,7 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
     const char *const flags[] = {compiler,
                                  "-std=c++17",
                                  "-O0", /* compiling takes longer than running */
-                                 "-g",
+                                 o->keep ? "-g" : "-g1", /* variables: for a debugger */
                                  "-fPIC",
                                  "-c",
                                  "-fvisibility=hidden",
