@@ -322,6 +322,22 @@ static void warn_unused(Lowering *l, const Scope *s)
     }
 }
 
+/* An axis that no tensor has, and whose size nothing asks for. */
+static void warn_unused_axes(Lowering *l)
+{
+    const Graph *g = l->g;
+    AxisSet used = 0;
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        used |= info->axes | info->reduced;
+        if (info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
+    }
+    for (int i = 0; i < g->params.count; i++) used |= g->params.data[i].axes;
+    for (int i = 0; i < g->outputs.count; i++) used |= g->outputs.data[i].axes;
+    for (int i = 0; i < g->axis_count; i++)
+        if (!(used >> i & 1)) report_warning(l->d, g->axes[i].span, NULL, "axis '%s' is never used", g->axes[i].name);
+}
+
 Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *graph)
 {
     Lowering *l = lowering_new(arena, d, program);
@@ -345,5 +361,6 @@ Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *gr
     if (l->failed)
         return NULL;
     warn_unused(l, s);
+    warn_unused_axes(l);
     return g;
 }
