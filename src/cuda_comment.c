@@ -119,8 +119,7 @@ static void emit_row_mapping(Emitter *e)
              k->column_ctas, k->column_ctas, k->column_ctas, k->column_ctas, k->threads_per_row);
     else if (k->teams > 1)
         line(e->out,
-             "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; "
-             "%s.",
+             "// A CTA walks %d rows at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s; %s.",
              k->teams, k->teams, k->teams, k->accumulator_count ? " and keeps its sums" : "",
              k->threads_per_row > 1 ? arena_format(e->arena, "%d threads share a row", k->threads_per_row)
                                     : "each has a thread");

@@ -237,19 +237,28 @@ static const char *append_name(Arena *arena, const char *list, const char *name)
     return list ? arena_format(arena, "%s, %s", list, name) : name;
 }
 
-/* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that adds them. */
-static void explain_results(Text *out, const Graph *g, const Kernel *k)
+/* Whether a CTA walks all parts of its groups and stores their sums itself, with no kernel behind it. */
+static bool stores_sums(const Plan *plan, int index)
 {
+    return plan->kernels[index].kept && launch_ctas(&plan->launch, index, PARTS_DIM, &plan->launch.sizes) == 1;
+}
+
+/* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that adds them. */
+static void explain_results(Text *out, const Plan *plan, int index)
+{
+    const Kernel *k = &plan->kernels[index];
+    const Graph *g = plan->analysis->graph;
     Arena *arena = out->arena;
+    const bool leaves_partials = k->family != FAMILY_FINISH && k->accumulator_count && !stores_sums(plan, index);
     const char *values = NULL, *partials = NULL;
     for (int i = 0; i < k->store_count; i++) {
         const Store *store = &k->stores[i];
-        if (k->accumulator_count && store->result && k->family != FAMILY_FINISH) continue;
-        values = append_name(arena, values, store->tensor >= 0 ? store->name : value_name(arena, g, store->node));
+        if (leaves_partials && store->result) continue;
+        values = append_name(arena, values, store->tensor >= 0 ? plan->launch.tensors[store->tensor].name : value_name(arena, g, store->node));
     }
-    for (int i = 0; i < k->accumulator_count && k->family != FAMILY_FINISH; i++)
+    for (int i = 0; i < k->accumulator_count && leaves_partials; i++)
         partials = append_name(arena, partials, value_name(arena, g, k->accumulators[i].node));
-    if (values || partials)
+    if ((values || partials) && kernel_ctas(plan, index))
         line(out, "    computes %s%s%s%s", values ? values : "", values && partials ? "; " : "",
              partials ? "partials of " : "", partials ? partials : "");
 }
@@ -262,7 +271,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     int64_t ctas = kernel_ctas(plan, index);
     line(out, "  %s: %s, %lld CTA%s of %d threads%s", k->name, family_name(k->family),
          (long long)ctas, plural(ctas), launch->threads, residency_text(arena, plan, k));
-    explain_results(out, plan->analysis->graph, k);
+    explain_results(out, plan, index);
     if (k->family == FAMILY_CLEAR)
         line(out, "    zeroes what the CTAs of %s exchange through",
              plan->kernels[k->clears].name);

@@ -196,6 +196,7 @@ static int short_slices_of_sum(const Scheduler *s, const Kernel *k)
     int64_t columns = column_count(s, k);
     bool plain = row_inputs(k) == 2 && column_vectors(k) <= 2 && !has_wide_columns(k) && k->vec == MAX_VECTOR;
     bool some = columns > SHORT && columns <= LONG && columns % UNIT == 0 && columns != FULL_TOO;
+    if (columns > (int64_t)SLICE * s->target->max_cluster) return 0;
     return plain && some && (columns > FULL || !fills_warps(columns, EIGHT)) ? SLICE : 0;
 }
 

@@ -60,8 +60,8 @@ typedef enum {
 } Way;
 
 Way reduction_way(const Scheduler *s, Node n);
-bool has_long_rows(const Scheduler *s);
-bool adds_long_rows(const Scheduler *s, Node n);    /* whether a reduction takes one number of each long row */
+bool has_long_rows(const Scheduler *s);             /* so long that what adds one number of each has a kernel of its own */
+bool adds_long_rows(const Scheduler *s, Node n);    /* whether a reduction by itself takes no column: where rows are long, such numbers */
 AxisSet find_groups(Scheduler *s);                  /* of sums that may ride: see Scheduler.groups */
 void find_levels(Scheduler *s, bool late);
 static inline bool computes_rows(const Scheduler *s, const Kernel *k)
@@ -159,7 +159,7 @@ void even_out(const Scheduler *s, Kernel *k, int64_t vectors);  /* so many vecto
 bool pairs_teams(const Scheduler *s, const Kernel *k);          /* two rows a CTA, though they are long for that */
 bool copies_two_sums(const Scheduler *s, const Kernel *k);
 int summed_threads(const Scheduler *s, const Kernel *k);        /* of a row with sums over rows; 0: as many as others have */
-int threads_of_bytes(const Scheduler *s, const Kernel *k);
+int threads_of_bytes(const Scheduler *s, const Kernel *k);      /* of a long row that is stored as bytes; 0: as many as others have */
 void even_out_streams(Kernel *k, int64_t vectors);              /* the same of rows that are read anew */
 
 /* ---- schedule_ring.c ---- */
@@ -225,12 +225,12 @@ bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 
 int few_vector_ctas(const Scheduler *s, const Kernel *k);      /* that share a row with two vectors a thread; 0: none */
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
-bool holds_bytes_long(const Scheduler *s, const Kernel *k);
-bool narrows_f32_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
+bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
+bool narrows_f32_long(const Scheduler *s, const Kernel *k);    /* the same of f32, whose registers the next row refills */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
-bool fills_warps(int64_t columns, int ctas);
-bool fills_slices_of_f32(int64_t columns);            /* CTAs that share them, with four vectors a thread */
+bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
+bool fills_slices_of_f32(int64_t columns);              /* of as many CTAs as have up to 4096 each */
 bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
 bool rings_f32_moments(const Scheduler *s, const Kernel *k);    /* such rows pass through a ring, though registers might hold them */
 bool may_refill(const Scheduler *s, const Kernel *k);   /* a row's registers with the next, in a cluster */

@@ -126,6 +126,7 @@ expect 2 "'1e400' is too large for scalar eps" run one.fuse --set eps=1e400
 expect 2 'threads: 3 of a row are not whole warps of 32' "$root"/examples/softmax.fuse --schedule row:threads=3
 expect 2 'threads: a CTA has up to 1024' "$root"/examples/softmax.fuse --schedule row:threads=99999
 expect 0 'computes dx; partials of dgamma, dbeta' explain "$root"/examples/layernorm_bwd.fuse
+expect 0 'computes dx, dscale, dshift$' explain "$root"/examples/adaln_bwd.fuse B=140 T=200
 expect 0 '"kernels_read": 335561344' explain "$root"/examples/group_norm_bwd.fuse --json
 expect 0 'a kernel ends with dgamma: it is complete when' explain "$root"/examples/layernorm_bwd.fuse --json
 expect 2 '4 bytes or more at a time' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3

@@ -3,6 +3,7 @@
 # reference; memcheck and racecheck on a small size. Prints `skipped` when there is no GPU.
 set -u
 cd "$(dirname "$0")/.."
+. tests/of_type.sh
 device=${1:-cuda}
 export FUSEC_TUNING_FILE=/dev/null
 
@@ -171,28 +172,22 @@ list_cases() {
     done
 }
 
-# An example with rows of another type.
-of_type() {   # NAME DTYPE
-    sed "s/bf16/$2/g" "examples/$1.fuse" >"build/gpu/$1.$2.fuse"
-    echo "build/gpu/$1.$2.fuse"
-}
-
 list_types() {
     for name in layernorm layernorm_bwd rmsnorm rmsnorm_bwd softmax softmax_bwd layernorm_residual rmsnorm_residual rmsnorm_quantized; do
         for dtype in f16 f32; do
-            for columns in 1023 2048 12288 32768; do echo "$(of_type $name $dtype) M=71 N=$columns"; done
+            for columns in 1023 2048 12288 32768; do echo "$(of_type gpu $name $dtype) M=71 N=$columns"; done
         done
     done
     for columns in 13312 26624 36864 53248 65536 81920 102400 118784 126976 151936 188416 204800 245760; do
         echo "examples/layernorm.fuse M=71 N=$columns"
-        echo "$(of_type layernorm f16) M=71 N=$columns"
+        echo "$(of_type gpu layernorm f16) M=71 N=$columns"
     done
-    for columns in 20480 22528 40960 51200 61440; do echo "$(of_type layernorm f32) M=71 N=$columns"; done
+    for columns in 20480 22528 40960 51200 61440; do echo "$(of_type gpu layernorm f32) M=71 N=$columns"; done
     for columns in 36864 45056 57344 73728; do echo "examples/layernorm_residual.fuse M=71 N=$columns"; done
-    for columns in 147456 196608 204800; do echo "$(of_type layernorm_residual f32) M=71 N=$columns"; done
-    for columns in 20480 196608 229376; do echo "$(of_type rmsnorm_residual f32) M=71 N=$columns"; done
-    for columns in 13312 16384 20480; do echo "$(of_type rmsnorm_quantized f16) M=331 N=$columns"; done
-    for columns in 45056 73728 98304; do echo "$(of_type rmsnorm_quantized f32) M=71 N=$columns"; done
+    for columns in 147456 196608 204800; do echo "$(of_type gpu layernorm_residual f32) M=71 N=$columns"; done
+    for columns in 20480 196608 229376; do echo "$(of_type gpu rmsnorm_residual f32) M=71 N=$columns"; done
+    for columns in 13312 16384 20480; do echo "$(of_type gpu rmsnorm_quantized f16) M=331 N=$columns"; done
+    for columns in 45056 73728 98304; do echo "$(of_type gpu rmsnorm_quantized f32) M=71 N=$columns"; done
 }
 
 # Cases and sanitizer runs are shared out to processes: compiling takes most of the time.

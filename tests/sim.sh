@@ -3,6 +3,7 @@
 # some of the candidates of `fusec tune` (CANDIDATES=64: all).
 set -u
 cd "$(dirname "$0")/.."
+. tests/of_type.sh
 schedules='row row:reads=2 row:cluster=2 row:cluster=2,stages=1 row:cluster=2,stages=3 grid-stride grid-stride:cluster=2 grid-stride:stages=3
            warp-specialized warp-specialized:cluster=2'
 
@@ -59,20 +60,14 @@ list_bulk() {
     echo "examples/softmax_causal.fuse B=2 H=2 Q=3 K=1032 --schedule row:bulk=1,ctas=3"
 }
 
-# An example with rows of another type.
-of_type() {   # NAME DTYPE
-    sed "s/bf16/$2/g" "examples/$1.fuse" >"build/sim/$1.$2.fuse"
-    echo "build/sim/$1.$2.fuse"
-}
-
 # what other types' rows are given: registers that the next row refills, one copy, shorter slices, a ring of few threads
 list_types() {
-    echo "$(of_type layernorm f16) M=3 N=33792 --sms 4"
-    echo "$(of_type layernorm f32) M=2 N=20480"
-    echo "$(of_type layernorm f32) M=2 N=22528 --offset x=1"
-    echo "$(of_type rmsnorm_residual f32) M=2 N=17408"
-    echo "$(of_type rmsnorm_quantized f16) M=5 N=13312 --sms 1"
-    echo "$(of_type rmsnorm_quantized f32) M=3 N=38912 --sms 4"
+    echo "$(of_type sim layernorm f16) M=3 N=33792 --sms 4"
+    echo "$(of_type sim layernorm f32) M=2 N=20480"
+    echo "$(of_type sim layernorm f32) M=2 N=22528 --offset x=1"
+    echo "$(of_type sim rmsnorm_residual f32) M=2 N=17408"
+    echo "$(of_type sim rmsnorm_quantized f16) M=5 N=13312 --sms 1"
+    echo "$(of_type sim rmsnorm_quantized f32) M=3 N=38912 --sms 4"
     echo "examples/layernorm_residual.fuse M=2 N=36864"
 }
 
@@ -240,8 +235,9 @@ mkdir -p build/sim
 
 # A file's cases go to one process, for many of its schedules are the same text; long lists begin first.
 awk '{ if (!list[$1]) list[$1] = "build/sim/" ++files ".list"; print >list[$1] }' build/sim/cases
-ls -S build/sim/*.list | xargs -P "$(nproc)" -I @ sh -c 'build/sim_cases <@ >@.out 2>@.err || touch build/sim/failed'
-grep -h -A 1 '^FAILED: ' build/sim/*.out
+ls -S build/sim/*.list | xargs -P "$(nproc)" -I @ sh -c 'build/sim_cases <@ >@.out 2>@.err && exit
+    grep -A 1 "^FAILED: " @.out || { echo "FAILED: sim_cases ended early, by the cases of @"; tail -n 3 @.err; }
+    touch build/sim/failed'
 awk '/ texts, / { texts += $1; failed += $3; refused += $5; same += $8 }
     END {
         printf "-- simulator: %d texts, %d failed; %d schedules refused, %d the same as another\n", texts, failed, refused, same
@@ -249,8 +245,9 @@ awk '/ texts, / { texts += $1; failed += $3; refused += $5; same += $8 }
     }' build/sim/*.out || touch build/sim/failed
 
 # A schedule that no case admits is tested by none.
-cat build/sim/*.out | awk '
-match($0, /--schedule .*/) { asked = substr($0, RSTART); if (FILENAME != "-") all[asked]++; else if (/^refused: /) refused[asked]++ }
+cat build/sim/*.out >build/sim/said
+awk '
+match($0, /--schedule .*/) { asked = substr($0, RSTART); if (NR == FNR) all[asked]++; else if (/^refused: /) refused[asked]++ }
 END { for (s in all) if (refused[s] == all[s]) { print "FAILED: no case admits " s; bad = 1 } exit bad }
-' build/sim/cases - || touch build/sim/failed
+' build/sim/cases build/sim/said || touch build/sim/failed
 [ ! -e build/sim/failed ]
