@@ -99,7 +99,7 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k)
  * 12288 columns 10 %, of 16384 36 %) are left, where few_vector_ctas does not take them; a few rows of 24576 columns take 5 to 19 % less time. Three phases take f32 from 8192 columns on
  * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise; two phases from 12288 on
  * (rmsnorm and softmax of 12288 to 22016 columns 0 to 1 %, of 13000 7 %, a single row 10 to 52 % faster), of a sum of two
- * beyond 16384 (rmsnorm of 18432, 20480 and 22528 columns 4 to 6 %). */
+ * beyond 16384 (rmsnorm of 18432, 20480 and 22528 columns 4 to 6 %), as of two (softmax_bwd of 16640 2 %, to 24064 4 %). */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
@@ -109,7 +109,7 @@ static bool takes_single_rows(const Scheduler *s, const Kernel *k)
     if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
     if (stores_bytes(s, k) || rereads_bytes(s, k) || narrows_f32_long(s, k)) return false;
     if (columns >= LONG || few_vector_ctas(s, k)) return true;
-    bool sum = row_inputs(k) == TWO && column_vectors(k) && columns > HELD_TOO;
+    bool sum = row_inputs(k) == TWO && (column_vectors(k) || row_bytes(k) == 8) && columns > HELD_TOO;
     if (f32) return columns >= HELD && k->vec == full_vector(k) && (row_inputs(k) == 1 || sum) && !bytes;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
     if (!may_fetch_rows(k) || several || row_bytes(k) == 1) return false;

@@ -116,14 +116,37 @@ bool copies_f32_sum(const Scheduler *s, const Kernel *k)
 }
 
 /* How many columns a CTA of a cluster has: as many bytes as slices of 8192 columns of 2 bytes (two sums of 5120 to 65536
- * columns 1 to 5 % faster than by twice as many or by CTAs alone, either of 262144 columns by groups of 64 up to 2 %;
- * measured on an H100). 0: rows of others, and those for which longer slices are better. */
+ * columns 1 to 5 % faster than by twice as many or by CTAs alone, either of 262144 columns by groups of 64 up to 2 %), or of
+ * a group of 32, whose rows wait for half as many results as one of 64's (two sums of 132096 columns 12 %, of 155648 6 %, of
+ * 180224 2 % faster, of 196608 2 % slower; all measured on an H100). 0: rows of others, and those for which longer slices
+ * are better. */
 int64_t sums_f32_slice(const Scheduler *s, const Kernel *k)
 {
-    enum { SLICE = 4096 };
-    int64_t columns = column_count(s, k), widest = (int64_t)SLICE * s->target->max_cluster;
+    enum { SLICE = 4096, SLICE_OF_GROUP = 5632 };
+    int64_t columns = column_count(s, k), clusters = s->target->max_cluster, widest = SLICE * clusters;
     bool two = accumulator_registers(s, k) > 1, some = two ? columns > SLICE : columns > widest;
-    return sums_f32(s, k) && some && (columns <= widest || columns > 2 * widest) ? SLICE : 0;
+    if (!sums_f32(s, k) || !some || (columns > widest && columns <= 2 * widest)) return 0;
+    return columns > widest && columns <= 2 * clusters * SLICE_OF_GROUP ? SLICE_OF_GROUP : SLICE;
+}
+
+/* One sum of rows of which shared memory has room for no more than two: a group's smaller slices have a copy warp that is
+ * ahead (151552 columns 30 %, 155648 to 180224 3 %, 188416 to 229376 49 % faster; measured on an H100). */
+bool groups_f32_sum(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 147456 };
+    return sums_f32(s, k) && accumulator_registers(s, k) < 2 && column_count(s, k) > LONG;
+}
+
+/* Two sums of rows of 16 bits by 448 or 480 threads of each CTA of the largest cluster, in three or four tiles, and a copy
+ * warp: better than a group (167936 to 184320 columns 7 to 9 %, 225280 to 245760 4 to 6 %; but four tiles of f16 that are not
+ * full spill: 5 % slower; measured on an H100). */
+bool copies_largest(const Scheduler *s, const Kernel *k)
+{
+    enum { THREE = 163840, THREE_END = 184320, FOUR = 225280, FOUR_END = 245760, FULL = 16384 };
+    int64_t columns = column_count(s, k);
+    bool four = columns >= FOUR && columns <= FOUR_END && (!reads_f16(k) || columns % FULL == 0);
+    bool fits = (columns > THREE && columns <= THREE_END) || four;
+    return fits && accumulator_registers(s, k) == 2 && row_inputs(k) == 2 && row_bytes(k) == 4 && k->vec == MAX_VECTOR;
 }
 
 /* How many threads a slice that fills_largest knows has: few, with many registers each (2 % faster than by groups of 32, measured on an H100).

@@ -169,8 +169,10 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k);      /* variables dec
 int long_slices(const Scheduler *s, const Kernel *k);           /* of a row, each a stage over 32 KB; 0: not so */
 bool has_long_slices(const Scheduler *s, const Kernel *k);      /* the kernel's cluster is of that size */
 bool fills_largest(const Scheduler *s, const Kernel *k);        /* cluster, with few threads */
+bool copies_largest(const Scheduler *s, const Kernel *k);         /* cluster, with a copy warp */
 bool copies_f32_sum(const Scheduler *s, const Kernel *k);         /* whether a copy warp is better */
 int64_t sums_f32_slice(const Scheduler *s, const Kernel *k);      /* columns of a CTA; 0: not by clusters */
+bool groups_f32_sum(const Scheduler *s, const Kernel *k);         /* longer than two fit in the largest cluster */
 int full_slice_threads(const Scheduler *s, const Kernel *k);    /* where few are best; 0: not such a slice */
 bool fit_ring(const Scheduler *s, Kernel *k);                   /* stages, shared memory; maybe fewer CTAs an SM */
 
