@@ -1,18 +1,6 @@
 /* explain_json.c: plan -> JSON: for programs, what explain.c says in words. */
 #include "explain.h"
 
-static void put_string(Text *out, const char *text)
-{
-    text_print(out, "\"");
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') text_print(out, "\\%c", c);
-        else if (c < 0x20) text_print(out, "\\u%04x", c);
-        else text_put(out, text, 1);
-    }
-    text_print(out, "\"");
-}
-
 /* `, ` before all members but the first. */
 static void put_comma(Text *out, bool *first)
 {
@@ -27,7 +15,7 @@ static void put_axes(Text *out, const Graph *g, AxisSet axes)
     for (int i = 0; i < g->axis_count; i++)
         if (axes >> i & 1) {
             put_comma(out, &first);
-            put_string(out, g->axes[i].name);
+            text_quote(out, g->axes[i].name);
         }
     text_print(out, "]");
 }
@@ -45,18 +33,18 @@ static void put_reductions(Text *out, const Analysis *a)
         const Reduction *r = &a->reductions[i];
         put_item(out, i == 0);
         text_print(out, "\"name\": ");
-        put_string(out, r->name);
+        text_quote(out, r->name);
         text_print(out, ", \"kind\": \"%s\", \"axes\": ", kind_name(r->kind));
         put_axes(out, a->graph, node(a->graph, r->node)->reduced);
         text_print(out, ", \"phase\": %d, \"value\": ", r->phase);
-        put_string(out, node_text(out->arena, a->graph, r->node, true));
+        text_quote(out, node_text(out->arena, a->graph, r->node, true));
         text_print(out, "}");
     }
     text_print(out, "],\n  \"persistent\": [");
     for (int i = 0; i < a->persistent_count; i++) {
         put_item(out, i == 0);
         text_print(out, "\"name\": ");
-        put_string(out, a->persistent[i].name);
+        text_quote(out, a->persistent[i].name);
         text_print(out, ", \"bytes_per_row\": %lld}",
                    (long long)a->persistent[i].bytes_per_row);
     }
@@ -77,7 +65,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         const LaunchKernel *launch = &plan->launch.kernels[i];
         put_item(out, i == 0);
         text_print(out, "\"name\": ");
-        put_string(out, k->name);
+        text_quote(out, k->name);
         text_print(out, ", \"schedule\": \"%s\", \"ctas\": %lld, \"threads\": %d",
                    family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
         /* one group of warps computes; a row that is not in a ring has one stage */
@@ -106,7 +94,7 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
     const Graph *g = a->graph;
     bool first = true;
     text_print(out, "{\n  \"graph\": ");
-    put_string(out, g->name);
+    text_quote(out, g->name);
     text_print(out, ",\n  \"target\": \"%s\",\n  \"sizes\": {", plan->target.arch);
     for (int i = 0; i < g->axis_count; i++) {
         put_comma(out, &first);
@@ -119,9 +107,9 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
     text_print(out, "}");
     if (origin.schedule) {
         text_print(out, ",\n  \"made_by\": {\"schedule\": ");
-        put_string(out, origin.schedule);
+        text_quote(out, origin.schedule);
         text_print(out, ", \"why\": ");
-        put_string(out, origin.why);
+        text_quote(out, origin.why);
         text_print(out, "}");
     }
     put_reductions(out, a);
@@ -132,16 +120,16 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
     text_print(out, ",\n  \"why\": [");
     for (int i = 0; i < plan->cut_count; i++) {
         text_print(out, i ? ",\n    " : "\n    ");
-        put_string(out, plan->cuts[i]);
+        text_quote(out, plan->cuts[i]);
     }
     text_print(out, "]");
     text_print(out, ",\n  \"rejected\": [");
     for (int i = 0; i < plan->rejection_count; i++) {
         put_item(out, i == 0);
         text_print(out, "\"schedule\": ");
-        put_string(out, plan->rejections[i].schedule);
+        text_quote(out, plan->rejections[i].schedule);
         text_print(out, ", \"reason\": ");
-        put_string(out, plan->rejections[i].reason);
+        text_quote(out, plan->rejections[i].reason);
         text_print(out, "}");
     }
     text_print(out, "]\n}\n");

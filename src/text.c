@@ -90,6 +90,18 @@ void line(Text *text, const char *format, ...)
     text_put(text, "\n", 1);
 }
 
+void text_quote(Text *text, const char *string)
+{
+    text_print(text, "\"");
+    for (; *string; string++) {
+        unsigned char c = (unsigned char)*string;
+        if (c == '"' || c == '\\') text_print(text, "\\%c", c);
+        else if (c < 0x20) text_print(text, "\\u%04x", c);
+        else text_put(text, string, 1);
+    }
+    text_print(text, "\"");
+}
+
 void blank_line(Text *text) { text_put(text, "\n", 1); }
 
 bool block_open(Text *text, const char *format, ...)

@@ -25,6 +25,9 @@ void text_put(Text *text, const char *bytes, size_t length);
 void text_print(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_vprint(Text *text, const char *format, va_list args);
 
+/* As a JSON string, in its quotes. */
+void text_quote(Text *text, const char *string);
+
 /* One indented line; an empty format prints an empty line. */
 void line(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

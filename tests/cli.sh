@@ -159,6 +159,13 @@ expect 2 'bulk: 1 (a row comes' explain "$root"/examples/softmax.fuse --arch sm_
 expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1
 expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --arch sm_90a --schedule warp-specialized:cluster=8
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=204800 --arch sm_90a
+expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=229376 --arch sm_90a
+expect 0 'clusters of 4 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=45056 --arch sm_90a
+sed 's/bf16/f32/g' "$root"/examples/rmsnorm_bwd.fuse >rmsnorm_bwd.f32.fuse
+sed 's/bf16/f32/g' "$root"/examples/softmax_bwd.fuse >softmax_bwd.f32.fuse
+expect 0 'groups of 32 CTAs' explain rmsnorm_bwd.f32.fuse N=155648 --arch sm_90a
+expect 0 'groups of 64 CTAs' explain rmsnorm_bwd.f32.fuse N=196608 --arch sm_90a
+expect 0 'clusters of 8 CTAs' explain softmax_bwd.f32.fuse N=20480 --arch sm_90a
 expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=262144 --arch sm_120 --schedule row:cluster=16
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
 # a long row has a cluster to itself, unless it is to pass through a ring or to be refilled

@@ -134,14 +134,7 @@ static void put_json(Text *out, const char *text)
         text_print(out, "null");
         return;
     }
-    text_print(out, "\"");
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') text_print(out, "\\%c", c);
-        else if (c < 0x20) text_print(out, "\\u%04x", c);
-        else text_put(out, text, 1);
-    }
-    text_print(out, "\"");
+    text_quote(out, text);
 }
 
 static void put_member(Text *out, const char *key, const char *text)
