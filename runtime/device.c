@@ -82,6 +82,7 @@ static const Target *choose_target(int cc)
 
 static fusec_status choose_arch(fusec_device *device, fusec_error *error)
 {
+    enum { MEASURED_RATE = 26 };    /* bytes a ns for each SM: more may want more rows at once (target.c) */
     int cc = device->info.major * 10 + device->info.minor;
     const Target *target = choose_target(cc);
     if (!target)
@@ -92,6 +93,7 @@ static fusec_status choose_arch(fusec_device *device, fusec_error *error)
     device->target.sms = device->info.sms;
     if (device->info.smem_per_cta > 0 && device->info.smem_per_cta < target->smem_per_cta)
         device->target.smem_per_cta = device->info.smem_per_cta;
+    if (device->memory_rate > MEASURED_RATE * device->info.sms) device->target.enough_bytes = 0;
     bool exact = strchr(target->arch, 'a') != NULL;
     snprintf(device->code_arch, sizeof device->code_arch, exact ? "sm_%da" : "sm_%d", cc);
     snprintf(device->info.arch, sizeof device->info.arch, "%s", target->arch);

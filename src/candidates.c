@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <string.h>
 
-enum { KEYS = 8, MOST_VALUES = 12, LEVELS = 4 };
-enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64, BULK = 128 };
+enum { KEYS = 9, MOST_VALUES = 12, LEVELS = 4 };
+enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64, BULK = 128, LIMIT = 256 };
 
 /* The keys of --schedule with the values worth trying, 0 behind the last. */
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
  * of the rest, so it varies by itself. */
 static const int combinations[] = {
     0,
-    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM, BULK,
+    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM, BULK, LIMIT,
     THREADS | READS, THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
     THREADS | PER_SM, CLUSTER | PER_SM, THREADS | BULK, CLUSTER | BULK,
     THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES,
@@ -55,6 +55,7 @@ static void set_keys(Search *s)
         {"reads", {1, 2}},
         {"per_sm", {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}},
         {"bulk", {1}},
+        {"limit", {3, 4, 5, 6, 8, 10, 12, 16, 20, 24}},
     };
     memcpy(s->keys, keys, sizeof keys);
 }
@@ -233,10 +234,10 @@ static bool has_group(const Plan *plan)
 }
 
 /* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom, and plans that walk
- * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone. */
+ * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone, and limit= leaves registers as they are. */
 static bool may_replace(const Search *s, const Candidate *c)
 {
-    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !strstr(c->schedule, "per_sm=");
+    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !strstr(c->schedule, "per_sm=") && !strstr(c->schedule, "limit=");
 }
 
 static int most_headroom(const Search *s)

@@ -290,8 +290,9 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     explain_columns(out, k);
     explain_phases(out, k);
     explain_pairs(out, plan->analysis->graph, k);
+    const char *unused = k->limit_ctas ? arena_format(arena, ", unused: it keeps an SM to %d CTAs", k->limit_ctas) : "";
     if (launch->smem_bytes)
-        line(out, "    %s of dynamic shared memory", bytes_text(arena, launch->smem_bytes));
+        line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes), unused);
     if (usage[index].registers >= 0)
         line(out, "    %d registers a thread, %s", usage[index].registers,
              usage[index].spill_bytes == 0

@@ -112,6 +112,8 @@ typedef struct {
     int mailbox;                     /* grouped: the slot they exchange through; else -1 */
     int ctas_per_sm;                 /* persistent: how many CTAs an SM holds at once */
     int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
+    int limit_ctas;                  /* that an SM holds at most, for which each asks for ...; 0: as many as fit */
+    int64_t idle_bytes;              /* ... so much dynamic shared memory, of which it uses nothing */
     bool counts_places;              /* what is compared with a place is so for each element, not once a vector */
     bool copy_warp;                  /* a further warp fills the ring with bulk copies */
     bool paced;                      /* which asks for them at intervals */

@@ -76,7 +76,7 @@ static bool may_be_alone(const Scheduler *s, const Kernel *k)
 /* Rows of which nothing else is read, but that compare the places of their elements: ptxas keeps what it finds of a place,
  * though all of it fits 32 registers where the last tile is not checked (causal softmax of 2048 and 8192 columns 9 and 21 %
  * faster when told). */
-static bool mentions_places(const Scheduler *s, const Kernel *k)
+bool mentions_places(const Scheduler *s, const Kernel *k)
 {
     if (!is_light(s, k) || k->threads_per_row <= WARP || k->ragged) return false;
     for (int i = 1; i < s->g->nodes.count; i++) {

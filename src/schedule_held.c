@@ -99,18 +99,21 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k)
  * 12288 columns 10 %, of 16384 36 %) are left, where few_vector_ctas does not take them; a few rows of 24576 columns take 5 to 19 % less time. Three phases take f32 from 8192 columns on
  * where warps are full (8192 and 16384 columns 9 and 25 %), but bytes are stored faster otherwise; two phases from 12288 on
  * (rmsnorm and softmax of 12288 to 22016 columns 0 to 1 %, of 13000 7 %, a single row 10 to 52 % faster), of a sum of two
- * beyond 16384 (rmsnorm of 18432, 20480 and 22528 columns 4 to 6 %), as of two (softmax_bwd of 16640 2 %, to 24064 4 %). */
+ * beyond 16384 (rmsnorm of 18432, 20480 and 22528 columns 4 to 6 %), of two from 9216 on (softmax_bwd of 9216 to 16640 1 to 2 %,
+ * to 24064 4 %, of 64 rows 3 to 5 %). */
 static bool takes_single_rows(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 8192, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
+    enum { SHORT = 8192, PAIR = 9216, TWO_INPUTS = 10240, HELD = 12288, HELD_TOO = 16384, LONG = 24576, TWO = 2 };
     int64_t columns = column_count(s, k);
     bool f32 = has_f32_rows(k), bytes = narrowest_stored(k) < 2, two = k->phases == TWO;
     if (!may_fetch_rows(k) && row_inputs(k) > 1) return false;
     if (k->phases > TWO && is_f32_row(k) && columns < LONG) return columns >= SHORT && fills_slices_of_f32(columns);
     if (stores_bytes(s, k) || rereads_bytes(s, k) || narrows_f32_long(s, k)) return false;
     if (columns >= LONG || few_vector_ctas(s, k)) return true;
-    bool sum = row_inputs(k) == TWO && (column_vectors(k) || row_bytes(k) == 8) && columns > HELD_TOO;
-    if (f32) return columns >= HELD && k->vec == full_vector(k) && (row_inputs(k) == 1 || sum) && !bytes;
+    bool pair = row_inputs(k) == TWO && !column_vectors(k) && row_bytes(k) == 8 && columns >= PAIR;
+    bool sum = row_inputs(k) == TWO && column_vectors(k) && columns > HELD_TOO;
+    bool single = row_inputs(k) == 1 && columns >= HELD;
+    if (f32) return (single || sum || pair) && k->vec == full_vector(k) && !bytes;
     bool several = row_inputs(k) > 1 && column_vectors(k) && columns <= HELD_TOO;
     if (!may_fetch_rows(k) || several || row_bytes(k) == 1) return false;
     bool held = columns == HELD_TOO ? !(bytes && two) : columns == HELD && two && !bytes;
@@ -256,7 +259,7 @@ static int widest_single(const Scheduler *s, const Kernel *k, int64_t columns)
     /* two of f32 by eight CTAs (softmax_bwd of 17408 and 20480 columns, of many rows as fast as by sixteen, of 64 rows 8 to
      * 12 %, of 512 3 % faster; of 24576 0.7 % slower) */
     bool pair = row_inputs(k) == PAIR && row_bytes(k) == 8 && !column_vectors(k);
-    if (pair && columns < EIGHT * PAIR_SLICE) return PAIR_SLICE;
+    if (pair && columns < EIGHT * PAIR_SLICE) return columns > EIGHT / 2 * PAIR_SLICE ? PAIR_SLICE : PAIR_SLICE / 2;
     int most = (f32 ? BYTES_F32 : BYTES) / row_bytes(k), least = f32 ? SLICE / 4 : SLICE / 2;
     /* for several numbers at once half as many CTAs (cross entropy of 65536 and 128256 columns 10 and 16 %) */
     int longest = exchanges_often(k) && k->phases == PAIR ? 2 * SLICE : SLICE;

@@ -493,5 +493,6 @@ bool map_kernel(Scheduler *s, Kernel *k)
     set_parts(k);
     k->one_row = has_one_row(s, k);
     set_wanted_ctas(s, k);
+    set_limit(s, k);
     return true;
 }

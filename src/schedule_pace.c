@@ -35,12 +35,14 @@ static int threads_of_one(const Kernel *k, int64_t slice)
 
 /* Two sums keep threads so busy that in a cluster all their tiles must be full (slices of 5632 columns are 15 % slower than
  * of 6144): four, of f32 with 16 columns, or three. 0: a slice has no such tiles. (Three for slices of 9216
- * columns are up to 1 % slower; in the largest cluster 6 % faster, with 8 bytes of spills.) */
-static int threads_of_two(const Kernel *k, int64_t slice, bool alone)
+ * columns are up to 1 % slower; in the largest cluster, where rows have a lag, 4 % faster, if one is not full: with 384 threads
+ * they spill.) */
+static int threads_of_two(const Kernel *k, int64_t slice, int ctas)
 {
-    enum { THREE = 3, FOUR = 4, SHORT = 6144, LONG = 7168, COLUMNS = 16 };
+    enum { THREE = 3, FOUR = 4, SHORT = 6144, LONG = 7168, COLUMNS = 16, EIGHT = 8, NINE = 9216, OPEN = 448 };
     if (element_bytes(k) > NARROW) return slice % (COLUMNS * WARP) ? 0 : (int)slice / COLUMNS;
-    if (alone) return (int)ceil_div(slice, FOUR * TILE) * WARP;
+    if (ctas == 1) return (int)ceil_div(slice, FOUR * TILE) * WARP;
+    if (ctas > EIGHT && slice == NINE) return OPEN;
     int tiles = slice >= LONG ? FOUR : THREE;
     return slice < SHORT || slice % (tiles * TILE) ? 0 : (int)slice / (tiles * MAX_VECTOR);
 }
@@ -49,7 +51,7 @@ int pacing_threads(const Scheduler *s, const Kernel *k, int ctas)
 {
     if (odd_ctas(s, k)) return odd_threads(s, k, ctas);
     int64_t slice = ceil_div(column_count(s, k), ctas);
-    return has_one_sum(s, k) ? threads_of_one(k, slice) : threads_of_two(k, slice, ctas == 1);
+    return has_one_sum(s, k) ? threads_of_one(k, slice) : threads_of_two(k, slice, ctas);
 }
 
 /* By the longest row that one CTA has, and the longest slice of others: 20 kB of each tensor, with two sums of 16 bits 22. */

@@ -83,6 +83,16 @@ static const char *missing_bound(const Scheduler *s)
                         s->target->threads_per_sm, s->target->most_ctas_per_sm, k ? kernel_threads(k) : 0);
 }
 
+/* Why an SM cannot be kept to so few CTAs. */
+static const char *missing_limit(const Scheduler *s)
+{
+    const Kernel *k = largest_kernel(s);
+    if (k && (k->smem_bytes || k->family != FAMILY_ROW || is_persistent(k)))
+        return "limit: for rows in registers or read again, each in CTAs of its own; a ring's CTAs are planned";
+    return arena_format(s->arena, "limit: an SM holds %d threads, and these CTAs have %d each, or has no shared memory to spare",
+                        s->target->threads_per_sm, k ? kernel_threads(k) : 0);
+}
+
 /* Why a row does not stay on chip. */
 static const char *missing_home(const Scheduler *s)
 {
@@ -105,7 +115,7 @@ bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
     bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk;
+         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk, limit = !f->limit;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
@@ -119,6 +129,7 @@ bool honours_keys(Scheduler *s)
         ctas |= (is_persistent(k) && k->rows) || k->kept || k->bulk;
         per_sm |= k->wanted_ctas == f->per_sm;
         bulk |= f->bulk == 1 && k->bulk;
+        limit |= k->limit_ctas == f->limit;
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);
@@ -133,6 +144,7 @@ bool honours_keys(Scheduler *s)
         : !per_sm ? missing_bound(s)
         : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
         : !bulk         ? missing_bulk(s)
+        : !limit        ? missing_limit(s)
         : f->groups > 1 ? "groups: the warps that compute are one group"
             : NULL;
     return !s->problem;

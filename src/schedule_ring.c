@@ -206,12 +206,10 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     return wanted > MOST ? MOST : wanted < least ? least : wanted;
 }
 
-/* The variables that a kernel declares as shared: where warps meet, in two halves, and
- * CTAs; barriers, two for each stage; where sums of everything meet. At least what small
- * ones and their alignment take. */
-int64_t static_bytes(const Scheduler *s, const Kernel *k)
+/* Where warps meet, in two halves, and CTAs; barriers, two for each stage; where sums of everything meet. */
+int64_t declared_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { LEAST = 2 << 10, MOST_STAGES = 8, BARRIER = 8 };
+    enum { MOST_STAGES = 8, BARRIER = 8 };
     int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
     int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
     int64_t stages = s->forced.stages > MOST_STAGES ? s->forced.stages : MOST_STAGES;
@@ -222,7 +220,15 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k)
         bytes += 2 * (values * value * k->cluster + BARRIER);
     for (int i = 0; i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column) bytes += 2 * 8 * warps;
-    return bytes + 256 > LEAST ? bytes + 256 : LEAST;
+    return bytes;
+}
+
+/* At least what small variables and their alignment take. */
+int64_t static_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { LEAST = 2 << 10, MORE = 256 };
+    int64_t bytes = declared_bytes(s, k) + MORE;
+    return bytes > LEAST ? bytes : LEAST;
 }
 
 /* Fewer than two stages are no ring. */

@@ -119,6 +119,9 @@ int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
     /* what a ring leaves of registers holds few elements of several inputs beside wide column vectors, or of f16 */
     bool heavy = shares_wide_columns(s, k) || (reads_f16(k) && column_vectors(k) > 2);
     if (k->cluster > 1 && row_inputs(k) > 1 && has_moments(s, k) && heavy) return 2;
+    /* with two, 256 threads fill the last tile, and an SM holds as many (layer norm of 4096 columns 1 %) */
+    bool even = k->cluster == 1 && column_count(s, k) == LONG && row_inputs(k) == 1 && row_bytes(k) == 2;
+    if (even && has_moments(s, k) && !k->accumulator_count && !has_wide_columns(k) && narrowest_stored(k) > 1) return 2;
     if (has_moments(s, k) || (k->cluster > 1 && may_refill(s, k))) return 4;
     return often ? some : 2;
 }

@@ -18,6 +18,7 @@
  *   schedule_vectors.c   how many vectors a thread has, and threads a row
  *   schedule_even.c      threads that have all as much to do
  *   schedule_bounds.c    how many CTAs ptxas makes room for
+ *   schedule_limit.c     how many CTAs an SM holds at most
  *   schedule_finish.c    the kernel that adds partials
  *   schedule_reasons.c   why a schedule that was asked for cannot be
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
@@ -31,7 +32,7 @@
 typedef struct {
     bool any;
     Family family;
-    int threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk;
+    int threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk, limit;
 } Forced;
 
 typedef struct {
@@ -152,6 +153,11 @@ int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors);   /* w
 /* ---- schedule_bounds.c ---- */
 
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
+bool mentions_places(const Scheduler *s, const Kernel *k);  /* of a row that is alone, comparing them */
+
+/* ---- schedule_limit.c ---- */
+
+void set_limit(const Scheduler *s, Kernel *k);          /* CTAs that an SM holds at most */
 
 /* ---- schedule_even.c ---- */
 
@@ -165,7 +171,8 @@ void even_out_streams(Kernel *k, int64_t vectors);              /* the same of r
 /* ---- schedule_ring.c ---- */
 
 int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted); /* a stage, or what all rows share */
-int64_t static_bytes(const Scheduler *s, const Kernel *k);      /* variables declared as shared, at most */
+int64_t declared_bytes(const Scheduler *s, const Kernel *k);    /* variables declared as shared ... */
+int64_t static_bytes(const Scheduler *s, const Kernel *k);      /* ... with room for more */
 int long_slices(const Scheduler *s, const Kernel *k);           /* of a row, each a stage over 32 KB; 0: not so */
 bool has_long_slices(const Scheduler *s, const Kernel *k);      /* the kernel's cluster is of that size */
 bool fills_largest(const Scheduler *s, const Kernel *k);        /* cluster, with few threads */

@@ -166,6 +166,16 @@ sed 's/bf16/f32/g' "$root"/examples/softmax_bwd.fuse >softmax_bwd.f32.fuse
 expect 0 'groups of 32 CTAs' explain rmsnorm_bwd.f32.fuse N=155648 --arch sm_90a
 expect 0 'groups of 64 CTAs' explain rmsnorm_bwd.f32.fuse N=196608 --arch sm_90a
 expect 0 'clusters of 8 CTAs' explain softmax_bwd.f32.fuse N=20480 --arch sm_90a
+expect 0 'clusters of 8 CTAs' explain softmax_bwd.f32.fuse N=9216 --arch sm_90a
+expect 0 '448 threads a row' explain "$root"/examples/layernorm_bwd.fuse N=147456 --arch sm_90a
+# so much shared memory that one CTA more has no room, where more make memory slower, or where it is asked for
+expect 0 'unused: it keeps an SM to 11 CTAs' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a
+expect 0 'keeps an SM to 11 CTAs, since' "$root"/examples/softmax.fuse N=2048 --arch sm_90a
+expect 0 ', no dynamic shared memory' "$root"/examples/softmax.fuse N=2048 --arch sm_100a
+expect 0 ', no dynamic shared memory' "$root"/examples/softmax_causal.fuse K=2048 --arch sm_90a
+expect 0 'unused: it keeps an SM to 5 CTAs' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_80 --schedule row:limit=5
+expect 2 'limit: an SM holds 2048 threads' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --schedule row:limit=40
+expect 2 "limit: for rows in registers" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule warp-specialized:limit=2
 expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=262144 --arch sm_120 --schedule row:cluster=16
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
 # a long row has a cluster to itself, unless it is to pass through a ring or to be refilled
@@ -210,7 +220,7 @@ expect 2 '32 of them are the copy warp' explain "$root"/examples/layernorm.fuse 
 expect 2 'over 16384 columns' explain "$root"/examples/layernorm.fuse N=14336 --arch sm_90a --schedule warp-specialized:cluster=32
 expect 2 'ends without a key' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule row:
 expect 2 'per_sm: an SM holds 2048 threads and 32 CTAs' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
-expect 0 '__launch_bounds__(128, 6)' emit "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=6
+expect 0 '__launch_bounds__(256, 6)' emit "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=6
 expect 2 'each wants over 64 vectors' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
 expect 2 'cluster: 3 is not a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
 expect 2 'all 64 CTAs must run at once, and there are 4 SMs' run "$root"/examples/softmax.fuse M=4 N=50257 --device sim --schedule warp-specialized:cluster=64

@@ -186,13 +186,13 @@ list_types() {
     for columns in 36864 45056 57344 73728; do echo "examples/layernorm_residual.fuse M=71 N=$columns"; done
     for columns in 147456 196608 204800; do echo "$(of_type gpu layernorm_residual f32) M=71 N=$columns"; done
     for columns in 20480 196608 229376; do echo "$(of_type gpu rmsnorm_residual f32) M=71 N=$columns"; done
-    for columns in 45056 167936 180224 229376 245760; do
+    for columns in 45056 147456 167936 180224 229376 245760; do
         echo "examples/layernorm_bwd.fuse M=71 N=$columns"
         echo "$(of_type gpu layernorm_bwd f16) M=71 N=$columns"
     done
     for columns in 135168 180224; do echo "$(of_type gpu layernorm_bwd f32) M=71 N=$columns"; done
     for columns in 155648 196608 229376; do echo "$(of_type gpu rmsnorm_bwd f32) M=71 N=$columns"; done
-    for columns in 16640 20480 22532; do echo "$(of_type gpu softmax_bwd f32) M=331 N=$columns"; done
+    for columns in 9216 9220 12288 16640 20480 22532; do echo "$(of_type gpu softmax_bwd f32) M=331 N=$columns"; done
     for columns in 13312 16384 20480; do echo "$(of_type gpu rmsnorm_quantized f16) M=331 N=$columns"; done
     for columns in 45056 73728 98304; do echo "$(of_type gpu rmsnorm_quantized f32) M=71 N=$columns"; done
 }

@@ -1,0 +1,52 @@
+/* schedule_limit.c: how many CTAs of a row kernel an SM holds at most. An SM that asks memory for more rows than keep it busy
+ * makes it slower; shared memory that CTAs ask for and do not use keeps others out. */
+#include "scheduling.h"
+
+enum { RESERVED = 1 << 10, UNIT = 128 };    /* bytes that each CTA takes beside its own, and in what steps */
+
+/* So much that one CTA more has no room. */
+static int64_t idle_bytes(const Scheduler *s, int limit)
+{
+    return s->target->smem_per_sm / (limit + 1) / UNIT * UNIT + UNIT - RESERVED;
+}
+
+static bool may_be_limited(const Scheduler *s, const Kernel *k, int limit)
+{
+    int64_t cta = idle_bytes(s, limit) + ceil_div(declared_bytes(s, k), UNIT) * UNIT;
+    bool whole = k->family == FAMILY_ROW && k->inner_count && !is_persistent(k) && !k->smem_bytes;
+    bool fits = cta <= s->target->smem_per_cta && limit * (cta + RESERVED) <= s->target->smem_per_sm;
+    bool tells = limit < s->target->most_ctas_per_sm && limit * kernel_threads(k) < s->target->threads_per_sm;
+    return whole && fits && tells;
+}
+
+/* Whether a row, which stays in its CTA's registers, is of a kind that was measured (on an H100, 16384 rows): softmax of 1024 to
+ * 4096 columns 1 to 2 %, to 8192 0.5 % faster, rmsnorm of 768 to 2048 1 to 2 % (of 4096 as fast), softmax_bwd of 2560 to 4096
+ * 0.5 to 1 %. Not those that read more from the first-level cache, of which 28 to 60 kB are left: layer norm of 2048 columns
+ * 2 to 4 %, bytes 10 %, softmax_bwd of 1024 1 % slower; causal softmax of 2048, which computes more, 2 %;
+ * rmsnorm of f32 and of a sum, and softmax_bwd of 2048, lose with few rows as much as they gain. */
+static bool pays(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 2048, MIDDLE = 4096, LONG_ROW = 16 << 10, PAIR = 2, TWO_BYTES = 2 };
+    int64_t columns = column_count(s, k);
+    bool plain = k->one_row && k->cluster == 1 && k->phases == PAIR && !k->streamed && !k->by_blocks &&
+                 k->vec == full_vector(k) && narrowest_stored(k) >= TWO_BYTES;
+    if (!plain || has_moments(s, k) || exchanges_often(k) || mentions_places(s, k) || column_vectors(k) > 1) return false;
+    bool halves = row_bytes(k) == TWO_BYTES * row_inputs(k), alone = !column_vectors(k);
+    if (row_inputs(k) == PAIR) return halves && alone && columns > SHORT && columns <= MIDDLE;
+    if (row_inputs(k) != 1) return false;
+    return alone ? row_bytes(k) >= TWO_BYTES && columns * row_bytes(k) <= LONG_ROW : halves && columns <= SHORT;
+}
+
+/* As many as have about so many bytes of rows under way. */
+static int rules_limit(const Scheduler *s, const Kernel *k)
+{
+    int64_t enough = s->target->enough_bytes, row = row_bytes(k) * column_count(s, k);
+    return enough && pays(s, k) ? (int)((enough + row / 2 - 1) / row) : 0;
+}
+
+void set_limit(const Scheduler *s, Kernel *k)
+{
+    int limit = s->forced.limit ? s->forced.limit : rules_limit(s, k);
+    k->limit_ctas = limit && may_be_limited(s, k, limit) ? limit : 0;
+    k->idle_bytes = k->limit_ctas ? idle_bytes(s, limit) : 0;
+}
