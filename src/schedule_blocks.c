@@ -3,7 +3,7 @@
  * read or stored by themselves they take half as many sectors again. All is measured on an H100. */
 #include "scheduling.h"
 
-enum { SHORT = 8192, LONGEST_ALONE = 20480 };   /* columns that a CTA has by itself, of one input and of several */
+enum { SHORT = 8192, LONGEST_ALONE = 20480, LONGEST_PAIR = 36864 };    /* columns */
 
 static bool has_stray_rows(const Kernel *k)
 {
@@ -16,6 +16,39 @@ static bool has_stray_rows(const Kernel *k)
 static bool is_stored_row(const Store *store)
 {
     return store->access == ACCESS_VECTOR && !store->result;
+}
+
+/* Whether an operation takes more registers than a softmax's: of ptxas's long sequences exp is the shortest. */
+static bool is_long(const Scheduler *s, const Kernel *k, Node n)
+{
+    enum { SHORT_ERROR = 4 };   /* in units of 2^-24: what a single instruction computes is off by less */
+    Op op = node(s->g, n)->op;
+    if (op == OP_EXP || op == OP_EXP2 || is_reduction(s->g, n)) return false;
+    if (op != OP_DIV) return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].inverse && k->inner[i].node.id == arg(s->g, n, 1).id) return false;
+    return true;
+}
+
+/* Whether each element takes short arithmetic in f32. */
+static bool has_short_arithmetic(const Scheduler *s, const Kernel *k)
+{
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        bool each = k->computed[i] && node(s->g, n)->axes & k->columns;
+        if (each && (node(s->g, n)->type == TYPE_F64 || is_long(s, k, n))) return false;
+    }
+    return true;
+}
+
+/* Whether they are of two tensors, little is computed of each element, and nothing else is read. Then 128 threads have all of up
+ * to 8192 columns, and of longer rows that a cluster shares up to 5632: softmax_bwd of 2561 to 8191 columns 2 to 11 % faster than
+ * by 16 or 32 elements a thread, of 9215 to 20479 3 to 28 % than by one CTA, of 22527 and 24577 36 %, to 36863 0 to 7 % than by a
+ * copy warp, which a few rows are 16 to 65 % faster (of 49151 4 % slower); masked softmax of 4095 to 16383 7 to 29 %, its gradient 6
+ * to 29 %. (rmsnorm of x * silu(z) of 4095 and 8191 columns 5 and 17 % slower so.) */
+static bool is_pair(const Scheduler *s, const Kernel *k)
+{
+    return row_inputs(k) == 2 && !column_vectors(k) && k->phases == 2 && has_short_arithmetic(s, k);
 }
 
 /* Room for so many elements of each row that is read or stored. */
@@ -32,7 +65,7 @@ static int64_t blocks_bytes(const Kernel *k, int64_t elements)
 }
 
 /* The longest rows that do. Over single elements, softmax of 1023 to 4095 columns is 5 to 7 %, of 20479 to 65535
- * 10 to 20 %, softmax_bwd of 1023 to 20479 5 to 10 % faster. A vector that all rows share is read by elements as
+ * 10 to 20 %, softmax_bwd of 1023 to 2047 5 to 10 % faster. A vector that all rows share is read by elements as
  * before, so rmsnorm is 5 to 8 % faster up to 8191 columns and slower in clusters, layer norm, of two such vectors,
  * 7 to 10 % slower; and a mean with its squares has no registers to spare. */
 static int64_t longest_by_blocks(const Scheduler *s, const Kernel *k)
@@ -41,6 +74,7 @@ static int64_t longest_by_blocks(const Scheduler *s, const Kernel *k)
     int shared = column_vectors(k);
     if (shared > 1 || has_moments(s, k)) return 0;
     if (shared || k->phases > 2) return SHORT;
+    if (is_pair(s, k)) return LONGEST_PAIR;
     return row_inputs(k) > 1 ? LONGEST_ALONE : (int64_t)SLICE * s->target->max_cluster;
 }
 
@@ -77,7 +111,8 @@ static int stored_rows(const Kernel *k)
 /* Vectors of 8 elements a thread: few threads with many elements are better, as long as registers hold them. */
 int block_vectors(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 4096, STORED = 2, FEW = 2, MANY = 4 };
+    enum { LONG = 4096, STORED = 2, FEW = 2, MANY = 4, THREADS_OF_PAIR = 128 };
+    if (is_pair(s, k)) return (int)ceil_div(ceil_div(column_count(s, k), k->cluster), THREADS_OF_PAIR * MAX_VECTOR);
     return column_count(s, k) > LONG && k->phases <= 2 && stored_rows(k) <= STORED ? MANY : FEW;
 }
 
@@ -85,34 +120,18 @@ int block_vectors(const Scheduler *s, const Kernel *k)
  * a thread 4096 columns (65535 by 16) to 6304 (50257 by 8) are 3 to 6 % better than 8192. */
 int block_slice(const Scheduler *s, const Kernel *k)
 {
-    enum { SLICE = 6400 };
-    if (s->forced.cluster) return s->forced.cluster > 1 ? SLICE : 0;
-    return column_count(s, k) > SHORT && row_inputs(k) == 1 && !s->forced.threads ? SLICE : 0;
+    enum { SLICE = 6400, SLICE_OF_PAIR = 5632 };
+    int slice = is_pair(s, k) ? SLICE_OF_PAIR : SLICE;
+    if (s->forced.cluster) return s->forced.cluster > 1 ? slice : 0;
+    bool shared = row_inputs(k) == 1 || is_pair(s, k);
+    return column_count(s, k) > SHORT && shared && !s->forced.threads ? slice : 0;
 }
 
-/* Whether an operation takes more registers than a softmax's: of ptxas's long sequences exp is the shortest. */
-static bool is_long(const Scheduler *s, const Kernel *k, Node n)
-{
-    enum { SHORT_ERROR = 4 };   /* in units of 2^-24: what a single instruction computes is off by less */
-    Op op = node(s->g, n)->op;
-    if (op == OP_EXP || op == OP_EXP2 || is_reduction(s->g, n)) return false;
-    if (op != OP_DIV) return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].inverse && k->inner[i].node.id == arg(s->g, n, 1).id) return false;
-    return true;
-}
-
-/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored, short arithmetic in f32 for
- * each element. */
+/* Whether it is little more than a softmax: one row of 2 bytes an element read, one stored. */
 static bool is_simple(const Scheduler *s, const Kernel *k)
 {
-    for (int i = 1; i < s->g->nodes.count; i++) {
-        Node n = {(uint32_t)i};
-        bool each = k->computed[i] && node(s->g, n)->axes & k->columns;
-        if (each && (node(s->g, n)->type == TYPE_F64 || is_long(s, k, n))) return false;
-    }
-    return row_inputs(k) == 1 && row_bytes(k) <= 2 && !column_vectors(k) && stored_rows(k) == 1 && k->phases == 2 &&
-           !exchanges_wide(s->g, k);
+    return has_short_arithmetic(s, k) && row_inputs(k) == 1 && row_bytes(k) <= 2 && !column_vectors(k) && stored_rows(k) == 1 &&
+           k->phases == 2 && !exchanges_wide(s->g, k);
 }
 
 /* How many CTAs ptxas is to make room for where threads have many elements, 0: any: some 1024 threads, which leaves

@@ -167,6 +167,8 @@ expect 0 'groups of 32 CTAs' explain rmsnorm_bwd.f32.fuse N=155648 --arch sm_90a
 expect 0 'groups of 64 CTAs' explain rmsnorm_bwd.f32.fuse N=196608 --arch sm_90a
 expect 0 'clusters of 8 CTAs' explain softmax_bwd.f32.fuse N=20480 --arch sm_90a
 expect 0 'clusters of 8 CTAs' explain softmax_bwd.f32.fuse N=9216 --arch sm_90a
+expect 0 'clusters of 4 CTAs' explain "$root"/examples/softmax_bwd.fuse N=12287 --arch sm_90a
+expect 0 'clusters of 2 CTAs' explain "$root"/examples/softmax_masked.fuse K=16384 --arch sm_90a
 expect 0 '448 threads a row' explain "$root"/examples/layernorm_bwd.fuse N=147456 --arch sm_90a
 # so much shared memory that one CTA more has no room, where more make memory slower, or where it is asked for
 expect 0 'unused: it keeps an SM to 11 CTAs' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a

@@ -146,7 +146,15 @@ list_cases() {
     for columns in 4095 8191 12287 16383 20479 32767 50257 131071; do
         echo "examples/rmsnorm_bwd.fuse M=$((18500000 / columns)) N=$columns"
     done
-    for columns in 33001 65535 131071; do echo "examples/softmax_bwd.fuse M=171 N=$columns"; done
+    for columns in 2561 4095 6143 8191 9215 12287 20479 24577 33001 36863 65535 131071; do    # by blocks up to 36863
+        echo "examples/softmax_bwd.fuse M=171 N=$columns"
+        echo "$(of_type gpu softmax_bwd f16) M=171 N=$columns"
+    done
+    for columns in 4095 8191 10240 12287 16384; do
+        for file in softmax_masked softmax_masked_bwd softmax_scaled_bwd; do
+            echo "examples/$file.fuse B=2 H=3 Q=37 K=$columns"
+        done
+    done
     for file in rmsnorm softmax rmsnorm_residual; do    # four or eight CTAs a row, two vectors a thread
         for columns in 14336 16384; do echo "examples/$file.fuse M=2049 N=$columns"; done
     done
@@ -243,6 +251,7 @@ else
     for tool in memcheck racecheck; do
         printf "$tool %s 71 229\n" examples/*.fuse
         printf "$tool examples/%s.fuse 71 1031\n" softmax softmax_bwd rmsnorm rmsnorm_residual    # by blocks
+        printf "$tool examples/softmax_bwd.fuse 71 %s\n" 8191 12287    # and by clusters
         echo "$tool examples/layernorm.fuse 7 16648 --schedule row:cluster=32"    # read again by groups
         # a ring filled by blocks; as many rows for each team, since racecheck takes those that have passed
         # unequal numbers of their own barriers for unordered by the next barrier of all

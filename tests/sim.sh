@@ -117,6 +117,8 @@ list_long_cases() {
         echo "examples/softmax.fuse M=3 N=2049 --offset y=3 --schedule $schedule"
     done
     echo "examples/softmax_masked.fuse B=2 H=2 Q=3 K=1027"
+    echo "examples/softmax_masked.fuse B=1 H=1 Q=3 K=8197"
+    echo "examples/softmax_bwd.fuse M=3 N=11267 --offset y=1 --offset dx=3"
     # a mean and its squares: of short vectors, of three and four tiles, by pairs
     for columns in 1023 1987 1990 2304 3004 4090 7168 13312; do
         echo "examples/layernorm.fuse M=3 N=$columns --offset x=1"
@@ -174,6 +176,7 @@ list_long_cases() {
     echo "examples/rmsnorm_bwd.fuse M=7 N=14336 --sms 2 --offset x=1"
     echo "examples/softmax.fuse M=3 N=2051 --schedule row:cluster=16,threads=64"    # whose last CTAs have no columns
     echo "examples/softmax.fuse M=3 N=1123 --schedule row:cluster=8,threads=64"    # and less than a block
+    echo "examples/softmax_bwd.fuse M=3 N=2051 --schedule row:cluster=16,threads=64"
     echo "tests/cases/names_of_lag.fuse M=5 N=4616 --sms 1"
     for size in "M=11 N=40" "M=9 N=301" "M=5 N=4096" "M=5 N=4100 --schedule row:reads=2" "M=3 N=2051 --schedule row:cluster=2" \
         "M=5 N=4104 --schedule row:cluster=2,stages=3"; do
