@@ -159,7 +159,7 @@ static void emit_mapping(Emitter *e)
     else if (k->vec == 1 && k->tiles == 1)
         line(e->out, "// A thread has one column.");
     else if (k->vec == 1)
-        line(e->out, "// A thread has %d columns, %d from one to the next.", k->tiles,
+        line(e->out, "// A thread has %d columns, %d apart.", k->tiles,
              k->threads_per_row);
     else
         line(e->out, "// A thread has %d neighbouring columns%s.", k->vec,
@@ -190,7 +190,7 @@ static const char *copies_text(Emitter *e, const LaunchSlot *slot)
     const Kernel *k = &e->plan->kernels[slot->copies_kernel];
     if (slot->copies_dim == PARTS_DIM) return "one for each part: ";
     return arena_format(e->arena, "one for each %s of %s: ",
-                        k->cluster > 1 ? sharers_name(k) : "CTA along x", k->name);
+                        k->cluster > 1 ? sharers_name(k) : "of the gridDim.x CTAs", k->name);
 }
 
 /* Of a slot or of one of its copies. Of groups in parts there is room for as many as launch.h says. */
@@ -255,7 +255,8 @@ static void emit_launch(Emitter *e)
     if (e->k->wanted_ctas > 1)
         line(e->out, "// The second number of __launch_bounds__ leaves registers for %d CTAs an SM.", e->k->wanted_ctas);
     if (e->k->limit_ctas)
-        line(e->out, "// None of it is used: it keeps an SM to %d CTAs, since memory is slower for more.", e->k->limit_ctas);
+        line(e->out, "// None of it is used: it keeps an SM to %d CTA%s.", e->k->limit_ctas,
+             e->k->limit_ctas > 1 ? "s" : "");
     if (bytes > WITHOUT_ASKING)
         line(e->out, "// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.");
     if (copies_stray_bytes(e->k, axes_size(&e->plan->analysis->sizes, e->k->columns)))

@@ -142,6 +142,7 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k)
     int most = s->target->most_ctas_per_sm, rules = rules_bound(s, k);
     bool fits = asked <= most && asked * (kernel_threads(k) + helper_threads(k)) <= s->target->threads_per_sm;
     k->wanted_ctas = asked && fits ? asked : rules < most ? rules : most;
+    if (asked && fits && is_persistent(k)) k->ctas_per_sm = asked;
     /* a difference for each vector is a register more, which spills where an SM is to be full of threads */
     k->counts_places = k->wanted_ctas * kernel_threads(k) == s->target->threads_per_sm;
 }

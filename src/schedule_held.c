@@ -56,12 +56,12 @@ static bool rereads_bytes(const Scheduler *s, const Kernel *k)
 
 /* Whether a long row of f32 that three phases read is stored as bytes: by four or eight CTAs with registers that the next row
  * refills rather than by clusters with a row each (rmsnorm with its largest element of 40960 to 114688 columns 12 to
- * 29 % faster), but for powers of two (measured on an H100). */
+ * 29 % faster), but for powers of two, and for rows that are no whole vectors (50257 columns 33 % slower; measured on an H100). */
 bool narrows_f32_long(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 36864, LONG = 131072, TWO = 2 };
     int64_t columns = column_count(s, k);
-    bool some = columns > SHORT && columns <= LONG && columns & (columns - 1);
+    bool some = columns > SHORT && columns <= LONG && columns & (columns - 1) && k->vec == full_vector(k);
     return some && is_f32_row(k) && narrowest_stored(k) < 2 && exchanges_often(k) && k->phases > TWO;
 }
 
@@ -287,6 +287,7 @@ int single_slice(const Scheduler *s, const Kernel *k)
     int slice = widest_single(s, k, columns), ctas = s->forced.cluster;
     if (ctas) return ctas > 1 && holds_single(k, ceil_div(columns, ctas)) ? slice : 0;
     if (s->forced.threads) return 0;
+    if (narrow_f32_slice(s, k)) return narrow_f32_slice(s, k);
     if (has_moments(s, k)) return single_moments(s, k);
     bool holds = holds_single(k, ceil_div(columns, s->target->max_cluster));
     return holds && takes_single_rows(s, k) ? slice : 0;

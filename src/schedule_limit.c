@@ -10,13 +10,24 @@ static int64_t idle_bytes(const Scheduler *s, int limit)
     return s->target->smem_per_sm / (limit + 1) / UNIT * UNIT + UNIT - RESERVED;
 }
 
+/* Rows that no shared memory holds: what does is planned for with it. */
+bool takes_limit(const Kernel *k)
+{
+    return k->family == FAMILY_ROW && k->inner_count && !is_persistent(k) && !k->smem_bytes;
+}
+
+/* CTAs of it that an SM holds as far as threads go. */
+int most_held(const Scheduler *s, const Kernel *k)
+{
+    int threads = s->target->threads_per_sm / kernel_threads(k), most = s->target->most_ctas_per_sm;
+    return threads < most ? threads : most;
+}
+
 static bool may_be_limited(const Scheduler *s, const Kernel *k, int limit)
 {
-    int64_t cta = idle_bytes(s, limit) + ceil_div(declared_bytes(s, k), UNIT) * UNIT;
-    bool whole = k->family == FAMILY_ROW && k->inner_count && !is_persistent(k) && !k->smem_bytes;
+    int64_t cta = idle_bytes(s, limit) + ceil_div(exchange_bytes(s, k), UNIT) * UNIT;
     bool fits = cta <= s->target->smem_per_cta && limit * (cta + RESERVED) <= s->target->smem_per_sm;
-    bool tells = limit < s->target->most_ctas_per_sm && limit * kernel_threads(k) < s->target->threads_per_sm;
-    return whole && fits && tells;
+    return takes_limit(k) && fits && limit < most_held(s, k);
 }
 
 /* Whether a row, which stays in its CTA's registers, is of a kind that was measured (on an H100, 16384 rows): softmax of 1024 to

@@ -83,14 +83,15 @@ static const char *missing_bound(const Scheduler *s)
                         s->target->threads_per_sm, s->target->most_ctas_per_sm, k ? kernel_threads(k) : 0);
 }
 
-/* Why an SM cannot be kept to so few CTAs. */
+/* Why an SM is not kept to so few CTAs. */
 static const char *missing_limit(const Scheduler *s)
 {
     const Kernel *k = largest_kernel(s);
-    if (k && (k->smem_bytes || k->family != FAMILY_ROW || is_persistent(k)))
-        return "limit: for rows in registers or read again, each in CTAs of its own; a ring's CTAs are planned";
-    return arena_format(s->arena, "limit: an SM holds %d threads, and these CTAs have %d each, or has no shared memory to spare",
-                        s->target->threads_per_sm, k ? kernel_threads(k) : 0);
+    int asked = s->forced.limit;
+    if (!k || !takes_limit(k)) return "limit: only for kernels of the row family that have no row in shared memory";
+    if (asked >= most_held(s, k))
+        return arena_format(s->arena, "limit: an SM holds no more than %d of these CTAs anyway", most_held(s, k));
+    return arena_format(s->arena, "limit: no shared memory lets %d of these CTAs in and keeps the next one out", asked);
 }
 
 /* Why a row does not stay on chip. */

@@ -206,14 +206,13 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     return wanted > MOST ? MOST : wanted < least ? least : wanted;
 }
 
-/* Where warps meet, in two halves, and CTAs; barriers, two for each stage; where sums of everything meet. */
-int64_t declared_bytes(const Scheduler *s, const Kernel *k)
+/* Where warps meet, in two halves, and CTAs; where sums of everything meet. */
+int64_t exchange_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST_STAGES = 8, BARRIER = 8 };
+    enum { BARRIER = 8 };
     int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
     int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
-    int64_t stages = s->forced.stages > MOST_STAGES ? s->forced.stages : MOST_STAGES;
-    int64_t bytes = 2 * values * value * warps + 2 * stages * BARRIER;
+    int64_t bytes = 2 * values * value * warps;
     if (k->grouped)
         bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
     else if (k->cluster > 1)
@@ -223,11 +222,12 @@ int64_t declared_bytes(const Scheduler *s, const Kernel *k)
     return bytes;
 }
 
-/* At least what small variables and their alignment take. */
+/* With barriers, two for each stage; at least what small variables and their alignment take. */
 int64_t static_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { LEAST = 2 << 10, MORE = 256 };
-    int64_t bytes = declared_bytes(s, k) + MORE;
+    enum { LEAST = 2 << 10, MORE = 256, MOST_STAGES = 8, BARRIER = 8 };
+    int64_t stages = s->forced.stages > MOST_STAGES ? s->forced.stages : MOST_STAGES;
+    int64_t bytes = exchange_bytes(s, k) + 2 * stages * BARRIER + MORE;
     return bytes > LEAST ? bytes : LEAST;
 }
 

@@ -8,6 +8,7 @@
  *   schedule_rewiden.c   which elements are converted anew in each phase
  *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
  *   schedule_held.c      which rows stay in registers, in those of how many threads
+ *   schedule_narrow.c    rows of f32 that are no whole vectors
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
  *   schedule_columns.c   long rows whose column vectors stay in registers
@@ -158,6 +159,8 @@ bool mentions_places(const Scheduler *s, const Kernel *k);  /* of a row that is 
 /* ---- schedule_limit.c ---- */
 
 void set_limit(const Scheduler *s, Kernel *k);          /* CTAs that an SM holds at most */
+bool takes_limit(const Kernel *k);                      /* whether it may have one ... */
+int most_held(const Scheduler *s, const Kernel *k);     /* ... less than this */
 
 /* ---- schedule_even.c ---- */
 
@@ -171,8 +174,8 @@ void even_out_streams(Kernel *k, int64_t vectors);              /* the same of r
 /* ---- schedule_ring.c ---- */
 
 int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted); /* a stage, or what all rows share */
-int64_t declared_bytes(const Scheduler *s, const Kernel *k);    /* variables declared as shared ... */
-int64_t static_bytes(const Scheduler *s, const Kernel *k);      /* ... with room for more */
+int64_t exchange_bytes(const Scheduler *s, const Kernel *k);    /* of what threads tell each other */
+int64_t static_bytes(const Scheduler *s, const Kernel *k);      /* variables declared as shared, at most */
 int long_slices(const Scheduler *s, const Kernel *k);           /* of a row, each a stage over 32 KB; 0: not so */
 bool has_long_slices(const Scheduler *s, const Kernel *k);      /* the kernel's cluster is of that size */
 bool fills_largest(const Scheduler *s, const Kernel *k);        /* cluster, with few threads */
@@ -205,6 +208,10 @@ bool pacing_holds_columns(const Scheduler *s, const Kernel *k);            /* co
 int pacing_lag(const Scheduler *s, const Kernel *k);
 bool wants_pace(const Scheduler *s, const Kernel *k);
 int64_t paced_bytes(const Kernel *k, int64_t traffic);         /* of a row, for which its pace makes time */
+
+/* ---- schedule_narrow.c ---- */
+
+int narrow_f32_slice(const Scheduler *s, const Kernel *k);      /* columns of a CTA of a cluster that has a row; 0: others say */
 
 /* schedule_odd.c: rows of single elements, which a copy warp brings */
 bool is_odd(const Scheduler *s, const Kernel *k);              /* whether a kernel has the cluster that these get: another may be asked for */

@@ -167,17 +167,25 @@ expect 0 'groups of 32 CTAs' explain rmsnorm_bwd.f32.fuse N=155648 --arch sm_90a
 expect 0 'groups of 64 CTAs' explain rmsnorm_bwd.f32.fuse N=196608 --arch sm_90a
 expect 0 'clusters of 8 CTAs' explain softmax_bwd.f32.fuse N=20480 --arch sm_90a
 expect 0 'clusters of 8 CTAs' explain softmax_bwd.f32.fuse N=9216 --arch sm_90a
+for row in "rmsnorm 8191 4" "rmsnorm_residual 8191 8" "layernorm_residual 16383 8" "layernorm 8190 2" "softmax 24001 8" "cross_entropy 16383 4" "rmsnorm_quantized 16383 4"; do
+    read -r name columns ctas <<<"$row"
+    sed 's/bf16/f32/g' "$root/examples/$name.fuse" >"$name.f32.fuse"
+    expect 0 "clusters of $ctas CTAs" explain "$name.f32.fuse" N="$columns" --arch sm_90a
+done
 expect 0 'clusters of 4 CTAs' explain "$root"/examples/softmax_bwd.fuse N=12287 --arch sm_90a
 expect 0 'clusters of 2 CTAs' explain "$root"/examples/softmax_masked.fuse K=16384 --arch sm_90a
 expect 0 '448 threads a row' explain "$root"/examples/layernorm_bwd.fuse N=147456 --arch sm_90a
 # so much shared memory that one CTA more has no room, where more make memory slower, or where it is asked for
 expect 0 'unused: it keeps an SM to 11 CTAs' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a
-expect 0 'keeps an SM to 11 CTAs, since' "$root"/examples/softmax.fuse N=2048 --arch sm_90a
+expect 0 'used: it keeps an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a
 expect 0 ', no dynamic shared memory' "$root"/examples/softmax.fuse N=2048 --arch sm_100a
 expect 0 ', no dynamic shared memory' "$root"/examples/softmax_causal.fuse K=2048 --arch sm_90a
 expect 0 'unused: it keeps an SM to 5 CTAs' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_80 --schedule row:limit=5
-expect 2 'limit: an SM holds 2048 threads' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --schedule row:limit=40
-expect 2 "limit: for rows in registers" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule warp-specialized:limit=2
+expect 0 'used: it keeps an SM to 1 CTA' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
+expect 2 'limit: an SM holds no more than 16 of these' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --schedule row:limit=16
+expect 2 'limit: only for kernels of the row' explain "$root"/tests/golden/pointwise.fuse --schedule pointwise:limit=2
+expect 0 'an SM' explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=1,per_sm=2
+expect 2 "limit: only for kernels of the row" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule warp-specialized:limit=2
 expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=262144 --arch sm_120 --schedule row:cluster=16
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
 # a long row has a cluster to itself, unless it is to pass through a ring or to be refilled

@@ -200,6 +200,11 @@ list_types() {
     done
     for columns in 135168 180224; do echo "$(of_type gpu layernorm_bwd f32) M=71 N=$columns"; done
     for columns in 155648 196608 229376; do echo "$(of_type gpu rmsnorm_bwd f32) M=71 N=$columns"; done
+    for columns in 4095 5001 8190 8191 12287 14001 16383 20479 24001; do    # f32 that is no whole vectors, by clusters
+        for name in layernorm rmsnorm softmax softmax_bwd layernorm_residual rmsnorm_residual rmsnorm_quantized cross_entropy; do
+            echo "$(of_type gpu $name f32) M=71 N=$columns"
+        done
+    done
     for columns in 9216 9220 12288 16640 20480 22532; do echo "$(of_type gpu softmax_bwd f32) M=331 N=$columns"; done
     for columns in 13312 16384 20480; do echo "$(of_type gpu rmsnorm_quantized f16) M=331 N=$columns"; done
     for columns in 45056 73728 98304; do echo "$(of_type gpu rmsnorm_quantized f32) M=71 N=$columns"; done

@@ -474,7 +474,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 24576 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
-// max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
+// max_1_partial: workspace, one for each of the gridDim.x CTAs of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
     const bf16 *__restrict__ x, long long x_M,
@@ -537,7 +537,7 @@ void amax(
 // column take its partials in turn, and then meet.
 // Launch 2 of 4: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// max_1_partial: workspace, one for each CTA along x of amax: 1 of f32
+// max_1_partial: workspace, one for each of the gridDim.x CTAs of amax: 1 of f32
 // max_0_value: workspace, 1 of f32
 // partials: how many there are, min(ceil(M / 8), 528)
 extern "C" __global__ __launch_bounds__(1024)

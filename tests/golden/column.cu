@@ -284,7 +284,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 131072 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_M and the like, are in elements.
-// db_partial: workspace, one for each CTA along x of bias_grad: N of f32
+// db_partial: workspace, one for each of the gridDim.x CTAs of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
     const bf16 *__restrict__ dy, long long dy_M,
@@ -353,7 +353,7 @@ void bias_grad(
 // column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// db_partial: workspace, one for each CTA along x of bias_grad: N of f32
+// db_partial: workspace, one for each of the gridDim.x CTAs of bias_grad: N of f32
 // partials: how many there are, min(ceil(M / 8), 132)
 extern "C" __global__ __launch_bounds__(256)
 void bias_grad_finish(

@@ -493,7 +493,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks 256 rows at a time, from blockIdx.x * 256, + gridDim.x * 256, ... and keeps its sums; each has a thread.
 // A thread has one column.
 // Launch 1 of 5: grid (min(ceil(M / 256), 528), 1), block 256, no dynamic shared memory.
-// counted_partial: workspace, one for each CTA along x of mean_cross_entropy: 1 of i64
+// counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
 extern "C" __global__ __launch_bounds__(256)
 void mean_cross_entropy(
     const long long *__restrict__ label,
@@ -528,7 +528,7 @@ void mean_cross_entropy(
 // column take its partials in turn, and then meet.
 // Launch 2 of 5: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// counted_partial: workspace, one for each CTA along x of mean_cross_entropy: 1 of i64
+// counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
 // counted_value: workspace, 1 of i64
 // partials: how many there are, min(ceil(M / 256), 528)
 extern "C" __global__ __launch_bounds__(1024)
@@ -575,7 +575,7 @@ void mean_cross_entropy_finish(
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
 // counted_value: workspace, 1 of i64
-// sum_2_partial: workspace, one for each CTA along x of mean_cross_entropy_2: 1 of f32
+// sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void mean_cross_entropy_2(
     const bf16 *__restrict__ x, long long x_M,
@@ -682,7 +682,7 @@ void mean_cross_entropy_2(
 // column take its partials in turn, and then meet.
 // Launch 4 of 5: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// sum_2_partial: workspace, one for each CTA along x of mean_cross_entropy_2: 1 of f32
+// sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 // sum_1_value: workspace, 1 of f32
 // partials: how many there are, min(ceil(M / 8), 528)
 extern "C" __global__ __launch_bounds__(1024)

@@ -428,8 +428,8 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (min(ceil(M / 2), 132), 1), block 512, 98304 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
-// dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
-// dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
+// dgamma_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
+// dbeta_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void layernorm_bwd(
     const bf16 *__restrict__ x, long long x_M,
@@ -550,8 +550,8 @@ void layernorm_bwd(
 // column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// dgamma_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
-// dbeta_partial: workspace, one for each CTA along x of layernorm_bwd: N of f32
+// dgamma_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
+// dbeta_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 // partials: how many there are, min(ceil(M / 2), 132)
 extern "C" __global__ __launch_bounds__(1024)
 void layernorm_bwd_finish(

@@ -286,7 +286,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // odd_rows (row), from odd_rows.fuse:2-4
 //   y = x * rsqrt(mean[N](x * x) + 0.001) * gamma
 // A CTA has row blockIdx.x; its 64 threads share it.
-// A thread has 16 columns, 64 from one to the next.
+// A thread has 16 columns, 64 apart.
 // Launch 1 of 1: grid (M, 1), block 64, 4160 bytes of dynamic shared memory.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(64)

@@ -520,7 +520,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 //   x_mean = mean[N](x)
 //   x_centred = x - x_mean
 // A cluster of 4 CTAs has row blockIdx.x / 4; each CTA has a slice of the columns, its 64 threads share it.
-// A thread has 7 columns, 64 from one to the next.
+// A thread has 7 columns, 64 apart.
 // Launch 1 of 1: grid (4 * M, 1), cluster 4, block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(64)

@@ -432,12 +432,12 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   dx = dy - x * mean[N](dy * x)
 //   dw = sum[M](dy * x), this CTA's rows
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
-// A thread has 16 columns, 64 from one to the next.
+// A thread has 16 columns, 64 apart.
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 208896 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
-// dw_partial: workspace, one for each CTA along x of odd_sums: N of f32
+// dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void odd_sums(
     const bf16 *__restrict__ x, long long x_M,
@@ -538,7 +538,7 @@ void odd_sums(
 // column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// dw_partial: workspace, one for each CTA along x of odd_sums: N of f32
+// dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32
 // partials: how many there are, min(ceil(M / 8), 132)
 extern "C" __global__ __launch_bounds__(256)
 void odd_sums_finish(

@@ -467,7 +467,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 //   db = sum[M](dy), this cluster's rows
 // A cluster of 2 CTAs walks rows blockIdx.x / 2, + gridDim.x / 2, ... and keeps its sums; each CTA has a slice of
 // the columns, its 384 threads share it.
-// A thread has 16 columns, 384 from one to the next.
+// A thread has 16 columns, 384 apart.
 // Launch 1 of 2: grid (2 * min(M, 66), 1), cluster 2, block 416, 99328 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before and behind their own.

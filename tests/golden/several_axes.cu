@@ -273,7 +273,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Columns are C * S: col counts them, and a vector lies along S, a multiple of its length.
 // Launch 1 of 1: grid (B, 1), block 64, 8832 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 23 CTAs, since memory is slower for more.
+// None of it is used: it keeps an SM to 23 CTAs.
 // Strides, x_B and the like, are in elements.
 extern "C" __global__ __launch_bounds__(64)
 void several_axes(
