@@ -82,7 +82,6 @@ static const Target *choose_target(int cc)
 
 static fusec_status choose_arch(fusec_device *device, fusec_error *error)
 {
-    enum { MEASURED_RATE = 26 };    /* bytes a ns for each SM: more may want more rows at once (target.c) */
     int cc = device->info.major * 10 + device->info.minor;
     const Target *target = choose_target(cc);
     if (!target)
@@ -90,22 +89,13 @@ static fusec_status choose_arch(fusec_device *device, fusec_error *error)
                     "%s has compute capability %d.%d, which is too old for fusec",
                     device->info.name, device->info.major, device->info.minor);
     device->target = *target;
-    device->target.sms = device->info.sms;
+    target_set_device(&device->target, device->info.sms, device->memory_rate);
     if (device->info.smem_per_cta > 0 && device->info.smem_per_cta < target->smem_per_cta)
         device->target.smem_per_cta = device->info.smem_per_cta;
-    if (device->memory_rate > MEASURED_RATE * device->info.sms) device->target.enough_bytes = 0;
     bool exact = strchr(target->arch, 'a') != NULL;
     snprintf(device->code_arch, sizeof device->code_arch, exact ? "sm_%da" : "sm_%d", cc);
     snprintf(device->info.arch, sizeof device->info.arch, "%s", target->arch);
     return FUSEC_OK;
-}
-
-/* Bytes a ns: twice a clock, in kHz, on each of its wires. */
-static double memory_rate(const fusec_device *device)
-{
-    const double clock = read_attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
-    const double wires = read_attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
-    return clock > 0 && wires > 0 ? 2 * clock * wires / 8 / 1e6 : 0;
 }
 
 static fusec_status describe_device(fusec_device *device, fusec_error *error)
@@ -124,7 +114,7 @@ static fusec_status describe_device(fusec_device *device, fusec_error *error)
     info->l2_bytes = read_attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     info->smem_per_cta =
         read_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    device->memory_rate = memory_rate(device);
+    device->memory_rate = driver_memory_rate(driver, device->handle);
     return choose_arch(device, error);
 }
 
@@ -259,7 +249,7 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
     int sms = target->sms;
     *target = *other;
     if (!device->cpu)
-        target->sms = sms;
+        target_set_device(target, sms, device->memory_rate);
     *code_arch = other->arch;
     return FUSEC_OK;
 }

@@ -86,6 +86,14 @@ fusec_status driver_check(const Driver *driver, CUresult result, const char *wha
                 text ? text : "no description");
 }
 
+double driver_memory_rate(const Driver *driver, CUdevice gpu)
+{
+    int clock = 0, wires = 0;    /* in kHz; bits */
+    driver->cuDeviceGetAttribute(&clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, gpu);
+    driver->cuDeviceGetAttribute(&wires, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, gpu);
+    return clock > 0 && wires > 0 ? 2.0 * clock * wires / 8 / 1e6 : 0;    /* twice a clock on each wire */
+}
+
 fusec_status context_enter(const Driver *driver, CUcontext context,
                            CurrentContext *current, fusec_error *error)
 {

@@ -76,6 +76,8 @@ typedef struct {
 /* Opens and initializes libcuda. Errors: NO_DRIVER. The library stays mapped for good: it
  * does not survive being unloaded. */
 fusec_status driver_open(Driver *driver, fusec_error *error);
+/* Bytes that the GPU's memory moves in a ns at most; 0: not known. */
+double driver_memory_rate(const Driver *driver, CUdevice gpu);
 /* Turns a CUresult into a status with a message "cuName: CUDA_ERROR_… (description)". */
 fusec_status driver_check(const Driver *driver, CUresult result, const char *what,
                           fusec_error *error);

@@ -55,7 +55,7 @@ static void set_keys(Search *s)
         {"reads", {1, 2}},
         {"per_sm", {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}},
         {"bulk", {1}},
-        {"limit", {3, 4, 5, 6, 8, 10, 12, 16, 20, 24}},
+        {"limit", {3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32}},    /* the last: as many as fit */
     };
     memcpy(s->keys, keys, sizeof keys);
 }
@@ -234,10 +234,12 @@ static bool has_group(const Plan *plan)
 }
 
 /* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom, and plans that walk
- * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone, and limit= leaves registers as they are. */
+ * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone,
+ * and limit= leaves registers as they are. */
 static bool may_replace(const Search *s, const Candidate *c)
 {
-    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !strstr(c->schedule, "per_sm=") && !strstr(c->schedule, "limit=");
+    bool bound = strstr(c->schedule, "per_sm=") || strstr(c->schedule, "limit=");
+    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !bound;
 }
 
 static int most_headroom(const Search *s)

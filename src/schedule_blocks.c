@@ -3,7 +3,8 @@
  * read or stored by themselves they take half as many sectors again. All is measured on an H100. */
 #include "scheduling.h"
 
-enum { SHORT = 8192, LONGEST_ALONE = 20480, LONGEST_PAIR = 36864 };    /* columns */
+/* Columns: that a CTA has by itself, of one input and of several; of two that a cluster shares. */
+enum { SHORT = 8192, LONGEST_ALONE = 20480, LONGEST_PAIR = 36864 };
 
 static bool has_stray_rows(const Kernel *k)
 {
@@ -30,8 +31,7 @@ static bool is_long(const Scheduler *s, const Kernel *k, Node n)
     return true;
 }
 
-/* Whether each element takes short arithmetic in f32. */
-static bool has_short_arithmetic(const Scheduler *s, const Kernel *k)
+bool has_short_arithmetic(const Scheduler *s, const Kernel *k)
 {
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
@@ -41,14 +41,24 @@ static bool has_short_arithmetic(const Scheduler *s, const Kernel *k)
     return true;
 }
 
-/* Whether they are of two tensors, little is computed of each element, and nothing else is read. Then 128 threads have all of up
- * to 8192 columns, and of longer rows that a cluster shares up to 5632: softmax_bwd of 2561 to 8191 columns 2 to 11 % faster than
- * by 16 or 32 elements a thread, of 9215 to 20479 3 to 28 % than by one CTA, of 22527 and 24577 36 %, to 36863 0 to 7 % than by a
- * copy warp, which a few rows are 16 to 65 % faster (of 49151 4 % slower); masked softmax of 4095 to 16383 7 to 29 %, its gradient 6
- * to 29 %. (rmsnorm of x * silu(z) of 4095 and 8191 columns 5 and 17 % slower so.) */
+static int stored_rows(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->store_count; i++) count += is_stored_row(&k->stores[i]);
+    return count;
+}
+
+/* Whether they are of two tensors, one of 2 bytes, one of that or of bytes, little is computed of each element, nothing else is
+ * read and one stored. Then, where there are clusters, 128 threads have all of up to 8192 columns, and of longer rows that a
+ * cluster shares up to 5632: softmax_bwd of 2561 to 8191 columns 2 to 11 % faster than by 16 or 32 elements a thread, of 9215
+ * to 20479 3 to 28 % than by one CTA, of 22527 and 24577 36 %, to 36863 0 to 7 % than by a copy warp, than which a few rows are
+ * 16 to 65 % faster (of 49151 4 % slower); masked softmax of 4095 to 16383 7 to 29 %, its gradient 6 to 29 %. (rmsnorm of
+ * x * silu(z) of 4095 and 8191 columns 5 and 17 % slower so.) */
 static bool is_pair(const Scheduler *s, const Kernel *k)
 {
-    return row_inputs(k) == 2 && !column_vectors(k) && k->phases == 2 && has_short_arithmetic(s, k);
+    bool clusters = s->target->max_cluster > 1 && s->forced.cluster != 1 && s->forced.rows <= 1;
+    bool narrow = row_inputs(k) == 2 && row_bytes(k) <= 4 && stored_rows(k) == 1 && !exchanges_often(k);
+    return clusters && narrow && !column_vectors(k) && k->phases == 2 && has_short_arithmetic(s, k);
 }
 
 /* Room for so many elements of each row that is read or stored. */
@@ -95,17 +105,11 @@ bool passes_by_blocks(const Scheduler *s, const Kernel *k)
     enum { LEAST = 512 };
     bool other = s->forced.any && s->forced.family != FAMILY_ROW;
     bool alone = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->grouped;
-    bool asked = s->forced.stages || s->forced.reads > 1 ||
-                 (s->forced.cluster > 1 && longest_by_blocks(s, k) <= LONGEST_ALONE);
+    int ctas = s->forced.cluster;
+    bool shared = is_pair(s, k) ? column_count(s, k) <= (int64_t)SHORT * ctas : longest_by_blocks(s, k) > LONGEST_ALONE;
+    bool asked = s->forced.stages || s->forced.reads > 1 || (ctas > 1 && !shared);
     return alone && !other && !asked && has_stray_rows(k) && column_count(s, k) > LEAST &&
            column_count(s, k) <= longest_by_blocks(s, k) && has_room(s, k);
-}
-
-static int stored_rows(const Kernel *k)
-{
-    int count = 0;
-    for (int i = 0; i < k->store_count; i++) count += is_stored_row(&k->stores[i]);
-    return count;
 }
 
 /* Vectors of 8 elements a thread: few threads with many elements are better, as long as registers hold them. */

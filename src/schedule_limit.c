@@ -17,7 +17,7 @@ bool takes_limit(const Kernel *k)
 }
 
 /* CTAs of it that an SM holds as far as threads go. */
-int most_held(const Scheduler *s, const Kernel *k)
+static int most_held(const Scheduler *s, const Kernel *k)
 {
     int threads = s->target->threads_per_sm / kernel_threads(k), most = s->target->most_ctas_per_sm;
     return threads < most ? threads : most;
@@ -31,28 +31,31 @@ static bool may_be_limited(const Scheduler *s, const Kernel *k, int limit)
 }
 
 /* Whether a row, which stays in its CTA's registers, is of a kind that was measured (on an H100, 16384 rows): softmax of 1024 to
- * 4096 columns 1 to 2 %, to 8192 0.5 % faster, rmsnorm of 768 to 2048 1 to 2 % (of 4096 as fast), softmax_bwd of 2560 to 4096
+ * 4096 columns 1 to 2 %, to 8192 0.5 % faster, rmsnorm to 2048 1 to 2 % (of 4096 as fast), softmax_bwd of 2560 to 4096
  * 0.5 to 1 %. Not those that read more from the first-level cache, of which 28 to 60 kB are left: layer norm of 2048 columns
  * 2 to 4 %, bytes 10 %, softmax_bwd of 1024 1 % slower; causal softmax of 2048, which computes more, 2 %;
  * rmsnorm of f32 and of a sum, and softmax_bwd of 2048, lose with few rows as much as they gain. */
 static bool pays(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 2048, MIDDLE = 4096, LONG_ROW = 16 << 10, PAIR = 2, TWO_BYTES = 2 };
-    int64_t columns = column_count(s, k);
-    bool plain = k->one_row && k->cluster == 1 && k->phases == PAIR && !k->streamed && !k->by_blocks &&
+    enum { SHORT = 2048, MIDDLE = 4096, SHORT_ROW = 2 << 10, LONG_ROW = 16 << 10, PAIR = 2, TWO_BYTES = 2, TWO_PHASES = 2 };
+    int64_t columns = column_count(s, k), row = columns * row_bytes(k);
+    bool plain = k->one_row && k->cluster == 1 && k->phases == TWO_PHASES && !k->streamed && !k->by_blocks &&
                  k->vec == full_vector(k) && narrowest_stored(k) >= TWO_BYTES;
-    if (!plain || has_moments(s, k) || exchanges_often(k) || mentions_places(s, k) || column_vectors(k) > 1) return false;
+    if (!plain || has_moments(s, k) || exchanges_often(k) || compares_places(s, k) || !has_short_arithmetic(s, k) || column_vectors(k) > 1) return false;
     bool halves = row_bytes(k) == TWO_BYTES * row_inputs(k), alone = !column_vectors(k);
     if (row_inputs(k) == PAIR) return halves && alone && columns > SHORT && columns <= MIDDLE;
     if (row_inputs(k) != 1) return false;
-    return alone ? row_bytes(k) >= TWO_BYTES && columns * row_bytes(k) <= LONG_ROW : halves && columns <= SHORT;
+    if (row < SHORT_ROW || row_bytes(k) < TWO_BYTES) return false;
+    return alone ? row <= LONG_ROW : halves && columns <= SHORT;
 }
 
-/* As many as have about so many bytes of rows under way. */
+/* As many as have about so many bytes of rows under way, or where no shared memory keeps just those in, one less. 0: any. */
 static int rules_limit(const Scheduler *s, const Kernel *k)
 {
     int64_t enough = s->target->enough_bytes, row = row_bytes(k) * column_count(s, k);
-    return enough && pays(s, k) ? (int)((enough + row / 2 - 1) / row) : 0;
+    if (!enough || !pays(s, k)) return 0;
+    int limit = (int)((enough + row / 2 - 1) / row);
+    return may_be_limited(s, k, limit) || limit < 2 ? limit : limit - 1;
 }
 
 void set_limit(const Scheduler *s, Kernel *k)
@@ -60,4 +63,10 @@ void set_limit(const Scheduler *s, Kernel *k)
     int limit = s->forced.limit ? s->forced.limit : rules_limit(s, k);
     k->limit_ctas = limit && may_be_limited(s, k, limit) ? limit : 0;
     k->idle_bytes = k->limit_ctas ? idle_bytes(s, limit) : 0;
+}
+
+bool honours_limit(const Scheduler *s, const Kernel *k)
+{
+    int asked = s->forced.limit;
+    return takes_limit(k) && (k->limit_ctas == asked || asked >= most_held(s, k)) && asked >= s->forced.per_sm;
 }

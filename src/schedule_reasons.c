@@ -86,12 +86,11 @@ static const char *missing_bound(const Scheduler *s)
 /* Why an SM is not kept to so few CTAs. */
 static const char *missing_limit(const Scheduler *s)
 {
-    const Kernel *k = largest_kernel(s);
-    int asked = s->forced.limit;
-    if (!k || !takes_limit(k)) return "limit: only for kernels of the row family that have no row in shared memory";
-    if (asked >= most_held(s, k))
-        return arena_format(s->arena, "limit: an SM holds no more than %d of these CTAs anyway", most_held(s, k));
-    return arena_format(s->arena, "limit: no shared memory lets %d of these CTAs in and keeps the next one out", asked);
+    bool some = false;
+    for (int i = 0; i < s->kernels.count; i++) some |= takes_limit(&s->kernels.data[i]);
+    if (!some) return "limit: only for kernels of the row family that reduce rows and have nothing of them in shared memory";
+    if (s->forced.limit < s->forced.per_sm) return "limit: per_sm asks for more";
+    return arena_format(s->arena, "limit: no shared memory lets %d of these CTAs in and keeps the next one out", s->forced.limit);
 }
 
 /* Why a row does not stay on chip. */
@@ -130,7 +129,7 @@ bool honours_keys(Scheduler *s)
         ctas |= (is_persistent(k) && k->rows) || k->kept || k->bulk;
         per_sm |= k->wanted_ctas == f->per_sm;
         bulk |= f->bulk == 1 && k->bulk;
-        limit |= k->limit_ctas == f->limit;
+        limit |= honours_limit(s, k);
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);

@@ -154,13 +154,13 @@ int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors);   /* w
 /* ---- schedule_bounds.c ---- */
 
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
-bool mentions_places(const Scheduler *s, const Kernel *k);  /* of a row that is alone, comparing them */
+bool compares_places(const Scheduler *s, const Kernel *k);  /* uses the index of a column */
 
 /* ---- schedule_limit.c ---- */
 
 void set_limit(const Scheduler *s, Kernel *k);          /* CTAs that an SM holds at most */
-bool takes_limit(const Kernel *k);                      /* whether it may have one ... */
-int most_held(const Scheduler *s, const Kernel *k);     /* ... less than this */
+bool takes_limit(const Kernel *k);                      /* whether it may have one */
+bool honours_limit(const Scheduler *s, const Kernel *k);    /* it has the one that was asked for: all that fit, where that is more */
 
 /* ---- schedule_even.c ---- */
 
@@ -190,6 +190,7 @@ bool fit_ring(const Scheduler *s, Kernel *k);                   /* stages, share
 
 bool passes_by_blocks(const Scheduler *s, const Kernel *k);     /* if there is room */
 int block_slice(const Scheduler *s, const Kernel *k);           /* columns of a CTA then; 0: all */
+bool has_short_arithmetic(const Scheduler *s, const Kernel *k);  /* for each element, and in f32 */
 int block_vectors(const Scheduler *s, const Kernel *k);         /* of 8 elements, a thread */
 int block_ctas(const Scheduler *s, const Kernel *k);            /* that ptxas should make room for; 0: any */
 bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there is room, where rows pass so */

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ENOUGH was measured on an H100, whose memory moves 25.4 GB/s for each SM; an H200's, 36.4, is 5 to 8 % slower with no more
- * (softmax of 1024 to 8192 columns). */
+/* ENOUGH was measured on an H100, whose memory moves 25.4 bytes a ns for each SM; an H200's, 36.4, is 4 to 8 % slower with no
+ * more (softmax of 1024 to 8192 columns). */
 enum { KB = 1024, REGISTERS = 64 * KB, ENOUGH = 46 * KB, TARGETS = 8 };
 
 /*   arch      SMs  smem a CTA  smem an SM  registers  threads  CTAs  cluster  enough  bulk copies */
@@ -40,6 +40,13 @@ const char *const *target_names(int *count)
 {
     *count = TARGETS;
     return names;
+}
+
+void target_set_device(Target *target, int sms, double memory_rate)
+{
+    enum { MEASURED_RATE = 26 };    /* bytes a ns for each SM */
+    target->sms = sms;
+    if (memory_rate <= 0 || memory_rate > MEASURED_RATE * sms) target->enough_bytes = 0;
 }
 
 int target_cluster_sms(const Target *target, int cluster)

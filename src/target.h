@@ -21,6 +21,8 @@ typedef struct {
  * whose SM counts are no multiples of it. Measured on an H100 (of 132: 120 for 4 and 8, 112 for 16);
  * taken in proportion elsewhere. */
 int target_cluster_sms(const Target *target, int cluster);
+/* Makes it that of a GPU with so many SMs, whose memory moves at most so many bytes in a ns (0: not known). */
+void target_set_device(Target *target, int sms, double memory_rate);
 /* Finds an architecture by name ("sm_90a"); NULL if unknown. */
 const Target *target_find(const char *arch);
 /* The names of all known architectures, and how many. */

@@ -181,8 +181,14 @@ expect 0 'used: it keeps an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 
 expect 0 ', no dynamic shared memory' "$root"/examples/softmax.fuse N=2048 --arch sm_100a
 expect 0 ', no dynamic shared memory' "$root"/examples/softmax_causal.fuse K=2048 --arch sm_90a
 expect 0 'unused: it keeps an SM to 5 CTAs' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_80 --schedule row:limit=5
-expect 0 'used: it keeps an SM to 1 CTA' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
-expect 2 'limit: an SM holds no more than 16 of these' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --schedule row:limit=16
+expect 0 'used: it keeps an SM to 1 CTA\.' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
+expect 0 ', no dynamic shared memory' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:limit=16
+expect 2 'limit: per_sm asks for more' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:per_sm=6,limit=3
+expect 2 'limit: no shared memory lets 31' explain "$root"/examples/rmsnorm.fuse --arch sm_90a --schedule row:threads=32,limit=31
+expect 0 ', no dynamic shared memory' "$root"/examples/softmax_causal.fuse K=2056 --arch sm_90a
+expect 0 '"limit": 11' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --json
+expect 0 'at most 11 CTAs an SM' emit "$root"/examples/softmax.fuse N=2048 --arch sm_90a --emit plan
+expect 0 '512 threads a row' explain "$root"/examples/softmax_bwd.fuse N=16383 --arch sm_80
 expect 2 'limit: only for kernels of the row' explain "$root"/tests/golden/pointwise.fuse --schedule pointwise:limit=2
 expect 0 'an SM' explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=1,per_sm=2
 expect 2 "limit: only for kernels of the row" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule warp-specialized:limit=2

@@ -118,6 +118,7 @@ list_long_cases() {
     done
     echo "examples/softmax_masked.fuse B=2 H=2 Q=3 K=1027"
     echo "examples/softmax_masked.fuse B=1 H=1 Q=3 K=8197"
+    echo "examples/rmsnorm.fuse M=9 N=1024 --schedule row:threads=64,limit=5"
     echo "examples/softmax_bwd.fuse M=3 N=11267 --offset y=1 --offset dx=3"
     # a mean and its squares: of short vectors, of three and four tiles, by pairs
     for columns in 1023 1987 1990 2304 3004 4090 7168 13312; do

@@ -34,8 +34,8 @@ int finish_call(fusec_status status, const fusec_error *error)
     return status_of(status);
 }
 
-/* The architecture of GPU 0, its number of SMs and its name, without making a context. */
-static const Target *device_target(int *sms, char device[DEVICE_NAME])
+/* The architecture of GPU 0, its number of SMs, the rate of its memory and its name, without making a context. */
+static const Target *device_target(int *sms, double *memory_rate, char device[DEVICE_NAME])
 {
     Driver driver;
     CUdevice handle;
@@ -45,6 +45,7 @@ static const Target *device_target(int *sms, char device[DEVICE_NAME])
     driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle);
     driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle);
     driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle);
+    *memory_rate = driver_memory_rate(&driver, handle);
     driver.cuDeviceGetName(device, DEVICE_NAME, handle);
     char name[32];
     snprintf(name, sizeof name, "sm_%d%da", major, minor);
@@ -70,17 +71,19 @@ int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
     enum { SIMULATED_SMS = 4 };   /* few, so that CTAs walk many rows */
     bool simulated = o->device && !strcmp(o->device, "sim");
     int sms = !simulated ? 0 : o->sms ? o->sms : SIMULATED_SMS;
+    double memory_rate = 0;
     *device = 0;
     const Target *found = o->arch     ? target_find(o->arch)
                           : simulated ? NULL
-                                      : device_target(&sms, device);
+                                      : device_target(&sms, &memory_rate, device);
     if (!found && o->arch) return complain_arch(o);
     if (!found) {
         *device = 0;   /* none, or one that nothing is compiled for */
         found = target_find("sm_90a");
     }
     *target = *found;
-    if (sms > 0) target->sms = sms;
+    if (*device) target_set_device(target, sms, memory_rate);
+    else if (sms > 0) target->sms = sms;
     return EXIT_DONE;
 }
 

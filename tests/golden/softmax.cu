@@ -392,8 +392,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 //   e = exp(x - max[N](x))
 // A CTA has row blockIdx.x; its 64 threads share it.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 1: grid (M, 1), block 64, 8320 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 24 CTAs.
+// Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(64)
 void softmax_rows(
