@@ -352,9 +352,9 @@ def parse_arguments():
     p.add_argument("--plots", nargs=2, metavar=("DIR", "FILE"), type=Path,
                    help="draw FILE into DIR")
     p.add_argument("--json", metavar="FILE", type=Path, help="where results accumulate")
-    p.add_argument("--ops", type=words, default=list(OPS), help=" ".join(OPS))
-    p.add_argument("--sizes", type=words, help=" ".join(GROUPS) + " or MxN; default: all groups")
-    p.add_argument("--peers", type=words, default=PEERS, help=" ".join(PEERS))
+    p.add_argument("--ops", type=words, default=list(OPS), help="of " + ",".join(OPS))
+    p.add_argument("--sizes", type=words, help="of " + ",".join(GROUPS) + " or MxN; default: all groups")
+    p.add_argument("--peers", type=words, default=PEERS, help="of " + ",".join(PEERS))
     p.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     p.add_argument("--dtype", choices=("bf16", "f16", "f32"), default="bf16")
     p.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
