@@ -463,6 +463,7 @@ else
     expect 0 '__global__' emit "$spilling" --arch sm_90a
     cmp -s told stderr || fail 'emit does not say that its text spills'
 fi
+FUSEC_NVRTC=/dev/null expect 0 'registers and spills are not known' explain one.fuse
 FUSEC_NVRTC=/dev/null expect 0 '"registers": null, "spill_bytes": null' explain one.fuse --json
 
 # ---- fmt, cache ----

@@ -48,6 +48,7 @@ examples/softmax_bwd.fuse M=2 N=1023 --offset dx=1
 examples/rmsnorm_residual.fuse M=2 N=1023
 examples/softmax.fuse M=2 N=1541 --offset x=5 --schedule row:cluster=2,threads=64
 examples/softmax.fuse M=2 N=1123 --schedule row:cluster=8,threads=64
+examples/softmax_bwd.fuse M=2 N=1541 --offset y=5 --schedule row:cluster=2,threads=64
 examples/softmax_bwd.fuse M=2 N=9001 --sms 1 --schedule row:threads=32
 examples/softmax_bwd.fuse M=2 N=9007 --sms 1 --schedule row:threads=32
 examples/softmax_bwd.fuse M=2 N=9000 --sms 1 --offset dx=1 --schedule row:threads=32
