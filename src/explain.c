@@ -298,8 +298,6 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
              usage[index].spill_bytes == 0
                  ? "no spills"
                  : arena_format(arena, "%d bytes of spills", usage[index].spill_bytes));
-    else
-        line(out, "    registers and spills are not known: there is no NVRTC for it");
 }
 
 /* Of the tensors that a kernel reads, each once, and what it stores; the sums of a group are the finish kernel's. */

@@ -34,7 +34,7 @@ for fence in $(ls $work | grep -E '\.(sh|output)$'); do
     *.sh) last=$work/$fence; continue ;;
     esac
     outputs=$((outputs + 1))
-    bash "$last" >$work/now 2>&1
+    bash "$last" 2>&1 | grep -v '^fusec: without NVRTC' >$work/now    # which the docs' reader has
     expected=$work/$fence
     if [ "$(tail -n 1 $expected)" = ... ]; then
         lines=$(($(wc -l <$expected) - 1))

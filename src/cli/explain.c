@@ -23,7 +23,7 @@ static int count_spills(void *data, const Compilation *c)
     return bytes;
 }
 
-/* Registers and spills of each kernel; -1 where NVRTC cannot tell. */
+/* Registers and spills of each kernel; -1 where NVRTC cannot tell, which --json says by null. */
 static KernelUsage *measure_usage(const Options *o, const Compilation *c, const Target *target)
 {
     int count = c->plan->kernel_count;
@@ -34,6 +34,7 @@ static KernelUsage *measure_usage(const Options *o, const Compilation *c, const 
         fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, &error);
     if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
         remark("%s", error.message);
+    if (status == FUSEC_NO_NVRTC && !o->json) remark("without NVRTC nothing is known of registers and spills");
     if (status == FUSEC_OK) remark_warning(binary);
     for (int i = 0; i < count; i++) {
         fusec_kernel_info info;
