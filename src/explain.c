@@ -290,7 +290,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     explain_columns(out, k);
     explain_phases(out, k);
     explain_pairs(out, plan->analysis->graph, k);
-    const char *unused = k->limit_ctas ? arena_format(arena, ", unused: it keeps an SM to %d CTA%s", k->limit_ctas, plural(k->limit_ctas)) : "";
+    const char *unused = !k->limit_ctas ? "" : arena_format(arena, ", unused: it keeps an SM to %d CTA%s", k->limit_ctas, plural(k->limit_ctas));
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes), unused);
     if (usage[index].registers >= 0)

@@ -124,3 +124,53 @@ bool exchanges_often(const Kernel *k)
     enum { PAIR = 2 };
     return !k->accumulator_count && k->inner_count && (k->phases > PAIR || k->inner_count > PAIR);
 }
+
+bool has_f32_rows(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && k->loads[i].dtype == DTYPE_F32) return true;
+    return false;
+}
+
+/* Bytes of the narrowest element that it stores. */
+int narrowest_stored(const Kernel *k)
+{
+    int bytes = 16;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes < bytes)
+            bytes = dtype_info[k->stores[i].dtype].bytes;
+    return bytes;
+}
+
+/* Of the last of its inputs that have rows. */
+DType row_dtype(const Kernel *k)
+{
+    DType dtype = DTYPE_F32;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i])) dtype = k->loads[i].dtype;
+    return dtype;
+}
+
+/* Whether it is little more than a layer norm: one row, read twice, one row stored, and no more column
+ * vectors than two. */
+bool is_plain_norm(const Kernel *k)
+{
+    int stored = 0;
+    for (int i = 0; i < k->store_count; i++) stored += k->stores[i].access == ACCESS_VECTOR;
+    for (int i = 0; i < k->load_count; i++) {
+        uint64_t phases = k->loads[i].phases;
+        if (is_row_vector(k, &k->loads[i]) && !(phases & (phases - 1))) return false;
+    }
+    return row_inputs(k) == 1 && stored == 1 && column_vectors(k) <= 2;
+}
+
+/* Whether all rows are of that type, and read in more than one phase. */
+bool keeps_rows_of(const Kernel *k, DType dtype)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (!is_row_vector(k, load)) continue;
+        if (load->dtype != dtype || !(load->phases & (load->phases - 1))) return false;
+    }
+    return true;
+}

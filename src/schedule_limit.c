@@ -41,7 +41,8 @@ static bool pays(const Scheduler *s, const Kernel *k)
     int64_t columns = column_count(s, k), row = columns * row_bytes(k);
     bool plain = k->one_row && k->cluster == 1 && k->phases == TWO_PHASES && !k->streamed && !k->by_blocks &&
                  k->vec == full_vector(k) && narrowest_stored(k) >= TWO_BYTES;
-    if (!plain || has_moments(s, k) || exchanges_often(k) || compares_places(s, k) || !has_short_arithmetic(s, k) || column_vectors(k) > 1) return false;
+    bool quick = !exchanges_often(k) && !compares_places(s, k) && has_short_arithmetic(s, k);
+    if (!plain || !quick || has_moments(s, k) || column_vectors(k) > 1) return false;
     bool halves = row_bytes(k) == TWO_BYTES * row_inputs(k), alone = !column_vectors(k);
     if (row_inputs(k) == PAIR) return halves && alone && columns > SHORT && columns <= MIDDLE;
     if (row_inputs(k) != 1) return false;

@@ -5,8 +5,8 @@
 
 enum { ONE = 1, PAIR = 2, F32 = 4, MIDDLE = 12288, LONG = 24576 };
 
-/* By as many CTAs as have so many columns each, twice as many from 12289 on. */
-static int shared_alike(int64_t columns, int slice) { return columns > MIDDLE ? 2 * slice : slice; }
+/* Slices of so many columns, twice as long from 12289 on: by eight CTAs at most. */
+static int slice_of_eight(int64_t columns, int slice) { return columns > MIDDLE ? 2 * slice : slice; }
 
 /* A mean and its squares. One input by two CTAs (layer norm of 5001 to 10001 columns 8 to 16 %, 8 and 64 rows 22 to 30 % faster;
  * of 11001 2 % slower, of 12287 as fast as by one, of 16383 as by four); two by four and eight (layer norm of a sum of 4095 to
@@ -17,7 +17,7 @@ static int slice_of_moments(const Kernel *k, int64_t columns)
     if (column_vectors(k) > PAIR) return 0;
     if (row_inputs(k) == ONE) return columns > SHORT && columns <= PAIR * SLICE ? SLICE : 0;
     bool some = row_inputs(k) == PAIR && columns > SHORT_OF_TWO && columns <= LONG_OF_TWO;
-    return some ? shared_alike(columns, SLICE_OF_TWO) : 0;
+    return some ? slice_of_eight(columns, SLICE_OF_TWO) : 0;
 }
 
 /* Rmsnorm and softmax of 6145 to 13001 columns by four 3 to 9 %, of 14001 to 24001 by four and eight 8 to 33 %, 8 rows 11 to 63 %,
@@ -27,7 +27,7 @@ static int slice_of_sum(const Kernel *k, int64_t columns)
 {
     enum { SHORT = 6144, SLICE = 3072, LONG_SLICE = 5120, SHORT_OF_SUM = 3840, SLICE_OF_TWO = 1536 };
     if (column_vectors(k) > ONE || columns <= (row_inputs(k) == PAIR && column_vectors(k) ? SHORT_OF_SUM : SHORT)) return 0;
-    if (row_inputs(k) == PAIR) return shared_alike(columns, SLICE_OF_TWO);
+    if (row_inputs(k) == PAIR) return slice_of_eight(columns, SLICE_OF_TWO);
     return row_inputs(k) == ONE ? columns > MIDDLE ? LONG_SLICE : SLICE : 0;
 }
 

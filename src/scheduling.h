@@ -7,7 +7,9 @@
  *   schedule_homes.c     where rows and columns live between phases
  *   schedule_rewiden.c   which elements are converted anew in each phase
  *   schedule_ring.c      how much shared memory that takes, how many stages a ring has
- *   schedule_held.c      which rows stay in registers, in those of how many threads
+ *   schedule_held.c      which rows stay in a CTA's registers, in those of how many threads
+ *   schedule_single.c    which rows have a cluster to themselves
+ *   schedule_refill.c    which rows refill the registers of the one before
  *   schedule_narrow.c    rows of f32 that are no whole vectors
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
@@ -115,6 +117,11 @@ int column_vectors(const Kernel *k);                    /* that all rows share *
 bool is_cached(const Scheduler *s, const Kernel *k, int rows, int64_t columns);
 bool reads_f16(const Kernel *k);                        /* some vector */
 bool is_f32_row(const Kernel *k);                       /* one input of 4 bytes */
+bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
+DType row_dtype(const Kernel *k);                       /* of the last of its inputs that have rows */
+bool keeps_rows_of(const Kernel *k, DType dtype);       /* all are of that type, and read in more than one phase */
+bool is_plain_norm(const Kernel *k);                    /* little more than a layer norm */
+int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 bool has_wide_columns(const Kernel *k);                 /* column vectors of wider elements than rows */
 bool shares_wide_columns(const Scheduler *s, const Kernel *k);   /* and a cluster is to have such rows */
@@ -238,17 +245,22 @@ bool has_fewer_ctas(const Scheduler *s, const Kernel *k);       /* than rows, as
 
 /* ---- schedule_held.c ---- */
 
-bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
+bool stores_bytes(const Scheduler *s, const Kernel *k);        /* three phases read a row that is stored as bytes */
+bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
+bool rereads_bytes(const Scheduler *s, const Kernel *k);       /* a long row of bytes, in each phase */
+bool narrows_f32_long(const Scheduler *s, const Kernel *k);    /* the same of f32, whose registers the next row refills */
+int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
+bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
+
+/* ---- schedule_single.c ---- */
 
 int few_vector_ctas(const Scheduler *s, const Kernel *k);      /* that share a row with two vectors a thread; 0: none */
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
-bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
-bool narrows_f32_long(const Scheduler *s, const Kernel *k);    /* the same of f32, whose registers the next row refills */
-int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
-int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
 bool fills_slices_of_f32(int64_t columns);              /* of as many CTAs as have up to 4096 each */
-bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
+
+/* ---- schedule_refill.c ---- */
+
 bool rings_f32_moments(const Scheduler *s, const Kernel *k);    /* such rows pass through a ring, though registers might hold them */
 bool may_refill(const Scheduler *s, const Kernel *k);   /* a row's registers with the next, in a cluster */
 
