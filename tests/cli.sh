@@ -175,6 +175,13 @@ done
 expect 0 'clusters of 4 CTAs' explain "$root"/examples/softmax_bwd.fuse N=12287 --arch sm_90a
 expect 0 'clusters of 2 CTAs' explain "$root"/examples/softmax_masked.fuse K=16384 --arch sm_90a
 expect 0 '448 threads a row' explain "$root"/examples/layernorm_bwd.fuse N=147456 --arch sm_90a
+sed 's/M = 4, N = 8/M, N/' one.fuse >open.fuse
+expect 0 'constexpr int N = 64' open.fuse N=64 --arch sm_90a
+mv stdout open.cu
+expect 0 '' open.fuse N=64 M=777 --arch sm_90a
+cmp -s stdout open.cu || fail 'the text depends on the number of rows'
+expect 2 "axis 'N' has no size" open.fuse M=64
+expect 2 "axis 'M' has no size" explain open.fuse N=64
 # so much shared memory that one CTA more has no room, where more make memory slower, or where it is asked for
 expect 0 'unused: it keeps an SM to 11 CTAs' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a
 expect 0 'used: it keeps an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a

@@ -148,7 +148,8 @@ static CompileRequest request_for(Program *p, const char *graph, CompileUntil un
     return (CompileRequest){
         .text = p->text, .length = p->length, .name = p->name, .graph = graph,
         .sizes = given.data, .size_count = given.count, .outputs = o->outputs,
-        .schedule = o->schedule, .target = p->target, .until = until};
+        .schedule = o->schedule, .target = p->target, .until = until,
+        .rows_at_launch = o->command == COMMAND_EMIT && until >= UNTIL_PLAN};
 }
 
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
