@@ -234,12 +234,10 @@ static bool has_group(const Plan *plan)
 }
 
 /* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom, and plans that walk
- * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone,
- * and limit= leaves registers as they are. */
+ * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone. */
 static bool may_replace(const Search *s, const Candidate *c)
 {
-    bool bound = strstr(c->schedule, "per_sm=") || strstr(c->schedule, "limit=");
-    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !bound;
+    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !strstr(c->schedule, "per_sm=");
 }
 
 static int most_headroom(const Search *s)

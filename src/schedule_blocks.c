@@ -19,28 +19,6 @@ static bool is_stored_row(const Store *store)
     return store->access == ACCESS_VECTOR && !store->result;
 }
 
-/* Whether an operation takes more registers than a softmax's: of ptxas's long sequences exp is the shortest. */
-static bool is_long(const Scheduler *s, const Kernel *k, Node n)
-{
-    enum { SHORT_ERROR = 4 };   /* in units of 2^-24: what a single instruction computes is off by less */
-    Op op = node(s->g, n)->op;
-    if (op == OP_EXP || op == OP_EXP2 || is_reduction(s->g, n)) return false;
-    if (op != OP_DIV) return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].inverse && k->inner[i].node.id == arg(s->g, n, 1).id) return false;
-    return true;
-}
-
-bool has_short_arithmetic(const Scheduler *s, const Kernel *k)
-{
-    for (int i = 1; i < s->g->nodes.count; i++) {
-        Node n = {(uint32_t)i};
-        bool each = k->computed[i] && node(s->g, n)->axes & k->columns;
-        if (each && (node(s->g, n)->type == TYPE_F64 || is_long(s, k, n))) return false;
-    }
-    return true;
-}
-
 static int stored_rows(const Kernel *k)
 {
     int count = 0;
@@ -115,9 +93,15 @@ bool passes_by_blocks(const Scheduler *s, const Kernel *k)
 /* Vectors of 8 elements a thread: few threads with many elements are better, as long as registers hold them. */
 int block_vectors(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 4096, STORED = 2, FEW = 2, MANY = 4, THREADS_OF_PAIR = 128 };
-    if (is_pair(s, k)) return (int)ceil_div(ceil_div(column_count(s, k), k->cluster), THREADS_OF_PAIR * MAX_VECTOR);
+    enum { LONG = 4096, STORED = 2, FEW = 2, MANY = 4 };
     return column_count(s, k) > LONG && k->phases <= 2 && stored_rows(k) <= STORED ? MANY : FEW;
+}
+
+int pair_vectors(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT_PAIR = 2560, THREADS = 128 };
+    bool some = column_count(s, k) > SHORT_PAIR && is_pair(s, k) && passes_by_blocks(s, k);
+    return some ? (int)ceil_div(ceil_div(column_count(s, k), k->cluster), THREADS * MAX_VECTOR) : 0;
 }
 
 /* How many columns a CTA should have of a row that a cluster shares; 0: a CTA has the row to itself. Of 32 elements

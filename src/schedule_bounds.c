@@ -73,15 +73,6 @@ static bool may_be_alone(const Scheduler *s, const Kernel *k)
     return pair && k->cluster == 1 && (row_bytes(k) <= 2 || exchanges_often(k)) && !k->accumulator_count;
 }
 
-bool compares_places(const Scheduler *s, const Kernel *k)
-{
-    for (int i = 1; i < s->g->nodes.count; i++) {
-        const NodeInfo *info = &s->g->nodes.data[i];
-        if (k->computed[i] && info->op == OP_INDEX && info->axes & k->columns) return true;
-    }
-    return false;
-}
-
 /* Rows of which nothing else is read, but that compare the places of their elements: ptxas keeps what it finds of a place,
  * though all of it fits 32 registers where the last tile is not checked (causal softmax of 2048 and 8192 columns 9 and 21 %
  * faster when told). */

@@ -81,15 +81,16 @@ static int moment_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 int wanted_vectors(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
     enum { LONG = 4096, ELEMENTS = 16, SINGLE = 32, F32 = 4, MIDDLE = 8448, THREE = 3 };
-    enum { NARROW_RING = 16384, NARROW_HELD = 6144, SOME = 1024, HELD = 8192, NO_RING = 12288, ALONE = 1280, OF_BLOCKS = 2560 };
+    enum { NARROW_RING = 16384, NARROW_HELD = 6144, SOME = 1024, HELD = 8192, NO_RING = 12288, ALONE = 1280 };
     bool often = exchanges_often(k) && column_count(s, k) >= SOME && k->vec == full_vector(k) && !k->dynamic;
     often &= k->phases == 2 || column_count(s, k) <= NO_RING;
     bool many = row_bytes(k) <= 2 || (k->phases > 2 && is_f32_row(k));    /* f32 in three phases 6 %, of 5120 columns */
     int some = (many ? SINGLE : ELEMENTS) / full_vector(k);
     if (k->phases > 2 && row_bytes(k) <= 2 && column_count(s, k) > HELD) some += 2;
-    if (column_count(s, k) > OF_BLOCKS && passes_by_blocks(s, k)) return block_vectors(s, k);
+    if (pair_vectors(s, k)) return pair_vectors(s, k);
     if (column_count(s, k) < LONG) return is_one_row_of_moments(s, k) ? moment_vectors(s, k, vectors) : often ? some : 2;
     if (k->cluster > 1 && single_slice(s, k)) return few_vector_ctas(s, k) ? 2 : SINGLE / full_vector(k);
+    if (passes_by_blocks(s, k)) return block_vectors(s, k);
     /* single elements from a copy warp's stages take more instructions (7 to 15 %) */
     if (k->cluster > 1 && !may_fetch_rows(k)) return 1;
     if (has_column_accumulators(k) && full_vector(k) == F32) return ELEMENTS / F32;

@@ -122,6 +122,8 @@ DType row_dtype(const Kernel *k);                       /* of the last of its in
 bool keeps_rows_of(const Kernel *k, DType dtype);       /* all are of that type, and read in more than one phase */
 bool is_plain_norm(const Kernel *k);                    /* little more than a layer norm */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
+bool has_short_arithmetic(const Scheduler *s, const Kernel *k); /* for each element, and in f32 */
+bool compares_places(const Scheduler *s, const Kernel *k);      /* uses the index of a column */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 bool has_wide_columns(const Kernel *k);                 /* column vectors of wider elements than rows */
 bool shares_wide_columns(const Scheduler *s, const Kernel *k);   /* and a cluster is to have such rows */
@@ -161,7 +163,6 @@ int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors);   /* w
 /* ---- schedule_bounds.c ---- */
 
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
-bool compares_places(const Scheduler *s, const Kernel *k);  /* uses the index of a column */
 
 /* ---- schedule_limit.c ---- */
 
@@ -197,8 +198,8 @@ bool fit_ring(const Scheduler *s, Kernel *k);                   /* stages, share
 
 bool passes_by_blocks(const Scheduler *s, const Kernel *k);     /* if there is room */
 int block_slice(const Scheduler *s, const Kernel *k);           /* columns of a CTA then; 0: all */
-bool has_short_arithmetic(const Scheduler *s, const Kernel *k);  /* for each element, and in f32 */
 int block_vectors(const Scheduler *s, const Kernel *k);         /* of 8 elements, a thread */
+int pair_vectors(const Scheduler *s, const Kernel *k);          /* the same of rows of two tensors; 0: it is no such row, or short */
 int block_ctas(const Scheduler *s, const Kernel *k);            /* that ptxas should make room for; 0: any */
 bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there is room, where rows pass so */
 
@@ -247,8 +248,8 @@ bool has_fewer_ctas(const Scheduler *s, const Kernel *k);       /* than rows, as
 
 bool stores_bytes(const Scheduler *s, const Kernel *k);        /* three phases read a row that is stored as bytes */
 bool holds_bytes_long(const Scheduler *s, const Kernel *k);    /* a row stored as bytes by few CTAs, not held by many */
-bool rereads_bytes(const Scheduler *s, const Kernel *k);       /* a long row of bytes, in each phase */
 bool narrows_f32_long(const Scheduler *s, const Kernel *k);    /* the same of f32, whose registers the next row refills */
+bool rereads_bytes(const Scheduler *s, const Kernel *k);       /* a long row of bytes, in each phase */
 int held_threads(const Scheduler *s, const Kernel *k);  /* that keep a long row in registers; 0: none */
 bool reads_again(const Scheduler *s, const Kernel *k);  /* each phase reads the row */
 

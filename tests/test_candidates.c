@@ -9,16 +9,20 @@
 
 static char program[1 << 14];
 
-static Compilation compile_sizes(const char *schedule, int64_t rows, int64_t columns,
-                                 const char *arch)
+static Compilation compile_target(const char *schedule, int64_t rows, int64_t columns, const Target *target)
 {
     AxisSize sizes[] = {{"M", rows}, {"N", columns}};
     CompileRequest request = {.text = program, .length = strlen(program), .name = "test.fuse",
                               .sizes = sizes, .size_count = 2, .schedule = schedule,
-                              .target = *target_find(arch), .until = UNTIL_CUDA};
+                              .target = *target, .until = UNTIL_CUDA};
     Compilation c = compile(&request);
     ck_assert_msg(c.status == COMPILE_OK, "%s: %s", schedule ? schedule : "chosen", c.diagnostics);
     return c;
+}
+
+static Compilation compile_sizes(const char *schedule, int64_t rows, int64_t columns, const char *arch)
+{
+    return compile_target(schedule, rows, columns, target_find(arch));
 }
 
 static void read_program(const char *path)
@@ -125,6 +129,45 @@ START_TEST(leaner_ones_are_others)
 }
 END_TEST
 
+/* What a GPU of so many SMs, whose memory moves so many bytes a ns, limits softmax to. */
+static int limit_on(int sms, double memory_rate)
+{
+    Target target = *target_find("sm_90a");
+    target_set_device(&target, sms, memory_rate);
+    Compilation c = compile_target(NULL, 64, 2048, &target);
+    int limit = c.plan->kernels[0].limit_ctas;
+    ck_assert_int_eq(c.launch->kernels[0].smem_bytes > 0, limit > 0);
+    compile_free(&c);
+    return limit;
+}
+
+START_TEST(a_limit_is_for_memory_like_that_measured)
+{
+    read_program("examples/softmax.fuse");
+    ck_assert_int_eq(limit_on(132, 3352), 11);    /* H100 */
+    ck_assert_int_eq(limit_on(114, 2039), 11);
+    ck_assert_int_eq(limit_on(132, 4800), 0);     /* H200 */
+    ck_assert_int_eq(limit_on(132, 0), 0);        /* not known */
+}
+END_TEST
+
+START_TEST(limits_are_tried_and_none)
+{
+    read_program("examples/softmax.fuse");
+    Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
+    Candidates list = list_candidates(c.arena, c.analysis, target_find("sm_90a"), MOST_CANDIDATES);
+    int limited = 0, unlimited = 0;
+    for (int i = 0; i < list.list.count; i++) {
+        bool limit = strstr(list.list.data[i].schedule, "limit=") != NULL;
+        limited += limit && list.list.data[i].plan->kernels[0].limit_ctas;
+        unlimited += limit && !list.list.data[i].plan->kernels[0].limit_ctas;
+    }
+    ck_assert_int_ge(limited, 3);
+    ck_assert_int_eq(unlimited, 1);
+    compile_free(&c);
+}
+END_TEST
+
 static int walks(const Plan *plan)
 {
     int count = 0;
@@ -150,6 +193,7 @@ Suite *candidates_suite(void)
     tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, degenerate_sizes_have_candidates, 0, 3);
     tcase_add_test(cases, without_reductions_there_are_some_too);
+    tcase_add_test(cases, a_limit_is_for_memory_like_that_measured);
     suite_add_tcase(suite, cases);
     /* thousands of compilations: the sanitizers' run leaves these out */
     TCase *many = tcase_create("candidates, many");
@@ -158,6 +202,7 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(many, each_is_a_plan_of_its_own, 0, 3);
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
+    tcase_add_test(many, limits_are_tried_and_none);
     tcase_add_test(many, they_vary_threads_stages_and_clusters);
     suite_add_tcase(suite, many);
     return suite;
