@@ -381,7 +381,7 @@ static void emit_thread_place(Emitter *e)
     /* Only the last tile is then checked against the row's end, which takes up to a quarter of the instructions
        and some registers less. Where a thread has many elements all tiles are left checked, which keeps ptxas
        from computing them all at once. */
-    bool few = k->vec == 1 || k->vec * k->tiles <= 32;
+    bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && k->full_tiles < k->tiles;
     if (k->ragged && k->teams == 1 && few && !k->streamed && !k->copy_warp)
         line(e->out, "__builtin_assume(lane < threads);");
     if (!k->columns) return;

@@ -256,6 +256,13 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
     return NULL;
 }
 
+/* What was measured faster than the rules' choice, if it can be. */
+static Plan *try_advice(const Scheduler *s, const Analysis *a, const Target *target)
+{
+    const char *advice = advised_schedule(s), *problem;
+    return advice ? try_schedule(s->arena, a, target, advice, &problem) : NULL;
+}
+
 Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
                    const char *forced, const char **problem)
 {
@@ -266,6 +273,8 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
     Plan *plan = NEW(arena, Plan);
     *problem = forced ? parse_forced(arena, forced, &s->forced) : NULL;
     if (!*problem && !choose(s, plan)) *problem = s->problem;
+    Plan *advised = *problem || forced ? NULL : try_advice(s, a, target);
+    if (advised) return advised;
     if (!*problem && forced && main_family(s) != s->forced.family)
         *problem = missing_reason(s);
     if (!*problem && forced && !honours_keys(s)) *problem = s->problem;

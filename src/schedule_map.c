@@ -164,11 +164,21 @@ static void set_slice(const Scheduler *s, Kernel *k)
     k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
 }
 
+/* Two sums of 32 columns each leave 512 threads no register over. If their tiles are checked against the row's end, though all
+ * are full, ptxas computes one after the other; else it spills (layernorm_bwd of 131072 columns by eight CTAs 40 bytes). */
+static bool checks_full_tiles(const Scheduler *s, const Kernel *k)
+{
+    enum { MANY_THREADS = 512, MANY = 32 };
+    bool many = kernel_threads(k) >= MANY_THREADS && k->vec * k->tiles >= MANY;
+    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->copy_warp;
+}
+
 static void set_ragged(const Scheduler *s, Kernel *k)
 {
     enum { FEW_TILES = 4 };
     int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
+    full &= !checks_full_tiles(s, k);
     k->ragged = (has_element_work(s->g, k) && !full) || (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
 }
 

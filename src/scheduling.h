@@ -22,6 +22,7 @@
  *   schedule_even.c      threads that have all as much to do
  *   schedule_bounds.c    how many CTAs ptxas makes room for
  *   schedule_limit.c     how many CTAs an SM holds at most
+ *   schedule_advice.c    schedules that are asked for where the rules' are slower
  *   schedule_finish.c    the kernel that adds partials
  *   schedule_reasons.c   why a schedule that was asked for cannot be
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
@@ -259,6 +260,10 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k);      /* that share a r
 int single_slice(const Scheduler *s, const Kernel *k);  /* columns of a CTA whose cluster has a single row; 0: none */
 bool fills_warps(int64_t columns, int ctas);            /* CTAs that share them, with four vectors a thread */
 bool fills_slices_of_f32(int64_t columns);              /* of as many CTAs as have up to 4096 each */
+
+/* ---- schedule_advice.c ---- */
+
+const char *advised_schedule(const Scheduler *s);    /* once the rules have mapped all kernels; NULL: none */
 
 /* ---- schedule_refill.c ---- */
 

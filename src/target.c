@@ -12,16 +12,16 @@
  * more (softmax of 1024 to 8192 columns). */
 enum { KB = 1024, REGISTERS = 64 * KB, ENOUGH = 46 * KB, TARGETS = 8 };
 
-/*   arch      SMs  smem a CTA  smem an SM  registers  threads  CTAs  cluster  enough  bulk copies */
+/*   arch      SMs  smem a CTA  smem an SM  registers  threads  CTAs  cluster  enough  swift  bulk copies */
 static const Target targets[TARGETS] = {
-    {"sm_80",  108, 163 * KB,   164 * KB,   REGISTERS, 2048, 32,    1,       0,      false},
-    {"sm_86",  84,  99 * KB,    100 * KB,   REGISTERS, 1536, 16,    1,       0,      false},
-    {"sm_89",  128, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    1,       0,      false},
-    {"sm_90",  132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, true},
-    {"sm_90a", 132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, true},
-    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      0,      true},
-    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048, 32,    16,      0,      true},
-    {"sm_120", 170, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    8,       0,      true},
+    {"sm_80",  108, 163 * KB,   164 * KB,   REGISTERS, 2048, 32,    1,       0,      false, false},
+    {"sm_86",  84,  99 * KB,    100 * KB,   REGISTERS, 1536, 16,    1,       0,      false, false},
+    {"sm_89",  128, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    1,       0,      false, false},
+    {"sm_90",  132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, false, true},
+    {"sm_90a", 132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, false, true},
+    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      0,      true,  true},
+    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048, 32,    16,      0,      true,  true},
+    {"sm_120", 170, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    8,       0,      false, true},
 };
 
 static const char *const names[TARGETS] = {
@@ -46,7 +46,8 @@ void target_set_device(Target *target, int sms, double memory_rate)
 {
     enum { MEASURED_RATE = 26 };    /* bytes a ns for each SM */
     target->sms = sms;
-    if (memory_rate <= 0 || memory_rate > MEASURED_RATE * sms) target->enough_bytes = 0;
+    target->swift = memory_rate > MEASURED_RATE * sms;
+    if (memory_rate <= 0 || target->swift) target->enough_bytes = 0;
 }
 
 int target_cluster_sms(const Target *target, int cluster)

@@ -84,6 +84,10 @@ expect 2 'hint: write --device sim' run one.fuse --sim --verify
 expect 2 'unknown command' exlpain one.fuse
 expect 2 'hint: did you mean M' run one.fuse m=4
 expect 2 'architecture' one.fuse --arch sm_12
+expect 2 'the GPU that --arch names' explain one.fuse --memory 4800
+for rate in 0 -5 4.8 fast; do expect 2 "cannot take '$rate'" one.fuse --arch sm_90a --memory=$rate; done
+expect 0 '64 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 4800
+expect 0 '128 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 3350
 expect 2 'cannot read' nothing.fuse
 expect 2 'no size' sizeless.fuse
 expect 2 'no size' run sizeless.fuse
@@ -158,7 +162,9 @@ expect 2 'bulk: for rows of whole blocks' explain "$root"/examples/softmax.fuse 
 expect 2 'bulk: 1 (a row comes' explain "$root"/examples/softmax.fuse --arch sm_90a --schedule row:bulk=2
 expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1
 expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --arch sm_90a --schedule warp-specialized:cluster=8
-expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=204800 --arch sm_90a
+expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=300000 --arch sm_90a
+expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=204800 --arch sm_90a
+expect 0 'threads a row, 4 x 8' explain "$root"/examples/layernorm.fuse N=139264 --arch sm_90a
 expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=229376 --arch sm_90a
 expect 0 'clusters of 4 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=45056 --arch sm_90a
 sed 's/bf16/f32/g' "$root"/examples/rmsnorm_bwd.fuse >rmsnorm_bwd.f32.fuse

@@ -170,6 +170,19 @@ list_cases() {
     for columns in 997 1024 4096 5120 9216 12288 16384 24576; do
         echo "tests/cases/biased_sum.fuse M=331 N=$columns"
     done
+    # what is chosen where memory moves more, or where the rules' choice was slower
+    for columns in 135168 151936 204800 221184; do echo "examples/layernorm.fuse M=71 N=$columns"; done
+    for columns in 188416 196608 204800; do echo "examples/layernorm_bwd.fuse M=71 N=$columns"; done
+    for shape in 2048:threads=128,rows=4,stages=2 12288:threads=384,cluster=1 40960:threads=256,cluster=4 \
+        65536:threads=512,cluster=4 131072:threads=512,cluster=8; do
+        for file in layernorm_bwd rmsnorm_bwd; do
+            echo "examples/$file.fuse M=331 N=${shape%%:*} --schedule grid-stride:${shape#*:}"
+        done
+    done
+    for shape in 1024:threads=32 20480:threads=640,cluster=1,stages=2 57344:threads=896,cluster=2,stages=2 \
+        98304:threads=512,cluster=4,stages=2; do
+        echo "examples/layernorm.fuse M=331 N=${shape%%:*} --schedule row:${shape#*:}"
+    done
     for columns in 1990 3004 8190 12288 13312; do
         echo "examples/layernorm.fuse M=2049 N=$columns"
     done
@@ -257,6 +270,8 @@ else
         printf "$tool %s 71 229\n" examples/*.fuse
         printf "$tool examples/%s.fuse 71 1031\n" softmax softmax_bwd rmsnorm rmsnorm_residual    # by blocks
         printf "$tool examples/softmax_bwd.fuse 71 %s\n" 8191 12287    # and by clusters
+        echo "$tool examples/layernorm.fuse 40 139264 --schedule row:threads=544,cluster=8,stages=2"
+        echo "$tool examples/layernorm_bwd.fuse 34 131072 --schedule grid-stride:threads=512,cluster=8"
         echo "$tool examples/layernorm.fuse 7 16648 --schedule row:cluster=32"    # read again by groups
         # a ring filled by blocks; as many rows for each team, since racecheck takes those that have passed
         # unequal numbers of their own barriers for unordered by the next barrier of all

@@ -151,6 +151,48 @@ START_TEST(a_limit_is_for_memory_like_that_measured)
 }
 END_TEST
 
+/* The first kernel of a graph's plan for a GPU whose memory moves so many bytes a ns: FAMILY threads x CTAs, stages. */
+static void check_shape(const char *path, const char *arch, double memory_rate, int64_t columns, const char *shape)
+{
+    char text[96];
+    Target target = *target_find(arch);
+    target_set_device(&target, target.sms, memory_rate);
+    read_program(path);
+    Compilation c = compile_target(NULL, 64, columns, &target);
+    const Kernel *k = &c.plan->kernels[0];
+    snprintf(text, sizeof text, "%s %d x %d, %d", family_name(k->family), kernel_threads(k), k->cluster, k->stages);
+    ck_assert_str_eq(text, shape);
+    compile_free(&c);
+}
+
+enum { H100 = 3352, H200 = 4916 };
+
+START_TEST(swift_memory_wants_few_ctas_with_many_columns)
+{
+    check_shape("examples/layernorm_bwd.fuse", "sm_90a", H100, 131072, "warp-specialized 256 x 16, 3");
+    check_shape("examples/layernorm_bwd.fuse", "sm_90a", H200, 131072, "grid-stride 512 x 8, 3");
+    check_shape("examples/layernorm_bwd.fuse", "sm_90a", H200, 8192, "warp-specialized 512 x 1, 5");
+    check_shape("examples/rmsnorm_bwd.fuse", "sm_90a", H100, 24576, "warp-specialized 256 x 4, 4");
+    check_shape("examples/rmsnorm_bwd.fuse", "sm_90a", H200, 24576, "warp-specialized 384 x 2, 3");
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 2048, "row 128 x 1, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", H200, 2048, "row 64 x 1, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", H200, 40960, "row 640 x 2, 2");
+    check_shape("examples/layernorm.fuse", "sm_90a", H200, 98304, "row 512 x 4, 2");
+    check_shape("examples/softmax.fuse", "sm_90a", H100, 12288, "row 768 x 1, 0");
+    check_shape("examples/softmax.fuse", "sm_90a", H200, 12288, "row 192 x 2, 0");
+    check_shape("examples/layernorm_residual.fuse", "sm_90a", H200, 32768, "row 128 x 8, 0");
+}
+END_TEST
+
+/* Advice that a GPU has no room for, or no clusters, leaves the rules' choice. */
+START_TEST(advice_that_cannot_be_is_not_taken)
+{
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 151936, "row 608 x 8, 2");
+    check_shape("examples/layernorm.fuse", "sm_80", H100, 151936, "row 1024 x 1, 0");
+    check_shape("examples/layernorm.fuse", "sm_120", 2 * H200, 40960, "row 160 x 8, 0");
+}
+END_TEST
+
 START_TEST(limits_are_tried_and_none)
 {
     read_program("examples/softmax.fuse");
@@ -202,6 +244,8 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(many, each_is_a_plan_of_its_own, 0, 3);
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
+    tcase_add_test(many, swift_memory_wants_few_ctas_with_many_columns);
+    tcase_add_test(many, advice_that_cannot_be_is_not_taken);
     tcase_add_test(many, limits_are_tried_and_none);
     tcase_add_test(many, they_vary_threads_stages_and_clusters);
     suite_add_tcase(suite, many);

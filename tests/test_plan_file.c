@@ -17,7 +17,7 @@ static const struct {
 } plans[] = {
     {"examples/rmsnorm.fuse", 64, 1, false},
     {"examples/layernorm_bwd.fuse", 4096, 2, false},
-    {"examples/layernorm_bwd.fuse", 204800, 3, true},
+    {"examples/layernorm_bwd.fuse", 300000, 3, true},
     {"tests/cases/wide_group.fuse", 1 << 20, 3, true},
     {"tests/golden/group_sums.fuse", 0, 2, false},
 };

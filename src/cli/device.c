@@ -83,6 +83,7 @@ int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
     }
     *target = *found;
     if (*device) target_set_device(target, sms, memory_rate);
+    else if (o->memory) target_set_device(target, target->sms, o->memory);
     else if (sms > 0) target->sms = sms;
     return EXIT_DONE;
 }

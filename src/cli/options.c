@@ -240,6 +240,17 @@ static bool parse_sms(Options *o, const char *text)
     return true;
 }
 
+static bool parse_memory(Options *o, const char *text)
+{
+    int64_t rate;
+    if (!parse_integer(text, &rate) || rate < 1 || rate > 1000000) {
+        complain("a whole number of GB/s from 1 to 1000000", "--memory cannot take '%s'", text);
+        return false;
+    }
+    o->memory = (int)rate;
+    return true;
+}
+
 /* ---- the walk over argv ---- */
 
 static bool store_option(Options *o, Option option, const char *value)
@@ -266,6 +277,7 @@ static bool store_option(Options *o, Option option, const char *value)
     case OPTION_SET: return add_setting(o, value);
     case OPTION_SEED: return parse_seed(o, value);
     case OPTION_SMS: return parse_sms(o, value);
+    case OPTION_MEMORY: return parse_memory(o, value);
     case OPTION_GRAPH: o->graph = value; return true;
     case OPTION_ARCH: o->arch = value; return true;
     case OPTION_OUTPUTS: o->outputs = value; return true;
@@ -419,6 +431,10 @@ static bool check_combination(const Options *o)
     }
     if (o->command == COMMAND_TUNE && o->device && strcmp(o->device, "cuda")) {
         complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s", o->device);
+        return false;
+    }
+    if (o->memory && !o->arch) {
+        complain("as in --arch sm_90a --memory 4800", "--memory is of the GPU that --arch names");
         return false;
     }
     if (o->in && o->out && is_same_file(o->in, o->out)) {

@@ -1,0 +1,232 @@
+/* schedule_advice.c: schedules that are asked for as `--schedule` would ask, where those were measured faster than what the
+ * rules make of a row. What cannot be is refused as it would be there, and the rules' choice stays.
+ *
+ * Most of it is for swift memory, which moves more for each SM than an H100's (target.h). There an exchange between CTAs and
+ * what CTAs read from L2 again take longer than a row, so that rows want fewer CTAs with more columns each, whose column
+ * vectors stay in the SM. All of that was measured on an H200, whose memory moves 36 bytes a ns for each SM, with 268 MB a
+ * tensor or 16384 rows; times beside those of the rules, which were fitted on an H100 (25 bytes). */
+#include "scheduling.h"
+
+typedef struct {
+    Family family;
+    int threads, rows, cluster, stages;    /* 0: as the rules have it */
+} Advice;
+
+static const Advice none;
+
+enum { PAIR = 2, TWO_BYTES = 2, FULL = MAX_VECTOR, COLUMNS = 32 /* of a thread: four vectors */ };
+
+/* The fewest CTAs, a power of two, of which none has more than `slice` columns. */
+static int ctas_for(int64_t columns, int64_t slice)
+{
+    int ctas = 1;
+    while (columns > slice * ctas) ctas *= 2;
+    return ctas;
+}
+
+/* Whole warps in which a thread has up to so many columns. */
+static int threads_for(int64_t columns, int each) { return (int)ceil_div(columns, (int64_t)each * WARP) * WARP; }
+
+static bool has_plain_rows(const Kernel *k)
+{
+    return k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && k->inner_count && k->phases == PAIR &&
+           k->vec == full_vector(k);
+}
+
+/* ---- two tensors with sums over rows ---- */
+
+static bool has_pairs_with_sums(const Scheduler *s, const Kernel *k)
+{
+    double sums = accumulator_registers(s, k);
+    return has_plain_rows(k) && row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES && k->vec == FULL &&
+           (sums == 1 || sums == 2) && !has_wide_columns(k) && column_vectors(k) <= 1;
+}
+
+/* Two sums of one CTA's row: layer norm's backward of 6144, 7168, 8192, 9216 columns 4, 8, 9, 9 % faster by a copy warp (5632
+ * and 6656 6 and 3 % slower), of 10240 and 12288 6 and 13 % without one (11264 6 % slower; a row alone 12288 35 %, 512 rows 18 %);
+ * of 14336 and 16384 a pair of CTAs is as good. */
+static Advice two_sums_alone(int64_t columns)
+{
+    enum { UNIT = 1024, FEW = 6144, MANY = 8192, COPIED = 9216, SHORT_OWN = 10240, LONG = 12288 };
+    if (columns < FEW || columns > LONG || columns % UNIT) return none;
+    if (columns <= COPIED)
+        return (Advice){FAMILY_WARP_SPECIALIZED, .threads = columns > FEW && columns <= MANY ? 512 : 384, .cluster = 1};
+    if (columns > SHORT_OWN && columns < LONG) return none;
+    return (Advice){FAMILY_GRID_STRIDE, .threads = columns <= SHORT_OWN ? 256 : 384, .cluster = 1};
+}
+
+/* Two sums of longer rows, by half as many CTAs, whose threads copy for themselves: 18432 to 32768 columns 4, 10, 21, 12, 12, 10,
+ * 11 % faster, 36864 to 81920 5, 13, 20, 5, 5, 4, 8, 4, 15 %, 98304 to 163840 20, 11, 2, 11, 17, 8, 18 %, 262144 14 %; slices of
+ * 11264 31 to 37 % slower, and in the largest cluster those of 8704 3 %, of 14336 and 15360 10 %. More than 12288 columns each of
+ * f16 spill with 512 threads: those by as many CTAs as the rules have (4 to 6 %). */
+static Advice two_sums(const Kernel *k, int64_t columns)
+{
+    enum { ALONE = 16384, SLICE = 16384, LEAST = 9216, SHORT = 10240, SHORT_SLICE = 12288, SIXTEEN = 16 };
+    if (columns <= ALONE) return two_sums_alone(columns);
+    int ctas = ctas_for(columns, SLICE);
+    int64_t slice = ceil_div(columns, ctas);
+    bool fits = slice <= SHORT_SLICE, full = slice == SLICE;
+    if (slice < LEAST || (slice > SHORT && slice < SHORT_SLICE) || (ctas == SIXTEEN && !fits && !full)) return none;
+    if (!fits && reads_f16(k)) return (Advice){FAMILY_GRID_STRIDE, .threads = 256, .cluster = 2 * ctas};
+    return (Advice){FAMILY_GRID_STRIDE, .threads = fits ? 256 : 512, .cluster = ctas};
+}
+
+/* One sum, where that is half as many CTAs: rmsnorm's backward of 10240, 24576, 49152, 98304, 131072 columns 17, 6, 7, 13,
+ * 5 % faster; of 32768 and 65536 as fast. */
+static Advice one_sum(const Kernel *k, int64_t columns)
+{
+    enum { SHORT = 9216, ALONE = 10240, SLICE = 16384, OWN = 10240, MIDDLE = 12288 };
+    if (columns <= SHORT || (columns > ALONE && columns <= SLICE)) return none;
+    int ctas = ctas_for(columns, SLICE);
+    int64_t slice = ceil_div(columns, ctas);
+    if (k->cluster <= ctas) return none;
+    if (slice <= OWN) return (Advice){FAMILY_GRID_STRIDE, .threads = 256, .cluster = ctas};
+    return (Advice){FAMILY_WARP_SPECIALIZED, .threads = slice <= MIDDLE ? 384 : 512, .cluster = ctas};
+}
+
+static Advice sums_of_swift_memory(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 2048 };
+    int64_t columns = column_count(s, k);
+    /* layer norm's backward 3 %, rmsnorm's 7 % faster */
+    if (columns == SHORT) return (Advice){FAMILY_GRID_STRIDE, .threads = 128, .rows = 4, .stages = 2};
+    return accumulator_registers(s, k) > 1 ? two_sums(k, columns) : one_sum(k, columns);
+}
+
+/* Two sums of more columns than copies_largest knows, by the largest cluster, not by groups: layer norm's backward of 188416,
+ * 204800, 212992, 221184 columns 6, 3, 4, 5 % faster, of 196608 2 % (measured on an H100). F16 spills. */
+static Advice two_long_sums(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 184320, LONG = 225280, FULL_TILES = 196608, SIXTEEN = 16 };
+    int64_t columns = column_count(s, k);
+    if (accumulator_registers(s, k) < 2 || reads_f16(k) || columns <= SHORT || columns >= LONG) return none;
+    if (columns == FULL_TILES) return (Advice){FAMILY_WARP_SPECIALIZED, .threads = 384, .cluster = SIXTEEN};
+    return (Advice){FAMILY_GRID_STRIDE, .threads = 512, .cluster = SIXTEEN};
+}
+
+/* ---- a mean and its squares ---- */
+
+static bool has_plain_moments(const Scheduler *s, const Kernel *k)
+{
+    return has_plain_rows(k) && !k->accumulator_count && has_moments(s, k) && !has_wide_columns(k) &&
+           narrowest_stored(k) * row_inputs(k) == row_bytes(k);
+}
+
+/* Rows of 2 bytes that pass through a ring of two stages to registers, which frees their stage at once, beside column vectors
+ * in shared memory. Threads have 48 columns where that is whole groups of four warps, else 32. */
+static Advice ring_of_two(int64_t columns, int ctas)
+{
+    enum { MANY = 48, UNIT = 4 * WARP, MOST = 28672 };
+    int64_t slice = ceil_div(columns, ctas);
+    if (slice > MOST) return none;
+    int threads = slice % (MANY * UNIT) ? threads_for(slice, COLUMNS) : (int)slice / MANY;
+    return (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas, .stages = 2};
+}
+
+/* Layer norm of 135168, 139264, 143360, 151936 columns 10, 6, 4, 5 % (f16 of 139264 3 %), of 204800, 212992, 221184 2, 2, 9 %
+ * (f16 0, 0, 4 %) faster than by what schedule_columns.c and schedule_refill.c say; of 147456, 155648, 159744 1, 1, 2 % slower, of
+ * 163840 and 196608 as fast (measured on an H100). */
+static Advice long_moments(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 131072, SHORT_END = 163840, KEPT = 147456, LONG = 196608, LONG_END = 229376, EIGHT = 8 };
+    int64_t columns = column_count(s, k);
+    bool short_ones = columns > SHORT && (columns < KEPT || (columns < SHORT_END && !column_keepers(s, k)));
+    bool some = short_ones || (columns > LONG && columns < LONG_END);
+    return some && row_inputs(k) == 1 && row_bytes(k) == TWO_BYTES ? ring_of_two(columns, EIGHT) : none;
+}
+
+/* One input of 2 bytes: layer norm of 1024 to 4096 columns 2, 5, 3, 11, 4, 8, 3, 7 % faster with 32 columns a thread, not 16
+ * (1 and 64 rows 4 % slower); of 18432 to 61440 columns through a ring of two 4 to 19 %, of 73728 to 262144 3 to 26 % (24576
+ * columns of a row alone 23 %, of 64 rows 9 % slower); of 65536 as fast, and a few rows 13 to 19 % slower. */
+static Advice moments_of_one(int64_t columns)
+{
+    enum { SHORT = 1024, SHORT_END = 4096, LONG = 16384, FULL_FOUR = 65536, SLICE = 28672, HALF = COLUMNS / 2 };
+    if (columns == FULL_FOUR) return none;
+    if (columns > LONG) return ring_of_two(columns, ctas_for(columns, SLICE));
+    if (columns < SHORT || columns > SHORT_END) return none;
+    int warps = (int)((columns / COLUMNS + HALF) / WARP);
+    return (Advice){FAMILY_ROW, .threads = warps * WARP, .cluster = 1};
+}
+
+/* F32: layer norm of 65536 and 131072 columns 13 and 21 % faster by full slices of 8192, others 9 to 26 % slower. A sum of two
+ * of 2 bytes: layer norm of one of 16384, 32768, 65536 columns 4, 9, 8 % faster by full slices of 4096, others up to 20 %
+ * slower. */
+static Advice moments_of_swift_memory(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG_F32 = 65536, SLICE_F32 = 8192, SUM = 16384, LONG_SUM = 65536, SLICE_SUM = 4096 };
+    int64_t columns = column_count(s, k), slice = 0;
+    if (row_inputs(k) == 1 && row_bytes(k) == TWO_BYTES) return moments_of_one(columns);
+    if (is_f32_row(k) && columns >= LONG_F32 && columns % SLICE_F32 == 0) slice = SLICE_F32;
+    bool sum = row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES;
+    if (sum && columns >= SUM && columns <= LONG_SUM) slice = SLICE_SUM;
+    int ctas = slice ? ctas_for(columns, slice) : 0;
+    if (!slice || columns != slice * ctas) return none;
+    return (Advice){FAMILY_ROW, .threads = threads_for(slice, COLUMNS), .cluster = ctas};
+}
+
+/* ---- other rows without sums over them ---- */
+
+static bool has_light_rows(const Kernel *k)
+{
+    return has_plain_rows(k) && !k->accumulator_count && k->vec == FULL && row_bytes(k) == TWO_BYTES * row_inputs(k) &&
+           narrowest_stored(k) == TWO_BYTES && column_vectors(k) <= 1 && !has_wide_columns(k) && !exchanges_often(k);
+}
+
+/* One input: rmsnorm of 5120 to 16384 columns 1 to 11 %, softmax 0 to 13 % faster with 32 columns a thread, not 16; of 106496,
+ * 114688, 122880, 131072 columns with 64 12, 10, 4, 4 % and 8, 5, 6, 4 % (73728 to 98304 up to 15 % slower). Two: softmax_bwd of
+ * 16384 columns 4 % by four CTAs. */
+static Advice light_rows_of_swift_memory(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 4096, SLICE = 8192, MIDDLE = 65536, LONG = 98304, LONGEST = 131072, SIXTEEN = 16, FOUR = 4, PAIRS = 12288, PAIRS_END = 16384 };
+    int64_t columns = column_count(s, k);
+    if (row_inputs(k) == PAIR && !column_vectors(k) && columns > PAIRS && columns <= PAIRS_END)
+        return (Advice){FAMILY_ROW, .threads = threads_for(columns / FOUR, COLUMNS / 2), .cluster = FOUR};
+    bool middle = columns > SHORT && columns <= MIDDLE, longer = columns > LONG && columns <= LONGEST;
+    if (row_inputs(k) != 1 || !(middle || longer)) return none;
+    int ctas = longer ? SIXTEEN : ctas_for(columns, SLICE), each = longer ? 2 * COLUMNS : COLUMNS;
+    return (Advice){FAMILY_ROW, .threads = threads_for(ceil_div(columns, ctas), each), .cluster = ctas};
+}
+
+/* ---- the advice ---- */
+
+/* All of it was measured where CTAs have as much shared memory as from sm_90 on. */
+static Advice find_advice(const Scheduler *s, const Kernel *k)
+{
+    enum { MEASURED_SMEM = 227 << 10 };
+    bool swift = s->target->swift;
+    if (s->target->smem_per_cta < MEASURED_SMEM) return none;
+    if (has_pairs_with_sums(s, k)) return swift ? sums_of_swift_memory(s, k) : two_long_sums(s, k);
+    if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : long_moments(s, k);
+    return swift && has_light_rows(k) ? light_rows_of_swift_memory(s, k) : none;
+}
+
+/* The only kernel that walks the graph's rows; NULL: there are several, or none. */
+static const Kernel *find_walker(const Scheduler *s)
+{
+    const Kernel *found = NULL;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        if (!walks_rows(k)) continue;
+        if (found || !computes_rows(s, k)) return NULL;
+        found = k;
+    }
+    return found;
+}
+
+static void put_key(Text *out, const char *name, int number)
+{
+    if (number) text_print(out, ",%s=%d", name, number);
+}
+
+const char *advised_schedule(const Scheduler *s)
+{
+    const Kernel *k = find_walker(s);
+    Advice a = k ? find_advice(s, k) : none;
+    if (!a.threads) return NULL;
+    Text *out = text_new(s->arena);
+    text_print(out, "%s:threads=%d", family_name(a.family), a.threads);
+    put_key(out, "rows", a.rows);
+    put_key(out, "cluster", a.cluster);
+    put_key(out, "stages", a.stages);
+    return text_string(out);
+}
