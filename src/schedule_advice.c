@@ -71,15 +71,15 @@ static Advice two_sums(const Kernel *k, int64_t columns)
     return (Advice){FAMILY_GRID_STRIDE, .threads = fits ? 256 : 512, .cluster = ctas};
 }
 
-/* One sum, where that is half as many CTAs: rmsnorm's backward of 10240, 24576, 49152, 98304, 131072 columns 17, 6, 7, 13,
- * 5 % faster; of 32768 and 65536 as fast. */
+/* One sum, where that is half as many CTAs: rmsnorm's backward of 10240 and 22528 to 30720 columns 16, 19, 5, 14, 9, 7 % faster,
+ * of 45056 to 61440 18, 6, 13, 10, 8 %, of 90112 to 131072 24, 13, 21, 19, 17, 5 %; of 32768 and 65536 as fast. */
 static Advice one_sum(const Kernel *k, int64_t columns)
 {
-    enum { SHORT = 9216, ALONE = 10240, SLICE = 16384, OWN = 10240, MIDDLE = 12288 };
+    enum { SHORT = 9216, ALONE = 10240, SLICE = 16384, OWN = 10240, MIDDLE = 12288, EIGHT = 8 };
     if (columns <= SHORT || (columns > ALONE && columns <= SLICE)) return none;
     int ctas = ctas_for(columns, SLICE);
     int64_t slice = ceil_div(columns, ctas);
-    if (k->cluster <= ctas) return none;
+    if (k->cluster <= ctas || (slice == SLICE && ctas < EIGHT)) return none;
     if (slice <= OWN) return (Advice){FAMILY_GRID_STRIDE, .threads = 256, .cluster = ctas};
     return (Advice){FAMILY_WARP_SPECIALIZED, .threads = slice <= MIDDLE ? 384 : 512, .cluster = ctas};
 }
