@@ -9,9 +9,9 @@ typedef struct {
     int registers, spill_bytes;
 } KernelUsage;
 
-/* By what text of --schedule a plan was made that is not the rules' first choice, and why. */
+/* By what text of --schedule a plan is or could be made, and why by that. */
 typedef struct {
-    const char *schedule, *why;   /* NULL: it is */
+    const char *schedule, *why;   /* NULL: by none, or by what the user gave */
 } Origin;
 
 typedef struct {

@@ -1,6 +1,7 @@
 /* explain.c: `fusec explain`: asks NVRTC, where there is one, what the kernels use. */
 #include "explain.h"
 
+#include "candidates.h"
 #include "commands.h"
 #include "device.h"
 #include "files.h"
@@ -56,7 +57,7 @@ static Origin settle_schedule(Program *p, Compilation *c)
                                            " faster than what the rules choose"};
     const char *other = o->schedule ? NULL
                                     : replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
-    if (!other) return (Origin){NULL, NULL};
+    if (!other) return (Origin){o->schedule ? NULL : name_plan(o->arena, c->plan), "as the rules choose"};
     return (Origin){other, "since what the rules choose spills (emit and the simulator take"
                            " what the rules choose, unless --schedule asks for this one)"};
 }
