@@ -207,6 +207,54 @@ Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target
     return s.found;
 }
 
+/* ---- the text of a plan ---- */
+
+/* Of the kernels that walk rows the one that the plan's family is of. */
+static const Kernel *main_kernel(const Plan *plan)
+{
+    for (int i = 0; i < plan->kernel_count; i++)
+        if (walks_rows(&plan->kernels[i]) && plan->kernels[i].family == plan->family) return &plan->kernels[i];
+    return NULL;
+}
+
+enum { NAMES = 5 };
+
+static bool names_plan(Arena *arena, const char *text, const Plan *plan, const char *cuda)
+{
+    const char *problem;
+    const Plan *named = try_schedule(arena, plan->analysis, &plan->target, text, &problem);
+    return named && same_launch(&named->launch, &plan->launch) && !strcmp(emit_cuda(arena, &named, 1), cuda);
+}
+
+/* A family with some of five keys, as the plan has them. */
+static const char *text_of(Arena *arena, const Plan *plan, const Kernel *k, int given)
+{
+    Text *text = text_new(arena);
+    const struct { const char *name; int value; } keys[NAMES] = {
+        {"threads", k->threads_per_row}, {"rows", k->teams}, {"cluster", k->cluster}, {"stages", k->stages ? k->stages : 1}, {"limit", k->limit_ctas},
+    };
+    text_print(text, "%s", family_name(plan->family));
+    for (int i = 0; i < NAMES; i++)
+        if (given >> i & 1)
+            text_print(text, "%c%s=%d", given & ((1 << i) - 1) ? ',' : ':', keys[i].name, keys[i].value);
+    return text_string(text);
+}
+
+const char *name_plan(Arena *arena, const Plan *plan)
+{
+    const Kernel *k = main_kernel(plan);
+    if (!k) return NULL;
+    const char *cuda = emit_cuda(arena, &plan, 1);
+    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4;
+    for (int count = NAMES; count >= 0; count--)
+        for (int given = 0; given < 1 << NAMES; given++) {
+            if ((given & ~told) || __builtin_popcount((unsigned)given) != count) continue;
+            const char *text = text_of(arena, plan, k, given);
+            if (names_plan(arena, text, plan, cuda)) return text;
+        }
+    return NULL;
+}
+
 /* ---- where the chosen plan spills ---- */
 
 /* Registers that a thread may have beyond those expected, in the kernel with the fewest, of
@@ -287,6 +335,16 @@ static void add_looser(Search *s)
     }
 }
 
+/* What the rules chose before advice was taken. */
+static void add_unadvised(Search *s)
+{
+    const char *problem;
+    const Plan *plan = schedule_by_rules(s->arena, s->a, s->target, &problem);
+    bool other = plan && !same_launch(&plan->launch, &s->chosen->launch);
+    const char *text = other ? name_plan(s->arena, plan) : NULL;
+    if (text) add_plan(s, text, plan);
+}
+
 Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, int most)
 {
     Search s = begin_search(arena, a, target);
@@ -298,6 +356,7 @@ Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, in
     if (most_headroom(&s) <= own) s.passes = INT_MAX;
     int largest = most_headroom(&s);
     add_plan(&s, NULL, s.chosen);
+    add_unadvised(&s);
     add_looser(&s);
     int others = most + 1 - s.found.list.count;
     for (int i = 1; i <= others && largest > own; i++) {
@@ -305,52 +364,4 @@ Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, in
         add_plan(&s, next->schedule, next->plan);
     }
     return s.found;
-}
-
-/* ---- the text of a plan ---- */
-
-/* Of the kernels that walk rows the one that the plan's family is of. */
-static const Kernel *main_kernel(const Plan *plan)
-{
-    for (int i = 0; i < plan->kernel_count; i++)
-        if (walks_rows(&plan->kernels[i]) && plan->kernels[i].family == plan->family) return &plan->kernels[i];
-    return NULL;
-}
-
-enum { NAMES = 5 };
-
-static bool names_plan(Arena *arena, const char *text, const Plan *plan, const char *cuda)
-{
-    const char *problem;
-    const Plan *named = try_schedule(arena, plan->analysis, &plan->target, text, &problem);
-    return named && same_launch(&named->launch, &plan->launch) && !strcmp(emit_cuda(arena, &named, 1), cuda);
-}
-
-/* A family with some of five keys, as the plan has them. */
-static const char *text_of(Arena *arena, const Plan *plan, const Kernel *k, int given)
-{
-    Text *text = text_new(arena);
-    const struct { const char *name; int value; } keys[NAMES] = {
-        {"threads", k->threads_per_row}, {"rows", k->teams}, {"cluster", k->cluster}, {"stages", k->stages ? k->stages : 1}, {"limit", k->limit_ctas},
-    };
-    text_print(text, "%s", family_name(plan->family));
-    for (int i = 0; i < NAMES; i++)
-        if (given >> i & 1)
-            text_print(text, "%c%s=%d", given & ((1 << i) - 1) ? ',' : ':', keys[i].name, keys[i].value);
-    return text_string(text);
-}
-
-const char *name_plan(Arena *arena, const Plan *plan)
-{
-    const Kernel *k = main_kernel(plan);
-    if (!k) return NULL;
-    const char *cuda = emit_cuda(arena, &plan, 1);
-    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4;
-    for (int count = NAMES; count >= 0; count--)
-        for (int given = 0; given < 1 << NAMES; given++) {
-            if ((given & ~told) || __builtin_popcount((unsigned)given) != count) continue;
-            const char *text = text_of(arena, plan, k, given);
-            if (names_plan(arena, text, plan, cuda)) return text;
-        }
-    return NULL;
 }

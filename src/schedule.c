@@ -256,11 +256,30 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
     return NULL;
 }
 
-/* What was measured faster than the rules' choice, if it can be. */
-static Plan *try_advice(const Scheduler *s, const Analysis *a, const Target *target)
+static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
 {
-    const char *advice = advised_schedule(s), *problem;
-    return advice ? try_schedule(s->arena, a, target, advice, &problem) : NULL;
+    Plan *plan = NEW(s->arena, Plan);
+    *problem = forced ? parse_forced(s->arena, forced, &s->forced) : NULL;
+    if (!*problem && !choose(s, plan)) *problem = s->problem;
+    if (!*problem && forced && main_family(s) != s->forced.family)
+        *problem = missing_reason(s);
+    if (!*problem && forced && !honours_keys(s)) *problem = s->problem;
+    if (*problem) return NULL;
+    plan->analysis = s->a;
+    plan->target = *s->target;
+    plan->family = main_family(s);
+    sort_kernels(s, plan);
+    insert_clears(s, plan);
+    build_launch(s, plan);
+    plan->slots = s->slots.data;
+    plan->slot_count = s->slots.count;
+    explain_cuts(s, plan);
+    return plan;
+}
+
+Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, const char **problem)
+{
+    return make_plan(new_scheduler(arena, a, target), NULL, problem);
 }
 
 Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
@@ -270,25 +289,10 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
     if (forced && !strncmp(forced, "cluster", CLUSTER) && strcspn(forced, ":") == CLUSTER)
         return try_clusters(arena, a, target, forced + CLUSTER, problem);
     Scheduler *s = new_scheduler(arena, a, target);
-    Plan *plan = NEW(arena, Plan);
-    *problem = forced ? parse_forced(arena, forced, &s->forced) : NULL;
-    if (!*problem && !choose(s, plan)) *problem = s->problem;
-    Plan *advised = *problem || forced ? NULL : try_advice(s, a, target);
-    if (advised) return advised;
-    if (!*problem && forced && main_family(s) != s->forced.family)
-        *problem = missing_reason(s);
-    if (!*problem && forced && !honours_keys(s)) *problem = s->problem;
-    if (*problem) return NULL;
-    plan->analysis = a;
-    plan->target = *target;
-    plan->family = main_family(s);
-    sort_kernels(s, plan);
-    insert_clears(s, plan);
-    build_launch(s, plan);
-    plan->slots = s->slots.data;
-    plan->slot_count = s->slots.count;
-    explain_cuts(s, plan);
-    return plan;
+    Plan *plan = make_plan(s, forced, problem);
+    const char *refusal, *advice = plan && !forced ? advised_schedule(s) : NULL;
+    Plan *advised = advice ? try_schedule(arena, a, target, advice, &refusal) : NULL;
+    return advised ? advised : plan;
 }
 
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,

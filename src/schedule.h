@@ -281,6 +281,8 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
 /* The same without a report: NULL and why not where it is refused. */
 Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const char *forced,
                    const char **problem);
+/* What the rules choose where nothing was measured to be faster (schedule_advice.c). */
+Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, const char **problem);
 /* Notes a schedule that somebody else found wanting, for explain. */
 void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason);
 void print_plan(Text *out, const Plan *plan);  /* --emit=plan */

@@ -27,19 +27,30 @@ static int ctas_for(int64_t columns, int64_t slice)
 /* Whole warps in which a thread has up to so many columns. */
 static int threads_for(int64_t columns, int each) { return (int)ceil_div(columns, (int64_t)each * WARP) * WARP; }
 
-static bool has_plain_rows(const Kernel *k)
+static int stored_rows(const Kernel *k)
 {
-    return k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && k->inner_count && k->phases == PAIR &&
-           k->vec == full_vector(k);
+    int count = 0;
+    for (int i = 0; i < k->store_count; i++) count += k->stores[i].access == ACCESS_VECTOR && !k->stores[i].result;
+    return count;
+}
+
+/* Rows of whole vectors that two phases read, for which little is computed: such were measured, and others spill. */
+static bool has_plain_rows(const Scheduler *s, const Kernel *k)
+{
+    bool whole = k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && k->vec == full_vector(k);
+    bool twice = k->inner_count && k->phases == PAIR && keeps_rows_of(k, row_dtype(k));
+    return whole && twice && !has_wide_columns(k) && has_short_functions(s, k) && !compares_places(s, k);
 }
 
 /* ---- two tensors with sums over rows ---- */
 
+static bool has_one_sum(const Scheduler *s, const Kernel *k) { return accumulator_registers(s, k) < 2; }
+
 static bool has_pairs_with_sums(const Scheduler *s, const Kernel *k)
 {
     double sums = accumulator_registers(s, k);
-    return has_plain_rows(k) && row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES && k->vec == FULL &&
-           (sums == 1 || sums == 2) && !has_wide_columns(k) && column_vectors(k) <= 1;
+    return has_plain_rows(s, k) && row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES && k->vec == FULL &&
+           (sums == 1 || sums == 2) && column_vectors(k) <= 1 && stored_rows(k) == 1;
 }
 
 /* Two sums of one CTA's row: layer norm's backward of 6144, 7168, 8192, 9216 columns 4, 8, 9, 9 % faster by a copy warp (5632
@@ -84,32 +95,34 @@ static Advice one_sum(const Kernel *k, int64_t columns)
     return (Advice){FAMILY_WARP_SPECIALIZED, .threads = slice <= MIDDLE ? 384 : 512, .cluster = ctas};
 }
 
-static Advice sums_of_swift_memory(const Scheduler *s, const Kernel *k)
-{
-    enum { SHORT = 2048 };
-    int64_t columns = column_count(s, k);
-    /* layer norm's backward 3 %, rmsnorm's 7 % faster */
-    if (columns == SHORT) return (Advice){FAMILY_GRID_STRIDE, .threads = 128, .rows = 4, .stages = 2};
-    return accumulator_registers(s, k) > 1 ? two_sums(k, columns) : one_sum(k, columns);
-}
-
 /* Two sums of more columns than copies_largest knows, by the largest cluster, not by groups: layer norm's backward of 188416,
  * 204800, 212992, 221184 columns 6, 3, 4, 5 % faster, of 196608 2 % (measured on an H100). F16 spills. */
 static Advice two_long_sums(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 184320, LONG = 225280, FULL_TILES = 196608, SIXTEEN = 16 };
     int64_t columns = column_count(s, k);
-    if (accumulator_registers(s, k) < 2 || reads_f16(k) || columns <= SHORT || columns >= LONG) return none;
+    if (has_one_sum(s, k) || reads_f16(k) || columns <= SHORT || columns >= LONG) return none;
     if (columns == FULL_TILES) return (Advice){FAMILY_WARP_SPECIALIZED, .threads = 384, .cluster = SIXTEEN};
     return (Advice){FAMILY_GRID_STRIDE, .threads = 512, .cluster = SIXTEEN};
+}
+
+static Advice sums_of_swift_memory(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 2048 };
+    int64_t columns = column_count(s, k);
+    /* layer norm's backward 3 %, rmsnorm's 7 % faster */
+    if (columns == SHORT) return (Advice){FAMILY_GRID_STRIDE, .threads = 128, .rows = 4, .stages = 2};
+    if (has_one_sum(s, k)) return one_sum(k, columns);
+    Advice some = two_sums(k, columns);
+    return some.threads ? some : two_long_sums(s, k);
 }
 
 /* ---- a mean and its squares ---- */
 
 static bool has_plain_moments(const Scheduler *s, const Kernel *k)
 {
-    return has_plain_rows(k) && !k->accumulator_count && has_moments(s, k) && !has_wide_columns(k) &&
-           narrowest_stored(k) * row_inputs(k) == row_bytes(k);
+    return has_plain_rows(s, k) && !k->accumulator_count && has_moments(s, k) && column_vectors(k) <= PAIR &&
+           stored_rows(k) <= row_inputs(k) && narrowest_stored(k) * row_inputs(k) == row_bytes(k);
 }
 
 /* Rows of 2 bytes that pass through a ring of two stages to registers, which frees their stage at once, beside column vectors
@@ -166,10 +179,10 @@ static Advice moments_of_swift_memory(const Scheduler *s, const Kernel *k)
 
 /* ---- other rows without sums over them ---- */
 
-static bool has_light_rows(const Kernel *k)
+static bool has_light_rows(const Scheduler *s, const Kernel *k)
 {
-    return has_plain_rows(k) && !k->accumulator_count && k->vec == FULL && row_bytes(k) == TWO_BYTES * row_inputs(k) &&
-           narrowest_stored(k) == TWO_BYTES && column_vectors(k) <= 1 && !has_wide_columns(k) && !exchanges_often(k);
+    return has_plain_rows(s, k) && !k->accumulator_count && k->vec == FULL && row_bytes(k) == TWO_BYTES * row_inputs(k) &&
+           narrowest_stored(k) == TWO_BYTES && column_vectors(k) <= 1 && stored_rows(k) == 1 && !exchanges_often(k);
 }
 
 /* One input: rmsnorm of 5120 to 16384 columns 1 to 11 %, softmax 0 to 13 % faster with 32 columns a thread, not 16; of 106496,
@@ -197,7 +210,7 @@ static Advice find_advice(const Scheduler *s, const Kernel *k)
     if (s->target->smem_per_cta < MEASURED_SMEM) return none;
     if (has_pairs_with_sums(s, k)) return swift ? sums_of_swift_memory(s, k) : two_long_sums(s, k);
     if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : long_moments(s, k);
-    return swift && has_light_rows(k) ? light_rows_of_swift_memory(s, k) : none;
+    return swift && has_light_rows(s, k) ? light_rows_of_swift_memory(s, k) : none;
 }
 
 /* The only kernel that walks the graph's rows; NULL: there are several, or none. */

@@ -175,26 +175,44 @@ bool keeps_rows_of(const Kernel *k, DType dtype)
     return true;
 }
 
-/* Whether an operation takes more registers than a softmax's: of ptxas's long sequences exp is the shortest. */
-static bool is_long(const Scheduler *s, const Kernel *k, Node n)
+static bool is_of_each(const Scheduler *s, const Kernel *k, Node n)
+{
+    return k->computed[n.id] && node(s->g, n)->axes & k->columns;
+}
+
+/* Whether a function takes more registers than a softmax's: of ptxas's long sequences exp is the shortest. */
+static bool is_long(const Scheduler *s, Node n)
 {
     enum { SHORT_ERROR = 4 };   /* in units of 2^-24: what a single instruction computes is off by less */
     Op op = node(s->g, n)->op;
-    if (op == OP_EXP || op == OP_EXP2 || is_reduction(s->g, n)) return false;
-    if (op != OP_DIV) return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].inverse && k->inner[i].node.id == arg(s->g, n, 1).id) return false;
+    if (op == OP_EXP || op == OP_EXP2 || op == OP_DIV || is_reduction(s->g, n)) return false;
+    return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
+}
+
+bool has_short_functions(const Scheduler *s, const Kernel *k)
+{
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (is_of_each(s, k, n) && (node(s->g, n)->type == TYPE_F64 || is_long(s, n))) return false;
+    }
     return true;
+}
+
+static bool multiplies_by_inverse(const Scheduler *s, const Kernel *k, Node division)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].inverse && k->inner[i].node.id == arg(s->g, division, 1).id) return true;
+    return false;
 }
 
 bool has_short_arithmetic(const Scheduler *s, const Kernel *k)
 {
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        bool each = k->computed[i] && node(s->g, n)->axes & k->columns;
-        if (each && (node(s->g, n)->type == TYPE_F64 || is_long(s, k, n))) return false;
+        bool division = node(s->g, n)->op == OP_DIV && is_of_each(s, k, n);
+        if (division && !multiplies_by_inverse(s, k, n)) return false;
     }
-    return true;
+    return has_short_functions(s, k);
 }
 
 bool compares_places(const Scheduler *s, const Kernel *k)

@@ -123,7 +123,8 @@ DType row_dtype(const Kernel *k);                       /* of the last of its in
 bool keeps_rows_of(const Kernel *k, DType dtype);       /* all are of that type, and read in more than one phase */
 bool is_plain_norm(const Kernel *k);                    /* little more than a layer norm */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
-bool has_short_arithmetic(const Scheduler *s, const Kernel *k); /* for each element, and in f32 */
+bool has_short_functions(const Scheduler *s, const Kernel *k);  /* for each element, in f32, and maybe divisions */
+bool has_short_arithmetic(const Scheduler *s, const Kernel *k); /* and no divisions but by what is inverted once */
 bool compares_places(const Scheduler *s, const Kernel *k);      /* uses the index of a column */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
 bool has_wide_columns(const Kernel *k);                 /* column vectors of wider elements than rows */

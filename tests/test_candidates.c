@@ -193,6 +193,20 @@ START_TEST(advice_that_cannot_be_is_not_taken)
 }
 END_TEST
 
+/* Where advice spills, what the rules say without it comes first. */
+START_TEST(without_advice_comes_first_of_the_leaner)
+{
+    Target target = *target_find("sm_90a");
+    target_set_device(&target, 132, H200);
+    read_program("examples/layernorm_bwd.fuse");
+    Compilation c = compile_target(NULL, 64, 131072, &target);
+    Candidates list = list_leaner(c.arena, c.analysis, &target, 3);
+    ck_assert_int_gt(list.list.count, 1);
+    ck_assert_str_eq(list.list.data[1].schedule, "warp-specialized:threads=256,cluster=16,stages=3");
+    compile_free(&c);
+}
+END_TEST
+
 START_TEST(limits_are_tried_and_none)
 {
     read_program("examples/softmax.fuse");
@@ -246,6 +260,7 @@ Suite *candidates_suite(void)
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
     tcase_add_test(many, swift_memory_wants_few_ctas_with_many_columns);
     tcase_add_test(many, advice_that_cannot_be_is_not_taken);
+    tcase_add_test(many, without_advice_comes_first_of_the_leaner);
     tcase_add_test(many, limits_are_tried_and_none);
     tcase_add_test(many, they_vary_threads_stages_and_clusters);
     suite_add_tcase(suite, many);
