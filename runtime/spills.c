@@ -41,7 +41,7 @@ static void find_leaner(const CompileRequest *request, const Compilation *c, Lea
     Candidates found = list_leaner(arena, c->analysis, &request->target, MOST_TRIES);
     for (int i = 0; i < found.list.count; i++) {
         const char *schedule = found.list.data[i].schedule;
-        leaner->schedules[i] = strdup(schedule ? schedule : family_name(c->plan->family));
+        leaner->schedules[i] = strdup(schedule ? schedule : c->plan->advice ? c->plan->advice : family_name(c->plan->family));
         if (!leaner->schedules[i])
             break;
         leaner->count++;

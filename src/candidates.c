@@ -340,8 +340,7 @@ static void add_unadvised(Search *s)
 {
     const char *problem;
     const Plan *plan = schedule_by_rules(s->arena, s->a, s->target, &problem);
-    bool other = plan && !same_launch(&plan->launch, &s->chosen->launch);
-    const char *text = other ? name_plan(s->arena, plan) : NULL;
+    const char *text = plan ? name_plan(s->arena, plan) : NULL;
     if (text) add_plan(s, text, plan);
 }
 
@@ -356,8 +355,10 @@ Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, in
     if (most_headroom(&s) <= own) s.passes = INT_MAX;
     int largest = most_headroom(&s);
     add_plan(&s, NULL, s.chosen);
-    add_unadvised(&s);
-    add_looser(&s);
+    if (s.chosen->advice)
+        add_unadvised(&s);
+    else
+        add_looser(&s);
     int others = most + 1 - s.found.list.count;
     for (int i = 1; i <= others && largest > own; i++) {
         const Candidate *next = find_leaner(&s, own + ((largest - own) * i + others - 1) / others);

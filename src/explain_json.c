@@ -95,7 +95,8 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
     bool first = true;
     text_print(out, "{\n  \"graph\": ");
     text_quote(out, g->name);
-    text_print(out, ",\n  \"target\": \"%s\",\n  \"sizes\": {", plan->target.arch);
+    text_print(out, ",\n  \"target\": \"%s\",\n  \"swift_memory\": %s,\n  \"sizes\": {", plan->target.arch,
+               plan->target.swift ? "true" : "false");
     for (int i = 0; i < g->axis_count; i++) {
         put_comma(out, &first);
         text_print(out, "\"%s\": %lld", g->axes[i].name, (long long)a->sizes.of[i]);

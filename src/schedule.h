@@ -135,7 +135,8 @@ typedef struct {
     bool streamed;                   /* walks a row's columns in a loop and reads them again in each
                                         phase; else every tile of a row has its registers */
     bool dynamic;                    /* columns include a row axis: their count is known at launch */
-    bool ragged;                     /* the last tile is not full; or a streamed row's are too many to unroll */
+    bool ragged;                     /* tiles are checked against the row's end, since the last is not full or ptxas is not to
+                                        compute all at once; or a streamed row's are too many to unroll */
     bool whole_moments;              /* a mean and its squares take a thread's elements once it has all of them */
     int full_tiles;                  /* so many tiles all threads have whole, in every CTA of the row */
     bool even_moments;               /* they meet without counts, since all threads of a row have as many of its elements */
@@ -166,6 +167,7 @@ typedef struct Plan {
     Rejection *rejections;
     const char **cuts;               /* why there is more than one kernel */
     int cut_count;
+    const char *advice;              /* the text of --schedule that made it where the rules alone would not; else NULL */
     LaunchPlan launch;
 } Plan;
 

@@ -1,11 +1,13 @@
 /* schedule_advice.c: schedules that are asked for as `--schedule` would ask, where those were measured faster than what the
  * rules make of a row. What cannot be is refused as it would be there, and the rules' choice stays.
  *
- * Most of it is for swift memory, which moves more for each SM than an H100's (target.h). There an exchange between CTAs and
+ * Most of it is for swift memory, which moves about as much for each SM as an H200's (target.h). There an exchange between CTAs and
  * what CTAs read from L2 again take longer than a row, so that rows want fewer CTAs with more columns each, whose column
  * vectors stay in the SM. All of that was measured on an H200, whose memory moves 36 bytes a ns for each SM, with 268 MB a
  * tensor or 16384 rows; times beside those of the rules, which were fitted on an H100 (25 bytes). */
 #include "scheduling.h"
+
+#include <string.h>
 
 typedef struct {
     Family family;
@@ -14,7 +16,7 @@ typedef struct {
 
 static const Advice none;
 
-enum { PAIR = 2, TWO_BYTES = 2, FULL = MAX_VECTOR, COLUMNS = 32 /* of a thread: four vectors */ };
+enum { PAIR = 2, TWO_BYTES = 2, TWO_PHASES = 2, COLUMNS = 32 /* of a thread: four vectors */ };
 
 /* The fewest CTAs, a power of two, of which none has more than `slice` columns. */
 static int ctas_for(int64_t columns, int64_t slice)
@@ -38,7 +40,7 @@ static int stored_rows(const Kernel *k)
 static bool has_plain_rows(const Scheduler *s, const Kernel *k)
 {
     bool whole = k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && k->vec == full_vector(k);
-    bool twice = k->inner_count && k->phases == PAIR && keeps_rows_of(k, row_dtype(k));
+    bool twice = k->inner_count && k->phases == TWO_PHASES && !exchanges_often(k) && keeps_rows_of(k, row_dtype(k));
     return whole && twice && !has_wide_columns(k) && has_short_functions(s, k) && !compares_places(s, k);
 }
 
@@ -49,8 +51,8 @@ static bool has_one_sum(const Scheduler *s, const Kernel *k) { return accumulato
 static bool has_pairs_with_sums(const Scheduler *s, const Kernel *k)
 {
     double sums = accumulator_registers(s, k);
-    return has_plain_rows(s, k) && row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES && k->vec == FULL &&
-           (sums == 1 || sums == 2) && column_vectors(k) <= 1 && stored_rows(k) == 1;
+    return has_plain_rows(s, k) && row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES && (sums == 1 || sums == 2) &&
+           column_vectors(k) <= 1 && stored_rows(k) == 1 && narrowest_stored(k) == TWO_BYTES;
 }
 
 /* Two sums of one CTA's row: layer norm's backward of 6144, 7168, 8192, 9216 columns 4, 8, 9, 9 % faster by a copy warp (5632
@@ -129,9 +131,8 @@ static bool has_plain_moments(const Scheduler *s, const Kernel *k)
  * in shared memory. Threads have 48 columns where that is whole groups of four warps, else 32. */
 static Advice ring_of_two(int64_t columns, int ctas)
 {
-    enum { MANY = 48, UNIT = 4 * WARP, MOST = 28672 };
+    enum { MANY = 48, UNIT = 4 * WARP };
     int64_t slice = ceil_div(columns, ctas);
-    if (slice > MOST) return none;
     int threads = slice % (MANY * UNIT) ? threads_for(slice, COLUMNS) : (int)slice / MANY;
     return (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas, .stages = 2};
 }
@@ -153,10 +154,11 @@ static Advice long_moments(const Scheduler *s, const Kernel *k)
  * columns of a row alone 23 %, of 64 rows 9 % slower); of 65536 as fast, and a few rows 13 to 19 % slower. */
 static Advice moments_of_one(int64_t columns)
 {
-    enum { SHORT = 1024, SHORT_END = 4096, LONG = 16384, FULL_FOUR = 65536, SLICE = 28672, HALF = COLUMNS / 2 };
+    enum { SHORT = 1024, SHORT_END = 4096, LONG = 16384, FULL_FOUR = 65536, SLICE = 28672 };
+    enum { UNIT = 512, SHORTER_UNIT = 256, SHORTER_END = 2048, HALF = COLUMNS / 2 };
     if (columns == FULL_FOUR) return none;
     if (columns > LONG) return ring_of_two(columns, ctas_for(columns, SLICE));
-    if (columns < SHORT || columns > SHORT_END) return none;
+    if (columns < SHORT || columns > SHORT_END || columns % (columns < SHORTER_END ? SHORTER_UNIT : UNIT)) return none;
     int warps = (int)((columns / COLUMNS + HALF) / WARP);
     return (Advice){FAMILY_ROW, .threads = warps * WARP, .cluster = 1};
 }
@@ -181,18 +183,18 @@ static Advice moments_of_swift_memory(const Scheduler *s, const Kernel *k)
 
 static bool has_light_rows(const Scheduler *s, const Kernel *k)
 {
-    return has_plain_rows(s, k) && !k->accumulator_count && k->vec == FULL && row_bytes(k) == TWO_BYTES * row_inputs(k) &&
-           narrowest_stored(k) == TWO_BYTES && column_vectors(k) <= 1 && stored_rows(k) == 1 && !exchanges_often(k);
+    return has_plain_rows(s, k) && !k->accumulator_count && row_bytes(k) == TWO_BYTES * row_inputs(k) &&
+           narrowest_stored(k) == TWO_BYTES && column_vectors(k) <= 1 && stored_rows(k) == 1;
 }
 
 /* One input: rmsnorm of 5120 to 16384 columns 1 to 11 %, softmax 0 to 13 % faster with 32 columns a thread, not 16; of 106496,
  * 114688, 122880, 131072 columns with 64 12, 10, 4, 4 % and 8, 5, 6, 4 % (73728 to 98304 up to 15 % slower). Two: softmax_bwd of
- * 16384 columns 4 % by four CTAs. */
+ * 16384 columns 4 % by four CTAs (12800 to 15360 no faster). */
 static Advice light_rows_of_swift_memory(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 4096, SLICE = 8192, MIDDLE = 65536, LONG = 98304, LONGEST = 131072, SIXTEEN = 16, FOUR = 4, PAIRS = 12288, PAIRS_END = 16384 };
+    enum { SHORT = 4096, SLICE = 8192, MIDDLE = 65536, LONG = 98304, LONGEST = 131072, SIXTEEN = 16, FOUR = 4, PAIRS = 16384 };
     int64_t columns = column_count(s, k);
-    if (row_inputs(k) == PAIR && !column_vectors(k) && columns > PAIRS && columns <= PAIRS_END)
+    if (row_inputs(k) == PAIR && !column_vectors(k) && columns == PAIRS)
         return (Advice){FAMILY_ROW, .threads = threads_for(columns / FOUR, COLUMNS / 2), .cluster = FOUR};
     bool middle = columns > SHORT && columns <= MIDDLE, longer = columns > LONG && columns <= LONGEST;
     if (row_inputs(k) != 1 || !(middle || longer)) return none;
@@ -202,12 +204,9 @@ static Advice light_rows_of_swift_memory(const Scheduler *s, const Kernel *k)
 
 /* ---- the advice ---- */
 
-/* All of it was measured where CTAs have as much shared memory as from sm_90 on. */
 static Advice find_advice(const Scheduler *s, const Kernel *k)
 {
-    enum { MEASURED_SMEM = 227 << 10 };
     bool swift = s->target->swift;
-    if (s->target->smem_per_cta < MEASURED_SMEM) return none;
     if (has_pairs_with_sums(s, k)) return swift ? sums_of_swift_memory(s, k) : two_long_sums(s, k);
     if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : long_moments(s, k);
     return swift && has_light_rows(s, k) ? light_rows_of_swift_memory(s, k) : none;
@@ -231,11 +230,13 @@ static void put_key(Text *out, const char *name, int number)
     if (number) text_print(out, ",%s=%d", name, number);
 }
 
+/* All of it was measured on GPUs of compute capability 9.0 (for sm_100 some of it spills). */
 const char *advised_schedule(const Scheduler *s)
 {
-    const Kernel *k = find_walker(s);
+    static const char measured[] = "sm_90";
+    const Kernel *k = strncmp(s->target->arch, measured, sizeof measured - 1) ? NULL : find_walker(s);
     Advice a = k ? find_advice(s, k) : none;
-    if (!a.threads) return NULL;
+    if (!a.threads || a.cluster > s->target->max_cluster) return NULL;
     Text *out = text_new(s->arena);
     text_print(out, "%s:threads=%d", family_name(a.family), a.threads);
     put_key(out, "rows", a.rows);

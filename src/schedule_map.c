@@ -170,7 +170,7 @@ static bool checks_full_tiles(const Scheduler *s, const Kernel *k)
 {
     enum { MANY_THREADS = 512, MANY = 32 };
     bool many = kernel_threads(k) >= MANY_THREADS && k->vec * k->tiles >= MANY;
-    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->copy_warp;
+    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->kept && !k->copy_warp;
 }
 
 static void set_ragged(const Scheduler *s, Kernel *k)
@@ -203,7 +203,7 @@ static bool sums_three_inputs(const Scheduler *s, const Kernel *k)
 
 /* How many columns of 2 bytes a CTA has whose registers the next row refills. For a mean and its squares somewhat fewer
  * (102400 to 106496 columns 2 to 5 % faster by sixteen CTAs than by eight), but eight CTAs up to 212992, unless sixteen have
- * full warps and no more than 12288 columns each (118784 to 151936 columns 1 to 8 %, 172032 and 188416 2 %, 204800 and
+ * full warps and no more than 12288 columns each, or schedule_advice.c knows better (118784 to 151936 columns 1 to 8 %, 172032 and 188416 2 %, 204800 and
  * 212992 10 to 17 % faster so; measured on an H100). */
 static int64_t refilled_slice(const Scheduler *s, const Kernel *k)
 {
@@ -332,7 +332,7 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
  * two accumulators a column, which then leave no registers for a copy warp (7 %), and for
  * a mean with its squares in f32 that does not stay in registers, or a sum of two in f32 (layer norm and rmsnorm of one of 204800
  * and 229376 columns 12 to 15 %); and where neither registers have room for rows of 16 bits
- * nor shared memory for two of them beside column vectors (layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of
+ * nor shared memory for two of them beside column vectors (but two sums that schedule_advice.c knows; layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of
  * 589824 to 917504 5 to 33 %; all measured on an H100). */
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {

@@ -19,8 +19,8 @@ static const Target targets[TARGETS] = {
     {"sm_89",  128, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    1,       0,      false, false},
     {"sm_90",  132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, false, true},
     {"sm_90a", 132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, false, true},
-    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      0,      true,  true},
-    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048, 32,    16,      0,      true,  true},
+    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      0,      false, true},
+    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048, 32,    16,      0,      false, true},
     {"sm_120", 170, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    8,       0,      false, true},
 };
 
@@ -44,10 +44,10 @@ const char *const *target_names(int *count)
 
 void target_set_device(Target *target, int sms, double memory_rate)
 {
-    enum { MEASURED_RATE = 26 };    /* bytes a ns for each SM */
+    enum { MEASURED_RATE = 26, SWIFT_RATE = 31 };    /* bytes a ns for each SM; the latter halfway to an H200's */
     target->sms = sms;
-    target->swift = memory_rate > MEASURED_RATE * sms;
-    if (memory_rate <= 0 || target->swift) target->enough_bytes = 0;
+    target->swift = memory_rate > SWIFT_RATE * sms;
+    if (memory_rate <= 0 || memory_rate > MEASURED_RATE * sms) target->enough_bytes = 0;
 }
 
 int target_cluster_sms(const Target *target, int cluster)

@@ -14,7 +14,7 @@ typedef struct {
     int most_ctas_per_sm;
     int max_cluster;           /* CTAs; 1: no clusters */
     int enough_bytes;          /* of rows an SM asks for at once: more make memory slower (schedule_limit.c); 0: not known */
-    bool swift;                /* its memory moves more for each SM than an H100's: threads, L2 and exchanges bound a kernel first */
+    bool swift;                /* its memory moves about as much for each SM as an H200's: threads, L2 and exchanges bound kernels first */
     bool bulk_copy;            /* cp.async.bulk and mbarriers (sm_90 and later) */
 } Target;
 

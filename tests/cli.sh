@@ -172,7 +172,12 @@ expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=10
 expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --arch sm_90a --schedule warp-specialized:cluster=8
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=300000 --arch sm_90a
 expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=204800 --arch sm_90a
-expect 0 'threads a row, 4 x 8' explain "$root"/examples/layernorm.fuse N=139264 --arch sm_90a
+expect 0 'ring of 2 stages' explain "$root"/examples/layernorm.fuse N=139264 --arch sm_90a
+# advice stops where it was measured, and what it names does not read rows again
+expect 0 'clusters of 16 CTAs' explain f32.fuse N=262144 --arch sm_90a --memory 4800
+expect 0 'stays in its stage' explain f32.fuse N=262144 --arch sm_90a --memory 4800
+expect 0 'threads=96' explain "$root"/examples/layernorm.fuse N=1032 --arch sm_90a --memory 4800
+expect 0 '4 x 8 elements a thread$' explain "$root"/examples/layernorm_bwd.fuse N=131072 --arch sm_90a --memory 4800
 expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=229376 --arch sm_90a
 expect 0 'clusters of 4 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=45056 --arch sm_90a
 sed 's/bf16/f32/g' "$root"/examples/rmsnorm_bwd.fuse >rmsnorm_bwd.f32.fuse

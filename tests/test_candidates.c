@@ -2,6 +2,7 @@
  * says, and is there once. */
 #include "candidates.h"
 #include "compile.h"
+#include "cuda.h"
 #include "suites.h"
 
 #include <stdio.h>
@@ -184,12 +185,36 @@ START_TEST(swift_memory_wants_few_ctas_with_many_columns)
 }
 END_TEST
 
-/* Advice that a GPU has no room for, or no clusters, leaves the rules' choice. */
-START_TEST(advice_that_cannot_be_is_not_taken)
+/* Whether the plan for an H200 with so much shared memory is the one that the rules choose without advice. */
+static bool is_unadvised(const char *path, int smem, int64_t columns)
 {
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 151936, "row 608 x 8, 2");
-    check_shape("examples/layernorm.fuse", "sm_80", H100, 151936, "row 1024 x 1, 0");
-    check_shape("examples/layernorm.fuse", "sm_120", 2 * H200, 40960, "row 160 x 8, 0");
+    const char *problem;
+    Target target = *target_find("sm_90a");
+    target_set_device(&target, 132, H200);
+    target.smem_per_cta = target.smem_per_sm = smem;
+    read_program(path);
+    Compilation c = compile_target(NULL, 64, columns, &target);
+    const Plan *rules = schedule_by_rules(c.arena, c.analysis, &target, &problem);
+    ck_assert_ptr_nonnull(rules);
+    bool same = !strcmp(emit_cuda(c.arena, &rules, 1), c.cuda);
+    ck_assert(same || c.plan->advice);
+    compile_free(&c);
+    return same;
+}
+
+/* Where there is no room for what is advised, where it is for longer rows than were measured, where most of it was not. */
+START_TEST(advice_is_not_taken_where_it_cannot_be)
+{
+    enum { ALL = 227 << 10, LITTLE = 64 << 10 };
+    ck_assert(!is_unadvised("examples/layernorm.fuse", ALL, 40960));
+    ck_assert(is_unadvised("examples/layernorm.fuse", LITTLE, 40960));
+    ck_assert(is_unadvised("examples/rmsnorm_bwd.fuse", ALL, 524288));
+    ck_assert(is_unadvised("examples/layernorm_bwd.fuse", ALL, 300000));
+    ck_assert(is_unadvised("examples/layernorm.fuse", ALL, 1032));
+    ck_assert(is_unadvised("examples/rmsnorm_quantized.fuse", ALL, 8192));
+    ck_assert(is_unadvised("examples/cross_entropy.fuse", ALL, 8192));
+    check_shape("examples/layernorm.fuse", "sm_100a", 8000, 40960, "row 160 x 8, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", 3938, 2048, "row 128 x 1, 0");    /* an H100 NVL */
 }
 END_TEST
 
@@ -259,7 +284,7 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
     tcase_add_test(many, swift_memory_wants_few_ctas_with_many_columns);
-    tcase_add_test(many, advice_that_cannot_be_is_not_taken);
+    tcase_add_test(many, advice_is_not_taken_where_it_cannot_be);
     tcase_add_test(many, without_advice_comes_first_of_the_leaner);
     tcase_add_test(many, limits_are_tried_and_none);
     tcase_add_test(many, they_vary_threads_stages_and_clusters);
