@@ -101,8 +101,7 @@ list_groups() {
 }
 
 list_long_cases() {
-    # tiles that are all full and yet checked, one CTA and two
-    echo "examples/layernorm_bwd.fuse M=9 N=16384 --sms 1 --schedule grid-stride:threads=512,cluster=1"
+    # tiles that are all full and yet checked
     echo "examples/layernorm_bwd.fuse M=5 N=32768 --schedule grid-stride:threads=512,cluster=2"
     echo "tests/cases/short_slices.fuse --sms 1 --schedule row:cluster=2,stages=1"
     echo "tests/cases/scalars_in_ring.fuse S=18 --sms 1 --schedule grid-stride:threads=64,rows=8"
