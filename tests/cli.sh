@@ -87,7 +87,7 @@ expect 2 'architecture' one.fuse --arch sm_12
 expect 2 'the GPU that --arch names' explain one.fuse --memory 4800
 for rate in 0 -5 4.8 fast; do expect 2 "cannot take '$rate'" one.fuse --arch sm_90a --memory=$rate; done
 expect 0 '64 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 4800
-for name in layernorm_bwd softmax rmsnorm_quantized group_norm adaln_bwd; do    # the text that explain prints is that plan's
+for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain prints is that plan's
     "$fusec" explain "$root/examples/$name.fuse" --arch sm_90a 2>/dev/null |
         sed -n 's/^schedule: \(.*\), as the rules choose$/\1/p' >schedule.txt
     "$fusec" "$root/examples/$name.fuse" --arch sm_90a >chosen.cu

@@ -102,7 +102,7 @@ list_groups() {
 
 list_long_cases() {
     # tiles that are all full and yet checked
-    echo "examples/layernorm_bwd.fuse M=5 N=32768 --schedule grid-stride:threads=512,cluster=2"
+    echo "examples/layernorm_bwd.fuse M=3 N=32768 --schedule grid-stride:threads=512,cluster=2"
     echo "tests/cases/short_slices.fuse --sms 1 --schedule row:cluster=2,stages=1"
     echo "tests/cases/scalars_in_ring.fuse S=18 --sms 1 --schedule grid-stride:threads=64,rows=8"
     echo "tests/cases/scalars_in_ring.fuse S=19 --sms 1 --schedule grid-stride:threads=64,rows=9"
