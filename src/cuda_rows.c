@@ -381,9 +381,8 @@ static void emit_thread_place(Emitter *e)
     /* Only the last tile is then checked against the row's end, which takes up to a quarter of the instructions
        and some registers less. Where a thread has many elements all tiles are left checked, which keeps ptxas
        from computing them all at once; so they are where all are full (checks_full_tiles in schedule_map.c). */
-    bool full = k->ragged && !k->streamed && k->full_tiles == k->tiles;
-    bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && !full;
-    if (full) line(e->out, "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
+    bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && !k->checked;
+    if (k->checked) line(e->out, "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
     if (k->ragged && k->teams == 1 && few && !k->streamed && !k->copy_warp)
         line(e->out, "__builtin_assume(lane < threads);");
     if (!k->columns) return;

@@ -30,7 +30,7 @@ static void explain_sizes(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
     const Graph *g = a->graph;
-    const char *memory = plan->target.swift ? " and memory as fast as an H200's" : "";
+    const char *memory = plan->target.swift ? " and faster memory than an H100's" : "";
     text_print(out, "%s for %s with %d SMs%s", g->name, plan->target.arch, plan->target.sms, memory);
     for (int i = 0; i < g->axis_count; i++)
         text_print(out, ", %s = %lld", g->axes[i].name, (long long)a->sizes.of[i]);
@@ -99,7 +99,7 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
     const Graph *g = plan->analysis->graph;
     const int64_t columns = k->columns ? axes_size(&plan->launch.sizes, k->columns) : 1;
     const int step = k->threads_per_row * k->vec;
-    bool open = k->streamed ? columns % step != 0 : k->ragged && k->full_tiles < k->tiles;
+    bool open = k->streamed ? columns % step != 0 : k->ragged && !k->checked;
     const char *elements =
         k->dynamic ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
                    : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,

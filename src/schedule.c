@@ -282,7 +282,7 @@ Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, c
     return make_plan(new_scheduler(arena, a, target), NULL, problem);
 }
 
-/* Whether a plan walks rows as often as another, reads none again that it keeps, and has no groups that it has not. */
+/* Whether a plan walks rows no more often than another, and reads none of them again. */
 static bool is_as_lean(const Plan *plan, const Plan *as)
 {
     int walks = 0;
@@ -290,7 +290,7 @@ static bool is_as_lean(const Plan *plan, const Plan *as)
     for (int i = 0; i < plan->kernel_count; i++) {
         const Kernel *k = &plan->kernels[i];
         walks -= walks_rows(k);
-        if (k->grouped || (walks_rows(k) && reads_rows_again(k))) return false;
+        if (walks_rows(k) && reads_rows_again(k)) return false;
     }
     return walks >= 0;
 }

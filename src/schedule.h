@@ -135,8 +135,9 @@ typedef struct {
     bool streamed;                   /* walks a row's columns in a loop and reads them again in each
                                         phase; else every tile of a row has its registers */
     bool dynamic;                    /* columns include a row axis: their count is known at launch */
-    bool ragged;                     /* tiles are checked against the row's end, since the last is not full or ptxas is not to
-                                        compute all at once; or a streamed row's are too many to unroll */
+    bool ragged;                     /* tiles are checked against the row's end: the last is not full, or all are checked all the
+                                        same; or a streamed row's are too many to unroll */
+    bool checked;                    /* so: all are full, and checked (checks_full_tiles in schedule_map.c) */
     bool whole_moments;              /* a mean and its squares take a thread's elements once it has all of them */
     int full_tiles;                  /* so many tiles all threads have whole, in every CTA of the row */
     bool even_moments;               /* they meet without counts, since all threads of a row have as many of its elements */

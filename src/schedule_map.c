@@ -178,8 +178,8 @@ static void set_ragged(const Scheduler *s, Kernel *k)
     enum { FEW_TILES = 4 };
     int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
-    full &= !checks_full_tiles(s, k);
-    k->ragged = (has_element_work(s->g, k) && !full) || (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
+    k->checked = full && checks_full_tiles(s, k);
+    k->ragged = (has_element_work(s->g, k) && !full) || k->checked || (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
 }
 
 /* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
@@ -203,8 +203,8 @@ static bool sums_three_inputs(const Scheduler *s, const Kernel *k)
 
 /* How many columns of 2 bytes a CTA has whose registers the next row refills. For a mean and its squares somewhat fewer
  * (102400 to 106496 columns 2 to 5 % faster by sixteen CTAs than by eight), but eight CTAs up to 212992, unless sixteen have
- * full warps and no more than 12288 columns each, or schedule_advice.c knows better (118784 to 151936 columns 1 to 8 %, 172032 and 188416 2 %, 204800 and
- * 212992 10 to 17 % faster so; measured on an H100). */
+ * full warps and no more than 12288 columns each, or schedule_advice.c knows better (118784 to 151936 columns 1 to 8 %, 172032
+ * and 188416 2 %, 204800 and 212992 10 to 17 % faster so; measured on an H100). */
 static int64_t refilled_slice(const Scheduler *s, const Kernel *k)
 {
     enum { MOMENTS = 12544, BY_EIGHT = 26624, SHORT = 114688, LONG = 8 * BY_EIGHT, SIXTEEN = 16, MOST = 12288, UNIT = 32 * WARP };
@@ -332,8 +332,8 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
  * two accumulators a column, which then leave no registers for a copy warp (7 %), and for
  * a mean with its squares in f32 that does not stay in registers, or a sum of two in f32 (layer norm and rmsnorm of one of 204800
  * and 229376 columns 12 to 15 %); and where neither registers have room for rows of 16 bits
- * nor shared memory for two of them beside column vectors (but two sums that schedule_advice.c knows; layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of
- * 589824 to 917504 5 to 33 %; all measured on an H100). */
+ * nor shared memory for two of them beside column vectors (layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of
+ * 589824 to 917504 5 to 33 %; all measured on an H100). Not two sums that schedule_advice.c knows. */
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {
     enum { LONGEST_SINGLE = 524288, F32 = 4 };

@@ -87,6 +87,7 @@ expect 2 'architecture' one.fuse --arch sm_12
 expect 2 'the GPU that --arch names' explain one.fuse --memory 4800
 for rate in 0 -5 4.8 fast; do expect 2 "cannot take '$rate'" one.fuse --arch sm_90a --memory=$rate; done
 expect 0 '64 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 4800
+expect 0 '128 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 3350
 for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain prints is that plan's
     "$fusec" explain "$root/examples/$name.fuse" --arch sm_90a 2>/dev/null |
         sed -n 's/^schedule: \(.*\), as the rules choose$/\1/p' >schedule.txt
@@ -95,7 +96,6 @@ for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain print
     tests=$((tests + 1))
     cmp -s chosen.cu named.cu || fail "$name: --schedule $(cat schedule.txt) prints another text"
 done
-expect 0 '128 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 3350
 expect 2 'cannot read' nothing.fuse
 expect 2 'no size' sizeless.fuse
 expect 2 'no size' run sizeless.fuse
@@ -173,6 +173,8 @@ expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --ar
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=300000 --arch sm_90a
 expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=204800 --arch sm_90a
 expect 0 'ring of 2 stages' explain "$root"/examples/layernorm.fuse N=139264 --arch sm_90a
+echo 'graph g[M = 4, N = 3000](x : f32[M, N], w : f32[N]) -> (y : f32[M, N]) { y = x * w }' >cut.fuse
+expect 0 '1 x 4 elements a thread, the last tile not full' explain cut.fuse --arch sm_90a
 # advice stops where it was measured, and what it names does not read rows again
 expect 0 'clusters of 16 CTAs' explain f32.fuse N=262144 --arch sm_90a --memory 4800
 expect 0 'stays in its stage' explain f32.fuse N=262144 --arch sm_90a --memory 4800

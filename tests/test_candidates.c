@@ -202,7 +202,7 @@ static bool is_unadvised(const char *path, int smem, int64_t columns)
     return same;
 }
 
-/* Where there is no room for what is advised, where it is for longer rows than were measured, where most of it was not. */
+/* Not where there is no room for it, of longer or odder rows than were measured, of other graphs, on other GPUs. */
 START_TEST(advice_is_not_taken_where_it_cannot_be)
 {
     enum { ALL = 227 << 10, LITTLE = 64 << 10 };
