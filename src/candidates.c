@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <string.h>
 
-enum { KEYS = 9, MOST_VALUES = 12, LEVELS = 4 };
-enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64, BULK = 128, LIMIT = 256 };
+enum { KEYS = 10, MOST_VALUES = 12, LEVELS = 4 };
+enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64, BULK = 128, LIMIT = 256, REUSE = 512 };
 
 /* The keys of --schedule with the values worth trying, 0 behind the last. */
 typedef struct {
@@ -21,10 +21,11 @@ typedef struct {
  * of the rest, so it varies by itself. */
 static const int combinations[] = {
     0,
-    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM, BULK, LIMIT,
+    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM, BULK, LIMIT, REUSE,
     THREADS | READS, THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
     THREADS | PER_SM, CLUSTER | PER_SM, THREADS | BULK, CLUSTER | BULK,
-    THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES,
+    THREADS | REUSE, CLUSTER | REUSE, STAGES | REUSE,
+    THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES, THREADS | CLUSTER | REUSE,
 };
 enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
 
@@ -56,6 +57,7 @@ static void set_keys(Search *s)
         {"per_sm", {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}},
         {"bulk", {1}},
         {"limit", {3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32}},    /* the last: as many as fit */
+        {"reuse", {1}},
     };
     memcpy(s->keys, keys, sizeof keys);
 }
@@ -217,7 +219,7 @@ static const Kernel *main_kernel(const Plan *plan)
     return NULL;
 }
 
-enum { NAMES = 5 };
+enum { NAMES = 7 };
 
 static bool names_plan(Arena *arena, const char *text, const Plan *plan, const char *cuda)
 {
@@ -226,12 +228,13 @@ static bool names_plan(Arena *arena, const char *text, const Plan *plan, const c
     return named && same_launch(&named->launch, &plan->launch) && !strcmp(emit_cuda(arena, &named, 1), cuda);
 }
 
-/* A family with some of five keys, as the plan has them. */
+/* A family with some of seven keys, as the plan has them. */
 static const char *text_of(Arena *arena, const Plan *plan, const Kernel *k, int given)
 {
     Text *text = text_new(arena);
     const struct { const char *name; int value; } keys[NAMES] = {
         {"threads", k->threads_per_row}, {"rows", k->teams}, {"cluster", k->cluster}, {"stages", k->stages ? k->stages : 1}, {"limit", k->limit_ctas},
+        {"per_sm", k->wanted_ctas}, {"reuse", k->reuses},
     };
     text_print(text, "%s", family_name(plan->family));
     for (int i = 0; i < NAMES; i++)
@@ -245,7 +248,8 @@ const char *name_plan(Arena *arena, const Plan *plan)
     const Kernel *k = main_kernel(plan);
     if (!k) return NULL;
     const char *cuda = emit_cuda(arena, &plan, 1);
-    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4;
+    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4 |
+               (k->reuses && k->wanted_ctas > 0) << 5 | k->reuses << 6;
     for (int count = NAMES; count >= 0; count--)
         for (int given = 0; given < 1 << NAMES; given++) {
             if ((given & ~told) || __builtin_popcount((unsigned)given) != count) continue;

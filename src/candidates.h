@@ -32,8 +32,8 @@ Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target
  * more registers unused, in even steps up to those that leave the most. */
 Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, int most);
 
-/* A text by which --schedule asks for that plan, with as many of the keys threads, rows, cluster, stages and limit as say what it
- * has; NULL: none does. */
+/* A text by which --schedule asks for that plan, with as many of the keys threads, rows, cluster, stages, limit, per_sm and
+ * reuse as say what it has; NULL: none does. */
 const char *name_plan(Arena *arena, const Plan *plan);
 
 #endif

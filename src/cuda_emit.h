@@ -221,6 +221,7 @@ const char *staged_scalar(Emitter *e, const Load *load);
 const char *lined_up_row(Emitter *e, const Load *load);     /* a team's row in a stage, where rows are lined up */
 void emit_ring(Emitter *e);
 void emit_ring_step(Emitter *e, const char *row);
+void emit_stage_reuse(Emitter *e);
 void emit_next_landed(Emitter *e, const char *reduction);   /* before the barrier of a row's first reduction */
 void emit_copy_warp(Emitter *e);
 void emit_listener(Emitter *e);          /* a group's, where no warp copies */

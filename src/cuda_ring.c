@@ -120,6 +120,43 @@ static void emit_held(Emitter *e)
     if (!ring) blank_line(e->out);
 }
 
+static const char *own_team(const Emitter *e) { return rows_share_warps(e->k) ? " + team" : ""; }
+
+/* A row's scalars are copied by one lane for its warp. */
+static bool has_own_scalars(const Emitter *e) { return has_scalars(e) && !e->k->lined_up; }
+
+static void emit_first_fetches(Emitter *e)
+{
+    if (e->k->stages == 1) {
+        line(e->out, "Stage &now = ring[0];");
+        line(e->out, "fetch(now, first_row%s);", own_team(e));
+        return;
+    }
+    line(e->out, "int stage = 0;");
+    line(e->out, "for (int s = 0; s < stages; s++)");
+    line(e->out, "    fetch(ring[s], first_row%s + row_step * s);", own_team(e));
+}
+
+/* Once a row is in registers, its stage takes the next whose turn it is. (A thread's copies are behind its reads, which are in
+ * order.) */
+void emit_stage_reuse(Emitter *e)
+{
+    if (!e->k->reuses) return;
+    if (has_own_scalars(e)) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
+    line(e->out, "fetch(now, %s%s + row_step * stages);", rows_share_warps(e->k) ? "base" : "row", own_team(e));
+}
+
+/* At the start of a row that goes on to registers, its copies have landed. */
+static void emit_reused_step(Emitter *e)
+{
+    if (e->k->stages > 1) {
+        line(e->out, "Stage &now = ring[stage];");
+        line(e->out, "stage = (stage + 1) %% stages;");
+    }
+    line(e->out, "fetch_wait<stages - 1>();");
+    if (has_own_scalars(e)) line(e->out, "__syncwarp();    // the row's scalars have landed for all");
+}
+
 /* The ring, what stays in shared memory for all rows, and the function that starts a
  * row's copies. */
 void emit_ring(Emitter *e)
@@ -130,10 +167,10 @@ void emit_ring(Emitter *e)
         return;
     }
     blank_line(e->out);
-    line(
-        e->out,
-        "// while a row is computed, the next stages - %d are on their way to shared memory",
-        1 + e->k->lag);
+    if (e->k->reuses)
+        line(e->out, "// a row goes on to registers at once, and its stage takes the one whose turn it is next");
+    else
+        line(e->out, "// while a row is computed, the next stages - %d are on their way to shared memory", 1 + e->k->lag);
     if (e->k->lined_up)
         line(e->out, "// rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other");
     line(e->out, "constexpr int stages = %d;", e->k->stages);
@@ -149,7 +186,10 @@ void emit_ring(Emitter *e)
     line(e->out, "fetch_commit();");
     e->out->indent--;
     line(e->out, "};");
-    line(e->out, "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0", 1 + e->k->lag);
+    if (e->k->reuses)
+        emit_first_fetches(e);
+    else
+        line(e->out, "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0", 1 + e->k->lag);
 }
 
 /* Before a reduction of a row that is lined up, the next row's blocks have landed; its barrier shows them to all. Then
@@ -183,13 +223,17 @@ void emit_ring_step(Emitter *e, const char *row)
         emit_stage_wait(e);
         return;
     }
+    if (e->k->reuses) {
+        emit_reused_step(e);
+        return;
+    }
     int ahead = 1 + e->k->lag;
-    bool own_scalars = has_scalars(e) && !e->k->lined_up;
+    bool own_scalars = has_own_scalars(e);
     line(e->out, "const Stage &now = ring[stage];");
     if (own_scalars) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
     line(e->out,
          "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));",
-         ahead, row, rows_share_warps(e->k) ? " + team" : "", ahead);
+         ahead, row, own_team(e), ahead);
     line(e->out, "stage = (stage + 1) %% stages;");
     line(e->out, "if (%s < first_row)", row);
     line(e->out, "    continue;");

@@ -174,6 +174,7 @@ void emit_phase(Emitter *e, int phase)
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
     emit_resident_loads(e, phase, false);
+    if (phase == 0) emit_stage_reuse(e);
     emit_refill_next(e, phase);
     declare_reductions(e, phase);
     emit_pass(e, phase);
@@ -263,7 +264,7 @@ static void emit_row_bounds(Emitter *e)
 /* A ring starts its first copies in passes before the first row. */
 static const char *loop_start(Emitter *e)
 {
-    if (!e->k->stages || e->k->copy_warp) return "first_row";
+    if (!e->k->stages || e->k->copy_warp || e->k->reuses) return "first_row";
     return arena_format(e->arena, "first_row - row_step * (stages - %d)", 1 + e->k->lag);
 }
 

@@ -182,8 +182,9 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     for (int i = 0; i < k->load_count; i++)
         scalars += k->loads[i].staged && k->loads[i].access == ACCESS_ROW;
     if (k->stages)
-        line(out, "    rows pass through a ring of %d stages in shared memory%s", k->stages,
+        line(out, "    rows pass through %s in shared memory%s", k->stages == 1 ? "one stage" : arena_format(out->arena, "a ring of %d stages", k->stages),
              scalars ? ", their scalars with them" : "");
+    if (k->reuses) line(out, "    they go on to registers at once, and the stage takes the row whose turn it is next");
     if (k->lined_up || copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
         line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
     if (k->meets_in_ring)

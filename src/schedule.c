@@ -18,14 +18,14 @@ const char *family_name(Family family)
  * ------------------------------------------------------------------------------ */
 
 static const char *const family_names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "cluster", "column"};
-static const char *const key_names[] = {"threads", "rows", "ctas", "per_sm", "cluster", "stages", "groups", "reads", "bulk", "limit"};
+static const char *const key_names[] = {"threads", "rows", "ctas", "per_sm", "cluster", "stages", "groups", "reads", "bulk", "limit", "reuse"};
 enum { FAMILIES = sizeof family_names / sizeof *family_names, KEYS = sizeof key_names / sizeof *key_names };
 
 /* Where a key's number goes; NULL: there is no such key. */
 static int *find_key(Forced *f, const char *key)
 {
     int *const at[KEYS] = {&f->threads, &f->rows,   &f->ctas,  &f->per_sm, &f->cluster,
-                           &f->stages,  &f->groups, &f->reads, &f->bulk, &f->limit};
+                           &f->stages,  &f->groups, &f->reads, &f->bulk, &f->limit, &f->reuse};
     for (int i = 0; i < KEYS; i++)
         if (!strcmp(key_names[i], key)) return at[i];
     return NULL;
@@ -75,6 +75,7 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         *number = (int)value;
         at = end;
     }
+    if (forced->reuse && !forced->stages) forced->stages = 1;
     return NULL;
 }
 

@@ -11,7 +11,7 @@
 
 typedef struct {
     Family family;
-    int threads, rows, cluster, stages;    /* 0: as the rules have it */
+    int threads, rows, cluster, stages, per_sm, reuse;    /* 0: as the rules have it */
 } Advice;
 
 static const Advice none;
@@ -137,26 +137,53 @@ static Advice ring_of_two(int64_t columns, int ctas)
     return (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas, .stages = 2};
 }
 
-/* Layer norm of 135168, 139264, 143360, 151936 columns 10, 6, 4, 5 % (f16 of 139264 3 %), of 204800, 212992, 221184 2, 2, 9 %
- * (f16 0, 0, 4 %) faster than by what schedule_columns.c and schedule_refill.c say; of 147456, 155648, 159744 1, 1, 2 % slower, of
- * 163840 and 196608 as fast (measured on an H100). */
+/* So many CTAs an SM with a stage each that the row in registers has handed on: a thread has so many columns. */
+static Advice one_stage(int64_t columns, int ctas, int each, int per_sm)
+{
+    int threads = threads_for(ceil_div(columns, ctas), each);
+    return (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas, .stages = 1, .per_sm = per_sm, .reuse = 1};
+}
+
+/* Layer norm of 135168, 139264, 143360, 151936 columns 10, 6, 4, 5 % (f16 of 139264 3 %) faster by a ring of two than by what
+ * schedule_columns.c and schedule_refill.c say; of 147456, 155648, 159744 1, 1, 2 % slower. By one stage, which leaves room for
+ * fewer threads, 163840 to 184320 4, 3, 1, 2, 2, 1 %, 204800 to 225280 3, 3, 6, 3, 9, 2 % (one row 5 to 15 % slower); of 188416
+ * to 200704 as fast. (Measured on an H100.) */
 static Advice long_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 131072, SHORT_END = 163840, KEPT = 147456, LONG = 196608, LONG_END = 229376, EIGHT = 8 };
+    enum { SHORT = 131072, KEPT = 147456, MIDDLE = 163840, MIDDLE_END = 184320, LONG = 200704, LONG_END = 229376, EIGHT = 8, MANY = 48 };
     int64_t columns = column_count(s, k);
-    bool short_ones = columns > SHORT && (columns < KEPT || (columns < SHORT_END && !column_keepers(s, k)));
-    bool some = short_ones || (columns > LONG && columns < LONG_END);
-    return some && row_inputs(k) == 1 && row_bytes(k) == TWO_BYTES ? ring_of_two(columns, EIGHT) : none;
+    if (row_inputs(k) != 1 || row_bytes(k) != TWO_BYTES || columns <= SHORT) return none;
+    if (columns < KEPT || (columns < MIDDLE && !column_keepers(s, k))) return ring_of_two(columns, EIGHT);
+    bool some = (columns >= MIDDLE && columns <= MIDDLE_END) || (columns > LONG && columns < LONG_END);
+    return some ? one_stage(columns, EIGHT, MANY, 1) : none;
+}
+
+/* Layer norm of 57600 to 71680 columns by two to four CTAs an SM with one stage each 6 to 17 %, of 72192 to 94208 0 to 10 %, of
+ * 118784 to 131072 11 to 14 %, of 132096 to 147456 1 to 11 %, of 163840 and 172032 5 and 6 %, of 229888 to 262144 13 to 22 % faster
+ * than by rings of two (f16 2 to 13 %, 14 %, 4 %, 4 %, 16 to 24 %; one row of 61440 14 % faster, of 65536 7 % slower); of 98304 to
+ * 114688 1 to 3 %, of 147968 to 155648 up to 5 %, of 188416 to 229376 up to 6 % slower. */
+static Advice one_stage_of_swift_memory(int64_t columns)
+{
+    enum { FIRST = 57344, FIRST_END = 96256, SECOND = 116736, SECOND_END = 147456, FULL_END = 184320, LAST = 229376 };
+    enum { EIGHT = 8, EIGHT_END = 131072, SIXTEEN = 16, MANY = 48, MOST = 64, FOUR_FIT = 8960, THREE_FIT = 11776 };
+    int ctas = columns <= EIGHT_END ? EIGHT : SIXTEEN;
+    int64_t slice = ceil_div(columns, ctas);
+    int each = slice % (MOST * WARP) == 0 ? MOST : slice % (MANY * WARP) == 0 ? MANY : COLUMNS;
+    bool middle = columns > SECOND && (columns <= SECOND_END || (each > COLUMNS && columns < FULL_END));
+    if (columns <= FIRST || !(columns < FIRST_END || middle || columns > LAST)) return none;
+    int most = each == COLUMNS && slice <= FOUR_FIT ? 4 : 3;
+    return one_stage(columns, ctas, each, slice <= THREE_FIT ? most : 2);
 }
 
 /* One input of 2 bytes: layer norm of 1024 to 4096 columns 2, 5, 3, 11, 4, 8, 3, 7 % faster with 32 columns a thread, not 16
  * (1 and 64 rows 4 % slower); of 18432 to 61440 columns through a ring of two 4 to 19 %, of 73728 to 262144 3 to 26 % (24576
- * columns of a row alone 23 %, of 64 rows 9 % slower); of 65536 as fast, and a few rows 13 to 19 % slower. */
+ * columns of a row alone 23 %, of 64 rows 9 % slower). */
 static Advice moments_of_one(int64_t columns)
 {
-    enum { SHORT = 1024, SHORT_END = 4096, LONG = 16384, FULL_FOUR = 65536, SLICE = 28672 };
+    enum { SHORT = 1024, SHORT_END = 4096, LONG = 16384, SLICE = 28672 };
     enum { UNIT = 512, SHORTER_UNIT = 256, SHORTER_END = 2048, HALF = COLUMNS / 2 };
-    if (columns == FULL_FOUR) return none;
+    Advice one = one_stage_of_swift_memory(columns);
+    if (one.threads) return one;
     if (columns > LONG) return ring_of_two(columns, ctas_for(columns, SLICE));
     if (columns < SHORT || columns > SHORT_END || columns % (columns < SHORTER_END ? SHORTER_UNIT : UNIT)) return none;
     int warps = (int)((columns / COLUMNS + HALF) / WARP);
@@ -165,14 +192,17 @@ static Advice moments_of_one(int64_t columns)
 
 /* F32: layer norm of 65536 and 131072 columns 13 and 21 % faster by full slices of 8192, others 9 to 26 % slower. A sum of two
  * of 2 bytes: layer norm of one of 16384, 32768, 65536 columns 4, 9, 8 % faster by full slices of 4096, others up to 20 %
- * slower. */
+ * slower; of one of 66560 to 106496 columns 9, 8, 9, 7, 6, 13, 8, 22 % by one stage, of 114688 to 155648 19, 18, 14, 9, 11, 8, 7 %, of
+ * 163840 to 196608 4, 1, 2, 2, 1 % (f16 15 % faster to 2 % slower; one row 4 to 10 % slower). */
 static Advice moments_of_swift_memory(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_F32 = 65536, SLICE_F32 = 8192, SUM = 16384, LONG_SUM = 65536, SLICE_SUM = 4096 };
+    enum { EIGHT = 8, EIGHT_END = 163840, LONGEST_SUM = 196608 };
     int64_t columns = column_count(s, k), slice = 0;
     if (row_inputs(k) == 1 && row_bytes(k) == TWO_BYTES) return moments_of_one(columns);
     if (is_f32_row(k) && columns >= LONG_F32 && columns % SLICE_F32 == 0) slice = SLICE_F32;
     bool sum = row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES;
+    if (sum && columns > LONG_SUM && columns <= LONGEST_SUM) return one_stage(columns, columns <= EIGHT_END ? EIGHT : 2 * EIGHT, COLUMNS, 1);
     if (sum && columns >= SUM && columns <= LONG_SUM) slice = SLICE_SUM;
     int ctas = slice ? ctas_for(columns, slice) : 0;
     if (!slice || columns != slice * ctas) return none;
@@ -242,5 +272,7 @@ const char *advised_schedule(const Scheduler *s)
     put_key(out, "rows", a.rows);
     put_key(out, "cluster", a.cluster);
     put_key(out, "stages", a.stages);
+    put_key(out, "per_sm", a.per_sm);
+    put_key(out, "reuse", a.reuse);
     return text_string(out);
 }

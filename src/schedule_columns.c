@@ -9,7 +9,8 @@ static bool may_keep(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2, LEAST = 3 };
     const Forced *f = &s->forced;
-    if ((f->any && f->family != FAMILY_ROW) || (f->stages && f->stages < LEAST) || f->reads > 1 || f->bulk) return false;
+    if ((f->any && f->family != FAMILY_ROW) || (f->stages && f->stages < LEAST) || f->reads > 1 || f->bulk || f->reuse)
+        return false;
     if (!k->rows || k->kept || k->dynamic || k->accumulator_count || has_several_columns(k)) return false;
     bool alike = !has_wide_columns(k) && narrowest_stored(k) == row_bytes(k) && k->vec == full_vector(k);
     bool plain = row_inputs(k) == 1 && column_vectors(k) && column_vectors(k) <= PAIR;

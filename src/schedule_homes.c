@@ -104,7 +104,8 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     k->ctas_per_sm = threads < registers ? threads : registers;
     int asked = s->forced.per_sm;
     if (!asked && k->copy_warp) asked = odd_ctas_per_sm(s, k);
-    if (asked && asked < k->ctas_per_sm) k->ctas_per_sm = asked;
+    bool fits = asked * cta <= most;    /* ptxas is told how many registers they may have */
+    if (asked && ((k->reuses && fits) || asked < k->ctas_per_sm)) k->ctas_per_sm = asked;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
     if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
 }
@@ -115,9 +116,7 @@ static bool is_read_in_time(const Kernel *k, Home rows)
 {
     if (!k->inner_count) return false;
     if (k->lag) return true;
-    for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i]) && k->loads[i].first_phase > 0) return false;
-    return rows == IN_REGISTERS;
+    return is_read_at_once(k) && rows == IN_REGISTERS;
 }
 
 /* Whether a ring's rows are better copied by blocks than by each thread's own vectors: where they begin anywhere in a
@@ -169,7 +168,7 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     enum { BASE = 32, STEP = 8, REGISTER_BYTES = 4 };
     int64_t held = ceil_div(row_bytes(k) * k->vec * k->tiles, REGISTER_BYTES);
     bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k) && column_count(s, k);
-    bool alone = k->cluster == 1 && s->forced.stages != 1;
+    bool alone = k->cluster == 1 && !asks_no_ring(s);
     if (alone || k->grouped || !whole || held > REFILL_REGISTERS || !may_refill(s, k)) return false;
     k->registers = (int)ceil_div(BASE + held, STEP) * STEP;
     if (k->registers > register_cap(s, kernel_threads(k))) return false;
@@ -208,12 +207,12 @@ static bool is_forced(const Scheduler *s, Family family)
 bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     bool alone = !k->accumulator_count && k->cluster == 1;
-    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || pacing_ctas(s, k);
+    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || pacing_ctas(s, k) || s->forced.reuse;
     if (alone && !copied && (held_threads(s, k) || !may_fetch_rows(k))) return false;
     bool two = k->phases > 2;
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
     bool wanted = k->accumulator_count > 0 || copied || column_count(s, k) >= from || k->cluster > 1;
-    return wanted && s->forced.stages != 1 &&
+    return wanted && !asks_no_ring(s) &&
            (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !(k->kept && k->columnwise) &&
            k->column_ctas == 1;
 }
@@ -297,6 +296,16 @@ static bool fit_pace(const Scheduler *s, Kernel *k)
     return k->copy_warp;
 }
 
+/* Rows that hand their stages on. */
+static bool fit_reuse(const Scheduler *s, Kernel *k)
+{
+    if (is_forced(s, FAMILY_WARP_SPECIALIZED) || !may_reuse(k)) return false;
+    k->reuses = true;
+    Home columns = k->accumulator_count ? IN_REGISTERS : IN_STAGES;
+    k->reuses = try_homes(s, k, true, IN_REGISTERS, columns) && !k->lined_up;
+    return k->reuses;
+}
+
 /* Column vectors in registers, all of shared memory for rows. */
 static bool keep_columns(const Scheduler *s, Kernel *k)
 {
@@ -319,6 +328,8 @@ static bool displaces_columns(const Scheduler *s, const Kernel *k)
  * phase. */
 static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
 {
+    if (wants_reuse(s, k) && fit_reuse(s, k)) return true;
+    if (s->forced.reuse) return false;
     if (k->grouped) return fit_group(s, k);
     if (k->cluster == pacing_ctas(s, k) && fit_pace(s, k)) return true;
     if (column_keepers(s, k)) return keep_columns(s, k);
@@ -395,7 +406,7 @@ bool keep_nothing(const Scheduler *s, Kernel *k)
 bool fit_homes(const Scheduler *s, Kernel *k)
 {
     k->lag = 0;
-    k->copy_warp = k->single = false;
+    k->copy_warp = k->single = k->reuses = false;
     if (fit_bulk(s, k)) return true;
     if (reads_again(s, k)) return keep_nothing(s, k);
     return keep_blocks(s, k) || fit_single(s, k) || fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||

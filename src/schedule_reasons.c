@@ -110,12 +110,20 @@ static const char *missing_bulk(const Scheduler *s)
            "and more than a warp each; without rows=, stages= and reads=2";
 }
 
+/* Why no row hands its stage on. */
+static const char *missing_reuse(const Scheduler *s)
+{
+    if (s->forced.reuse > 1) return "reuse: 1 (a row goes on from its stage to registers at once, and the next row takes the stage)";
+    return "reuse: row or grid-stride, for rows that threads copy to shared memory for themselves, read whole in the first phase and "
+           "have registers for; with sums over rows they are whole lines of 128 bytes";
+}
+
 /* Keys that the kernels do not have as asked are no schedule. */
 bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
     bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk, limit = !f->limit;
+         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk, limit = !f->limit, reuse = !f->reuse;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
@@ -130,6 +138,7 @@ bool honours_keys(Scheduler *s)
         per_sm |= k->wanted_ctas == f->per_sm;
         bulk |= f->bulk == 1 && k->bulk;
         limit |= honours_limit(s, k);
+        reuse |= f->reuse == 1 && k->reuses;
     }
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);
@@ -137,6 +146,7 @@ bool honours_keys(Scheduler *s)
         !threads ? "threads: a row of this size is not shared by that many"
         : !rows  ? "rows: a CTA cannot walk that many at a time here"
         : !cluster ? missing_cluster(s)
+        : !reuse ? missing_reuse(s)
         : !stages ? missing_stages(s)
         : !reads ? f->reads == 1   ? missing_home(s)
                    : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"

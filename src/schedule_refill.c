@@ -64,7 +64,7 @@ bool may_refill(const Scheduler *s, const Kernel *k)
     enum { VECTOR_BYTES = 16, LEAST_VECTORS = 4 };
     if (k->accumulator_count || !k->inner_count || k->grouped || has_several_columns(k)) return false;
     if (single_slice(s, k) || column_keepers(s, k)) return false;
-    if (s->forced.stages) return s->forced.stages == 1;
+    if (s->forced.stages) return asks_no_ring(s);
     int64_t columns = column_count(s, k);
     DType dtype = row_dtype(k);
     int vector = k->vec * dtype_info[dtype].bytes;

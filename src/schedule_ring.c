@@ -184,9 +184,10 @@ static bool holds_long_moments(const Scheduler *s, const Kernel *k)
  * bytes of a stage without its scalars. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { RING = 96 << 10, SHORT_RING = 64 << 10, LONG_RING = 160 << 10, MOST = 8, OF_TWO_SUMS = 4, OF_MOMENTS = 4 };
+    enum { RING = 96 << 10, SHORT_RING = 64 << 10, LONG_RING = 160 << 10, MOST = 8, OF_TWO_SUMS = 4, OF_MOMENTS = 4, OF_REUSE = 2 };
     enum { MANY_TEAMS = 4, SHORT_ROW = 6 << 10 };
     if (s->forced.stages) return s->forced.stages;
+    if (k->reuses) return OF_REUSE;
     if (column_keepers(s, k)) return keeper_stages(vectors);
     if (k->copy_warp && (copies_two_sums(s, k) || pairs_teams(s, k))) return OF_TWO_SUMS;
     if (k->copy_warp && odd_stages(s, k)) return odd_stages(s, k);
@@ -231,15 +232,15 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k)
     return bytes > LEAST ? bytes : LEAST;
 }
 
-/* Fewer than two stages are no ring. */
+/* Fewer than two stages are no ring, but where rows hand theirs on. */
 bool fit_ring(const Scheduler *s, Kernel *k)
 {
-    enum { LEAST_STAGES = 2 };
+    const int least = k->reuses ? 1 : 2;
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
     int64_t vectors = vector_bytes(s, k, false);
     if (!vectors) return false;
     k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
-                       holds_sums(s, k, LEAST_STAGES * stage);
+                       holds_sums(s, k, least * stage);
     int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
@@ -248,9 +249,8 @@ bool fit_ring(const Scheduler *s, Kernel *k)
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
         /* of a single input two CTAs with short rings beat one with a long one */
-        bool single = k->copy_warp && row_bytes(k) <= 2;
-        if (k->stages > LEAST_STAGES + k->lag ||
-            (k->stages == LEAST_STAGES + k->lag && (k->ctas_per_sm == 1 || single)))
+        bool single = k->reuses || (k->copy_warp && row_bytes(k) <= 2);
+        if (k->stages > least + k->lag || (k->stages == least + k->lag && (k->ctas_per_sm == 1 || single)))
             return true;
     }
     return false;

@@ -10,6 +10,7 @@
  *   schedule_held.c      which rows stay in a CTA's registers, in those of how many threads
  *   schedule_single.c    which rows have a cluster to themselves
  *   schedule_refill.c    which rows refill the registers of the one before
+ *   schedule_reuse.c     which rows hand their stage of the ring on
  *   schedule_narrow.c    rows of f32 that are no whole vectors
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
@@ -36,7 +37,7 @@
 typedef struct {
     bool any;
     Family family;
-    int threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk, limit;
+    int threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk, limit, reuse;
 } Forced;
 
 typedef struct {
@@ -55,6 +56,9 @@ typedef struct {
     LIST(Slot) slots;
     const char *problem;   /* why this cut cannot be mapped, NULL if it can */
 } Scheduler;
+
+/* One stage that no row hands on is no ring. */
+static inline bool asks_no_ring(const Scheduler *s) { return s->forced.stages == 1 && !s->forced.reuse; }
 
 /* How a reduction that is not computed inside a row is computed. */
 typedef enum {
@@ -210,6 +214,12 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 int column_keepers(const Scheduler *s, const Kernel *k);       /* CTAs that share such a row; 0: it is not of them */
 int keeper_threads(const Kernel *k, int64_t vectors);           /* for so many vectors a CTA */
 int keeper_stages(int64_t stage_bytes);
+
+/* ---- schedule_reuse.c ---- */
+
+bool is_read_at_once(const Kernel *k);                          /* all of a row, when its turn comes */
+bool may_reuse(const Kernel *k);
+bool wants_reuse(const Scheduler *s, const Kernel *k);
 
 /* ---- schedule_pace.c ---- */
 

@@ -171,7 +171,12 @@ list_cases() {
         echo "tests/cases/biased_sum.fuse M=331 N=$columns"
     done
     # what is chosen where memory moves more, or where the rules' choice was slower
-    for columns in 135168 151936 204800 221184; do echo "examples/layernorm.fuse M=71 N=$columns"; done
+    for columns in 135168 151936 163840 180224 204800 221184; do echo "examples/layernorm.fuse M=71 N=$columns"; done
+    for columns in 1280 1536 2048 2816 3072 3584; do
+        echo "examples/rmsnorm_bwd.fuse M=2049 N=$columns"
+        echo "$(of_type gpu rmsnorm_bwd f16) M=331 N=$columns"
+        echo "$(of_type gpu layernorm_bwd f32) M=331 N=$columns"
+    done
     for columns in 188416 196608 204800; do echo "examples/layernorm_bwd.fuse M=71 N=$columns"; done
     for shape in 2048:threads=128,rows=4,stages=2 12288:threads=384,cluster=1 40960:threads=256,cluster=4 \
         65536:threads=512,cluster=4 131072:threads=512,cluster=8; do
@@ -179,6 +184,15 @@ list_cases() {
             echo "examples/$file.fuse M=331 N=${shape%%:*} --schedule grid-stride:${shape#*:}"
         done
     done
+    for shape in 59392:threads=256,cluster=8,per_sm=4 65536:threads=128,cluster=8,per_sm=3 131072:threads=256,cluster=8,per_sm=2 \
+        147456:threads=192,cluster=16,per_sm=3 262144:threads=256,cluster=16,per_sm=2; do
+        echo "examples/layernorm.fuse M=331 N=${shape%%:*} --schedule row:${shape#*:},stages=1,reuse=1"
+        echo "$(of_type gpu layernorm f16) M=71 N=${shape%%:*} --schedule row:${shape#*:},stages=1,reuse=1 --offset x=1"
+    done
+    for shape in 98304:threads=384,cluster=8 196608:threads=384,cluster=16; do
+        echo "examples/layernorm_residual.fuse M=71 N=${shape%%:*} --schedule row:${shape#*:},per_sm=1,reuse=1"
+    done
+    for stages in 1 2 3 5; do echo "examples/layernorm_bwd.fuse M=2049 N=1024 --schedule grid-stride:stages=$stages,reuse=1"; done
     for shape in 1024:threads=32 20480:threads=640,cluster=1,stages=2 57344:threads=896,cluster=2,stages=2 \
         98304:threads=512,cluster=4,stages=2; do
         echo "examples/layernorm.fuse M=331 N=${shape%%:*} --schedule row:${shape#*:}"
@@ -271,6 +285,8 @@ else
         printf "$tool examples/%s.fuse 71 1031\n" softmax softmax_bwd rmsnorm rmsnorm_residual    # by blocks
         printf "$tool examples/softmax_bwd.fuse 71 %s\n" 8191 12287    # and by clusters
         echo "$tool examples/layernorm.fuse 40 139264 --schedule row:threads=544,cluster=8,stages=2"
+        echo "$tool examples/layernorm.fuse 66 65536 --schedule row:threads=256,cluster=8,reuse=1"
+        echo "$tool examples/rmsnorm_bwd.fuse 2000 1536"
         echo "$tool examples/layernorm_bwd.fuse 34 131072 --schedule grid-stride:threads=512,cluster=8"
         echo "$tool examples/layernorm.fuse 7 16648 --schedule row:cluster=32"    # read again by groups
         # a ring filled by blocks; as many rows for each team, since racecheck takes those that have passed

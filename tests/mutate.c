@@ -67,6 +67,8 @@ static const Rule rules[] = {
     {"ring", "int stage = 1;", "int stage = 0;"},
     {"ring", "++stage == stages", "++stage == stages - 1"},
     {"ring", "* (stages - 1)", "* (stages - 2)"},
+    {"ring", "row_step * stages)", "row_step * (stages + 1))"},
+    {"ring", "row_step * s)", "row_step * (s + 1))"},
     {"tail", " < N", " <= N"},
     {"tail", " < N", " < N - 1"},
     {"tail", " < M", " <= M"},

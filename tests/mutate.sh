@@ -83,6 +83,8 @@ examples/softmax.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=3,thre
 examples/layernorm.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1,threads=64
 examples/rmsnorm.fuse M=60 N=1056 --sms 1 --schedule row:cluster=2,stages=1,threads=64
 examples/softmax_bwd.fuse M=64 N=1040 --sms 1 --stride y=1041,1 --schedule row:cluster=2,stages=1
+examples/layernorm.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,reuse=1,threads=64
+examples/layernorm_bwd.fuse M=40 N=1024 --sms 1 --schedule grid-stride:stages=2,reuse=1
 tests/cases/wide_group.fuse M=5 N=3361 --sms 1 --schedule warp-specialized:cluster=16
 tests/cases/three_phases.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1
 examples/layernorm.fuse M=2 N=1000 --offset gamma=1 --schedule row:threads=32

@@ -71,6 +71,23 @@ list_types() {
     echo "examples/layernorm_residual.fuse M=2 N=36864"
 }
 
+# rows that hand their stage on
+list_reuse() {
+    for schedule in row:cluster=2,reuse=1 row:cluster=2,stages=3,reuse=1,per_sm=2; do
+        echo "examples/layernorm.fuse M=23 N=1040 --sms 1 --schedule $schedule"
+        echo "examples/softmax_bwd.fuse M=23 N=1040 --sms 1 --offset y=3 --schedule $schedule"
+    done
+    echo "examples/rmsnorm_residual.fuse M=9 N=4096 --sms 2 --schedule row:cluster=4,stages=2,reuse=1"
+    echo "examples/rmsnorm.fuse M=7 N=4104 --sms 1 --schedule row:threads=128,reuse=1"
+    for stages in 1 2 4; do
+        echo "examples/layernorm_bwd.fuse M=37 N=512 --sms 1 --schedule grid-stride:stages=$stages,reuse=1"
+        echo "examples/layernorm_bwd.fuse M=13 N=576 --sms 2 --schedule grid-stride:rows=3,threads=32,stages=$stages,reuse=1"
+    done
+    echo "examples/rmsnorm_bwd.fuse M=61 N=1536 --sms 2"
+    echo "$(of_type sim layernorm_bwd f32) M=41 N=1024 --sms 2"
+    echo "tests/cases/scalars_in_ring.fuse S=18 N=576 --sms 1 --schedule grid-stride:threads=32,rows=8,reuse=1"
+}
+
 list_candidates() {
     for name in layernorm_bwd softmax rmsnorm; do
         for size in "M=9 N=1040" "M=7 N=4100 --sms 1"; do
@@ -236,6 +253,7 @@ mkdir -p build/sim
     list_simple
     list_bulk
     list_types
+    list_reuse
     list_candidates
 } >build/sim/cases
 

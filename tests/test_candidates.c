@@ -179,6 +179,8 @@ START_TEST(swift_memory_wants_few_ctas_with_many_columns)
     check_shape("examples/layernorm.fuse", "sm_90a", H200, 2048, "row 64 x 1, 0");
     check_shape("examples/layernorm.fuse", "sm_90a", H200, 40960, "row 640 x 2, 2");
     check_shape("examples/layernorm.fuse", "sm_90a", H200, 98304, "row 512 x 4, 2");
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 131072, "row 1024 x 8, 3");
+    check_shape("examples/layernorm.fuse", "sm_90a", H200, 131072, "row 256 x 8, 1");
     check_shape("examples/softmax.fuse", "sm_90a", H100, 12288, "row 768 x 1, 0");
     check_shape("examples/softmax.fuse", "sm_90a", H200, 12288, "row 192 x 2, 0");
     check_shape("examples/layernorm_residual.fuse", "sm_90a", H200, 32768, "row 128 x 8, 0");

@@ -47,10 +47,12 @@ static void draw_schedule(uint64_t seed, int k, char *schedule, size_t size)
         break;
     case 3: snprintf(schedule, size, "%s:cluster=%d", family, cluster); break;
     case 4:
-        if (mixed / 5040 % 3 == 0)
+        if (mixed / 5040 % 4 == 0)
             snprintf(schedule, size, "%s:reads=2", family);
-        else if (mixed / 5040 % 3 == 1)
+        else if (mixed / 5040 % 4 == 1)
             snprintf(schedule, size, "%s:cluster=%d,stages=1", family, cluster);
+        else if (mixed / 5040 % 4 == 2)
+            snprintf(schedule, size, "%s:stages=%d,reuse=1", family, stage);
         else
             snprintf(schedule, size, "%s:stages=%d,ctas=%d", family, stage, ctas);
         break;
