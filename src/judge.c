@@ -87,7 +87,9 @@ Verdict judge(DType dtype, const void *out, const double *exact, const float *bo
         const double value = stored_value(dtype, out, i);
         const Deviation d = deviation(dtype, value, exact[i], (double)bound[i]);
         verdict.wrong += d.share > 1;
-        verdict.nans += isnan(value) && isnan(exact[i]);
+        const bool nan = isnan(value) && isnan(exact[i]);
+        verdict.nans += nan;
+        verdict.unbounded += !nan && !(bound[i] < HUGE_VALF);
         if (verdict.worst < 0 || d.share > verdict.worst_share) {
             verdict.worst = i;
             verdict.worst_ulps = d.ulps;

@@ -41,6 +41,7 @@ typedef struct {
     int64_t count, wrong;        /* elements; those outside 0.53 ulp + 4 E (NaN must match NaN) */
     int64_t worst;               /* index of the worst element, -1 if none */
     int64_t nans;                /* elements that are NaN as they are to be */
+    int64_t unbounded;           /* others whose E is infinite: not compared */
     double worst_ulps;           /* its |out - ref| in ulps of the stored type */
     double worst_share;          /* the largest |out - ref| / (0.53 ulp + 4 E) */
     double relative;             /* |out - ref| / |ref| in the 2-norm */

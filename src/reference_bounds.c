@@ -22,10 +22,28 @@ static double size_of(double x)
     return magnitude < HUGE_VAL ? magnitude : MAX_F32;
 }
 
+#define SMALL 1e-4    /* an error for which two terms of a series do */
+
 /* exp(x) - 1 for x >= 0, cheap for the usual tiny errors. */
 static double growth(double x)
 {
-    return x < 1e-4 ? x * (1 + x) : expm1(x);
+    return x < SMALL ? x * (1 + x) : expm1(x);
+}
+
+/* How far exp, exp2 or exp - 1 rises within a large error: to nothing where all of that is far below zero, as where a mask
+ * has put -1e30. */
+static double rise(double v, double above, double growth)
+{
+    return fabs(v) < HUGE_VAL ? above - v : size_of(v) * growth;
+}
+
+static double bound_exp(Op op, double v, double a, double ea)
+{
+    if (!(ea > 0)) return 0;
+    const double e = op == OP_EXP2 ? LN2 * ea : ea, size = op == OP_EXPM1 ? size_of(v + 1) : size_of(v);
+    if (e < SMALL) return size * growth(e);
+    const double up = a + ea;
+    return rise(v, op == OP_EXP2 ? exp2(up) : op == OP_EXPM1 ? expm1(up) : exp(up), growth(e));
 }
 
 /* -log(1 - x) for x >= 0. */
@@ -155,12 +173,12 @@ static void bound_function(const Operation *op, int n, const double *v, double *
                            const double *a, const double *ea)
 {
     switch (op->op) {
-    case OP_EXP: EACH e[i] = ea[i] > 0 ? size_of(v[i]) * growth(ea[i]) : 0; break;
-    case OP_EXP2: EACH e[i] = ea[i] > 0 ? size_of(v[i]) * growth(LN2 * ea[i]) : 0; break;
+    case OP_EXP: EACH e[i] = bound_exp(OP_EXP, v[i], a[i], ea[i]); break;
+    case OP_EXP2: EACH e[i] = bound_exp(OP_EXP2, v[i], a[i], ea[i]); break;
     case OP_LOG: EACH e[i] = shrink(ratio(ea[i], a[i])); break;
     case OP_LOG2: EACH e[i] = shrink(ratio(ea[i], a[i])) / LN2; break;
     case OP_LOG1P: EACH e[i] = shrink(ratio(ea[i], 1 + a[i])); break;
-    case OP_EXPM1: EACH e[i] = ea[i] > 0 ? size_of(v[i] + 1) * growth(ea[i]) : 0; break;
+    case OP_EXPM1: EACH e[i] = bound_exp(OP_EXPM1, v[i], a[i], ea[i]); break;
     case OP_SIN: EACH e[i] = bound_sine(cos(a[i]), ea[i]); break;
     case OP_COS: EACH e[i] = bound_sine(sin(a[i]), ea[i]); break;
     /* The square terms: half the largest second derivative. */
@@ -212,13 +230,14 @@ static void take_errors_through(const Operation *op, int n, const double *v, dou
 
 /* Adds the operation's own rounding, and makes what f32 cannot hold infinite. Near the
  * end of the range f32 may be infinite or not. A NaN is one in f32 too, unless an
- * operand could be anything. */
+ * operand could be anything. What is 0 without an error is 0 in f32 too: of exp(-infinity) so is whatever it is multiplied by. */
 static void finish_f32(int n, double units, double *v, double *e)
 {
     EACH {
         const double magnitude = fabs(v[i]);
-        const bool over = magnitude > MAX_F32 * (1 + UNIT_F32);
-        const double sum = e[i] + size_of(v[i]) * units * UNIT_F32 + units * SMALLEST_F32;
+        const bool over = magnitude > MAX_F32 * (1 + UNIT_F32), zero = !(magnitude + e[i] > 0);
+        const double own = zero ? 0 : units * SMALLEST_F32;
+        const double sum = e[i] + size_of(v[i]) * units * UNIT_F32 + own;
         const double room = over ? magnitude - MAX_F32 : MAX_F32 * (1 + UNIT_F32) - magnitude;
         const double edge = sum > room ? HUGE_VAL : over || isnan(magnitude) ? 0 : sum;
         e[i] = e[i] < HUGE_VAL ? edge : HUGE_VAL;

@@ -5,6 +5,7 @@
 #include "suites.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,6 +270,44 @@ START_TEST(nan_and_range_follow_f32)
 }
 END_TEST
 
+/* A huge finite mask value has a huge error, of which exp leaves nothing; 0 * log(0) is not looked at. */
+START_TEST(what_a_mask_hides_has_a_bound)
+{
+    static const char *const masks[] = {"-1e30", "-3e38", "-inf"};
+    for (int i = 0; i < 3; i++) {
+        char text[400];
+        snprintf(text, sizeof text, "graph g[N = 4](x : f32[N]) -> (lse : f32[], h : f32[]) {"
+                 " s = where(x > 0.0, x * 3.0, %s)\n m = max[N](s)\n e = exp(s - m)\n z = sum[N](e)\n"
+                 " lse = log(z) + m\n q = e / z\n h = -sum[N](where(q > 0.0, q * log(q), 0.0)) }", masks[i]);
+        Case c = open_case(text);
+        const float values[] = {1, -1, 2, -2};
+        memcpy(c.inputs[0].data, values, sizeof values);
+        run_case(&c, 1);
+        const float right[] = {(float)c.exact[0][0]}, wrong[] = {right[0] * 1.001f};
+        ck_assert_double_eq_tol(c.exact[1][0], 0.190, 0.001);
+        const float entropy[] = {(float)c.exact[1][0] * 1.001f};
+        ck_assert_int_eq(judge_output(&c, 0, right).wrong, 0);
+        ck_assert_int_eq(judge_output(&c, 0, wrong).wrong, 1);
+        ck_assert_int_eq(judge_output(&c, 1, entropy).wrong, 1);
+        ck_assert_int_eq(judge_output(&c, 1, entropy).unbounded, 0);
+        close_case(&c);
+    }
+}
+END_TEST
+
+START_TEST(what_may_be_anything_is_counted)
+{
+    Case c = open_case("graph g[N = 3](x : f32[N]) -> (y : f32[N]) { y = log(exp(x) - 2.7182818) }");
+    const float values[] = {1, 2, 3};
+    memcpy(c.inputs[0].data, values, sizeof values);
+    run_case(&c, 1);
+    const float y[] = {7, 1.54132486f, 2.85458654f};
+    ck_assert_int_eq(judge_output(&c, 0, y).wrong, 0);
+    ck_assert_int_eq(judge_output(&c, 0, y).unbounded, 1);
+    close_case(&c);
+}
+END_TEST
+
 START_TEST(a_mean_may_be_in_range_where_its_sum_is_not)
 {
     Case c = open_case("graph g[M = 2, N = 4](x : f32[M, N]) -> (a : f32[M], s : f32[M]) {"
@@ -325,6 +364,8 @@ Suite *reference_suite(void)
     TCase *cases = tcase_create("evaluator");
     tcase_add_test(cases, f32_layer_norm_stays_inside_the_bound);
     tcase_add_test(cases, threads_change_no_bit);
+    tcase_add_test(cases, what_a_mask_hides_has_a_bound);
+    tcase_add_test(cases, what_may_be_anything_is_counted);
     tcase_add_test(cases, masked_softmax_is_exact_where_masked);
     tcase_add_test(cases, reductions_over_any_axes);
     tcase_add_test(cases, empty_axes);

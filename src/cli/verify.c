@@ -46,15 +46,21 @@ static bool is_accepted(const Verdict *v)
 
 static void report(Text *table, int width, const Output *o, const Verdict *v)
 {
-    line(table, "%-*s %-6s %12.3f ulp %9.1f%% %14.3e   %s", width, o->name, dtype_info[o->dtype].fuse,
-         v->worst_ulps, 100 * v->worst_share, v->relative,
-         is_accepted(v) ? (v->wrong ? "ok (steps)" : "ok") : "WRONG");
+    const char *dtype = dtype_info[o->dtype].fuse;
+    if (v->unbounded && v->unbounded == v->count)
+        line(table, "%-*s %-6s %16s %10s %14s   unchecked", width, o->name, dtype, "-", "-", "-");
+    else
+        line(table, "%-*s %-6s %12.3f ulp %9.1f%% %14.3e   %s", width, o->name, dtype, v->worst_ulps, 100 * v->worst_share,
+             v->relative, is_accepted(v) ? (v->wrong ? "ok (steps)" : "ok") : "WRONG");
     if (v->wrong)
         line(table, "    %lld of %lld elements outside the bound, the worst is element %lld",
              (long long)v->wrong, (long long)v->count, (long long)v->worst);
     if (v->nans)
         line(table, "    %lld of %lld elements are NaN, here and by the reference: nothing else is known of them",
              (long long)v->nans, (long long)v->count);
+    if (v->unbounded)
+        line(table, "    %lld of %lld elements may be anything in f32, so there is nothing to compare them with",
+             (long long)v->unbounded, (long long)v->count);
 }
 
 int open_truth(const Session *s, const Batch *b, Truth *t)
