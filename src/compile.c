@@ -20,9 +20,10 @@ typedef struct {
     CompileStatus failure; /* what an error would mean now */
 } Pipeline;
 
+/* The place of what is wrong with the request. */
 static Span no_place(const Pipeline *p)
 {
-    return (Span){p->result->program ? p->result->program->source : NULL, 0, 0};
+    return whole_file(p->result->program ? p->result->program->source : NULL);
 }
 
 enum { MAX_GRAPHS = 1024 };
@@ -69,7 +70,7 @@ static void bind_sizes(Pipeline *p, const Graph *g)
         const AxisSize *given = &p->request->sizes[i];
         int axis = find_axis(g, given->axis);
         if (axis < 0)
-            report_error(&p->d, g->span,
+            report_error(&p->d, no_place(p),
                          hint_name(p->d.arena, given->axis, names, g->axis_count),
                          "graph '%s' has no axis '%s'", g->name, given->axis);
         else if (given->size < 0)
@@ -119,7 +120,7 @@ static bool *find_wanted(Pipeline *p, const Graph *g)
         for (int i = 0; i < g->outputs.count; i++)
             if (!strcmp(names[i], name)) wanted[i] = found = true;
         if (!found)
-            report_error(&p->d, g->span,
+            report_error(&p->d, no_place(p),
                          hint_name(p->d.arena, name, names, g->outputs.count),
                          "graph '%s' has no output '%s'", g->name, name);
         at += length;

@@ -234,9 +234,12 @@ static const char *value_name(Arena *arena, const Graph *g, Node n)
     return node(g, n)->name ? node(g, n)->name : node_text(arena, g, n, true);
 }
 
+/* What is both an output and a value for another kernel is named once. */
 static const char *append_name(Arena *arena, const char *list, const char *name)
 {
-    return list ? arena_format(arena, "%s, %s", list, name) : name;
+    if (!list) return name;
+    const char *again = arena_format(arena, ", %s, ", name), *all = arena_format(arena, ", %s, ", list);
+    return strstr(all, again) ? list : arena_format(arena, "%s, %s", list, name);
 }
 
 /* Whether a CTA walks all parts of its groups and stores their sums itself, with no kernel behind it. */

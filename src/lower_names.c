@@ -305,14 +305,29 @@ static int count_arguments(const Expr *call)
     return count;
 }
 
-static bool check_arguments(Lowering *l, const Scope *s, const Expr *call, int wanted)
+/* `hint`: the signature, or NULL. */
+static bool check_arguments(Lowering *l, const Scope *s, const Expr *call, int wanted, const char *hint)
 {
     int given = count_arguments(call);
     if (given == wanted)
         return true;
-    name_error(l, s, call->span, NULL, "'%s' takes %d argument%s, not %d", call->name,
+    name_error(l, s, call->span, hint, "'%s' takes %d argument%s, not %d", call->name,
                wanted, wanted == 1 ? "" : "s", given);
     return false;
+}
+
+/* "layer_norm[N](x, eps)" */
+static const char *signature(Lowering *l, const Item *function)
+{
+    Text *text = text_new(l->arena);
+    text_print(text, "%s", function->name.name);
+    for (const AxisDecl *axis = function->axes; axis; axis = axis->next)
+        text_print(text, "%s%s%s", axis == function->axes ? "[" : ", ", axis->name.name, axis->next ? "" : "]");
+    text_print(text, "(");
+    for (const Ident *name = function->arguments; name; name = name->next)
+        text_print(text, "%s%s", name == function->arguments ? "" : ", ", name->name);
+    text_print(text, ")");
+    return text_string(text);
 }
 
 static bool check_no_axes(Lowering *l, const Scope *s, const Expr *call)
@@ -360,13 +375,15 @@ static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call,
     for (const Ident *axis = call->axes; axis; axis = axis->next)
         if (!add_axis(l, s, call, axis, &all, &callee->axes))
             return false;
-    return check_arguments(l, s, call, 1);
+    const bool of_elements = find_op(CLASS_CALL, call->name);
+    return check_arguments(l, s, call, 1,
+                           of_elements ? arena_format(l->arena, "of elements it is without brackets: %s(a, b)", call->name) : NULL);
 }
 
 static bool resolve_axis_call(Lowering *l, const Scope *s, const Expr *call,
                               Callee *callee)
 {
-    if (!check_no_axes(l, s, call) || !check_arguments(l, s, call, 1))
+    if (!check_no_axes(l, s, call) || !check_arguments(l, s, call, 1, NULL))
         return false;
     const Expr *axis = call->left;
     if (axis->kind == EXPR_ERROR)
@@ -422,7 +439,7 @@ static bool resolve_function(Lowering *l, const Scope *s, const Expr *call,
     for (const Ident *name = callee->function->arguments; name; name = name->next)
         arguments++;
     return resolve_axis_arguments(l, s, call, callee) &&
-           check_arguments(l, s, call, arguments);
+           check_arguments(l, s, call, arguments, signature(l, callee->function));
 }
 
 bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
@@ -436,9 +453,9 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
     case CALLEE_INDEX: case CALLEE_SIZE:
         return resolve_axis_call(l, s, call, callee);
     case CALLEE_CAST:
-        return check_no_axes(l, s, call) && check_arguments(l, s, call, 1);
+        return check_no_axes(l, s, call) && check_arguments(l, s, call, 1, NULL);
     case CALLEE_CLAMP:
-        return check_no_axes(l, s, call) && check_arguments(l, s, call, 3);
+        return check_no_axes(l, s, call) && check_arguments(l, s, call, 3, "clamp(x, lo, hi)");
     default:
         break;
     }
@@ -446,5 +463,5 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
     if (find_op(CLASS_REDUCE, call->name) && count_arguments(call) == 1)
         return resolve_reduction(l, s, call, callee);
     return check_no_axes(l, s, call) &&
-           check_arguments(l, s, call, op_info[callee->op].arity);
+           check_arguments(l, s, call, op_info[callee->op].arity, NULL);
 }

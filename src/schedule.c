@@ -325,7 +325,8 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
     Plan *plan = try_schedule(arena, a, target, forced, &problem);
     if (!plan) {
         *refused = true;
-        report_error(d, a->graph->span, NULL, "%s: %s", forced ? "schedule refused" : "no schedule", problem);
+        Span at = a->graph->span;
+        report_error(d, forced ? whole_file(at.source) : at, NULL, "%s: %s", forced ? "schedule refused" : "no schedule", problem);
         stop(d);
     }
     return plan;

@@ -36,6 +36,11 @@ Span span_join(Span first, Span last)
     return both;
 }
 
+Span whole_file(const Source *source)
+{
+    return (Span){source, 1, 0};
+}
+
 static uint32_t clamp_offset(const Source *source, uint32_t offset)
 {
     return offset < source->length ? offset : (uint32_t)source->length;
@@ -178,13 +183,16 @@ static const char *format_report(Arena *arena, Span at, const char *kind,
                                  const char *hint, const char *message)
 {
     Text *out = text_new(arena);
-    if (at.source) {
+    const bool placed = at.source && at.begin <= at.end;
+    if (placed) {
         int line_number, column;
         source_place(at.source, at.begin, &line_number, &column);
         text_print(out, "%s:%d:%d: ", at.source->name, line_number, column);
+    } else if (at.source) {
+        text_print(out, "%s: ", at.source->name);
     }
     text_print(out, "%s: %s\n", kind, message);
-    if (at.source)
+    if (placed)
         show_place(out, at);
     if (hint)
         text_print(out, "  hint: %s\n", hint);

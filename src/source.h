@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
     const Source *source;   /* NULL: no place */
-    uint32_t begin, end;    /* byte offsets, half open */
+    uint32_t begin, end;    /* byte offsets, half open; end < begin: the file as a whole (whole_file) */
 } Span;
 
 enum { MAX_ERRORS = 10 };
@@ -43,6 +43,8 @@ _Noreturn void stop(Diagnostics *d);
 void stop_on_errors(Diagnostics *d);
 
 Span span_join(Span first, Span last);
+/* For what is wrong with a request rather than with a place of the program: `file: error: …`. */
+Span whole_file(const Source *source);
 /* 1-based line and column (in bytes) of an offset. */
 void source_place(const Source *source, uint32_t offset, int *line_number, int *column);
 /* The candidate that is `name` in other capitals, else the nearest in edit distance if that is near enough for a hint,

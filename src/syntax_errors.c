@@ -86,7 +86,8 @@ static const char *plain_spelling(const char *begin)
         {"\xe2\x80\x93", "-"},  {"\xe2\x80\x94", "-"},   {"\xc3\xb7", "/"},
         {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},  {"\xe2\x89\xa0", "!="},
         {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
-        {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y)"},
+        {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y), of integers i32(...) of it"},
+        {".", "exp(x), not x.exp() or m.exp(x)"},
         {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
     };
     for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
@@ -219,6 +220,19 @@ static const char *hint_for_item(Arena *arena, const Token *found)
     return meant ? arena_format(arena, "did you mean '%s'?", meant) : NULL;
 }
 
+/* Words of other languages where an operator or a name's argument should stand. */
+static const char *hint_for_word(const Token *previous, const Token *found, bool operator)
+{
+    static const char *const operators[][2] = {{"and", "write &&"}, {"or", "write ||"}, {"is", "write =="}};
+    static const char *const prefixes[][2] = {{"not", "write !x"}, {"if", "write where(condition, a, b)"}};
+    if (!operator || found->kind != TOKEN_NAME) return NULL;
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (!strcmp(found->text, operators[i][0])) return operators[i][1];
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (previous && previous->kind == TOKEN_NAME && !strcmp(previous->text, prefixes[i][0])) return prefixes[i][1];
+    return NULL;
+}
+
 static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
 {
     bool reserved = found->kind == TOKEN_CONSTANT || found->kind == TOKEN_RETURN;
@@ -233,6 +247,15 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)
             return "a parameter is written NAME : DTYPE[AXES]";
     }
+    const char *word = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
+    if (word)
+        return word;
+    if (found->kind == TOKEN_ASSIGN && expected[TOKEN_PLUS])
+        return "'==' compares, '=' binds a name";
+    if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous && !expected[TOKEN_INTEGER])
+        return "in brackets stand names of axes, whose sizes the graph tells: graph g[M = 4, N = 8](...)";
+    if (found->kind == 0 && expected[TOKEN_RBRACE])
+        return "a '{' is not closed";
     if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
         return "a statement is written NAME = EXPRESSION";
     if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND]))

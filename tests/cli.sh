@@ -113,7 +113,7 @@ expect 2 'axis N is given twice' run one.fuse N=4 M=2 N=4
 expect 2 'no graph' one.fuse --graph tow
 expect 2 'no output' one.fuse --outputs y,t
 expect 2 'no output' run one.fuse --outputs t
-expect 2 'schedule refused' one.fuse --schedule nonsense
+expect 2 '^one.fuse: error: schedule refused' one.fuse --schedule nonsense
 expect 2 "row has no key 'treads'" one.fuse --schedule row:treads=32
 expect 2 "did you mean 'stages'" one.fuse --schedule row:stage=3
 expect 2 'walks one at a time' explain "$root"/examples/rmsnorm_bwd.fuse N=6144 --arch sm_90a --schedule warp-specialized:rows=2
@@ -320,6 +320,10 @@ for hint in 'x ? x : 0=where(c, a, b)' 'x @ x=sum\[K\](a \* b)'; do
     echo "graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = ${hint%%=*} }" >other.fuse
     expect 1 "hint: write ${hint#*=}" check other.fuse
 done
+for call in 'max\[N\](x, 0)=max(a, b)' 'softmax\[N\](x, 1)=softmax\[K\](x)'; do
+    printf 'import "std"\ngraph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = %s }' "${call%%=*}" | tr -d '\\' >other.fuse
+    expect 1 "hint: .*${call#*=}" check other.fuse
+done
 echo 'import "stdlib" graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }' >other.fuse
 expect 1 'hint: the standard library is: import "std"' check other.fuse
 # the program's own definition is the second, wherever the first came from
@@ -515,7 +519,14 @@ grep -q '# kept' ugly.fuse || fail 'fmt lost a comment'
 # a comment stays in the list that it ends
 printf 'graph g[M = 4](\n    x : f32[M]\n    # of x (all)\n) -> (\n    y : f32[M]\n    # of y\n) {\n    y = x\n}\n' >listed.fuse
 expect 0 '' fmt --check listed.fuse
-for file in "$root"/examples/*.fuse; do expect 0 '' fmt --check "$file"; done
+expect 0 '' fmt --check "$root"/examples/*.fuse
+cp ugly.fuse neat.fuse
+echo 'graph  g[M=2](x:f32[M])->(y:f32[M]){y=x+1}' >ugly.fuse
+expect 1 'ugly.fuse is not' fmt --check ugly.fuse neat.fuse
+expect 2 'No such file' fmt -w no-such.fuse ugly.fuse
+expect 0 '' fmt --check ugly.fuse neat.fuse
+expect 2 'takes one FILE' fmt ugly.fuse neat.fuse
+expect 2 'goes with no' fmt -w ugly.fuse -
 expect 0 "$work/cache" cache path
 expect 0 '' cache list
 expect 0 'removed' cache clear

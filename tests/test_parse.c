@@ -227,6 +227,13 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = x ^ 2\n}\n", 1, "hint: write '**' for a power");
     check_error(HEAD "    y = x & x\n}\n", 1, "hint: write '&&'");
     check_error(HEAD "    y += x\n}\n", 1, "every name is bound once");
+    check_error(HEAD "    y = where(x > 0 and x < 1, x, 0)\n}\n", 1, "hint: write &&");
+    check_error(HEAD "    y = where(not b, x, 0)\n}\n", 1, "hint: write !x");
+    check_error(HEAD "    y = if x > 0 then x\n}\n", 1, "hint: write where(condition, a, b)");
+    check_error(HEAD "    y = where(g(x) = 1, x, 0)\n}\n", 1, "'==' compares");
+    check_error(HEAD "    y = x.exp()\n}\n", 1, "hint: write exp(x)");
+    check_error("graph f[N](x : f32[N, 8]) -> (y : f32[N]) { y = x }", 1, "stand names of axes");
+    check_error(HEAD "    y = x\n", 1, "hint: a '{' is not closed");
     check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* fmt.c: `fusec fmt` and `--emit=tokens`: one file, its text, no graph. */
+/* fmt.c: `fusec fmt` and `--emit=tokens`: files, their text, no graph. */
 #include "fmt.h"
 
 #include "commands.h"
@@ -8,10 +8,9 @@
 
 typedef void Printer(Text *out, Arena *arena, Diagnostics *d, const Source *source);
 
-/* Reads FILE and runs a printer over it under its own setjmp; says what is wrong with the file. */
-static int print_source(const Options *o, Printer *printer, Source *source, Text *out)
+/* Reads a file and runs a printer over it under its own setjmp; says what is wrong with the file. */
+static int print_source(const Options *o, const char *file, Printer *printer, Source *source, Text *out)
 {
-    const char *file = o->files.data[0];
     int status = read_file(o->arena, file, &source->text, &source->length);
     if (status != EXIT_DONE) return status;
     source->name = strcmp(file, "-") ? file : "<stdin>";
@@ -26,14 +25,14 @@ static int print_source(const Options *o, Printer *printer, Source *source, Text
 int list_tokens(const Options *o, Text *out)
 {
     Source source;
-    return print_source(o, print_tokens, &source, out);
+    return print_source(o, o->files.data[0], print_tokens, &source, out);
 }
 
-int command_fmt(Options *o)
+static int format_file(const Options *o, const char *file)
 {
     Source source;
     Text *out = text_new(o->arena);
-    int status = print_source(o, format_source, &source, out);
+    int status = print_source(o, file, format_source, &source, out);
     if (status != EXIT_DONE) return status;
     bool same = out->length == source.length &&
                 !memcmp(text_string(out), source.text, source.length);
@@ -42,6 +41,16 @@ int command_fmt(Options *o)
         return same ? EXIT_DONE : EXIT_WRONG;
     }
     if (o->write && same) return EXIT_DONE;
-    return save_result(o->arena, o->write ? o->files.data[0] : o->output, text_string(out),
-                       out->length);
+    return save_result(o->arena, o->write ? file : o->output, text_string(out), out->length);
+}
+
+/* All files are looked at, whatever is wrong with one. */
+int command_fmt(Options *o)
+{
+    int status = EXIT_DONE;
+    for (int i = 0; i < o->files.count; i++) {
+        const int of_file = format_file(o, o->files.data[i]);
+        if (status == EXIT_DONE) status = of_file;
+    }
+    return status;
 }

@@ -415,7 +415,8 @@ static bool check_combination(const Options *o)
                  word);
         return false;
     }
-    if (o->files.count > 1 && o->command != COMMAND_CHECK) {
+    bool several = o->command == COMMAND_CHECK || (o->command == COMMAND_FMT && (o->write || o->check));
+    if (o->files.count > 1 && !several) {
         bool spaced = !strcmp(o->files.data[1], "=") || (o->files.count > 2 && !strcmp(o->files.data[2], "="));
         complain(spaced ? "a size is written without spaces, as in M=4096" : NULL,
                  "`fusec %s` takes one %s, and '%s' is a second one", word,
@@ -441,7 +442,9 @@ static bool check_combination(const Options *o)
         complain("give --out another name", "--out %s would replace what --in reads", o->out);
         return false;
     }
-    if (o->write && (!strcmp(o->files.data[0], "-") || o->output || o->check)) {
+    bool reads_stdin = false;
+    for (int i = 0; i < o->files.count; i++) reads_stdin |= !strcmp(o->files.data[i], "-");
+    if (o->write && (reads_stdin || o->output || o->check)) {
         complain(NULL, "-w rewrites FILE itself: it goes with no `-`, -o or --check");
         return false;
     }

@@ -51,6 +51,19 @@ static const char *shape_text(Arena *arena, int rank, const int64_t *sizes)
     return text_string(shape);
 }
 
+/* "x is [16, 6] as [M, N]", of a tensor of the file. */
+static const char *fitted_text(const Session *s, const InputFile *file, const char *name)
+{
+    const Graph *g = s->graph;
+    for (int i = 0; i < g->params.count; i++) {
+        const Tensor *t = file->params[i];
+        if (t && !strcmp(t->name, name))
+            return arena_format(s->arena, "%s is %s as %s", name, shape_text(s->arena, t->rank, t->sizes),
+                                axes_text(s->arena, g, g->params.data[i].axes));
+    }
+    return "";
+}
+
 /* Takes the sizes of one tensor; what an axis has must be the same everywhere. */
 static int fit_tensor(const Session *s, InputFile *file, const Param *p, const Tensor *t)
 {
@@ -76,7 +89,8 @@ static int fit_tensor(const Session *s, InputFile *file, const Param *p, const T
             file->sized_by[i] = t->name;
         }
         if (file->sizes.of[i] == size) continue;
-        complain(NULL, "%s: %s has %s = %lld, %s %lld", file->path, t->name, g->axes[i].name, (long long)size,
+        complain(arena_format(s->arena, "%s, %s", fitted_text(s, file, file->sized_by[i]), fitted_text(s, file, t->name)),
+                 "%s: %s has %s = %lld, %s %lld", file->path, t->name, g->axes[i].name, (long long)size,
                  file->sized_by[i], (long long)file->sizes.of[i]);
         return EXIT_WRONG;
     }
