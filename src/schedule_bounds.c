@@ -99,17 +99,19 @@ static int bound_single(const Scheduler *s, const Kernel *k)
 /* How many threads ptxas is told that an SM is to hold, 0: nothing. (Others it must not be told: it would take all
  * registers that it may.) Of a ring, and of rows that are read again, it is told elsewhere. With more than 16 elements a
  * thread of several inputs or exchanges 1024, by the nearest number of CTAs (cross entropy and its gradient of 12288
- * columns by three of 384 threads 6 % faster than by two). Where that spills, plan creation asks for fewer. */
+ * columns by three of 384 threads 6 % faster than by two). More than two column vectors of f32 want 64 registers. Where that
+ * spills, plan creation asks for fewer. */
 static int bound_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { SEVERAL = 1088, FULL = 1024, FEW = 16, SOME = 32, LIGHT = 60, PACKED = 80 };
+    enum { SEVERAL = 1088, FULL = 1024, FEW = 16, SOME = 32, LIGHT = 60, PACKED = 80, MANY_BYTES = 8 };
     int threads = kernel_threads(k), most = holds_columns(k) ? PACKED : LIGHT, wanted = wanted_threads(k);
     int elements = k->vec * k->tiles;
     int most_threads = elements <= FEW ? wanted : FULL + threads / 2, room = threads_without_spills(s, k);
     int least = 2 * threads <= FULL ? 2 * threads : threads;    /* one would have nothing to do while it waits */
     if (holds_several(s, k)) return most_threads < room ? most_threads : room > least ? room : least;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
-    if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return wanted;
+    bool many = column_bytes(k, 0) > MANY_BYTES;
+    if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return many && wanted > FULL ? FULL : wanted;
     if (elements <= FEW && mentions_places(s, k)) return s->target->threads_per_sm;
     bool often = exchanges_often(k) && k->vec == MAX_VECTOR && row_bytes(k) <= 2 && elements > FEW && elements <= SOME;
     return often ? FULL + threads / 2 : may_take_sm(s, k) ? SEVERAL : may_be_alone(s, k) ? 2 * threads : 0;

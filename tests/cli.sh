@@ -173,6 +173,8 @@ expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --ar
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=300000 --arch sm_90a
 expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=204800 --arch sm_90a
 expect 0 'ring of 2 stages' explain "$root"/examples/layernorm.fuse N=139264 --arch sm_90a
+# column vectors of f32 that 48 registers have no room for
+expect 0 'row:threads=64, as the rules' explain "$root"/tests/cases/channel_scales.fuse --arch sm_90a
 # rows that hand their stage on
 expect 0 'row:threads=448,cluster=8,stages=1,per_sm=1,reuse=1, as the rules' explain "$root"/examples/layernorm.fuse N=163840 --arch sm_90a
 expect 0 'stages=1,per_sm=3,reuse=1, as the rules' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --memory 4800
