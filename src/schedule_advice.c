@@ -146,11 +146,11 @@ static Advice one_stage(int64_t columns, int ctas, int each, int per_sm)
 
 /* Layer norm of 135168, 139264, 143360, 151936 columns 10, 6, 4, 5 % (f16 of 139264 3 %) faster by a ring of two than by what
  * schedule_columns.c and schedule_refill.c say; of 147456, 155648, 159744 1, 1, 2 % slower. By one stage, which leaves room for
- * fewer threads, 163840 to 184320 4, 3, 1, 2, 2, 1 %, 204800 to 225280 3, 3, 6, 3, 9, 2 % (one row 5 to 15 % slower); of 188416
- * to 200704 as fast. (Measured on an H100.) */
+ * fewer threads, 163840 to 184320 4, 3, 1, 2, 2, 1 %, 200704 to 225280 2, 3, 3, 6, 3, 9, 2 % (one row 5 to 15 % slower); of 188416
+ * to 196608 as fast. (Measured on an H100.) */
 static Advice long_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 131072, KEPT = 147456, MIDDLE = 163840, MIDDLE_END = 184320, LONG = 200704, LONG_END = 229376, EIGHT = 8, MANY = 48 };
+    enum { SHORT = 131072, KEPT = 147456, MIDDLE = 163840, MIDDLE_END = 184320, LONG = 196608, LONG_END = 229376, EIGHT = 8, MANY = 48 };
     int64_t columns = column_count(s, k);
     if (row_inputs(k) != 1 || row_bytes(k) != TWO_BYTES || columns <= SHORT) return none;
     if (columns < KEPT || (columns < MIDDLE && !column_keepers(s, k))) return ring_of_two(columns, EIGHT);

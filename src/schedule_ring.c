@@ -248,6 +248,7 @@ bool fit_ring(const Scheduler *s, Kernel *k)
         int64_t wanted = wanted_stages(s, k, vectors);
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
+        if (k->reuses && k->stages < wanted && k->ctas_per_sm > 1) continue;
         /* of a single input two CTAs with short rings beat one with a long one */
         bool single = k->reuses || (k->copy_warp && row_bytes(k) <= 2);
         if (k->stages > least + k->lag || (k->stages == least + k->lag && (k->ctas_per_sm == 1 || single)))
