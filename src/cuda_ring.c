@@ -1,5 +1,5 @@
 /* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads
- * through. While a row is computed the next stages - 1 are under way. Every thread copies
+ * through. While a row is computed the next stages - 1 are under way, or, where rows hand their stage on, as many as there are stages. Every thread copies
  * and reads its own columns only, so the ring needs no barrier, but for a row's scalars: one
  * lane of each warp copies them for all; and but for rows that begin anywhere in a line of memory: their
  * threads copy whole blocks for each other. */
@@ -137,7 +137,7 @@ static void emit_first_fetches(Emitter *e)
     line(e->out, "    fetch(ring[s], first_row%s + row_step * s);", own_team(e));
 }
 
-/* Once a row is in registers, its stage takes the next whose turn it is. (A thread's copies are behind its reads, which are in
+/* Once a row is in registers, the next row to be copied takes its stage. (A thread's copies are behind its reads, which are in
  * order.) */
 void emit_stage_reuse(Emitter *e)
 {
@@ -168,7 +168,7 @@ void emit_ring(Emitter *e)
     }
     blank_line(e->out);
     if (e->k->reuses)
-        line(e->out, "// a row goes on to registers at once, and its stage takes the one whose turn it is next");
+        line(e->out, "// a row goes on to registers at once, and the next one to be copied takes its stage");
     else
         line(e->out, "// while a row is computed, the next stages - %d are on their way to shared memory", 1 + e->k->lag);
     if (e->k->lined_up)
@@ -212,7 +212,7 @@ static void emit_first_landed(Emitter *e, const char *row)
     }
 }
 
-/* At the start of a row, its copies have landed and those of the furthest row start: they
+/* At the start of a row, its copies have landed and those of the furthest row start, unless rows hand their stage on: they
  * go where the row before was (with lag, the one before that). Before the first row the
  * ring only fills. */
 void emit_ring_step(Emitter *e, const char *row)

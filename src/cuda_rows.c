@@ -261,7 +261,7 @@ static void emit_row_bounds(Emitter *e)
         line(e->out, "const long long first_row = blockIdx.x, row_step = gridDim.x;");
 }
 
-/* A ring starts its first copies in passes before the first row. */
+/* A ring starts its first copies in passes before the first row, unless rows hand their stage on. */
 static const char *loop_start(Emitter *e)
 {
     if (!e->k->stages || e->k->copy_warp || e->k->reuses) return "first_row";

@@ -184,7 +184,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     if (k->stages)
         line(out, "    rows pass through %s in shared memory%s", k->stages == 1 ? "one stage" : arena_format(out->arena, "a ring of %d stages", k->stages),
              scalars ? ", their scalars with them" : "");
-    if (k->reuses) line(out, "    they go on to registers at once, and the stage takes the row whose turn it is next");
+    if (k->reuses) line(out, "    they go on to registers at once, and the next row to be copied takes the stage");
     if (k->lined_up || copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
         line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
     if (k->meets_in_ring)

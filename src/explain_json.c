@@ -71,7 +71,8 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         /* one group of warps computes; a row that is not in a ring has one stage */
         text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
                    k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
-        text_print(out, ", \"smem_bytes\": %lld, \"limit\": %d", (long long)launch->smem_bytes, k->limit_ctas);
+        text_print(out, ", \"smem_bytes\": %lld, \"limit\": %d, \"reuse\": %s", (long long)launch->smem_bytes, k->limit_ctas,
+                   k->reuses ? "true" : "false");
         put_usage(out, "registers", usage[i].registers);
         put_usage(out, "spill_bytes", usage[i].spill_bytes);
         text_print(out, "}");

@@ -127,8 +127,8 @@ typedef struct {
     bool by_blocks;                  /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
                                         whole blocks: between those and threads' elements is shared memory */
     int stages;                      /* rows in the ring at once; 0: none */
-    bool reuses;                     /* a row goes on from its stage to registers at once, and the stage takes the row whose turn it
-                                        is: so one stage is enough */
+    bool reuses;                     /* a row goes on from its stage to registers at once, and the next row to be copied takes the
+                                        stage: so one is enough */
     bool lined_up;                   /* its rows, which begin anywhere in a line of memory, are copied by blocks of
                                         16 bytes to the same place of one */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */

@@ -7,8 +7,6 @@
  * tensor or 16384 rows; times beside those of the rules, which were fitted on an H100 (25 bytes). */
 #include "scheduling.h"
 
-#include <string.h>
-
 typedef struct {
     Family family;
     int threads, rows, cluster, stages, per_sm, reuse;    /* 0: as the rules have it */
@@ -164,12 +162,13 @@ static Advice long_moments(const Scheduler *s, const Kernel *k)
  * 114688 1 to 3 %, of 147968 to 155648 up to 5 %, of 188416 to 229376 up to 6 % slower. */
 static Advice one_stage_of_swift_memory(int64_t columns)
 {
-    enum { FIRST = 57344, FIRST_END = 96256, SECOND = 116736, SECOND_END = 147456, FULL_END = 184320, LAST = 229376 };
-    enum { EIGHT = 8, EIGHT_END = 131072, SIXTEEN = 16, MANY = 48, MOST = 64, FOUR_FIT = 8960, THREE_FIT = 11776 };
+    enum { FIRST = 57344, FIRST_END = 96256, SECOND = 116736, SECOND_END = 147456, FULL_TILES_END = 184320, LAST = 229376 };
+    /* as many columns a thread as leave all tiles full; slices of which shared memory has room for four and three CTAs' */
+    enum { EIGHT = 8, EIGHT_END = 131072, SIXTEEN = 16, MANY = 48, MORE = 64, FOUR_FIT = 8960, THREE_FIT = 11776 };
     int ctas = columns <= EIGHT_END ? EIGHT : SIXTEEN;
     int64_t slice = ceil_div(columns, ctas);
-    int each = slice % (MOST * WARP) == 0 ? MOST : slice % (MANY * WARP) == 0 ? MANY : COLUMNS;
-    bool middle = columns > SECOND && (columns <= SECOND_END || (each > COLUMNS && columns < FULL_END));
+    int each = slice % (MORE * WARP) == 0 ? MORE : slice % (MANY * WARP) == 0 ? MANY : COLUMNS;
+    bool middle = columns > SECOND && (columns <= SECOND_END || (each > COLUMNS && columns < FULL_TILES_END));
     if (columns <= FIRST || !(columns < FIRST_END || middle || columns > LAST)) return none;
     int most = each == COLUMNS && slice <= FOUR_FIT ? 4 : 3;
     return one_stage(columns, ctas, each, slice <= THREE_FIT ? most : 2);
@@ -260,11 +259,10 @@ static void put_key(Text *out, const char *name, int number)
     if (number) text_print(out, ",%s=%d", name, number);
 }
 
-/* All of it was measured on GPUs of compute capability 9.0 (for sm_100 some of it spills). */
+/* (For sm_100 some of it spills.) */
 const char *advised_schedule(const Scheduler *s)
 {
-    static const char measured[] = "sm_90";
-    const Kernel *k = strncmp(s->target->arch, measured, sizeof measured - 1) ? NULL : find_walker(s);
+    const Kernel *k = was_measured_on(s->target) ? find_walker(s) : NULL;
     Advice a = k ? find_advice(s, k) : none;
     if (!a.threads || a.cluster > s->target->max_cluster) return NULL;
     Text *out = text_new(s->arena);

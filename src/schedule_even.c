@@ -153,3 +153,11 @@ void even_out_streams(Kernel *k, int64_t vectors)
     k->tiles += k->tiles > 1 && k->tiles % 2;
     k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), WARP) * WARP;
 }
+
+/* Where a row's threads are a power of two and all have as many elements, a mean and its squares meet without counts and
+ * divisions (layer norm of a few rows 1 to 3 %, of 65536 columns 1 % faster; in rings up to 2 % slower; measured on an H100). */
+bool has_even_moments(const Scheduler *s, const Kernel *k)
+{
+    bool full = !k->ragged && !k->streamed && !k->dynamic && !(k->threads_per_row & (k->threads_per_row - 1));
+    return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag && !k->grouped;
+}

@@ -104,8 +104,9 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     k->ctas_per_sm = threads < registers ? threads : registers;
     int asked = s->forced.per_sm;
     if (!asked && k->copy_warp) asked = odd_ctas_per_sm(s, k);
-    bool fits = asked * cta <= most;    /* ptxas is told how many registers they may have */
-    if (asked && ((k->reuses && fits) || asked < k->ctas_per_sm)) k->ctas_per_sm = asked;
+    /* more than were expected where rows hand their stage on: ptxas is told how many registers they may have */
+    bool more = k->reuses && asked * cta <= most;
+    if (asked && (more || asked < k->ctas_per_sm)) k->ctas_per_sm = asked;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
     if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
 }
@@ -207,7 +208,7 @@ static bool is_forced(const Scheduler *s, Family family)
 bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     bool alone = !k->accumulator_count && k->cluster == 1;
-    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || pacing_ctas(s, k) || s->forced.reuse;
+    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || pacing_ctas(s, k) || s->forced.reuse;    /* whatever the length */
     if (alone && !copied && (held_threads(s, k) || !may_fetch_rows(k))) return false;
     bool two = k->phases > 2;
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;

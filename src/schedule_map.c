@@ -411,14 +411,6 @@ static void set_open_tile(const Scheduler *s, Kernel *k)
     k->whole_moments = whole && has_moments(s, k) && narrow && warps;
 }
 
-/* Where a row's threads are a power of two and all have as many elements, a mean and its squares meet without counts and
- * divisions (layer norm of a few rows 1 to 3 %, of 65536 columns 1 % faster; in rings up to 2 % slower; measured on an H100). */
-static bool has_even_moments(const Scheduler *s, const Kernel *k)
-{
-    bool full = !k->ragged && !k->streamed && !k->dynamic && !(k->threads_per_row & (k->threads_per_row - 1));
-    return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag && !k->grouped;
-}
-
 /* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that sums them
  * over rows must have its own. */
 static bool has_too_many_columns(Scheduler *s, const Kernel *k)

@@ -77,6 +77,7 @@ static const char *missing_cluster(const Scheduler *s)
 static const char *missing_bound(const Scheduler *s)
 {
     const Kernel *k = largest_kernel(s);
+    if (k && k->reuses) return "per_sm: for that many there is no room in shared memory, or for their threads";
     if (k && (k->stages || k->refill || k->grouped))
         return arena_format(s->arena, "per_sm: with a ring or a group it is planned, here up to %d", k->ctas_per_sm);
     return arena_format(s->arena, "per_sm: an SM holds %d threads and %d CTAs, and these have %d threads each",
@@ -107,7 +108,7 @@ static const char *missing_bulk(const Scheduler *s)
     if (s->forced.bulk > 1) return "bulk: 1 (a row comes to shared memory by one bulk copy, for a CTA or cluster of its own)";
     if (!s->target->bulk_copy) return arena_format(s->arena, "bulk: %s has no bulk copies", s->target->arch);
     return "bulk: for rows of whole blocks of 16 bytes along one axis, without sums over rows, that shared memory has room for, "
-           "and more than a warp each; without rows=, stages= and reads=2";
+           "and more than a warp each; without rows=, stages=, reuse= and reads=2";
 }
 
 /* Why no row hands its stage on. */
@@ -115,7 +116,7 @@ static const char *missing_reuse(const Scheduler *s)
 {
     if (s->forced.reuse > 1) return "reuse: 1 (a row goes on from its stage to registers at once, and the next row takes the stage)";
     return "reuse: row or grid-stride, for rows that threads copy to shared memory for themselves, read whole in the first phase and "
-           "have registers for; with sums over rows they are whole lines of 128 bytes";
+           "have registers for, and for stages that it has room for; with sums over rows they are whole lines of 128 bytes";
 }
 
 /* Keys that the kernels do not have as asked are no schedule. */
@@ -144,9 +145,9 @@ bool honours_keys(Scheduler *s)
         reads &= !reads_rows_again(&s->kernels.data[i]);
     s->problem =
         !threads ? "threads: a row of this size is not shared by that many"
+        : !reuse ? missing_reuse(s)
         : !rows  ? "rows: a CTA cannot walk that many at a time here"
         : !cluster ? missing_cluster(s)
-        : !reuse ? missing_reuse(s)
         : !stages ? missing_stages(s)
         : !reads ? f->reads == 1   ? missing_home(s)
                    : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
@@ -174,6 +175,7 @@ static const char *missing_copy_warp(const Scheduler *s)
         return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s", s->target->arch);
     if (!longest) return "warp-specialized needs rows that are reduced, and this graph has none";
     if (has_several_columns(longest)) return "warp-specialized needs columns of one axis, and these are of several";
+    if (s->forced.reuse) return missing_reuse(s);
     if (s->forced.stages == 1) return "stages: a copy warp fills a ring, which has two stages or more";
     if (s->forced.rows > 1) return "rows: with a copy warp a CTA walks one at a time";
     if (s->forced.threads > MOST_THREADS_OF_ALL - WARP)

@@ -232,15 +232,16 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k)
     return bytes > LEAST ? bytes : LEAST;
 }
 
-/* Fewer than two stages are no ring, but where rows hand theirs on. */
+/* Fewer than two stages are no ring, but where rows hand theirs on: there are as many of those as were wanted. */
 bool fit_ring(const Scheduler *s, Kernel *k)
 {
-    const int least = k->reuses ? 1 : 2;
+    const int least = 2;
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
     int64_t vectors = vector_bytes(s, k, false);
     if (!vectors) return false;
+    int64_t sure = k->reuses ? wanted_stages(s, k, vectors) : least;    /* stages that there will be */
     k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
-                       holds_sums(s, k, least * stage);
+                       holds_sums(s, k, sure * stage);
     int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
@@ -248,11 +249,10 @@ bool fit_ring(const Scheduler *s, Kernel *k)
         int64_t wanted = wanted_stages(s, k, vectors);
         k->stages = (int)(wanted * stage <= room ? wanted : room / stage);
         k->smem_bytes = k->stages * stage + once;
-        if (k->reuses && k->stages < wanted && k->ctas_per_sm > 1) continue;
         /* of a single input two CTAs with short rings beat one with a long one */
-        bool single = k->reuses || (k->copy_warp && row_bytes(k) <= 2);
-        if (k->stages > least + k->lag || (k->stages == least + k->lag && (k->ctas_per_sm == 1 || single)))
-            return true;
+        bool single = k->copy_warp && row_bytes(k) <= 2;
+        bool enough = k->stages > least + k->lag || (k->stages == least + k->lag && (k->ctas_per_sm == 1 || single));
+        if (k->reuses ? k->stages == wanted : enough) return true;
     }
     return false;
 }

@@ -184,6 +184,7 @@ bool copies_two_sums(const Scheduler *s, const Kernel *k);
 int summed_threads(const Scheduler *s, const Kernel *k);        /* of a row with sums over rows; 0: as many as others have */
 int threads_of_bytes(const Scheduler *s, const Kernel *k);      /* of a long row that is stored as bytes; 0: as many as others have */
 void even_out_streams(Kernel *k, int64_t vectors);              /* the same of rows that are read anew */
+bool has_even_moments(const Scheduler *s, const Kernel *k);     /* they meet without counts and divisions */
 
 /* ---- schedule_ring.c ---- */
 

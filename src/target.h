@@ -24,6 +24,8 @@ typedef struct {
 int target_cluster_sms(const Target *target, int cluster);
 /* Makes it that of a GPU with so many SMs, whose memory moves at most so many bytes in a ns (0: not known). */
 void target_set_device(Target *target, int sms, double memory_rate);
+/* Whether it is of compute capability 9.0, as the GPUs are on which schedules were timed. */
+bool was_measured_on(const Target *target);
 /* Finds an architecture by name ("sm_90a"); NULL if unknown. */
 const Target *target_find(const char *arch);
 /* The names of all known architectures, and how many. */

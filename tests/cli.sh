@@ -178,11 +178,14 @@ expect 0 'row:threads=64, as the rules' explain "$root"/tests/cases/channel_scal
 # rows that hand their stage on
 expect 0 'row:threads=448,cluster=8,stages=1,per_sm=1,reuse=1, as the rules' explain "$root"/examples/layernorm.fuse N=163840 --arch sm_90a
 expect 0 'stages=1,per_sm=3,reuse=1, as the rules' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --memory 4800
-expect 0 'the stage takes the row whose turn it is next' explain "$root"/examples/rmsnorm_bwd.fuse N=2048 --arch sm_90a
+expect 0 'the next row to be copied takes the stage' explain "$root"/examples/rmsnorm_bwd.fuse N=2048 --arch sm_90a
 expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm.fuse N=1048576 --arch sm_90a --schedule row:cluster=32,reuse=1
 expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm_bwd.fuse N=1000 --arch sm_90a --schedule grid-stride:reuse=1
 expect 2 'reuse: 1 (a row goes on' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --schedule row:reuse=2
-expect 2 'a copy warp fills a ring' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule warp-specialized:reuse=1
+expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule warp-specialized:reuse=1
+expect 0 'the sums of 4 teams meet where the ring was' explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=2,reuse=1
+expect 0 'ring of 7 stages' explain "$root"/tests/cases/bias_gradient.fuse N=1280 --arch sm_90a
+expect 2 'without rows=, stages=, reuse=' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:bulk=1,reuse=1
 echo 'graph g[M = 4, N = 3000](x : f32[M, N], w : f32[N]) -> (y : f32[M, N]) { y = x * w }' >cut.fuse
 expect 0 '1 x 4 elements a thread, the last tile not full' explain cut.fuse --arch sm_90a
 # advice stops where it was measured, and what it names does not read rows again

@@ -537,7 +537,7 @@ void handed_on(
 
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
 
-    // a row goes on to registers at once, and its stage takes the one whose turn it is next
+    // a row goes on to registers at once, and the next one to be copied takes its stage
     constexpr int stages = 1;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
