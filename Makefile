@@ -29,7 +29,7 @@ CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 PROGRAMS = tests/gpu_cases.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
-PROGRAMS_A_CHECK = 180
+PROGRAMS_A_CHECK = 100
 PROP     = $(wildcard tests/prop/*.c)
 FORMATTED = $(LIBRARY) $(CLI) $(PROP) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch] tests/prop/*.h)
 
