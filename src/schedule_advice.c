@@ -14,7 +14,7 @@ typedef struct {
 
 static const Advice none;
 
-enum { PAIR = 2, TWO_BYTES = 2, TWO_PHASES = 2, COLUMNS = 32 /* of a thread: four vectors */ };
+enum { PAIR = 2, TWO_BYTES = 2, COLUMNS = 32 /* of a thread: four vectors */ };
 
 /* The fewest CTAs, a power of two, of which none has more than `slice` columns. */
 static int ctas_for(int64_t columns, int64_t slice)
@@ -32,14 +32,6 @@ static int stored_rows(const Kernel *k)
     int count = 0;
     for (int i = 0; i < k->store_count; i++) count += k->stores[i].access == ACCESS_VECTOR && !k->stores[i].result;
     return count;
-}
-
-/* Rows of whole vectors that two phases read, for which little is computed: such were measured, and others spill. */
-static bool has_plain_rows(const Scheduler *s, const Kernel *k)
-{
-    bool whole = k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && k->vec == full_vector(k);
-    bool twice = k->inner_count && k->phases == TWO_PHASES && !exchanges_often(k) && keeps_rows_of(k, row_dtype(k));
-    return whole && twice && !has_wide_columns(k) && has_short_functions(s, k) && !compares_places(s, k);
 }
 
 /* ---- two tensors with sums over rows ---- */

@@ -13,16 +13,14 @@ bool is_read_at_once(const Kernel *k)
 
 bool may_reuse(const Kernel *k) { return !k->grouped && may_fetch_rows(k) && is_read_at_once(k); }
 
-/* Two inputs of whole vectors, from which two phases compute a third row as wide and sums over rows in f32: a norm's backward
- * pass. */
+/* Two inputs, from which a third row as wide is computed, and sums over rows in f32: a norm's backward pass. */
 static bool is_backward_norm(const Scheduler *s, const Kernel *k)
 {
-    enum { PAIR = 2, PHASES = 2 };
-    bool rows = row_inputs(k) == PAIR && k->vec == full_vector(k) && k->cluster == 1 && !has_several_columns(k);
-    bool plain = k->inner_count && k->phases == PHASES && !k->kept && has_short_functions(s, k) && !compares_places(s, k);
+    enum { PAIR = 2 };
     for (int i = 0; i < k->accumulator_count; i++)
         if (node(s->g, k->accumulators[i].node)->type != TYPE_F32) return false;
-    return rows && plain && may_reuse(k) && PAIR * narrowest_stored(k) == row_bytes(k);
+    return has_plain_rows(s, k) && row_inputs(k) == PAIR && k->cluster == 1 && may_reuse(k) &&
+           PAIR * narrowest_stored(k) == row_bytes(k);
 }
 
 /* Rmsnorm's backward pass of 16 bits, with two stages: 1280 to 4096 columns 0 to 1.5 % faster than by a ring of three, 4096

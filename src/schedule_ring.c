@@ -235,11 +235,11 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k)
 /* Fewer than two stages are no ring, but where rows hand theirs on: there are as many of those as were wanted. */
 bool fit_ring(const Scheduler *s, Kernel *k)
 {
-    const int least = 2;
+    enum { LEAST_STAGES = 2 };
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
     int64_t vectors = vector_bytes(s, k, false);
     if (!vectors) return false;
-    int64_t sure = k->reuses ? wanted_stages(s, k, vectors) : least;    /* stages that there will be */
+    int64_t sure = k->reuses ? wanted_stages(s, k, vectors) : LEAST_STAGES;    /* stages that there will be */
     k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
                        holds_sums(s, k, sure * stage);
     int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
@@ -251,7 +251,8 @@ bool fit_ring(const Scheduler *s, Kernel *k)
         k->smem_bytes = k->stages * stage + once;
         /* of a single input two CTAs with short rings beat one with a long one */
         bool single = k->copy_warp && row_bytes(k) <= 2;
-        bool enough = k->stages > least + k->lag || (k->stages == least + k->lag && (k->ctas_per_sm == 1 || single));
+        bool enough = k->stages > LEAST_STAGES + k->lag ||
+                      (k->stages == LEAST_STAGES + k->lag && (k->ctas_per_sm == 1 || single));
         if (k->reuses ? k->stages == wanted : enough) return true;
     }
     return false;

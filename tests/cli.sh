@@ -173,6 +173,14 @@ expect 0 'clusters of 8 CTAs' explain "$root"/examples/rmsnorm.fuse N=20000 --ar
 expect 0 'groups of 32 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=300000 --arch sm_90a
 expect 0 'clusters of 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=204800 --arch sm_90a
 expect 0 'ring of 2 stages' explain "$root"/examples/layernorm.fuse N=139264 --arch sm_90a
+# what cannot be compared is not called right; a name is told once; a transposed tensor is shown
+echo 'graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = 1 / (sin(x) * sin(x) + cos(x) * cos(x) - 1) }' >anything.fuse
+expect 0 '  unchecked$' run anything.fuse --device sim --verify
+expect 0 'of 4 elements may be anything' run anything.fuse --device cpu --verify
+echo 'graph g[M = 64, N = 64](x : f32[M, N]) -> (mu : f32[N], y : f32[M, N]) { mu = mean[M](x)
+ y = x - mu }' >centred.fuse
+expect 0 'computes.* mu$' explain centred.fuse
+grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
 # column vectors of f32 that 48 registers have no room for
 expect 0 'row:threads=64, as the rules' explain "$root"/tests/cases/channel_scales.fuse --arch sm_90a
 # rows that hand their stage on
