@@ -204,12 +204,11 @@ fusec_status device_enter(const fusec_device *device, CurrentContext *current,
 /* Measured on an H100, backward norms of 6144 to 262144 columns: at 0.92 of what the memory clock allows they are 3 % faster
  * than without a pace in the mean, at 0.93 3.5 %; but at 0.935 one in five asks for more than memory does, which makes it as
  * slow as without, and at 0.925 in one run of three so did a third of those of 16 bits. A GPU that does less than 0.92 loses
- * nothing by that. Few rows may still be in L2, from which they come faster. */
+ * nothing by that. */
 unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel, const Sizes *sizes)
 {
-    enum { CACHES = 2 };
     const double share = 0.92;
-    return launch_interval(plan, kernel, sizes, share * device->memory_rate, CACHES * device->info.l2_bytes);
+    return launch_interval(plan, kernel, sizes, share * device->memory_rate, device->info.l2_bytes);
 }
 
 fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error *error)

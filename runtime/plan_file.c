@@ -27,6 +27,7 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
     put_int(w, kernel->overlaps);
     put_int(w, kernel->smem_bytes);
     put_int(w, kernel->step_bytes);
+    put_int(w, kernel->paced_from);
     for (int dim = 0; dim < GRID_RANK; dim++) {
         put_int(w, kernel->grid[dim].axes);
         put_int(w, kernel->grid[dim].per_cta);
@@ -179,6 +180,7 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->overlaps = get_range(r, 0, 1);
     kernel->smem_bytes = get_range(r, 0, 1 << 20);
     kernel->step_bytes = get_range(r, 0, INT64_MAX);
+    kernel->paced_from = (int)get_range(r, 0, 1024);
     for (int dim = 0; dim < GRID_RANK; dim++) {
         kernel->grid[dim].axes = get_axes(r, plan);
         kernel->grid[dim].per_cta = get_range(r, 1, INT64_MAX);

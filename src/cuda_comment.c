@@ -285,7 +285,8 @@ static void emit_interval(Emitter *e)
     if (!e->k->paced) return;
     line(e->out, "// interval: ns from one row that a %s asks for to its next. 0, each as soon as there is room, is always right;",
          sharers_name(e->k));
-    line(e->out, "// for twice the data that L2 holds, or more, %lld * %s / (0.92 * bytes that memory moves in a ns by its clock) is faster.",
+    line(e->out, "// for %s, %lld * %s / (0.92 * bytes that memory moves in a ns by its clock) is faster.",
+         e->launch->paced_from > 1 ? "twice the data that L2 holds, or more" : "more data than L2 holds",
          (long long)e->launch->step_bytes, grid_text(e, &e->launch->grid[0]));
 }
 

@@ -56,12 +56,12 @@ int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *si
     return dim == 0 ? multiply(groups, launch->cluster) : groups;
 }
 
-unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes, double rate, int64_t least)
+unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes, double rate, int64_t l2_bytes)
 {
     const LaunchKernel *launch = &plan->kernels[kernel];
     const LaunchGrid *grid = &launch->grid[0];
     int64_t steps = product_of_sizes(plan, grid->axes, sizes) / grid->per_cta;
-    if (rate <= 0 || multiply(steps, launch->step_bytes) < least)
+    if (rate <= 0 || multiply(steps, launch->step_bytes) < launch->paced_from * l2_bytes)
         return 0;
     double ns = (double)launch->step_bytes * (double)launch_groups(plan, kernel, 0, sizes) / rate;
     return ns < INT32_MAX ? (unsigned)ns : INT32_MAX;

@@ -82,6 +82,7 @@ typedef struct {
     int64_t smem_bytes;       /* dynamic */
     int64_t step_bytes;       /* that memory is given time for each time a group takes rows: what it reads and writes, or somewhat
                                  more (paced_bytes in schedule_pace.c); 0: it has no interval */
+    int paced_from;           /* the interval is for rows that are so many times what L2 holds, or more */
     LaunchGrid grid[GRID_RANK];
     int arg_count;
     const LaunchArg *args;
@@ -105,8 +106,8 @@ typedef struct {
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 /* The ns that are to pass between two steps of a group, so that all groups together ask for `rate` bytes of global memory a
- * ns. 0: they ask as they can, as they do where all rows together are less than `least` bytes. */
-unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes, double rate, int64_t least);
+ * ns. 0: they ask as they can, as they do where all rows together are too few for a cache of l2_bytes (paced_from). */
+unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes, double rate, int64_t l2_bytes);
 /* Byte offset of each slot, and the workspace's size in bytes. `offsets` may be NULL. */
 int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);
 int64_t launch_slot_elements(const LaunchPlan *plan, int slot, const Sizes *sizes);

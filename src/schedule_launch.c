@@ -321,6 +321,7 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;
         kernels[i].step_bytes = k->paced ? k->teams * paced_bytes(k, row_traffic(s, k)) : 0;
+        kernels[i].paced_from = paced_from(k);
         if (k->clears >= 0)
             set_clear_grid(s, plan, k, kernels[i].grid);
         else

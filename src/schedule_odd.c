@@ -3,7 +3,7 @@
  * have about 16 elements each, those of long rows as many as registers hold, up to 35. All is measured on an H100. */
 #include "scheduling.h"
 
-enum { NARROW = 2, PAIR = 2, ELEMENTS = 16, SHORT_MOMENTS = 1024, LONG_MOMENTS = 6144 };
+enum { NARROW = 2, PAIR = 2, ELEMENTS = 16, LONG_MOMENTS = 6144 };
 
 /* Single elements of 2 bytes of one or two inputs, each of which has rows of its own, and of what is stored. */
 static bool has_single_elements(const Kernel *k)
@@ -138,19 +138,17 @@ int odd_threads(const Scheduler *s, const Kernel *k, int ctas)
     return threads == THREE_WARPS && columns > MOST_OF_THREE ? threads + WARP : threads;
 }
 
-/* About as many as have 512 threads, of two inputs or of short rows 256; of long rows two, where they have registers for it. */
+/* About as many as have 512 threads, of two inputs 256; of long rows two, where they have registers for it. */
 int odd_ctas_per_sm(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 512, FEW_THREADS = 256 };
     if (!is_odd(s, k) || k->accumulator_count) return 0;
     if (is_long(s, k)) return ctas_per_sm_of_long(s, k);
-    bool few = row_inputs(k) > 1 || column_count(s, k) <= SHORT_MOMENTS;
-    return (int)ceil_div(few ? FEW_THREADS : THREADS, kernel_threads(k));
+    return (int)ceil_div(row_inputs(k) > 1 ? FEW_THREADS : THREADS, kernel_threads(k));
 }
 
 int odd_stages(const Scheduler *s, const Kernel *k)
 {
-    enum { FEW = 3, OF_SHORT = 5 };
-    if (!is_odd(s, k) || k->cluster > 1 || k->accumulator_count) return 0;
-    return column_count(s, k) <= SHORT_MOMENTS ? OF_SHORT : FEW;
+    enum { STAGES = 3 };
+    return is_odd(s, k) && k->cluster == 1 && !k->accumulator_count ? STAGES : 0;
 }

@@ -121,3 +121,12 @@ int64_t paced_bytes(const Kernel *k, int64_t traffic)
     enum { SIXTEENTHS = 16 };
     return stores_single_elements(k) ? traffic + traffic / SIXTEENTHS : traffic;
 }
+
+/* Few rows may still be in L2, from which they come faster than at any pace, and what is written fits there as well. 25 to
+ * 95 MB on a GPU whose L2 holds 50: sums over rows of two tensors 0 to 6 % slower at a pace; layer norm of single elements
+ * up to 2 % slower below 50 MB, 0 to 6 % faster above. */
+int paced_from(const Kernel *k)
+{
+    enum { ALONE = 1, SUMS = 2 };
+    return k->accumulator_count ? SUMS : ALONE;
+}

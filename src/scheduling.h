@@ -231,6 +231,7 @@ bool pacing_holds_columns(const Scheduler *s, const Kernel *k);            /* co
 int pacing_lag(const Scheduler *s, const Kernel *k);
 bool wants_pace(const Scheduler *s, const Kernel *k);
 int64_t paced_bytes(const Kernel *k, int64_t traffic);         /* of a row, for which its pace makes time */
+int paced_from(const Kernel *k);                               /* times what L2 holds: fewer bytes have no pace */
 
 /* ---- schedule_narrow.c ---- */
 

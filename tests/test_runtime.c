@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(grids_and_workspaces)
 {
-    LaunchKernel kernels[] = {{"main", 128, 1, -1, 0, -1, false, 0, 0, {{1, 4, 10, 1}, {2, 8, 100, 1}}, 0, NULL}};
+    LaunchKernel kernels[] = {{"main", 128, 1, -1, 0, -1, false, 0, 0, 0, {{1, 4, 10, 1}, {2, 8, 100, 1}}, 0, NULL}};
     LaunchSlot slots[] = {{"a", DTYPE_F32, 2, 0, 0, 1}, {"b", DTYPE_F64, 0, -1, 0, 1}};
     LaunchPlan plan = {.axis_count = 2, .slot_count = 2, .kernel_count = 1};
     plan.kernels = kernels;
@@ -353,17 +353,21 @@ END_TEST
 /* 66 groups that take rows of 73728 bytes, at 3000 bytes a ns. */
 START_TEST(intervals_of_rows)
 {
-    enum { MANY = 16384, FEW = 40, LEAST = 100 << 20 };
-    LaunchKernel kernels[] = {{.name = "main", .cluster = 2, .step_bytes = 73728, .grid = {{1, 1, 66, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
+    enum { MANY = 16384, SOME = 1000, FEW = 40, L2 = 50 << 20 };
+    LaunchKernel kernels[] = {{.name = "main", .cluster = 2, .step_bytes = 73728, .paced_from = 2, .grid = {{1, 1, 66, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
     LaunchPlan plan = {.axis_count = 1, .kernel_count = 1, .kernels = kernels};
-    Sizes many = {{MANY}}, few = {{FEW}}, none = {{0}}, most = {{INT64_MAX}};
-    ck_assert_uint_eq(launch_interval(&plan, 0, &many, 3000, LEAST), 66 * 73728 / 3000);
-    ck_assert_uint_eq(launch_interval(&plan, 0, &most, 3000, LEAST), 66 * 73728 / 3000);
+    Sizes many = {{MANY}}, some = {{SOME}}, few = {{FEW}}, none = {{0}}, most = {{INT64_MAX}};
+    ck_assert_uint_eq(launch_interval(&plan, 0, &many, 3000, L2), 66 * 73728 / 3000);
+    ck_assert_uint_eq(launch_interval(&plan, 0, &most, 3000, L2), 66 * 73728 / 3000);
     ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, 0), FEW * 73728 / 3000);
-    ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, LEAST), 0);     /* what a cache may hold */
+    ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, L2), 0);     /* what a cache may hold */
     ck_assert_uint_eq(launch_interval(&plan, 0, &none, 3000, 0), 0);
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 0, 0), 0);           /* a GPU that does not say how fast it is */
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 1e-30, 0), INT32_MAX);
+    ck_assert_uint_eq(launch_interval(&plan, 0, &some, 3000, L2), 0);
+    kernels[0].paced_from = 1;
+    ck_assert_uint_eq(launch_interval(&plan, 0, &some, 3000, L2), 66 * 73728 / 3000);
+    ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, L2), 0);
     kernels[0].grid[0].per_cta = 4;    /* rows at a time */
     ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, 0), FEW / 4 * 73728 / 3000);
     kernels[0].step_bytes = 0;
@@ -375,8 +379,8 @@ END_TEST
 START_TEST(grids_of_parts)
 {
     LaunchKernel kernels[] = {
-        {"main", 64, 1, -1, 5, -1, false, 0, 0, {{1, 1, 100, 1}, {0, 1, 1, 1}, {2, 64, 4, 1}}, 0, NULL},
-        {"finish", 32, 1, -1, 0, 0, true, 0, 0, {{5, 32, 100, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
+        {"main", 64, 1, -1, 5, -1, false, 0, 0, 0, {{1, 1, 100, 1}, {0, 1, 1, 1}, {2, 64, 4, 1}}, 0, NULL},
+        {"finish", 32, 1, -1, 0, 0, true, 0, 0, 0, {{5, 32, 100, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
     LaunchSlot slots[] = {{"sums", DTYPE_F32, 5, 0, PARTS_DIM, 1}};
     LaunchPlan plan = {.axis_count = 3, .slot_count = 1, .kernel_count = 2, .kernels = kernels, .slots = slots};
     static const struct {
