@@ -510,7 +510,7 @@ DEVICE void leave_slice(S *scratch, R<T> r)
         r.value = R<T>::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
     const int lane = threadIdx.x % 32;
     if (lane < width)
-        *(T *)(scratch + threadIdx.x / 32 * width + lane) = r.value;
+        *(T *)(scratch + (width < 32 ? threadIdx.x / 32 * width + lane : threadIdx.x)) = r.value;
 }
 template <int width, int slots, class S, template <class> class R, class T>
 DEVICE void take_slices(const S *scratch, R<T> r)
