@@ -132,7 +132,7 @@ static bool split_line(const char *line, size_t length, Field fields[FIELDS])
     }
     return fields[KEY].length == TUNING_DIGITS && consists_of(&fields[KEY], "0123456789abcdef")
            && consists_of(&fields[ARCH], "sm_0123456789af")
-           && consists_of(&fields[SCHEDULE], "abcdefghijklmnopqrstuvwxyz-:=,0123456789")
+           && consists_of(&fields[SCHEDULE], "abcdefghijklmnopqrstuvwxyz_-:=,0123456789")
            && fields[SCHEDULE].length < TUNING_SCHEDULE
            && consists_of(&fields[US], "0123456789.")
            && consists_of(&fields[CHOSEN_US], "0123456789.") && fields[DEVICE].length;
@@ -228,15 +228,17 @@ static void keep_entry(void *data, const Field fields[FIELDS], const char *line,
         put_bytes(&r->text, line, length);
 }
 
-static void put_entry(Writer *w, const TuningEntry *e)
+/* False: readers would not take it, and for one such line leave the whole file. */
+static bool put_entry(Writer *w, const TuningEntry *e)
 {
     char line[1024];
+    Field fields[FIELDS];
     int length = snprintf(line, sizeof line, "%s\t%s\t%s\t%.3f\t%.3f\t%s\t%.400s\n", e->key.digits,
                           e->arch, e->schedule, e->us, e->chosen_us, e->device, e->what);
-    if (length > 0 && (size_t)length < sizeof line)
-        put_bytes(w, line, (size_t)length);
-    else
-        w->failed = true;
+    if (length <= 0 || (size_t)length >= sizeof line || !split_line(line, (size_t)length - 1, fields))
+        return false;
+    put_bytes(w, line, (size_t)length);
+    return true;
 }
 
 /* With the directory locked: reads, changes, replaces. */
@@ -246,11 +248,10 @@ static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_
     char *text = read_text(path);
     int wrong = text ? visit_entries(text, keep_entry, &r) : 0;
     bool needed = entry->schedule || r.found, ok = text && !wrong;
-    if (ok && entry->schedule)
-        put_entry(&r.text, entry);
-    errno = r.text.failed ? ENOMEM : errno;
+    bool fits = !ok || !entry->schedule || put_entry(&r.text, entry);
+    errno = !fits ? EINVAL : r.text.failed ? ENOMEM : errno;
     if (ok && needed)
-        ok = !r.text.failed
+        ok = fits && !r.text.failed
              && file_replace(path, first_line, sizeof first_line - 1, r.text.data, r.text.length);
     if (wrong)
         snprintf(why, TUNING_WHY, "%.300s is no tuning file (line %d): remove it, or set"

@@ -89,6 +89,21 @@ START_TEST(an_entry_is_replaced_and_removed)
 }
 END_TEST
 
+/* What tune writes, it reads; a text that readers would not take leaves the file as it is. */
+START_TEST(every_key_of_a_schedule_is_read)
+{
+    static const char every[] = "warp-specialized:threads=64,rows=1,ctas=132,per_sm=12,cluster=2,stages=1,"
+                                "groups=1,reads=2,bulk=1,limit=8,reuse=1";
+    char why[TUNING_WHY];
+    TuningEntry two_fields = {key_of(2), "sm_90a", "H100", "row\trow", 1, 2, "g"};
+    store(1, "H100", every);
+    ck_assert_str_eq(find(1, "H100", ""), every);
+    ck_assert(!tuning_store(&two_fields, why));
+    ck_assert_msg(strstr(why, "cannot write"), "%s", why);
+    ck_assert_str_eq(find(1, "H100", ""), every);
+}
+END_TEST
+
 START_TEST(nothing_is_written_for_nothing)
 {
     char made[160];
@@ -407,6 +422,7 @@ Suite *tuning_suite(void)
     tcase_add_checked_fixture(cases, make_directory, remove_directory);
     tcase_add_test(cases, what_is_stored_is_found);
     tcase_add_test(cases, an_entry_is_replaced_and_removed);
+    tcase_add_test(cases, every_key_of_a_schedule_is_read);
     tcase_add_test(cases, nothing_is_written_for_nothing);
     tcase_add_test(cases, comments_stay);
     tcase_add_loop_test(cases, damage_is_noticed_and_left_alone, 0,
