@@ -180,8 +180,9 @@ static void emit_finish_constants(Emitter *e, const char *body)
                      e->k->teams, e->k->tiles);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (*product) line(e->out, "constexpr int columns = %s;", product);
-    int rows = e->k->threads_per_row > 32 ? e->k->teams : kernel_threads(e->k) / 32;    /* a warp's own columns meet before */
-    line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count, rows);
+    /* a place for each warp's sum of a column: its lanes that share one have met before */
+    int places = e->k->threads_per_row > 32 ? e->k->teams : kernel_threads(e->k) / 32;
+    line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count, places);
     line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }

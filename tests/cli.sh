@@ -183,6 +183,16 @@ expect 0 'computes.* mu$' explain centred.fuse
 grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
 # column vectors of f32 that 48 registers have no room for
 expect 0 'row:threads=64, as the rules' explain "$root"/tests/cases/channel_scales.fuse --arch sm_90a
+# short rows: a norm's by one warp, a backward norm's by few teams; odd ones as longer odd ones
+expect 0 'row:threads=32, as the rules' explain "$root"/examples/layernorm.fuse N=768 --arch sm_90a
+expect 0 'row:threads=64, as the rules' explain "$root"/examples/layernorm.fuse N=640 --arch sm_90a
+expect 0 'threads=96,rows=4' explain "$root"/examples/rmsnorm_bwd.fuse N=1152 --arch sm_90a
+expect 0 'threads=96,rows=5' explain "$root"/examples/rmsnorm_bwd.fuse N=1224 --arch sm_90a
+expect 0 'threads=128,rows=3' explain "$root"/examples/layernorm_bwd.fuse N=3072 --arch sm_90a
+expect 0 'warp-specialized, 1056 CTAs' explain "$root"/examples/layernorm.fuse M=16384 N=1023 --arch sm_90a
+# from how many bytes on rows have a pace
+expect 0 'for more data than L2 holds,' "$root"/examples/layernorm.fuse N=1023 --arch sm_90a
+expect 0 'for twice the data that L2 holds, or more,' "$root"/examples/layernorm_bwd.fuse N=12288 --arch sm_90a
 # rows that hand their stage on
 expect 0 'row:threads=448,cluster=8,stages=1,per_sm=1,reuse=1, as the rules' explain "$root"/examples/layernorm.fuse N=163840 --arch sm_90a
 expect 0 'stages=1,per_sm=3,reuse=1, as the rules' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --memory 4800
