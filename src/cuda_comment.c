@@ -76,9 +76,9 @@ static void emit_formulas(Emitter *e)
 static void emit_parts_mapping(Emitter *e)
 {
     const Kernel *k = e->k;
-    line(e->out, "// The rows of one %s are a group, and a group is in parts. A CTA walks the rows of a part%s\n"
-                 "// and leaves its sums; but where the grid has one CTA along z, that walks all parts of its group,\n"
-                 "// adds them in the same order and stores the results. %d threads share a row.",
+    line(e->out, "// The rows of one %s are a group, and a group is in parts. A CTA walks the rows of its parts%s and\n"
+                 "// leaves the sums of each. Alone with whole groups it adds them as the finish kernel would, and stores\n"
+                 "// the results. %d threads share a row.",
          product_text(e, k->kept), k->teams > 1 ? arena_format(e->arena, ", %d at a time,", k->teams) : "",
          k->threads_per_row);
 }
@@ -141,7 +141,8 @@ static void emit_mapping(Emitter *e)
         if (main->kept) {
             line(e->out,
                  "// %s left a partial for each part. Here the threads of a column of a group add %d in their order\n"
-                 "// each, and then meet. Not to be launched where that had a grid of one along z: it has stored the results.",
+                 "// each, and then meet. Not to be launched where the CTAs there were alone with whole groups: they have\n"
+                 "// stored the results.",
                  main->name, main->chunk);
             return;
         }
@@ -227,14 +228,15 @@ static void emit_strides(Emitter *e)
         }
 }
 
-/* Of all dimensions, without one along z that is always 1. */
+/* Of all dimensions but z, which is always 1. */
 static const char *grids_text(Emitter *e)
 {
     const LaunchGrid *grid = e->launch->grid;
     const char *x = grid_text(e, &grid[0]), *y = grid_text(e, &grid[1]);
     if (e->launch->cluster > 1) x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
-    if (!e->launch->few_groups) return arena_format(e->arena, "(%s, %s)", x, y);
-    return arena_format(e->arena, "(%s, %s, %s < %" PRId64 " ? parts : 1)", x, y, x, e->launch->few_groups);
+    if (e->launch->few_groups)
+        x = arena_format(e->arena, "min(alone ? %s : %s * parts, %" PRId64 ")", count_text(e, grid->axes), count_text(e, grid->axes), grid->max_ctas);
+    return arena_format(e->arena, "(%s, %s)", x, y);
 }
 
 static void emit_launch(Emitter *e)
@@ -270,13 +272,23 @@ static void emit_launch(Emitter *e)
     emit_slots(e);
 }
 
+/* launch_groups in launch.c. */
+static const char *parts_text(Emitter *e, const LaunchKernel *launch)
+{
+    const LaunchGrid *grid = &launch->grid[PARTS_DIM];
+    long long ctas = grid->max_ctas;
+    return arena_format(e->arena, "the first of %lld, %lld, %lld, %lld that leaves %lld rows a part or more; else %s", ctas, ctas / 2,
+                        ctas / 3, ctas / 4, (long long)grid->per_cta * 7 / 8, grid_text(e, grid));
+}
+
 static void emit_partial_count(Emitter *e)
 {
-    if (e->k->kept) line(e->out, "// parts: of a group, %s", grid_text(e, &e->launch->grid[PARTS_DIM]));
+    if (e->k->kept) line(e->out, "// alone: whether CTAs have whole groups, as found below");
+    if (e->k->kept) line(e->out, "// parts: of a group, %s", parts_text(e, e->launch));
     if (e->k->finishes < 0) return;
     const LaunchKernel *main = &e->plan->launch.kernels[e->k->finishes];
-    int dim = e->plan->kernels[e->k->finishes].kept ? PARTS_DIM : 0;
-    line(e->out, "// partials: how many there are, %s", grid_text(e, &main->grid[dim]));
+    bool parts = e->plan->kernels[e->k->finishes].kept;
+    line(e->out, "// partials: how many there are, %s", parts ? parts_text(e, main) : grid_text(e, &main->grid[0]));
 }
 
 /* What device_interval in the runtime works out. */

@@ -126,6 +126,8 @@ const char *row_part(Emitter *e, const Load *load);
 const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
+bool declare_hoisted_loads(Emitter *e);
+void emit_hoisted_loads(Emitter *e);
 /* What is printed between these is kept back, for what stands before it depends on it. The first returns where it
  * will go, the second takes that and returns the text. */
 Text *open_body(Emitter *e);
@@ -220,6 +222,10 @@ void emit_ring_memory(Emitter *e);
 const char *staged_scalar(Emitter *e, const Load *load);
 const char *lined_up_row(Emitter *e, const Load *load);     /* a team's row in a stage, where rows are lined up */
 void emit_ring(Emitter *e);
+bool is_held_by_group(const Emitter *e);
+void emit_held_by_group(Emitter *e);
+bool has_held(const Emitter *e);
+const char *first_row_text(Emitter *e, const char *part);
 void emit_ring_step(Emitter *e, const char *row);
 void emit_stage_reuse(Emitter *e);
 void emit_next_landed(Emitter *e, const char *reduction);   /* before the barrier of a row's first reduction */
@@ -242,6 +248,8 @@ const Accumulator *find_accumulator(const Emitter *e, Node n);
 void emit_walk(Emitter *e);
 void emit_accumulators_end(Emitter *e);
 void declare_team_scratch(Emitter *e);
+void emit_meeting(Emitter *e, const char *place);
+void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row);
 void emit_team_reduce(Emitter *e, const Accumulator *acc);
 void emit_groups(Emitter *e);
 void emit_finish_stores(Emitter *e);

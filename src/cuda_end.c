@@ -69,30 +69,30 @@ static void emit_partial_store(Emitter *e, const Accumulator *acc)
          e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
 }
 
-/* The teams' sums meet where the ring was: all accumulators and tiles between two barriers. */
-static void emit_meeting(Emitter *e)
+/* All that the teams have summed meets in shared memory, between two barriers. */
+void emit_meeting(Emitter *e, const char *place)
 {
     const Kernel *k = e->k;
     const char *groups = k->threads_per_row < 32 ? "threads / 32" : "teams";
-    line(e->out, "// what the teams have summed meets where the ring was: all its copies have been waited for");
     line(e->out, "struct Sums {");
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
             line(e->out, "    alignas(16) %s %s[%s][tiles * step];",
                  type_cuda(node(e->g, k->accumulators[i].node)->type), k->accumulators[i].name, groups);
     line(e->out, "};");
-    line(e->out, "Sums &sums = *(Sums *)smem;");
+    line(e->out, "Sums &sums = *(Sums *)%s;", place);
     line(e->out, "__syncthreads();");
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
             line(e->out, "leave_sums<%s>(sums.%s, %s);", combiner(e, k->accumulators[i].node),
                  k->accumulators[i].name, k->accumulators[i].name);
     line(e->out, "__syncthreads();");
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].per_column)
-            line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);",
-                 combiner(e, k->accumulators[i].node), partial_row(e, &k->accumulators[i]),
-                 k->accumulators[i].name, e->end);
+}
+
+/* Of what has met there, to `row`. */
+void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row)
+{
+    line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);", combiner(e, acc->node), row, acc->name, e->end);
 }
 
 const Accumulator *find_accumulator(const Emitter *e, Node n)
@@ -109,7 +109,11 @@ static void emit_column_results(Emitter *e)
         any |= e->k->accumulators[i].per_column;
     if (!any) return;
     if (e->k->meets_in_ring) {
-        emit_meeting(e);
+        line(e->out, "// what the teams have summed meets where the ring was: all its copies have been waited for");
+        emit_meeting(e, "smem");
+        for (int i = 0; i < e->k->accumulator_count; i++)
+            if (e->k->accumulators[i].per_column)
+                emit_sums_store(e, &e->k->accumulators[i], partial_row(e, &e->k->accumulators[i]));
         return;
     }
     declare_team_scratch(e);

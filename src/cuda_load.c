@@ -57,26 +57,55 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
     if (loads->length) emit_tiles(e, loads, "#pragma unroll");
 }
 
+static void declare_resident(Emitter *e, const Load *load)
+{
+    line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
+}
+
+static void emit_resident_load(Emitter *e, const Load *load)
+{
+    if (is_lined_up(e->k, load))
+        line(e->out, "read_lines<step>(%s_v, now.%s, %s, %s);", load->name, lined_up_row(e, load),
+             slice_address(e, load), e->k->slice ? "local" : "first");
+    else if (load->staged)
+        line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+    else if (is_read_by_blocks(e->k, load))
+        emit_from_blocks(e, load);
+    else if (!has_several_columns(e->k))
+        line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns", load->name,
+             row_part(e, load));
+}
+
 /* Loads that keep every tile of the row in registers. */
 void emit_resident_loads(Emitter *e, int phase, bool hoisted)
 {
-    bool several = has_several_columns(e->k);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (!is_loaded_here(e, load, phase, hoisted)) continue;
-        line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
-        if (is_lined_up(e->k, load))
-            line(e->out, "read_lines<step>(%s_v, now.%s, %s, %s);", load->name, lined_up_row(e, load),
-                 slice_address(e, load), e->k->slice ? "local" : "first");
-        else if (load->staged)
-            line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
-        else if (is_read_by_blocks(e->k, load))
-            emit_from_blocks(e, load);
-        else if (!several)
-            line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns", load->name,
-                 row_part(e, load));
+        declare_resident(e, load);
+        emit_resident_load(e, load);
     }
-    if (several) emit_resident_tiles(e, phase, hoisted);
+    if (has_several_columns(e->k)) emit_resident_tiles(e, phase, hoisted);
+}
+
+/* Those of all rows, or of a group of them: declared. Whether there are some. */
+bool declare_hoisted_loads(Emitter *e)
+{
+    bool any = false;
+    for (int i = 0; i < e->k->load_count; i++) {
+        if (!is_loaded_here(e, &e->k->loads[i], 0, true)) continue;
+        declare_resident(e, &e->k->loads[i]);
+        any = true;
+    }
+    return any;
+}
+
+/* ... and loaded. */
+void emit_hoisted_loads(Emitter *e)
+{
+    for (int i = 0; i < e->k->load_count; i++)
+        if (is_loaded_here(e, &e->k->loads[i], 0, true)) emit_resident_load(e, &e->k->loads[i]);
+    if (has_several_columns(e->k)) emit_resident_tiles(e, 0, true);
 }
 
 /* A thread's vector in shared memory. */

@@ -1,26 +1,16 @@
 /* cuda_parts.c: a kernel that sums the rows of each group apart (sum[T] of [B, T, C]), and the one that adds
- * what it leaves. A group's rows are in parts. A CTA walks one part and leaves its sums in the workspace; or, where
- * there are groups enough for all SMs, it walks the parts of its groups one after the other, adds them as the finish
- * kernel would, and stores the results: then it is alone along z, and nothing is left to add. What its parts so far come
- * to it leaves in the workspace as well: in registers it would take as many as the sums. */
+ * what it leaves. A group's rows are in parts. The CTAs share out the parts of all groups, walk theirs one after the
+ * other, and leave the sums of each in the workspace; or, where there are groups enough for all CTAs, they share out
+ * whole groups, add parts as the finish kernel would, and store the results, so that nothing is left to add. A ring runs
+ * on from part to part: while the sums of one are left, the rows of the next are on their way. */
 #include "cuda_emit.h"
 
 #include <string.h>
 
-/* Where sums are left in the workspace, those of one accumulator. */
-static const char *left_at(Emitter *e, const Accumulator *acc, const char *place)
+/* Where a part's sums of an accumulator are left in the workspace. */
+static const char *left_row(Emitter *e, const Accumulator *acc, const char *place)
 {
-    return arena_format(e->arena, "%s + %s * %s, first + t * step", arg_name(e, ARG_SLOT, acc->slot, 0), place, e->columns);
-}
-
-/* What the CTA that is alone with a group has left of it before. */
-static void emit_joins(Emitter *e, const char *condition, const char *place)
-{
-    block (e->out, "if (%s)", condition)
-        for (int i = 0; i < e->k->accumulator_count; i++) {
-            const Accumulator *acc = &e->k->accumulators[i];
-            line(e->out, "join_left<%s>(%s[t], %s, %s);", combiner(e, acc->node), acc->name, left_at(e, acc, place), e->end);
-        }
+    return arena_format(e->arena, "%s + %s * %s", arg_name(e, ARG_SLOT, acc->slot, 0), place, e->columns);
 }
 
 /* One tile of a tensor's columns, which lie side by side; sums that are stored as they are need no copy. */
@@ -66,44 +56,99 @@ static void emit_result_store(Emitter *e, const Store *store)
         emit_result_elements(e, store, value);
 }
 
-static void emit_part_end(Emitter *e, const char *groups)
+/* A part's sums, as each team has them. */
+static void emit_part_sums(Emitter *e)
 {
     const Kernel *k = e->k;
-    blank_line(e->out);
-    line(e->out, "// sums are left in the workspace: each part's apart; alone, those of a chunk so far, and of the chunks before");
-    line(e->out, "const bool ends = part %% chunk == chunk - 1 || part == parts - 1;    // the last of its chunk");
-    line(e->out, "const long long own = alone ? blockIdx.x : (long long)part * %s + group, before = own + gridDim.x;", groups);
+    if (k->meets_beside) {
+        emit_meeting(e, has_held(e) ? "(&held + 1)" : "(ring + stages)");
+        for (int i = 0; i < k->accumulator_count; i++)
+            emit_sums_store(e, &k->accumulators[i], left_row(e, &k->accumulators[i], "own"));
+        return;
+    }
     declare_team_scratch(e);
     Text *kernel = open_body(e);
     for (int i = 0; i < k->accumulator_count; i++) emit_team_reduce(e, &k->accumulators[i]);
     if (k->teams > 1) line(e->out, "if (team > 0) continue;");
-    emit_joins(e, "alone && part % chunk > 0", "own");
-    emit_joins(e, "alone && ends && part >= chunk", "before");
-    line(e->out, "if (alone && part == parts - 1) {");
-    e->out->indent++;
+    for (int i = 0; i < k->accumulator_count; i++)
+        line(e->out, "store_aligned(%s, first + t * step, %s[t], %s);", left_row(e, &k->accumulators[i], "own"),
+             k->accumulators[i].name, e->end);
+    emit_tiles(e, close_body(e, kernel), "#pragma unroll");
+}
+
+/* Behind the last part of a group: what they come to. Where threads store for each other, not before all have. */
+static void emit_group_end(Emitter *e)
+{
+    const Kernel *k = e->k;
+    if (k->meets_beside) line(e->out, "__syncthreads();    // all of them are there");
+    Text *kernel = open_body(e);
+    if (k->teams > 1) line(e->out, "if (team > 0) break;");
+    for (int i = 0; i < k->accumulator_count; i++) {
+        const Accumulator *acc = &k->accumulators[i];
+        line(e->out, "add_parts<%s, chunk>(%s[t], (%s)%s, %s, gridDim.x * (long long)%s, parts, first + t * step, %s);",
+             combiner(e, acc->node), acc->name, type_cuda(node(e->g, acc->node)->type), identity_text(e->g, acc->node),
+             left_row(e, acc, "(long long)blockIdx.x"), e->columns, e->end);
+    }
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].result) emit_result_store(e, &k->stores[i]);
-    e->out->indent--;
-    block (e->out, "} else")
-        for (int i = 0; i < k->accumulator_count; i++) {
-            const Accumulator *acc = &k->accumulators[i];
-            line(e->out, "store_aligned(%s, %s[t], %s);", left_at(e, acc, "(alone && ends ? before : own)"), acc->name, e->end);
-        }
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
+}
+
+static void emit_part_end(Emitter *e, const char *groups)
+{
+    blank_line(e->out);
+    line(e->out, "// a part's sums go to the workspace; alone, the CTA adds them behind the last");
+    line(e->out, "const long long own = alone ? part * gridDim.x + blockIdx.x : part * %s + group;", groups);
+    emit_part_sums(e);
+    block (e->out, "if (alone && part == parts - 1)") emit_group_end(e);
+}
+
+/* `item` counts the parts of all groups, one group after the other: which of them this CTA has. */
+static void emit_share(Emitter *e, const char *groups)
+{
+    long long ctas = e->launch->grid[0].max_ctas;
+    line(e->out, "// the CTAs share out the parts of all groups; alone, where that leaves few of them idle, whole groups");
+    line(e->out, "const long long last = %s %% %lld, idle = last ? %lld - last : 0;", groups, ctas, ctas);
+    line(e->out, "const bool alone = parts == 1 || %s >= %lld || 8 * idle <= %s;", groups, (long long)e->launch->few_groups, groups);
+    line(e->out, "const long long items = alone ? %s : %s * parts;", groups, groups);
+    line(e->out, "long long item = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;");
+    line(e->out, "if (alone)");
+    line(e->out, "    item *= parts, end *= parts;");
+}
+
+static void emit_place(Emitter *e)
+{
+    line(e->out, "long long group, part;");
+    line(e->out, "split(item, parts, group, part);");
+    if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
+}
+
+/* Column vectors that are another for each group, and such as are not. */
+static void emit_group_start(Emitter *e)
+{
+    block (e->out, "if (group != held_group)") {
+        emit_hoisted_loads(e);
+        emit_held_by_group(e);
+        line(e->out, "held_group = group;");
+    }
 }
 
 void emit_groups(Emitter *e)
 {
     const char *groups = count_name(e, e->k->kept, "groups");
     line(e->out, "constexpr int chunk = %d;    // so many parts are added, then chunks", e->k->chunk);
-    line(e->out, "const bool alone = gridDim.z == 1;    // with its groups, whose parts it takes in turn");
-    block (e->out, "for (long long group = blockIdx.x; group < %s; group += gridDim.x)", groups) {
-        if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
-        emit_resident_loads(e, 0, true);
-        block (e->out, "for (int part = blockIdx.z; part < parts; part += gridDim.z)") {
-            emit_walk(e);
-            emit_part_end(e, groups);
-        }
+    emit_share(e, groups);
+    e->rows = count_name(e, e->k->rows, "rows");
+    line(e->out, "const long long row_step = %s;", e->k->teams > 1 ? "(long long)parts * teams" : "parts");
+    if (e->k->stages) emit_ring(e);
+    bool by_group = declare_hoisted_loads(e) || is_held_by_group(e);
+    if (by_group) line(e->out, "long long held_group = -1;    // whose column vectors are held");
+    block (e->out, "for (; item < end; item++)") {
+        emit_place(e);
+        if (by_group) emit_group_start(e);
+        line(e->out, "const long long first_row = %s;", first_row_text(e, "part"));
+        emit_walk(e);
+        emit_part_end(e, groups);
     }
 }
 

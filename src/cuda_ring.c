@@ -103,6 +103,17 @@ void emit_ring_memory(Emitter *e)
     line(e->out, "Stage *const ring = (Stage *)smem;");
 }
 
+bool has_held(const Emitter *e) { return list_places(e, true).count > 0; }
+
+/* Whether some of what stays in shared memory is another for each group of rows, beside a ring that runs on through groups. */
+bool is_held_by_group(const Emitter *e)
+{
+    Places places = list_places(e, true);
+    for (int i = 0; i < places.count; i++)
+        if (e->k->stages && places.data[i]->axes & e->k->kept) return true;
+    return false;
+}
+
 /* What stays in shared memory for all rows, behind the ring if there is one. */
 static void emit_held(Emitter *e)
 {
@@ -115,10 +126,20 @@ static void emit_held(Emitter *e)
     emit_buffers(e, "Columns", true);
     if (!ring) emit_dynamic_memory(e);
     line(e->out, "Columns &held = *(Columns *)%s;", ring ? "(ring + stages)" : "smem");
+    if (is_held_by_group(e)) return;
     emit_fetches(e, "held", true);
     line(e->out, "fetch_commit();");
     if (e->k->copy_warp || !ring) line(e->out, "fetch_wait<0>();");
     if (!ring) blank_line(e->out);
+}
+
+/* Copies it where a group begins, which waits for the ring's rows as well. */
+void emit_held_by_group(Emitter *e)
+{
+    if (!is_held_by_group(e)) return;
+    emit_fetches(e, "held", true);
+    line(e->out, "fetch_commit();");
+    line(e->out, "fetch_wait<0>();");
 }
 
 static const char *own_team(const Emitter *e) { return rows_share_warps(e->k) ? " + team" : ""; }
@@ -126,16 +147,25 @@ static const char *own_team(const Emitter *e) { return rows_share_warps(e->k) ? 
 /* A row's scalars are copied by one lane for its warp. */
 static bool has_own_scalars(const Emitter *e) { return has_scalars(e) && !e->k->lined_up; }
 
+/* Starts the copies of a row into a stage. Where rows are summed by groups, fetch() knows itself which is next. */
+static void emit_fetch_call(Emitter *e, const char *stage, const char *row)
+{
+    line(e->out, e->k->kept ? "fetch(%s);" : "fetch(%s, %s);", stage, row);
+}
+
 static void emit_first_fetches(Emitter *e)
 {
+    const char *first = arena_format(e->arena, "first_row%s", own_team(e));
     if (e->k->stages == 1) {
         line(e->out, "Stage &now = ring[0];");
-        line(e->out, "fetch(now, first_row%s);", own_team(e));
+        emit_fetch_call(e, "now", first);
         return;
     }
     line(e->out, "int stage = 0;");
     line(e->out, "for (int s = 0; s < stages; s++)");
-    line(e->out, "    fetch(ring[s], first_row%s + row_step * s);", own_team(e));
+    e->out->indent++;
+    emit_fetch_call(e, "ring[s]", arena_format(e->arena, "%s + row_step * s", first));
+    e->out->indent--;
 }
 
 /* Once a row is in registers, the next row to be copied takes its stage. (A thread's copies are behind its reads, which are in
@@ -144,7 +174,7 @@ void emit_stage_reuse(Emitter *e)
 {
     if (!e->k->reuses) return;
     if (has_own_scalars(e)) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
-    line(e->out, "fetch(now, %s%s + row_step * stages);", rows_share_warps(e->k) ? "base" : "row", own_team(e));
+    emit_fetch_call(e, "now", arena_format(e->arena, "%s%s + row_step * stages", rows_share_warps(e->k) ? "base" : "row", own_team(e)));
 }
 
 /* At the start of a row that goes on to registers, its copies have landed. */
@@ -156,6 +186,69 @@ static void emit_reused_step(Emitter *e)
     }
     line(e->out, "fetch_wait<stages - 1>();");
     if (has_own_scalars(e)) line(e->out, "__syncwarp();    // the row's scalars have landed for all");
+}
+
+/* Of a part of a group. */
+const char *first_row_text(Emitter *e, const char *part)
+{
+    bool own = e->k->teams > 1 && !rows_share_warps(e->k);
+    return arena_format(e->arena, "%s%s%s", part, e->k->teams > 1 ? " * teams" : "", own ? " + team" : "");
+}
+
+/* The row that is copied next, `ahead_row` of `ahead_group`, which may be of a part behind the one that is summed. */
+static void emit_cursor(Emitter *e)
+{
+    line(e->out, "// the row that is copied next, and how many parts are left from its own on");
+    line(e->out, "long long ahead_group, ahead_part;");
+    line(e->out, "split(item, parts, ahead_group, ahead_part);");
+    line(e->out, "long long ahead_row = %s - row_step, left = end - item;", first_row_text(e, "ahead_part"));
+}
+
+/* From that row to the one behind it. */
+static void emit_cursor_step(Emitter *e)
+{
+    block (e->out, "for (ahead_row += row_step; ahead_row >= %s && left > 0; ahead_row = %s)", e->rows,
+           first_row_text(e, "ahead_part")) {
+        line(e->out, "left--;");
+        line(e->out, "if (++ahead_part == parts)");
+        line(e->out, "    ahead_part = 0, ahead_group++;");
+    }
+}
+
+/* The function that starts a row's copies; of rows in groups, those of the next that this CTA has. */
+static void emit_fetch_function(Emitter *e)
+{
+    bool kept = e->k->kept, shared = rows_share_warps(e->k);
+    const char *condition = arena_format(e->arena, "row < %s", e->rows);
+    if (kept) {
+        emit_cursor(e);
+        condition = shared ? arena_format(e->arena, "left > 0 && ahead_row + team < %s", e->rows) : "left > 0";
+    }
+    line(e->out, kept ? "const auto fetch = [&](Stage &into) {" : "const auto fetch = [&](Stage &into, long long row) {");
+    e->out->indent++;
+    if (kept) emit_cursor_step(e);
+    block (e->out, "if (%s)", condition) {
+        if (kept) line(e->out, "const long long group = ahead_group, row = ahead_row%s;", own_team(e));
+        if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
+        if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
+        emit_fetches(e, "into", false);
+    }
+    line(e->out, "fetch_commit();");
+    e->out->indent--;
+    line(e->out, "};");
+}
+
+/* The ring is filled once for all parts. */
+static void emit_fill(Emitter *e)
+{
+    int ahead = 1 + e->k->lag;
+    line(e->out, "int stage = 0;");
+    line(e->out, "#pragma unroll 1");
+    line(e->out, "for (int s = 0; s < stages - %d; s++)", ahead);
+    line(e->out, "    fetch(ring[s]);");
+    if (!e->k->lined_up) return;
+    line(e->out, "fetch_wait<stages - %d>();", ahead + 1);
+    line(e->out, "%s;    // later rows are shown to all by a reduction of the row before", team_barrier(e));
 }
 
 /* The ring, what stays in shared memory for all rows, and the function that starts a
@@ -178,17 +271,11 @@ void emit_ring(Emitter *e)
     emit_buffers(e, "Stage", false);
     emit_ring_memory(e);
     emit_held(e);
-    line(e->out, "const auto fetch = [&](Stage &into, long long row) {");
-    e->out->indent++;
-    block (e->out, "if (row < %s)", e->rows) {
-        if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
-        emit_fetches(e, "into", false);
-    }
-    line(e->out, "fetch_commit();");
-    e->out->indent--;
-    line(e->out, "};");
+    emit_fetch_function(e);
     if (e->k->reuses)
         emit_first_fetches(e);
+    else if (e->k->kept)
+        emit_fill(e);
     else
         line(e->out, "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0", 1 + e->k->lag);
 }
@@ -232,15 +319,16 @@ void emit_ring_step(Emitter *e, const char *row)
     bool own_scalars = has_own_scalars(e);
     line(e->out, "const Stage &now = ring[stage];");
     if (own_scalars) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
-    line(e->out,
-         "fetch(ring[(stage + stages - %d) %% stages], %s%s + row_step * (stages - %d));",
-         ahead, row, own_team(e), ahead);
+    emit_fetch_call(e, arena_format(e->arena, "ring[(stage + stages - %d) %% stages]", ahead),
+                    arena_format(e->arena, "%s%s + row_step * (stages - %d)", row, own_team(e), ahead));
     line(e->out, "stage = (stage + 1) %% stages;");
-    line(e->out, "if (%s < first_row)", row);
-    line(e->out, "    continue;");
-    if (e->k->lined_up)
-        emit_first_landed(e, row);
-    else
+    if (!e->k->kept) {
+        line(e->out, "if (%s < first_row)", row);
+        line(e->out, "    continue;");
+    }
+    if (!e->k->lined_up)
         line(e->out, "fetch_wait<stages - %d>();", ahead);
+    else if (!e->k->kept)
+        emit_first_landed(e, row);
     if (own_scalars) line(e->out, "__syncwarp();    // those of this row have landed for all");
 }

@@ -241,12 +241,7 @@ static void emit_row_bounds(Emitter *e)
         return;
     }
     e->rows = count_name(e, k->rows, "rows");
-    if (k->kept)
-        line(e->out, k->teams > 1 ? "const long long first_row = (long long)part * teams%s, "
-                                    "row_step = (long long)parts * teams;"
-                                  : "const long long first_row = part%s, row_step = parts;",
-             k->teams > 1 && !rows_share_warps(k) ? " + team" : "");
-    else if (k->cluster > 1)
+    if (k->cluster > 1)
         line(e->out,
              "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
              sharers(e), sharers(e));
@@ -264,7 +259,7 @@ static void emit_row_bounds(Emitter *e)
 /* A ring starts its first copies in passes before the first row, unless rows hand their stage on. */
 static const char *loop_start(Emitter *e)
 {
-    if (!e->k->stages || e->k->copy_warp || e->k->reuses) return "first_row";
+    if (!e->k->stages || e->k->copy_warp || e->k->reuses || e->k->kept) return "first_row";
     return arena_format(e->arena, "first_row - row_step * (stages - %d)", 1 + e->k->lag);
 }
 
@@ -285,7 +280,7 @@ static void emit_row_loop(Emitter *e)
     if (!e->rows) emit_row_bounds(e);
     bool shared = rows_share_warps(k);
     const char *row = shared ? "base" : "row";
-    emit_ring(e);
+    if (!(k->kept && k->stages)) emit_ring(e);    /* which runs on through parts */
     declare_blocks(e);
     emit_refill_start(e);
     emit_scalars_ahead(e);

@@ -189,6 +189,8 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
         line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
+    if (k->meets_beside)
+        line(out, "    after a part's last row the sums of %d teams meet beside the ring, which has the next part's rows", k->teams);
     if (k->bulk) line(out, "    the row comes to shared memory by one bulk copy, and stays there");
     if (k->one_row && k->cluster > 1) line(out, "    a cluster has one row, and ends with it");
     if (k->by_blocks)
@@ -220,12 +222,12 @@ static void explain_parts(Text *out, const Plan *plan, int index)
 {
     const LaunchPlan *launch = &plan->launch;
     int64_t parts = launch_groups(launch, index, PARTS_DIM, &launch->sizes);
-    int64_t ctas = launch_ctas(launch, index, PARTS_DIM, &launch->sizes);
+    bool whole = takes_whole_groups(launch, index, &launch->sizes);
     line(out, "    the rows of one %s are in %lld part%s%s",
          names_text(out->arena, plan->analysis->graph, plan->kernels[index].kept), (long long)parts, plural(parts),
-         parts <= 1  ? ""
-         : ctas == 1 ? ", which one CTA takes in turn"
-                     : ", each for a CTA");
+         parts <= 1 ? ""
+         : whole    ? ", which one CTA takes in turn"
+                    : ", which the CTAs share out");
 }
 
 /* The program's name of a value, else its formula. */
@@ -245,7 +247,7 @@ static const char *append_name(Arena *arena, const char *list, const char *name)
 /* Whether a CTA walks all parts of its groups and stores their sums itself, with no kernel behind it. */
 static bool stores_sums(const Plan *plan, int index)
 {
-    return plan->kernels[index].kept && launch_ctas(&plan->launch, index, PARTS_DIM, &plan->launch.sizes) == 1;
+    return plan->kernels[index].kept && takes_whole_groups(&plan->launch, index, &plan->launch.sizes);
 }
 
 /* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that adds them. */

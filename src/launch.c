@@ -26,23 +26,55 @@ static int64_t product_of_sizes(const LaunchPlan *plan, AxisSet axes, const Size
     return product;
 }
 
+/* Parts that the rows of a group are in: all CTAs' number, a half, a third or a fourth of it, so that the parts of a few
+ * groups are as many for each CTA, where those are about as long as parts are to be, or longer. */
+static int64_t count_parts(const LaunchGrid *grid, int64_t rows)
+{
+    enum { MOST = 4, EIGHTHS = 7 };
+    for (int of = 1; of <= MOST; of++) {
+        int64_t share = grid->max_ctas / of;
+        if (share > 1 && rows / share >= grid->per_cta * EIGHTHS / 8)
+            return share;
+    }
+    int64_t parts = (rows - 1) / grid->per_cta + 1;
+    return parts < grid->max_ctas ? parts : grid->max_ctas;
+}
+
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
 {
     const LaunchGrid *grid = &plan->kernels[kernel].grid[dim];
     int64_t product = product_of_sizes(plan, grid->axes, sizes);
     if (product == 0)
         return 0;
+    if (dim == PARTS_DIM && plan->kernels[kernel].few_groups)
+        return count_parts(grid, product);
     int64_t groups = (product - 1) / grid->per_cta + 1;
     if (groups > grid->max_ctas)
         groups = grid->max_ctas;
     return grid->times > 1 ? multiply(groups, grid->times) : groups;
 }
 
-/* Whether a CTA of the kernel takes all parts of its group. No rows at all are in no part. */
-static bool takes_whole_groups(const LaunchPlan *plan, int kernel, const Sizes *sizes)
+/* No rows at all are in no part. */
+bool takes_whole_groups(const LaunchPlan *plan, int kernel, const Sizes *sizes)
 {
-    int64_t few = plan->kernels[kernel].few_groups, parts = launch_groups(plan, kernel, PARTS_DIM, sizes);
-    return few > 0 && (parts == 1 || (parts > 1 && launch_groups(plan, kernel, 0, sizes) >= few));
+    const LaunchKernel *launch = &plan->kernels[kernel];
+    if (!launch->few_groups)
+        return false;
+    int64_t groups = product_of_sizes(plan, launch->grid[0].axes, sizes), ctas = launch->grid[0].max_ctas;
+    int64_t parts = launch_groups(plan, kernel, PARTS_DIM, sizes), last = groups % ctas;
+    int64_t idle = last ? ctas - last : 0;    /* while the others walk their last group */
+    return parts == 1 || (parts > 1 && (groups >= launch->few_groups || 8 * idle <= groups));
+}
+
+/* CTAs that share out the groups of a kernel, or their parts. */
+static int64_t share_parts(const LaunchPlan *plan, int kernel, const Sizes *sizes)
+{
+    const LaunchGrid *grid = &plan->kernels[kernel].grid[0];
+    int64_t parts = launch_groups(plan, kernel, PARTS_DIM, sizes);
+    if (!parts || takes_whole_groups(plan, kernel, sizes))
+        return launch_groups(plan, kernel, 0, sizes);
+    int64_t items = multiply(product_of_sizes(plan, grid->axes, sizes), parts);
+    return items < grid->max_ctas ? items : grid->max_ctas;
 }
 
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
@@ -50,9 +82,11 @@ int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *si
     const LaunchKernel *launch = &plan->kernels[kernel];
     if (launch->adds_parts >= 0 && takes_whole_groups(plan, launch->adds_parts, sizes))
         return 0;
-    if (dim == PARTS_DIM && takes_whole_groups(plan, kernel, sizes))
-        return 1;
     int64_t groups = launch_groups(plan, kernel, dim, sizes);
+    if (launch->few_groups > 0 && dim == 0)
+        return share_parts(plan, kernel, sizes);
+    if (launch->few_groups > 0 && dim == PARTS_DIM)
+        return groups > 0;
     return dim == 0 ? multiply(groups, launch->cluster) : groups;
 }
 

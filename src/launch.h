@@ -73,8 +73,9 @@ typedef struct {
                                  a cluster: the kernel before zeroes it, and all CTAs must live at once
                                  (a cooperative launch) */
     int64_t few_groups;       /* over 0: grid[0] counts groups of rows that are summed apart, grid[2] the parts
-                                 that each one's rows are in. From so many groups on a CTA takes all parts of
-                                 its group, as where there is one part, and is alone along z */
+                                 that each one's rows are in. The CTAs, max_ctas at most along x and one along z,
+                                 share out all parts; from so many groups on, where there is one part, or where
+                                 that leaves an eighth of the CTAs idle or fewer, whole groups */
     int adds_parts;           /* -1, or the kernel before it whose parts it adds: it is not launched where
                                  a CTA there takes all parts of its group, for then that stores the results */
     bool overlaps;            /* may start while the kernel before it ends: its text waits for that
@@ -105,6 +106,8 @@ typedef struct {
 /* Groups of a kernel along a dimension for the given sizes, and the CTAs that are launched for them. */
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
+/* Whether the CTAs of a kernel with few_groups share out whole groups. */
+bool takes_whole_groups(const LaunchPlan *plan, int kernel, const Sizes *sizes);
 /* The ns that are to pass between two steps of a group, so that all groups together ask for `rate` bytes of global memory a
  * ns. 0: they ask as they can, as they do where all rows together are too few for a cache of l2_bytes (paced_from). */
 unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes, double rate, int64_t l2_bytes);

@@ -1699,7 +1699,8 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
 
 //@ team_reduce
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
-// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
+// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left, neighbouring lanes
+// side by side, whose banks then differ.
 template <int threads, int lanes, template <class> class R, class S, class T, int slots, int vec>
 DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 {
@@ -1711,28 +1712,39 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
         for (int distance = lanes; distance < 32; distance *= 2)
             acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
         if (lane < lanes)
-            *(T *)(scratch + (group * lanes + lane) * vec + i) = acc[i];
+            *(T *)(scratch + (i * groups + group) * lanes + lane) = acc[i];
     }
     __syncthreads();
     if (threadIdx.x < lanes)
         for (int g = 1; g < groups; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (g * lanes + lane) * vec + i));
+                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * groups + g) * lanes + lane));
     __syncthreads();
 }
 
-//@ join_left
-// joins with accumulators of one tile what was left of them in the workspace
-template <template <class> class R, class T, int n> DEVICE void join_left(T (&acc)[n], const T *row, int col, int size)
+//@ add_parts
+// Of neighbouring columns: adds what each of `parts` parts has left, `stride` elements apart, first those of a chunk, then
+// the chunks.
+template <template <class> class R, int chunk, class T, int n>
+DEVICE void add_parts(T (&sum)[n], T identity, const T *left, long long stride, int parts, int col, int size)
 {
     if (col >= size)
         return;
-    vector<T, n> left;
-    load_aligned(left, row, col, size);
-    #pragma unroll
-    for (int i = 0; i < n; i++)
-        acc[i] = R<T>::combine(acc[i], left[i]);
+    for (int begin = 0; begin < parts; begin += chunk) {
+        const int end = begin + chunk < parts ? begin + chunk : parts;
+        T some[n];
+        for (int i = 0; i < n; i++)
+            some[i] = identity;
+        for (int p = begin; p < end; p++) {
+            vector<T, n> part;
+            load_aligned(part, left + p * stride, col, size);
+            for (int i = 0; i < n; i++)
+                some[i] = R<T>::combine(some[i], part[i]);
+        }
+        for (int i = 0; i < n; i++)
+            sum[i] = begin ? R<T>::combine(sum[i], some[i]) : some[i];
+    }
 }
 
 //@ wait_for_previous_kernel

@@ -56,6 +56,8 @@ static const char *const reserved[] = {
     "batch",     "sums",     "Sums",       "Rows",
     "through",   "part",     "parts",    "alone",    "own",
     "ends",     "chunk",     "at",       "due",
+    "ahead_row", "ahead_part", "ahead_group", "held_group",
+    "left",     "idle",
     "p",         "y0",       "y1",         "yn",
     "j0",        "j1",       "jn",         "linux",
     "unix",      "assert",   "signbit",    "NULL",

@@ -360,6 +360,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                  k->refill ? ", refilled" : k->bulk ? ", by one copy" : k->single ? ", single" : "");
         if (takes_turns(k)) line(out, "%d CTAs share a row, in turns along it", k->cluster);
         if (k->meets_in_ring) line(out, "sums meet in the ring");
+        if (k->meets_beside) line(out, "sums meet beside the ring");
         for (int i = 0; i < k->load_count; i++)
             line(out, "load %s%s%s%s", k->loads[i].name,
                  k->loads[i].resident ? ", resident" : "",

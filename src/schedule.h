@@ -133,6 +133,7 @@ typedef struct {
                                         16 bytes to the same place of one */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
     bool meets_in_ring;              /* after the last row the teams' accumulators meet there, all at once */
+    bool meets_beside;               /* kept: after a part's last row they meet beside the ring, which has the next part's rows */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
     bool streamed;                   /* walks a row's columns in a loop and reads them again in each
                                         phase; else every tile of a row has its registers */

@@ -81,7 +81,7 @@ bool fit_bulk(const Scheduler *s, Kernel *k)
         load->resident = load->hoisted = load->rewidened = load->widened_once = load->converted = false;
     }
     k->stages = 0;
-    k->lined_up = k->refill = k->meets_in_ring = k->by_blocks = false;
+    k->lined_up = k->refill = k->meets_in_ring = k->meets_beside = k->by_blocks = false;
     k->registers = estimate(s, k);
     k->smem_bytes = staged_bytes(s, k, false);
     return k->bulk = k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta;

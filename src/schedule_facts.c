@@ -224,11 +224,14 @@ bool compares_places(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Rows of whole vectors that two phases read, for which little is computed: such were measured, and others spill. */
-bool has_plain_rows(const Scheduler *s, const Kernel *k)
+/* Rows that two phases read, for which little is computed: such were measured, and others spill. */
+bool has_light_rows(const Scheduler *s, const Kernel *k)
 {
     enum { TWO_PHASES = 2 };
-    bool whole = k->rows && !k->kept && !k->dynamic && !has_several_columns(k) && k->vec == full_vector(k);
+    bool plain = k->rows && !k->kept && !k->dynamic && !has_several_columns(k);
     bool twice = k->inner_count && k->phases == TWO_PHASES && !exchanges_often(k) && keeps_rows_of(k, row_dtype(k));
-    return whole && twice && !has_wide_columns(k) && has_short_functions(s, k) && !compares_places(s, k);
+    return plain && twice && !has_wide_columns(k) && has_short_functions(s, k) && !compares_places(s, k);
 }
+
+/* Those in whole vectors. */
+bool has_plain_rows(const Scheduler *s, const Kernel *k) { return has_light_rows(s, k) && k->vec == full_vector(k); }

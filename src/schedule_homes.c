@@ -7,6 +7,7 @@ enum {
     /* ptxas needs about this many registers a thread beside those counted: addresses,
      * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
     BASE_REGISTERS = 50,
+    PART_REGISTERS = 16,
     MAX_REGISTERS = 255
 };
 
@@ -63,6 +64,7 @@ static bool fetches_scalars(const Kernel *k)
 {
     enum { MOST = 4 * WARP, LARGE_CTA = 384 };
     int team = k->threads_per_row;
+    if (k->kept) return team >= WARP;    /* the next part's rows are on their way, so their scalars are to be, too */
     return k->teams > 1 && team > WARP && team <= MOST && kernel_threads(k) >= LARGE_CTA;
 }
 
@@ -90,7 +92,8 @@ int estimate(const Scheduler *s, const Kernel *k)
     double per_column = accumulator_registers(s, k);
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
-    return BASE_REGISTERS + (int)(per_column * k->vec * k->tiles);
+    const int next_part = k->kept && k->threads_per_row > WARP ? PART_REGISTERS : 0;    /* where the ring is, beside where the sums are */
+    return BASE_REGISTERS + next_part + (int)(per_column * k->vec * k->tiles);
 }
 
 /* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
@@ -139,7 +142,7 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     set_homes(k, ring, rows, columns);
     k->stages = 0;
     k->smem_bytes = 0;
-    k->refill = k->meets_in_ring = k->by_blocks = false;
+    k->refill = k->meets_in_ring = k->meets_beside = k->by_blocks = false;
     k->registers = estimate(s, k);
     if (k->registers > register_cap(s, kernel_threads(k) + helper_threads(k)))
         return false;

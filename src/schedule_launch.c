@@ -301,6 +301,7 @@ static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
 
 void build_launch(Scheduler *s, Plan *plan)
 {
+    enum { OF_CTA = 8 };    /* groups of a CTA from which on whole ones are even enough: one more is an eighth */
     LaunchPlan *l = &plan->launch;
     l->graph = s->g->name;
     l->axis_count = s->g->axis_count;
@@ -316,7 +317,7 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].threads = kernel_threads(k) + helper_threads(k);
         kernels[i].cluster = k->cluster;
         kernels[i].mailbox = k->mailbox;
-        kernels[i].few_groups = k->kept ? resident_ctas(s, k) : 0;
+        kernels[i].few_groups = k->kept ? OF_CTA * resident_ctas(s, k) : 0;
         kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
         kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;

@@ -268,6 +268,15 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
     k->teams = own ? ROWS : shared ? PAIR : vectors == TEAM_THREADS ? THREE : 1;
 }
 
+/* Rows of groups that are summed apart: so many teams that threads have registers for a ring that runs on from part to part. */
+static int teams_of_parts(const Kernel *k)
+{
+    enum { FEW = 256, MANY = 384 };
+    if (k->threads_per_row < WARP) return k->teams;
+    int teams = (k->threads_per_row == WARP ? FEW : MANY) / k->threads_per_row;
+    return teams > 1 ? teams : 1;
+}
+
 /* A thread gets `pack` vectors where vectors are full: so few elements are shared out
  * alike, however wide the vectors are. */
 static bool share_threads(Scheduler *s, Kernel *k, int pack)
@@ -296,6 +305,7 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
         k->tiles = (int)ceil_div(vectors, threads);
     }
     if (pairs_teams(s, k)) k->teams = 2;
+    if (k->kept && k->inner_count) k->teams = teams_of_parts(k);
     if (reads_again(s, k)) even_out_streams(k, vectors);
     if (!k->inner_count && !k->dynamic && !sums_whole_rows(s, k)) cut_columns(k, vectors, pack);
     widen(k);

@@ -57,16 +57,17 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return (int64_t)kernel_threads(k) * k->vec * widest_accumulator(s->g, k);
 }
 
-/* Whether so many bytes hold what all teams, or the warps that have several, have added up. */
-static bool holds_sums(const Scheduler *s, const Kernel *k, int64_t bytes)
+/* What all teams, or the warps that have several, have added up. */
+static int64_t sum_bytes(const Scheduler *s, const Kernel *k)
 {
     enum { BLOCK = 16 };
+    int64_t bytes = 0;
     int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
     int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
-            bytes -= ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8), BLOCK) * BLOCK;
-    return bytes >= 0;
+            bytes += ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8), BLOCK) * BLOCK;
+    return bytes;
 }
 
 /* Rows of more than 2 bytes a column that two CTAs can share, or of f32 that only the
@@ -200,7 +201,7 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;
     if (!pooled) least = 3 + k->lag;
     int64_t ring = k->accumulator_count && k->cluster == 1 && !k->copy_warp ? SHORT_RING : RING;
-    bool short_rows = k->ctas_per_sm == 1 && k->teams >= MANY_TEAMS && row_bytes(k) * column_count(s, k) <= SHORT_ROW;
+    bool short_rows = !k->kept && k->ctas_per_sm == 1 && k->teams >= MANY_TEAMS && row_bytes(k) * column_count(s, k) <= SHORT_ROW;
     if (short_rows) ring = LONG_RING;
     int64_t wanted = ceil_div(ring, vectors * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
     wanted += k->lined_up && !k->lag;    /* the next row has to be there half a row early */
@@ -240,9 +241,11 @@ bool fit_ring(const Scheduler *s, Kernel *k)
     int64_t vectors = vector_bytes(s, k, false);
     if (!vectors) return false;
     int64_t sure = k->reuses ? wanted_stages(s, k, vectors) : LEAST_STAGES;    /* stages that there will be */
-    k->meets_in_ring = k->teams > 1 && !k->kept && has_column_accumulators(k) &&
-                       holds_sums(s, k, sure * stage);
-    int64_t other = static_bytes(s, k) + once + (k->meets_in_ring ? 0 : team_bytes(s, k));
+    bool meet = k->teams > 1 && has_column_accumulators(k);
+    k->meets_in_ring = meet && !k->kept && sum_bytes(s, k) <= sure * stage;
+    k->meets_beside = meet && k->kept && static_bytes(s, k) + once + sum_bytes(s, k) + sure * stage <= s->target->smem_per_cta;
+    if (k->meets_beside) once += sum_bytes(s, k);
+    int64_t other = static_bytes(s, k) + once + (k->meets_in_ring || k->meets_beside ? 0 : team_bytes(s, k));
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;

@@ -128,6 +128,7 @@ bool keeps_rows_of(const Kernel *k, DType dtype);       /* all are of that type,
 bool is_plain_norm(const Kernel *k);                    /* little more than a layer norm */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool has_short_functions(const Scheduler *s, const Kernel *k);  /* for each element, in f32, and maybe divisions */
+bool has_light_rows(const Scheduler *s, const Kernel *k);
 bool has_plain_rows(const Scheduler *s, const Kernel *k);       /* of whole vectors, for which little is computed in two phases */
 bool has_short_arithmetic(const Scheduler *s, const Kernel *k); /* and no divisions but by what is inverted once */
 bool compares_places(const Scheduler *s, const Kernel *k);      /* uses the index of a column */

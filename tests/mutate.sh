@@ -98,7 +98,9 @@ tests/golden/group_sums.fuse B=9 T=197 C=96 --sms 1
 tests/golden/group_sums.fuse B=1 T=130 C=2056
 tests/golden/group_sums.fuse B=2 T=1100 C=24 --schedule column:ctas=18,rows=8
 examples/adaln_bwd.fuse B=18 T=1100 C=17 --schedule grid-stride:ctas=18,rows=8
+examples/adaln_bwd.fuse B=17 T=1100 C=17 --schedule grid-stride:ctas=17,rows=8
 examples/adaln_bwd.fuse B=2 T=131 C=1152 --sms 1
+examples/adaln_bwd.fuse B=2 T=132 C=1152 --sms 1
 examples/adaln_bwd.fuse B=3 T=200 C=1152
 examples/adaln_bwd.fuse B=3 T=700 C=40
 examples/adaln_bwd.fuse B=3 T=7 C=40

@@ -379,27 +379,30 @@ END_TEST
 START_TEST(grids_of_parts)
 {
     LaunchKernel kernels[] = {
-        {"main", 64, 1, -1, 5, -1, false, 0, 0, 0, {{1, 1, 100, 1}, {0, 1, 1, 1}, {2, 64, 4, 1}}, 0, NULL},
-        {"finish", 32, 1, -1, 0, 0, true, 0, 0, 0, {{5, 32, 100, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
+        {"main", 64, 1, -1, 80, -1, false, 0, 0, 0, {{1, 1, 10, 1}, {0, 1, 1, 1}, {2, 64, 10, 1}}, 0, NULL},
+        {"finish", 32, 1, -1, 0, 0, true, 0, 0, 0, {{5, 32, 1000, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
     LaunchSlot slots[] = {{"sums", DTYPE_F32, 5, 0, PARTS_DIM, 1}};
     LaunchPlan plan = {.axis_count = 3, .slot_count = 1, .kernel_count = 2, .kernels = kernels, .slots = slots};
     static const struct {
-        int64_t groups, rows, x, z, finish;    /* CTAs */
-    } cases[] = {{3, 64, 3, 1, 0},   {3, 65, 3, 2, 6}, {4, 1000, 4, 4, 8},
-                 {5, 1000, 5, 1, 0}, {3, 0, 3, 0, 6},  {0, 65, 0, 2, 0}};
+        int64_t groups, rows, parts, x, z, finish;    /* CTAs, of ten at most */
+    } cases[] = {{3, 64, 1, 3, 1, 0},      {3, 65, 2, 6, 1, 6},    {4, 1000, 10, 10, 1, 8}, {3, 0, 0, 3, 0, 6},   {0, 65, 2, 0, 1, 0},
+                 {1, 559, 5, 5, 1, 2},     {1, 560, 10, 10, 1, 2}, {1, 279, 3, 3, 1, 2},    {1, 280, 5, 5, 1, 2}, {1, 111, 2, 2, 1, 2},
+                 {9, 1000, 10, 9, 1, 0},   {8, 1000, 10, 10, 1, 16},    /* alone, where an eighth of the CTAs' time is left or less */
+                 {20, 1000, 10, 10, 1, 0}, {21, 1000, 10, 10, 1, 42},   {81, 1000, 10, 10, 1, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Sizes sizes = {{cases[i].groups, cases[i].rows, 64}};
+        ck_assert_int_eq(launch_groups(&plan, 0, PARTS_DIM, &sizes), cases[i].parts);
         ck_assert_int_eq(launch_ctas(&plan, 0, 0, &sizes), cases[i].x);
         ck_assert_int_eq(launch_ctas(&plan, 0, PARTS_DIM, &sizes), cases[i].z);
         ck_assert_int_eq(launch_ctas(&plan, 1, 0, &sizes), cases[i].finish);
     }
-    for (int64_t rows = 0; rows < 300; rows += 50)    /* a workspace never shrinks */
-        for (int64_t groups = 0, before = 0; groups < 8; groups++) {
+    for (int64_t rows = 0; rows < 900; rows += 50)    /* a workspace never shrinks */
+        for (int64_t groups = 0, before = 0; groups < 90; groups++) {
             Sizes sizes = {{groups, rows, 64}}, more = {{groups, rows + 50, 64}};
             int64_t bytes = launch_workspace(&plan, &sizes, NULL);
             ck_assert_int_ge(bytes, before);
             ck_assert_int_ge(launch_workspace(&plan, &more, NULL), bytes);
-            ck_assert_int_ge(bytes, groups < 5 ? groups * launch_groups(&plan, 0, PARTS_DIM, &sizes) * 256 : bytes);
+            ck_assert_int_ge(bytes, groups < 80 ? groups * launch_groups(&plan, 0, PARTS_DIM, &sizes) * 256 : bytes);
             before = bytes;
         }
 }

@@ -60,6 +60,16 @@ template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
     at[1] = as<T>(high);
 }
 
+// item = outer * size + inner
+DEVICE void split(long long item, long long size, long long &outer, long long &inner)
+{
+    if ((unsigned long long)(item | size) >> 32 == 0)    // 32-bit division is several times faster
+        outer = (unsigned)item / (unsigned)size;
+    else
+        outer = item / size;
+    inner = item - outer * size;
+}
+
 // n neighbouring elements of a row
 template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
     T data[n];
@@ -218,7 +228,8 @@ template <class T> struct Sum {
 template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
 
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
-// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left.
+// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left, neighbouring lanes
+// side by side, whose banks then differ.
 template <int threads, int lanes, template <class> class R, class S, class T, int slots, int vec>
 DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 {
@@ -230,27 +241,38 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
         for (int distance = lanes; distance < 32; distance *= 2)
             acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
         if (lane < lanes)
-            *(T *)(scratch + (group * lanes + lane) * vec + i) = acc[i];
+            *(T *)(scratch + (i * groups + group) * lanes + lane) = acc[i];
     }
     __syncthreads();
     if (threadIdx.x < lanes)
         for (int g = 1; g < groups; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (g * lanes + lane) * vec + i));
+                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * groups + g) * lanes + lane));
     __syncthreads();
 }
 
-// joins with accumulators of one tile what was left of them in the workspace
-template <template <class> class R, class T, int n> DEVICE void join_left(T (&acc)[n], const T *row, int col, int size)
+// Of neighbouring columns: adds what each of `parts` parts has left, `stride` elements apart, first those of a chunk, then
+// the chunks.
+template <template <class> class R, int chunk, class T, int n>
+DEVICE void add_parts(T (&sum)[n], T identity, const T *left, long long stride, int parts, int col, int size)
 {
     if (col >= size)
         return;
-    vector<T, n> left;
-    load_aligned(left, row, col, size);
-    #pragma unroll
-    for (int i = 0; i < n; i++)
-        acc[i] = R<T>::combine(acc[i], left[i]);
+    for (int begin = 0; begin < parts; begin += chunk) {
+        const int end = begin + chunk < parts ? begin + chunk : parts;
+        T some[n];
+        for (int i = 0; i < n; i++)
+            some[i] = identity;
+        for (int p = begin; p < end; p++) {
+            vector<T, n> part;
+            load_aligned(part, left + p * stride, col, size);
+            for (int i = 0; i < n; i++)
+                some[i] = R<T>::combine(some[i], part[i]);
+        }
+        for (int i = 0; i < n; i++)
+            sum[i] = begin ? R<T>::combine(sum[i], some[i]) : some[i];
+    }
 }
 
 // until all that the kernel before this one in the stream wrote is visible
@@ -261,15 +283,16 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // adaln_bwd (column), from group_sums.fuse:2-8
 //   dshift = sum[T](dy)
 //   dscale = sum[T](dy * xhat)
-// The rows of one B are a group, and a group is in parts. A CTA walks the rows of a part, 5 at a time,
-// and leaves its sums; but where the grid has one CTA along z, that walks all parts of its group,
-// adds them in the same order and stores the results. 96 threads share a row.
+// The rows of one B are a group, and a group is in parts. A CTA walks the rows of its parts, 5 at a time, and
+// leaves the sums of each. Alone with whole groups it adds them as the finish kernel would, and stores
+// the results. 96 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(B, 132), 1, min(B, 132) < 132 ? parts : 1), block 480, no dynamic shared memory.
+// Launch 1 of 2: grid (min(alone ? B : B * parts, 132), 1), block 480, no dynamic shared memory.
 // Strides, dy_B and the like, are in elements.
-// dshift_partial: workspace, one for each part: min(B, 132) * C of f32
-// dscale_partial: workspace, one for each part: min(B, 132) * C of f32
-// parts: of a group, min(ceil(T / 64), 132)
+// dshift_partial: workspace, one for each part: min(B, 1056) * C of f32
+// dscale_partial: workspace, one for each part: min(B, 1056) * C of f32
+// alone: whether CTAs have whole groups, as found below
+// parts: of a group, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)
 extern "C" __global__ __launch_bounds__(480)
 void adaln_bwd(
     const bf16 *__restrict__ dy, long long dy_B, long long dy_T,
@@ -287,58 +310,61 @@ void adaln_bwd(
     const int first = lane * vec;
 
     constexpr int chunk = 16;    // so many parts are added, then chunks
-    const bool alone = gridDim.z == 1;    // with its groups, whose parts it takes in turn
-    for (long long group = blockIdx.x; group < B; group += gridDim.x) {
-        for (int part = blockIdx.z; part < parts; part += gridDim.z) {
-            float dshift_sum[tiles][vec] = {};
-            float dscale_sum[tiles][vec] = {};
-            const long long first_row = (long long)part * teams + team, row_step = (long long)parts * teams;
-            #pragma unroll 1
-            for (long long row = first_row; row < T; row += row_step) {
-                vector<bf16, vec> dy_v[tiles];
-                load_row<step>(dy_v, dy + group * dy_B + row * dy_T, first, C);
-                vector<bf16, vec> xhat_v[tiles];
-                load_row<step>(xhat_v, xhat + group * xhat_B + row * xhat_T, first, C);
-                #pragma unroll
-                for (int t = 0; t < tiles; t++) {
-                    const int col = first + t * step;
-                    #pragma unroll
-                    for (int i = 0; i < vec; i++) {
-                        const float dy_ = dy_v[t][i];
-                        const float xhat_ = xhat_v[t][i];
-                        if (col < C) {
-                            dshift_sum[t][i] += dy_;
-                            dscale_sum[t][i] += dy_ * xhat_;
-                        }
-                    }
-                }
-            }
-
-            // sums are left in the workspace: each part's apart; alone, those of a chunk so far, and of the chunks before
-            const bool ends = part % chunk == chunk - 1 || part == parts - 1;    // the last of its chunk
-            const long long own = alone ? blockIdx.x : (long long)part * B + group, before = own + gridDim.x;
-            __shared__ float team_scratch[threads * vec];
+    // the CTAs share out the parts of all groups; alone, where that leaves few of them idle, whole groups
+    const long long last = B % 132, idle = last ? 132 - last : 0;
+    const bool alone = parts == 1 || B >= 1056 || 8 * idle <= B;
+    const long long items = alone ? B : B * parts;
+    long long item = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;
+    if (alone)
+        item *= parts, end *= parts;
+    const long long row_step = (long long)parts * teams;
+    for (; item < end; item++) {
+        long long group, part;
+        split(item, parts, group, part);
+        const long long first_row = part * teams + team;
+        float dshift_sum[tiles][vec] = {};
+        float dscale_sum[tiles][vec] = {};
+        #pragma unroll 1
+        for (long long row = first_row; row < T; row += row_step) {
+            vector<bf16, vec> dy_v[tiles];
+            load_row<step>(dy_v, dy + group * dy_B + row * dy_T, first, C);
+            vector<bf16, vec> xhat_v[tiles];
+            load_row<step>(xhat_v, xhat + group * xhat_B + row * xhat_T, first, C);
             #pragma unroll
             for (int t = 0; t < tiles; t++) {
                 const int col = first + t * step;
-                team_reduce<threads, threads_per_row, Sum>(team_scratch, dshift_sum[t]);
-                team_reduce<threads, threads_per_row, Sum>(team_scratch, dscale_sum[t]);
-                if (team > 0) continue;
-                if (alone && part % chunk > 0) {
-                    join_left<Sum>(dshift_sum[t], dshift_partial + own * C, first + t * step, C);
-                    join_left<Sum>(dscale_sum[t], dscale_partial + own * C, first + t * step, C);
+                #pragma unroll
+                for (int i = 0; i < vec; i++) {
+                    const float dy_ = dy_v[t][i];
+                    const float xhat_ = xhat_v[t][i];
+                    if (col < C) {
+                        dshift_sum[t][i] += dy_;
+                        dscale_sum[t][i] += dy_ * xhat_;
+                    }
                 }
-                if (alone && ends && part >= chunk) {
-                    join_left<Sum>(dshift_sum[t], dshift_partial + before * C, first + t * step, C);
-                    join_left<Sum>(dscale_sum[t], dscale_partial + before * C, first + t * step, C);
-                }
-                if (alone && part == parts - 1) {
-                    store_row(dshift + group * dshift_B, col, dshift_sum[t], C);
-                    store_row(dscale + group * dscale_B, col, dscale_sum[t], C);
-                } else {
-                    store_aligned(dshift_partial + (alone && ends ? before : own) * C, first + t * step, dshift_sum[t], C);
-                    store_aligned(dscale_partial + (alone && ends ? before : own) * C, first + t * step, dscale_sum[t], C);
-                }
+            }
+        }
+
+        // a part's sums go to the workspace; alone, the CTA adds them behind the last
+        const long long own = alone ? part * gridDim.x + blockIdx.x : part * B + group;
+        __shared__ float team_scratch[threads * vec];
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            team_reduce<threads, threads_per_row, Sum>(team_scratch, dshift_sum[t]);
+            team_reduce<threads, threads_per_row, Sum>(team_scratch, dscale_sum[t]);
+            if (team > 0) continue;
+            store_aligned(dshift_partial + own * C, first + t * step, dshift_sum[t], C);
+            store_aligned(dscale_partial + own * C, first + t * step, dscale_sum[t], C);
+        }
+        if (alone && part == parts - 1) {
+            #pragma unroll
+            for (int t = 0; t < tiles; t++) {
+                const int col = first + t * step;
+                if (team > 0) break;
+                add_parts<Sum, chunk>(dshift_sum[t], (float)0, dshift_partial + (long long)blockIdx.x * C, gridDim.x * (long long)C, parts, first + t * step, C);
+                add_parts<Sum, chunk>(dscale_sum[t], (float)0, dscale_partial + (long long)blockIdx.x * C, gridDim.x * (long long)C, parts, first + t * step, C);
+                store_row(dshift + group * dshift_B, col, dshift_sum[t], C);
+                store_row(dscale + group * dscale_B, col, dscale_sum[t], C);
             }
         }
     }
@@ -348,13 +374,14 @@ void adaln_bwd(
 //   dshift = sum[T](dy), from the partials
 //   dscale = sum[T](dy * xhat), from the partials
 // adaln_bwd left a partial for each part. Here the threads of a column of a group add 16 in their order
-// each, and then meet. Not to be launched where that had a grid of one along z: it has stored the results.
+// each, and then meet. Not to be launched where the CTAs there were alone with whole groups: they have
+// stored the results.
 // Launch 2 of 2: grid (ceil((B * C) / 32), 1), block 288, no dynamic shared memory.
 // Strides, dshift_B and the like, are in elements.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// dshift_partial: workspace, one for each part: min(B, 132) * C of f32
-// dscale_partial: workspace, one for each part: min(B, 132) * C of f32
-// partials: how many there are, min(ceil(T / 64), 132)
+// dshift_partial: workspace, one for each part: min(B, 1056) * C of f32
+// dscale_partial: workspace, one for each part: min(B, 1056) * C of f32
+// partials: how many there are, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)
 extern "C" __global__ __launch_bounds__(288)
 void adaln_bwd_finish(
     const float *__restrict__ dshift_partial,
