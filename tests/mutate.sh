@@ -106,6 +106,7 @@ examples/adaln_bwd.fuse B=3 T=700 C=40
 examples/adaln_bwd.fuse B=3 T=7 C=40
 examples/adaln_bwd.fuse B=3 T=17 C=40
 examples/adaln_bwd.fuse B=3 T=33 C=17
+examples/adaln_bwd.fuse B=13 T=48 C=40 --sms 1
 tests/cases/scalars_of_groups.fuse
 tests/golden/group_sums.fuse B=18 T=1100 C=24 --schedule column:ctas=18,rows=8
 examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64
