@@ -96,6 +96,7 @@ static ArgValue argument(const Launch *launch, const LaunchArg *arg)
     case ARG_SLOT:
         return (ArgValue){.pointer = launch->workspace + launch->offsets[arg->index]};
     case ARG_INTERVAL: return (ArgValue){.interval = device_interval(launch->plan->device, plan, arg->index, &launch->sizes)};
+    case ARG_ALONE: return (ArgValue){.number = takes_whole_groups(plan, arg->index, &launch->sizes)};
     case ARG_GRID: break;
     }
     return (ArgValue){.number =

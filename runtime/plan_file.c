@@ -190,7 +190,7 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->arg_count = (int)get_range(r, 0, MAX_LAUNCH_ARGS);
     LaunchArg *args = NEW_ARRAY(arena, LaunchArg, kernel->arg_count + 1);
     for (int i = 0; i < kernel->arg_count && !r->failed; i++) {
-        args[i].kind = (ArgKind)get_range(r, 0, ARG_INTERVAL);
+        args[i].kind = (ArgKind)get_range(r, 0, ARG_ALONE);
         args[i].index = (int)get_range(r, -1, MAX_ITEMS);
         args[i].axis = (int)get_range(r, -1, MAX_AXES - 1);
         args[i].phase = (int)get_range(r, 0, 63);
@@ -235,11 +235,20 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
     case ARG_SIZE: return is_below(arg->axis, plan->axis_count);
     case ARG_SCALAR: return is_below(arg->index, plan->scalar_count);
     case ARG_SLOT: return is_below(arg->index, plan->slot_count);
+    case ARG_ALONE:
     case ARG_INTERVAL: return is_below(arg->index, plan->kernel_count);
     case ARG_GRID:
         return is_below(arg->index, plan->kernel_count) && is_below(arg->axis, GRID_RANK);
     }
     return false;
+}
+
+/* Numbers that parts of groups are counted with. */
+static bool parts_are_sound(const LaunchKernel *kernel)
+{
+    const LaunchGrid *groups = &kernel->grid[0], *parts = &kernel->grid[PARTS_DIM];
+    bool some = groups->max_ctas > 0 && parts->max_ctas > 0;
+    return !kernel->few_groups || (some && parts->max_ctas <= INT32_MAX && parts->per_cta <= INT32_MAX);
 }
 
 /* Whether every index of a LaunchPlan is inside its table. */
@@ -255,7 +264,7 @@ static bool launch_is_sound(const LaunchPlan *plan)
                       || plan->kernels[k].grid[0].max_ctas > MAX_ITEMS)
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].adds_parts >= k)
+        if (plan->kernels[k].adds_parts >= k || !parts_are_sound(&plan->kernels[k]))
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
         for (int i = 0; i < plan->kernels[k].arg_count; i++) {

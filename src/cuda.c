@@ -25,6 +25,7 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     case ARG_SCALAR:
         return arena_format(e->arena, "%s ",
                             type_cuda(dtype_info[plan->scalars[arg->index].dtype].type));
+    case ARG_ALONE:
     case ARG_GRID: return "int ";
     case ARG_INTERVAL: return "unsigned ";
     case ARG_STRIDE:
@@ -69,7 +70,7 @@ static void name_arguments(Emitter *e)
     for (int i = 0; i < e->launch->arg_count; i++) {
         const LaunchArg *arg = &e->launch->args[i];
         e->args[i] = arg->kind == ARG_SIZE   ? e->sizes[arg->axis]
-                     : arg->kind == ARG_GRID ? arg->name
+                     : arg->kind == ARG_GRID || arg->kind == ARG_ALONE ? arg->name
                                              : unique_name(e, arg->name);
     }
 }

@@ -189,7 +189,7 @@ static const char *copies_text(Emitter *e, const LaunchSlot *slot)
 {
     if (slot->copies_kernel < 0) return "";
     const Kernel *k = &e->plan->kernels[slot->copies_kernel];
-    if (slot->copies_dim == PARTS_DIM) return "one for each part: ";
+    if (slot->copies_dim == PARTS_DIM) return "parts * ";
     return arena_format(e->arena, "one for each %s of %s: ",
                         k->cluster > 1 ? sharers_name(k) : "of the gridDim.x CTAs", k->name);
 }
@@ -283,8 +283,13 @@ static const char *parts_text(Emitter *e, const LaunchKernel *launch)
 
 static void emit_partial_count(Emitter *e)
 {
-    if (e->k->kept) line(e->out, "// alone: whether CTAs have whole groups, as found below");
-    if (e->k->kept) line(e->out, "// parts: of a group, %s", parts_text(e, e->launch));
+    if (e->k->kept) {
+        const char *groups = count_text(e, e->launch->grid[0].axes);
+        long long ctas = e->launch->grid[0].max_ctas;
+        line(e->out, "// parts: of a group, %s", parts_text(e, e->launch));
+        line(e->out, "// alone: whether each CTA has whole groups: parts == 1, %s >= %lld, or (%lld - %s %% %lld) %% %lld <= %s / 8", groups,
+             (long long)e->launch->few_groups, ctas, groups, ctas, ctas, groups);
+    }
     if (e->k->finishes < 0) return;
     const LaunchKernel *main = &e->plan->launch.kernels[e->k->finishes];
     bool parts = e->plan->kernels[e->k->finishes].kept;

@@ -82,16 +82,21 @@ static void emit_group_end(Emitter *e)
     const Kernel *k = e->k;
     if (k->meets_beside) line(e->out, "__syncthreads();    // all of them are there");
     Text *kernel = open_body(e);
-    if (k->teams > 1) line(e->out, "if (team > 0) break;");
+    if (k->teams > 1) e->out->indent++;
     for (int i = 0; i < k->accumulator_count; i++) {
         const Accumulator *acc = &k->accumulators[i];
-        line(e->out, "add_parts<%s, chunk>(%s[t], (%s)%s, %s, gridDim.x * (long long)%s, parts, first + t * step, %s);",
-             combiner(e, acc->node), acc->name, type_cuda(node(e->g, acc->node)->type), identity_text(e->g, acc->node),
-             left_row(e, acc, "(long long)blockIdx.x"), e->columns, e->end);
+        line(e->out, "add_parts<%s, chunk>(%s[t], (%s)%s, %s, parts, %s, %s);", combiner(e, acc->node), acc->name,
+             type_cuda(node(e->g, acc->node)->type), identity_text(e->g, acc->node), arg_name(e, ARG_SLOT, acc->slot, 0),
+             column_text(e), e->end);
     }
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].result) emit_result_store(e, &k->stores[i]);
-    emit_tiles(e, close_body(e, kernel), "#pragma unroll");
+    const Text *tiles = close_body(e, kernel);
+    if (k->teams == 1)
+        emit_tiles(e, tiles, "#pragma unroll");
+    else
+        block (e->out, "if (team == 0)")
+            emit_tiles(e, tiles, "#pragma unroll");
 }
 
 static void emit_part_end(Emitter *e, const char *groups)
@@ -103,24 +108,19 @@ static void emit_part_end(Emitter *e, const char *groups)
     block (e->out, "if (alone && part == parts - 1)") emit_group_end(e);
 }
 
-/* `item` counts the parts of all groups, one group after the other: which of them this CTA has. */
+/* Which of the parts of all groups, one group after the other, this CTA has: so many, from `part` of `group` on. */
 static void emit_share(Emitter *e, const char *groups)
 {
-    long long ctas = e->launch->grid[0].max_ctas;
-    line(e->out, "// the CTAs share out the parts of all groups; alone, where that leaves few of them idle, whole groups");
-    line(e->out, "const long long last = %s %% %lld, idle = last ? %lld - last : 0;", groups, ctas, ctas);
-    line(e->out, "const bool alone = parts == 1 || %s >= %lld || 8 * idle <= %s;", groups, (long long)e->launch->few_groups, groups);
-    line(e->out, "const long long items = alone ? %s : %s * parts;", groups, groups);
-    line(e->out, "long long item = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;");
-    line(e->out, "if (alone)");
-    line(e->out, "    item *= parts, end *= parts;");
-}
-
-static void emit_place(Emitter *e)
-{
-    line(e->out, "long long group, part;");
-    line(e->out, "split(item, parts, group, part);");
-    if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
+    line(e->out, "// the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts");
+    line(e->out, "long long group, part = 0, count;");
+    line(e->out, "if (alone) {");
+    line(e->out, "    share_out(%s, group, count);", groups);
+    line(e->out, "    count *= parts;");
+    block (e->out, "} else") {
+        line(e->out, "long long first_part;");
+        line(e->out, "share_out(%s * parts, first_part, count);", groups);
+        line(e->out, "split(first_part, parts, group, part);");
+    }
 }
 
 /* Column vectors that are another for each group, and such as are not. */
@@ -143,12 +143,13 @@ void emit_groups(Emitter *e)
     if (e->k->stages) emit_ring(e);
     bool by_group = declare_hoisted_loads(e) || is_held_by_group(e);
     if (by_group) line(e->out, "long long held_group = -1;    // whose column vectors are held");
-    block (e->out, "for (; item < end; item++)") {
-        emit_place(e);
+    block (e->out, "for (; count > 0; count--)") {
+        if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
         if (by_group) emit_group_start(e);
         line(e->out, "const long long first_row = %s;", first_row_text(e, "part"));
         emit_walk(e);
         emit_part_end(e, groups);
+        line(e->out, "next_part(group, part, parts);");
     }
 }
 

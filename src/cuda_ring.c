@@ -199,19 +199,18 @@ const char *first_row_text(Emitter *e, const char *part)
 static void emit_cursor(Emitter *e)
 {
     line(e->out, "// the row that is copied next, and how many parts are left from its own on");
-    line(e->out, "long long ahead_group, ahead_part;");
-    line(e->out, "split(item, parts, ahead_group, ahead_part);");
-    line(e->out, "long long ahead_row = %s - row_step, left = end - item;", first_row_text(e, "ahead_part"));
+    line(e->out, "long long ahead_group = group, ahead_part = part, left = count;");
+    line(e->out, "long long ahead_row = %s - row_step;", first_row_text(e, "ahead_part"));
 }
 
 /* From that row to the one behind it. */
 static void emit_cursor_step(Emitter *e)
 {
-    block (e->out, "for (ahead_row += row_step; ahead_row >= %s && left > 0; ahead_row = %s)", e->rows,
-           first_row_text(e, "ahead_part")) {
+    line(e->out, "ahead_row += row_step;");
+    block (e->out, "while (left > 0 && ahead_row >= %s)", e->rows) {
+        line(e->out, "next_part(ahead_group, ahead_part, parts);    // until one has a row for this team");
+        line(e->out, "ahead_row = %s;", first_row_text(e, "ahead_part"));
         line(e->out, "left--;");
-        line(e->out, "if (++ahead_part == parts)");
-        line(e->out, "    ahead_part = 0, ahead_group++;");
     }
 }
 

@@ -63,7 +63,7 @@ bool takes_whole_groups(const LaunchPlan *plan, int kernel, const Sizes *sizes)
     int64_t groups = product_of_sizes(plan, launch->grid[0].axes, sizes), ctas = launch->grid[0].max_ctas;
     int64_t parts = launch_groups(plan, kernel, PARTS_DIM, sizes), last = groups % ctas;
     int64_t idle = last ? ctas - last : 0;    /* while the others walk their last group */
-    return parts == 1 || (parts > 1 && (groups >= launch->few_groups || 8 * idle <= groups));
+    return parts == 1 || (parts > 1 && (groups >= launch->few_groups || idle <= groups / 8));
 }
 
 /* CTAs that share out the groups of a kernel, or their parts. */

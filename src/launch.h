@@ -43,7 +43,8 @@ typedef enum {
     ARG_SCALAR,     /* index: scalar */
     ARG_SLOT,       /* index: slot; a pointer into the workspace */
     ARG_GRID,       /* index: kernel, axis: grid dimension; its group count, int */
-    ARG_INTERVAL    /* index: kernel; launch_interval(), unsigned */
+    ARG_INTERVAL,   /* index: kernel; launch_interval(), unsigned */
+    ARG_ALONE       /* index: kernel; takes_whole_groups(), int */
 } ArgKind;
 
 typedef struct {

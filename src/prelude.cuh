@@ -1723,11 +1723,31 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
     __syncthreads();
 }
 
+//@ share_out
+// Of so many items: the first, and the count, of those that this CTA has, where the CTAs along x have as many each, some
+// one more.
+DEVICE void share_out(long long items, long long &first, long long &count)
+{
+    long long each, over;
+    split(items, gridDim.x, each, over);
+    first = each * blockIdx.x + (blockIdx.x < over ? blockIdx.x : over);
+    count = each + (blockIdx.x < over);
+}
+
+//@ next_part
+// from a part of a group to the next, which may be the first of the next group
+DEVICE void next_part(long long &group, long long &part, int parts)
+{
+    if (++part == parts) {
+        part = 0;
+        group++;
+    }
+}
+
 //@ add_parts
-// Of neighbouring columns: adds what each of `parts` parts has left, `stride` elements apart, first those of a chunk, then
-// the chunks.
+// Of neighbouring columns: adds what this CTA has left of each of `parts` parts, first those of a chunk, then the chunks.
 template <template <class> class R, int chunk, class T, int n>
-DEVICE void add_parts(T (&sum)[n], T identity, const T *left, long long stride, int parts, int col, int size)
+DEVICE void add_parts(T (&sum)[n], T identity, const T *partials, int parts, int col, long long size)
 {
     if (col >= size)
         return;
@@ -1738,7 +1758,7 @@ DEVICE void add_parts(T (&sum)[n], T identity, const T *left, long long stride, 
             some[i] = identity;
         for (int p = begin; p < end; p++) {
             vector<T, n> part;
-            load_aligned(part, left + p * stride, col, size);
+            load_aligned(part, partials + (p * (long long)gridDim.x + blockIdx.x) * size, col, size);
             for (int i = 0; i < n; i++)
                 some[i] = R<T>::combine(some[i], part[i]);
         }

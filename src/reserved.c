@@ -57,7 +57,7 @@ static const char *const reserved[] = {
     "through",   "part",     "parts",    "alone",    "own",
     "ends",     "chunk",     "at",       "due",
     "ahead_row", "ahead_part", "ahead_group", "held_group",
-    "left",     "idle",
+    "left",     "count",    "first_part",
     "p",         "y0",       "y1",         "yn",
     "j0",        "j1",       "jn",         "linux",
     "unix",      "assert",   "signbit",    "NULL",

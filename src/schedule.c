@@ -120,6 +120,8 @@ static Family main_family(const Scheduler *s)
 
 void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason)
 {
+    for (int i = 0; i < plan->rejection_count; i++)
+        if (!strcmp(plan->rejections[i].schedule, schedule) && !strcmp(plan->rejections[i].reason, reason)) return;
     Rejection *more = NEW_ARRAY(arena, Rejection, plan->rejection_count + 1);
     if (plan->rejection_count)
         memcpy(more, plan->rejections, sizeof *more * (size_t)plan->rejection_count);

@@ -201,6 +201,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     if (k->finishes >= 0)
         push(s, &args, ARG_GRID, k->finishes, parts_dim(&plan->kernels[k->finishes]), "partials");
     if (k->kept) push(s, &args, ARG_GRID, kernel, PARTS_DIM, "parts");
+    if (k->kept) push(s, &args, ARG_ALONE, kernel, 0, "alone");
     if (k->paced) push(s, &args, ARG_INTERVAL, kernel, 0, "interval");
     launch->args = args.data;
     launch->arg_count = args.count;

@@ -175,6 +175,7 @@ static const char *missing_copy_warp(const Scheduler *s)
         return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s", s->target->arch);
     if (!longest) return "warp-specialized needs rows that are reduced, and this graph has none";
     if (has_several_columns(longest)) return "warp-specialized needs columns of one axis, and these are of several";
+    if (longest->kept) return "warp-specialized sums over all rows, and this graph over those of each group";
     if (s->forced.reuse) return missing_reuse(s);
     if (s->forced.stages == 1) return "stages: a copy warp fills a ring, which has two stages or more";
     if (s->forced.rows > 1) return "rows: with a copy warp a CTA walks one at a time";

@@ -68,6 +68,9 @@ echo 'graph g[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x * rsqrt(x)
 # ---- usage ----
 expect 0 'fusec [0-9]' --version
 expect 0 'usage:' --help
+expect 0 'fusec [0-9]' version
+expect 0 'usage:' help
+expect 0 'usage: fusec run' help run
 for command in emit check explain run bench tune fmt cache; do
     expect 0 "usage: fusec $command" $command --help
 done
@@ -148,6 +151,8 @@ expect 2 'that share one, and have read it' explain "$root"/examples/layernorm_b
 expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
 expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fuse --schedule grid-stride:stages=64
 expect 0 'column, 132 CTAs' explain "$root"/tests/cases/sums_of_odd.fuse M=8192
+expect 2 'over those of each group' explain "$root"/examples/adaln_bwd.fuse C=1024 --schedule warp-specialized
+expect 0 'threads=128,limit=6, as --schedule asks' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:threads=128
 # the rows of a group are in parts, which CTAs share out, or where groups are many whole groups: the same bits
 expect 0 'B are in 66 parts, which the CTAs share out' explain "$root"/tests/golden/group_sums.fuse
 expect 0 'B are in 66 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000

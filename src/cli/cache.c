@@ -41,6 +41,6 @@ int command_cache(Options *o)
         return finish_call(fusec_cache_list(print_entry, NULL, &error), &error);
     size_t count = 0;
     int status = finish_call(fusec_cache_clear(&count, &error), &error);
-    if (status == EXIT_DONE) printf("%zu entries removed\n", count);
+    if (status == EXIT_DONE) printf("%zu %s removed\n", count, count == 1 ? "entry" : "entries");
     return status;
 }

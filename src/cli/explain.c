@@ -55,9 +55,13 @@ static Origin settle_schedule(Program *p, Compilation *c)
     if (*p->tuned.schedule)
         return (Origin){p->tuned.schedule, "from the tuning file: `fusec tune` measured it to be"
                                            " faster than what the rules choose"};
-    const char *other = o->schedule ? NULL
-                                    : replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
-    if (!other) return (Origin){o->schedule ? NULL : name_plan(o->arena, c->plan), "as the rules choose"};
+    if (o->schedule) return (Origin){name_plan(o->arena, c->plan), "as --schedule asks"};
+    const int rejections = c->plan->rejection_count;
+    const char *other = replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
+    const bool tried = c->plan->rejection_count > rejections;
+    if (!other)
+        return (Origin){name_plan(o->arena, c->plan), tried ? "as the rules choose: it spills, and so does what was tried in its place"
+                                                            : "as the rules choose"};
     return (Origin){other, "since what the rules choose spills (emit and the simulator take"
                            " what the rules choose, unless --schedule asks for this one)"};
 }

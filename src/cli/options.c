@@ -474,19 +474,27 @@ static bool asks_for(int argc, char **argv, const char *flag)
     return false;
 }
 
+/* Of all commands, or of the one that `word` names. */
+static void print_help_for(Options *o, const char *word)
+{
+    int first;
+    if (word && word[0] != '-' && find_command(o, word, &first) && first == 2)
+        print_command_help(o->command);
+    else
+        print_help();
+}
+
 bool parse_options(Options *o, int argc, char **argv, int *status)
 {
     int first;
+    const char *word = argc > 1 ? argv[1] : "";
     *status = EXIT_DONE;
-    if (asks_for(argc, argv, "--version")) {
+    if (!strcmp(word, "version") || asks_for(argc, argv, "--version")) {
         puts("fusec " FUSEC_VERSION);
         return false;
     }
-    if (asks_for(argc, argv, "--help") || asks_for(argc, argv, "-h")) {
-        if (argv[1][0] != '-' && find_command(o, argv[1], &first) && first == 2)
-            print_command_help(o->command);
-        else
-            print_help();
+    if (!strcmp(word, "help") || asks_for(argc, argv, "--help") || asks_for(argc, argv, "-h")) {
+        print_help_for(o, strcmp(word, "help") ? word : argv[2]);
         return false;
     }
     *status = EXIT_USAGE;

@@ -121,6 +121,7 @@ static Argument argument_of(const Run *run, const LaunchArg *arg)
     case ARG_GRID:
         return (Argument){
             .count = (int)launch_groups(run->plan, arg->index, arg->axis, run->sizes)};
+    case ARG_ALONE: return (Argument){.count = takes_whole_groups(run->plan, arg->index, run->sizes)};
     case ARG_INTERVAL: return (Argument){.count = (int)launch_interval(run->plan, arg->index, run->sizes, BYTES_A_NS, 0)};
     }
     return (Argument){.wide = 0};

@@ -47,7 +47,7 @@ static bool is_accepted(const Verdict *v)
 static void report(Text *table, int width, const Output *o, const Verdict *v)
 {
     const char *dtype = dtype_info[o->dtype].fuse;
-    if (v->unbounded && v->unbounded == v->count)
+    if (v->count && (v->unbounded == v->count || v->nans == v->count))
         line(table, "%-*s %-6s %16s %10s %14s   unchecked", width, o->name, dtype, "-", "-", "-");
     else
         line(table, "%-*s %-6s %12.3f ulp %9.1f%% %14.3e   %s", width, o->name, dtype, v->worst_ulps, 100 * v->worst_share,

@@ -252,10 +252,28 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
     __syncthreads();
 }
 
-// Of neighbouring columns: adds what each of `parts` parts has left, `stride` elements apart, first those of a chunk, then
-// the chunks.
+// Of so many items: the first, and the count, of those that this CTA has, where the CTAs along x have as many each, some
+// one more.
+DEVICE void share_out(long long items, long long &first, long long &count)
+{
+    long long each, over;
+    split(items, gridDim.x, each, over);
+    first = each * blockIdx.x + (blockIdx.x < over ? blockIdx.x : over);
+    count = each + (blockIdx.x < over);
+}
+
+// from a part of a group to the next, which may be the first of the next group
+DEVICE void next_part(long long &group, long long &part, int parts)
+{
+    if (++part == parts) {
+        part = 0;
+        group++;
+    }
+}
+
+// Of neighbouring columns: adds what this CTA has left of each of `parts` parts, first those of a chunk, then the chunks.
 template <template <class> class R, int chunk, class T, int n>
-DEVICE void add_parts(T (&sum)[n], T identity, const T *left, long long stride, int parts, int col, int size)
+DEVICE void add_parts(T (&sum)[n], T identity, const T *partials, int parts, int col, long long size)
 {
     if (col >= size)
         return;
@@ -266,7 +284,7 @@ DEVICE void add_parts(T (&sum)[n], T identity, const T *left, long long stride, 
             some[i] = identity;
         for (int p = begin; p < end; p++) {
             vector<T, n> part;
-            load_aligned(part, left + p * stride, col, size);
+            load_aligned(part, partials + (p * (long long)gridDim.x + blockIdx.x) * size, col, size);
             for (int i = 0; i < n; i++)
                 some[i] = R<T>::combine(some[i], part[i]);
         }
@@ -289,10 +307,10 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 1 of 2: grid (min(alone ? B : B * parts, 132), 1), block 480, no dynamic shared memory.
 // Strides, dy_B and the like, are in elements.
-// dshift_partial: workspace, one for each part: min(B, 1056) * C of f32
-// dscale_partial: workspace, one for each part: min(B, 1056) * C of f32
-// alone: whether CTAs have whole groups, as found below
+// dshift_partial: workspace, parts * min(B, 1056) * C of f32
+// dscale_partial: workspace, parts * min(B, 1056) * C of f32
 // parts: of a group, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)
+// alone: whether each CTA has whole groups: parts == 1, B >= 1056, or (132 - B % 132) % 132 <= B / 8
 extern "C" __global__ __launch_bounds__(480)
 void adaln_bwd(
     const bf16 *__restrict__ dy, long long dy_B, long long dy_T,
@@ -302,7 +320,8 @@ void adaln_bwd(
     float *__restrict__ dshift_partial,
     float *__restrict__ dscale_partial,
     long long B, long long T,
-    int parts) {
+    int parts,
+    int alone) {
     constexpr int C = 1152;
     constexpr int threads_per_row = 96, teams = 5, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
@@ -310,17 +329,18 @@ void adaln_bwd(
     const int first = lane * vec;
 
     constexpr int chunk = 16;    // so many parts are added, then chunks
-    // the CTAs share out the parts of all groups; alone, where that leaves few of them idle, whole groups
-    const long long last = B % 132, idle = last ? 132 - last : 0;
-    const bool alone = parts == 1 || B >= 1056 || 8 * idle <= B;
-    const long long items = alone ? B : B * parts;
-    long long item = items * blockIdx.x / gridDim.x, end = items * (blockIdx.x + 1) / gridDim.x;
-    if (alone)
-        item *= parts, end *= parts;
+    // the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts
+    long long group, part = 0, count;
+    if (alone) {
+        share_out(B, group, count);
+        count *= parts;
+    } else {
+        long long first_part;
+        share_out(B * parts, first_part, count);
+        split(first_part, parts, group, part);
+    }
     const long long row_step = (long long)parts * teams;
-    for (; item < end; item++) {
-        long long group, part;
-        split(item, parts, group, part);
+    for (; count > 0; count--) {
         const long long first_row = part * teams + team;
         float dshift_sum[tiles][vec] = {};
         float dscale_sum[tiles][vec] = {};
@@ -357,16 +377,18 @@ void adaln_bwd(
             store_aligned(dscale_partial + own * C, first + t * step, dscale_sum[t], C);
         }
         if (alone && part == parts - 1) {
-            #pragma unroll
-            for (int t = 0; t < tiles; t++) {
-                const int col = first + t * step;
-                if (team > 0) break;
-                add_parts<Sum, chunk>(dshift_sum[t], (float)0, dshift_partial + (long long)blockIdx.x * C, gridDim.x * (long long)C, parts, first + t * step, C);
-                add_parts<Sum, chunk>(dscale_sum[t], (float)0, dscale_partial + (long long)blockIdx.x * C, gridDim.x * (long long)C, parts, first + t * step, C);
-                store_row(dshift + group * dshift_B, col, dshift_sum[t], C);
-                store_row(dscale + group * dscale_B, col, dscale_sum[t], C);
+            if (team == 0) {
+                #pragma unroll
+                for (int t = 0; t < tiles; t++) {
+                    const int col = first + t * step;
+                    add_parts<Sum, chunk>(dshift_sum[t], (float)0, dshift_partial, parts, col, C);
+                    add_parts<Sum, chunk>(dscale_sum[t], (float)0, dscale_partial, parts, col, C);
+                    store_row(dshift + group * dshift_B, col, dshift_sum[t], C);
+                    store_row(dscale + group * dscale_B, col, dscale_sum[t], C);
+                }
             }
         }
+        next_part(group, part, parts);
     }
 }
 
@@ -379,8 +401,8 @@ void adaln_bwd(
 // Launch 2 of 2: grid (ceil((B * C) / 32), 1), block 288, no dynamic shared memory.
 // Strides, dshift_B and the like, are in elements.
 // It may be launched with programmatic stream serialization: it waits by itself.
-// dshift_partial: workspace, one for each part: min(B, 1056) * C of f32
-// dscale_partial: workspace, one for each part: min(B, 1056) * C of f32
+// dshift_partial: workspace, parts * min(B, 1056) * C of f32
+// dscale_partial: workspace, parts * min(B, 1056) * C of f32
 // partials: how many there are, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)
 extern "C" __global__ __launch_bounds__(288)
 void adaln_bwd_finish(
