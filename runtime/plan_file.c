@@ -22,7 +22,8 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
     put_int(w, kernel->threads);
     put_int(w, kernel->cluster);
     put_int(w, kernel->mailbox);
-    put_int(w, kernel->few_groups);
+    put_int(w, kernel->part_groups);
+    put_int(w, kernel->part_ctas);
     put_int(w, kernel->adds_parts);
     put_int(w, kernel->overlaps);
     put_int(w, kernel->smem_bytes);
@@ -175,7 +176,8 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->threads = (int)get_range(r, 1, 1024);
     kernel->cluster = (int)get_range(r, 0, MAX_ITEMS);
     kernel->mailbox = (int)get_range(r, -1, MAX_LAUNCH_SLOTS);
-    kernel->few_groups = get_range(r, 0, INT64_MAX);
+    kernel->part_groups = get_range(r, 0, INT64_MAX);
+    kernel->part_ctas = get_range(r, 0, INT32_MAX);
     kernel->adds_parts = (int)get_range(r, -1, MAX_ITEMS);
     kernel->overlaps = get_range(r, 0, 1);
     kernel->smem_bytes = get_range(r, 0, 1 << 20);
@@ -248,7 +250,7 @@ static bool parts_are_sound(const LaunchKernel *kernel)
 {
     const LaunchGrid *groups = &kernel->grid[0], *parts = &kernel->grid[PARTS_DIM];
     bool some = groups->max_ctas > 0 && parts->max_ctas > 0;
-    return !kernel->few_groups || (some && parts->max_ctas <= INT32_MAX && parts->per_cta <= INT32_MAX);
+    return !kernel->part_groups || (some && parts->max_ctas <= INT32_MAX && parts->per_cta <= INT32_MAX);
 }
 
 /* Whether every index of a LaunchPlan is inside its table. */

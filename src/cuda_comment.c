@@ -200,7 +200,7 @@ static const char *elements_text(Emitter *e, const LaunchSlot *slot)
     if (slot->width > 1) return arena_format(e->arena, "%" PRId64, slot->width);
     if (!slot->axes) return "1";
     const LaunchKernel *kernels = e->plan->launch.kernels;
-    int64_t few = slot->copies_kernel >= 0 ? kernels[slot->copies_kernel].few_groups : 0;
+    int64_t few = slot->copies_kernel >= 0 ? kernels[slot->copies_kernel].part_groups : 0;
     AxisSet grouped = few ? slot->axes & kernels[slot->copies_kernel].grid[0].axes : 0;
     if (!grouped) return count_text(e, slot->axes);
     const char *groups = arena_format(e->arena, "min(%s, %" PRId64 ")", product_text(e, grouped), few);
@@ -228,14 +228,23 @@ static void emit_strides(Emitter *e)
         }
 }
 
+/* Of CTAs that share out parts or whole groups. */
+static const char *parts_grid_text(Emitter *e)
+{
+    const char *groups = count_text(e, e->launch->grid[0].axes);
+    long long few = e->launch->grid[0].max_ctas;
+    if (e->launch->part_ctas == few) return arena_format(e->arena, "min(alone ? %s : %s * parts, %lld)", groups, groups, few);
+    return arena_format(e->arena, "alone ? min(%s, %lld) : %s * parts", groups, few, groups);
+}
+
 /* Of all dimensions but z, which is always 1. */
 static const char *grids_text(Emitter *e)
 {
     const LaunchGrid *grid = e->launch->grid;
     const char *x = grid_text(e, &grid[0]), *y = grid_text(e, &grid[1]);
     if (e->launch->cluster > 1) x = arena_format(e->arena, "%d * %s", e->launch->cluster, x);
-    if (e->launch->few_groups)
-        x = arena_format(e->arena, "min(alone ? %s : %s * parts, %" PRId64 ")", count_text(e, grid->axes), count_text(e, grid->axes), grid->max_ctas);
+    if (e->launch->part_groups)
+        x = parts_grid_text(e);
     return arena_format(e->arena, "(%s, %s)", x, y);
 }
 
@@ -276,9 +285,12 @@ static void emit_launch(Emitter *e)
 static const char *parts_text(Emitter *e, const LaunchKernel *launch)
 {
     const LaunchGrid *grid = &launch->grid[PARTS_DIM];
-    long long ctas = grid->max_ctas;
-    return arena_format(e->arena, "the first of %lld, %lld, %lld, %lld that leaves %lld rows a part or more; else %s", ctas, ctas / 2,
-                        ctas / 3, ctas / 4, (long long)grid->per_cta * 7 / 8, grid_text(e, grid));
+    NameList shares = {0};
+    for (int of = 1; of <= PART_DIVISORS && grid->max_ctas / of > 1; of++)
+        *list_push(e->arena, &shares) = arena_format(e->arena, "%lld", (long long)grid->max_ctas / of);
+    if (!shares.count) return grid_text(e, grid);
+    return arena_format(e->arena, "the first of %s that leaves %lld rows a part or more; else %s", join(e->arena, &shares, ", "),
+                        (long long)least_part_rows(grid), grid_text(e, grid));
 }
 
 static void emit_partial_count(Emitter *e)
@@ -287,8 +299,8 @@ static void emit_partial_count(Emitter *e)
         const char *groups = count_text(e, e->launch->grid[0].axes);
         long long ctas = e->launch->grid[0].max_ctas;
         line(e->out, "// parts: of a group, %s", parts_text(e, e->launch));
-        line(e->out, "// alone: whether each CTA has whole groups: parts == 1, %s >= %lld, or (%lld - %s %% %lld) %% %lld <= %s / 8", groups,
-             (long long)e->launch->few_groups, ctas, groups, ctas, ctas, groups);
+        line(e->out, "// alone: whether each CTA has whole groups: parts == 1 or (%lld - %s %% %lld) %% %lld <= %s / %d", ctas, groups, ctas,
+             ctas, groups, PARTS_SHARE);
     }
     if (e->k->finishes < 0) return;
     const LaunchKernel *main = &e->plan->launch.kernels[e->k->finishes];

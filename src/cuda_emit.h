@@ -253,6 +253,7 @@ void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row);
 void emit_team_reduce(Emitter *e, const Accumulator *acc);
 void emit_groups(Emitter *e);
 void emit_finish_stores(Emitter *e);
+void emit_finish_store(Emitter *e, const Store *store);
 /* A variable `name`, or a size, for the number of elements of `axes`. */
 const char *count_name(Emitter *e, AxisSet axes, const char *name);
 

@@ -225,19 +225,20 @@ static void emit_finish_sums(Emitter *e)
     }
 }
 
+/* Of a column, whose sum has its accumulator's name. */
+void emit_finish_store(Emitter *e, const Store *store)
+{
+    const NodeInfo *info = node(e->g, store->node);
+    const char *value = find_accumulator(e, store->node)->name;
+    if (is_mean(e, store->node))
+        value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
+    line(e->out, "%s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes),
+         rounded(e, value, info->type, store->dtype));
+}
+
 void emit_finish_stores(Emitter *e)
 {
-    for (int i = 0; i < e->k->store_count; i++) {
-        const Store *store = &e->k->stores[i];
-        const NodeInfo *info = node(e->g, store->node);
-        const char *value = find_accumulator(e, store->node)->name;
-        if (is_mean(e, store->node))
-            value =
-                arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
-        line(e->out, "%s = %s;",
-             element(e, store_pointer(e, store), store->tensor, store->axes),
-             rounded(e, value, info->type, store->dtype));
-    }
+    for (int i = 0; i < e->k->store_count; i++) emit_finish_store(e, &e->k->stores[i]);
 }
 
 void emit_finish_kernel(Emitter *e)

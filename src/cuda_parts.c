@@ -13,49 +13,6 @@ static const char *left_row(Emitter *e, const Accumulator *acc, const char *plac
     return arena_format(e->arena, "%s + %s * %s", arg_name(e, ARG_SLOT, acc->slot, 0), place, e->columns);
 }
 
-/* One tile of a tensor's columns, which lie side by side; sums that are stored as they are need no copy. */
-static void emit_result_vector(Emitter *e, const Store *store, const Accumulator *acc, const char *value)
-{
-    const NodeInfo *info = node(e->g, store->node);
-    Type type = dtype_info[store->dtype].type;
-    const char *stored = store_value(e, value, info->type, store->dtype);
-    bool same = info->type == type && info->op != OP_MEAN && !strcmp(stored, value);
-    const char *vector = arena_format(e->arena, same ? "%s[t]" : "%s_out", same ? acc->name : store->name);
-    if (!same) {
-        line(e->out, "%s %s[vec];", type_cuda(type), vector);
-        line(e->out, "#pragma unroll");
-        line(e->out, "for (int i = 0; i < vec; i++)");
-        line(e->out, "    %s[i] = %s;", vector, stored);
-    }
-    line(e->out, "store_row(%s, %s, %s, %s);", address(e, store_pointer(e, store), store->tensor, store->axes, store->access),
-         column_text(e), vector, limit_text(e));
-}
-
-static void emit_result_elements(Emitter *e, const Store *store, const char *value)
-{
-    line(e->out, "#pragma unroll");
-    block (e->out, "for (int i = 0; i < vec; i++)") {
-        const char *first = enter_vector(e);
-        line(e->out, "if (col + i < %s)", e->end);
-        line(e->out, "    %s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes),
-             rounded(e, value, node(e->g, store->node)->type, store->dtype));
-        leave_vector(e, first);
-    }
-}
-
-static void emit_result_store(Emitter *e, const Store *store)
-{
-    const NodeInfo *info = node(e->g, store->node);
-    const Accumulator *acc = find_accumulator(e, store->node);
-    const char *value = arena_format(e->arena, "%s[t][i]", acc->name);
-    if (info->op == OP_MEAN)
-        value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
-    if (store->access == ACCESS_VECTOR)
-        emit_result_vector(e, store, acc, value);
-    else
-        emit_result_elements(e, store, value);
-}
-
 /* A part's sums, as each team has them. */
 static void emit_part_sums(Emitter *e)
 {
@@ -76,27 +33,48 @@ static void emit_part_sums(Emitter *e)
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
-/* Behind the last part of a group: what they come to. Where threads store for each other, not before all have. */
+/* A column of the CTA's, each of another thread. */
+static void emit_column_loop_head(Emitter *e)
+{
+    if (e->k->column_ctas > 1)
+        line(e->out, "for (int col = blockIdx.y * (tiles * step) + threadIdx.x; col < %s && col < (blockIdx.y + 1) * (tiles * step); "
+                     "col += threads) {", e->columns);
+    else
+        line(e->out, "for (int col = threadIdx.x; col < %s; col += threads) {", e->columns);
+}
+
+static void emit_column_results(Emitter *e)
+{
+    Text *kernel = open_body(e);
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        Accumulator *acc = &e->k->accumulators[i];
+        const char *type = type_cuda(node(e->g, acc->node)->type);
+        const char *name = unique_name(e, arena_format(e->arena, "%s_all", acc->name));
+        line(e->out, "const %s %s = add_parts<%s, chunk>((%s)%s, %s, parts, col, %s);", type, name, combiner(e, acc->node), type,
+             identity_text(e->g, acc->node), arg_name(e, ARG_SLOT, acc->slot, 0), e->columns);
+        acc->name = name;
+    }
+    for (int i = 0; i < e->k->store_count; i++)
+        if (e->k->stores[i].result) emit_finish_store(e, &e->k->stores[i]);
+    const Text *results = close_body(e, kernel);
+    emit_column_loop_head(e);
+    e->out->indent++;
+    emit_column_coords(e, results);
+    e->out->indent--;
+    text_put(e->out, results->data, results->length);
+    line(e->out, "}");
+}
+
+/* Behind the last part of a group: what they come to. Threads add what others have left. */
 static void emit_group_end(Emitter *e)
 {
-    const Kernel *k = e->k;
-    if (k->meets_beside) line(e->out, "__syncthreads();    // all of them are there");
-    Text *kernel = open_body(e);
-    if (k->teams > 1) e->out->indent++;
-    for (int i = 0; i < k->accumulator_count; i++) {
-        const Accumulator *acc = &k->accumulators[i];
-        line(e->out, "add_parts<%s, chunk>(%s[t], (%s)%s, %s, parts, %s, %s);", combiner(e, acc->node), acc->name,
-             type_cuda(node(e->g, acc->node)->type), identity_text(e->g, acc->node), arg_name(e, ARG_SLOT, acc->slot, 0),
-             column_text(e), e->end);
-    }
-    for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].result) emit_result_store(e, &k->stores[i]);
-    const Text *tiles = close_body(e, kernel);
-    if (k->teams == 1)
-        emit_tiles(e, tiles, "#pragma unroll");
-    else
-        block (e->out, "if (team == 0)")
-            emit_tiles(e, tiles, "#pragma unroll");
+    int fastest = has_several_columns(e->k) ? -1 : fastest_column(e->k);
+    const char *coordinate = fastest < 0 ? NULL : e->coords[fastest];
+    line(e->out, "__syncthreads();    // all of them are there");
+    if (coordinate) e->coords[fastest] = "col";
+    emit_column_results(e);
+    if (coordinate) e->coords[fastest] = coordinate;
+    if (e->k->teams == 1) line(e->out, "__syncthreads();    // nobody replaces them before");
 }
 
 static void emit_part_end(Emitter *e, const char *groups)

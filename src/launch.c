@@ -26,14 +26,15 @@ static int64_t product_of_sizes(const LaunchPlan *plan, AxisSet axes, const Size
     return product;
 }
 
+int64_t least_part_rows(const LaunchGrid *parts) { return parts->per_cta - parts->per_cta / 8; }
+
 /* Parts that the rows of a group are in: all CTAs' number, a half, a third or a fourth of it, so that the parts of a few
  * groups are as many for each CTA, where those are about as long as parts are to be, or longer. */
 static int64_t count_parts(const LaunchGrid *grid, int64_t rows)
 {
-    enum { MOST = 4, EIGHTHS = 7 };
-    for (int of = 1; of <= MOST; of++) {
+    for (int of = 1; of <= PART_DIVISORS; of++) {
         int64_t share = grid->max_ctas / of;
-        if (share > 1 && rows / share >= grid->per_cta * EIGHTHS / 8)
+        if (share > 1 && rows / share >= least_part_rows(grid))
             return share;
     }
     int64_t parts = (rows - 1) / grid->per_cta + 1;
@@ -46,7 +47,7 @@ int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *
     int64_t product = product_of_sizes(plan, grid->axes, sizes);
     if (product == 0)
         return 0;
-    if (dim == PARTS_DIM && plan->kernels[kernel].few_groups)
+    if (dim == PARTS_DIM && plan->kernels[kernel].part_groups)
         return count_parts(grid, product);
     int64_t groups = (product - 1) / grid->per_cta + 1;
     if (groups > grid->max_ctas)
@@ -58,23 +59,23 @@ int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *
 bool takes_whole_groups(const LaunchPlan *plan, int kernel, const Sizes *sizes)
 {
     const LaunchKernel *launch = &plan->kernels[kernel];
-    if (!launch->few_groups)
+    if (!launch->part_groups)
         return false;
     int64_t groups = product_of_sizes(plan, launch->grid[0].axes, sizes), ctas = launch->grid[0].max_ctas;
     int64_t parts = launch_groups(plan, kernel, PARTS_DIM, sizes), last = groups % ctas;
     int64_t idle = last ? ctas - last : 0;    /* while the others walk their last group */
-    return parts == 1 || (parts > 1 && (groups >= launch->few_groups || idle <= groups / 8));
+    return parts == 1 || (parts > 1 && idle <= groups / PARTS_SHARE);
 }
 
 /* CTAs that share out the groups of a kernel, or their parts. */
 static int64_t share_parts(const LaunchPlan *plan, int kernel, const Sizes *sizes)
 {
-    const LaunchGrid *grid = &plan->kernels[kernel].grid[0];
+    const LaunchKernel *launch = &plan->kernels[kernel];
     int64_t parts = launch_groups(plan, kernel, PARTS_DIM, sizes);
     if (!parts || takes_whole_groups(plan, kernel, sizes))
         return launch_groups(plan, kernel, 0, sizes);
-    int64_t items = multiply(product_of_sizes(plan, grid->axes, sizes), parts);
-    return items < grid->max_ctas ? items : grid->max_ctas;
+    int64_t items = multiply(product_of_sizes(plan, launch->grid[0].axes, sizes), parts);
+    return items < launch->part_ctas ? items : launch->part_ctas;
 }
 
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
@@ -83,9 +84,9 @@ int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *si
     if (launch->adds_parts >= 0 && takes_whole_groups(plan, launch->adds_parts, sizes))
         return 0;
     int64_t groups = launch_groups(plan, kernel, dim, sizes);
-    if (launch->few_groups > 0 && dim == 0)
+    if (launch->part_groups > 0 && dim == 0)
         return share_parts(plan, kernel, sizes);
-    if (launch->few_groups > 0 && dim == PARTS_DIM)
+    if (launch->part_groups > 0 && dim == PARTS_DIM)
         return groups > 0;
     return dim == 0 ? multiply(groups, launch->cluster) : groups;
 }
@@ -105,7 +106,7 @@ unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes,
  * that limit, a workspace would have room for what no CTA leaves there; were it none from there on, it would shrink. */
 static int64_t count_elements(const LaunchPlan *plan, const LaunchSlot *slot, const Sizes *sizes)
 {
-    int64_t few = slot->copies_kernel >= 0 ? plan->kernels[slot->copies_kernel].few_groups : 0;
+    int64_t few = slot->copies_kernel >= 0 ? plan->kernels[slot->copies_kernel].part_groups : 0;
     AxisSet grouped = few ? slot->axes & plan->kernels[slot->copies_kernel].grid[0].axes : 0;
     int64_t groups = product_of_sizes(plan, grouped, sizes);
     return multiply(few && groups > few ? few : groups, product_of_sizes(plan, slot->axes & ~grouped, sizes));

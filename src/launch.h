@@ -8,7 +8,7 @@
 
 #include "graph.h"
 
-enum { GRID_RANK = 3, PARTS_DIM = 2 };
+enum { GRID_RANK = 3, PARTS_DIM = 2, PARTS_SHARE = 8 /* one part of so many of the CTAs may be idle */ };
 
 typedef struct {
     const char *name;
@@ -26,7 +26,8 @@ typedef struct {
 } LaunchScalar;
 
 /* A buffer of the workspace. Elements: `copies` x product of the axes' sizes; each slot begins at a
- * multiple of 256 bytes, in order. The parts of a kernel with few_groups have room for that many groups. */
+ * multiple of 256 bytes, in order. The parts of a kernel with part_groups have room for that many groups, though with
+ * more they need less: a workspace for larger sizes serves smaller ones. */
 typedef struct {
     const char *name;
     DType dtype;
@@ -73,12 +74,13 @@ typedef struct {
     int mailbox;              /* -1, or the slot through which `cluster` CTAs along x exchange in place of
                                  a cluster: the kernel before zeroes it, and all CTAs must live at once
                                  (a cooperative launch) */
-    int64_t few_groups;       /* over 0: grid[0] counts groups of rows that are summed apart, grid[2] the parts
-                                 that each one's rows are in. The CTAs, max_ctas at most along x and one along z,
-                                 share out all parts; from so many groups on, where there is one part, or where
-                                 that leaves an eighth of the CTAs idle or fewer, whole groups */
+    int64_t part_groups;      /* over 0: grid[0] counts groups of rows that are summed apart, grid[2] the parts
+                                 that each one's rows are in, and the CTAs, which are one along z, share out all
+                                 parts. Where there is one part, or that leaves an eighth of max_ctas idle or
+                                 fewer, they share out whole groups. So they always do from so many groups on */
+    int64_t part_ctas;        /* CTAs at most that share out parts */
     int adds_parts;           /* -1, or the kernel before it whose parts it adds: it is not launched where
-                                 a CTA there takes all parts of its group, for then that stores the results */
+                                 CTAs there take whole groups, for then they store the results */
     bool overlaps;            /* may start while the kernel before it ends: its text waits for that
                                  (programmatic stream serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
@@ -107,7 +109,10 @@ typedef struct {
 /* Groups of a kernel along a dimension for the given sizes, and the CTAs that are launched for them. */
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
-/* Whether the CTAs of a kernel with few_groups share out whole groups. */
+/* Of parts whose number is a share of the CTAs': one of up to so many. */
+enum { PART_DIVISORS = 4 };
+int64_t least_part_rows(const LaunchGrid *parts);
+/* Whether the CTAs of a kernel with part_groups share out whole groups. */
 bool takes_whole_groups(const LaunchPlan *plan, int kernel, const Sizes *sizes);
 /* The ns that are to pass between two steps of a group, so that all groups together ask for `rate` bytes of global memory a
  * ns. 0: they ask as they can, as they do where all rows together are too few for a cache of l2_bytes (paced_from). */

@@ -1745,26 +1745,22 @@ DEVICE void next_part(long long &group, long long &part, int parts)
 }
 
 //@ add_parts
-// Of neighbouring columns: adds what this CTA has left of each of `parts` parts, first those of a chunk, then the chunks.
-template <template <class> class R, int chunk, class T, int n>
-DEVICE void add_parts(T (&sum)[n], T identity, const T *partials, int parts, int col, long long size)
+// Of a column: adds what this CTA has left of each of `parts` parts, rows of `size` columns, first those of a chunk, then the
+// chunks.
+template <template <class> class R, int chunk, class T>
+DEVICE T add_parts(T identity, const T *partials, int parts, int col, long long size)
 {
-    if (col >= size)
-        return;
+    T sum = identity;
+    #pragma unroll 1
     for (int begin = 0; begin < parts; begin += chunk) {
         const int end = begin + chunk < parts ? begin + chunk : parts;
-        T some[n];
-        for (int i = 0; i < n; i++)
-            some[i] = identity;
-        for (int p = begin; p < end; p++) {
-            vector<T, n> part;
-            load_aligned(part, partials + (p * (long long)gridDim.x + blockIdx.x) * size, col, size);
-            for (int i = 0; i < n; i++)
-                some[i] = R<T>::combine(some[i], part[i]);
-        }
-        for (int i = 0; i < n; i++)
-            sum[i] = begin ? R<T>::combine(sum[i], some[i]) : some[i];
+        T some = identity;
+        #pragma unroll 4
+        for (int p = begin; p < end; p++)
+            some = R<T>::combine(some, partials[(p * (long long)gridDim.x + blockIdx.x) * size + col]);
+        sum = begin ? R<T>::combine(sum, some) : some;
     }
+    return sum;
 }
 
 //@ wait_for_previous_kernel

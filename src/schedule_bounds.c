@@ -117,6 +117,17 @@ static int bound_threads(const Scheduler *s, const Kernel *k)
     return often ? FULL + threads / 2 : may_take_sm(s, k) ? SEVERAL : may_be_alone(s, k) ? 2 * threads : 0;
 }
 
+/* CTAs that sum rows of groups without a ring: as many as registers hold. Left alone, ptxas spills in some of them to hold one more
+ * (not timed). */
+static int bound_parts(const Scheduler *s, const Kernel *k)
+{
+    enum { BASE = 26, STEP = 8, REGISTER_BYTES = 4 };
+    int elements = k->vec * k->tiles;
+    int64_t needed = BASE + (int64_t)(accumulator_registers(s, k) * elements) + ceil_div(row_bytes(k) * elements, REGISTER_BYTES);
+    int64_t ctas = s->target->registers_per_sm / (ceil_div(needed, STEP) * STEP * kernel_threads(k));
+    return ctas > 1 ? (int)ctas : 1;
+}
+
 /* How many CTAs an SM should hold, where ptxas is to be told. With a ring it is what was
  * planned: left alone, ptxas may spill for one more or take the registers of one. A row
  * kernel hides latency by threads, and where two column vectors are read, ptxas leaves
@@ -129,6 +140,7 @@ static int rules_bound(const Scheduler *s, const Kernel *k)
     if (k->by_blocks) return block_ctas(s, k);
     if (k->stages || k->refill || k->grouped) return k->ctas_per_sm;
     if (reads_again(s, k)) return room < MOST_CTAS ? room : MOST_CTAS;
+    if (k->kept && k->columnwise) return bound_parts(s, k);
     if (!k->inner_count || k->streamed || k->dynamic) return 0;
     return (k->single ? bound_single(s, k) : bound_threads(s, k)) / kernel_threads(k);
 }

@@ -3,9 +3,8 @@
  * thread adds is under way at once.
  *
  * Where rows are summed by groups (sum[T] of [B, T, C]), the rows of each are in parts, and how many parts
- * depends on those rows alone. Few groups have a CTA for each part, and the finish kernel adds the parts; many
- * have a CTA for each group, which adds the same parts in the same order. So a group's sums are the same bits
- * among few and among many. */
+ * depends on those rows alone. CTAs share out the parts of all groups, and the finish kernel adds them; or, of many groups,
+ * whole ones, and add the same parts in the same order. So a group's sums are the same bits among few and among many. */
 #include "scheduling.h"
 
 enum { SECTOR = 8, LINE = 32 }; /* columns of 4 bytes that memory reads and moves at once */
@@ -45,7 +44,7 @@ static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, i
 }
 
 /* The parts of a group are added in chunks: each by a thread, which has all of it under way at once, then one thread
- * adds the chunks. So does a CTA that has a whole group. */
+ * adds the chunks. A CTA that has a whole group adds in the same order. */
 static void map_group_finish(Kernel *k, Kernel *from, int64_t parts)
 {
     enum { CHUNK = 16, MOST = MOST_THREADS / WARP };

@@ -92,7 +92,7 @@ int estimate(const Scheduler *s, const Kernel *k)
     double per_column = accumulator_registers(s, k);
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
-    const int next_part = k->kept && k->threads_per_row > WARP ? PART_REGISTERS : 0;    /* where the ring is, beside where the sums are */
+    const int next_part = k->kept && !k->columnwise && k->threads_per_row > WARP ? PART_REGISTERS : 0;    /* where the ring is, beside where the sums are */
     return BASE_REGISTERS + next_part + (int)(per_column * k->vec * k->tiles);
 }
 

@@ -253,7 +253,6 @@ static void set_clear_grid(const Scheduler *s, const Plan *plan, const Kernel *k
 
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
-    enum { MOST_ALONG_Z = 65535 };
     int64_t most = 0x7fffffff;
     most /= k->cluster;
     int64_t ctas = k->one_row             ? INT64_MAX
@@ -265,7 +264,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     if (k->kept) {
         int64_t parts = resident_ctas(s, k);
         grid[0] = (LaunchGrid){k->kept, 1, parts, 1};
-        grid[PARTS_DIM] = (LaunchGrid){k->rows, k->part_rows, parts < MOST_ALONG_Z ? parts : MOST_ALONG_Z, 1};
+        grid[PARTS_DIM] = (LaunchGrid){k->rows, k->part_rows, parts, 1};
     }
     if (has_parts_in_order(k))
         grid[0] = (LaunchGrid){k->rows, 1, most / k->column_ctas, k->column_ctas};
@@ -302,7 +301,6 @@ static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
 
 void build_launch(Scheduler *s, Plan *plan)
 {
-    enum { OF_CTA = 8 };    /* groups of a CTA from which on whole ones are even enough: one more is an eighth */
     LaunchPlan *l = &plan->launch;
     l->graph = s->g->name;
     l->axis_count = s->g->axis_count;
@@ -318,7 +316,9 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].threads = kernel_threads(k) + helper_threads(k);
         kernels[i].cluster = k->cluster;
         kernels[i].mailbox = k->mailbox;
-        kernels[i].few_groups = k->kept ? OF_CTA * resident_ctas(s, k) : 0;
+        kernels[i].part_groups = k->kept ? PARTS_SHARE * resident_ctas(s, k) : 0;
+        /* rows that are loaded when their turn comes, not through a ring, want as many CTAs as an SM has room for */
+        kernels[i].part_ctas = !k->kept ? 0 : k->stages ? resident_ctas(s, k) : INT32_MAX;
         kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
         kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;

@@ -234,6 +234,20 @@ list_long_cases() {
         "B=3 T=130 C=1030 --sms 2" "B=2 T=67 C=8200 --sms 1" "B=0" "T=0" "B=2 T=66 C=4099"; do
         echo "examples/adaln_bwd.fuse $size"
     done
+    echo "examples/adaln_bwd.fuse B=3 T=131 C=1152 --sms 1 --schedule grid-stride:reuse=1,stages=1"
+    # column vectors of each group in shared memory, sums beside those, other reductions, several axes of groups
+    for size in "C=8192" "C=12288 --sms 1" "B=5 T=67 --sms 2"; do
+        echo "tests/cases/held_by_group.fuse $size"
+    done
+    for size in "C=640" "C=640 B=7 T=3 --sms 2" "B=4 T=130 --sms 1"; do
+        echo "tests/cases/many_of_groups.fuse $size"
+    done
+    for size in "T=900 --sms 2" "C=64" "B=4 T=65 C=41 --sms 1"; do
+        echo "tests/cases/kinds_by_group.fuse $size"
+    done
+    for size in "B=7 T=300" "C=64 --sms 1"; do
+        echo "tests/cases/ints_by_group.fuse $size"
+    done
     echo "tests/cases/scalars_of_groups.fuse"
     echo "tests/cases/scalars_of_groups.fuse --sms 1"
     echo "tests/golden/group_sums.fuse B=2 T=130 C=96"

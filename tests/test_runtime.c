@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(grids_and_workspaces)
 {
-    LaunchKernel kernels[] = {{"main", 128, 1, -1, 0, -1, false, 0, 0, 0, {{1, 4, 10, 1}, {2, 8, 100, 1}}, 0, NULL}};
+    LaunchKernel kernels[] = {{"main", 128, 1, -1, 0, 0, -1, false, 0, 0, 0, {{1, 4, 10, 1}, {2, 8, 100, 1}}, 0, NULL}};
     LaunchSlot slots[] = {{"a", DTYPE_F32, 2, 0, 0, 1}, {"b", DTYPE_F64, 0, -1, 0, 1}};
     LaunchPlan plan = {.axis_count = 2, .slot_count = 2, .kernel_count = 1};
     plan.kernels = kernels;
@@ -379,8 +379,8 @@ END_TEST
 START_TEST(grids_of_parts)
 {
     LaunchKernel kernels[] = {
-        {"main", 64, 1, -1, 80, -1, false, 0, 0, 0, {{1, 1, 10, 1}, {0, 1, 1, 1}, {2, 64, 10, 1}}, 0, NULL},
-        {"finish", 32, 1, -1, 0, 0, true, 0, 0, 0, {{5, 32, 1000, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
+        {"main", 64, 1, -1, 80, 10, -1, false, 0, 0, 0, {{1, 1, 10, 1}, {0, 1, 1, 1}, {2, 64, 10, 1}}, 0, NULL},
+        {"finish", 32, 1, -1, 0, 0, 0, true, 0, 0, 0, {{5, 32, 1000, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
     LaunchSlot slots[] = {{"sums", DTYPE_F32, 5, 0, PARTS_DIM, 1}};
     LaunchPlan plan = {.axis_count = 3, .slot_count = 1, .kernel_count = 2, .kernels = kernels, .slots = slots};
     static const struct {

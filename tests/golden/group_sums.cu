@@ -151,13 +151,6 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
     }
 }
 
-// v = row[col .. col + n), or anything from `size` on, of a row that is read once and known to be aligned
-template <class T, int n> DEVICE void load_aligned(vector<T, n> &v, const T *row, int col, int size)
-{
-    if (col < size)
-        read_once(v, row + col);
-}
-
 // rounds n computed values into the vector that a store writes
 template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
 {
@@ -169,48 +162,6 @@ template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&v
         else
             v[i] = as<T>(values[i]);
 }
-// the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
-// loops that this replaces
-template <int size> DEVICE void put_word(void *at, unsigned word)
-{
-    if constexpr (size == 1)
-        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
-            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
-            :: "l"(at), "r"(word) : "memory");
-    else if constexpr (size == 2)
-        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
-            :: "l"(at), "r"(word) : "memory");
-    else
-        *(unsigned *)at = word;
-}
-
-// row[col .. col + n) = v, element by element
-template <class T, int n> DEVICE void put_elements(T *row, int col, const vector<T, n> &v)
-{
-    if constexpr (sizeof(v) % 4 == 0) {
-        #pragma unroll
-        for (int w = 0; w < (int)sizeof(v) / 4; w++)
-            put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            row[col + i] = v[i];
-    }
-}
-
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
-{
-    vector<T, n> v;
-    fill(v, values);
-    if (col >= size)
-        return;
-    if (misalignment<n>(row) == 0)
-        copy_vector((vector<T, n> *)(row + col), &v);
-    else
-        put_elements(row, col, v);
-}
-
 // to workspace, whose rows are aligned
 template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)
 {
@@ -271,26 +222,22 @@ DEVICE void next_part(long long &group, long long &part, int parts)
     }
 }
 
-// Of neighbouring columns: adds what this CTA has left of each of `parts` parts, first those of a chunk, then the chunks.
-template <template <class> class R, int chunk, class T, int n>
-DEVICE void add_parts(T (&sum)[n], T identity, const T *partials, int parts, int col, long long size)
+// Of a column: adds what this CTA has left of each of `parts` parts, rows of `size` columns, first those of a chunk, then the
+// chunks.
+template <template <class> class R, int chunk, class T>
+DEVICE T add_parts(T identity, const T *partials, int parts, int col, long long size)
 {
-    if (col >= size)
-        return;
+    T sum = identity;
+    #pragma unroll 1
     for (int begin = 0; begin < parts; begin += chunk) {
         const int end = begin + chunk < parts ? begin + chunk : parts;
-        T some[n];
-        for (int i = 0; i < n; i++)
-            some[i] = identity;
-        for (int p = begin; p < end; p++) {
-            vector<T, n> part;
-            load_aligned(part, partials + (p * (long long)gridDim.x + blockIdx.x) * size, col, size);
-            for (int i = 0; i < n; i++)
-                some[i] = R<T>::combine(some[i], part[i]);
-        }
-        for (int i = 0; i < n; i++)
-            sum[i] = begin ? R<T>::combine(sum[i], some[i]) : some[i];
+        T some = identity;
+        #pragma unroll 4
+        for (int p = begin; p < end; p++)
+            some = R<T>::combine(some, partials[(p * (long long)gridDim.x + blockIdx.x) * size + col]);
+        sum = begin ? R<T>::combine(sum, some) : some;
     }
+    return sum;
 }
 
 // until all that the kernel before this one in the stream wrote is visible
@@ -305,13 +252,13 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // leaves the sums of each. Alone with whole groups it adds them as the finish kernel would, and stores
 // the results. 96 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (min(alone ? B : B * parts, 132), 1), block 480, no dynamic shared memory.
+// Launch 1 of 2: grid (alone ? min(B, 132) : B * parts, 1), block 480, no dynamic shared memory.
 // Strides, dy_B and the like, are in elements.
 // dshift_partial: workspace, parts * min(B, 1056) * C of f32
 // dscale_partial: workspace, parts * min(B, 1056) * C of f32
 // parts: of a group, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)
-// alone: whether each CTA has whole groups: parts == 1, B >= 1056, or (132 - B % 132) % 132 <= B / 8
-extern "C" __global__ __launch_bounds__(480)
+// alone: whether each CTA has whole groups: parts == 1 or (132 - B % 132) % 132 <= B / 8
+extern "C" __global__ __launch_bounds__(480, 1)
 void adaln_bwd(
     const bf16 *__restrict__ dy, long long dy_B, long long dy_T,
     const bf16 *__restrict__ xhat, long long xhat_B, long long xhat_T,
@@ -377,15 +324,12 @@ void adaln_bwd(
             store_aligned(dscale_partial + own * C, first + t * step, dscale_sum[t], C);
         }
         if (alone && part == parts - 1) {
-            if (team == 0) {
-                #pragma unroll
-                for (int t = 0; t < tiles; t++) {
-                    const int col = first + t * step;
-                    add_parts<Sum, chunk>(dshift_sum[t], (float)0, dshift_partial, parts, col, C);
-                    add_parts<Sum, chunk>(dscale_sum[t], (float)0, dscale_partial, parts, col, C);
-                    store_row(dshift + group * dshift_B, col, dshift_sum[t], C);
-                    store_row(dscale + group * dscale_B, col, dscale_sum[t], C);
-                }
+            __syncthreads();    // all of them are there
+            for (int col = threadIdx.x; col < C; col += threads) {
+                const float dshift_sum_all = add_parts<Sum, chunk>((float)0, dshift_partial, parts, col, C);
+                const float dscale_sum_all = add_parts<Sum, chunk>((float)0, dscale_partial, parts, col, C);
+                dshift[group * dshift_B + col] = dshift_sum_all;
+                dscale[group * dscale_B + col] = dscale_sum_all;
             }
         }
         next_part(group, part, parts);
