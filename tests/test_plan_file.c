@@ -76,6 +76,16 @@ START_TEST(it_comes_back)
 }
 END_TEST
 
+/* What a launch works out from it: nothing that it may hold divides by zero. */
+static void work_out(const LaunchPlan *plan)
+{
+    for (int k = 0; k < plan->kernel_count; k++) {
+        for (int dim = 0; dim < GRID_RANK; dim++) launch_ctas(plan, k, dim, &plan->sizes);
+        takes_whole_groups(plan, k, &plan->sizes);
+    }
+    launch_workspace(plan, &plan->sizes, NULL);
+}
+
 /* Every byte changed, and every length cut: refused, or another value that is encoded as it is read. */
 START_TEST(damage_is_seen)
 {
@@ -92,7 +102,10 @@ START_TEST(damage_is_seen)
         if (!cut) bytes[at] = (char)(bytes[at] ^ 0x81);
         Arena *arena = arena_new();
         PlanRead read = plan_decode(bytes, size, arena, &file, &version);
-        if (read == PLAN_READ) plan_encode(&again, &file);
+        if (read == PLAN_READ) {
+            plan_encode(&again, &file);
+            work_out(file.launch);
+        }
         ck_assert_msg(read != PLAN_READ || (!cut && again.length == size && !memcmp(again.data, bytes, size)),
                       "byte %zu of %s", at, plans[_i].path);
         writer_free(&again);
@@ -104,12 +117,37 @@ START_TEST(damage_is_seen)
 }
 END_TEST
 
+/* Numbers of a plan that sums rows by groups. */
+START_TEST(parts_without_ctas_are_refused)
+{
+    enum { GROUP_SUMS = 4 };
+    static const struct { int dim; int64_t per_cta, max_ctas; PlanRead read; } cases[] = {
+        {0, 1, 132, PLAN_READ},         {0, 1, 0, PLAN_DAMAGED},       {PARTS_DIM, 64, 132, PLAN_READ},
+        {PARTS_DIM, 64, 0, PLAN_DAMAGED}, {PARTS_DIM, INT64_MAX, 132, PLAN_DAMAGED}, {PARTS_DIM, 64, INT64_MAX, PLAN_DAMAGED}};
+    Compilation c = compile_plan(GROUP_SUMS);
+    LaunchKernel *kernel = (LaunchKernel *)&c.plan->launch.kernels[0];
+    ck_assert_int_gt(kernel->part_groups, 0);
+    LaunchGrid *grid = &kernel->grid[cases[_i].dim];
+    grid->per_cta = cases[_i].per_cta;
+    grid->max_ctas = cases[_i].max_ctas;
+    Writer w = encode(&c);
+    Arena *arena = arena_new();
+    PlanFile file;
+    const char *version;
+    ck_assert_int_eq(plan_decode(w.data, w.length, arena, &file, &version), cases[_i].read);
+    arena_free(arena);
+    writer_free(&w);
+    compile_free(&c);
+}
+END_TEST
+
 Suite *plan_file_suite(void)
 {
     Suite *suite = suite_create("plan_file");
     TCase *tests = tcase_create("plan_file");
     tcase_add_loop_test(tests, it_comes_back, 0, PLANS);
     tcase_add_loop_test(tests, damage_is_seen, 0, PLANS);
+    tcase_add_loop_test(tests, parts_without_ctas_are_refused, 0, 6);
     suite_add_tcase(suite, tests);
     return suite;
 }
