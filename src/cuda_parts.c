@@ -74,7 +74,8 @@ static void emit_group_end(Emitter *e)
     if (coordinate) e->coords[fastest] = "col";
     emit_column_results(e);
     if (coordinate) e->coords[fastest] = coordinate;
-    if (e->k->teams == 1) line(e->out, "__syncthreads();    // nobody replaces them before");
+    bool meets = e->k->teams > 1 || (e->k->inner_count && e->k->threads_per_row > 32);    /* before it leaves others */
+    if (!meets) line(e->out, "__syncthreads();    // nobody replaces them before");
 }
 
 static void emit_part_end(Emitter *e, const char *groups)

@@ -87,6 +87,7 @@ static const char *plain_spelling(const char *begin)
         {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},  {"\xe2\x89\xa0", "!="},
         {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
         {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y), of integers i32(...) of it"},
+        {".to(", "f32(x), not x.to(f32)"},
         {".", "exp(x), not x.exp() or m.exp(x)"},
         {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
     };

@@ -464,6 +464,8 @@ expect 3 'memory' run one.fuse M=100000000 N=100000 $device --out existing
 for place in cpu sim; do
     expect 2 'on each other' run one.fuse --stride y=4,1 --device $place --set eps=1
 done
+printf 'graph g[N = 8](x : bf16[N]) -> (y : f32[N]) {\n    y = x.to(f32)\n}\n' >cast.fuse
+expect 1 'write f32.x., not x.to.f32.' check cast.fuse
 expect 0 'of 32 elements are NaN' run nan.fuse $device --verify
 CXX=/absent expect 3 'CXX names, cannot be run: /absent' run one.fuse --set eps=1 --device sim
 TMPDIR=/absent expect 3 'cannot make a directory in /absent .*TMPDIR' run one.fuse --set eps=1 --device sim

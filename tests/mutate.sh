@@ -108,9 +108,10 @@ examples/adaln_bwd.fuse B=3 T=17 C=40
 examples/adaln_bwd.fuse B=3 T=33 C=17
 examples/adaln_bwd.fuse B=13 T=48 C=40 --sms 1
 tests/cases/scalars_of_groups.fuse
-tests/cases/held_by_group.fuse C=8192 T=70 --sms 1
-tests/cases/many_of_groups.fuse B=3 T=67 C=640 --sms 1
-tests/cases/kinds_by_group.fuse B=3 T=130 --sms 1
+tests/golden/group_sums.fuse B=4 T=130 C=2056 --schedule column:ctas=2,rows=1
+tests/cases/held_by_group.fuse B=2 C=8192 T=70 --sms 2
+tests/cases/held_by_group.fuse B=2 C=8192 T=1 --sms 2
+tests/cases/many_of_groups.fuse B=3 T=67 C=640 --sms 2
 tests/golden/group_sums.fuse B=18 T=1100 C=24 --schedule column:ctas=18,rows=8
 examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64
 tests/cases/three_phases.fuse M=9 N=16640 --sms 32 --schedule warp-specialized:cluster=32,threads=64,ctas=32
