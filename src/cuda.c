@@ -196,6 +196,28 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
         emit_rows_kernel(e);
 }
 
+/* Names for which the prelude has a section that converts to this dtype, where the plan stores it or rounds like it. */
+static void name_storage(Text *names, const Plan *plan)
+{
+    bool used[DTYPE_COUNT] = {0};
+    const Graph *g = plan->analysis->graph;
+    for (int i = 0; i < plan->launch.tensor_count; i++) used[plan->launch.tensors[i].dtype] = true;
+    for (int i = 0; i < plan->launch.slot_count; i++) used[plan->launch.slots[i].dtype] = true;
+    for (int i = 1; i < g->nodes.count; i++)
+        if (g->nodes.data[i].op == OP_CAST) used[g->nodes.data[i].dtype] = true;
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (used[i]) text_print(names, "storage_of_%s ", dtype_info[i].fuse);
+}
+
+/* The helpers that the kernels mention. */
+static void emit_helpers(Text *module, Arena *arena, const Plan *const *plans, int count, const char *kernels)
+{
+    Text *names = text_new(arena);
+    for (int i = 0; i < count; i++) name_storage(names, plans[i]);
+    if (mentions(kernels, "double")) text_print(names, "storage_of_double");
+    emit_prelude(module, arena_format(arena, "%s\n%s\n", kernels, text_string(names)));
+}
+
 const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
 {
     Text *kernels = text_new(arena), *module = text_new(arena);
@@ -207,7 +229,7 @@ const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
             emit_kernel(arena, plans[i], j, kernels);
         }
     }
-    emit_prelude(module, text_string(kernels));
+    emit_helpers(module, arena, plans, count, text_string(kernels));
     text_print(module, "%s", text_string(kernels));
     return text_string(module);
 }

@@ -1,6 +1,7 @@
 // prelude.cuh: the device helpers that generated kernels call, written by hand and header-free.
 // A section begins at a line `//@ names it provides`; the printed text holds only the sections whose
-// names it mentions, directly or through another section; one of `//@ A+B` if it holds A and B.
+// names it mentions, directly or through another section; one of `//@ A+B` if it holds A and B. Sections storage_of_TYPE are
+// for texts that store such a type, or round like it (cuda.c).
 // All inline PTX of fusec is here. tests/sim has a host twin of every name.
 
 //@ DEVICE
@@ -83,19 +84,20 @@ DEVICE float sticky_float(double x)
 
 //@ to_storage
 // to_storage(value, (T *)0) is the value rounded or saturated to what T stores
-DEVICE double to_storage(double x, double *) { return x; }
-DEVICE double to_storage(float x, double *) { return x; }
-DEVICE float to_storage(float x, float *) { return x; }
-DEVICE float to_storage(double x, float *) { return (float)x; }
-DEVICE bool to_storage(bool x, bool *) { return x; }
-DEVICE long long to_storage(long long x, long long *) { return x; }
-DEVICE int to_storage(long long x, int *)
-{
-    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
-}
-DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
-DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
 template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
+
+//@ storage_of_double
+DEVICE double to_storage(float x, double *) { return x; }
+DEVICE float to_storage(double x, float *) { return (float)x; }
+
+//@ storage_of_i32
+DEVICE int to_storage(long long x, int *) { return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL); }
+
+//@ storage_of_i8
+DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
+
+//@ storage_of_u8
+DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
 
 //@ bf16
 struct bf16 {
@@ -108,7 +110,6 @@ DEVICE bf16 to_storage(float x, bf16 *)
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
     return r;
 }
-DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
 // two neighbours in one instruction
 DEVICE void store_pair(bf16 *at, float low, float high)
 {
@@ -116,6 +117,9 @@ DEVICE void store_pair(bf16 *at, float low, float high)
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     *(unsigned *)at = pair;
 }
+
+//@ bf16+storage_of_double
+DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
 
 //@ f16
 struct f16 {
@@ -133,13 +137,15 @@ DEVICE f16 to_storage(float x, f16 *)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
     return r;
 }
-DEVICE f16 to_storage(double x, f16 *) { return to_storage(sticky_float(x), (f16 *)0); }
 DEVICE void store_pair(f16 *at, float low, float high)
 {
     unsigned pair;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     *(unsigned *)at = pair;
 }
+
+//@ f16+storage_of_double
+DEVICE f16 to_storage(double x, f16 *) { return to_storage(sticky_float(x), (f16 *)0); }
 
 //@ round_fp8
 // x to an 8-bit float: `mantissa` bits, smallest normal 2^lowest, largest finite `highest` (as bits);
@@ -203,8 +209,10 @@ struct f8e4m3 {
     __device__ __forceinline__ operator float() const { return widen_e4m3(bits); }
 };
 DEVICE f8e4m3 to_storage(float x, f8e4m3 *) { return {(unsigned char)pack_e4m3(x, 0)}; }
-DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return to_storage(sticky_float(x), (f8e4m3 *)0); }
 DEVICE void store_pair(f8e4m3 *at, float low, float high) { *(unsigned short *)at = pack_e4m3(low, high); }
+
+//@ f8e4m3+storage_of_double
+DEVICE f8e4m3 to_storage(double x, f8e4m3 *) { return to_storage(sticky_float(x), (f8e4m3 *)0); }
 
 //@ pack_e5m2
 DEVICE unsigned short pack_e5m2(float low, float high)
@@ -229,8 +237,10 @@ struct f8e5m2 {
     }
 };
 DEVICE f8e5m2 to_storage(float x, f8e5m2 *) { return {(unsigned char)pack_e5m2(x, 0)}; }
-DEVICE f8e5m2 to_storage(double x, f8e5m2 *) { return to_storage(sticky_float(x), (f8e5m2 *)0); }
 DEVICE void store_pair(f8e5m2 *at, float low, float high) { *(unsigned short *)at = pack_e5m2(low, high); }
+
+//@ f8e5m2+storage_of_double
+DEVICE f8e5m2 to_storage(double x, f8e5m2 *) { return to_storage(sticky_float(x), (f8e5m2 *)0); }
 
 //@ as
 // as<T>(x): what a store to a tensor of T keeps of x

@@ -7,32 +7,7 @@
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
 DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
 
-DEVICE long long clamp_int(long long x, long long low, long long high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-// a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
-// a narrower format is then right in one step
-DEVICE float sticky_float(double x)
-{
-    const float cut = __double2float_rz(x);
-    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
-}
-
 // to_storage(value, (T *)0) is the value rounded or saturated to what T stores
-DEVICE double to_storage(double x, double *) { return x; }
-DEVICE double to_storage(float x, double *) { return x; }
-DEVICE float to_storage(float x, float *) { return x; }
-DEVICE float to_storage(double x, float *) { return (float)x; }
-DEVICE bool to_storage(bool x, bool *) { return x; }
-DEVICE long long to_storage(long long x, long long *) { return x; }
-DEVICE int to_storage(long long x, int *)
-{
-    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
-}
-DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
-DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
 template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
 
 struct bf16 {
@@ -45,7 +20,6 @@ DEVICE bf16 to_storage(float x, bf16 *)
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
     return r;
 }
-DEVICE bf16 to_storage(double x, bf16 *) { return to_storage(sticky_float(x), (bf16 *)0); }
 // two neighbours in one instruction
 DEVICE void store_pair(bf16 *at, float low, float high)
 {

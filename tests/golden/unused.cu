@@ -3,24 +3,7 @@
 
 #define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
-DEVICE long long clamp_int(long long x, long long low, long long high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 // to_storage(value, (T *)0) is the value rounded or saturated to what T stores
-DEVICE double to_storage(double x, double *) { return x; }
-DEVICE double to_storage(float x, double *) { return x; }
-DEVICE float to_storage(float x, float *) { return x; }
-DEVICE float to_storage(double x, float *) { return (float)x; }
-DEVICE bool to_storage(bool x, bool *) { return x; }
-DEVICE long long to_storage(long long x, long long *) { return x; }
-DEVICE int to_storage(long long x, int *)
-{
-    return (int)clamp_int(x, -2147483647LL - 1, 2147483647LL);
-}
-DEVICE signed char to_storage(long long x, signed char *) { return (signed char)clamp_int(x, -128, 127); }
-DEVICE unsigned char to_storage(long long x, unsigned char *) { return (unsigned char)clamp_int(x, 0, 255); }
 template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
 
 // as<T>(x): what a store to a tensor of T keeps of x

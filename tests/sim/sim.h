@@ -217,12 +217,6 @@ static inline float sim_half_value(unsigned bits)
     return bits & 0x8000 ? -size : size;
 }
 
-static inline float sim_sticky(double x)
-{
-    const float cut = __double2float_rz(x);
-    return cut == x || x != x ? cut : __int_as_float(__float_as_int(cut) | 1);
-}
-
 //@ wait_for_previous_kernel
 SIM_CALL void wait_for_previous_kernel() { sim_link.api->wait_for_previous(sim_link.machine); }
 
@@ -261,7 +255,6 @@ struct bf16 {
     __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
 };
 static inline bf16 to_storage(float x, bf16 *) { return {(unsigned short)sim_round<8, 7>(x)}; }
-static inline bf16 to_storage(double x, bf16 *) { return to_storage(sim_sticky(x), (bf16 *)0); }
 static inline void store_pair(bf16 *at, float low, float high)
 {
     *(unsigned *)at = sim_round<8, 7>(high) << 16 | sim_round<8, 7>(low);
@@ -273,7 +266,6 @@ struct f16 {
     __forceinline__ operator float() const { return sim_half_value(bits); }
 };
 static inline f16 to_storage(float x, f16 *) { return {(unsigned short)sim_round<5, 10>(x)}; }
-static inline f16 to_storage(double x, f16 *) { return to_storage(sim_sticky(x), (f16 *)0); }
 static inline void store_pair(f16 *at, float low, float high)
 {
     *(unsigned *)at = sim_round<5, 10>(high) << 16 | sim_round<5, 10>(low);
@@ -343,7 +335,6 @@ struct f8e5m2 {
     __forceinline__ operator float() const { return sim_half_value((unsigned)bits << 8); }
 };
 static inline f8e5m2 to_storage(float x, f8e5m2 *) { return {(unsigned char)pack_e5m2(x, 0)}; }
-static inline f8e5m2 to_storage(double x, f8e5m2 *) { return to_storage(sim_sticky(x), (f8e5m2 *)0); }
 static inline void store_pair(f8e5m2 *at, float low, float high)
 {
     *(unsigned short *)at = pack_e5m2(low, high);
