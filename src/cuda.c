@@ -69,9 +69,10 @@ static void name_arguments(Emitter *e)
     e->args = NEW_ARRAY(e->arena, const char *, e->launch->arg_count + 1);
     for (int i = 0; i < e->launch->arg_count; i++) {
         const LaunchArg *arg = &e->launch->args[i];
-        e->args[i] = arg->kind == ARG_SIZE   ? e->sizes[arg->axis]
-                     : arg->kind == ARG_GRID || arg->kind == ARG_ALONE ? arg->name
-                                             : unique_name(e, arg->name);
+        bool reserved = arg->kind == ARG_GRID || arg->kind == ARG_ALONE;
+        e->args[i] = arg->kind == ARG_SIZE ? e->sizes[arg->axis]
+                     : reserved            ? arg->name
+                                           : unique_name(e, arg->name);
     }
 }
 

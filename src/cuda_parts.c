@@ -5,8 +5,6 @@
  * on from part to part: while the sums of one are left, the rows of the next are on their way. */
 #include "cuda_emit.h"
 
-#include <string.h>
-
 /* Where a part's sums of an accumulator are left in the workspace. */
 static const char *left_row(Emitter *e, const Accumulator *acc, const char *place)
 {
@@ -68,12 +66,13 @@ static void emit_column_results(Emitter *e)
 /* Behind the last part of a group: what they come to. Threads add what others have left. */
 static void emit_group_end(Emitter *e)
 {
-    int fastest = has_several_columns(e->k) ? -1 : fastest_column(e->k);
-    const char *coordinate = fastest < 0 ? NULL : e->coords[fastest];
+    /* a single axis is counted by `col`, not by a tile's `col + i`; several have a coordinate each, from `col` */
+    const char **only = has_several_columns(e->k) || !e->k->columns ? NULL : &e->coords[fastest_column(e->k)];
+    const char *in_tile = only ? *only : NULL;
     line(e->out, "__syncthreads();    // all of them are there");
-    if (coordinate) e->coords[fastest] = "col";
+    if (only) *only = "col";
     emit_column_results(e);
-    if (coordinate) e->coords[fastest] = coordinate;
+    if (only) *only = in_tile;
     bool meets = e->k->teams > 1 || (e->k->inner_count && e->k->threads_per_row > 32);    /* before it leaves others */
     if (!meets) line(e->out, "__syncthreads();    // nobody replaces them before");
 }

@@ -1,9 +1,9 @@
 /* cuda_ring.c: the ring of row buffers in shared memory that a persistent kernel reads
  * through. While a row is computed the next stages - 1 are under way, or as many as there are
- * stages where rows hand theirs on; of rows in groups, those of the next part too. Every thread copies and reads its own columns only, so the
- * ring needs no barrier, but for a row's scalars: one lane of each warp copies them for all; and
- * but for rows that begin anywhere in a line of memory: their threads copy whole blocks for each
- * other. */
+ * stages where rows hand theirs on; of rows in groups, those of the next part too. Every thread
+ * copies and reads its own columns only, so the ring needs no barrier, but for a row's scalars: one
+ * lane of each warp copies them for all; and but for rows that begin anywhere in a line of memory:
+ * their threads copy whole blocks for each other. */
 #include "cuda_emit.h"
 
 typedef LIST(const Load *) Places;

@@ -8,7 +8,7 @@
 
 #include "graph.h"
 
-enum { GRID_RANK = 3, PARTS_DIM = 2, PARTS_SHARE = 8 /* one part of so many of the CTAs may be idle */ };
+enum { GRID_RANK = 3, PARTS_DIM = 2, PARTS_SHARE = 8 };
 
 typedef struct {
     const char *name;
@@ -76,8 +76,9 @@ typedef struct {
                                  (a cooperative launch) */
     int64_t part_groups;      /* over 0: grid[0] counts groups of rows that are summed apart, grid[2] the parts
                                  that each one's rows are in, and the CTAs, which are one along z, share out all
-                                 parts. Where there is one part, or that leaves an eighth of max_ctas idle or
-                                 fewer, they share out whole groups. So they always do from so many groups on */
+                                 parts. Where there is one part, or where the CTAs that would be left idle by the
+                                 last round are an eighth (PARTS_SHARE) of the groups or fewer, they share out
+                                 whole groups. So they always do from so many groups on */
     int64_t part_ctas;        /* CTAs at most that share out parts */
     int adds_parts;           /* -1, or the kernel before it whose parts it adds: it is not launched where
                                  CTAs there take whole groups, for then they store the results */

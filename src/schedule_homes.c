@@ -7,7 +7,7 @@ enum {
     /* ptxas needs about this many registers a thread beside those counted: addresses,
      * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
     BASE_REGISTERS = 50,
-    PART_REGISTERS = 16,
+    PART_REGISTERS = 16, /* where a ring is that runs on to the next part, beside where the sums are */
     MAX_REGISTERS = 255
 };
 
@@ -92,8 +92,8 @@ int estimate(const Scheduler *s, const Kernel *k)
     double per_column = accumulator_registers(s, k);
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
-    const int next_part = k->kept && !k->columnwise && k->threads_per_row > WARP ? PART_REGISTERS : 0;    /* where the ring is, beside where the sums are */
-    return BASE_REGISTERS + next_part + (int)(per_column * k->vec * k->tiles);
+    bool runs_on = k->kept && !k->columnwise && k->threads_per_row > WARP;
+    return BASE_REGISTERS + (runs_on ? PART_REGISTERS : 0) + (int)(per_column * k->vec * k->tiles);
 }
 
 /* CTAs of a persistent grid: enough to hide latency; with accumulators few enough

@@ -194,6 +194,9 @@ expect 0 'row:threads=64, as the rules' explain "$root"/examples/layernorm.fuse 
 expect 0 'threads=96,rows=4' explain "$root"/examples/rmsnorm_bwd.fuse N=1152 --arch sm_90a
 expect 0 'threads=96,rows=5' explain "$root"/examples/rmsnorm_bwd.fuse N=1224 --arch sm_90a
 expect 0 'threads=128,rows=3' explain "$root"/examples/layernorm_bwd.fuse N=3072 --arch sm_90a
+expect 0 'threads=64,rows=6' explain "$root"/examples/layernorm_bwd.fuse N=897 --arch sm_90a
+expect 0 'threads=96,rows=4' explain "$root"/examples/layernorm_bwd.fuse N=1023 --arch sm_90a
+expect 0 'threads=96,rows=5' explain "$root"/examples/layernorm_bwd.fuse N=1217 --arch sm_90a
 expect 0 'warp-specialized, 1056 CTAs' explain "$root"/examples/layernorm.fuse M=16384 N=1023 --arch sm_90a
 # from how many bytes on rows have a pace
 expect 0 'for more data than L2 holds,' "$root"/examples/layernorm.fuse N=1023 --arch sm_90a
@@ -467,6 +470,8 @@ done
 printf 'graph g[N = 8](x : bf16[N]) -> (y : f32[N]) {\n    y = x.to(f32)\n}\n' >cast.fuse
 expect 1 'write f32.x., not x.to.f32.' check cast.fuse
 expect 0 'of 32 elements are NaN' run nan.fuse $device --verify
+printf 'graph g[N = 8](x : f32[N]) -> (y : f32[N]) {\n    y = log(-1 - abs(x))\n}\n' >nowhere.fuse
+expect 0 ' unchecked$' run nowhere.fuse $device --verify
 CXX=/absent expect 3 'CXX names, cannot be run: /absent' run one.fuse --set eps=1 --device sim
 TMPDIR=/absent expect 3 'cannot make a directory in /absent .*TMPDIR' run one.fuse --set eps=1 --device sim
 FUSEC_SIM_KEEP=/absent/x expect 3 'SIM_KEEP names, /absent/x: No such file' run one.fuse --set eps=1 --device sim

@@ -118,23 +118,31 @@ START_TEST(damage_is_seen)
 END_TEST
 
 /* Numbers of a plan that sums rows by groups. */
+static const struct {
+    int dim;
+    int64_t per_cta, max_ctas;
+    PlanRead read;
+} grids[] = {
+    {0, 1, 132, PLAN_READ},           {0, 1, 0, PLAN_DAMAGED},
+    {PARTS_DIM, 64, 132, PLAN_READ},  {PARTS_DIM, INT64_MAX, 132, PLAN_DAMAGED},
+    {PARTS_DIM, 64, 0, PLAN_DAMAGED}, {PARTS_DIM, 64, INT64_MAX, PLAN_DAMAGED},
+};
+enum { GRIDS = sizeof grids / sizeof *grids };
+
 START_TEST(parts_without_ctas_are_refused)
 {
     enum { GROUP_SUMS = 4 };
-    static const struct { int dim; int64_t per_cta, max_ctas; PlanRead read; } cases[] = {
-        {0, 1, 132, PLAN_READ},         {0, 1, 0, PLAN_DAMAGED},       {PARTS_DIM, 64, 132, PLAN_READ},
-        {PARTS_DIM, 64, 0, PLAN_DAMAGED}, {PARTS_DIM, INT64_MAX, 132, PLAN_DAMAGED}, {PARTS_DIM, 64, INT64_MAX, PLAN_DAMAGED}};
     Compilation c = compile_plan(GROUP_SUMS);
     LaunchKernel *kernel = (LaunchKernel *)&c.plan->launch.kernels[0];
     ck_assert_int_gt(kernel->part_groups, 0);
-    LaunchGrid *grid = &kernel->grid[cases[_i].dim];
-    grid->per_cta = cases[_i].per_cta;
-    grid->max_ctas = cases[_i].max_ctas;
+    LaunchGrid *grid = &kernel->grid[grids[_i].dim];
+    grid->per_cta = grids[_i].per_cta;
+    grid->max_ctas = grids[_i].max_ctas;
     Writer w = encode(&c);
     Arena *arena = arena_new();
     PlanFile file;
     const char *version;
-    ck_assert_int_eq(plan_decode(w.data, w.length, arena, &file, &version), cases[_i].read);
+    ck_assert_int_eq(plan_decode(w.data, w.length, arena, &file, &version), grids[_i].read);
     arena_free(arena);
     writer_free(&w);
     compile_free(&c);
@@ -147,7 +155,7 @@ Suite *plan_file_suite(void)
     TCase *tests = tcase_create("plan_file");
     tcase_add_loop_test(tests, it_comes_back, 0, PLANS);
     tcase_add_loop_test(tests, damage_is_seen, 0, PLANS);
-    tcase_add_loop_test(tests, parts_without_ctas_are_refused, 0, 6);
+    tcase_add_loop_test(tests, parts_without_ctas_are_refused, 0, GRIDS);
     suite_add_tcase(suite, tests);
     return suite;
 }
