@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { KEYS = 10, MOST_VALUES = 12, LEVELS = 4 };
+enum { KEYS = 10, MOST_VALUES = 15, LEVELS = 4 };
 enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64, BULK = 128, LIMIT = 256, REUSE = 512 };
 
 /* The keys of --schedule with the values worth trying, 0 behind the last. */
@@ -48,7 +48,7 @@ static void set_keys(Search *s)
 {
     const int sms = s->target->sms;
     const Key keys[KEYS] = {
-        {"threads", {32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}},
+        {"threads", {4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}},
         {"rows", {1, 2, 3, 4, 6, 8, 12, 15, 16, 32, 64}},
         {"cluster", {1, 2, 4, 8, 16, 32, 64, 128}},
         {"stages", {1, 2, 3, 4, 5, 6, 8}},

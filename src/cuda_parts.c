@@ -90,7 +90,8 @@ static void emit_part_end(Emitter *e, const char *groups)
 static void emit_share(Emitter *e, const char *groups)
 {
     line(e->out, "// the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts");
-    line(e->out, "long long group, part = 0, count;");
+    line(e->out, "long long group;");
+    line(e->out, "int part = 0, count;");
     line(e->out, "if (alone) {");
     line(e->out, "    share_out(%s, group, count);", groups);
     line(e->out, "    count *= parts;");

@@ -199,7 +199,8 @@ const char *first_row_text(Emitter *e, const char *part)
 static void emit_cursor(Emitter *e)
 {
     line(e->out, "// the row that is copied next, and how many parts are left from its own on");
-    line(e->out, "long long ahead_group = group, ahead_part = part, left = count;");
+    line(e->out, "long long ahead_group = group;");
+    line(e->out, "int ahead_part = part, left = count;");
     line(e->out, "long long ahead_row = %s - row_step;", first_row_text(e, "ahead_part"));
 }
 

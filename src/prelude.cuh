@@ -256,13 +256,13 @@ template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
 
 //@ split
 // item = outer * size + inner
-DEVICE void split(long long item, long long size, long long &outer, long long &inner)
+template <class T> DEVICE void split(long long item, long long size, long long &outer, T &inner)
 {
     if ((unsigned long long)(item | size) >> 32 == 0)    // 32-bit division is several times faster
         outer = (unsigned)item / (unsigned)size;
     else
         outer = item / size;
-    inner = item - outer * size;
+    inner = (T)(item - outer * size);
 }
 
 //@ vector
@@ -1735,18 +1735,18 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 
 //@ share_out
 // Of so many items: the first, and the count, of those that this CTA has, where the CTAs along x have as many each, some
-// one more.
-DEVICE void share_out(long long items, long long &first, long long &count)
+// one more. No memory has parts for a count beyond an int.
+DEVICE void share_out(long long items, long long &first, int &count)
 {
     long long each, over;
     split(items, gridDim.x, each, over);
     first = each * blockIdx.x + (blockIdx.x < over ? blockIdx.x : over);
-    count = each + (blockIdx.x < over);
+    count = (int)each + (blockIdx.x < over);
 }
 
 //@ next_part
 // from a part of a group to the next, which may be the first of the next group
-DEVICE void next_part(long long &group, long long &part, int parts)
+DEVICE void next_part(long long &group, int &part, int parts)
 {
     if (++part == parts) {
         part = 0;

@@ -7,7 +7,8 @@ enum {
     /* ptxas needs about this many registers a thread beside those counted: addresses,
      * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
     BASE_REGISTERS = 50,
-    PART_REGISTERS = 16, /* where a ring is that runs on to the next part, beside where the sums are */
+    PART_REGISTERS = 16,         /* where a ring runs on to the next part: beside where the sums are, ... */
+    SHORT_PART_REGISTERS = 32,   /* ... and where several threads of a warp have several vectors each */
     MAX_REGISTERS = 255
 };
 
@@ -86,14 +87,22 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
     }
 }
 
+/* Those that a ring takes which runs on to the next part of a group. */
+static int part_registers(const Kernel *k)
+{
+    if (!k->kept || k->columnwise || k->threads_per_row == WARP) return 0;
+    return k->threads_per_row > WARP ? PART_REGISTERS : k->tiles > 1 ? SHORT_PART_REGISTERS : 0;
+}
+
 /* Registers a thread is expected to need. */
 int estimate(const Scheduler *s, const Kernel *k)
 {
     double per_column = accumulator_registers(s, k);
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
-    bool runs_on = k->kept && !k->columnwise && k->threads_per_row > WARP;
-    return BASE_REGISTERS + (runs_on ? PART_REGISTERS : 0) + (int)(per_column * k->vec * k->tiles);
+    int needed = BASE_REGISTERS + (int)(per_column * k->vec * k->tiles), cap = register_cap(s, kernel_threads(k));
+    int all = needed + part_registers(k);
+    return needed <= cap && all > cap ? cap : all;    /* ptxas makes do with what a CTA's threads have */
 }
 
 /* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
@@ -217,8 +226,7 @@ bool wants_ring(const Scheduler *s, const Kernel *k)
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
     bool wanted = k->accumulator_count > 0 || copied || column_count(s, k) >= from || k->cluster > 1;
     return wanted && !asks_no_ring(s) &&
-           (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && !(k->kept && k->columnwise) &&
-           k->column_ctas == 1;
+           (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && k->column_ctas == 1;
 }
 
 static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)

@@ -6,22 +6,11 @@
 #include <limits.h>
 #include <string.h>
 
-enum {
-    TEAM_THREADS = 256, /* of a CTA that has several rows at a time; with accumulators SUM_THREADS ... */
-    SHORT_THREADS = 128 /* ... but not where a warp or less has a row: with accumulators of 64
-                           to 512 columns 4 to 17 % faster (measured on an H100) */
-};
+enum { TEAM_THREADS = 256 };    /* of a CTA that has several rows at a time; with accumulators SUM_THREADS */
 
 static int min_int(int a, int b)
 {
     return a < b ? a : b;
-}
-
-static int power_of_two_from(int64_t n)
-{
-    int p = 1;
-    while (p < n) p *= 2;
-    return p;
 }
 
 /* The fewest bytes an element has among the tensors that are read or written as vectors.
@@ -61,20 +50,14 @@ static int find_vector(const Scheduler *s, const Kernel *k)
     return vec;
 }
 
-/* A row of up to 64 full vectors gets part of a warp or a warp, a longer one whole warps,
- * about so many full vectors a thread, up to `most` threads. Short rows share a CTA as
- * teams. */
-static void share_row(Kernel *k, int64_t vectors, int64_t full, int wanted, int most,
-                      int cta)
+/* A short row gets part of a warp or a warp (schedule_short.c), a longer one whole warps, about so many full vectors a thread,
+ * up to `most` threads. Rows share a CTA of `cta` threads as teams. */
+static void share_row(const Scheduler *s, Kernel *k, int64_t vectors, int64_t full, int wanted, int most, int cta)
 {
-    enum { LEAST = 4 };
     k->teams = 1;
-    if (full <= 2 * WARP) {
-        int64_t least = vectors < LEAST ? vectors : LEAST;
-        k->threads_per_row = power_of_two_from(full > WARP    ? WARP
-                                               : full > least ? full
-                                                              : least);
-        k->teams = cta / k->threads_per_row;
+    if (is_short_row(full)) {
+        k->threads_per_row = short_row_threads(s, k, vectors, full);
+        k->teams = short_row_cta(s, k, full) / k->threads_per_row;
     } else {
         int64_t warps = ceil_div(full, wanted * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
@@ -99,7 +82,7 @@ static bool sums_whole_rows(const Scheduler *s, const Kernel *k)
     double registers = accumulator_registers(s, k);
     int64_t two_rows = 2 * row_bytes(k) * column_count(s, k);
     if (!row_inputs(k) || two_rows + ROOM > s->target->smem_per_cta) return false;
-    return registers > 0 && registers * (double)column_count(s, k) <= MOST && row_bytes(k) <= BYTES && k->rows && !k->kept &&
+    return registers > 0 && registers * (double)column_count(s, k) <= MOST && row_bytes(k) <= BYTES && k->rows &&
            k->vec == full_vector(k);
 }
 
@@ -139,9 +122,11 @@ static const char *shape_problem(const Scheduler *s, const Kernel *k)
 static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
 {
     int threads = s->forced.threads;
-    if (threads && k->threads_per_row >= WARP && k->column_ctas == 1) {
+    bool several = threads && WARP % threads == 0 && k->threads_per_row <= WARP && threads != k->threads_per_row;
+    bool whole = threads && k->threads_per_row >= WARP && k->column_ctas == 1;
+    if (several || whole) {
+        k->teams = several ? kernel_threads(k) / threads : 1;    /* rows of a warp, in as large a CTA */
         k->threads_per_row = threads;
-        k->teams = 1;
         k->tiles = (int)ceil_div(vectors, threads);
     }
     bool copies = s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED && k->threads_per_row > WARP;
@@ -170,7 +155,7 @@ static bool checks_full_tiles(const Scheduler *s, const Kernel *k)
 {
     enum { MANY_THREADS = 512, MANY = 32 };
     bool many = kernel_threads(k) >= MANY_THREADS && k->vec * k->tiles >= MANY;
-    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->kept && !k->copy_warp;
+    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->copy_warp;
 }
 
 static void set_ragged(const Scheduler *s, Kernel *k)
@@ -287,9 +272,8 @@ static bool share_threads(Scheduler *s, Kernel *k, int pack)
     int64_t full = ceil_div(vectors, pack);
     int wanted = wanted_vectors(s, k, full);
     while (k->cluster > 1 && wanted > 1 && full <= (int64_t)wanted * WARP) wanted /= 2;    /* two warps at least */
-    bool sums = has_column_accumulators(k) && k->cluster == 1, warps = full <= 2 * WARP && k->inner_count;
-    share_row(k, vectors, full, wanted, most_threads(s, k),
-              !sums ? TEAM_THREADS : warps ? SHORT_THREADS : SUM_THREADS);
+    bool sums = has_column_accumulators(k) && k->cluster == 1;
+    share_row(s, k, vectors, full, wanted, most_threads(s, k), sums ? SUM_THREADS : TEAM_THREADS);
     even_out(s, k, vectors);
     shape_short_sums(s, k, vectors);
     int threads = held_threads(s, k);

@@ -20,6 +20,7 @@
  *   schedule_picks.c     sums of which one element counts
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
  *   schedule_vectors.c   how many vectors a thread has, and threads a row
+ *   schedule_short.c     rows for which a warp or a part of one is enough
  *   schedule_even.c      threads that have all as much to do
  *   schedule_bounds.c    how many CTAs ptxas makes room for
  *   schedule_limit.c     how many CTAs an SM holds at most
@@ -177,6 +178,12 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to
 void set_limit(const Scheduler *s, Kernel *k);          /* CTAs that an SM holds at most */
 bool takes_limit(const Kernel *k);                      /* whether it may have one */
 bool honours_limit(const Scheduler *s, const Kernel *k);    /* it has the one that was asked for: all that fit, where that is more */
+
+/* ---- schedule_short.c ---- */
+
+bool is_short_row(int64_t full);                        /* of so many vectors of full width */
+int short_row_threads(const Scheduler *s, const Kernel *k, int64_t vectors, int64_t full);
+int short_row_cta(const Scheduler *s, const Kernel *k, int64_t full); /* threads of a CTA of such rows */
 
 /* ---- schedule_even.c ---- */
 

@@ -35,13 +35,13 @@ template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
 }
 
 // item = outer * size + inner
-DEVICE void split(long long item, long long size, long long &outer, long long &inner)
+template <class T> DEVICE void split(long long item, long long size, long long &outer, T &inner)
 {
     if ((unsigned long long)(item | size) >> 32 == 0)    // 32-bit division is several times faster
         outer = (unsigned)item / (unsigned)size;
     else
         outer = item / size;
-    inner = item - outer * size;
+    inner = (T)(item - outer * size);
 }
 
 // n neighbouring elements of a row
@@ -91,38 +91,52 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
-// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
-// policy, and are otherwise like any to the compiler.
-extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
-template <class T> DEVICE const T *kept_longer(const T *at)
-{
-    unsigned long long policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    return (const T *)__nv_associate_access_property(at, policy);
-}
+// Where a copy that has a policy for L2 goes to. No address has the highest bit; without this ptxas 13.0 may split the
+// address between two kinds of registers, and encodes such a copy in a way that the GPU refuses.
+DEVICE unsigned shared_address(const void *shared) { return (unsigned)__cvta_generic_to_shared(shared) & 0x7fffffff; }
 
-// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
-template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+// copies to shared memory that go on while the thread computes; it waits for its own, in order
+template <int bytes> DEVICE void async_copy(void *to, const void *from)
 {
-    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+    const unsigned at = shared_address(to);
+    if constexpr (bytes == 16)
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy; }" :: "r"(at), "l"(from) : "memory");
+    else
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, policy; }"
+            :: "r"(at), "l"(from), "n"(bytes) : "memory");
 }
+DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 
-// a whole row: v[t] holds the n elements from column first + t * step on
-template <int step, class T, int n, int tiles>
-DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+// starts the copies of this thread's part of a row into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
 {
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
     if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                read_once(v[t], row + first + t * step);
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first + t * step) + k);
     } else {
-        #pragma unroll
+        #pragma unroll 1
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
-                load_words(v[t], row + first + t * step);
+                load_words(buffer[t][threadIdx.x], row + first + t * step);
     }
+}
+
+template <class T, int n, int tiles, int threads>
+DEVICE void read_row(vector<T, n> (&v)[tiles], const vector<T, n> (&buffer)[tiles][threads])
+{
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        copy_vector(&v[t], &buffer[t][threadIdx.x]);
 }
 
 // rounds n computed values into the vector that a store writes
@@ -152,6 +166,66 @@ template <class T> struct Sum {
 };
 template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
 
+// Where a column's accumulator lies in a row that threads write `vec` at a time, in pieces of 16 bytes: so that those that
+// are written at once are in different banks.
+template <class T, int vec> DEVICE int place_of_sum(int col)
+{
+    constexpr int unit = 16 / sizeof(T), pieces = vec / unit;
+    const int piece = col / unit;
+    return pieces > 1 ? (piece ^ piece / 8 % pieces) * unit + col % unit : col;
+}
+
+// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row.
+template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+{
+    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
+    const int lane = threadIdx.x % width;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        #pragma unroll
+        for (int i = 0; i < vec; i += n) {
+            vector<T, n> sums;
+            #pragma unroll
+            for (int k = 0; k < n; k++) {
+                sums[k] = acc[t][i + k];
+                #pragma unroll
+                for (int distance = lanes; distance < 32; distance *= 2)
+                    sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
+            }
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * lanes + lane) * vec + i)];
+            if (lane < lanes)
+                copy_vector((vector<T, n> *)at, &sums);
+        }
+}
+
+// Adds what the teams left, in their order, and stores it: all threads of the CTA, as few columns each as there are.
+template <int threads, int vec, template <class> class R, class T, int groups, int columns>
+DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+{
+    constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
+    constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
+    constexpr int turns = (columns + threads * n - 1) / (threads * n);
+    #pragma unroll
+    for (int turn = 0; turn < turns; turn++) {
+        const int col = (turn * threads + threadIdx.x) * n;
+        if (columns % (threads * n) && col >= columns)
+            break;
+        T sum[n];
+        #pragma unroll
+        for (int g = 0; g < groups; g++) {
+            vector<T, n> part;
+            copy_vector(&part, (const vector<T, n> *)&left[g][place_of_sum<T, vec>(col)]);
+            #pragma unroll
+            for (int i = 0; i < n; i++)
+                sum[i] = g ? R<T>::combine(sum[i], part[i]) : part[i];
+        }
+        store_aligned(row, col, sum, size);
+    }
+}
+
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
 // Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left, neighbouring lanes
 // side by side, whose banks then differ.
@@ -178,17 +252,17 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 }
 
 // Of so many items: the first, and the count, of those that this CTA has, where the CTAs along x have as many each, some
-// one more.
-DEVICE void share_out(long long items, long long &first, long long &count)
+// one more. No memory has parts for a count beyond an int.
+DEVICE void share_out(long long items, long long &first, int &count)
 {
     long long each, over;
     split(items, gridDim.x, each, over);
     first = each * blockIdx.x + (blockIdx.x < over ? blockIdx.x : over);
-    count = each + (blockIdx.x < over);
+    count = (int)each + (blockIdx.x < over);
 }
 
 // from a part of a group to the next, which may be the first of the next group
-DEVICE void next_part(long long &group, long long &part, int parts)
+DEVICE void next_part(long long &group, int &part, int parts)
 {
     if (++part == parts) {
         part = 0;
@@ -226,7 +300,8 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // leaves the sums of each. Alone with whole groups it adds them as the finish kernel would, and stores
 // the results. 96 threads share a row.
 // A thread has 8 neighbouring columns in each of 2 tiles.
-// Launch 1 of 2: grid (alone ? min(B, 132) : B * parts, 1), block 480, no dynamic shared memory.
+// Launch 1 of 2: grid (min(alone ? B : B * parts, 132), 1), block 480, 184320 bytes of dynamic shared memory.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_B and the like, are in elements.
 // dshift_partial: workspace, parts * min(B, 1056) * C of f32
 // dscale_partial: workspace, parts * min(B, 1056) * C of f32
@@ -251,7 +326,8 @@ void adaln_bwd(
 
     constexpr int chunk = 16;    // so many parts are added, then chunks
     // the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts
-    long long group, part = 0, count;
+    long long group;
+    int part = 0, count;
     if (alone) {
         share_out(B, group, count);
         count *= parts;
@@ -261,16 +337,51 @@ void adaln_bwd(
         split(first_part, parts, group, part);
     }
     const long long row_step = (long long)parts * teams;
+
+    // while a row is computed, the next stages - 1 are on their way to shared memory
+    constexpr int stages = 4;
+    struct Stage {
+        vector<bf16, vec> dy[tiles][threads];
+        vector<bf16, vec> xhat[tiles][threads];
+    };
+    alignas(128) extern __shared__ uint4 smem[];
+    Stage *const ring = (Stage *)smem;
+    // the row that is copied next, and how many parts are left from its own on
+    long long ahead_group = group;
+    int ahead_part = part, left = count;
+    long long ahead_row = ahead_part * teams + team - row_step;
+    const auto fetch = [&](Stage &into) {
+        ahead_row += row_step;
+        while (left > 0 && ahead_row >= T) {
+            next_part(ahead_group, ahead_part, parts);    // until one has a row for this team
+            ahead_row = ahead_part * teams + team;
+            left--;
+        }
+        if (left > 0) {
+            const long long group = ahead_group, row = ahead_row;
+            fetch_row<step>(into.dy, dy + group * dy_B + row * dy_T, first, C);
+            fetch_row<step>(into.xhat, xhat + group * xhat_B + row * xhat_T, first, C);
+        }
+        fetch_commit();
+    };
+    int stage = 0;
+    #pragma unroll 1
+    for (int s = 0; s < stages - 1; s++)
+        fetch(ring[s]);
     for (; count > 0; count--) {
         const long long first_row = part * teams + team;
         float dshift_sum[tiles][vec] = {};
         float dscale_sum[tiles][vec] = {};
         #pragma unroll 1
         for (long long row = first_row; row < T; row += row_step) {
+            const Stage &now = ring[stage];
+            fetch(ring[(stage + stages - 1) % stages]);
+            stage = (stage + 1) % stages;
+            fetch_wait<stages - 1>();
             vector<bf16, vec> dy_v[tiles];
-            load_row<step>(dy_v, dy + group * dy_B + row * dy_T, first, C);
+            read_row(dy_v, now.dy);
             vector<bf16, vec> xhat_v[tiles];
-            load_row<step>(xhat_v, xhat + group * xhat_B + row * xhat_T, first, C);
+            read_row(xhat_v, now.xhat);
             #pragma unroll
             for (int t = 0; t < tiles; t++) {
                 const int col = first + t * step;
@@ -288,15 +399,17 @@ void adaln_bwd(
 
         // a part's sums go to the workspace; alone, the CTA adds them behind the last
         const long long own = alone ? part * gridDim.x + blockIdx.x : part * B + group;
-        __shared__ float team_scratch[threads * vec];
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            team_reduce<threads, threads_per_row, Sum>(team_scratch, dshift_sum[t]);
-            team_reduce<threads, threads_per_row, Sum>(team_scratch, dscale_sum[t]);
-            if (team > 0) continue;
-            store_aligned(dshift_partial + own * C, first + t * step, dshift_sum[t], C);
-            store_aligned(dscale_partial + own * C, first + t * step, dscale_sum[t], C);
-        }
+        struct Sums {
+            alignas(16) float dshift_sum[teams][tiles * step];
+            alignas(16) float dscale_sum[teams][tiles * step];
+        };
+        Sums &sums = *(Sums *)(ring + stages);
+        __syncthreads();
+        leave_sums<Sum>(sums.dshift_sum, dshift_sum);
+        leave_sums<Sum>(sums.dscale_sum, dscale_sum);
+        __syncthreads();
+        store_sums<threads, vec, Sum>(dshift_partial + own * C, sums.dshift_sum, C);
+        store_sums<threads, vec, Sum>(dscale_partial + own * C, sums.dscale_sum, C);
         if (alone && part == parts - 1) {
             __syncthreads();    // all of them are there
             for (int col = threadIdx.x; col < C; col += threads) {

@@ -555,15 +555,15 @@ void mean_cross_entropy_finish(
 //   e = exp(x - m)
 //   s = sum[N](e)
 //   each = m + log(s) - sum[N](where(index(N) == label, x, 0.0))
-// A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 32 threads share a row.
+// A CTA walks 4 rows at a time, from blockIdx.x * 4, + gridDim.x * 4, ... and keeps its sums; 32 threads share a row.
 // A thread has 4 neighbouring columns in each of 3 tiles.
-// Launch 3 of 5: grid (min(ceil(M / 8), 528), 1), block 256, 35840 bytes of dynamic shared memory.
-// The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
+// Launch 3 of 5: grid (min(ceil(M / 4), 1056), 1), block 128, 17920 bytes of dynamic shared memory.
+// The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
 // counted_value: workspace, 1 of i64
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
-extern "C" __global__ __launch_bounds__(256, 4)
+extern "C" __global__ __launch_bounds__(128, 8)
 void mean_cross_entropy_2(
     const bf16 *__restrict__ x, long long x_M,
     const long long *__restrict__ label,
@@ -572,7 +572,7 @@ void mean_cross_entropy_2(
     float *__restrict__ sum_2_partial,
     long long M) {
     constexpr int N = 300;
-    constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 32, teams = 4, threads = threads_per_row * teams;
     constexpr int vec = 4, tiles = 3, step = threads_per_row * vec;
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
@@ -671,13 +671,13 @@ void mean_cross_entropy_2(
 // It may be launched with programmatic stream serialization: it waits by itself.
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 // sum_1_value: workspace, 1 of f32
-// partials: how many there are, min(ceil(M / 8), 528)
+// partials: how many there are, min(ceil(M / 4), 1056)
 extern "C" __global__ __launch_bounds__(1024)
 void mean_cross_entropy_finish_2(
     const float *__restrict__ sum_2_partial,
     float *__restrict__ sum_1_value,
     int partials) {
-    constexpr int width = 8, slices = 128, batch = 5;
+    constexpr int width = 8, slices = 128, batch = 9;
     __shared__ float scratch[1][32 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
