@@ -94,15 +94,15 @@ static int part_registers(const Kernel *k)
     return k->threads_per_row > WARP ? PART_REGISTERS : k->tiles > 1 ? SHORT_PART_REGISTERS : 0;
 }
 
-/* Registers a thread is expected to need. */
+/* Registers a thread is expected to need. Where nothing but sums is in them, ptxas makes do with what a CTA's threads have. */
 int estimate(const Scheduler *s, const Kernel *k)
 {
-    double per_column = accumulator_registers(s, k);
+    double sums = accumulator_registers(s, k), resident = 0;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].resident) per_column += dtype_info[k->loads[i].dtype].bytes / 4.0;
-    int needed = BASE_REGISTERS + (int)(per_column * k->vec * k->tiles), cap = register_cap(s, kernel_threads(k));
-    int all = needed + part_registers(k);
-    return needed <= cap && all > cap ? cap : all;    /* ptxas makes do with what a CTA's threads have */
+        if (k->loads[i].resident) resident += dtype_info[k->loads[i].dtype].bytes / 4.0;
+    int needed = BASE_REGISTERS + (int)((sums + resident) * k->vec * k->tiles), all = needed + part_registers(k);
+    int cap = register_cap(s, kernel_threads(k));
+    return resident == 0 && needed <= cap && all > cap ? cap : all;
 }
 
 /* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
@@ -365,18 +365,18 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
  * an H100: layer norm 0.7 to 4 % faster from 1024 to 12288 columns, 25 % slower at 16384;
  * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
  * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the
- * registers. f16 is converted anew at each use (layer norm of 1024 to 4096 columns 1 to 2 % faster, rmsnorm to bytes 3 to
+ * registers, but not where a warp or less has a row (of a few rows 8 to 25 %, of many 0 to 7 % faster). f16 is converted anew at each use (layer norm of 1024 to 4096 columns 1 to 2 % faster, rmsnorm to bytes 3 to
  * 6 %), but single elements are not, nor those beside several inputs of a mean and its squares: these are left in memory. */
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
-    enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16 };
+    enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16, WARP_ELEMENTS = 48 };
     enum { FEW_THREADS = 128, SOME_THREADS = 288, MANY_THREADS = 768, WIDE_BYTES = 128 };
     if (k->accumulator_count) return true;
     bool several = has_moments(s, k) && row_inputs(k) > 1;
     if (!k->inner_count || !k->rows || (reads_f16(k) && (several || k->vec % 2))) return false;
     int64_t bytes = column_bytes(k, 1), file = s->target->registers_per_sm * REGISTER_BYTES;
     int64_t columns = column_count(s, k), elements = k->vec * k->tiles;
-    bool full = columns == elements * k->threads_per_row || elements <= FEW_ELEMENTS;
+    bool full = columns == elements * k->threads_per_row || elements <= (k->threads_per_row <= WARP ? WARP_ELEMENTS : FEW_ELEMENTS);
     int most = k->vec == 1                                            ? FEW_THREADS
                : bytes * elements <= FEW_REGISTERS * REGISTER_BYTES ? MANY_THREADS
                                                                     : SOME_THREADS;

@@ -55,7 +55,7 @@ static int find_vector(const Scheduler *s, const Kernel *k)
 static void share_row(const Scheduler *s, Kernel *k, int64_t vectors, int64_t full, int wanted, int most, int cta)
 {
     k->teams = 1;
-    if (is_short_row(full)) {
+    if (is_short_row(s, k, full)) {
         k->threads_per_row = short_row_threads(s, k, vectors, full);
         k->teams = short_row_cta(s, k, full) / k->threads_per_row;
     } else {

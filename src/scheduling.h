@@ -181,7 +181,7 @@ bool honours_limit(const Scheduler *s, const Kernel *k);    /* it has the one th
 
 /* ---- schedule_short.c ---- */
 
-bool is_short_row(int64_t full);                        /* of so many vectors of full width */
+bool is_short_row(const Scheduler *s, const Kernel *k, int64_t full);      /* of so many vectors of full width */
 int short_row_threads(const Scheduler *s, const Kernel *k, int64_t vectors, int64_t full);
 int short_row_cta(const Scheduler *s, const Kernel *k, int64_t full); /* threads of a CTA of such rows */
 

@@ -78,6 +78,16 @@ list_cases() {
             echo "examples/$file.fuse M=2049 N=$columns"
         done
     done
+    # rows that a warp or a part of one has: two and three vectors a thread, a last one that is not full
+    for columns in 24 40 64 72 112 128 160 192 320 384 448; do
+        for name in layernorm rmsnorm softmax softmax_bwd rmsnorm_quantized layernorm_residual layernorm_bwd rmsnorm_bwd; do
+            echo "examples/$name.fuse M=2049 N=$columns"
+        done
+    done
+    for size in "C=100 T=4097" "B=300 C=2304" "C=5120 T=1000" "C=8192 T=333" "B=2 T=4097 C=12296"; do
+        echo "tests/golden/group_sums.fuse $size"
+    done
+    for columns in 72 128 160 256 320 13000 16384; do echo "examples/adaln_bwd.fuse B=5 T=333 C=$columns"; done
     for step in 0.00048828125 0.001953125 0.000003814697265625 0.25 16384 1e33; do
         echo "tests/cases/narrow_types.fuse M=1024 N=512 --set s=$step"
         echo "tests/cases/narrow_types.fuse M=257 N=511 --set s=$step"

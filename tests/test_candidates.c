@@ -187,6 +187,45 @@ START_TEST(swift_memory_wants_few_ctas_with_many_columns)
 }
 END_TEST
 
+/* The same of rows that a warp or a part of one has: THREADS a row x TILES x ELEMENTS of rows a CTA. */
+static void check_lanes(const char *path, const char *schedule, int64_t columns, const char *lanes)
+{
+    char text[96];
+    read_program(path);
+    Compilation c = compile_sizes(schedule, 64, columns, "sm_90a");
+    const Kernel *k = &c.plan->kernels[0];
+    snprintf(text, sizeof text, "%d x %d x %d of %d", k->threads_per_row, k->tiles, k->vec, k->teams);
+    ck_assert_msg(!strcmp(text, lanes), "%s of %d columns: %s", path, (int)columns, text);
+    compile_free(&c);
+}
+
+START_TEST(short_rows_leave_few_lanes_idle)
+{
+    check_lanes("examples/layernorm.fuse", NULL, 96, "4 x 3 x 8 of 32");
+    check_lanes("examples/layernorm.fuse", NULL, 128, "8 x 2 x 8 of 32");    /* two, for meeting is much of the work */
+    check_lanes("examples/layernorm.fuse", NULL, 112, "8 x 2 x 8 of 16");
+    check_lanes("examples/layernorm.fuse", NULL, 16, "2 x 1 x 8 of 128");
+    check_lanes("examples/layernorm.fuse", NULL, 68, "8 x 3 x 4 of 16");
+    check_lanes("examples/layernorm.fuse", NULL, 77, "16 x 5 x 1 of 8");
+    check_lanes("examples/rmsnorm.fuse", NULL, 128, "16 x 1 x 8 of 32");
+    check_lanes("examples/rmsnorm.fuse", NULL, 160, "8 x 3 x 8 of 16");
+    check_lanes("examples/softmax.fuse", NULL, 112, "16 x 1 x 8 of 8");
+    check_lanes("examples/softmax_bwd.fuse", NULL, 96, "16 x 1 x 8 of 8");
+    check_lanes("examples/softmax_bwd.fuse", NULL, 160, "8 x 3 x 8 of 16");
+    check_lanes("examples/rmsnorm_quantized.fuse", NULL, 320, "16 x 3 x 8 of 8");
+    check_lanes("examples/layernorm_bwd.fuse", NULL, 48, "4 x 2 x 8 of 32");
+    check_lanes("examples/rmsnorm_bwd.fuse", NULL, 48, "8 x 1 x 8 of 16");
+    check_lanes("examples/rmsnorm_bwd.fuse", NULL, 96, "4 x 3 x 8 of 32");
+    check_lanes("examples/layernorm.fuse", NULL, 640, "32 x 3 x 8 of 4");
+    check_lanes("examples/softmax.fuse", NULL, 720, "64 x 2 x 8 of 1");
+    check_lanes("examples/rmsnorm.fuse", NULL, 640, "64 x 2 x 8 of 1");
+    check_lanes("examples/rmsnorm_quantized.fuse", NULL, 1280, "32 x 5 x 8 of 4");
+    check_lanes("examples/layernorm.fuse", "row:threads=32", 96, "32 x 1 x 8 of 4");
+    check_lanes("examples/layernorm.fuse", "row:threads=2", 96, "2 x 6 x 8 of 64");
+    check_lanes("examples/layernorm.fuse", "row:threads=8,rows=4", 96, "8 x 2 x 8 of 4");
+}
+END_TEST
+
 /* Whether the plan for an H200 with so much shared memory is the one that the rules choose without advice. */
 static bool is_unadvised(const char *path, int smem, int64_t columns)
 {
@@ -286,6 +325,7 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(many, each_is_a_plan_of_its_own, 0, 3);
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
+    tcase_add_test(many, short_rows_leave_few_lanes_idle);
     tcase_add_test(many, swift_memory_wants_few_ctas_with_many_columns);
     tcase_add_test(many, advice_is_not_taken_where_it_cannot_be);
     tcase_add_test(many, without_advice_comes_first_of_the_leaner);
