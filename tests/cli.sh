@@ -190,7 +190,7 @@ grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
 expect 0 'row:threads=64, as the rules' explain "$root"/tests/cases/channel_scales.fuse --arch sm_90a
 # short rows: a norm's by one warp, a backward norm's by few teams; odd ones as longer odd ones
 expect 0 'row:threads=32, as the rules' explain "$root"/examples/layernorm.fuse N=768 --arch sm_90a
-expect 0 'row:threads=64, as the rules' explain "$root"/examples/layernorm.fuse N=640 --arch sm_90a
+expect 0 'row:threads=64, as the rules' explain "$root"/examples/layernorm.fuse N=720 --arch sm_90a
 expect 0 'threads=96,rows=4' explain "$root"/examples/rmsnorm_bwd.fuse N=1152 --arch sm_90a
 expect 0 'threads=96,rows=5' explain "$root"/examples/rmsnorm_bwd.fuse N=1224 --arch sm_90a
 expect 0 'threads=128,rows=3' explain "$root"/examples/layernorm_bwd.fuse N=3072 --arch sm_90a

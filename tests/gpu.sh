@@ -84,7 +84,7 @@ list_cases() {
             echo "examples/$name.fuse M=2049 N=$columns"
         done
     done
-    for size in "C=100 T=4097" "B=300 C=2304" "C=5120 T=1000" "C=8192 T=333" "B=2 T=4097 C=12296"; do
+    for size in "C=100 T=4097" "B=300 T=65 C=2304" "B=3 T=700 C=5120" "B=5 T=333 C=8192" "B=2 T=513 C=12296"; do
         echo "tests/golden/group_sums.fuse $size"
     done
     for columns in 72 128 160 256 320 13000 16384; do echo "examples/adaln_bwd.fuse B=5 T=333 C=$columns"; done
