@@ -81,7 +81,7 @@ static void emit_part_end(Emitter *e, const char *groups)
 {
     blank_line(e->out);
     line(e->out, "// a part's sums go to the workspace; alone, the CTA adds them behind the last");
-    line(e->out, "const long long own = alone ? part * gridDim.x + blockIdx.x : part * %s + group;", groups);
+    line(e->out, "const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * %s + group;", groups);
     emit_part_sums(e);
     block (e->out, "if (alone && part == parts - 1)") emit_group_end(e);
 }

@@ -1735,7 +1735,7 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 
 //@ share_out
 // Of so many items: the first, and the count, of those that this CTA has, where the CTAs along x have as many each, some
-// one more. No memory has parts for a count beyond an int.
+// one more. (A count beyond an int would take hours.)
 DEVICE void share_out(long long items, long long &first, int &count)
 {
     long long each, over;

@@ -96,19 +96,20 @@ static int bound_single(const Scheduler *s, const Kernel *k)
     return often || (mentions_places(s, k) && elements <= SOME) ? FULL : 0;
 }
 
-/* Rows of which a warp or less has three vectors a lane: ptxas keeps more of them than it must (layer norm of 72 to 704 columns
+/* Rows of which a warp or less has three or four vectors a lane, and up to two column vectors: ptxas keeps more of them than it must (layer norm of 72 to 704 columns
  * 0 to 8 %, of a few rows 4 to 9 % faster when told; f16 0 to 4 % slower, measured on an H100). */
-static bool has_three_vectors(const Scheduler *s, const Kernel *k)
+static bool has_several_vectors(const Scheduler *s, const Kernel *k)
 {
     enum { TWO = 2, FOUR = 4 };
     bool some = k->vec == MAX_VECTOR && k->tiles > TWO && k->tiles <= FOUR && k->threads_per_row <= WARP;
-    return some && has_moments(s, k) && row_inputs(k) == 1 && row_bytes(k) <= 2 && !reads_f16(k);
+    return some && has_moments(s, k) && row_inputs(k) == 1 && row_bytes(k) <= 2 && column_vectors(k) <= TWO && !reads_f16(k);
 }
 
 /* How many threads ptxas is told that an SM is to hold, 0: nothing. (Others it must not be told: it would take all
  * registers that it may.) Of a ring, and of rows that are read again, it is told elsewhere. With more than 16 elements a
  * thread of several inputs or exchanges 1024, by the nearest number of CTAs (cross entropy and its gradient of 12288
- * columns by three of 384 threads 6 % faster than by two). More than two column vectors of f32 want 64 registers. Where that
+ * columns by three of 384 threads 6 % faster than by two). More than two column vectors of f32, or two vectors of f16 a lane of a
+ * short row, want 64 registers. Where that
  * spills, plan creation asks for fewer. */
 static int bound_threads(const Scheduler *s, const Kernel *k)
 {
@@ -117,10 +118,10 @@ static int bound_threads(const Scheduler *s, const Kernel *k)
     int elements = k->vec * k->tiles;
     int most_threads = elements <= FEW ? wanted : FULL + threads / 2, room = threads_without_spills(s, k);
     int least = 2 * threads <= FULL ? 2 * threads : threads;    /* one would have nothing to do while it waits */
-    if (has_three_vectors(s, k)) return OF_WARPS;
+    if (has_several_vectors(s, k)) return OF_WARPS;
     if (holds_several(s, k)) return most_threads < room ? most_threads : room > least ? room : least;
     bool hungry = column_vectors(k) > 1 && k->registers <= most;
-    bool many = column_bytes(k, 0) > MANY_BYTES;
+    bool many = column_bytes(k, 0) > MANY_BYTES || (reads_f16(k) && elements == FEW && k->threads_per_row < WARP);
     if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return many && wanted > FULL ? FULL : wanted;
     if (elements <= FEW && mentions_places(s, k)) return s->target->threads_per_sm;
     bool often = exchanges_often(k) && k->vec == MAX_VECTOR && row_bytes(k) <= 2 && elements > FEW && elements <= SOME;

@@ -91,10 +91,11 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
 static int part_registers(const Kernel *k)
 {
     if (!k->kept || k->columnwise || k->threads_per_row == WARP) return 0;
-    return k->threads_per_row > WARP ? PART_REGISTERS : k->tiles > 1 ? SHORT_PART_REGISTERS : 0;
+    return k->threads_per_row > WARP ? PART_REGISTERS : k->vec * k->tiles > MAX_VECTOR ? SHORT_PART_REGISTERS : 0;
 }
 
-/* Registers a thread is expected to need. Where nothing but sums is in them, ptxas makes do with what a CTA's threads have. */
+/* Registers a thread is expected to need. Where it holds nothing of rows and columns that could be left in memory, ptxas makes
+ * do with what a CTA's threads have. */
 int estimate(const Scheduler *s, const Kernel *k)
 {
     double sums = accumulator_registers(s, k), resident = 0;
@@ -376,7 +377,8 @@ static bool wants_columns(const Scheduler *s, const Kernel *k)
     if (!k->inner_count || !k->rows || (reads_f16(k) && (several || k->vec % 2))) return false;
     int64_t bytes = column_bytes(k, 1), file = s->target->registers_per_sm * REGISTER_BYTES;
     int64_t columns = column_count(s, k), elements = k->vec * k->tiles;
-    bool full = columns == elements * k->threads_per_row || elements <= (k->threads_per_row <= WARP ? WARP_ELEMENTS : FEW_ELEMENTS);
+    int few_elements = k->threads_per_row <= WARP ? WARP_ELEMENTS : FEW_ELEMENTS;
+    bool full = columns == elements * k->threads_per_row || elements <= few_elements;
     int most = k->vec == 1                                            ? FEW_THREADS
                : bytes * elements <= FEW_REGISTERS * REGISTER_BYTES ? MANY_THREADS
                                                                     : SOME_THREADS;

@@ -127,7 +127,7 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
     if (several || whole) {
         k->teams = several ? kernel_threads(k) / threads : 1;    /* rows of a warp, in as large a CTA */
         k->threads_per_row = threads;
-        k->tiles = (int)ceil_div(vectors, threads);
+        k->tiles = vectors ? (int)ceil_div(vectors, threads) : 1;
     }
     bool copies = s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED && k->threads_per_row > WARP;
     if (copies) k->teams = 1;    /* its copy warp serves one row */

@@ -9,6 +9,16 @@ static int power_of_two_from(int64_t n)
     return p;
 }
 
+/* Whether a lane has registers for three vectors of all that is read of a row: not of many inputs or column vectors, beside
+ * column vectors of f32 where rows meet more than once, or beside sums that a third phase reads the row for. */
+static bool has_room_for_three(const Kernel *k)
+{
+    enum { THREE = 3, BYTES = 192, TWO = 2 };
+    bool heavy = exchanges_often(k) && has_wide_columns(k);
+    if (heavy || (k->accumulator_count && k->phases > TWO)) return false;
+    return column_bytes(k, 1) * THREE * full_vector(k) <= BYTES;
+}
+
 /* Rows of up to 64 vectors; and longer ones that meet in a warp's registers for less than through shared memory: of up to 176
  * vectors with several exchanges (rmsnorm with its largest element of 520 to 768 columns 17 to 21 %, of 832 to 1408 4 to 15 %
  * faster, of 1024 as fast), of up to 88 with one of more than a sum (layer norm of 520 to 704 columns 6 to 11 %, softmax of 520
@@ -18,7 +28,7 @@ bool is_short_row(const Scheduler *s, const Kernel *k, int64_t full)
     enum { LONGEST = 2 * WARP, MEETING = 88, OFTEN = 176 };
     if (full <= LONGEST) return true;
     bool alone = k->inner_count && !k->accumulator_count && k->cluster == 1 && !k->dynamic;
-    if (!alone || row_bytes(k) > 2 || k->vec < full_vector(k)) return false;
+    if (!alone || row_bytes(k) > 2 || k->vec < full_vector(k) || !has_room_for_three(k)) return false;
     if (exchanges_often(k)) return full <= OFTEN;
     return full <= MEETING && (has_moments(s, k) || !column_vectors(k));
 }
@@ -47,14 +57,14 @@ static bool takes_three(const Scheduler *s, const Kernel *k, int64_t full, int l
     return lanes >= WARP / 2 || accumulator_registers(s, k) >= TWO;
 }
 
-/* Among how many times fewer threads a row is shared than it has full vectors, counted as a power of two. Narrow vectors have
- * as many threads as there are (77 columns by fewer 20 to 90 % slower), and so have the rows of groups that a warp sums in
- * rings (256 rows of 384 columns each 9 % slower by half a warp). */
+/* Among how many times fewer threads a row is shared than it has full vectors, counted as a power of two. Vectors of a quarter of
+ * the width and less have as many threads as there are (77 columns by fewer 20 to 90 % slower), and so have the rows of groups that a
+ * warp sums in rings (256 rows of 384 columns each 9 % slower by half a warp). */
 static int share_of_lanes(const Scheduler *s, const Kernel *k, int64_t full, int lanes)
 {
     int pack = full_vector(k) / k->vec;
     bool ring_of_groups = k->kept && lanes > WARP;
-    if (!k->inner_count || pack > 2 || ring_of_groups) return 1;
+    if (!k->inner_count || pack > 2 || ring_of_groups || !has_room_for_three(k)) return 1;
     if (takes_three(s, k, full, lanes)) return 4 / pack;
     return meets_long(s, k) ? 2 : 1;
 }
@@ -62,7 +72,7 @@ static int share_of_lanes(const Scheduler *s, const Kernel *k, int64_t full, int
 /* Up to 32 lanes, at least four, so that neighbours read 64 bytes. A lane has one full vector or, where meets_long tells,
  * two; but three, where those are full or nearly: of twelve vectors four lanes have three each (rows of 40, 48, 72 to 96, 144 to
  * 192 and 320 columns: layer norm 11 to 35 %, softmax 6 to 26 %, rmsnorm 3 to 13 %, rmsnorm with its largest element 10 to
- * 33 %, layer norm's backward pass 9 to 27 % faster; measured on an H100). Half of that for vectors of half the width. */
+ * 33 %, layer norm's backward pass 9 to 27 % faster; measured on an H100); of vectors of half the width three or four. */
 int short_row_threads(const Scheduler *s, const Kernel *k, int64_t vectors, int64_t full)
 {
     enum { LEAST = 4 };
@@ -72,7 +82,7 @@ int short_row_threads(const Scheduler *s, const Kernel *k, int64_t vectors, int6
     return threads < WARP ? threads : WARP;
 }
 
-/* Threads of a CTA of such rows: few, but where all lanes have as many vectors of theirs (of 40, 48, 72, 144 and 320 columns
+/* Threads of a CTA of such rows: few, but where all lanes have as many vectors, or narrow ones of several inputs (of 40, 48, 72, 144 and 320 columns
  * layer norm 1 to 11 %, rmsnorm 2 to 9 %, softmax 2 to 4 % faster by 128 than by 256 threads); a sum beside column vectors then
  * has many (rmsnorm of 64, 128 and 256 columns 1 to 2 %, of a sum 0 to 1 % faster by 512; layer norm 3 to 4 % slower). Several
  * exchanges, or sums over rows, have few all the same (1 to 4 %; 4 to 17 %; measured on an H100). */
@@ -80,6 +90,9 @@ int short_row_cta(const Scheduler *s, const Kernel *k, int64_t full)
 {
     enum { SMALL = 128, MIDDLE = 256, LARGE = 512 };
     if (!k->inner_count) return has_column_accumulators(k) ? SUM_THREADS : MIDDLE;
-    if (has_column_accumulators(k) || exchanges_often(k) || full != power_of_two_from(full)) return SMALL;
-    return column_vectors(k) && !has_moments(s, k) ? LARGE : MIDDLE;
+    if (has_column_accumulators(k)) return SMALL;
+    bool narrow = k->vec < full_vector(k), large = column_vectors(k) && !has_moments(s, k) && !narrow;
+    if (narrow && row_inputs(k) > 1) return MIDDLE;
+    if (exchanges_often(k) || full != power_of_two_from(full)) return SMALL;
+    return large ? LARGE : MIDDLE;
 }

@@ -41,6 +41,9 @@ list_programs() {
     printf '%s\n' examples/*.fuse tests/cases/{many_sums,graph_named_norm,names_of_underscores}.fuse
     echo "examples/rmsnorm_bwd.fuse N=5120 --schedule row"    # where ptxas 13.0 would encode a copy wrongly
     printf 'examples/%s --memory 4800\n' "layernorm_bwd.fuse N=131072" "layernorm.fuse N=57344"    # for an H200, where it matters
+    # short rows: two and three vectors a lane
+    printf 'examples/%s\n' "layernorm.fuse N="{96,128,160,640} "layernorm_bwd.fuse N=96" "rmsnorm_quantized.fuse N=1280"
+    printf 'tests/cases/%s\n' "held_short.fuse N=72" "heavy_norm.fuse N=96" "online_names.fuse N=96" "biased_sum.fuse N=57"
     # rows that groups of CTAs read anew in each phase
     printf 'tests/long/%s\n' "flat.fuse" "flat.fuse N=65543" "three_reads.fuse"
     printf 'examples/%s\n' "layernorm.fuse N=4194304" "softmax_bwd.fuse N=3000001" "group_norm.fuse B=1 G=3 C=16 S=262144"

@@ -252,7 +252,7 @@ DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 }
 
 // Of so many items: the first, and the count, of those that this CTA has, where the CTAs along x have as many each, some
-// one more. No memory has parts for a count beyond an int.
+// one more. (A count beyond an int would take hours.)
 DEVICE void share_out(long long items, long long &first, int &count)
 {
     long long each, over;
@@ -398,7 +398,7 @@ void adaln_bwd(
         }
 
         // a part's sums go to the workspace; alone, the CTA adds them behind the last
-        const long long own = alone ? part * gridDim.x + blockIdx.x : part * B + group;
+        const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * B + group;
         struct Sums {
             alignas(16) float dshift_sum[teams][tiles * step];
             alignas(16) float dscale_sum[teams][tiles * step];
