@@ -191,6 +191,9 @@ expect 0 'row:threads=64, as the rules' explain "$root"/tests/cases/channel_scal
 # short rows: a norm's by one warp, a backward norm's by few teams; odd ones as longer odd ones
 expect 0 'row:threads=32, as the rules' explain "$root"/examples/layernorm.fuse N=768 --arch sm_90a
 expect 0 'row:threads=64, as the rules' explain "$root"/examples/layernorm.fuse N=720 --arch sm_90a
+# sums of groups for which a CTA has just the registers; alone they pass through a ring
+expect 0 'grid-stride:threads=512,stages=3, as the rules' explain "$root"/examples/adaln_bwd.fuse C=16384 --arch sm_90a
+expect 0 'column:threads=192,rows=2,stages=4, as the rules' explain "$root"/tests/golden/group_sums.fuse C=3072 --arch sm_90a
 expect 0 'threads=96,rows=4' explain "$root"/examples/rmsnorm_bwd.fuse N=1152 --arch sm_90a
 expect 0 'threads=96,rows=5' explain "$root"/examples/rmsnorm_bwd.fuse N=1224 --arch sm_90a
 expect 0 'threads=128,rows=3' explain "$root"/examples/layernorm_bwd.fuse N=3072 --arch sm_90a
