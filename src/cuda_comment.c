@@ -163,8 +163,9 @@ static void emit_mapping(Emitter *e)
         line(e->out, "// A thread has %d columns, %d apart.", k->tiles,
              k->threads_per_row);
     else
-        line(e->out, "// A thread has %d neighbouring columns%s.", k->vec,
-             k->tiles > 1 ? arena_format(e->arena, " in each of %d tiles", k->tiles) : "");
+        line(e->out, "// A thread has %d neighbouring columns%s%s.", k->vec,
+             k->tiles > 1 ? arena_format(e->arena, " in each of %d tiles", k->tiles) : "",
+             !k->ragged || k->checked ? "" : k->tiles > 1 ? ", the last not full" : ", or none");
     if (has_several_columns(k))
         line(e->out, "// Columns are %s: col counts them%s.", product_text(e, k->columns),
              k->vec > 1 ? arena_format(e->arena, ", and a vector lies along %s, a multiple of its length",

@@ -80,8 +80,11 @@ static const char *missing_bound(const Scheduler *s)
     if (k && k->reuses) return "per_sm: for that many there is no room in shared memory, or for their threads";
     if (k && (k->stages || k->refill || k->grouped))
         return arena_format(s->arena, "per_sm: with a ring or a group it is planned, here up to %d", k->ctas_per_sm);
-    return arena_format(s->arena, "per_sm: an SM holds %d threads and %d CTAs, and these have %d threads each",
-                        s->target->threads_per_sm, s->target->most_ctas_per_sm, k ? kernel_threads(k) : 0);
+    if (!k) return "per_sm: nothing here walks rows";
+    int most = s->target->threads_per_sm / kernel_threads(k);
+    return arena_format(s->arena, "per_sm: up to %d; an SM holds %d threads and %d CTAs, and these have %d threads each",
+                        most < s->target->most_ctas_per_sm ? most : s->target->most_ctas_per_sm, s->target->threads_per_sm,
+                        s->target->most_ctas_per_sm, kernel_threads(k));
 }
 
 /* Why an SM is not kept to so few CTAs. */
@@ -119,6 +122,16 @@ static const char *missing_reuse(const Scheduler *s)
            "have registers for, and for stages that it has room for; with sums over rows they are whole lines of 128 bytes";
 }
 
+/* Why a row is not shared by so many threads. */
+static const char *missing_threads(const Scheduler *s)
+{
+    const Kernel *k = largest_kernel(s);
+    if (k && k->threads_per_row <= WARP)
+        return arena_format(s->arena, "threads: a row of %lld columns has a power of two up to %d",
+                            (long long)column_count(s, k), WARP);
+    return "threads: a row of this size is not shared by that many";
+}
+
 /* Keys that the kernels do not have as asked are no schedule. */
 bool honours_keys(Scheduler *s)
 {
@@ -144,7 +157,7 @@ bool honours_keys(Scheduler *s)
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);
     s->problem =
-        !threads ? "threads: a row of this size is not shared by that many"
+        !threads ? missing_threads(s)
         : !reuse ? missing_reuse(s)
         : !rows  ? "rows: a CTA cannot walk that many at a time here"
         : !cluster ? missing_cluster(s)
@@ -164,7 +177,7 @@ bool honours_keys(Scheduler *s)
 /* Why no kernel got a copy warp. */
 static const char *missing_copy_warp(const Scheduler *s)
 {
-    enum { MOST_THREADS_OF_ALL = 1024, VECTORS = 2 * WARP };
+    enum { MOST_THREADS_OF_ALL = 1024 };
     const Kernel *longest = NULL;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
@@ -182,9 +195,11 @@ static const char *missing_copy_warp(const Scheduler *s)
     if (s->forced.threads > MOST_THREADS_OF_ALL - WARP)
         return arena_format(s->arena, "threads: a CTA has up to %d, and %d of them are the copy warp", MOST_THREADS_OF_ALL,
                             WARP);
-    if (longest->threads_per_row <= WARP || longest->teams > 1)
-        return arena_format(s->arena, "warp-specialized needs rows that two warps share, over %d vectors unless `threads` says "
-                            "so, and these are shorter", VECTORS);
+    if (longest->threads_per_row < WARP)
+        return arena_format(s->arena, "warp-specialized needs rows that two warps share, and these have %lld columns, for a part of one",
+                            (long long)column_count(s, longest));
+    if (longest->threads_per_row == WARP || longest->teams > 1)
+        return "warp-specialized needs rows that two warps share, and here a warp has one: threads=64 asks for two";
     return "warp-specialized needs shared memory for two stages of a row, or three where phases lag, beside what else a CTA "
            "has there";
 }

@@ -305,7 +305,7 @@ expect 2 'stages: a copy warp fills a ring' explain "$root"/examples/layernorm.f
 expect 2 '32 of them are the copy warp' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:threads=1024
 expect 2 'over 16384 columns' explain "$root"/examples/layernorm.fuse N=14336 --arch sm_90a --schedule warp-specialized:cluster=32
 expect 2 'ends without a key' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule row:
-expect 2 'per_sm: an SM holds 2048 threads and 32 CTAs' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
+expect 2 'per_sm: up to 8; an SM holds 2048 threads and 32 CTAs' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
 expect 0 '__launch_bounds__(256, 6)' emit "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=6
 expect 2 'each wants over 64 vectors' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
 expect 2 'cluster: 3 is not a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3

@@ -91,7 +91,7 @@ static const Rule rules[] = {
     {"part", "part * B + group", "part * B"},
     {"part", "part * B + group", "group * B + part"},
     {"part", "[p * columns", "[begin * columns"},
-    {"part", "part * gridDim.x + blockIdx.x", "part * gridDim.x"},
+    {"part", "part * (long long)gridDim.x + blockIdx.x", "part * gridDim.x"},
     {"part", "alone && part == parts - 1", "alone && part == 0"},
     {"part", "alone && part == parts - 1", "part == parts - 1"},
     {"part", "begin += chunk", "begin += chunk + 1"},

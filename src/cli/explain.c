@@ -55,7 +55,10 @@ static Origin settle_schedule(Program *p, Compilation *c)
     if (*p->tuned.schedule)
         return (Origin){p->tuned.schedule, "from the tuning file: `fusec tune` measured it to be"
                                            " faster than what the rules choose"};
-    if (o->schedule) return (Origin){name_plan(o->arena, c->plan), "as --schedule asks"};
+    if (o->schedule) {
+        const char *named = name_plan(o->arena, c->plan);
+        return (Origin){named ? named : o->schedule, "as --schedule asks"};
+    }
     const int rejections = c->plan->rejection_count;
     const char *other = replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
     const bool tried = c->plan->rejection_count > rejections;

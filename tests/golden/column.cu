@@ -254,7 +254,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // bias_grad (column), from column.fuse:1-3
 //   db = sum[M](dy), this CTA's rows
 // A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
-// A thread has 8 neighbouring columns in each of 2 tiles.
+// A thread has 8 neighbouring columns in each of 2 tiles, the last not full.
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 131072 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_M and the like, are in elements.

@@ -299,7 +299,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // The rows of one B are a group, and a group is in parts. A CTA walks the rows of its parts, 5 at a time, and
 // leaves the sums of each. Alone with whole groups it adds them as the finish kernel would, and stores
 // the results. 96 threads share a row.
-// A thread has 8 neighbouring columns in each of 2 tiles.
+// A thread has 8 neighbouring columns in each of 2 tiles, the last not full.
 // Launch 1 of 2: grid (min(alone ? B : B * parts, 132), 1), block 480, 184320 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_B and the like, are in elements.

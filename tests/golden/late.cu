@@ -556,7 +556,7 @@ void mean_cross_entropy_finish(
 //   s = sum[N](e)
 //   each = m + log(s) - sum[N](where(index(N) == label, x, 0.0))
 // A CTA walks 4 rows at a time, from blockIdx.x * 4, + gridDim.x * 4, ... and keeps its sums; 32 threads share a row.
-// A thread has 4 neighbouring columns in each of 3 tiles.
+// A thread has 4 neighbouring columns in each of 3 tiles, the last not full.
 // Launch 3 of 5: grid (min(ceil(M / 4), 1056), 1), block 128, 17920 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.

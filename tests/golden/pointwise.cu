@@ -207,7 +207,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 // scale_shift (pointwise), from pointwise.fuse:1-3
 //   y = a * x + b
 // A CTA walks 16 rows at a time, from blockIdx.x * 16, + gridDim.x * 16, ...; 16 threads share a row.
-// A thread has 8 neighbouring columns.
+// A thread has 8 neighbouring columns, or none.
 // Launch 1 of 1: grid (ceil(M / 16), 1), block 256, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(256)

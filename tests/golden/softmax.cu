@@ -365,7 +365,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // where
 //   e = exp(x - max[N](x))
 // A CTA has row blockIdx.x; its 64 threads share it.
-// A thread has 8 neighbouring columns in each of 2 tiles.
+// A thread has 8 neighbouring columns in each of 2 tiles, the last not full.
 // Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __launch_bounds__(64)

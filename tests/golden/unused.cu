@@ -150,7 +150,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 // g (pointwise), from unused.fuse:1-4
 //   y = x + 1.0
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
-// A thread has 4 neighbouring columns.
+// A thread has 4 neighbouring columns, or none.
 // Launch 1 of 1: grid (1, 1), block 32, no dynamic shared memory.
 extern "C" __global__ __launch_bounds__(32)
 void g(
