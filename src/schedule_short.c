@@ -82,10 +82,10 @@ int short_row_threads(const Scheduler *s, const Kernel *k, int64_t vectors, int6
     return threads < WARP ? threads : WARP;
 }
 
-/* Threads of a CTA of such rows: few, but where all lanes have as many vectors, or narrow ones of several inputs (of 40, 48, 72, 144 and 320 columns
- * layer norm 1 to 11 %, rmsnorm 2 to 9 %, softmax 2 to 4 % faster by 128 than by 256 threads); a sum beside column vectors then
- * has many (rmsnorm of 64, 128 and 256 columns 1 to 2 %, of a sum 0 to 1 % faster by 512; layer norm 3 to 4 % slower). Several
- * exchanges, or sums over rows, have few all the same (1 to 4 %; 4 to 17 %; measured on an H100). */
+/* Threads of a CTA of such rows: few, but where all lanes have as many vectors, or narrow ones of several inputs (of 40, 48, 72,
+ * 144 and 320 columns layer norm 1 to 11 %, rmsnorm 2 to 9 %, softmax 2 to 4 % faster by 128 than by 256 threads); a sum beside
+ * column vectors then has many (rmsnorm of 64, 128 and 256 columns 1 to 2 %, of a sum 0 to 1 % faster by 512; layer norm 3 to 4 %
+ * slower). Several exchanges, or sums over rows, have few all the same (1 to 4 %; 4 to 17 %; measured on an H100). */
 int short_row_cta(const Scheduler *s, const Kernel *k, int64_t full)
 {
     enum { SMALL = 128, MIDDLE = 256, LARGE = 512 };

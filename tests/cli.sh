@@ -145,7 +145,7 @@ expect 0 'computes dx, dscale, dshift$' explain "$root"/examples/adaln_bwd.fuse 
 expect 0 '"kernels_read": 335561344' explain "$root"/examples/group_norm_bwd.fuse --json
 expect 0 'a kernel ends with dgamma: it is complete when' explain "$root"/examples/layernorm_bwd.fuse --json
 expect 2 '4 bytes or more at a time' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3
-expect 2 'and these are shorter' explain "$root"/examples/layernorm.fuse N=64 --schedule warp-specialized
+expect 2 'for a part of one' explain "$root"/examples/layernorm.fuse N=64 --schedule warp-specialized
 expect 2 'and these are of several' explain "$root"/tests/cases/several_axes.fuse S=824 --schedule warp-specialized
 expect 2 'that share one, and have read it' explain "$root"/examples/layernorm_bwd.fuse N=79 --schedule grid-stride:stages=3
 expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
