@@ -365,9 +365,10 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
  * row and they take a third of its registers, and threads are few or hold few (measured on
  * an H100: layer norm 0.7 to 4 % faster from 1024 to 12288 columns, 25 % slower at 16384;
  * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
- * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the
- * registers, but not where a warp or less has a row (of a few rows 8 to 25 %, of many 0 to 7 % faster). f16 is converted anew at each use (layer norm of 1024 to 4096 columns 1 to 2 % faster, rmsnorm to bytes 3 to
- * 6 %), but single elements are not, nor those beside several inputs of a mean and its squares: these are left in memory. */
+ * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the registers, but not where a warp
+ * or less has a row (of a few rows 8 to 25 %, of many 0 to 7 % faster). f16 is converted anew at each use (layer norm of 1024 to
+ * 4096 columns 1 to 2 % faster, rmsnorm to bytes 3 to 6 %), but single elements are not, nor those beside several inputs of a mean
+ * and its squares: these are left in memory. */
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
     enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16, WARP_ELEMENTS = 48 };
