@@ -103,13 +103,17 @@ int summed_threads(const Scheduler *s, const Kernel *k)
 
 /* Long rows of 16 bits that are stored as bytes pass through rings of about 500 threads rather than of up to 1024 (rmsnorm with
  * its largest element of bf16 of 12800 to 18432 columns 1 to 7 %, of f16 of 13312 to 20480 6 to 17 % faster, of bf16 of 19456
- * and more 1 to 2 % slower; measured on an H100). 0: as many as others. */
+ * and more 1 to 2 % slower), and those that clusters share from 98304 to 139264 columns through 640 each (3 to 10 %, of f16 3 and
+ * 4 %; measured on an H100). 0: as many as others. */
 int threads_of_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { BF16 = 480, LONGEST_BF16 = 18432, F16 = 512, LONGEST_F16 = 22528 };
-    bool f16 = reads_f16(k), some = k->cluster == 1 && holds_bytes_long(s, k) && row_bytes(k) == 2;
+    enum { BF16 = 480, LONGEST_BF16 = 18432, F16 = 512, LONGEST_F16 = 22528, SHARED = 640, SHORT_SHARED = 98304 };
+    enum { LONG_SHARED = 139264, LONG_SHARED_F16 = 126976 /* 131072 spill */ };
+    int64_t columns = column_count(s, k);
+    bool f16 = reads_f16(k), bytes = holds_bytes_long(s, k) && row_bytes(k) == 2, some = k->cluster == 1 && bytes;
+    if (k->cluster > 1) return bytes && columns >= SHORT_SHARED && columns <= (f16 ? LONG_SHARED_F16 : LONG_SHARED) ? SHARED : 0;
     int threads = f16 ? F16 : BF16;
-    return some && k->threads_per_row > threads && column_count(s, k) <= (f16 ? LONGEST_F16 : LONGEST_BF16) ? threads : 0;
+    return some && k->threads_per_row > threads && columns <= (f16 ? LONGEST_F16 : LONGEST_BF16) ? threads : 0;
 }
 
 /* How many tiles leave no lane without a vector, where there is such a number: layer norm of

@@ -185,7 +185,7 @@ list_long_cases() {
     for size in "M=17 N=1987 --sms 1" "M=7 N=8193 --sms 1" "M=5 N=24575 --sms 4"; do echo "examples/layernorm_residual.fuse $size"; done
     for size in "M=7 N=9001 --sms 1" "M=9 N=12289 --sms 1"; do echo "examples/rmsnorm.fuse $size"; done
     echo "examples/rmsnorm_residual.fuse M=7 N=10501 --sms 2"
-    for size in "M=7 N=10001 --sms 2" "M=6 N=20479 --sms 4 --offset dy=3"; do echo "examples/layernorm_bwd.fuse $size"; done
+    for size in "M=7 N=10001 --sms 2" "M=6 N=20481 --sms 4 --offset dy=3" "M=5 N=16385 --sms 2 --offset x=1"; do echo "examples/layernorm_bwd.fuse $size"; done
     echo "examples/rmsnorm_bwd.fuse M=11 N=4095 --sms 1"
     echo "examples/rmsnorm.fuse M=7 N=24601 --sms 4"
     echo "examples/softmax_bwd.fuse M=5 N=33001 --sms 4"
@@ -232,7 +232,7 @@ list_long_cases() {
     done
     # rows that a warp or a part of one has: two and three vectors a thread, a last one that is not full
     for columns in 72 96 100 112; do echo "examples/layernorm.fuse M=37 N=$columns"; done
-    for columns in 40 96 320; do echo "examples/layernorm_bwd.fuse M=37 N=$columns"; done
+    for columns in 40 96 320 768; do echo "examples/layernorm_bwd.fuse M=37 N=$columns"; done
     for columns in 72 160; do echo "examples/adaln_bwd.fuse B=2 T=67 C=$columns --sms 1"; done
     echo "examples/softmax_bwd.fuse M=37 N=160"
     echo "examples/rmsnorm_quantized.fuse M=37 N=320"
