@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     LIST(Candidate) list;     /* the chosen one comes first */
     int refused, same, left_out;   /* texts: refused, of a plan listed before, not looked into */
+    LIST(Rejection) refusals;      /* of list_near: what was refused, and why */
 } Candidates;
 
 /* The plans of an analysed graph for a target, at most `most` (one at least): the chosen one, every
@@ -27,6 +28,13 @@ typedef struct {
  * plan, or cuts a row into too few or too many threads for its size, is left out unless a bare name
  * asks for it. */
 Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target, int most);
+
+/* The chosen plan, every family by its bare name, and each with one key; what is refused is listed with its reason. */
+Candidates list_near(Arena *arena, const Analysis *a, const Target *target);
+
+/* The plan that the model (schedule_model.c) finds fastest among those with up to two keys, if it finds it so much faster
+ * than the rules' choice as it can tell for sure; else the rules' choice. */
+Plan *find_faster(Arena *arena, const Analysis *a, const Target *target, Plan *rules);
 
 /* For a chosen plan that spills: the chosen one and at most `most` others that by the estimate leave
  * more registers unused, in even steps up to those that leave the most. */

@@ -6,6 +6,7 @@
 #include "compile.h"
 
 #include "analyze.h"
+#include "candidates.h"
 #include "cuda.h"
 #include "lower.h"
 #include "schedule.h"
@@ -172,6 +173,7 @@ static void run_pipeline(Pipeline *p)
     p->failure = COMPILE_USAGE;
     c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule,
                        &refused);
+    if (!request->schedule) c->plan = find_faster(arena, c->analysis, &request->target, c->plan);
     c->launch = &c->plan->launch;
     for (int i = 0; i < request->spilling_count; i++)
         add_rejection(arena, c->plan,

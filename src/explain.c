@@ -354,16 +354,25 @@ static void explain_traffic(Text *out, const Plan *plan)
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }
 
-void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin)
+static void explain_speed(Text *out, const Plan *plan)
+{
+    Estimate e = estimate_speed(plan);
+    if (e.gbps > 0)
+        line(out, "model: %.0f GB/s with many rows, of %.0f that memory moves; bound by %s", e.gbps, e.floor, bound_name(e.bound));
+}
+
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)
 {
     explain_sizes(out, plan);
     explain_reductions(out, plan->analysis);
     explain_persistence(out, plan->analysis);
     if (origin.schedule) line(out, "schedule: %s, %s", origin.schedule, origin.why);
+    explain_speed(out, plan);
     line(out, "kernels: %d", plan->kernel_count);
     for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
     explain_traffic(out, plan);
     for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);
     for (int i = 0; i < plan->rejection_count; i++)
         line(out, "rejected: %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
+    if (candidates) explain_candidates(out, candidates);
 }

@@ -2,7 +2,7 @@
 #ifndef FUSEC_EXPLAIN_H
 #define FUSEC_EXPLAIN_H
 
-#include "schedule.h"
+#include "candidates.h"
 
 /* What the assembler said about a kernel; -1 where nobody asked it. */
 typedef struct {
@@ -22,8 +22,11 @@ typedef struct {
 Traffic count_traffic(const Plan *plan);    /* each kernel's inputs and outputs once */
 int64_t kernel_ctas(const Plan *plan, int kernel);
 
-/* `usage` has an entry for each kernel of the plan. */
-void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin);
-void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin);
+/* `usage` has an entry for each kernel of the plan; `candidates` is NULL where nobody asked for them. */
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates);
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates);
+/* The same for the candidates alone; in JSON as two members behind others. */
+void explain_candidates(Text *out, const Candidates *candidates);
+void put_candidates(Text *out, const Candidates *candidates);
 
 #endif

@@ -89,7 +89,14 @@ static void put_traffic(Text *out, const Plan *plan)
                (long long)all.written);
 }
 
-void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin)
+static void put_speed(Text *out, const Plan *plan)
+{
+    Estimate e = estimate_speed(plan);
+    if (e.gbps > 0)
+        text_print(out, ",\n  \"model\": {\"gbps\": %.0f, \"memory_gbps\": %.0f, \"bound_by\": \"%s\"}", e.gbps, e.floor, bound_name(e.bound));
+}
+
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)
 {
     const Analysis *a = plan->analysis;
     const Graph *g = a->graph;
@@ -114,6 +121,7 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
         text_quote(out, origin.why);
         text_print(out, "}");
     }
+    put_speed(out, plan);
     put_reductions(out, a);
     put_kernels(out, plan, usage);
     text_print(out, ",\n  \"workspace_bytes\": %lld",
@@ -134,5 +142,7 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
         text_quote(out, plan->rejections[i].reason);
         text_print(out, "}");
     }
-    text_print(out, "]\n}\n");
+    text_print(out, "]");
+    if (candidates) put_candidates(out, candidates);
+    text_print(out, "\n}\n");
 }

@@ -172,6 +172,7 @@ typedef struct Plan {
     const char **cuts;               /* why there is more than one kernel */
     int cut_count;
     const char *advice;              /* the text of --schedule that made it where the rules alone would not; else NULL */
+    bool by_model;                   /* which the model chose, for it found the rules' choice far behind */
     LaunchPlan launch;
 } Plan;
 
@@ -289,6 +290,16 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const 
                    const char **problem);
 /* What the rules choose where nothing was measured to be faster (schedule_advice.c). */
 Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, const char **problem);
+/* How fast a plan moves many rows, and what bounds it, by the model of schedule_model.c. */
+typedef enum { BOUND_BY_MEMORY, BOUND_BY_L2, BOUND_BY_INSTRUCTIONS, BOUND_BY_WAITS, BOUND_BY_MESSAGES, BOUNDS } Bound;
+typedef struct {
+    double gbps;             /* of inputs and outputs once each; 0: not modelled, such as plans of several kernels that walk
+                                rows, and those for GPUs that no plan was timed on */
+    double floor;            /* what no plan exceeds: memory's own rate */
+    Bound bound;
+} Estimate;
+Estimate estimate_speed(const Plan *plan);
+const char *bound_name(Bound bound);
 /* Notes a schedule that somebody else found wanting, for explain. */
 void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason);
 void print_plan(Text *out, const Plan *plan);  /* --emit=plan */

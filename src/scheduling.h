@@ -27,6 +27,7 @@
  *   schedule_advice.c    schedules that are asked for where the rules' are slower
  *   schedule_finish.c    the kernel that adds partials
  *   schedule_reasons.c   why a schedule that was asked for cannot be
+ *   schedule_model.c     how fast a plan is expected to be
  *   schedule_launch.c    grids, arguments, workspace: the LaunchPlan
  */
 #ifndef FUSEC_SCHEDULING_H

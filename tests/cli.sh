@@ -91,6 +91,15 @@ expect 2 'the GPU that --arch names' explain one.fuse --memory 4800
 for rate in 0 -5 4.8 fast; do expect 2 "cannot take '$rate'" one.fuse --arch sm_90a --memory=$rate; done
 expect 0 '64 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 4800
 expect 0 '128 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 3350
+# what the model expects, and of what else could be
+expect 0 'model: 2656 GB/s with many rows, of 3106 that memory moves; bound by memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
+expect 0 '1748  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
+expect 0 'rows: with a copy warp a CTA walks one' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
+expect 0 'row:threads=128, as the model chooses' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
+expect 0 'rejected: row:threads=64: the rules. choice: the model expects' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
+expect 2 'no option --candidates' emit one.fuse --candidates
+expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
+expect 0 '"reason": "rows: with a copy warp' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --json
 for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain prints is that plan's
     "$fusec" explain "$root/examples/$name.fuse" --arch sm_90a 2>/dev/null |
         sed -n 's/^schedule: \(.*\), as the rules choose$/\1/p' >schedule.txt
@@ -198,6 +207,12 @@ expect 0 'threads=96,rows=4' explain "$root"/examples/rmsnorm_bwd.fuse N=1152 --
 expect 0 'threads=96,rows=5' explain "$root"/examples/rmsnorm_bwd.fuse N=1224 --arch sm_90a
 expect 0 'threads=128,rows=3' explain "$root"/examples/layernorm_bwd.fuse N=3072 --arch sm_90a
 expect 0 'threads=64,rows=6' explain "$root"/examples/layernorm_bwd.fuse N=897 --arch sm_90a
+expect 0 'threads=64,rows=6,stages=3' explain "$root"/examples/layernorm_bwd.fuse N=768 --arch sm_90a
+# odd slices for which a CTA of few threads has registers, with their column vectors
+expect 0 'grid-stride:threads=256,cluster=2' explain "$root"/examples/layernorm_bwd.fuse N=19457 --arch sm_90a
+expect 0 'grid-stride:threads=256,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=33001 --arch sm_90a
+expect 0 'column vectors stay in registers' explain "$root"/examples/layernorm_bwd.fuse N=19457 --arch sm_90a --schedule warp-specialized:threads=576,cluster=2
+expect 0 'row:threads=640,cluster=4' explain "$root"/examples/rmsnorm_quantized.fuse N=98304 --arch sm_90a
 expect 0 'threads=96,rows=4' explain "$root"/examples/layernorm_bwd.fuse N=1023 --arch sm_90a
 expect 0 'threads=96,rows=5' explain "$root"/examples/layernorm_bwd.fuse N=1217 --arch sm_90a
 expect 0 'warp-specialized, 1056 CTAs' explain "$root"/examples/layernorm.fuse M=16384 N=1023 --arch sm_90a

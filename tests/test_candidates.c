@@ -308,6 +308,95 @@ START_TEST(leaner_ones_walk_the_rows_as_often)
 }
 END_TEST
 
+/* ---- the model ---- */
+
+static Estimate estimate_of(const char *schedule, int64_t columns, const char *arch)
+{
+    Compilation c = compile_sizes(schedule, 64, columns, arch);
+    Estimate e = estimate_speed(c.plan);
+    compile_free(&c);
+    return e;
+}
+
+START_TEST(the_model_tells_what_bounds_a_plan)
+{
+    read_program("examples/layernorm_bwd.fuse");
+    Estimate chosen = estimate_of(NULL, 4096, "sm_90a"), few = estimate_of("warp-specialized:threads=64", 4096, "sm_90a");
+    ck_assert_int_eq(chosen.bound, BOUND_BY_MEMORY);
+    ck_assert(chosen.gbps > 2500 && chosen.gbps < chosen.floor && chosen.floor < 3300);
+    ck_assert_int_eq(few.bound, BOUND_BY_INSTRUCTIONS);
+    ck_assert_int_eq(estimate_of("grid-stride:cluster=4,stages=2", 4096, "sm_90a").bound, BOUND_BY_WAITS);
+    ck_assert_int_eq(estimate_of("warp-specialized:cluster=128", 524288, "sm_90a").bound, BOUND_BY_MESSAGES);
+    /* what it does not know */
+    ck_assert(estimate_of(NULL, 4096, "sm_80").gbps == 0);
+    ck_assert(estimate_of("row", 4096, "sm_90a").gbps == 0);
+    read_program("examples/group_norm.fuse");
+    AxisSize sizes[] = {{"B", 2}};
+    CompileRequest request = {.text = program, .length = strlen(program), .name = "test.fuse", .sizes = sizes, .size_count = 1,
+                              .target = *target_find("sm_90a"), .until = UNTIL_PLAN};
+    Compilation c = compile(&request);
+    ck_assert_int_eq(c.status, COMPILE_OK);
+    ck_assert(estimate_speed(c.plan).gbps == 0);
+    compile_free(&c);
+}
+END_TEST
+
+/* Threads that read rows again, for they have no registers for eighteen inputs: what the model finds instead is 6 times as fast. */
+START_TEST(the_model_replaces_what_is_far_behind)
+{
+    const char *problem;
+    read_program("tests/cases/held_short.fuse");
+    Compilation c = compile_sizes(NULL, 64, 1000, "sm_90a");
+    const Plan *rules = try_schedule(c.arena, c.analysis, target_find("sm_90a"), NULL, &problem);
+    ck_assert(c.plan->by_model && c.plan->advice);
+    ck_assert(estimate_speed(c.plan).gbps > 1.4 * estimate_speed(rules).gbps);
+    ck_assert_int_eq(c.plan->rejection_count, 1);
+    ck_assert_ptr_nonnull(strstr(c.plan->rejections[0].reason, "the model expects"));
+    Compilation again = compile_sizes(c.plan->advice, 64, 1000, "sm_90a");
+    ck_assert_str_eq(c.cuda, again.cuda);
+    /* where that spills, the rules' choice comes next; tune begins with it */
+    Candidates leaner = list_leaner(c.arena, c.analysis, target_find("sm_90a"), 3);
+    ck_assert_str_eq(leaner.list.data[0].cuda, c.cuda);
+    ck_assert_str_eq(leaner.list.data[1].schedule, "row:threads=64");
+    compile_free(&again);
+    compile_free(&c);
+}
+END_TEST
+
+/* In none of the cells that it was fitted on, where the rules' choice was within 10 % of the best. */
+START_TEST(the_model_lets_good_choices_be)
+{
+    static const char *const paths[] = {"examples/layernorm_bwd.fuse", "examples/rmsnorm_bwd.fuse", "examples/layernorm.fuse",
+                                        "examples/rmsnorm.fuse", "examples/softmax.fuse", "examples/softmax_bwd.fuse"};
+    static const int64_t columns[] = {768, 1024, 1536, 2048, 3072, 4096, 5120, 7168, 8192, 11008, 12288, 14336, 16384, 20480,
+                                      24576, 32768, 40960, 57344, 65536, 98304, 131072, 262144};
+    read_program(paths[_i]);
+    for (int i = 0; i < (int)(sizeof columns / sizeof *columns); i++) {
+        Compilation c = compile_sizes(NULL, 64, columns[i], "sm_90a");
+        ck_assert_msg(!c.plan->by_model, "%s of %lld columns", paths[_i], (long long)columns[i]);
+        ck_assert(estimate_speed(c.plan).gbps > 0);
+        compile_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(what_is_refused_has_a_reason)
+{
+    read_program("examples/layernorm_bwd.fuse");
+    Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
+    Candidates list = list_near(c.arena, c.analysis, target_find("sm_90a"));
+    check_plans(&list, 64, 4096, "sm_90a");
+    ck_assert_int_gt(list.list.count, 20);
+    ck_assert_int_eq(list.refusals.count, list.refused);
+    for (int i = 0; i < list.refusals.count; i++) {
+        const char *problem = NULL;
+        ck_assert_ptr_null(try_schedule(c.arena, c.analysis, target_find("sm_90a"), list.refusals.data[i].schedule, &problem));
+        ck_assert_str_eq(problem, list.refusals.data[i].reason);
+    }
+    compile_free(&c);
+}
+END_TEST
+
 Suite *candidates_suite(void)
 {
     Suite *suite = suite_create("candidates");
@@ -316,6 +405,7 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(cases, degenerate_sizes_have_candidates, 0, 1);
     tcase_add_test(cases, without_reductions_there_are_some_too);
     tcase_add_test(cases, a_limit_is_for_memory_like_that_measured);
+    tcase_add_test(cases, the_model_tells_what_bounds_a_plan);
     suite_add_tcase(suite, cases);
     /* thousands of compilations: the sanitizers' run leaves these out */
     TCase *many = tcase_create("candidates, many");
@@ -325,6 +415,9 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(many, each_is_a_plan_of_its_own, 0, 3);
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
+    tcase_add_test(many, the_model_replaces_what_is_far_behind);
+    tcase_add_loop_test(many, the_model_lets_good_choices_be, 0, 6);
+    tcase_add_test(many, what_is_refused_has_a_reason);
     tcase_add_test(many, short_rows_leave_few_lanes_idle);
     tcase_add_test(many, swift_memory_wants_few_ctas_with_many_columns);
     tcase_add_test(many, advice_is_not_taken_where_it_cannot_be);

@@ -62,6 +62,8 @@ static Origin settle_schedule(Program *p, Compilation *c)
     const int rejections = c->plan->rejection_count;
     const char *other = replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
     const bool tried = c->plan->rejection_count > rejections;
+    if (!other && c->plan->by_model && !tried)
+        return (Origin){c->plan->advice, "as the model chooses: it expects less than four fifths of that speed of the rules' choice"};
     if (!other)
         return (Origin){name_plan(o->arena, c->plan), tried ? "as the rules choose: it spills, and so does what was tried in its place"
                                                             : "as the rules choose"};
@@ -81,7 +83,9 @@ int command_explain(Options *o)
     if (status == EXIT_DONE) {
         Origin origin = settle_schedule(&p, &c);
         const KernelUsage *usage = measure_usage(o, &c, &p.target);
-        (o->json ? explain_json : explain_words)(out, c.plan, usage, origin);
+        Candidates near = {0};
+        if (o->candidates) near = list_near(o->arena, c.analysis, &p.target);
+        (o->json ? explain_json : explain_words)(out, c.plan, usage, origin, o->candidates ? &near : NULL);
     }
     compile_free(&c);
     if (status != EXIT_DONE) return status;

@@ -289,6 +289,7 @@ static bool store_option(Options *o, Option option, const char *value)
         return o->in == value;
     case OPTION_OUT: o->out = value; return true;
     case OPTION_NO_TUNING: o->no_tuning = true; return true;
+    case OPTION_CANDIDATES: o->candidates = true; return true;
     case OPTION_JSON: o->json = true; return true;
     case OPTION_VERIFY: o->verify = true; return true;
     case OPTION_WRITE: o->write = true; return true;

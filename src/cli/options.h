@@ -54,7 +54,7 @@ typedef struct {
     uint64_t seed;
     int sms;                       /* of the simulated GPU; 0: not given */
     int memory;                    /* GB/s of the GPU that --arch names; 0: not given */
-    bool json, verify, write, check, no_tuning;
+    bool json, verify, write, check, no_tuning, candidates;
 } Options;
 
 /* Reads the command line. Returns true to go on; false when all is done: help and version were
