@@ -15,7 +15,7 @@ enum {
 int register_cap(const Scheduler *s, int threads)
 {
     /* a warp's registers are in one of an SM's four parts */
-    int warps_a_part = ((threads + WARP - 1) / WARP + 3) / 4;
+    int warps_a_part = (threads / WARP + 3) / 4;
     int cap = s->target->registers_per_sm / 4 / (WARP * warps_a_part) / 8 * 8;
     return cap < MAX_REGISTERS ? cap : MAX_REGISTERS;
 }

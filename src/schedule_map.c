@@ -125,7 +125,7 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
     bool several = threads && WARP % threads == 0 && k->threads_per_row <= WARP && threads != k->threads_per_row;
     bool whole = threads && k->threads_per_row >= WARP && k->column_ctas == 1;
     if (several || whole) {
-        k->teams = several ? kernel_threads(k) / threads : 1;    /* rows of a warp, in as large a CTA */
+        k->teams = several && kernel_threads(k) > threads ? kernel_threads(k) / threads : 1;    /* rows of a warp, in as large a CTA */
         k->threads_per_row = threads;
         k->tiles = vectors ? (int)ceil_div(vectors, threads) : 1;
     }

@@ -165,10 +165,11 @@ static bool keeps_columns(const Kernel *k)
     return false;
 }
 
-static bool is_modelled(const Plan *plan, const Kernel *k)
+static bool is_modelled(const Scheduler *s, const Kernel *k)
 {
-    const Target *target = &plan->target;
-    bool whole = k->inner_count && k->rows && k->column_ctas == 1 && row_inputs(k);
+    enum { LEAST_COLUMNS = 64 };
+    const Target *target = s->target;
+    bool whole = k->inner_count && k->rows && k->column_ctas == 1 && row_inputs(k) && column_count(s, k) >= LEAST_COLUMNS;
     return was_measured_on(target) && !target->swift && whole && !k->kept && !k->dynamic && !has_several_columns(k);
 }
 
@@ -204,8 +205,8 @@ Estimate estimate_speed(const Plan *plan)
 {
     const Kernel *k = only_walker(plan);
     Estimate estimate = {0};
-    if (!k || !is_modelled(plan, k)) return estimate;
     const Scheduler s = {.a = plan->analysis, .g = plan->analysis->graph, .target = &plan->target};
+    if (!k || !is_modelled(&s, k)) return estimate;
     const Part part = measure_part(&s, k);
     int sms = k->cluster > 1 && !k->grouped ? target_cluster_sms(s.target, k->cluster) : s.target->sms;
     double times[BOUNDS], sum = 0;

@@ -91,6 +91,7 @@ expect 2 'the GPU that --arch names' explain one.fuse --memory 4800
 for rate in 0 -5 4.8 fast; do expect 2 "cannot take '$rate'" one.fuse --arch sm_90a --memory=$rate; done
 expect 0 '64 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 4800
 expect 0 '128 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 3350
+expect 0 '1 row at a time, 32 threads a row' explain "$root"/examples/layernorm.fuse N=77 --arch sm_90a --schedule row:threads=32,reads=2
 # what the model expects, and of what else could be
 expect 0 'model: 2656 GB/s with many rows, of 3106 that memory moves; bound by memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
 expect 0 '1748  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
