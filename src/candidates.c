@@ -234,8 +234,9 @@ Candidates list_near(Arena *arena, const Analysis *a, const Target *target)
 
 /* ---- where the model finds the rules' choice far behind ---- */
 
-/* What the model tells apart: in no cell of its fit is the rules' choice more than 1.14 times as slow as another by it, and of
- * 40 where it was up to 1.8 in other graphs, seven were beyond this: 8 to 35 % faster so but one, 7 % slower (H100). */
+/* What the model tells apart. In no cell of its fit is the rules' choice more than 1.15 times as slow as another by it. Of 18
+ * cells of other graphs that it finds beyond this, ten were up to 6 times as fast as by the rules and the others up to 8 %
+ * slower; of 8 from 1.3 on three were faster, and three 12 to 39 % slower (H100). */
 static const double RESOLUTION = 1.4;
 
 /* Whether the model knows plans of that kind well enough to prefer one: not those that are told how many registers to have,
