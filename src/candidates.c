@@ -36,6 +36,7 @@ typedef struct {
     Key keys[KEYS];
     Candidates found;
     bool tells_refused;       /* what is refused is listed, with the reason */
+    bool skips_other_families;    /* no key makes a graph one for `pointwise` or `column` */
     bool has[FAMILY_FINISH];  /* families that the bare name or one key reaches */
     const Plan *chosen;
     int printed_levels;       /* texts with fewer keys are printed when they are found ... */
@@ -173,10 +174,13 @@ static void try_keys(Search *s, const char *text, int left, int level)
 
 static void try_level(Search *s, int level)
 {
-    for (int family = 0; family < FAMILY_FINISH; family++)
+    for (int family = 0; family < FAMILY_FINISH; family++) {
+        bool other = (family == FAMILY_POINTWISE || family == FAMILY_COLUMN) && !s->has[family];
+        if (other && s->skips_other_families) continue;
         for (int i = 0; i < COMBINATIONS && (level <= 1 || s->has[family]); i++)
             if (__builtin_popcount((unsigned)combinations[i]) == level)
                 try_keys(s, family_name((Family)family), combinations[i], level);
+    }
 }
 
 /* Adds every so-many-th of the texts put off, and so on with those between, until there are `most`. */
@@ -228,7 +232,9 @@ Candidates list_near(Arena *arena, const Analysis *a, const Target *target)
     s.printed_levels = 2;
     s.tells_refused = true;
     add_plan(&s, NULL, s.chosen);
-    for (int level = 0; level < s.printed_levels; level++) try_level(&s, level);
+    try_level(&s, 0);
+    s.skips_other_families = true;
+    try_level(&s, 1);
     return s.found;
 }
 

@@ -340,6 +340,18 @@ Traffic count_traffic(const Plan *plan)
     return all;
 }
 
+/* Of values that cross kernels; partials are many or few by the grid. */
+static int64_t bytes_passed(const Plan *plan)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < plan->kernel_count; i++)
+        for (int j = 0; j < plan->kernels[i].store_count; j++) {
+            const Store *store = &plan->kernels[i].stores[j];
+            if (store->slot >= 0) bytes += axes_size(&plan->analysis->sizes, store->axes) * dtype_info[store->dtype].bytes;
+        }
+    return bytes;
+}
+
 static void explain_traffic(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
@@ -350,15 +362,27 @@ static void explain_traffic(Text *out, const Plan *plan)
     if (all.read > a->read_bytes && strcmp(read, inputs))
         line(out, "    inputs are %s: several kernels read some of them", inputs);
     if (all.again) line(out, "    rows are read again: more, where the caches do not hold them");
+    int64_t passed = bytes_passed(plan);
+    if (passed) line(out, "    besides, kernels write %s for each other, and read them", bytes_text(arena, passed));
     line(out, "workspace: %s",
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
+}
+
+/* No more digits than the model knows. */
+double rounded_gbps(double gbps)
+{
+    enum { STEP = 10 };
+    return STEP * (double)(int64_t)(gbps / STEP + 0.5);
 }
 
 static void explain_speed(Text *out, const Plan *plan)
 {
     Estimate e = estimate_speed(plan);
-    if (e.gbps > 0)
-        line(out, "model: %.0f GB/s with many rows, of %.0f that memory moves; bound by %s", e.gbps, e.floor, bound_name(e.bound));
+    if (e.unknown)
+        line(out, "model: knows no such plan: %s", e.unknown);
+    else
+        line(out, "model: about %.0f GB/s with many rows, where memory moves %.0f; what takes longest is %s", rounded_gbps(e.gbps),
+             rounded_gbps(e.floor), bound_name(e.bound));
 }
 
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)
@@ -368,7 +392,10 @@ void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin
     explain_persistence(out, plan->analysis);
     if (origin.schedule) line(out, "schedule: %s, %s", origin.schedule, origin.why);
     explain_speed(out, plan);
-    line(out, "kernels: %d", plan->kernel_count);
+    int launched = 0;
+    for (int i = 0; i < plan->kernel_count; i++) launched += kernel_ctas(plan, i) > 0;
+    const char *fewer = launched < plan->kernel_count ? arena_format(out->arena, ", of which %d run%s at these sizes", launched, launched == 1 ? "s" : "") : "";
+    line(out, "kernels: %d%s", plan->kernel_count, fewer);
     for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
     explain_traffic(out, plan);
     for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);

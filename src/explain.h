@@ -19,6 +19,7 @@ typedef struct {
     bool again;               /* rows are read in more than one phase */
 } Traffic;
 
+double rounded_gbps(double gbps);
 Traffic count_traffic(const Plan *plan);    /* each kernel's inputs and outputs once */
 int64_t kernel_ctas(const Plan *plan, int kernel);
 

@@ -57,14 +57,16 @@ static void list_refused(Text *out, const Candidates *c)
 void explain_candidates(Text *out, const Candidates *c)
 {
     const Ranked *all = rank(out->arena, c);
-    line(out, "candidates: %d, by what the model expects, GB/s with many rows (?: not modelled), and what bounds it", c->list.count);
+    line(out, "candidates: %d schedules with up to one key; GB/s with many rows and what takes longest, as a model has it that", c->list.count);
+    line(out, "is off by a tenth or more and knows no spills. The rules choose (*), unless it expects 1.4 times as much of another.");
     for (int i = 0; i < c->list.count; i++) {
         const Estimate *e = &all[i].estimate;
-        const char *gbps = e->gbps > 0 ? arena_format(out->arena, "%.0f", e->gbps) : "?";
-        line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps, e->gbps > 0 ? bound_name(e->bound) : "", schedule_text(&all[i]));
+        const char *gbps = e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));
+        line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps, e->unknown ? "" : bound_name(e->bound), schedule_text(&all[i]));
     }
-    line(out, "  * the choice");
-    line(out, "refused: %d schedules", c->refusals.count);
+    if (c->same + c->left_out)
+        line(out, "not listed: %d that are the same plan as one of these, %d that walk rows more often or share them badly", c->same, c->left_out);
+    line(out, "refused: %d", c->refusals.count);
     list_refused(out, c);
 }
 
@@ -77,7 +79,7 @@ void put_candidates(Text *out, const Candidates *c)
         text_print(out, "%s\n    {\"schedule\": ", i ? "," : "");
         text_quote(out, schedule_text(&all[i]));
         text_print(out, ", \"chosen\": %s, \"model_gbps\": ", all[i].chosen ? "true" : "false");
-        if (e->gbps > 0)
+        if (!e->unknown)
             text_print(out, "%.0f, \"bound_by\": \"%s\"}", e->gbps, bound_name(e->bound));
         else
             text_print(out, "null, \"bound_by\": null}");

@@ -92,7 +92,7 @@ static void put_traffic(Text *out, const Plan *plan)
 static void put_speed(Text *out, const Plan *plan)
 {
     Estimate e = estimate_speed(plan);
-    if (e.gbps > 0)
+    if (!e.unknown)
         text_print(out, ",\n  \"model\": {\"gbps\": %.0f, \"memory_gbps\": %.0f, \"bound_by\": \"%s\"}", e.gbps, e.floor, bound_name(e.bound));
 }
 

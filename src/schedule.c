@@ -246,14 +246,20 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
     enum { MOST = 16 };
     static const char *const families[] = {"warp-specialized", "grid-stride", "row"};
     bool given = strstr(keys, "cluster=") != NULL;
-    const char *why = NULL;    /* the first reason, of those that speak of a key, `cluster: …`, if any does */
+    const char *why = NULL;    /* the first reason that speaks of a key, `cluster: …`, or the last of all */
+    static const char one[] = "cluster=1";
+    const char *alone = strstr(keys, one);
+    if (alone && strchr(",", alone[sizeof one - 1])) {    /* , or the end */
+        *problem = "cluster: one CTA is none, 2 to 16 are";
+        return NULL;
+    }
     for (int i = 0; i < 3; i++)
         for (int ctas = 2; ctas <= MOST; ctas = given ? MOST + 1 : 2 * ctas) {
             const char *text = arena_format(arena, "%s%s", families[i], keys);
             if (!given) text = arena_format(arena, "%s%ccluster=%d", text, *keys ? ',' : ':', ctas);
             Plan *plan = try_schedule(arena, a, target, text, problem);
             if (plan) return plan;
-            if (!why || (!speaks_of_key(why) && speaks_of_key(*problem))) why = *problem;
+            if (!why || !speaks_of_key(why)) why = *problem;
         }
     *problem = why;
     return NULL;

@@ -293,8 +293,8 @@ Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, c
 /* How fast a plan moves many rows, and what bounds it, by the model of schedule_model.c. */
 typedef enum { BOUND_BY_MEMORY, BOUND_BY_L2, BOUND_BY_INSTRUCTIONS, BOUND_BY_WAITS, BOUND_BY_MESSAGES, BOUNDS } Bound;
 typedef struct {
-    double gbps;             /* of inputs and outputs once each; 0: not modelled, such as plans of several kernels that walk
-                                rows, and those for GPUs that no plan was timed on */
+    double gbps;             /* of inputs and outputs once each; 0: not modelled, ... */
+    const char *unknown;     /* ... and why not; else NULL */
     double floor;            /* what no plan exceeds: memory's own rate */
     Bound bound;
 } Estimate;

@@ -322,22 +322,31 @@ static bool wants_cluster(const Scheduler *s, const Kernel *k)
     return may_cluster(s, k) && (no_ring || short_ring || column_count(s, k) > most);
 }
 
+/* Single elements of 2 bytes with sums over rows and column vectors, which threads then hold: no shared memory can. */
+static bool holds_odd_columns(const Kernel *k)
+{
+    enum { NARROW = 2 };
+    return k->vec == 1 && has_column_accumulators(k) && column_vectors(k) && row_bytes(k) == NARROW * row_inputs(k);
+}
+
 /* Where a group is better than the largest cluster with longer slices than wanted: with
  * two accumulators a column, which then leave no registers for a copy warp (7 %), and for
  * a mean with its squares in f32 that does not stay in registers, or a sum of two in f32 (layer norm and rmsnorm of one of 204800
  * and 229376 columns 12 to 15 %); and where neither registers have room for rows of 16 bits
  * nor shared memory for two of them beside column vectors (layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of
- * 589824 to 917504 5 to 33 %; all measured on an H100). Not two sums that schedule_advice.c knows. */
+ * 589824 to 917504 5 to 33 %; all measured on an H100). Not two sums that schedule_advice.c knows. A cluster's threads hold
+ * column vectors of up to 30 single elements. */
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {
-    enum { LONGEST_SINGLE = 524288, F32 = 4 };
+    enum { LONGEST_SINGLE = 524288, F32 = 4, LONGEST_ODD = 276480 };
     bool heavy = has_moments(s, k) && is_f32_row(k) && !may_refill(s, k);
     bool sum = row_bytes(k) == 2 * F32 && row_inputs(k) == 2 && column_vectors(k) && !k->accumulator_count &&
                column_count(s, k) > LONGEST_F32_SUM_REFILLED;
     int longest = has_moments(s, k) ? LONGEST_REFILLED : LONGEST_SINGLE;
     bool read = row_bytes(k) == 2 && column_vectors(k) && narrowest_stored(k) == 2 && column_count(s, k) > longest;
     bool sums = accumulator_registers(s, k) >= 2 && !fills_largest(s, k) && !copies_largest(s, k);
-    return sums || groups_f32_sum(s, k) || heavy || sum || read;
+    bool odd = holds_odd_columns(k) && column_count(s, k) > LONGEST_ODD;
+    return sums || odd || groups_f32_sum(s, k) || heavy || sum || read;
 }
 
 /* Whether so many CTAs are worth trying. A warp of each listens to a group, so it is whole
@@ -346,13 +355,14 @@ static bool wants_group(const Scheduler *s, const Kernel *k)
  * those 24 %, rmsnorm 1 %, layer norm 10 % slower; measured on an H100). */
 static bool may_share(const Scheduler *s, const Kernel *k, int ctas)
 {
-    enum { GROUP_SLICE = 16384, LARGEST_GROUP_BYTES = 64 << 10 };
+    enum { GROUP_SLICE = 16384, ODD_SLICE = 9216 /* 16 elements a thread */, LARGEST_GROUP_BYTES = 64 << 10 };
     int64_t slice = slice_columns(s, k);
     bool cluster = ctas <= s->target->max_cluster, largest = 2 * ctas > s->target->sms;
     bool light = row_bytes(k) && row_bytes(k) <= 4 && !k->accumulator_count && !has_moments(s, k);
     if (!cluster && ctas % WARP) return false;
     if (s->forced.cluster) return ctas == s->forced.cluster;
     if (!cluster && slice > GROUP_SLICE) slice = GROUP_SLICE;
+    if (!cluster && slice > ODD_SLICE && holds_odd_columns(k)) slice = ODD_SLICE;
     if (!cluster && largest && light) slice = LARGEST_GROUP_BYTES / row_bytes(k);
     return column_count(s, k) <= slice * ctas ||
            (ctas == s->target->max_cluster && !wants_group(s, k));

@@ -165,12 +165,15 @@ static bool keeps_columns(const Kernel *k)
     return false;
 }
 
-static bool is_modelled(const Scheduler *s, const Kernel *k)
+/* Why a kernel's speed is not known; NULL: it is. */
+static const char *unknown_kernel(const Scheduler *s, const Kernel *k)
 {
     enum { LEAST_COLUMNS = 64 };
-    const Target *target = s->target;
-    bool whole = k->inner_count && k->rows && k->column_ctas == 1 && row_inputs(k) && column_count(s, k) >= LEAST_COLUMNS;
-    return was_measured_on(target) && !target->swift && whole && !k->kept && !k->dynamic && !has_several_columns(k);
+    if (k->kept) return "it sums the rows of each group apart";
+    if (!k->inner_count || !row_inputs(k)) return "it reduces no vectors inside rows";
+    if (!k->rows || k->dynamic || k->column_ctas > 1) return "its rows are one, or of no fixed length";
+    if (has_several_columns(k)) return "its columns are of several axes";
+    return column_count(s, k) < LEAST_COLUMNS ? "its rows are shorter than 64 columns" : NULL;
 }
 
 /* The only kernel that walks rows; NULL: there are several, or none. */
@@ -201,12 +204,19 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     times[BOUND_BY_MESSAGES] = k->grouped && k->phases > 1 ? MESSAGE * k->cluster * (k->phases - 1) : 0;
 }
 
+/* The same of a plan, whose only kernel that walks rows is `k`. */
+static const char *unknown_plan(const Scheduler *s, const Kernel *k)
+{
+    if (!was_measured_on(s->target) || s->target->swift) return "it was fitted on an H100, and this is for another GPU";
+    return k ? unknown_kernel(s, k) : "several kernels walk rows, or none";
+}
+
 Estimate estimate_speed(const Plan *plan)
 {
     const Kernel *k = only_walker(plan);
-    Estimate estimate = {0};
     const Scheduler s = {.a = plan->analysis, .g = plan->analysis->graph, .target = &plan->target};
-    if (!k || !is_modelled(&s, k)) return estimate;
+    Estimate estimate = {.unknown = unknown_plan(&s, k)};
+    if (estimate.unknown) return estimate;
     const Part part = measure_part(&s, k);
     int sms = k->cluster > 1 && !k->grouped ? target_cluster_sms(s.target, k->cluster) : s.target->sms;
     double times[BOUNDS], sum = 0;

@@ -63,8 +63,8 @@ static const char *missing_cluster(const Scheduler *s)
     if (!k || !k->inner_count) return "cluster: CTAs share rows that are reduced by themselves, and these are not";
     int64_t least = (int64_t)LEAST_VECTORS * k->vec * asked;
     if (column_count(s, k) <= least)
-        return arena_format(s->arena, "cluster: of so many CTAs each wants over %d vectors of a row: over %lld columns",
-                            LEAST_VECTORS, (long long)least);
+        return arena_format(s->arena, "cluster: each of %d CTAs wants over %d vectors of a row, so over %lld columns; here are %lld",
+                            asked, LEAST_VECTORS, (long long)least, (long long)column_count(s, k));
     if (asked > most && s->forced.family == FAMILY_ROW)
         return arena_format(s->arena, "cluster: so many read a row anew in each phase, with up to %d threads each and without "
                             "rows=, stages= and bulk=", MOST_THREADS - WARP);
@@ -159,7 +159,7 @@ bool honours_keys(Scheduler *s)
     s->problem =
         !threads ? missing_threads(s)
         : !reuse ? missing_reuse(s)
-        : !rows  ? "rows: a CTA cannot walk that many at a time here"
+        : !rows  ? "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may"
         : !cluster ? missing_cluster(s)
         : !stages ? missing_stages(s)
         : !reads ? f->reads == 1   ? missing_home(s)

@@ -255,6 +255,9 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         return "'==' compares, '=' binds a name";
     if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous && !expected[TOKEN_INTEGER])
         return "in brackets stand names of axes, whose sizes the graph tells: graph g[M = 4, N = 8](...)";
+    bool arithmetic = found->kind == TOKEN_SLASH || found->kind == TOKEN_STAR || found->kind == TOKEN_PLUS || found->kind == TOKEN_MINUS;
+    if (arithmetic && expected[TOKEN_RBRACKET] && !expected[TOKEN_PLUS])
+        return "an axis is a name, not a computed size: one of half the size is an axis of its own, as in graph g[N = 8, HALF = 4](...)";
     if (found->kind == 0 && expected[TOKEN_RBRACE])
         return "a '{' is not closed";
     if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])

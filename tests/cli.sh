@@ -93,9 +93,14 @@ expect 0 '64 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arc
 expect 0 '128 threads a row' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_90a --memory 3350
 expect 0 '1 row at a time, 32 threads a row' explain "$root"/examples/layernorm.fuse N=77 --arch sm_90a --schedule row:threads=32,reads=2
 # what the model expects, and of what else could be
-expect 0 'model: 2656 GB/s with many rows, of 3106 that memory moves; bound by memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
-expect 0 '1748  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
+expect 0 'model: about 2660 GB/s with many rows, where memory moves 3110; what takes longest is memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
+expect 0 ' 1750  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
 expect 0 'rows: with a copy warp a CTA walks one' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
+expect 0 'model: knows no such plan: it sums the rows of each group' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
+expect 0 'not listed: 13 that are the same plan' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
+expect 2 'one CTA is none' explain "$root/examples/softmax.fuse" --schedule cluster:cluster=1
+expect 2 'refused: row is for reductions inside rows' explain "$root/tests/golden/group_sums.fuse" --schedule cluster
+expect 0 'besides, kernels write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
 expect 0 'row:threads=128, as the model chooses' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
 expect 0 'rejected: row:threads=64: the rules. choice: the model expects' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
 expect 2 'no option --candidates' emit one.fuse --candidates
@@ -167,6 +172,7 @@ expect 0 'threads=128,limit=6, as --schedule asks' explain "$root"/examples/soft
 expect 0 'B are in 66 parts, which the CTAs share out' explain "$root"/tests/golden/group_sums.fuse
 expect 0 'B are in 66 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'finish, 0 CTAs' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'kernels: 2, of which 1 runs at these sizes' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'B are in 1 part$' explain "$root"/tests/golden/group_sums.fuse T=64
 expect 0 'B are in 3 parts' explain "$root"/tests/golden/group_sums.fuse --schedule column:ctas=3
 for groups in 1 2 50; do
@@ -323,7 +329,7 @@ expect 2 'over 16384 columns' explain "$root"/examples/layernorm.fuse N=14336 --
 expect 2 'ends without a key' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule row:
 expect 2 'per_sm: up to 8; an SM holds 2048 threads and 32 CTAs' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
 expect 0 '__launch_bounds__(256, 6)' emit "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=6
-expect 2 'each wants over 64 vectors' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
+expect 2 'each of 8 CTAs wants over 64 vectors of a row, so over 4096 columns; here are 512' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
 expect 2 'cluster: 3 is not a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
 expect 2 'all 64 CTAs must run at once, and there are 4 SMs' run "$root"/examples/softmax.fuse M=4 N=50257 --device sim --schedule warp-specialized:cluster=64
 expect 0 'no kernel ran' run "$root"/examples/softmax.fuse M=4 N=8 --device cpu --verify

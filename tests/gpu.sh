@@ -243,7 +243,18 @@ list_types() {
         done
     done
     for columns in 9216 9220 12288 16640 20480 22532; do echo "$(of_type gpu softmax_bwd f32) M=331 N=$columns"; done
-    for columns in 13312 16384 20480; do echo "$(of_type gpu rmsnorm_quantized f16) M=331 N=$columns"; done
+    for columns in 13312 16384 20480 114688; do echo "$(of_type gpu rmsnorm_quantized f16) M=331 N=$columns"; done
+    for columns in 98304 131072; do echo "examples/rmsnorm_quantized.fuse M=71 N=$columns"; done
+    # slices of single elements that few threads hold; what the model chooses
+    for columns in 16385 19457 33001 39999 66001 140001; do
+        echo "examples/layernorm_bwd.fuse M=331 N=$columns"
+        echo "$(of_type gpu layernorm_bwd f16) M=331 N=$columns"
+    done
+    echo "examples/layernorm_bwd.fuse M=331 N=19457 --schedule warp-specialized:threads=576,cluster=2"
+    for columns in 704 768 832; do echo "examples/layernorm_bwd.fuse M=2049 N=$columns"; done
+    for columns in 640 1000 4100 7168 8192; do echo "tests/cases/held_short.fuse M=331 N=$columns"; done
+    for columns in 72 384 768 1152 2048; do echo "tests/cases/moments_chain.fuse M=2049 N=$columns"; done
+    for columns in 12288 49152; do echo "tests/cases/channel_scales.fuse M=331 C=$columns"; done
     for columns in 45056 73728 98304; do echo "$(of_type gpu rmsnorm_quantized f32) M=71 N=$columns"; done
 }
 

@@ -227,6 +227,7 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = x ^ 2\n}\n", 1, "hint: write '**' for a power");
     check_error(HEAD "    y = x & x\n}\n", 1, "hint: write '&&'");
     check_error(HEAD "    y += x\n}\n", 1, "every name is bound once");
+    check_error("graph g[M = 4, N = 8](x : f32[M, N / 2]) -> (y : f32[M]) { y = x }\n", 1, "hint: an axis is a name, not a computed size");
     check_error(HEAD "    y = where(x > 0 and x < 1, x, 0)\n}\n", 1, "hint: write &&");
     check_error(HEAD "    y = where(not b, x, 0)\n}\n", 1, "hint: write !x");
     check_error(HEAD "    y = if x > 0 then x\n}\n", 1, "hint: write where(condition, a, b)");
