@@ -63,7 +63,7 @@ static Origin settle_schedule(Program *p, Compilation *c)
     const char *other = replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
     const bool tried = c->plan->rejection_count > rejections;
     if (!other && c->plan->by_model && !tried)
-        return (Origin){c->plan->advice, "as the model chooses: it expects less than four fifths of that speed of the rules' choice"};
+        return (Origin){c->plan->advice, "as the model chooses: it expects 1.4 times the speed of the rules' choice, or more"};
     if (!other)
         return (Origin){name_plan(o->arena, c->plan), tried ? "as the rules choose: it spills, and so does what was tried in its place"
                                                             : "as the rules choose"};
