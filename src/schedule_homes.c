@@ -238,11 +238,12 @@ static bool may_fetch_columns(const Kernel *k)
     return true;
 }
 
-/* Column vectors in registers, of few elements or where shared memory cannot have them: single elements that each phase reads
- * take longer than all else (layernorm_bwd of 19457 columns 2.8 times as slow, measured on an H100). */
+/* Column vectors in registers, of few elements or, beside sums over rows, where shared memory cannot have them: single elements
+ * that each phase reads take longer than all else (layernorm_bwd of 19457 columns 2.8 times as slow, measured on an H100). Without
+ * sums threads have so many elements that it would spill. */
 static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
 {
-    bool held = k->vec * k->tiles <= 16 || !may_fetch_columns(k);
+    bool held = k->vec * k->tiles <= 16 || (k->accumulator_count && !may_fetch_columns(k));
     k->copy_warp = copy_warp;
     k->lag = lag;
     if ((held && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||
