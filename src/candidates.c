@@ -6,6 +6,7 @@
 #include "cuda.h"
 
 #include <limits.h>
+#include <setjmp.h>
 #include <string.h>
 
 enum { KEYS = 10, MOST_VALUES = 15, LEVELS = 4 };
@@ -245,12 +246,14 @@ Candidates list_near(Arena *arena, const Analysis *a, const Target *target)
  * slower; of 8 from 1.3 on three were faster, and three 12 to 39 % slower (H100). */
 static const double RESOLUTION = 1.4;
 
+enum { SHORT_VECTOR = 4 };    /* elements: shorter ones the model knows too little of */
+
 /* Whether the model knows plans of that kind well enough to prefer one: not those that are told how many registers to have,
  * whose spills it does not see, nor single elements, nor rows that are copied at once, nor several rows a CTA that is not
  * persistent, which wait for each other, nor groups, nor rows that are read again. */
 static bool is_well_known(const Candidate *c)
 {
-    enum { SHORT_VECTOR = 4, WARP_THREADS = 32 };
+    enum { WARP_THREADS = 32 };
     for (int i = 0; i < c->plan->kernel_count; i++) {
         const Kernel *k = &c->plan->kernels[i];
         bool together = k->teams > 1 && k->threads_per_row > WARP_THREADS && !is_persistent(k);
@@ -259,28 +262,57 @@ static bool is_well_known(const Candidate *c)
     return !strstr(c->schedule, "per_sm=");
 }
 
+static void give_up(void *escape) { longjmp(*(jmp_buf *)escape, 1); }
+
+/* The text of the fastest that is more than *most GB/s fast, which it then is; NULL: none is, or memory ran out. Hundreds of
+ * plans are made for it, in memory of their own. */
+static const char *search_faster(Arena *arena, const Analysis *a, const Target *target, const Plan *rules, double *most)
+{
+    jmp_buf escape;
+    Arena *scratch = arena_new();
+    if (!scratch) return NULL;
+    arena_on_out_of_memory(scratch, give_up, &escape);
+    if (setjmp(escape)) {
+        arena_free(scratch);
+        return NULL;
+    }
+    Search s = begin_search(scratch, a, target, rules);
+    for (int level = 0; level <= 2; level++) try_level(&s, level);
+    const Candidate *best = NULL;
+    for (int i = 0; i < s.later.count; i++) {
+        double gbps = estimate_speed(s.later.data[i].plan).gbps;
+        if (gbps <= *most || !is_well_known(&s.later.data[i])) continue;
+        *most = gbps;
+        best = &s.later.data[i];
+    }
+    char text[128] = "";
+    if (best && strlen(best->schedule) < sizeof text) strcpy(text, best->schedule);
+    arena_free(scratch);
+    return *text ? arena_format(arena, "%s", text) : NULL;
+}
+
+/* Whether rows are single elements or pairs, by any schedule. */
+static bool has_short_vectors(const Plan *plan)
+{
+    for (int i = 0; i < plan->kernel_count; i++)
+        if (walks_rows(&plan->kernels[i]) && plan->kernels[i].vec < SHORT_VECTOR) return true;
+    return false;
+}
+
 Plan *find_faster(Arena *arena, const Analysis *a, const Target *target, Plan *rules)
 {
     Estimate own = estimate_speed(rules);
-    if (own.gbps <= 0 || own.gbps * RESOLUTION >= own.floor) return rules;    /* nothing can be so much faster */
-    Search s = begin_search(arena, a, target, rules);
-    for (int level = 0; level <= 2; level++) try_level(&s, level);
-    const Candidate *best = NULL;
+    if (own.unknown || has_short_vectors(rules)) return rules;
+    if (own.gbps * RESOLUTION >= own.floor) return rules;    /* nothing can be so much faster */
     double most = own.gbps * RESOLUTION;
-    for (int i = 0; i < s.later.count; i++) {
-        double gbps = estimate_speed(s.later.data[i].plan).gbps;
-        if (gbps <= most || !is_well_known(&s.later.data[i])) continue;
-        most = gbps;
-        best = &s.later.data[i];
-    }
-    const char *problem;
-    Plan *plan = best ? try_schedule(arena, a, target, best->schedule, &problem) : NULL;
+    const char *problem, *best = search_faster(arena, a, target, rules, &most);
+    Plan *plan = best ? try_schedule(arena, a, target, best, &problem) : NULL;
     if (!plan) return rules;
-    plan->advice = best->schedule;
+    plan->advice = best;
     plan->by_model = true;
     const char *name = name_plan(arena, rules);
     add_rejection(arena, plan, name ? name : family_name(rules->family),
-                  arena_format(arena, "the rules' choice: the model expects %.0f GB/s of it, of %s %.0f", own.gbps, best->schedule, most));
+                  arena_format(arena, "the rules' choice: the model expects %.0f GB/s of it, of %s %.0f", own.gbps, best, most));
     return plan;
 }
 

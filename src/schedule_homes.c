@@ -240,10 +240,12 @@ static bool may_fetch_columns(const Kernel *k)
 
 /* Column vectors in registers, of few elements or, beside sums over rows, where shared memory cannot have them: single elements
  * that each phase reads take longer than all else (layernorm_bwd of 19457 columns 2.8 times as slow, measured on an H100). Without
- * sums threads have so many elements that it would spill. */
+ * sums, of more inputs or column vectors, and of f16 it would spill. */
 static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
 {
-    bool held = k->vec * k->tiles <= 16 || (k->accumulator_count && !may_fetch_columns(k));
+    enum { PAIR = 2 };
+    bool pair = k->accumulator_count && row_inputs(k) == PAIR && column_vectors(k) == 1 && !reads_f16(k);
+    bool held = k->vec * k->tiles <= 16 || (pair && !may_fetch_columns(k));
     k->copy_warp = copy_warp;
     k->lag = lag;
     if ((held && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||

@@ -168,7 +168,10 @@ static bool keeps_columns(const Kernel *k)
 /* Why a kernel's speed is not known; NULL: it is. */
 static const char *unknown_kernel(const Scheduler *s, const Kernel *k)
 {
-    enum { LEAST_COLUMNS = 64 };
+    enum { LEAST_COLUMNS = 64, MOST_COLUMNS = 1 << 20 };
+    for (int i = 1; i < s->g->nodes.count; i++)
+        if (k->computed[i] && node(s->g, (Node){(uint32_t)i})->type == TYPE_F64) return "it computes in f64";
+    if (column_count(s, k) > MOST_COLUMNS) return "its rows are longer than 1048576 columns";
     if (k->kept) return "it sums the rows of each group apart";
     if (!k->inner_count || !row_inputs(k)) return "it reduces no vectors inside rows";
     if (!k->rows || k->dynamic || k->column_ctas > 1) return "its rows are one, or of no fixed length";
