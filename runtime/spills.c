@@ -26,7 +26,7 @@ static void free_leaner(Leaner *leaner)
 }
 
 /* None where memory runs out. */
-static void find_leaner(const CompileRequest *request, const Compilation *c, Leaner *leaner)
+static void find_leaner(const Compilation *c, Leaner *leaner)
 {
     jmp_buf escape;
     Arena *arena = arena_new();
@@ -38,7 +38,7 @@ static void find_leaner(const CompileRequest *request, const Compilation *c, Lea
         arena_free(arena);
         return;
     }
-    Candidates found = list_leaner(arena, c->analysis, &request->target, MOST_TRIES);
+    Candidates found = list_leaner(arena, c->plan, MOST_TRIES);
     for (int i = 0; i < found.list.count; i++) {
         const char *schedule = found.list.data[i].schedule;
         leaner->schedules[i] = strdup(schedule ? schedule : c->plan->advice ? c->plan->advice : family_name(c->plan->family));
@@ -75,7 +75,7 @@ char *compile_without_spills(const CompileRequest *request, CountSpills *count, 
     int bytes = count(data, c);
     if (bytes <= 0)
         return NULL;
-    find_leaner(request, c, &leaner);
+    find_leaner(c, &leaner);
     again.spilling = spilling;
     if (leaner.count)
         spilling[again.spilling_count++] = (Spilling){leaner.schedules[0], bytes};

@@ -198,24 +198,16 @@ static void spread(Search *s, int most)
     s->found.left_out += count - s->printed;
 }
 
-static Search begin_search(Arena *arena, const Analysis *a, const Target *target, const Plan *chosen)
+static Search begin_search(Arena *arena, const Plan *chosen)
 {
-    Search s = {.arena = arena, .a = a, .target = target, .chosen = chosen};
+    Search s = {.arena = arena, .a = chosen->analysis, .target = &chosen->target, .chosen = chosen};
     set_keys(&s);
     return s;
 }
 
-/* Begins with what is compiled where no schedule is asked for. */
-static Search begin_with_choice(Arena *arena, const Analysis *a, const Target *target)
+Candidates list_candidates(Arena *arena, const Plan *chosen, int most)
 {
-    const char *problem;
-    Plan *rules = try_schedule(arena, a, target, NULL, &problem);
-    return begin_search(arena, a, target, find_faster(arena, a, target, rules));
-}
-
-Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target, int most)
-{
-    Search s = begin_with_choice(arena, a, target);
+    Search s = begin_search(arena, chosen);
     s.printed_levels = 2;
     add_plan(&s, NULL, s.chosen);
     for (int level = 0; level < LEVELS; level++) try_level(&s, level);
@@ -227,9 +219,9 @@ Candidates list_candidates(Arena *arena, const Analysis *a, const Target *target
     return s.found;
 }
 
-Candidates list_near(Arena *arena, const Analysis *a, const Target *target)
+Candidates list_near(Arena *arena, const Plan *chosen)
 {
-    Search s = begin_with_choice(arena, a, target);
+    Search s = begin_search(arena, chosen);
     s.printed_levels = 2;
     s.tells_refused = true;
     add_plan(&s, NULL, s.chosen);
@@ -242,7 +234,7 @@ Candidates list_near(Arena *arena, const Analysis *a, const Target *target)
 /* ---- where the model finds the rules' choice far behind ---- */
 
 /* What the model tells apart. In no cell of its fit is the rules' choice more than 1.15 times as slow as another by it. Of 18
- * cells of other graphs that it finds beyond this, ten were up to 6 times as fast as by the rules and the others up to 8 %
+ * cells of other graphs that it finds beyond this, twelve were 3 % to 6 times faster than by the rules, the others up to 8 %
  * slower; of 8 from 1.3 on three were faster, and three 12 to 39 % slower (H100). */
 static const double RESOLUTION = 1.4;
 
@@ -266,7 +258,7 @@ static void give_up(void *escape) { longjmp(*(jmp_buf *)escape, 1); }
 
 /* The text of the fastest that is more than *most GB/s fast, which it then is; NULL: none is, or memory ran out. Hundreds of
  * plans are made for it, in memory of their own. */
-static const char *search_faster(Arena *arena, const Analysis *a, const Target *target, const Plan *rules, double *most)
+static const char *search_faster(Arena *arena, const Plan *rules, double *most)
 {
     jmp_buf escape;
     Arena *scratch = arena_new();
@@ -276,7 +268,7 @@ static const char *search_faster(Arena *arena, const Analysis *a, const Target *
         arena_free(scratch);
         return NULL;
     }
-    Search s = begin_search(scratch, a, target, rules);
+    Search s = begin_search(scratch, rules);
     for (int level = 0; level <= 2; level++) try_level(&s, level);
     const Candidate *best = NULL;
     for (int i = 0; i < s.later.count; i++) {
@@ -299,14 +291,14 @@ static bool has_short_vectors(const Plan *plan)
     return false;
 }
 
-Plan *find_faster(Arena *arena, const Analysis *a, const Target *target, Plan *rules)
+Plan *find_faster(Arena *arena, Plan *rules)
 {
     Estimate own = estimate_speed(rules);
     if (own.unknown || has_short_vectors(rules)) return rules;
-    if (own.gbps * RESOLUTION >= own.floor) return rules;    /* nothing can be so much faster */
+    if (own.gbps * RESOLUTION >= own.ceiling) return rules;    /* nothing can be so much faster */
     double most = own.gbps * RESOLUTION;
-    const char *problem, *best = search_faster(arena, a, target, rules, &most);
-    Plan *plan = best ? try_schedule(arena, a, target, best, &problem) : NULL;
+    const char *problem, *best = search_faster(arena, rules, &most);
+    Plan *plan = best ? try_schedule(arena, rules->analysis, &rules->target, best, &problem) : NULL;
     if (!plan) return rules;
     plan->advice = best;
     plan->by_model = true;
@@ -476,9 +468,9 @@ static void add_unadvised(Search *s)
     add_named(s, schedule_by_rules(s->arena, s->a, s->target, &problem));
 }
 
-Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, int most)
+Candidates list_leaner(Arena *arena, const Plan *chosen, int most)
 {
-    Search s = begin_with_choice(arena, a, target);
+    Search s = begin_search(arena, chosen);
     for (int level = 0; level <= 1; level++) try_level(&s, level);
     int own = headroom(s.chosen, true);
     s.groups = has_group(s.chosen);
@@ -491,7 +483,7 @@ Candidates list_leaner(Arena *arena, const Analysis *a, const Target *target, in
         add_unadvised(&s);
     else
         add_looser(&s);
-    const Candidate *fastest = find_fastest(&s, own + (largest - own + 1) / 2);
+    const Candidate *fastest = largest > own ? find_fastest(&s, own + (largest - own + 1) / 2) : NULL;
     int others = most + 1 - s.found.list.count - (fastest != NULL);
     for (int i = 1; i <= others && largest > own; i++) {
         const Candidate *next = find_leaner(&s, own + ((largest - own) * i + others - 1) / others);

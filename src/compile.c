@@ -173,7 +173,7 @@ static void run_pipeline(Pipeline *p)
     p->failure = COMPILE_USAGE;
     c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule,
                        &refused);
-    if (!request->schedule) c->plan = find_faster(arena, c->analysis, &request->target, c->plan);
+    if (!request->schedule) c->plan = find_faster(arena, c->plan);
     c->launch = &c->plan->launch;
     for (int i = 0; i < request->spilling_count; i++)
         add_rejection(arena, c->plan,

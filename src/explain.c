@@ -382,7 +382,7 @@ static void explain_speed(Text *out, const Plan *plan)
         line(out, "model: knows no such plan: %s", e.unknown);
     else
         line(out, "model: about %.0f GB/s with many rows, where memory moves %.0f; what takes longest is %s", rounded_gbps(e.gbps),
-             rounded_gbps(e.floor), bound_name(e.bound));
+             rounded_gbps(e.ceiling), bound_name(e.bound));
 }
 
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)

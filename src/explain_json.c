@@ -93,7 +93,7 @@ static void put_speed(Text *out, const Plan *plan)
 {
     Estimate e = estimate_speed(plan);
     if (!e.unknown)
-        text_print(out, ",\n  \"model\": {\"gbps\": %.0f, \"memory_gbps\": %.0f, \"bound_by\": \"%s\"}", e.gbps, e.floor, bound_name(e.bound));
+        text_print(out, ",\n  \"model\": {\"gbps\": %.0f, \"memory_gbps\": %.0f, \"bound_by\": \"%s\"}", e.gbps, e.ceiling, bound_name(e.bound));
 }
 
 void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)

@@ -295,7 +295,7 @@ typedef enum { BOUND_BY_MEMORY, BOUND_BY_L2, BOUND_BY_INSTRUCTIONS, BOUND_BY_WAI
 typedef struct {
     double gbps;             /* of inputs and outputs once each; 0: not modelled, ... */
     const char *unknown;     /* ... and why not; else NULL */
-    double floor;            /* what no plan exceeds: memory's own rate */
+    double ceiling;          /* what no plan exceeds: memory's own rate */
     Bound bound;
 } Estimate;
 Estimate estimate_speed(const Plan *plan);

@@ -156,13 +156,16 @@ static Node last_by_itself(const Scheduler *s, Node v)
     return (Node){0};
 }
 
-/* The kernel that stores an output: of a single number made of others, as a loss, that which has its last reduction. */
+/* The kernel that stores an output: of a single number made of others, as a loss, that which has its last reduction. One that
+ * walks other columns than rows have reads what rows reduce to, so it comes after that. */
 static Kernel *output_kernel(Scheduler *s, const Output *output)
 {
     Node v = output->value, last = {0};
     if (!output->axes && !is_reduction(s->g, v)) last = last_by_itself(s, v);
     if (last.id && has_operands(s, v, last)) return reduction_kernel(s, last);
-    return find_kernel(s, s->level[v.id], node(s->g, v)->axes & s->a->rows, columns_of_store(s, output->axes));
+    AxisSet columns = columns_of_store(s, output->axes);
+    int level = columns == s->a->columns ? s->level[v.id] : s->cut[v.id];
+    return find_kernel(s, level, node(s->g, v)->axes & s->a->rows, columns);
 }
 
 static void place_roots(Scheduler *s)

@@ -91,11 +91,9 @@ static double waiting_time(const Scheduler *s, const Kernel *k, double compute)
     return exchange + APART * compute + LATENCY * (k->streamed && k->phases > 1 ? k->phases : 1);
 }
 
-/* Of an operation, in those of an addition. A division by what is inverted once is none. */
-static double cost_of(const Kernel *k, Op op)
+/* Of an operation, in those of an addition. Where a result's inverse is found once, divisions are taken for products with it. */
+static double cost_of(Op op, bool inverted)
 {
-    bool inverted = false;
-    for (int i = 0; i < k->inner_count; i++) inverted |= k->inner[i].inverse;
     switch (op) {
     case OP_DIV: return inverted ? 1 : DIVISION;
     case OP_EXP: case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_SQRT: case OP_RSQRT: case OP_SIGMOID:
@@ -109,9 +107,11 @@ static double cost_of(const Kernel *k, Op op)
 static double element_operations(const Scheduler *s, const Kernel *k)
 {
     double count = 0;
+    bool inverted = false;
+    for (int i = 0; i < k->inner_count; i++) inverted |= k->inner[i].inverse;
     for (int i = 1; i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
-        if (k->computed[i] && info->axes & k->columns) count += cost_of(k, info->op);
+        if (k->computed[i] && info->axes & k->columns) count += cost_of(info->op, inverted);
     }
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes == 1) count += BYTE;
@@ -233,7 +233,7 @@ Estimate estimate_speed(const Plan *plan)
     double finish = sums > 0 ? FINISH + 2 * REGISTER_BYTES * sums * (double)column_count(&s, k) * ctas / PARTIALS_RATE : 0;
     double ns = rows * k->cluster / sms * pow(sum, 1 / P) + finish + LAUNCH;
     estimate.gbps = NOMINAL_BYTES / ns;
-    estimate.floor = NOMINAL_BYTES / (NOMINAL_BYTES / (MEMORY_RATE * s.target->sms) + LAUNCH);
+    estimate.ceiling = NOMINAL_BYTES / (NOMINAL_BYTES / (MEMORY_RATE * s.target->sms) + LAUNCH);
     return estimate;
 }
 

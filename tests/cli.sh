@@ -219,12 +219,23 @@ expect 0 'threads=96,rows=4' explain "$root"/examples/rmsnorm_bwd.fuse N=1152 --
 expect 0 'threads=96,rows=5' explain "$root"/examples/rmsnorm_bwd.fuse N=1224 --arch sm_90a
 expect 0 'threads=128,rows=3' explain "$root"/examples/layernorm_bwd.fuse N=3072 --arch sm_90a
 expect 0 'threads=64,rows=6' explain "$root"/examples/layernorm_bwd.fuse N=897 --arch sm_90a
-expect 0 'threads=64,rows=6,stages=3' explain "$root"/examples/layernorm_bwd.fuse N=768 --arch sm_90a
+for columns in 704 832; do expect 0 'threads=64,rows=6,stages=3' explain "$root"/examples/layernorm_bwd.fuse N=$columns --arch sm_90a; done
+for columns in 696 840; do expect 0 'threads=64,rows=8' explain "$root"/examples/layernorm_bwd.fuse N=$columns --arch sm_90a; done
 # odd slices for which a CTA of few threads has registers, with their column vectors
-expect 0 'grid-stride:threads=256,cluster=2' explain "$root"/examples/layernorm_bwd.fuse N=19457 --arch sm_90a
+for columns in 16385 19457 20479; do
+    expect 0 'grid-stride:threads=256,cluster=2' explain "$root"/examples/layernorm_bwd.fuse N=$columns --arch sm_90a
+done
+expect 0 'warp-specialized:threads=352,cluster=2' explain "$root"/examples/layernorm_bwd.fuse N=16383 --arch sm_90a
+expect 0 'warp-specialized:threads=384,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=20481 --arch sm_90a
 expect 0 'grid-stride:threads=256,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=33001 --arch sm_90a
 expect 0 'column vectors stay in registers' explain "$root"/examples/layernorm_bwd.fuse N=19457 --arch sm_90a --schedule warp-specialized:threads=576,cluster=2
 expect 0 'row:threads=640,cluster=4' explain "$root"/examples/rmsnorm_quantized.fuse N=98304 --arch sm_90a
+expect 0 'row:threads=640,cluster=8' explain "$root"/examples/rmsnorm_quantized.fuse N=139264 --arch sm_90a
+expect 0 'row:threads=448,cluster=8' explain "$root"/examples/rmsnorm_quantized.fuse N=139392 --arch sm_90a
+sed 's/bf16/f16/g' "$root"/examples/rmsnorm_quantized.fuse >f16.fuse
+expect 0 'row:threads=640,cluster=4' explain f16.fuse N=126976 --arch sm_90a
+expect 0 'row:threads=512,cluster=4' explain f16.fuse N=127104 --arch sm_90a
+expect 0 '^  \*  ....  instructions  warp-specialized:threads=64$' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --schedule warp-specialized:threads=64
 expect 0 'threads=96,rows=4' explain "$root"/examples/layernorm_bwd.fuse N=1023 --arch sm_90a
 expect 0 'threads=96,rows=5' explain "$root"/examples/layernorm_bwd.fuse N=1217 --arch sm_90a
 expect 0 'warp-specialized, 1056 CTAs' explain "$root"/examples/layernorm.fuse M=16384 N=1023 --arch sm_90a

@@ -41,6 +41,7 @@ list_simple() {
     for size in "M=3 N=5000" "M=3 N=5001 --offset x=1" "M=0 N=5000"; do    # whose CTAs share a row
         echo "tests/golden/pointwise.fuse $size --schedule pointwise"
     done
+    echo "tests/cases/partial_columns.fuse M=0"    # an output that has other columns than its sum
     for name in column pointwise; do
         echo "tests/golden/$name.fuse M=37 N=96 --sms 1 --schedule $name"
         echo "tests/golden/$name.fuse M=5 N=229 --schedule $name"

@@ -78,8 +78,7 @@ static void run_candidates(char *words, char *option, Tally *tally)
     run_case(words, tally);
     if (open_run(&run, words)) {
         const Candidates list =
-            list_candidates(run.arena, run.session.simulated.analysis,
-                            &run.session.program.target, MOST_CANDIDATES);
+            list_candidates(run.arena, run.session.simulated.plan, MOST_CANDIDATES);
         const int step = (list.list.count + wanted - 1) / (wanted > 0 ? wanted : 1);
         for (int i = 0; i < list.list.count; i += step > 0 ? step : 1) {
             const char *schedule = list.list.data[i].schedule;

@@ -57,7 +57,7 @@ static void check_list(const char *path, int64_t rows, int64_t columns, const ch
     read_program(path);
     Compilation chosen = compile_sizes(NULL, rows, columns, arch);
     Candidates list =
-        list_candidates(chosen.arena, chosen.analysis, target_find(arch), most);
+        list_candidates(chosen.arena, chosen.plan, most);
     ck_assert_int_ge(list.list.count, 1);
     ck_assert_int_le(list.list.count, most);
     ck_assert_str_eq(list.list.data[0].cuda, chosen.cuda);
@@ -87,7 +87,7 @@ START_TEST(they_vary_threads_stages_and_clusters)
     read_program(examples[0]);
     Compilation c = compile_sizes(NULL, 64, 8192, "sm_90a");
     Candidates list =
-        list_candidates(c.arena, c.analysis, target_find("sm_90a"), MOST_CANDIDATES);
+        list_candidates(c.arena, c.plan, MOST_CANDIDATES);
     unsigned families = 0, threads = 0, stages = 0, clusters = 0;
     for (int i = 0; i < list.list.count; i++) {
         const Kernel *k = &list.list.data[i].plan->kernels[0];
@@ -109,7 +109,7 @@ START_TEST(without_reductions_there_are_some_too)
     snprintf(program, sizeof program, "graph add[M, N](x : f32[M, N], y : f32[N]) -> (z : f32[M, N])"
                                       " { z = x + y }");
     Compilation c = compile_sizes(NULL, 16, 256, "sm_90a");
-    Candidates list = list_candidates(c.arena, c.analysis, target_find("sm_90a"), 64);
+    Candidates list = list_candidates(c.arena, c.plan, 64);
     ck_assert_int_ge(list.list.count, 2);
     ck_assert_str_eq(list.list.data[0].schedule, "pointwise");
     check_plans(&list, 16, 256, "sm_90a");
@@ -121,7 +121,7 @@ START_TEST(leaner_ones_are_others)
 {
     read_program(examples[_i]);
     Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
-    Candidates list = list_leaner(c.arena, c.analysis, target_find("sm_90a"), 3);
+    Candidates list = list_leaner(c.arena, c.plan, 3);
     ck_assert_int_ge(list.list.count, 2);
     ck_assert_int_le(list.list.count, 4);
     ck_assert_str_eq(list.list.data[0].cuda, c.cuda);
@@ -266,7 +266,7 @@ START_TEST(without_advice_comes_first_of_the_leaner)
     target_set_device(&target, 132, H200);
     read_program("examples/layernorm_bwd.fuse");
     Compilation c = compile_target(NULL, 64, 131072, &target);
-    Candidates list = list_leaner(c.arena, c.analysis, &target, 3);
+    Candidates list = list_leaner(c.arena, c.plan, 3);
     ck_assert_int_gt(list.list.count, 1);
     ck_assert_str_eq(list.list.data[1].schedule, "warp-specialized:threads=256,cluster=16,stages=3");
     compile_free(&c);
@@ -277,7 +277,7 @@ START_TEST(limits_are_tried_and_none)
 {
     read_program("examples/softmax.fuse");
     Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
-    Candidates list = list_candidates(c.arena, c.analysis, target_find("sm_90a"), MOST_CANDIDATES);
+    Candidates list = list_candidates(c.arena, c.plan, MOST_CANDIDATES);
     int limited = 0, unlimited = 0;
     for (int i = 0; i < list.list.count; i++) {
         bool limit = strstr(list.list.data[i].schedule, "limit=") != NULL;
@@ -301,7 +301,7 @@ START_TEST(leaner_ones_walk_the_rows_as_often)
 {
     read_program("examples/layernorm_bwd.fuse");
     Compilation c = compile_sizes(NULL, 64, 262144, "sm_90a");
-    Candidates list = list_leaner(c.arena, c.analysis, target_find("sm_90a"), 5);
+    Candidates list = list_leaner(c.arena, c.plan, 5);
     ck_assert_int_ge(list.list.count, 2);
     for (int i = 0; i < list.list.count; i++) ck_assert_int_eq(walks(list.list.data[i].plan), walks(c.plan));
     compile_free(&c);
@@ -323,21 +323,45 @@ START_TEST(the_model_tells_what_bounds_a_plan)
     read_program("examples/layernorm_bwd.fuse");
     Estimate chosen = estimate_of(NULL, 4096, "sm_90a"), few = estimate_of("warp-specialized:threads=64", 4096, "sm_90a");
     ck_assert_int_eq(chosen.bound, BOUND_BY_MEMORY);
-    ck_assert(chosen.gbps > 2500 && chosen.gbps < chosen.floor && chosen.floor < 3300);
+    ck_assert(chosen.gbps > 2500 && chosen.gbps < chosen.ceiling && chosen.ceiling < 3300);
     ck_assert_int_eq(few.bound, BOUND_BY_INSTRUCTIONS);
     ck_assert_int_eq(estimate_of("grid-stride:cluster=4,stages=2", 4096, "sm_90a").bound, BOUND_BY_WAITS);
     ck_assert_int_eq(estimate_of("warp-specialized:cluster=128", 524288, "sm_90a").bound, BOUND_BY_MESSAGES);
-    /* what it does not know */
-    ck_assert(estimate_of(NULL, 4096, "sm_80").gbps == 0);
-    ck_assert(estimate_of("row", 4096, "sm_90a").gbps == 0);
-    read_program("examples/group_norm.fuse");
-    AxisSize sizes[] = {{"B", 2}};
-    CompileRequest request = {.text = program, .length = strlen(program), .name = "test.fuse", .sizes = sizes, .size_count = 1,
-                              .target = *target_find("sm_90a"), .until = UNTIL_PLAN};
-    Compilation c = compile(&request);
-    ck_assert_int_eq(c.status, COMPILE_OK);
-    ck_assert(estimate_speed(c.plan).gbps == 0);
+}
+END_TEST
+
+static void check_unknown(Compilation c, const char *why)
+{
+    Estimate e = estimate_speed(c.plan);
+    ck_assert_msg(e.unknown && strstr(e.unknown, why), "not '%s' but '%s'", why, e.unknown ? e.unknown : "known");
+    ck_assert(e.gbps == 0 && !c.plan->by_model);
     compile_free(&c);
+}
+
+/* By the sizes that the program declares. */
+static Compilation compile_declared(const char *path)
+{
+    read_program(path);
+    CompileRequest request = {.text = program, .length = strlen(program), .name = path, .target = *target_find("sm_90a"), .until = UNTIL_PLAN};
+    Compilation c = compile(&request);
+    ck_assert_msg(c.status == COMPILE_OK, "%s: %s", path, c.diagnostics);
+    return c;
+}
+
+START_TEST(the_model_says_what_it_does_not_know)
+{
+    Target swift = *target_find("sm_90a");
+    target_set_device(&swift, 132, H200);
+    read_program("examples/layernorm_bwd.fuse");
+    check_unknown(compile_sizes(NULL, 64, 4096, "sm_80"), "another GPU");
+    check_unknown(compile_target(NULL, 64, 4096, &swift), "another GPU");
+    check_unknown(compile_sizes("row", 64, 4096, "sm_90a"), "several kernels");
+    read_program("tests/cases/held_short.fuse");
+    check_unknown(compile_sizes(NULL, 1, 32, "sm_90a"), "shorter than 64");
+    check_unknown(compile_sizes(NULL, 1, 1 << 29, "sm_90a"), "longer than 1048576");    /* nor is a schedule searched for, which took minutes */
+    check_unknown(compile_declared("examples/adaln_bwd.fuse"), "rows of each group");
+    check_unknown(compile_declared("examples/group_norm.fuse"), "several axes");
+    check_unknown(compile_declared("tests/cases/sums_of_types.fuse"), "f64");
 }
 END_TEST
 
@@ -355,7 +379,7 @@ START_TEST(the_model_replaces_what_is_far_behind)
     Compilation again = compile_sizes(c.plan->advice, 64, 1000, "sm_90a");
     ck_assert_str_eq(c.cuda, again.cuda);
     /* where that spills, the rules' choice comes next; tune begins with it */
-    Candidates leaner = list_leaner(c.arena, c.analysis, target_find("sm_90a"), 3);
+    Candidates leaner = list_leaner(c.arena, c.plan, 3);
     ck_assert_str_eq(leaner.list.data[0].cuda, c.cuda);
     ck_assert_str_eq(leaner.list.data[1].schedule, "row:threads=64");
     compile_free(&again);
@@ -363,7 +387,45 @@ START_TEST(the_model_replaces_what_is_far_behind)
 }
 END_TEST
 
-/* In none of the cells that it was fitted on, where the rules' choice was within 10 % of the best. */
+/* Where the guards of is_well_known are off, each of these gets what they are against: by one bulk copy, rows that wait for each
+ * other, rows that are read again, pairs of elements. */
+START_TEST(the_model_prefers_what_it_knows)
+{
+    static const struct { const char *path; int64_t columns; } cells[] = {
+        {"tests/cases/moments_chain.fuse", 1280}, {"tests/cases/moments_chain.fuse", 7168}, {"tests/cases/moments_chain.fuse", 13312},
+        {"tests/cases/held_short.fuse", 7168}, {"tests/cases/mean_of_huge.fuse", 9216}, {"tests/cases/channel_scales.fuse", 12288},
+        {"tests/cases/short_slices.fuse", 160}};
+    int chosen = 0;
+    for (int i = 0; i < (int)(sizeof cells / sizeof *cells); i++) {
+        read_program(cells[i].path);
+        AxisSize sizes[] = {{"M", 64}, {strstr(program, "C = ") ? "C" : "N", cells[i].columns}};
+        CompileRequest request = {.text = program, .length = strlen(program), .name = cells[i].path, .sizes = sizes, .size_count = 2,
+                                  .target = *target_find("sm_90a"), .until = UNTIL_PLAN};
+        Compilation c = compile(&request);
+        ck_assert_msg(c.status == COMPILE_OK, "%s", c.diagnostics);
+        const Kernel *k = &c.plan->kernels[0];
+        chosen += c.plan->by_model;
+        ck_assert_msg(!c.plan->by_model || (k->vec >= 4 && !k->bulk && !k->grouped && !k->streamed && !strstr(c.plan->advice, "per_sm") &&
+                                            (k->teams == 1 || k->threads_per_row <= 32 || is_persistent(k))),
+                      "%s of %lld columns: %s", cells[i].path, (long long)cells[i].columns, c.plan->advice);
+        compile_free(&c);
+    }
+    ck_assert_int_ge(chosen, 4);
+}
+END_TEST
+
+/* Of what is compiled where a choice spills, the last is what the model finds fastest. */
+START_TEST(the_last_of_the_leaner_is_the_fastest)
+{
+    read_program("tests/cases/held_short.fuse");
+    Compilation c = compile_sizes(NULL, 64, 7168, "sm_90a");
+    Candidates list = list_leaner(c.arena, c.plan, 5);
+    ck_assert_str_eq(list.list.data[list.list.count - 1].schedule, "row:bulk=1");
+    compile_free(&c);
+}
+END_TEST
+
+/* Where the rules' choice is within 3 % of the best that was measured, or nearly (but of 262144 columns all were in its fit). */
 START_TEST(the_model_lets_good_choices_be)
 {
     static const char *const paths[] = {"examples/layernorm_bwd.fuse", "examples/rmsnorm_bwd.fuse", "examples/layernorm.fuse",
@@ -384,10 +446,10 @@ START_TEST(what_is_refused_has_a_reason)
 {
     read_program("examples/layernorm_bwd.fuse");
     Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
-    Candidates list = list_near(c.arena, c.analysis, target_find("sm_90a"));
+    Candidates list = list_near(c.arena, c.plan);
     check_plans(&list, 64, 4096, "sm_90a");
     ck_assert_int_gt(list.list.count, 20);
-    ck_assert_int_eq(list.refusals.count, list.refused);
+    ck_assert_int_gt(list.refusals.count, 100);
     for (int i = 0; i < list.refusals.count; i++) {
         const char *problem = NULL;
         ck_assert_ptr_null(try_schedule(c.arena, c.analysis, target_find("sm_90a"), list.refusals.data[i].schedule, &problem));
@@ -406,6 +468,7 @@ Suite *candidates_suite(void)
     tcase_add_test(cases, without_reductions_there_are_some_too);
     tcase_add_test(cases, a_limit_is_for_memory_like_that_measured);
     tcase_add_test(cases, the_model_tells_what_bounds_a_plan);
+    tcase_add_test(cases, the_model_says_what_it_does_not_know);
     suite_add_tcase(suite, cases);
     /* thousands of compilations: the sanitizers' run leaves these out */
     TCase *many = tcase_create("candidates, many");
@@ -416,6 +479,8 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
     tcase_add_test(many, the_model_replaces_what_is_far_behind);
+    tcase_add_test(many, the_model_prefers_what_it_knows);
+    tcase_add_test(many, the_last_of_the_leaner_is_the_fastest);
     tcase_add_loop_test(many, the_model_lets_good_choices_be, 0, 6);
     tcase_add_test(many, what_is_refused_has_a_reason);
     tcase_add_test(many, short_rows_leave_few_lanes_idle);

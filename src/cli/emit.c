@@ -66,7 +66,7 @@ static int emit_module(Program *p, Text *out)
         const char *text = emit_cuda(o->arena, plans, count);
         if (o->emit == EMIT_CUDA) {
             text_print(out, "%s", text);
-            remark_spills(&p->target, text, names.data, names.count);
+            if (!o->schedule) remark_spills(&p->target, text, names.data, names.count);
         } else {
             status = emit_machine_code(o, &p->target, text, names.data, names.count, out);
         }

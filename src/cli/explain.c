@@ -59,16 +59,18 @@ static Origin settle_schedule(Program *p, Compilation *c)
         const char *named = name_plan(o->arena, c->plan);
         return (Origin){named ? named : o->schedule, "as --schedule asks"};
     }
+    const bool by_model = c->plan->by_model;
     const int rejections = c->plan->rejection_count;
     const char *other = replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
     const bool tried = c->plan->rejection_count > rejections;
-    if (!other && c->plan->by_model && !tried)
-        return (Origin){c->plan->advice, "as the model chooses: it expects 1.4 times the speed of the rules' choice, or more"};
-    if (!other)
-        return (Origin){name_plan(o->arena, c->plan), tried ? "as the rules choose: it spills, and so does what was tried in its place"
-                                                            : "as the rules choose"};
-    return (Origin){other, "since what the rules choose spills (emit and the simulator take"
-                           " what the rules choose, unless --schedule asks for this one)"};
+    const char *who = by_model ? "the model chooses" : "the rules choose";
+    if (other)
+        return (Origin){other, arena_format(o->arena, "since what %s spills (emit and the simulator take what %s, unless --schedule asks for this one)",
+                                            who, who)};
+    return (Origin){name_plan(o->arena, c->plan),
+                    arena_format(o->arena, "as %s%s", who, tried      ? ": it spills, and so does what was tried in its place"
+                                                           : by_model ? ": it expects 1.4 times the speed of the rules' choice, or more"
+                                                                      : "")};
 }
 
 int command_explain(Options *o)
@@ -84,7 +86,7 @@ int command_explain(Options *o)
         Origin origin = settle_schedule(&p, &c);
         const KernelUsage *usage = measure_usage(o, &c, &p.target);
         Candidates near = {0};
-        if (o->candidates) near = list_near(o->arena, c.analysis, &p.target);
+        if (o->candidates) near = list_near(o->arena, c.plan);
         (o->json ? explain_json : explain_words)(out, c.plan, usage, origin, o->candidates ? &near : NULL);
     }
     compile_free(&c);

@@ -34,8 +34,7 @@ static int list_trials(Tuning *t)
     int status = compile_graph(&program, s->graph->name, UNTIL_PLAN, sizes, s->graph->axis_count,
                                &t->chosen);
     if (status != EXIT_DONE) return status;
-    t->candidates =
-        list_candidates(s->arena, t->chosen.analysis, &s->program.target, MOST_CANDIDATES);
+    t->candidates = list_candidates(s->arena, t->chosen.plan, MOST_CANDIDATES);
     t->count = t->candidates.list.count;
     t->trials = NEW_ARRAY(s->arena, Trial, t->count + 1);
     for (int i = 0; i < t->count; i++) t->trials[i].schedule = t->candidates.list.data[i].schedule;
