@@ -342,13 +342,9 @@ static const char *text_of(Arena *arena, const Plan *plan, const Kernel *k, int 
     return text_string(text);
 }
 
-const char *name_plan(Arena *arena, const Plan *plan)
+/* With as many of the keys told as there may be; NULL: they name another plan. */
+static const char *name_by(Arena *arena, const Plan *plan, const Kernel *k, const char *cuda, int told)
 {
-    const Kernel *k = main_kernel(plan);
-    if (!k) return NULL;
-    const char *cuda = emit_cuda(arena, &plan, 1);
-    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4 |
-               (k->reuses && k->wanted_ctas > 0) << 5 | k->reuses << 6;
     for (int count = NAMES; count >= 0; count--)
         for (int given = 0; given < 1 << NAMES; given++) {
             if ((given & ~told) || __builtin_popcount((unsigned)given) != count) continue;
@@ -356,6 +352,18 @@ const char *name_plan(Arena *arena, const Plan *plan)
             if (names_plan(arena, text, plan, cuda)) return text;
         }
     return NULL;
+}
+
+const char *name_plan(Arena *arena, const Plan *plan)
+{
+    const Kernel *k = main_kernel(plan);
+    if (!k) return NULL;
+    const char *cuda = emit_cuda(arena, &plan, 1);
+    int per_sm = (k->wanted_ctas > 0) << 5;
+    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4 |
+               (k->reuses ? per_sm : 0) | k->reuses << 6;
+    const char *name = name_by(arena, plan, k, cuda, told);
+    return name ? name : name_by(arena, plan, k, cuda, told | per_sm);    /* which rules mostly have as it is */
 }
 
 /* ---- where the chosen plan spills ---- */

@@ -124,28 +124,32 @@ static Advice short_sums(const Scheduler *s, const Kernel *k)
     return second ? (Advice){FAMILY_GRID_STRIDE, .threads = FOUR_WARPS, .rows = 3} : none;
 }
 
-/* Layer norm's backward of an odd number of columns by six rows at a time, not eight (from 1025 on five): of 641 to 959 columns
- * 65536 rows 3 to 4 %, 16384 3 to 7 % faster, 4096 2 to 3 % slower, of 1025 to 1215 2, 1 to 4 and 2 to 3 % faster; those
- * between by four rows of three warps, 16384 1 to 3 % faster, 4096 1 to 3 and 65536 2 % slower. (Measured on an H100.) */
+/* Layer norm's backward of an odd number of columns by six rows at a time, not eight: of 641 to 895 columns 65536 rows 3 to 4 %,
+ * 16384 3 to 7 % faster, 4096 2 to 3 % slower. Either norm's by four rows of four warps and four stages: of 897, 1023, 1101, 1215
+ * two sums 4096 rows 3, 3, 5, 7 %, 16384 2 to 5 % faster, 1024 2 % slower; one 4096 0 to 6 %, 16384 2 to 4 % faster. (Measured on
+ * an H100.) */
 static Advice short_odd_sums(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 641, WIDE = 961, WIDE_END = 1023, LONG_END = 1215, TWO_WARPS = 2 * WARP, THREE_WARPS = 3 * WARP };
+    enum { SHORT = 641, WIDE = 897, WIDE_END = 1215, TWO_WARPS = 2 * WARP, FOUR_WARPS = 4 * WARP };
     int64_t columns = column_count(s, k);
-    if (has_one_sum(s, k) || columns < SHORT || columns > LONG_END) return none;
-    if (columns >= WIDE && columns <= WIDE_END) return (Advice){FAMILY_GRID_STRIDE, .threads = THREE_WARPS, .rows = 4};
-    return (Advice){FAMILY_GRID_STRIDE, .threads = TWO_WARPS, .rows = 6};
+    if (columns > WIDE_END || columns < SHORT) return none;
+    if (columns >= WIDE) return (Advice){FAMILY_GRID_STRIDE, .threads = FOUR_WARPS, .rows = 4, .stages = 4};
+    return has_one_sum(s, k) ? none : (Advice){FAMILY_GRID_STRIDE, .threads = TWO_WARPS, .rows = 6};
 }
 
-/* Layer norm's backward of longer odd rows: of slices of 8193 to 10240 columns a thread has up to 40 elements, which it copies for
- * itself. Of 17409, 18945, 20479 columns 6, 3, 9 % faster than by the rules, of 33001 to 40959 6 to 9 %, of 66001 to 79001 9 %, of
- * 140001 13 % (slices of 11264 and 12288 10 and 17 % slower; measured on an H100). */
+/* Either norm's backward of longer odd rows: of slices of 8193 to 10240 columns a thread has up to 40 elements. Two sums, of rows
+ * that it copies for itself: of 17409, 18945, 20479 columns 6, 3, 9 % faster than by the rules, of 33001 to 40959 6 to 9 %, of 66001
+ * to 79001 9 %, of 140001 13 % (slices of 11264 and 12288 10 and 17 % slower). One sum, by a copy warp: of 16385 to 36001 columns 2
+ * to 6 %, of 38001 and 75001 24 and 31 %, of 66001 to 163839 3 to 11 %; without one in f16, which spills with it, 19001, 38001, 75001
+ * columns 8, 4, 10 %, and of single CTAs 8193 to 10239 2 to 10 %, 512 rows 2 to 5 %. (Measured on an H100.) */
 static Advice long_odd_sums(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT_SLICE = 8192, SLICE = 10240, THREADS = 256 };
     int64_t columns = column_count(s, k);
     int ctas = ctas_for(columns, SLICE);
-    if (has_one_sum(s, k) || ctas == 1 || columns <= (int64_t)SHORT_SLICE * ctas) return none;
-    return (Advice){FAMILY_GRID_STRIDE, .threads = THREADS, .cluster = ctas};
+    bool one = has_one_sum(s, k), copied = one && ctas > 1 && !reads_f16(k);
+    if (columns <= (int64_t)SHORT_SLICE * ctas || (ctas == 1 && !one)) return none;
+    return (Advice){copied ? FAMILY_WARP_SPECIALIZED : FAMILY_GRID_STRIDE, .threads = THREADS, .cluster = ctas};
 }
 
 static Advice sums_of_swift_memory(const Scheduler *s, const Kernel *k)
@@ -282,6 +286,36 @@ static Advice light_rows_of_swift_memory(const Scheduler *s, const Kernel *k)
     return (Advice){FAMILY_ROW, .threads = threads_for(ceil_div(columns, ctas), each), .cluster = ctas};
 }
 
+/* Single elements of 2 bytes: softmax_bwd of 45001 and 50257 columns 4 to 6 and 10 % faster by sixteen CTAs with all of their row
+ * in registers (36001 and 65535 2 and 5 % slower). */
+static Advice odd_pairs(const Kernel *k, int64_t columns)
+{
+    enum { SHORT = 45000, LONG = 51200, SIXTEEN = 16, EIGHT = 8 };
+    if (row_inputs(k) != PAIR || column_vectors(k) || columns <= SHORT || columns >= LONG) return none;
+    return (Advice){FAMILY_ROW, .threads = threads_for(ceil_div(columns, SIXTEEN), COLUMNS), .cluster = SIXTEEN, .per_sm = EIGHT};
+}
+
+/* Rmsnorm to bytes: of 9001, 12287, 14001, 16383 columns 7, 11, 22, 2 % faster by 256 threads, of 24575, 28001, 32767 52, 19, 14 % by
+ * eight CTAs (20479 and 65535 as fast; one row not timed). */
+static Advice odd_bytes(const Kernel *k, int64_t columns)
+{
+    enum { SHORT = 8192, ALONE = 16384, LONG = 20480, LONG_END = 32768, THREADS = 256, EIGHT = 8 };
+    bool alone = columns > SHORT && columns <= ALONE, shared = columns > LONG && columns <= LONG_END;
+    if (row_inputs(k) != 1 || column_vectors(k) != 1 || !(alone || shared)) return none;
+    if (alone) return (Advice){FAMILY_ROW, .threads = THREADS, .cluster = 1};
+    return (Advice){FAMILY_ROW, .threads = threads_for(ceil_div(columns, EIGHT), COLUMNS), .cluster = EIGHT};
+}
+
+static Advice odd_rows(const Scheduler *s, const Kernel *k)
+{
+    enum { ONE_BYTE = 1, PHASES_OF_BYTES = 3 };
+    int64_t columns = column_count(s, k);
+    if (has_moments(s, k) || row_bytes(k) != TWO_BYTES * row_inputs(k) || stored_rows(k) != 1) return none;
+    if (narrowest_stored(k) == ONE_BYTE && k->phases == PHASES_OF_BYTES) return odd_bytes(k, columns);
+    bool pairs = narrowest_stored(k) == TWO_BYTES && has_light_rows(s, k) && !reads_f16(k);
+    return pairs ? odd_pairs(k, columns) : none;
+}
+
 /* ---- the advice ---- */
 
 static Advice find_advice(const Scheduler *s, const Kernel *k)
@@ -289,6 +323,7 @@ static Advice find_advice(const Scheduler *s, const Kernel *k)
     bool swift = s->target->swift;
     if (has_pairs_with_sums(s, k)) return swift ? sums_of_swift_memory(s, k) : first_of(short_sums(s, k), two_long_sums(s, k));
     if (has_odd_pairs_with_sums(s, k) && !swift) return first_of(short_odd_sums(s, k), long_odd_sums(s, k));
+    if (k->vec == 1 && !k->accumulator_count && !swift) return odd_rows(s, k);
     if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : first_of(short_moments(s, k), long_moments(s, k));
     return swift && has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : none;
 }

@@ -42,7 +42,7 @@ static bool fills_tiles(int64_t columns)
  * faster than what other rules make of them; with slices of 4256 columns 30 % slower). */
 static int ctas_of_sums(const Scheduler *s, const Kernel *k)
 {
-    enum { ALONE = 3584, SLICE = 8192, SHORT_ONE_SUM = 10240, SHORT_SLICE = 5000 };
+    enum { ALONE = 4096, SLICE = 8192, SHORT_ONE_SUM = 10240, SHORT_SLICE = 5000 };
     int64_t columns = column_count(s, k);
     double sums = accumulator_registers(s, k);
     if (sums < 1 || sums > 2 || row_inputs(k) != PAIR || column_vectors(k) > 1 || has_moments(s, k)) return 0;

@@ -27,7 +27,7 @@ expect() {
     tests=$((tests + 1))
     case "${1-} ${2-} $pattern" in
     *regist* | *spill*) ;;
-    "explain $root/"*) nvrtc=/dev/null ;;
+    "explain $root/"* | "explain chosen.fuse "*) nvrtc=/dev/null ;;
     esac
     FUSEC_NVRTC=$nvrtc timeout 60 "$fusec" "$@" >stdout 2>stderr <"${stdin:-/dev/null}"
     got=$?
@@ -218,7 +218,7 @@ expect 0 'column:threads=192,rows=2,stages=4, as the rules' explain "$root"/test
 expect 0 'threads=96,rows=4' explain "$root"/examples/rmsnorm_bwd.fuse N=1152 --arch sm_90a
 expect 0 'threads=96,rows=5' explain "$root"/examples/rmsnorm_bwd.fuse N=1224 --arch sm_90a
 expect 0 'threads=128,rows=3' explain "$root"/examples/layernorm_bwd.fuse N=3072 --arch sm_90a
-expect 0 'threads=64,rows=6' explain "$root"/examples/layernorm_bwd.fuse N=897 --arch sm_90a
+expect 0 'threads=64,rows=6' explain "$root"/examples/layernorm_bwd.fuse N=895 --arch sm_90a
 for columns in 704 832; do expect 0 'threads=64,rows=6,stages=3' explain "$root"/examples/layernorm_bwd.fuse N=$columns --arch sm_90a; done
 for columns in 696 840; do expect 0 'threads=64,rows=8' explain "$root"/examples/layernorm_bwd.fuse N=$columns --arch sm_90a; done
 # odd slices for which a CTA of few threads has registers, with their column vectors
@@ -228,6 +228,48 @@ done
 expect 0 'warp-specialized:threads=352,cluster=2' explain "$root"/examples/layernorm_bwd.fuse N=16383 --arch sm_90a
 expect 0 'warp-specialized:threads=384,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=20481 --arch sm_90a
 expect 0 'grid-stride:threads=256,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=33001 --arch sm_90a
+# EXAMPLE DTYPE N SCHEDULE
+chooses() {
+    sed "s/bf16/$2/g" "$root/examples/$1.fuse" >chosen.fuse
+    expect 0 "schedule: $4" explain chosen.fuse "N=$3" --arch sm_90a --no-tuning
+}
+for columns in 897 1023 1215; do
+    for name in layernorm_bwd rmsnorm_bwd; do chooses $name bf16 $columns grid-stride:threads=128,rows=4,stages=4; done
+done
+chooses rmsnorm_bwd bf16 895 grid-stride:threads=64,rows=8
+chooses rmsnorm_bwd bf16 4095 grid-stride:threads=256,rows=2
+chooses rmsnorm_bwd bf16 4607 warp-specialized:threads=288
+chooses rmsnorm_bwd bf16 8191 warp-specialized:threads=512
+for columns in 8193 10239; do chooses rmsnorm_bwd bf16 $columns grid-stride:threads=256,stages=4; done
+chooses rmsnorm_bwd bf16 10241 warp-specialized:threads=384,cluster=2
+chooses rmsnorm_bwd bf16 38001 warp-specialized:threads=256,cluster=4
+chooses rmsnorm_bwd f16 38001 grid-stride:threads=256,cluster=4
+chooses rmsnorm_bwd bf16 40961 warp-specialized:threads=384,cluster=8
+# column vectors that have no room beside the ring: more CTAs hold them
+chooses layernorm_bwd f32 8821 warp-specialized:threads=288,cluster=2
+chooses rmsnorm_bwd_add bf16 12287 warp-specialized:threads=576,cluster=2
+for columns in 140001 262143; do chooses rmsnorm bf16 $columns 'warp-specialized:threads=512,cluster=32'; done
+chooses layernorm_residual f16 262143 warp-specialized:threads=512,cluster=64
+chooses rmsnorm_quantized f32 400004 'warp-specialized:threads=512,cluster=16'    # three phases of wider vectors
+chooses rmsnorm_quantized f32 400002 'warp-specialized:threads=416,cluster=64'
+expect 0 'column vectors are read by each phase' explain "$root"/examples/rmsnorm.fuse N=262143 --arch sm_90a --schedule warp-specialized:cluster=16
+# one sum of more than 1 MB a row, of single elements somewhat more
+chooses rmsnorm_bwd bf16 262144 warp-specialized:threads=512,cluster=16
+chooses rmsnorm_bwd bf16 266240 warp-specialized:threads=544,cluster=32
+chooses rmsnorm_bwd bf16 300000 warp-specialized:threads=416,cluster=32
+chooses rmsnorm_bwd bf16 276479 warp-specialized:threads=576,cluster=16
+for columns in 276481 360001; do chooses rmsnorm_bwd bf16 $columns 'warp-specialized:threads=5[47][46],cluster=32'; done
+chooses rmsnorm_bwd bf16 370001 warp-specialized:threads=544,cluster=64
+chooses layernorm_bwd bf16 300001 warp-specialized:threads=544,cluster=64
+chooses layernorm_residual f16 327680 warp-specialized:threads=320,cluster=32
+# odd rows that are read twice, or stored as bytes
+chooses softmax_bwd bf16 50257 row:threads=128,cluster=16,per_sm=8,
+chooses softmax_bwd bf16 51201 warp-specialized:threads=512,cluster=4
+for columns in 8193 16383; do chooses rmsnorm_quantized bf16 $columns row:threads=256,; done
+chooses rmsnorm_quantized bf16 8191 row:threads=512
+chooses rmsnorm_quantized bf16 20481 row:threads=96,cluster=8
+chooses rmsnorm_quantized f16 32767 row:threads=128,cluster=8
+chooses rmsnorm_quantized bf16 32769 row:threads=160,cluster=8
 expect 0 'column vectors stay in registers' explain "$root"/examples/layernorm_bwd.fuse N=19457 --arch sm_90a --schedule warp-specialized:threads=576,cluster=2
 expect 0 'row:threads=640,cluster=4' explain "$root"/examples/rmsnorm_quantized.fuse N=98304 --arch sm_90a
 expect 0 'row:threads=640,cluster=8' explain "$root"/examples/rmsnorm_quantized.fuse N=139264 --arch sm_90a
@@ -236,7 +278,6 @@ sed 's/bf16/f16/g' "$root"/examples/rmsnorm_quantized.fuse >f16.fuse
 expect 0 'row:threads=640,cluster=4' explain f16.fuse N=126976 --arch sm_90a
 expect 0 'row:threads=512,cluster=4' explain f16.fuse N=127104 --arch sm_90a
 expect 0 '^  \*  ....  instructions  warp-specialized:threads=64$' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --schedule warp-specialized:threads=64
-expect 0 'threads=96,rows=4' explain "$root"/examples/layernorm_bwd.fuse N=1023 --arch sm_90a
 expect 0 'threads=96,rows=5' explain "$root"/examples/layernorm_bwd.fuse N=1217 --arch sm_90a
 expect 0 'warp-specialized, 1056 CTAs' explain "$root"/examples/layernorm.fuse M=16384 N=1023 --arch sm_90a
 # from how many bytes on rows have a pace

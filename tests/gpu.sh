@@ -251,6 +251,29 @@ list_types() {
         echo "$(of_type gpu layernorm_bwd f16) M=331 N=$columns"
     done
     echo "examples/layernorm_bwd.fuse M=331 N=19457 --schedule warp-specialized:threads=576,cluster=2"
+    for columns in 16385 19457 33001 38001 75001 150001; do
+        echo "examples/rmsnorm_bwd.fuse M=331 N=$columns"
+        echo "$(of_type gpu rmsnorm_bwd f16) M=331 N=$columns"
+    done
+    for columns in 897 1101 1215 8193 10239; do echo "examples/rmsnorm_bwd.fuse M=2049 N=$columns"; done
+    for columns in 901 1215; do echo "examples/layernorm_bwd.fuse M=2049 N=$columns"; done
+    # groups and clusters that hold the column vectors which a ring has no room for
+    for columns in 140001 180002 262143 300004 400002; do
+        for name in rmsnorm layernorm_residual rmsnorm_residual rmsnorm_quantized rmsnorm_bwd rmsnorm_bwd_add; do
+            echo "examples/$name.fuse M=37 N=$columns"
+            echo "$(of_type gpu $name f16) M=37 N=$columns"
+        done
+    done
+    for columns in 270336 300000 360001 393216; do echo "examples/rmsnorm_bwd.fuse M=71 N=$columns"; done
+    for columns in 8821 9214; do echo "$(of_type gpu layernorm_bwd f32) M=331 N=$columns"; done
+    for columns in 196608 294912; do echo "examples/rmsnorm_bwd_add.fuse M=37 N=$columns"; done
+    for columns in 150001 200001; do echo "$(of_type gpu rmsnorm_bwd f32) M=37 N=$columns"; done
+    for columns in 140004 425984; do echo "$(of_type gpu rmsnorm_residual f32) M=37 N=$columns"; done
+    for columns in 45001 50257; do echo "examples/softmax_bwd.fuse M=331 N=$columns"; done
+    for columns in 9001 14001 24575; do
+        echo "examples/rmsnorm_quantized.fuse M=331 N=$columns"
+        echo "$(of_type gpu rmsnorm_quantized f16) M=331 N=$columns"
+    done
     for columns in 704 768 832; do echo "examples/layernorm_bwd.fuse M=2049 N=$columns"; done
     for columns in 640 1000 4100 7168 8192; do echo "tests/cases/held_short.fuse M=331 N=$columns"; done
     for columns in 72 384 768 1152 2048; do echo "tests/cases/moments_chain.fuse M=2049 N=$columns"; done

@@ -405,9 +405,9 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // odd_sums (grid-stride), from odd_sums.fuse:2-5
 //   dx = dy - x * mean[N](dy * x)
 //   dw = sum[M](dy * x), this CTA's rows
-// A CTA walks 8 rows at a time, from blockIdx.x * 8, + gridDim.x * 8, ... and keeps its sums; 64 threads share a row.
-// A thread has 16 columns, 64 apart.
-// Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 208896 bytes of dynamic shared memory.
+// A CTA walks 4 rows at a time, from blockIdx.x * 4, + gridDim.x * 4, ... and keeps its sums; 128 threads share a row.
+// A thread has 8 columns, 128 apart.
+// Launch 1 of 2: grid (min(ceil(M / 4), 132), 1), block 512, 69632 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
@@ -420,8 +420,8 @@ void odd_sums(
     float *__restrict__ dw_partial,
     long long M) {
     constexpr int N = 1023;
-    constexpr int threads_per_row = 64, teams = 8, threads = threads_per_row * teams;
-    constexpr int vec = 1, tiles = 16, step = threads_per_row * vec;
+    constexpr int threads_per_row = 128, teams = 4, threads = threads_per_row * teams;
+    constexpr int vec = 1, tiles = 8, step = threads_per_row * vec;
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
     __shared__ float scratch[teams][2][1 * (threads_per_row / 32)];
@@ -432,7 +432,7 @@ void odd_sums(
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
     // rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other
-    constexpr int stages = 6;
+    constexpr int stages = 4;
     struct Stage {
         lines<bf16, tiles * step> x[teams];
         lines<bf16, tiles * step> dy[teams];
@@ -513,7 +513,7 @@ void odd_sums(
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32
-// partials: how many there are, min(ceil(M / 8), 132)
+// partials: how many there are, min(ceil(M / 4), 132)
 extern "C" __global__ __launch_bounds__(256)
 void odd_sums_finish(
     const float *__restrict__ dw_partial,
