@@ -284,7 +284,7 @@ list_types() {
 # Cases and sanitizer runs are shared out to processes: compiling takes most of the time.
 limit=900
 jobs=$(nproc)
-[ "$jobs" -gt 8 ] && jobs=8
+[ "$jobs" -gt 16 ] && jobs=16
 mkdir -p build/gpu
 rm -f build/gpu/*
 { list_cases; list_types; } | split -n r/"$jobs" - build/gpu/cases.
