@@ -101,19 +101,30 @@ int summed_threads(const Scheduler *s, const Kernel *k)
     return columns >= MIDDLE && columns <= SOME ? FEW : 0;
 }
 
+/* Of a slice of bytes: as many as leave five to eight tiles full (rmsnorm with its largest element of 73728, 90112, 147456, 180224
+ * columns 13, 3, 12, 4 % faster than by 512), but 640 of the longest (114688, 131072, 229376, 262144 columns 4, 2, 1, 3 % faster
+ * than by 512; f16 spills). 0: as many as others. */
+static int threads_of_byte_slices(const Scheduler *s, const Kernel *k)
+{
+    enum { LONG = 28672, MANY = 640, MOST = 512, FEWEST_TILES = 5, MOST_TILES = 8 };
+    int64_t slice = ceil_div(column_count(s, k), k->cluster), vectors = slice / k->vec;
+    if (slice >= LONG && !reads_f16(k)) return MANY;
+    for (int tiles = FEWEST_TILES; tiles <= MOST_TILES; tiles++)
+        if (vectors % (tiles * WARP) == 0 && vectors / tiles <= MOST) return (int)vectors / tiles;
+    return 0;
+}
+
 /* Long rows of 16 bits that are stored as bytes pass through rings of about 500 threads rather than of up to 1024 (rmsnorm with
  * its largest element of bf16 of 12800 to 18432 columns 1 to 7 %, of f16 of 13312 to 20480 6 to 17 % faster, of bf16 of 19456
- * and more 1 to 2 % slower), and those that clusters share from 98304 to 139264 columns through 640 each (3 to 10 %, of f16 3 and
- * 4 %; measured on an H100). 0: as many as others. */
+ * and more 1 to 2 % slower; all measured on an H100). 0: as many as others. */
 int threads_of_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { BF16 = 480, LONGEST_BF16 = 18432, F16 = 512, LONGEST_F16 = 22528, SHARED = 640, SHORT_SHARED = 98304 };
-    enum { LONG_SHARED = 139264, LONG_SHARED_F16 = 126976 /* 131072 spill */ };
+    enum { BF16 = 480, LONGEST_BF16 = 18432, F16 = 512, LONGEST_F16 = 22528, SHORT_SHARED = 57344, LONG_SHARED = 262144 };
     int64_t columns = column_count(s, k);
-    bool f16 = reads_f16(k), bytes = holds_bytes_long(s, k) && row_bytes(k) == 2, some = k->cluster == 1 && bytes;
-    if (k->cluster > 1) return bytes && columns >= SHORT_SHARED && columns <= (f16 ? LONG_SHARED_F16 : LONG_SHARED) ? SHARED : 0;
-    int threads = f16 ? F16 : BF16;
-    return some && k->threads_per_row > threads && columns <= (f16 ? LONGEST_F16 : LONGEST_BF16) ? threads : 0;
+    int threads = reads_f16(k) ? F16 : BF16, longest = reads_f16(k) ? LONGEST_F16 : LONGEST_BF16;
+    if (!holds_bytes_long(s, k) || row_bytes(k) != 2) return 0;
+    if (k->cluster > 1) return columns >= SHORT_SHARED && columns <= LONG_SHARED ? threads_of_byte_slices(s, k) : 0;
+    return k->threads_per_row > threads && columns <= longest ? threads : 0;
 }
 
 /* How many tiles leave no lane without a vector, where there is such a number: layer norm of

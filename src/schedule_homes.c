@@ -266,9 +266,10 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     bool large = k->cluster > 8 && row_bytes(k) >= 4;
     bool pays = has_moments(s, k) ? middle || large : k->cluster > 1;
     /* single rows of 2 bytes keep step better by their own copies (softmax and layer norm of
-     * 65536 and 131072 columns: 1 to 3 %) */
+     * 65536 and 131072 columns: 1 to 3 %), and so do those that are stored as bytes */
     bool light = !k->accumulator_count && row_bytes(k) <= 2;
-    pays &= !light || (has_moments(s, k) ? reads_f16(k) : column_vectors(k) > 0 && column_count(s, k) <= LONG);
+    bool weighed = column_vectors(k) > 0 && column_count(s, k) <= LONG && narrowest_stored(k) > 1;
+    pays &= !light || (has_moments(s, k) ? reads_f16(k) : weighed);
     /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %, but at a pace
      * it is 3 % faster by a copy warp) */
     double registers = accumulator_registers(s, k);

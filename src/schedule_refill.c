@@ -44,15 +44,17 @@ static bool may_refill_sum(const Scheduler *s, const Kernel *k, int64_t columns)
 }
 
 /* A single sum beside column vectors. Beyond what is refilled as shorter rows are f32 as far as registers reach (294912 to
- * 393216 columns 4 to 20 % faster), bf16 where shared memory has no room for two rows beside column vectors (524288 26 %
- * faster, 400000 5, 458752 2 % slower; of 589824 on groups are 5 % faster), and bytes from where it has room for none of
- * those (655360 and 786432 29 %; of 524288 7 % slower). */
+ * 393216 columns 4 to 20 % faster), and bf16 where shared memory has no room for two rows beside column vectors (524288 26 %
+ * faster, 400000 5, 458752 2 % slower; of 589824 on groups are 5 % faster). Of rows stored as bytes those of 16 bits from where
+ * it has room for none of those (655360 and 786432 29 % faster; of 524288 7 %, of 57344 to 262144 2 to 15 % slower). */
 static bool may_refill_single(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { LEAST = 49152, MOST_F32 = 393216, BESIDE_RING = 458752, MOST_BF16 = 524288 };
+    bool bytes = narrowest_stored(k) < 2;
+    if (bytes && row_bytes(k) <= 2) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
     if (columns <= MOST_SHORT_REFILLED) return columns > LEAST || narrows_f32_long(s, k);
     if (has_f32_rows(k)) return columns <= MOST_F32;
-    if (narrowest_stored(k) < 2) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
+    if (bytes) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
     return row_dtype(k) == DTYPE_BF16 && columns > BESIDE_RING && columns <= MOST_BF16;
 }
 

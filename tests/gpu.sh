@@ -244,7 +244,10 @@ list_types() {
     done
     for columns in 9216 9220 12288 16640 20480 22532; do echo "$(of_type gpu softmax_bwd f32) M=331 N=$columns"; done
     for columns in 13312 16384 20480 114688; do echo "$(of_type gpu rmsnorm_quantized f16) M=331 N=$columns"; done
-    for columns in 98304 131072; do echo "examples/rmsnorm_quantized.fuse M=71 N=$columns"; done
+    for columns in 57344 73728 90112 98304 131072 139264 151936 180224 229376; do
+        echo "examples/rmsnorm_quantized.fuse M=71 N=$columns"
+        echo "$(of_type gpu rmsnorm_quantized f16) M=71 N=$columns"
+    done
     # slices of single elements that few threads hold; what the model chooses
     for columns in 16385 19457 33001 39999 66001 140001; do
         echo "examples/layernorm_bwd.fuse M=331 N=$columns"
