@@ -2,8 +2,8 @@
 """peers.py: fusec beside what people use today: same tensors, same timer, same process.
 
     peers.py --json FILE [--ops …] [--sizes …]     measures; results accumulate in FILE
-    peers.py --report FILE                         prints FILE as Markdown; needs no torch
-    peers.py --plots DIR FILE                      draws FILE as SVG; needs matplotlib
+    peers.py --report FILE…                        prints FILEs as Markdown; needs no torch
+    peers.py --plots DIR FILE…                     draws FILEs as SVG; needs matplotlib
     peers.py --device cpu                          correctness alone, tiny: tests this script
 
 Peers: ATen's native ops, torch.compile of the formula that is also the reference, and
@@ -348,9 +348,8 @@ def words(text):
 def parse_arguments():
     p = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
                                 description=__doc__)
-    p.add_argument("--report", metavar="FILE", type=Path, help="print the tables of FILE")
-    p.add_argument("--plots", nargs=2, metavar=("DIR", "FILE"), type=Path,
-                   help="draw FILE into DIR")
+    p.add_argument("--report", nargs="+", metavar="FILE", type=Path, help="print the tables of FILEs")
+    p.add_argument("--plots", nargs="+", metavar="DIR FILE", type=Path, help="draw FILEs into DIR")
     p.add_argument("--json", metavar="FILE", type=Path, help="where results accumulate")
     p.add_argument("--ops", type=words, default=list(OPS), help="of " + ",".join(OPS))
     p.add_argument("--sizes", type=words, help="of " + ",".join(GROUPS) + " or MxN; default: all groups")
@@ -388,9 +387,10 @@ def main():
     if args.report or args.plots:
         import peers_report
         if args.report:
-            peers_report.print_report(read_results(args.report))
+            peers_report.print_report(peers_report.merge(map(read_results, args.report)))
         if args.plots:
-            peers_report.draw_plots(read_results(args.plots[1]), args.plots[0])
+            directory, *files = args.plots
+            peers_report.draw_plots(peers_report.merge(map(read_results, files)), directory)
         return 0
     if torch is None or (args.device == "cuda" and not torch.cuda.is_available()):
         print("peers: skipped, there is no " + ("GPU" if torch else "torch"), file=sys.stderr)

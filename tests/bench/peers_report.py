@@ -1,4 +1,4 @@
-"""peers_report.py: the tables and plots of what peers.py measured, from its JSON file alone."""
+"""peers_report.py: the tables and plots of what peers.py measured, from its JSON files alone."""
 import math
 import statistics
 
@@ -8,21 +8,44 @@ SLOWER = 0.99                                          # of the best peer: more 
 
 # ---- the tables ----
 
+def merge(files):
+    """Several files as one. Peers that cannot be imported beside each other are measured in runs of their own."""
+    merged = {"runs": [], "results": []}
+    for data in files:
+        first = len(merged["runs"])
+        merged["runs"] += data["runs"]
+        merged["results"] += [r | {"run": r["run"] + first} for r in data["results"]]
+    return merged
+
+
 def by_cell(data):
-    """{(dtype, op): {size: {peer: record}}}, in the order of OPS and of the groups."""
+    """{(dtype, op): {size: {peer: record}}}, in the order of OPS and of the groups. A record's `beside` is fusec's of the same
+    run, or of another where that run has none. What several files have counts as the first has it."""
     sizes = list(dict.fromkeys(sum(GROUPS.values(), [])))
     place = {f"{m}x{n}": i for i, (m, n) in enumerate(sizes)}
     ordered = sorted(data["results"], key=lambda r: (r["dtype"], list(ALL_OPS).index(r["op"]),
                                                      place.get(r["size"], len(place))))
-    table = {}
+    table, fusec = {}, {}
     for r in ordered:
-        table.setdefault((r["dtype"], r["op"]), {}).setdefault(r["size"], {})[r["peer"]] = r
+        table.setdefault((r["dtype"], r["op"]), {}).setdefault(r["size"], {}).setdefault(r["peer"], r)
+        if r["peer"] == "fusec":
+            fusec[r["dtype"], r["op"], r["size"], r["run"]] = r
+    for (dtype, op), sizes in table.items():
+        for size, cell in sizes.items():
+            for r in cell.values():
+                r["beside"] = fusec.get((dtype, op, size, r["run"]), cell.get("fusec"))
     return table
 
 
+def lead(record):
+    """How many times as long a peer takes as fusec; None where either has no time."""
+    beside = record["beside"]
+    return record["us"] / beside["us"] if "us" in record and beside and "us" in beside else None
+
+
 def best_peer(cell):
-    timed = [r for peer, r in cell.items() if peer != "fusec" and "gbps" in r]
-    return max(timed, key=lambda r: -r["us"], default=None)
+    timed = [r for peer, r in cell.items() if peer != "fusec" and lead(r)]
+    return min(timed, key=lead, default=None)
 
 
 def peer_text(record):
@@ -40,11 +63,11 @@ def report_row(size, cell, peers, add):
     row = [size, f"{fusec['us']:.1f}" if timed else "–", peer_text(fusec)]
     row += [peer_text(cell.get(peer)) for peer in peers] + [peer_text(add)]
     row.append(f"{fusec['gbps'] / add['gbps']:.2f}" if timed and add and "gbps" in add else "–")
-    ratio = best["us"] / fusec["us"] if timed and best else None
+    ratio = lead(best) if best else None
     if ratio is None:
         row.append("–")
     else:
-        mixed = "†" if fusec["run"] != best["run"] else ""
+        mixed = "†" if best["beside"]["run"] != best["run"] else ""
         row.append(f"**{ratio:.3f} {best['peer']}**{mixed} ◀" if ratio < SLOWER else
                    f"{ratio:.2f} {best['peer']}{mixed}")
     return row, ratio
@@ -69,8 +92,8 @@ def print_runs(data):
 
 def print_report(data):
     print("GB/s, bytes = each input once + each output once. `of add`: share of torch.add's "
-          "bandwidth at that size; `of best`: fusec over the best peer.\n◀: slower than that peer "
-          "by more than 1 %; †: the two were measured in different runs.\n")
+          "bandwidth at that size; `of best`: fusec over the best peer, each in the same run.\n◀: slower than "
+          "that peer by more than 1 %; †: the two were measured in different runs.\n")
     print_runs(data)
     table, slower, notes, cells = by_cell(data), [], [], 0
     for (dtype, op), sizes in table.items():
