@@ -363,7 +363,8 @@ const char *name_plan(Arena *arena, const Plan *plan)
     int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4 |
                (k->reuses ? per_sm : 0) | k->reuses << 6;
     const char *name = name_by(arena, plan, k, cuda, told);
-    return name ? name : name_by(arena, plan, k, cuda, told | per_sm);    /* which rules mostly have as it is */
+    if (name || (told | per_sm) == told) return name;
+    return name_by(arena, plan, k, cuda, told | per_sm);    /* which seldom is another than the rules' */
 }
 
 /* ---- where the chosen plan spills ---- */

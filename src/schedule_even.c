@@ -101,14 +101,16 @@ int summed_threads(const Scheduler *s, const Kernel *k)
     return columns >= MIDDLE && columns <= SOME ? FEW : 0;
 }
 
-/* Of a slice of bytes: as many as leave five to eight tiles full (rmsnorm with its largest element of 73728, 90112, 147456, 180224
- * columns 13, 3, 12, 4 % faster than by 512), but 640 of the longest (114688, 131072, 229376, 262144 columns 4, 2, 1, 3 % faster
- * than by 512; f16 spills). 0: as many as others. */
+/* Of a slice of bytes, where slices of 57344 to 262144 columns are: as many as leave five to eight tiles full (rmsnorm with its
+ * largest element of 73728, 90112, 147456, 180224 columns 13, 3, 12, 4 % faster than by 512), but 640 of the longest (114688,
+ * 131072, 229376, 262144 columns 4, 2, 1, 3 % faster than by 512; f16 spills). 0: as many as others. */
 static int threads_of_byte_slices(const Scheduler *s, const Kernel *k)
 {
-    enum { LONG = 28672, MANY = 640, MOST = 512, FEWEST_TILES = 5, MOST_TILES = 8 };
-    int64_t slice = ceil_div(column_count(s, k), k->cluster), vectors = slice / k->vec;
-    if (slice >= LONG && !reads_f16(k)) return MANY;
+    enum { SHORTEST = 57344, LONGEST = 262144, LONG = 28672, LONG_END = 32768, MANY = 640, MOST = 512, FEWEST_TILES = 5, MOST_TILES = 8 };
+    int64_t columns = column_count(s, k), slice = ceil_div(columns, k->cluster), vectors = slice / k->vec;
+    bool other = s->forced.any && s->forced.family != FAMILY_ROW;
+    if (other || k->vec < MAX_VECTOR || columns < SHORTEST || columns > LONGEST) return 0;
+    if (slice >= LONG && slice <= LONG_END && !reads_f16(k)) return MANY;
     for (int tiles = FEWEST_TILES; tiles <= MOST_TILES; tiles++)
         if (vectors % (tiles * WARP) == 0 && vectors / tiles <= MOST) return (int)vectors / tiles;
     return 0;
@@ -119,11 +121,11 @@ static int threads_of_byte_slices(const Scheduler *s, const Kernel *k)
  * and more 1 to 2 % slower; all measured on an H100). 0: as many as others. */
 int threads_of_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { BF16 = 480, LONGEST_BF16 = 18432, F16 = 512, LONGEST_F16 = 22528, SHORT_SHARED = 57344, LONG_SHARED = 262144 };
+    enum { BF16 = 480, LONGEST_BF16 = 18432, F16 = 512, LONGEST_F16 = 22528 };
     int64_t columns = column_count(s, k);
     int threads = reads_f16(k) ? F16 : BF16, longest = reads_f16(k) ? LONGEST_F16 : LONGEST_BF16;
     if (!holds_bytes_long(s, k) || row_bytes(k) != 2) return 0;
-    if (k->cluster > 1) return columns >= SHORT_SHARED && columns <= LONG_SHARED ? threads_of_byte_slices(s, k) : 0;
+    if (k->cluster > 1) return threads_of_byte_slices(s, k);
     return k->threads_per_row > threads && columns <= longest ? threads : 0;
 }
 

@@ -50,11 +50,9 @@ static bool may_refill_sum(const Scheduler *s, const Kernel *k, int64_t columns)
 static bool may_refill_single(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { LEAST = 49152, MOST_F32 = 393216, BESIDE_RING = 458752, MOST_BF16 = 524288 };
-    bool bytes = narrowest_stored(k) < 2;
-    if (bytes && row_bytes(k) <= 2) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
+    if (narrowest_stored(k) < 2 && row_bytes(k) <= 2) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
     if (columns <= MOST_SHORT_REFILLED) return columns > LEAST || narrows_f32_long(s, k);
     if (has_f32_rows(k)) return columns <= MOST_F32;
-    if (bytes) return columns > MOST_BF16 && columns <= LONGEST_REFILLED;
     return row_dtype(k) == DTYPE_BF16 && columns > BESIDE_RING && columns <= MOST_BF16;
 }
 

@@ -19,6 +19,7 @@
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_picks.c     sums of which one element counts
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
+ *   schedule_share.c     which rows a cluster or a group shares, how many columns each of its CTAs has
  *   schedule_vectors.c   how many vectors a thread has, and threads a row
  *   schedule_short.c     rows for which a warp or a part of one is enough
  *   schedule_even.c      threads that have all as much to do
@@ -87,6 +88,11 @@ void find_picks(const Scheduler *s, Kernel *k);
 void leave_picked(Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
 int full_vector(const Kernel *k);                       /* elements of the widest access */
+/* Whether several CTAs are to share a row, of which fit_homes() has tried what one CTA makes; whether so many are worth
+ * trying; whether what they made leaves column vectors to be read in each phase, so that more are. */
+bool wants_cluster(const Scheduler *s, const Kernel *k);
+bool may_share(const Scheduler *s, const Kernel *k, int ctas);
+bool leaves_columns(const Kernel *k);
 void map_finish(const Scheduler *s, Kernel *k);    /* after the kernel whose partials it adds */
 void set_parts(Kernel *k);                              /* of the rows of each group, where some row axes are kept */
 /* CTAs, or groups of those that share a row, of the largest grid of a persistent kernel: mostly those that live at

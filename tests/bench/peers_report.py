@@ -92,8 +92,8 @@ def print_runs(data):
 
 def print_report(data):
     print("GB/s, bytes = each input once + each output once. `of add`: share of torch.add's "
-          "bandwidth at that size; `of best`: fusec over the best peer, each in the same run.\n◀: slower than "
-          "that peer by more than 1 %; †: the two were measured in different runs.\n")
+          "bandwidth at that size; `of best`: fusec over the best peer, in the same run where that has both.\n"
+          "◀: slower than that peer by more than 1 %; †: the two were measured in different runs.\n")
     print_runs(data)
     table, slower, notes, cells = by_cell(data), [], [], 0
     for (dtype, op), sizes in table.items():
