@@ -253,7 +253,7 @@ static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
 
 /* The smallest cluster whose CTAs have few enough columns each and hold the column vectors, else the largest; where
  * that has no room or is not wanted, a group, all of which must live at once. Where none holds them, the smallest with
- * room; nor does one so large that all of the GPU shares a row have to (that was not measured). */
+ * room: no row is shared by all of the GPU to hold them, which was not measured. */
 static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 {
     int clusters = s->target->max_cluster, sms = s->target->sms;

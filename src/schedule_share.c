@@ -119,11 +119,10 @@ static bool groups_sums(const Scheduler *s, const Kernel *k)
     return (one && row_bytes(k) * column_count(s, k) > MOST_BYTES) || groups_f32_sum(s, k);
 }
 
-/* Where a group is better than the largest cluster with longer slices than wanted: beside sums over rows; for
- * a mean with its squares in f32 that does not stay in registers, or a sum of two in f32 (layer norm and rmsnorm of one of 204800
- * and 229376 columns 12 to 15 %); and where neither registers have room for rows of 16 bits
- * nor shared memory for two of them beside column vectors (layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of
- * 589824 to 917504 5 to 33 %; all measured on an H100). */
+/* Where a group is better than the largest cluster with longer slices than wanted: beside sums over rows; for a mean with its
+ * squares in f32 that does not stay in registers, or a sum of two in f32 (layer norm and rmsnorm of one of 204800 and 229376
+ * columns 12 to 15 %); and where neither registers have room for rows of 16 bits nor shared memory for two of them beside column
+ * vectors (layer norm of 800000 and 917504 columns 23 and 28 %, rmsnorm of 589824 to 917504 5 to 33 %; all measured on an H100). */
 static bool wants_group(const Scheduler *s, const Kernel *k)
 {
     enum { LONGEST_SINGLE = 524288, F32 = 4 };
@@ -136,11 +135,11 @@ static bool wants_group(const Scheduler *s, const Kernel *k)
 }
 
 /* How many columns a CTA of a group may have. Of several inputs of 2 bytes at least 10240 (layer norm of a sum of 327680 columns
- * in f16 18 % faster by 32 CTAs than by 64, rmsnorm_bwd of 300000 1 %), but of a mean and its squares of single elements in f16 32 CTAs 4096,
- * for more of them spill. Where 576 threads hold column vectors of single elements beside two sums, 16 elements each, beside one
- * 20 (rmsnorm_bwd of 300001 and 360001 columns 13 and 9 % faster than by 64 CTAs; of 400001 5 % slower). The largest group has
- * slices that leave room for two, where a row would be read again otherwise (softmax of 4 million columns 8 % faster, in f32 of
- * 2 million 11 %, softmax_bwd of those 24 %, rmsnorm 1 %, layer norm 10 % slower; measured on an H100). */
+ * in f16 18 % faster by 32 CTAs than by 64, rmsnorm_bwd of 300000 1 %); but 32 CTAs that find a mean and its squares of single
+ * elements in f16 4096, for with more they spill. Where 576 threads hold column vectors of single elements beside two sums, 16
+ * elements each, beside one 20 (rmsnorm_bwd of 300001 and 360001 columns 13 and 9 % faster than by 64 CTAs; of 400001 5 % slower).
+ * The largest group has slices that leave room for two, where a row would be read again otherwise (softmax of 4 million columns
+ * 8 % faster, in f32 of 2 million 11 %, softmax_bwd of those 24 %, rmsnorm 1 %, layer norm 10 % slower; measured on an H100). */
 static int64_t group_slice(const Scheduler *s, const Kernel *k, int ctas)
 {
     enum { MOST = 16384, OF_SEVERAL = 10240, ODD = 9216, ODD_OF_ONE = 11520, ODD_F16 = 4096, LARGEST_GROUP_BYTES = 64 << 10 };
