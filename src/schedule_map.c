@@ -330,6 +330,17 @@ static bool has_one_row(const Scheduler *s, const Kernel *k)
     return k->rows && k->inner_count && !several && !looped && spans_rows(k);
 }
 
+/* Why a row and its sums have no room. What several CTAs lack was lost with them: `k` is of one again. */
+static const char *missing_room(const Scheduler *s, const Kernel *k)
+{
+    int ctas = s->forced.cluster, count = k->accumulator_count;
+    if (ctas > s->target->max_cluster && s->forced.family != FAMILY_WARP_SPECIALIZED)
+        return arena_format(s->arena, "cluster: sums over rows of %d CTAs are warp-specialized", ctas);
+    if (ctas > 1) return arena_format(s->arena, "cluster: %d CTAs have no room for a row and its sums", ctas);
+    return arena_format(s->arena, "%d column accumulator%s of a row in one CTA need%s about %d registers a thread, %d are there", count,
+                        count > 1 ? "s" : "", count > 1 ? "" : "s", estimate(s, k), register_cap(s, kernel_threads(k)));
+}
+
 bool map_kernel(Scheduler *s, Kernel *k)
 {
     k->column_ctas = k->cluster = 1;
@@ -356,10 +367,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
         fits = fit_homes(s, k);
     }
     if (!fits && columns_acc && !k->columnwise) {
-        s->problem = arena_format(
-            s->arena,
-            "%d column accumulators need about %d registers a thread, %d are there",
-            k->accumulator_count, estimate(s, k), register_cap(s, kernel_threads(k)));
+        s->problem = missing_room(s, k);
         return false;
     }
     bool any_resident = false;

@@ -262,7 +262,10 @@ class Results:
 
 
 def read_results(path):
-    return json.loads(Path(path).read_text())
+    try:
+        return json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"peers: {path}: {error}")
 
 
 def identity(record):
