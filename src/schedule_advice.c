@@ -296,7 +296,7 @@ static Advice odd_pairs(const Kernel *k, int64_t columns)
 }
 
 /* Rmsnorm to bytes: of 9001, 12287, 14001, 16383 columns 7, 11, 22, 2 % faster by 256 threads, of 24575, 28001, 32767 52, 19, 14 % by
- * eight CTAs (20479 and 65535 as fast; one row not timed). */
+ * eight CTAs (20479 and 65535 as fast; few rows and f16 not timed). */
 static Advice odd_bytes(const Kernel *k, int64_t columns)
 {
     enum { SHORT = 8192, ALONE = 16384, LONG = 20480, LONG_END = 32768, THREADS = 256, EIGHT = 8 };

@@ -268,8 +268,8 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     /* single rows of 2 bytes keep step better by their own copies (softmax and layer norm of
      * 65536 and 131072 columns: 1 to 3 %), and so do those that are stored as bytes */
     bool light = !k->accumulator_count && row_bytes(k) <= 2;
-    bool weighed = column_vectors(k) > 0 && column_count(s, k) <= LONG && narrowest_stored(k) > 1;
-    pays &= !light || (has_moments(s, k) ? reads_f16(k) : weighed);
+    bool weighted = column_vectors(k) > 0 && column_count(s, k) <= LONG && narrowest_stored(k) > 1;
+    pays &= !light || (has_moments(s, k) ? reads_f16(k) : weighted);
     /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %, but at a pace
      * it is 3 % faster by a copy warp) */
     double registers = accumulator_registers(s, k);

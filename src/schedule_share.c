@@ -142,14 +142,14 @@ static bool wants_group(const Scheduler *s, const Kernel *k)
  * 8 % faster, in f32 of 2 million 11 %, softmax_bwd of those 24 %, rmsnorm 1 %, layer norm 10 % slower; measured on an H100). */
 static int64_t group_slice(const Scheduler *s, const Kernel *k, int ctas)
 {
-    enum { MOST = 16384, OF_SEVERAL = 10240, ODD = 9216, ODD_OF_ONE = 11520, ODD_F16 = 4096, LARGEST_GROUP_BYTES = 64 << 10 };
+    enum { MOST = 16384, OF_SEVERAL = 10240, ODD = 9216, ODD_OF_ONE = 11520, ODD_F16 = 4096, FEW_CTAS = 32, LARGEST_GROUP_BYTES = 64 << 10 };
     bool light = row_bytes(k) && row_bytes(k) <= 4 && !k->accumulator_count && !has_moments(s, k);
     bool several = row_inputs(k) > 1 && row_bytes(k) == NARROW * row_inputs(k);
     int64_t slice = slice_columns(s, k);
     if (light && 2 * ctas > s->target->sms) return LARGEST_GROUP_BYTES / row_bytes(k);
     if (holds_odd_columns(k)) return accumulator_registers(s, k) > 1 ? ODD : ODD_OF_ONE;
     bool spills = several && k->vec == 1 && has_moments(s, k) && reads_f16(k);
-    if (spills && ctas == WARP) return ODD_F16;
+    if (spills && ctas <= FEW_CTAS) return ODD_F16;
     if (several && slice < OF_SEVERAL) return OF_SEVERAL;
     return slice < MOST ? slice : MOST;
 }

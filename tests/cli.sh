@@ -228,56 +228,73 @@ done
 expect 0 'warp-specialized:threads=352,cluster=2' explain "$root"/examples/layernorm_bwd.fuse N=16383 --arch sm_90a
 expect 0 'warp-specialized:threads=384,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=20481 --arch sm_90a
 expect 0 'grid-stride:threads=256,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=33001 --arch sm_90a
-# EXAMPLE DTYPE N SCHEDULE
-chooses() {
-    sed "s/bf16/$2/g" "$root/examples/$1.fuse" >chosen.fuse
-    expect 0 "schedule: $4" explain chosen.fuse "N=$3" --arch sm_90a --no-tuning
-}
-for columns in 897 1023 1215; do
-    for name in layernorm_bwd rmsnorm_bwd; do chooses $name bf16 $columns grid-stride:threads=128,rows=4,stages=4; done
-done
-chooses rmsnorm_bwd bf16 895 grid-stride:threads=64,rows=8
-chooses rmsnorm_bwd bf16 4095 grid-stride:threads=256,rows=2
-chooses rmsnorm_bwd bf16 4607 warp-specialized:threads=288
-chooses rmsnorm_bwd bf16 8191 warp-specialized:threads=512
-for columns in 8193 10239; do chooses rmsnorm_bwd bf16 $columns grid-stride:threads=256,stages=4; done
-chooses rmsnorm_bwd bf16 10241 warp-specialized:threads=384,cluster=2
-chooses rmsnorm_bwd bf16 38001 warp-specialized:threads=256,cluster=4
-chooses rmsnorm_bwd f16 38001 grid-stride:threads=256,cluster=4
-chooses rmsnorm_bwd bf16 40961 warp-specialized:threads=384,cluster=8
-# column vectors that have no room beside the ring: more CTAs hold them
-chooses layernorm_bwd f32 8821 warp-specialized:threads=288,cluster=2
-chooses rmsnorm_bwd_add bf16 12287 warp-specialized:threads=576,cluster=2
-for columns in 140001 262143; do chooses rmsnorm bf16 $columns 'warp-specialized:threads=512,cluster=32'; done
-chooses layernorm_residual f16 262143 warp-specialized:threads=512,cluster=64
-chooses rmsnorm_quantized f32 400004 'warp-specialized:threads=512,cluster=16'    # three phases of wider vectors
-chooses rmsnorm_quantized f32 400002 'warp-specialized:threads=416,cluster=64'
-expect 0 'column vectors are read by each phase' explain "$root"/examples/rmsnorm.fuse N=262143 --arch sm_90a --schedule warp-specialized:cluster=16
-# one sum of more than 1 MB a row, of single elements somewhat more
-chooses rmsnorm_bwd bf16 262144 warp-specialized:threads=512,cluster=16
-chooses rmsnorm_bwd bf16 266240 warp-specialized:threads=544,cluster=32
-chooses rmsnorm_bwd bf16 300000 warp-specialized:threads=416,cluster=32
-chooses rmsnorm_bwd bf16 276479 warp-specialized:threads=576,cluster=16
-for columns in 276481 360001; do chooses rmsnorm_bwd bf16 $columns 'warp-specialized:threads=5[47][46],cluster=32'; done
-chooses rmsnorm_bwd bf16 370001 warp-specialized:threads=544,cluster=64
-chooses layernorm_bwd bf16 300001 warp-specialized:threads=544,cluster=64
-chooses layernorm_residual f16 327680 warp-specialized:threads=320,cluster=32
-# odd rows that are read twice, or stored as bytes
-chooses softmax_bwd bf16 50257 row:threads=128,cluster=16,per_sm=8,
-chooses softmax_bwd bf16 51201 warp-specialized:threads=512,cluster=4
-for columns in 8193 16383; do chooses rmsnorm_quantized bf16 $columns row:threads=256,; done
-chooses rmsnorm_quantized bf16 8191 row:threads=512
-chooses rmsnorm_quantized bf16 20481 row:threads=96,cluster=8
-chooses rmsnorm_quantized f16 32767 row:threads=128,cluster=8
-chooses rmsnorm_quantized bf16 32769 row:threads=160,cluster=8
 expect 0 'column vectors stay in registers' explain "$root"/examples/layernorm_bwd.fuse N=19457 --arch sm_90a --schedule warp-specialized:threads=576,cluster=2
-# rows that are stored as bytes pass through a ring, by threads whose tiles are full
-for shape in 57344:640,cluster=2 73728:384,cluster=4 90112:352,cluster=4 131072:640,cluster=4 180224:352,cluster=8 262144:640,cluster=8; do
-    chooses rmsnorm_quantized bf16 "${shape%%:*}" "row:threads=${shape#*:},stages=[23],"
+expect 0 'column vectors are read by each phase' explain "$root"/examples/rmsnorm.fuse N=262143 --arch sm_90a --schedule warp-specialized:cluster=16
+# what the rules choose, at the ends of where they were measured
+while read -r name dtype columns schedule; do
+    case $name in '' | '#') continue ;; esac
+    sed "s/bf16/$dtype/g" "$root/examples/$name.fuse" >chosen.fuse
+    expect 0 "schedule: $schedule" explain chosen.fuse "N=$columns" --arch sm_90a --no-tuning
+done <<'END'
+layernorm_bwd bf16 897 grid-stride:threads=128,rows=4,stages=4
+layernorm_bwd bf16 1215 grid-stride:threads=128,rows=4,stages=4
+rmsnorm_bwd bf16 895 grid-stride:threads=64,rows=8
+rmsnorm_bwd bf16 897 grid-stride:threads=128,rows=4,stages=4
+rmsnorm_bwd bf16 1215 grid-stride:threads=128,rows=4,stages=4
+rmsnorm_bwd bf16 4095 grid-stride:threads=256,rows=2
+rmsnorm_bwd bf16 4607 warp-specialized:threads=288
+rmsnorm_bwd bf16 8191 warp-specialized:threads=512
+rmsnorm_bwd bf16 8193 grid-stride:threads=256,stages=4
+rmsnorm_bwd bf16 10239 grid-stride:threads=256,stages=4
+rmsnorm_bwd bf16 10241 warp-specialized:threads=384,cluster=2
+rmsnorm_bwd bf16 38001 warp-specialized:threads=256,cluster=4
+rmsnorm_bwd f16 38001 grid-stride:threads=256,cluster=4
+rmsnorm_bwd bf16 40961 warp-specialized:threads=384,cluster=8
+
+# column vectors that have no room beside the ring: more CTAs hold them, or, as of 524289 columns, few enough do
+layernorm_bwd f32 8821 warp-specialized:threads=288,cluster=2
+rmsnorm_bwd_add bf16 12287 warp-specialized:threads=576,cluster=2
+rmsnorm bf16 140001 warp-specialized:threads=512,cluster=32
+rmsnorm bf16 262143 warp-specialized:threads=512,cluster=32
+rmsnorm bf16 524289 warp-specialized:threads=512,cluster=64
+layernorm_residual f16 262143 warp-specialized:threads=512,cluster=64
+layernorm_residual f16 360001 warp-specialized:threads=512,cluster=64
+rmsnorm_quantized f32 400004 warp-specialized:threads=512,cluster=16
+rmsnorm_quantized f32 400002 warp-specialized:threads=416,cluster=64
+
+# one sum of more than 1 MB a row, of single elements somewhat more
+rmsnorm_bwd bf16 262144 warp-specialized:threads=512,cluster=16
+rmsnorm_bwd bf16 266240 warp-specialized:threads=544,cluster=32
+rmsnorm_bwd bf16 276479 warp-specialized:threads=576,cluster=16
+rmsnorm_bwd bf16 276481 warp-specialized:threads=544,cluster=32
+rmsnorm_bwd bf16 360001 warp-specialized:threads=576,cluster=32
+rmsnorm_bwd bf16 370001 warp-specialized:threads=544,cluster=64
+layernorm_bwd bf16 300001 warp-specialized:threads=544,cluster=64
+layernorm_residual f16 327680 warp-specialized:threads=320,cluster=32
+
+# odd rows that are read twice, or stored as bytes; even ones as bytes, through a ring, by threads whose tiles are full
+softmax_bwd bf16 50257 row:threads=128,cluster=16,per_sm=8,
+softmax_bwd bf16 51201 warp-specialized:threads=512,cluster=4
+rmsnorm_quantized bf16 8191 row:threads=512
+rmsnorm_quantized bf16 8193 row:threads=256,
+rmsnorm_quantized bf16 16383 row:threads=256,
+rmsnorm_quantized bf16 20481 row:threads=96,cluster=8
+rmsnorm_quantized f16 32767 row:threads=128,cluster=8
+rmsnorm_quantized bf16 32769 row:threads=160,cluster=8
+rmsnorm_quantized bf16 57088 row:threads=512,cluster=2
+rmsnorm_quantized bf16 57344 row:threads=640,cluster=2,stages=2
+rmsnorm_quantized bf16 73728 row:threads=384,cluster=4,stages=3
+rmsnorm_quantized bf16 131068 row:threads=512,cluster=4,stages=2
+rmsnorm_quantized bf16 131072 row:threads=640,cluster=4,stages=2
+rmsnorm_quantized f16 131072 row:threads=512,cluster=4,stages=2
+rmsnorm_quantized bf16 262144 row:threads=640,cluster=8,stages=2
+rmsnorm_quantized bf16 262272 row:threads=416,cluster=16
+END
+# what has no room is said of the CTAs that were asked for
+for refusal in 'grid-stride:cluster=32 of 32 CTAs are warp-specialized' 'grid-stride:cluster=8 cluster: 8 CTAs have no room' \
+    'warp-specialized:stages=1 1 column accumulator of a row in one CTA needs'; do
+    expect 2 "${refusal#* }" explain "$root"/examples/rmsnorm_bwd.fuse N=270336 --arch sm_90a --schedule "${refusal%% *}"
 done
-chooses rmsnorm_quantized bf16 57088 row:threads=512,cluster=2
-chooses rmsnorm_quantized f16 131072 row:threads=512,cluster=4,stages=2
-chooses rmsnorm_quantized bf16 262272 row:threads=416,cluster=16
 expect 0 '^  \*  ....  instructions  warp-specialized:threads=64$' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --schedule warp-specialized:threads=64
 expect 0 'threads=96,rows=5' explain "$root"/examples/layernorm_bwd.fuse N=1217 --arch sm_90a
 expect 0 'warp-specialized, 1056 CTAs' explain "$root"/examples/layernorm.fuse M=16384 N=1023 --arch sm_90a
