@@ -7,34 +7,9 @@
  * tensor or 16384 rows; times beside those of the rules, which were fitted on an H100 (25 bytes). */
 #include "scheduling.h"
 
-typedef struct {
-    Family family;
-    int threads, rows, cluster, stages, per_sm, reuse;    /* 0: as the rules have it */
-} Advice;
-
-static const Advice none;
-
 static Advice first_of(Advice a, Advice b) { return a.threads ? a : b; }
 
 enum { PAIR = 2, TWO_BYTES = 2, COLUMNS = 32 /* of a thread: four vectors */ };
-
-/* The fewest CTAs, a power of two, of which none has more than `slice` columns. */
-static int ctas_for(int64_t columns, int64_t slice)
-{
-    int ctas = 1;
-    while (columns > slice * ctas) ctas *= 2;
-    return ctas;
-}
-
-/* Whole warps in which a thread has up to so many columns. */
-static int threads_for(int64_t columns, int each) { return (int)ceil_div(columns, (int64_t)each * WARP) * WARP; }
-
-static int stored_rows(const Kernel *k)
-{
-    int count = 0;
-    for (int i = 0; i < k->store_count; i++) count += k->stores[i].access == ACCESS_VECTOR && !k->stores[i].result;
-    return count;
-}
 
 /* ---- two tensors with sums over rows ---- */
 
@@ -61,10 +36,10 @@ static bool has_odd_pairs_with_sums(const Scheduler *s, const Kernel *k)
 static Advice two_sums_alone(int64_t columns)
 {
     enum { UNIT = 1024, FEW = 6144, MANY = 8192, COPIED = 9216, SHORT_OWN = 10240, LONG = 12288 };
-    if (columns < FEW || columns > LONG || columns % UNIT) return none;
+    if (columns < FEW || columns > LONG || columns % UNIT) return no_advice;
     if (columns <= COPIED)
         return (Advice){FAMILY_WARP_SPECIALIZED, .threads = columns > FEW && columns <= MANY ? 512 : 384, .cluster = 1};
-    if (columns > SHORT_OWN && columns < LONG) return none;
+    if (columns > SHORT_OWN && columns < LONG) return no_advice;
     return (Advice){FAMILY_GRID_STRIDE, .threads = columns <= SHORT_OWN ? 256 : 384, .cluster = 1};
 }
 
@@ -76,10 +51,10 @@ static Advice two_sums(const Kernel *k, int64_t columns)
 {
     enum { ALONE = 16384, SLICE = 16384, LEAST = 9216, SHORT = 10240, SHORT_SLICE = 12288, SIXTEEN = 16 };
     if (columns <= ALONE) return two_sums_alone(columns);
-    int ctas = ctas_for(columns, SLICE);
+    int ctas = fewest_ctas(columns, SLICE);
     int64_t slice = ceil_div(columns, ctas);
     bool fits = slice <= SHORT_SLICE, full = slice == SLICE;
-    if (slice < LEAST || (slice > SHORT && slice < SHORT_SLICE) || (ctas == SIXTEEN && !fits && !full)) return none;
+    if (slice < LEAST || (slice > SHORT && slice < SHORT_SLICE) || (ctas == SIXTEEN && !fits && !full)) return no_advice;
     if (!fits && reads_f16(k)) return (Advice){FAMILY_GRID_STRIDE, .threads = 256, .cluster = 2 * ctas};
     return (Advice){FAMILY_GRID_STRIDE, .threads = fits ? 256 : 512, .cluster = ctas};
 }
@@ -89,10 +64,10 @@ static Advice two_sums(const Kernel *k, int64_t columns)
 static Advice one_sum(const Kernel *k, int64_t columns)
 {
     enum { SHORT = 9216, ALONE = 10240, SLICE = 16384, OWN = 10240, MIDDLE = 12288, EIGHT = 8 };
-    if (columns <= SHORT || (columns > ALONE && columns <= SLICE)) return none;
-    int ctas = ctas_for(columns, SLICE);
+    if (columns <= SHORT || (columns > ALONE && columns <= SLICE)) return no_advice;
+    int ctas = fewest_ctas(columns, SLICE);
     int64_t slice = ceil_div(columns, ctas);
-    if (k->cluster <= ctas || (slice == SLICE && ctas < EIGHT)) return none;
+    if (k->cluster <= ctas || (slice == SLICE && ctas < EIGHT)) return no_advice;
     if (slice <= OWN) return (Advice){FAMILY_GRID_STRIDE, .threads = 256, .cluster = ctas};
     return (Advice){FAMILY_WARP_SPECIALIZED, .threads = slice <= MIDDLE ? 384 : 512, .cluster = ctas};
 }
@@ -103,7 +78,7 @@ static Advice two_long_sums(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 184320, LONG = 225280, FULL_TILES = 196608, SIXTEEN = 16 };
     int64_t columns = column_count(s, k);
-    if (has_one_sum(s, k) || reads_f16(k) || columns <= SHORT || columns >= LONG) return none;
+    if (has_one_sum(s, k) || reads_f16(k) || columns <= SHORT || columns >= LONG) return no_advice;
     if (columns == FULL_TILES) return (Advice){FAMILY_WARP_SPECIALIZED, .threads = 384, .cluster = SIXTEEN};
     return (Advice){FAMILY_GRID_STRIDE, .threads = 512, .cluster = SIXTEEN};
 }
@@ -121,7 +96,7 @@ static Advice short_sums(const Scheduler *s, const Kernel *k)
     if (columns >= SHORT && columns <= SHORT_END && !has_one_sum(s, k)) return (Advice){FAMILY_GRID_STRIDE, .threads = TWO_WARPS, .rows = 6, .stages = 3};
     if (columns >= FIRST && columns <= FIRST_END) return (Advice){FAMILY_GRID_STRIDE, .threads = THREE_WARPS, .rows = 4};
     bool second = columns >= SECOND && columns <= SECOND_END && !has_one_sum(s, k);
-    return second ? (Advice){FAMILY_GRID_STRIDE, .threads = FOUR_WARPS, .rows = 3} : none;
+    return second ? (Advice){FAMILY_GRID_STRIDE, .threads = FOUR_WARPS, .rows = 3} : no_advice;
 }
 
 /* Layer norm's backward of an odd number of columns by six rows at a time, not eight: of 641 to 895 columns 65536 rows 3 to 4 %,
@@ -132,9 +107,9 @@ static Advice short_odd_sums(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 641, WIDE = 897, WIDE_END = 1215, TWO_WARPS = 2 * WARP, FOUR_WARPS = 4 * WARP };
     int64_t columns = column_count(s, k);
-    if (columns > WIDE_END || columns < SHORT) return none;
+    if (columns > WIDE_END || columns < SHORT) return no_advice;
     if (columns >= WIDE) return (Advice){FAMILY_GRID_STRIDE, .threads = FOUR_WARPS, .rows = 4, .stages = 4};
-    return has_one_sum(s, k) ? none : (Advice){FAMILY_GRID_STRIDE, .threads = TWO_WARPS, .rows = 6};
+    return has_one_sum(s, k) ? no_advice : (Advice){FAMILY_GRID_STRIDE, .threads = TWO_WARPS, .rows = 6};
 }
 
 /* Either norm's backward of longer odd rows: of slices of 8193 to 10240 columns a thread has up to 40 elements. Two sums, of rows
@@ -146,9 +121,9 @@ static Advice long_odd_sums(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT_SLICE = 8192, SLICE = 10240, THREADS = 256 };
     int64_t columns = column_count(s, k);
-    int ctas = ctas_for(columns, SLICE);
+    int ctas = fewest_ctas(columns, SLICE);
     bool one = has_one_sum(s, k), copied = one && ctas > 1 && !reads_f16(k);
-    if (columns <= (int64_t)SHORT_SLICE * ctas || (ctas == 1 && !one)) return none;
+    if (columns <= (int64_t)SHORT_SLICE * ctas || (ctas == 1 && !one)) return no_advice;
     return (Advice){copied ? FAMILY_WARP_SPECIALIZED : FAMILY_GRID_STRIDE, .threads = THREADS, .cluster = ctas};
 }
 
@@ -176,14 +151,14 @@ static Advice ring_of_two(int64_t columns, int ctas)
 {
     enum { MANY = 48, UNIT = 4 * WARP };
     int64_t slice = ceil_div(columns, ctas);
-    int threads = slice % (MANY * UNIT) ? threads_for(slice, COLUMNS) : (int)slice / MANY;
+    int threads = slice % (MANY * UNIT) ? threads_of(slice, COLUMNS, MOST_THREADS) : (int)slice / MANY;
     return (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas, .stages = 2};
 }
 
 /* So many CTAs an SM with a stage each that the row in registers has handed on: a thread has so many columns. */
 static Advice one_stage(int64_t columns, int ctas, int each, int per_sm)
 {
-    int threads = threads_for(ceil_div(columns, ctas), each);
+    int threads = threads_of(ceil_div(columns, ctas), each, MOST_THREADS);
     return (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas, .stages = 1, .per_sm = per_sm, .reuse = 1};
 }
 
@@ -195,10 +170,10 @@ static Advice long_moments(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 131072, KEPT = 147456, MIDDLE = 163840, MIDDLE_END = 184320, LONG = 196608, LONG_END = 229376, EIGHT = 8, MANY = 48 };
     int64_t columns = column_count(s, k);
-    if (row_inputs(k) != 1 || row_bytes(k) != TWO_BYTES || columns <= SHORT) return none;
+    if (row_inputs(k) != 1 || row_bytes(k) != TWO_BYTES || columns <= SHORT) return no_advice;
     if (columns < KEPT || (columns < MIDDLE && !column_keepers(s, k))) return ring_of_two(columns, EIGHT);
     bool some = (columns >= MIDDLE && columns <= MIDDLE_END) || (columns > LONG && columns < LONG_END);
-    return some ? one_stage(columns, EIGHT, MANY, 1) : none;
+    return some ? one_stage(columns, EIGHT, MANY, 1) : no_advice;
 }
 
 /* Layer norm of 512 and 768 columns by one warp, whose tiles are full and whose results meet without a barrier: 0 to 10 and 3 to
@@ -208,7 +183,7 @@ static Advice short_moments(const Scheduler *s, const Kernel *k)
     enum { TWO_TILES = 512, THREE_TILES = 768 };
     int64_t columns = column_count(s, k);
     bool some = row_inputs(k) == 1 && row_bytes(k) == TWO_BYTES && (columns == TWO_TILES || columns == THREE_TILES);
-    return some ? (Advice){FAMILY_ROW, .threads = WARP} : none;
+    return some ? (Advice){FAMILY_ROW, .threads = WARP} : no_advice;
 }
 
 /* Layer norm of 57600 to 71680 columns by two to four CTAs an SM with one stage each 6 to 17 %, of 72192 to 94208 0 to 10 %, of
@@ -224,7 +199,7 @@ static Advice one_stage_of_swift_memory(int64_t columns)
     int64_t slice = ceil_div(columns, ctas);
     int each = slice % (MORE * WARP) == 0 ? MORE : slice % (MANY * WARP) == 0 ? MANY : COLUMNS;
     bool middle = columns > SECOND && (columns <= SECOND_END || (each > COLUMNS && columns < FULL_TILES_END));
-    if (columns <= FIRST || !(columns < FIRST_END || middle || columns > LAST)) return none;
+    if (columns <= FIRST || !(columns < FIRST_END || middle || columns > LAST)) return no_advice;
     int most = each == COLUMNS && slice <= FOUR_FIT ? 4 : 3;
     return one_stage(columns, ctas, each, slice <= THREE_FIT ? most : 2);
 }
@@ -238,8 +213,8 @@ static Advice moments_of_one(int64_t columns)
     enum { UNIT = 512, SHORTER_UNIT = 256, SHORTER_END = 2048, HALF = COLUMNS / 2 };
     Advice one = one_stage_of_swift_memory(columns);
     if (one.threads) return one;
-    if (columns > LONG) return ring_of_two(columns, ctas_for(columns, SLICE));
-    if (columns < SHORT || columns > SHORT_END || columns % (columns < SHORTER_END ? SHORTER_UNIT : UNIT)) return none;
+    if (columns > LONG) return ring_of_two(columns, fewest_ctas(columns, SLICE));
+    if (columns < SHORT || columns > SHORT_END || columns % (columns < SHORTER_END ? SHORTER_UNIT : UNIT)) return no_advice;
     int warps = (int)((columns / COLUMNS + HALF) / WARP);
     return (Advice){FAMILY_ROW, .threads = warps * WARP, .cluster = 1};
 }
@@ -258,9 +233,9 @@ static Advice moments_of_swift_memory(const Scheduler *s, const Kernel *k)
     bool sum = row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES;
     if (sum && columns > LONG_SUM && columns <= LONGEST_SUM) return one_stage(columns, columns <= EIGHT_END ? EIGHT : 2 * EIGHT, COLUMNS, 1);
     if (sum && columns >= SUM && columns <= LONG_SUM) slice = SLICE_SUM;
-    int ctas = slice ? ctas_for(columns, slice) : 0;
-    if (!slice || columns != slice * ctas) return none;
-    return (Advice){FAMILY_ROW, .threads = threads_for(slice, COLUMNS), .cluster = ctas};
+    int ctas = slice ? fewest_ctas(columns, slice) : 0;
+    if (!slice || columns != slice * ctas) return no_advice;
+    return (Advice){FAMILY_ROW, .threads = threads_of(slice, COLUMNS, MOST_THREADS), .cluster = ctas};
 }
 
 /* ---- other rows without sums over them ---- */
@@ -279,11 +254,11 @@ static Advice light_rows_of_swift_memory(const Scheduler *s, const Kernel *k)
     enum { SHORT = 4096, SLICE = 8192, MIDDLE = 65536, LONG = 98304, LONGEST = 131072, SIXTEEN = 16, FOUR = 4, PAIRS = 16384 };
     int64_t columns = column_count(s, k);
     if (row_inputs(k) == PAIR && !column_vectors(k) && columns == PAIRS)
-        return (Advice){FAMILY_ROW, .threads = threads_for(columns / FOUR, COLUMNS / 2), .cluster = FOUR};
+        return (Advice){FAMILY_ROW, .threads = threads_of(columns / FOUR, COLUMNS / 2, MOST_THREADS), .cluster = FOUR};
     bool middle = columns > SHORT && columns <= MIDDLE, longer = columns > LONG && columns <= LONGEST;
-    if (row_inputs(k) != 1 || !(middle || longer)) return none;
-    int ctas = longer ? SIXTEEN : ctas_for(columns, SLICE), each = longer ? 2 * COLUMNS : COLUMNS;
-    return (Advice){FAMILY_ROW, .threads = threads_for(ceil_div(columns, ctas), each), .cluster = ctas};
+    if (row_inputs(k) != 1 || !(middle || longer)) return no_advice;
+    int ctas = longer ? SIXTEEN : fewest_ctas(columns, SLICE), each = longer ? 2 * COLUMNS : COLUMNS;
+    return (Advice){FAMILY_ROW, .threads = threads_of(ceil_div(columns, ctas), each, MOST_THREADS), .cluster = ctas};
 }
 
 /* Single elements of 2 bytes: softmax_bwd of 45001 and 50257 columns 4 to 6 and 10 % faster by sixteen CTAs with all of their row
@@ -291,8 +266,8 @@ static Advice light_rows_of_swift_memory(const Scheduler *s, const Kernel *k)
 static Advice odd_pairs(const Kernel *k, int64_t columns)
 {
     enum { SHORT = 45000, LONG = 51200, SIXTEEN = 16, EIGHT = 8 };
-    if (row_inputs(k) != PAIR || column_vectors(k) || columns <= SHORT || columns >= LONG) return none;
-    return (Advice){FAMILY_ROW, .threads = threads_for(ceil_div(columns, SIXTEEN), COLUMNS), .cluster = SIXTEEN, .per_sm = EIGHT};
+    if (row_inputs(k) != PAIR || column_vectors(k) || columns <= SHORT || columns >= LONG) return no_advice;
+    return (Advice){FAMILY_ROW, .threads = threads_of(ceil_div(columns, SIXTEEN), COLUMNS, MOST_THREADS), .cluster = SIXTEEN, .per_sm = EIGHT};
 }
 
 /* Rmsnorm to bytes: of 9001, 12287, 14001, 16383 columns 7, 11, 22, 2 % faster by 256 threads, of 24575, 28001, 32767 52, 19, 14 % by
@@ -301,19 +276,19 @@ static Advice odd_bytes(const Kernel *k, int64_t columns)
 {
     enum { SHORT = 8192, ALONE = 16384, LONG = 20480, LONG_END = 32768, THREADS = 256, EIGHT = 8 };
     bool alone = columns > SHORT && columns <= ALONE, shared = columns > LONG && columns <= LONG_END;
-    if (row_inputs(k) != 1 || column_vectors(k) != 1 || !(alone || shared)) return none;
+    if (row_inputs(k) != 1 || column_vectors(k) != 1 || !(alone || shared)) return no_advice;
     if (alone) return (Advice){FAMILY_ROW, .threads = THREADS, .cluster = 1};
-    return (Advice){FAMILY_ROW, .threads = threads_for(ceil_div(columns, EIGHT), COLUMNS), .cluster = EIGHT};
+    return (Advice){FAMILY_ROW, .threads = threads_of(ceil_div(columns, EIGHT), COLUMNS, MOST_THREADS), .cluster = EIGHT};
 }
 
 static Advice odd_rows(const Scheduler *s, const Kernel *k)
 {
     enum { ONE_BYTE = 1, PHASES_OF_BYTES = 3 };
     int64_t columns = column_count(s, k);
-    if (has_moments(s, k) || row_bytes(k) != TWO_BYTES * row_inputs(k) || stored_rows(k) != 1) return none;
+    if (has_moments(s, k) || row_bytes(k) != TWO_BYTES * row_inputs(k) || stored_rows(k) != 1) return no_advice;
     if (narrowest_stored(k) == ONE_BYTE && k->phases == PHASES_OF_BYTES) return odd_bytes(k, columns);
     bool pairs = narrowest_stored(k) == TWO_BYTES && has_light_rows(s, k) && !reads_f16(k);
-    return pairs ? odd_pairs(k, columns) : none;
+    return pairs ? odd_pairs(k, columns) : no_advice;
 }
 
 /* ---- the advice ---- */
@@ -321,14 +296,16 @@ static Advice odd_rows(const Scheduler *s, const Kernel *k)
 static Advice find_advice(const Scheduler *s, const Kernel *k)
 {
     bool swift = s->target->swift;
+    Advice partial = swift ? no_advice : partial_advice(s, k);
+    if (partial.threads) return partial;
     if (has_pairs_with_sums(s, k)) return swift ? sums_of_swift_memory(s, k) : first_of(short_sums(s, k), two_long_sums(s, k));
     if (has_odd_pairs_with_sums(s, k) && !swift) return first_of(short_odd_sums(s, k), long_odd_sums(s, k));
     if (k->vec == 1 && !k->accumulator_count && !swift) return odd_rows(s, k);
     if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : first_of(short_moments(s, k), long_moments(s, k));
-    return swift && has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : none;
+    return swift && has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : no_advice;
 }
 
-/* The only kernel that walks the graph's rows; NULL: there are several, or none. */
+/* The only kernel that walks the graph's rows; NULL: there are several, or no_advice. */
 static const Kernel *find_walker(const Scheduler *s)
 {
     const Kernel *found = NULL;
@@ -350,7 +327,7 @@ static void put_key(Text *out, const char *name, int number)
 const char *advised_schedule(const Scheduler *s)
 {
     const Kernel *k = was_measured_on(s->target) ? find_walker(s) : NULL;
-    Advice a = k ? find_advice(s, k) : none;
+    Advice a = k ? find_advice(s, k) : no_advice;
     if (!a.threads || a.cluster > s->target->max_cluster) return NULL;
     Text *out = text_new(s->arena);
     text_print(out, "%s:threads=%d", family_name(a.family), a.threads);

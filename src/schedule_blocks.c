@@ -19,13 +19,6 @@ static bool is_stored_row(const Store *store)
     return store->access == ACCESS_VECTOR && !store->result;
 }
 
-static int stored_rows(const Kernel *k)
-{
-    int count = 0;
-    for (int i = 0; i < k->store_count; i++) count += is_stored_row(&k->stores[i]);
-    return count;
-}
-
 /* Whether they are of two tensors, one of 2 bytes, one of that or of bytes, little is computed of each element, nothing else is
  * read and one stored. Then, where there are clusters, 128 threads have all of up to 8192 columns, and of longer rows that a
  * cluster shares up to 5632: softmax_bwd of 2561 to 8191 columns 2 to 11 % faster than by 16 or 32 elements a thread, of 9215

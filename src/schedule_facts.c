@@ -132,6 +132,14 @@ bool has_f32_rows(const Kernel *k)
     return false;
 }
 
+/* Tensors that it stores rows of. */
+int stored_rows(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->store_count; i++) count += k->stores[i].access == ACCESS_VECTOR && !k->stores[i].result;
+    return count;
+}
+
 /* Bytes of the narrowest element that it stores. */
 int narrowest_stored(const Kernel *k)
 {
@@ -224,14 +232,32 @@ bool compares_places(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Rows that two phases read, for which little is computed: such were measured, and others spill. */
-bool has_light_rows(const Scheduler *s, const Kernel *k)
+/* Rows that pass in two phases, for which little is computed: such were measured, and others spill. */
+bool has_light_phases(const Scheduler *s, const Kernel *k)
 {
     enum { TWO_PHASES = 2 };
     bool plain = k->rows && !k->kept && !k->dynamic && !has_several_columns(k);
-    bool twice = k->inner_count && k->phases == TWO_PHASES && !exchanges_often(k) && keeps_rows_of(k, row_dtype(k));
+    bool twice = k->inner_count && k->phases == TWO_PHASES && !exchanges_often(k);
     return plain && twice && !has_wide_columns(k) && has_short_functions(s, k) && !compares_places(s, k);
 }
 
+/* Those that both phases read. */
+bool has_light_rows(const Scheduler *s, const Kernel *k) { return has_light_phases(s, k) && keeps_rows_of(k, row_dtype(k)); }
+
 /* Those in whole vectors. */
 bool has_plain_rows(const Scheduler *s, const Kernel *k) { return has_light_rows(s, k) && k->vec == full_vector(k); }
+
+/* The fewest CTAs, a power of two, of which none has more than `slice` columns. */
+int fewest_ctas(int64_t columns, int64_t slice)
+{
+    int ctas = 1;
+    while (columns > slice * ctas) ctas *= 2;
+    return ctas;
+}
+
+/* Whole warps in which a thread has up to `each` columns, but no more than `most` threads. */
+int threads_of(int64_t columns, int each, int most)
+{
+    int64_t threads = ceil_div(columns, (int64_t)each * WARP) * WARP;
+    return threads < most ? (int)threads : most;
+}

@@ -106,6 +106,13 @@ int estimate(const Scheduler *s, const Kernel *k)
     return resident == 0 && needed <= cap && all > cap ? cap : all;
 }
 
+/* Groups that find a mean and its squares of single elements of f16 or of several inputs, for which ptxas takes more registers than
+ * was expected: 8 to 664 bytes of spills where two CTAs are to share an SM. */
+static bool spills_in_pairs(const Scheduler *s, const Kernel *k)
+{
+    return k->grouped && k->vec == 1 && has_moments(s, k) && (reads_f16(k) || row_inputs(k) > 1);
+}
+
 /* CTAs of a persistent grid: enough to hide latency; with accumulators few enough
  * partials. */
 static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
@@ -121,7 +128,7 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     bool more = k->reuses && asked * cta <= most;
     if (asked && (more || asked < k->ctas_per_sm)) k->ctas_per_sm = asked;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
-    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
+    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count) || spills_in_pairs(s, k)) k->ctas_per_sm = 1;
 }
 
 /* Whether all of a row is read before the row's first reduction, or (with lag) before the next row's: then the barrier
@@ -245,7 +252,7 @@ static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
 {
     enum { PAIR = 2 };
     bool pair = k->accumulator_count && row_inputs(k) == PAIR && column_vectors(k) == 1 && !reads_f16(k);
-    bool held = k->vec * k->tiles <= 16 || (pair && !may_fetch_columns(k));
+    bool held = k->vec * k->tiles <= HELD_ELEMENTS || (pair && !may_fetch_columns(k));
     k->copy_warp = copy_warp;
     k->lag = lag;
     if ((held && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||

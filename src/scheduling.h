@@ -12,6 +12,7 @@
  *   schedule_refill.c    which rows refill the registers of the one before
  *   schedule_reuse.c     which rows hand their stage of the ring on
  *   schedule_narrow.c    rows of f32 that are no whole vectors
+ *   schedule_partial.c   what is asked for rows of 16 bits that are no whole vectors, but of pairs or fours
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
  *   schedule_columns.c   long rows whose column vectors stay in registers
@@ -111,6 +112,7 @@ DType slot_dtype(Type type);
 /* ---- schedule_facts.c ---- */
 
 enum { WARP = 32, MOST_THREADS = 1024, MAX_VECTOR = 8 };
+enum { HELD_ELEMENTS = 16 };    /* of a column vector that a thread of a ring's rows has registers for */
 enum { SUM_THREADS = 512 };     /* of a CTA with accumulators: the fewer CTAs, the fewer partials */
 
 static inline int64_t ceil_div(int64_t a, int64_t b)
@@ -134,10 +136,14 @@ bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 DType row_dtype(const Kernel *k);                       /* of the last of its inputs that have rows */
 bool keeps_rows_of(const Kernel *k, DType dtype);       /* all are of that type, and read in more than one phase */
 bool is_plain_norm(const Kernel *k);                    /* little more than a layer norm */
+int stored_rows(const Kernel *k);                       /* tensors */
+int fewest_ctas(int64_t columns, int64_t slice);        /* that share so many, a power of two */
+int threads_of(int64_t columns, int each, int most);    /* whole warps */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool has_short_functions(const Scheduler *s, const Kernel *k);  /* for each element, in f32, and maybe divisions */
-bool has_light_rows(const Scheduler *s, const Kernel *k);
-bool has_plain_rows(const Scheduler *s, const Kernel *k);       /* of whole vectors, for which little is computed in two phases */
+bool has_light_phases(const Scheduler *s, const Kernel *k);     /* little is computed in two phases */
+bool has_light_rows(const Scheduler *s, const Kernel *k);       /* and both read all rows */
+bool has_plain_rows(const Scheduler *s, const Kernel *k);       /* and those are of whole vectors */
 bool has_short_arithmetic(const Scheduler *s, const Kernel *k); /* and no divisions but by what is inverted once */
 bool compares_places(const Scheduler *s, const Kernel *k);      /* uses the index of a column */
 bool has_moments(const Scheduler *s, const Kernel *k);  /* a mean goes with its squares */
@@ -292,7 +298,19 @@ bool fills_slices_of_f32(int64_t columns);              /* of as many CTAs as ha
 
 /* ---- schedule_advice.c ---- */
 
+/* A schedule that is asked for; 0: as the rules have it. */
+typedef struct {
+    Family family;
+    int threads, rows, cluster, stages, per_sm, reuse;
+} Advice;
+
+static const Advice no_advice;
+
 const char *advised_schedule(const Scheduler *s);    /* once the rules have mapped all kernels; NULL: none */
+
+/* ---- schedule_partial.c ---- */
+
+Advice partial_advice(const Scheduler *s, const Kernel *k);
 
 /* ---- schedule_refill.c ---- */
 

@@ -251,12 +251,22 @@ rmsnorm_bwd bf16 38001 warp-specialized:threads=256,cluster=4
 rmsnorm_bwd f16 38001 grid-stride:threads=256,cluster=4
 rmsnorm_bwd bf16 40961 warp-specialized:threads=384,cluster=8
 
-# column vectors that have no room beside the ring: more CTAs hold them, or, as of 524289 columns, few enough do
+# column vectors that have no room beside the ring: more CTAs hold them, or more threads
 layernorm_bwd f32 8821 warp-specialized:threads=288,cluster=2
 rmsnorm_bwd_add bf16 12287 warp-specialized:threads=576,cluster=2
-rmsnorm bf16 140001 warp-specialized:threads=512,cluster=32
+rmsnorm bf16 140001 warp-specialized:threads=672,cluster=16
+rmsnorm bf16 196095 warp-specialized:threads=768,cluster=16
+rmsnorm bf16 196097 warp-specialized:threads=512,cluster=32
 rmsnorm bf16 262143 warp-specialized:threads=512,cluster=32
-rmsnorm bf16 524289 warp-specialized:threads=512,cluster=64
+rmsnorm bf16 524289 warp-specialized:threads=672,cluster=64
+rmsnorm bf16 784385 warp-specialized:threads=512,cluster=128
+rmsnorm_quantized bf16 900001 warp-specialized:threads=512,cluster=128
+layernorm f16 300001 warp-specialized:threads=480,cluster=64
+layernorm f16 500001 warp-specialized:threads=512,cluster=128
+layernorm_residual bf16 163001 warp-specialized:threads=672,cluster=16
+layernorm_residual bf16 172001 warp-specialized:threads=512,cluster=32
+layernorm_residual bf16 300001 warp-specialized:threads=480,cluster=64
+rmsnorm_bwd_add f16 163001 warp-specialized:threads=576,cluster=32
 layernorm_residual f16 262143 warp-specialized:threads=512,cluster=64
 layernorm_residual f16 360001 warp-specialized:threads=512,cluster=64
 rmsnorm_quantized f32 400004 warp-specialized:threads=512,cluster=16
@@ -271,6 +281,34 @@ rmsnorm_bwd bf16 360001 warp-specialized:threads=576,cluster=32
 rmsnorm_bwd bf16 370001 warp-specialized:threads=544,cluster=64
 layernorm_bwd bf16 300001 warp-specialized:threads=544,cluster=64
 layernorm_residual f16 327680 warp-specialized:threads=320,cluster=32
+
+# pairs and fours of 2 bytes
+layernorm_bwd bf16 4098 grid-stride:threads=192
+layernorm_bwd bf16 5124 grid-stride:threads=256
+layernorm_bwd bf16 10242 grid-stride:threads=512
+layernorm_bwd bf16 12290 grid-stride:threads=256,cluster=2
+layernorm_bwd f16 8702 grid-stride:threads=256
+layernorm_bwd f16 8706 grid-stride:threads=512
+rmsnorm_bwd bf16 7170 grid-stride:threads=480
+rmsnorm_bwd bf16 8194 grid-stride:threads=256
+rmsnorm_bwd bf16 12292 warp-specialized:threads=416,cluster=2
+rmsnorm_bwd f16 40962 grid-stride:threads=256,cluster=8
+rmsnorm_bwd_add bf16 12290 warp-specialized:threads=640,cluster=2
+rmsnorm_bwd_add bf16 20482 warp-specialized:threads=352,cluster=4
+layernorm bf16 5122 row:threads=192,stages=1
+layernorm bf16 16638 row:threads=512,stages=1
+layernorm bf16 16642 row:threads=288,cluster=2,stages=1
+layernorm bf16 20482 row:threads=320,cluster=2,stages=1
+layernorm bf16 130002 row:threads=512,cluster=8,stages=1
+layernorm bf16 262146 row:threads=512,cluster=16,stages=2
+layernorm bf16 12292 row:threads=416
+layernorm bf16 36868 row:threads=320,cluster=4,stages=1
+layernorm bf16 86020 row:threads=352,cluster=8,stages=3
+layernorm_residual bf16 8194 warp-specialized:threads=640
+layernorm_residual bf16 8196 row:threads=288
+layernorm_residual f16 16638 row:threads=1024,stages=2
+rmsnorm_quantized bf16 4098 row:threads=192,stages=1
+rmsnorm_quantized bf16 16388 row:threads=480,stages=3
 
 # odd rows that are read twice, or stored as bytes; even ones as bytes, through a ring, by threads whose tiles are full
 softmax_bwd bf16 50257 row:threads=128,cluster=16,per_sm=8,
