@@ -267,6 +267,20 @@ list_types() {
             echo "$(of_type gpu $name f16) M=37 N=$columns"
         done
     done
+    for columns in 163001 190001 600001 720001 900001 1200001; do
+        for name in rmsnorm layernorm layernorm_residual rmsnorm_quantized rmsnorm_bwd_add; do
+            echo "examples/$name.fuse M=13 N=$columns"
+            echo "$(of_type gpu $name f16) M=13 N=$columns"
+        done
+    done
+    # vectors of 4 and 8 bytes
+    for columns in 4098 4612 6658 8194 12290 16386 20484 28674 36866 40962 66004 98306 130002 163838; do
+        for name in layernorm_bwd rmsnorm_bwd rmsnorm_bwd_add layernorm layernorm_residual rmsnorm_quantized; do
+            echo "examples/$name.fuse M=331 N=$columns"
+            echo "$(of_type gpu $name f16) M=331 N=$columns"
+        done
+    done
+    for columns in 172034 200002 262142; do echo "examples/layernorm.fuse M=71 N=$columns"; done
     for columns in 270336 300000 360001 393216; do echo "examples/rmsnorm_bwd.fuse M=71 N=$columns"; done
     for columns in 8821 9214; do echo "$(of_type gpu layernorm_bwd f32) M=331 N=$columns"; done
     for columns in 196608 294912; do echo "examples/rmsnorm_bwd_add.fuse M=37 N=$columns"; done

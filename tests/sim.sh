@@ -190,6 +190,13 @@ list_long_cases() {
     echo "examples/rmsnorm_bwd.fuse M=11 N=4095 --sms 1"
     echo "examples/rmsnorm.fuse M=7 N=24601 --sms 4"
     echo "examples/softmax_bwd.fuse M=5 N=33001 --sms 4"
+    # vectors of 4 and 8 bytes: alone and by clusters, several rows a CTA
+    for size in "M=5 N=5634 --sms 1 --offset x=2" "M=7 N=16642 --sms 4" "M=5 N=28676 --sms 4 --offset y=1"; do echo "examples/layernorm.fuse $size"; done
+    for size in "M=9 N=4098 --sms 2" "M=7 N=12292 --sms 2 --offset dy=1"; do echo "examples/layernorm_bwd.fuse $size"; done
+    echo "examples/layernorm_residual.fuse M=5 N=8194 --sms 2"
+    echo "examples/rmsnorm_quantized.fuse M=9 N=4098 --sms 1"
+    echo "examples/rmsnorm_bwd.fuse M=5 N=18434 --sms 2 --offset x=1"
+    echo "examples/rmsnorm_bwd_add.fuse M=5 N=12290 --sms 4"
     # rows of four and of eight CTAs with two vectors a thread
     echo "examples/rmsnorm.fuse M=3 N=12288"
     echo "examples/rmsnorm_residual.fuse M=3 N=12288 --offset x=1"
