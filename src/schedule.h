@@ -105,7 +105,7 @@ typedef struct {
                                         at a time each */
     int registers;                   /* expected a thread */
     int cluster;                     /* CTAs that share a row, each a slice of its columns */
-    int holding_threads;             /* that each is to have, to hold column vectors; 0: as many as rules say */
+    int holding_threads;             /* while that is tried: that each is to have, to hold column vectors; else 0 */
     bool grouped;                    /* they are more than the GPU's clusters have: they exchange through
                                         global memory, and a further warp listens there */
     int slice;                       /* columns of each; 0: a CTA has whole rows */

@@ -305,7 +305,7 @@ static Advice find_advice(const Scheduler *s, const Kernel *k)
     return swift && has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : no_advice;
 }
 
-/* The only kernel that walks the graph's rows; NULL: there are several, or no_advice. */
+/* The only kernel that walks the graph's rows; NULL: there are several, or none. */
 static const Kernel *find_walker(const Scheduler *s)
 {
     const Kernel *found = NULL;

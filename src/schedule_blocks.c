@@ -14,11 +14,6 @@ static bool has_stray_rows(const Kernel *k)
     return false;
 }
 
-static bool is_stored_row(const Store *store)
-{
-    return store->access == ACCESS_VECTOR && !store->result;
-}
-
 /* Whether they are of two tensors, one of 2 bytes, one of that or of bytes, little is computed of each element, nothing else is
  * read and one stored. Then, where there are clusters, 128 threads have all of up to 8192 columns, and of longer rows that a
  * cluster shares up to 5632: softmax_bwd of 2561 to 8191 columns 2 to 11 % faster than by 16 or 32 elements a thread, of 9215

@@ -132,11 +132,13 @@ bool has_f32_rows(const Kernel *k)
     return false;
 }
 
+bool is_stored_row(const Store *store) { return store->access == ACCESS_VECTOR && !store->result; }
+
 /* Tensors that it stores rows of. */
 int stored_rows(const Kernel *k)
 {
     int count = 0;
-    for (int i = 0; i < k->store_count; i++) count += k->stores[i].access == ACCESS_VECTOR && !k->stores[i].result;
+    for (int i = 0; i < k->store_count; i++) count += is_stored_row(&k->stores[i]);
     return count;
 }
 

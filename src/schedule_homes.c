@@ -128,7 +128,8 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     bool more = k->reuses && asked * cta <= most;
     if (asked && (more || asked < k->ctas_per_sm)) k->ctas_per_sm = asked;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
-    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count) || spills_in_pairs(s, k)) k->ctas_per_sm = 1;
+    if (k->ctas_per_sm < 1 || (k->copy_warp && k->accumulator_count)) k->ctas_per_sm = 1;
+    if (!asked && spills_in_pairs(s, k)) k->ctas_per_sm = 1;
 }
 
 /* Whether all of a row is read before the row's first reduction, or (with lag) before the next row's: then the barrier

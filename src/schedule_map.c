@@ -252,30 +252,50 @@ static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
            fit_homes(s, k) && (k->stages || k->refill || k->single || k->bulk);
 }
 
-/* The same with as many threads as hold column vectors of single elements for which there is no other room. Times beside more CTAs
- * of fewer threads, or beside as many that read them in each phase, on an H100: rmsnorm of 140001, 190001, 600001, 720001 columns
- * 0.84, 0.95, 0.62, 0.63, layer norm of 300001 and 720001 0.70 and 0.30, rmsnorm to bytes 0.66 to 0.85, rmsnorm of a sum of 140001 to
- * 300001 0.81 to 0.95, layer norm of one of 150001 and 163001 0.85 and 0.84, backward rmsnorm with the residual's gradient of 163001
- * 0.97. Beside a mean and its squares, or sums over rows, threads of f16 spill so, and of several inputs where they are as many as
- * 768 (layer norm of a sum of 190001 columns 1.64), or in groups (of 300001 1.04). */
+/* Rows of single elements of 2 bytes for which little is computed in two phases, or in three to be stored as bytes, with weights
+ * and, beside a mean, a shift: such were measured, and others spill (four column vectors 100 bytes). */
+static bool may_hold(const Scheduler *s, const Kernel *k)
+{
+    enum { ONE_BYTE = 1, TWO_BYTES = 2, TWO_PHASES = 2 };
+    bool single = k->vec == 1 && row_bytes(k) == TWO_BYTES * row_inputs(k), moments = has_moments(s, k);
+    bool bytes = k->phases > TWO_PHASES && narrowest_stored(k) == ONE_BYTE && !moments && has_short_functions(s, k);
+    return single && column_vectors(k) <= 1 + moments && (has_light_phases(s, k) || bytes);
+}
+
+/* The same with as many threads as hold column vectors for which there is no other room; where those do not, `k` is left as it
+ * was tried. Times beside more CTAs of fewer threads, or beside as many that read them in each phase, on an H100: rmsnorm of
+ * 140001, 190001, 600001, 720001 columns 0.84, 0.95, 0.62, 0.63, layer norm of 300001 and 720001 0.70 and 0.30, rmsnorm to bytes
+ * 0.45 to 0.85, rmsnorm of a sum of 140001 to 300001 0.81 to 0.95, layer norm of one of 150001 and 163001 0.85 and 0.84, backward
+ * rmsnorm with the residual's gradient of 163001 0.97. Beside a mean and its squares, or sums over rows, threads of f16 spill so,
+ * and of several inputs where they are as many as 768 (layer norm of a sum of 190001 columns 1.64), or in groups (of 300001 1.04). */
 static bool try_holding(Scheduler *s, Kernel *k, int pack, int ctas)
 {
     enum { MANY = 672, MORE = 768 };
-    int64_t slice = ceil_div(column_count(s, k), ctas) + WARP;
+    int64_t slice = ceil_div(column_count(s, k), ctas);
     int threads = slice <= MANY * HELD_ELEMENTS ? MANY : MORE;
     bool heavy = has_moments(s, k) || k->accumulator_count, several = row_inputs(k) > 1;
     bool spills = heavy && (reads_f16(k) || (several && (threads == MORE || k->grouped)));
-    if (k->vec > 1 || s->forced.threads || spills || slice > threads * HELD_ELEMENTS) return false;
+    if (!may_hold(s, k) || s->forced.threads || spills || slice > threads * HELD_ELEMENTS) return false;
     k->holding_threads = threads;
-    bool held = try_cluster(s, k, pack, ctas) && !leaves_columns(k);
+    bool held = try_cluster(s, k, pack, ctas) && !leaves_columns(k) && k->copy_warp;
     k->holding_threads = 0;
     return held;
 }
 
+/* Whether so many CTAs are worth trying where `first` have room, but leave column vectors in memory. Groups of 128 are, of single
+ * elements (rmsnorm of 1000001 columns 54 %, layer norm 44 %, backward rmsnorm with the residual's gradient of 720001 50 % faster
+ * than by fewer), but in three phases only in place of a cluster (to bytes of 1000001 11 % slower than by 64 that do not hold them,
+ * in f16 of 1200001 9 % faster; measured on an H100). */
+static bool may_try(const Scheduler *s, const Kernel *k, int ctas, int first)
+{
+    enum { TWO_PHASES = 2 };
+    if (!first || 2 * ctas <= s->target->sms) return true;
+    return k->vec == 1 && (k->phases <= TWO_PHASES || first <= s->target->max_cluster);
+}
+
 /* The smallest cluster whose CTAs have few enough columns each and hold the column vectors, else the largest; where
  * that has no room or is not wanted, a group, all of which must live at once. Where none holds them, the smallest with
- * room. (Groups of 128 that hold them, of single elements: rmsnorm of 1000001 columns 54 %, layer norm 44 %, to bytes of 1200001
- * in f16 9 % faster, of 1000001 11 % slower than those of 64 that do not; measured on an H100.) */
+ * room. */
 static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 {
     int clusters = s->target->max_cluster, sms = s->target->sms;
@@ -285,9 +305,9 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
     memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
     if (wants_cluster(s, k)) {
         int first = 0;    /* that has room */
-        for (int ctas = 2; ctas <= largest; ctas *= 2) {
+        for (int ctas = 2; ctas <= largest && may_try(s, k, ctas, first); ctas *= 2) {
             if (!may_share(s, k, ctas) || !try_cluster(s, k, pack, ctas)) continue;
-            if (s->forced.cluster || !leaves_columns(k) || try_holding(s, k, pack, ctas)) return true;
+            if (!leaves_columns(k) || try_holding(s, k, pack, ctas)) return true;
             if (!first) first = ctas;
         }
         if (first && try_cluster(s, k, pack, first)) return true;

@@ -26,8 +26,7 @@ static bool has_row_scalars(const Kernel *k)
 /* As few CTAs, a power of two, as have no more columns each. */
 static int share(const Scheduler *s, int64_t columns, int64_t slice)
 {
-    int ctas = 1;
-    while (columns > slice * ctas) ctas *= 2;
+    int ctas = fewest_ctas(columns, slice);
     return ctas <= s->target->max_cluster ? ctas : 0;
 }
 

@@ -64,8 +64,7 @@ static int wanted_ctas(const Scheduler *s, const Kernel *k)
     int64_t alone = !narrow ? F32 : one ? ALONE : ALONE_OF_TWO;
     if (columns < least) return 0;
     if (columns <= alone) return 1;
-    int ctas = 2;
-    while (columns > slice * ctas) ctas *= 2;
+    int ctas = columns > slice ? fewest_ctas(columns, slice) : 2;
     return ctas <= s->target->max_cluster ? ctas : 0;
 }
 

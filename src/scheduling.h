@@ -112,7 +112,7 @@ DType slot_dtype(Type type);
 /* ---- schedule_facts.c ---- */
 
 enum { WARP = 32, MOST_THREADS = 1024, MAX_VECTOR = 8 };
-enum { HELD_ELEMENTS = 16 };    /* of a column vector that a thread of a ring's rows has registers for */
+enum { HELD_ELEMENTS = 16 };    /* that a thread has at most where it holds column vectors beside a ring */
 enum { SUM_THREADS = 512 };     /* of a CTA with accumulators: the fewer CTAs, the fewer partials */
 
 static inline int64_t ceil_div(int64_t a, int64_t b)
@@ -136,6 +136,7 @@ bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 DType row_dtype(const Kernel *k);                       /* of the last of its inputs that have rows */
 bool keeps_rows_of(const Kernel *k, DType dtype);       /* all are of that type, and read in more than one phase */
 bool is_plain_norm(const Kernel *k);                    /* little more than a layer norm */
+bool is_stored_row(const Store *store);
 int stored_rows(const Kernel *k);                       /* tensors */
 int fewest_ctas(int64_t columns, int64_t slice);        /* that share so many, a power of two */
 int threads_of(int64_t columns, int each, int most);    /* whole warps */

@@ -229,6 +229,8 @@ expect 0 'warp-specialized:threads=352,cluster=2' explain "$root"/examples/layer
 expect 0 'warp-specialized:threads=384,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=20481 --arch sm_90a
 expect 0 'grid-stride:threads=256,cluster=4' explain "$root"/examples/layernorm_bwd.fuse N=33001 --arch sm_90a
 expect 0 'column vectors stay in registers' explain "$root"/examples/layernorm_bwd.fuse N=19457 --arch sm_90a --schedule warp-specialized:threads=576,cluster=2
+expect 0 'column vectors stay in registers' explain "$root"/examples/rmsnorm.fuse N=140001 --arch sm_90a --schedule warp-specialized:cluster=16
+expect 0 'schedule: warp-specialized:threads=512,cluster=32' explain "$root"/tests/cases/heavy_norm.fuse N=140001 --arch sm_90a --no-tuning
 expect 0 'column vectors are read by each phase' explain "$root"/examples/rmsnorm.fuse N=262143 --arch sm_90a --schedule warp-specialized:cluster=16
 # what the rules choose, at the ends of where they were measured
 while read -r name dtype columns schedule; do
@@ -255,16 +257,18 @@ rmsnorm_bwd bf16 40961 warp-specialized:threads=384,cluster=8
 layernorm_bwd f32 8821 warp-specialized:threads=288,cluster=2
 rmsnorm_bwd_add bf16 12287 warp-specialized:threads=576,cluster=2
 rmsnorm bf16 140001 warp-specialized:threads=672,cluster=16
-rmsnorm bf16 196095 warp-specialized:threads=768,cluster=16
-rmsnorm bf16 196097 warp-specialized:threads=512,cluster=32
+rmsnorm bf16 196607 warp-specialized:threads=768,cluster=16
+rmsnorm bf16 196609 warp-specialized:threads=480,cluster=32
 rmsnorm bf16 262143 warp-specialized:threads=512,cluster=32
 rmsnorm bf16 524289 warp-specialized:threads=672,cluster=64
-rmsnorm bf16 784385 warp-specialized:threads=512,cluster=128
+rmsnorm bf16 786433 warp-specialized:threads=480,cluster=128
+rmsnorm_quantized bf16 720001 warp-specialized:threads=768,cluster=64
 rmsnorm_quantized bf16 900001 warp-specialized:threads=512,cluster=128
+rmsnorm_quantized bf16 1000001 warp-specialized:threads=512,cluster=64
 layernorm f16 300001 warp-specialized:threads=480,cluster=64
 layernorm f16 500001 warp-specialized:threads=512,cluster=128
 layernorm_residual bf16 163001 warp-specialized:threads=672,cluster=16
-layernorm_residual bf16 172001 warp-specialized:threads=512,cluster=32
+layernorm_residual bf16 172033 warp-specialized:threads=512,cluster=32
 layernorm_residual bf16 300001 warp-specialized:threads=480,cluster=64
 rmsnorm_bwd_add f16 163001 warp-specialized:threads=576,cluster=32
 layernorm_residual f16 262143 warp-specialized:threads=512,cluster=64
