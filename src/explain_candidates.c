@@ -54,6 +54,21 @@ static void list_refused(Text *out, const Candidates *c)
     }
 }
 
+/* Why the model has no figure for some, each reason once. */
+static void list_unknown(Text *out, const Ranked *all, int count)
+{
+    const char *before = "?: the model does not know these: ";
+    for (int i = 0; i < count; i++) {
+        const char *reason = all[i].estimate.unknown;
+        bool said = !reason;
+        for (int j = 0; j < i && !said; j++) said = all[j].estimate.unknown && !strcmp(all[j].estimate.unknown, reason);
+        if (said) continue;
+        text_print(out, "%s%s", before, reason);
+        before = "; ";
+    }
+    if (*before == ';') text_print(out, "\n");
+}
+
 void explain_candidates(Text *out, const Candidates *c)
 {
     const Ranked *all = rank(out->arena, c);
@@ -64,6 +79,7 @@ void explain_candidates(Text *out, const Candidates *c)
         const char *gbps = e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));
         line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps, e->unknown ? "" : bound_name(e->bound), schedule_text(&all[i]));
     }
+    list_unknown(out, all, c->list.count);
     if (c->same + c->left_out)
         line(out, "not listed: %d that are the same plan as one of these, %d that walk rows more often or share them badly", c->same, c->left_out);
     line(out, "refused: %d", c->refusals.count);

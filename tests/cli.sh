@@ -332,6 +332,7 @@ rmsnorm_quantized f16 131072 row:threads=512,cluster=4,stages=2
 rmsnorm_quantized bf16 262144 row:threads=640,cluster=8,stages=2
 rmsnorm_quantized bf16 262272 row:threads=416,cluster=16
 END
+expect 0 '^?: the model does not know these: it sums the rows of each group apart' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
 # what has no room is said of the CTAs that were asked for
 for refusal in 'grid-stride:cluster=32 of 32 CTAs are warp-specialized' 'grid-stride:cluster=8 cluster: 8 CTAs have no room' \
     'warp-specialized:stages=1 1 column accumulator of a row in one CTA needs'; do

@@ -44,13 +44,20 @@ static bool is_accepted(const Verdict *v)
     return v->discontinuous && ((double)v->wrong <= 1e-3 * (double)v->count || v->relative <= 1e-2);
 }
 
+/* Hardly anything is not nothing: 0.0 % is for outputs without any error. */
+static const char *share_text(Text *table, double share)
+{
+    const double least = 5e-4;
+    return share > 0 && share < least ? "<0.1%" : arena_format(table->arena, "%.1f%%", 100 * share);
+}
+
 static void report(Text *table, int width, const Output *o, const Verdict *v)
 {
     const char *dtype = dtype_info[o->dtype].fuse;
     if (v->count && (v->unbounded == v->count || v->nans == v->count))
         line(table, "%-*s %-6s %16s %10s %14s   unchecked", width, o->name, dtype, "-", "-", "-");
     else
-        line(table, "%-*s %-6s %12.3f ulp %9.1f%% %14.3e   %s", width, o->name, dtype, v->worst_ulps, 100 * v->worst_share,
+        line(table, "%-*s %-6s %12.3f ulp %10s %14.3e   %s", width, o->name, dtype, v->worst_ulps, share_text(table, v->worst_share),
              v->relative, is_accepted(v) ? (v->wrong ? "ok (steps)" : "ok") : "WRONG");
     if (v->wrong)
         line(table, "    %lld of %lld elements outside the bound, the worst is element %lld",
