@@ -237,6 +237,17 @@ static void drop_old_entries(uint64_t cap)
     free(entries.data);
 }
 
+/* The shortest of its kernels' names, which the others have before endings of their own; "": none is known. */
+static const char *main_kernel_name(const Code *code)
+{
+    const char *found = "";
+    for (int i = 0;; i++) {
+        const char *name = cubin_kernel_name(code->data, code->bytes, i);
+        if (!name) return found;
+        if (!*found || strlen(name) < strlen(found)) found = name;
+    }
+}
+
 bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *why,
                 size_t size)
 {
@@ -245,8 +256,7 @@ bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *wh
         snprintf(why, size, "no directory for the disk cache: set FUSEC_CACHE_DIR");
         return false;
     }
-    const char *kernel = cubin_kernel_name(code->data, code->bytes, 0);
-    DiskEntry entry = {arch, kernel ? kernel : "", code->milliseconds,
+    DiskEntry entry = {arch, main_kernel_name(code), code->milliseconds,
                        code->log, code->data, strlen(code->log), code->bytes};
     Writer w = {0};
     disk_encode(&w, &entry);

@@ -21,7 +21,7 @@ bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *wh
 
 /* What an entry holds. The texts are NUL-ended. */
 typedef struct {
-    const char *arch, *kernel; /* the first kernel's name, "" if it is not known */
+    const char *arch, *kernel; /* its main kernel's name, "" if it is not known */
     double milliseconds; /* that compiling took */
     const char *log, *binary;
     size_t log_bytes, binary_bytes;

@@ -284,7 +284,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
              plan->kernels[k->clears].name);
     else if (launch->adds_parts >= 0)
         line(out, ctas ? "    adds the partials that the CTAs of %s left of the parts of each %s"
-                       : "    is not launched: a CTA of %s stores the sums of each %s",
+                       : "    is not launched: a CTA of %s stores what each %s comes to",
              plan->kernels[k->finishes].name,
              names_text(arena, plan->analysis->graph, plan->kernels[k->finishes].kept));
     else if (k->family == FAMILY_FINISH)
@@ -333,6 +333,7 @@ Traffic count_traffic(const Plan *plan)
     Traffic all = {0};
     const Sizes *sizes = &plan->analysis->sizes;
     for (int i = 0; i < plan->kernel_count; i++) {
+        if (!kernel_ctas(plan, i)) continue;
         all.again |= reads_rows_again(&plan->kernels[i]);
         all.read += bytes_read(sizes, &plan->kernels[i]);
         all.written += bytes_written(sizes, &plan->kernels[i]);

@@ -61,7 +61,7 @@ static const char *missing_cluster(const Scheduler *s)
         if (!k->accumulators[i].per_column) return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
     if (s->forced.threads && s->forced.threads <= WARP) return "threads: CTAs that share a row have 64 each, or more";
     if (!k || !k->inner_count) return "cluster: CTAs share rows that are reduced by themselves, and these are not";
-    int64_t least = (int64_t)LEAST_VECTORS * k->vec * asked;
+    int64_t least = (int64_t)LEAST_VECTORS * full_vector(k) * asked;
     if (column_count(s, k) <= least)
         return arena_format(s->arena, "cluster: each of %d CTAs wants over %d vectors of a row, so over %lld columns; here are %lld",
                             asked, LEAST_VECTORS, (long long)least, (long long)column_count(s, k));
@@ -159,6 +159,7 @@ bool honours_keys(Scheduler *s)
     s->problem =
         !threads ? missing_threads(s)
         : !reuse ? missing_reuse(s)
+        : !rows && f->cluster > 1 ? "rows: CTAs that share a row walk one at a time"
         : !rows  ? "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may"
         : !cluster ? missing_cluster(s)
         : !stages ? missing_stages(s)
@@ -200,8 +201,9 @@ static const char *missing_copy_warp(const Scheduler *s)
                             (long long)column_count(s, longest));
     if (longest->threads_per_row == WARP || longest->teams > 1)
         return "warp-specialized needs rows that two warps share, and here a warp has one: threads=64 asks for two";
+    if (s->forced.cluster > 1 && longest->cluster != s->forced.cluster) return missing_cluster(s);
     return "warp-specialized needs shared memory for two stages of a row, or three where phases lag, beside what else a CTA "
-           "has there";
+           "has there, and registers for what its threads hold";
 }
 
 /* What a family is for. */

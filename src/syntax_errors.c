@@ -224,7 +224,7 @@ static const char *hint_for_item(Arena *arena, const Token *found)
 /* Words of other languages where an operator or a name's argument should stand. */
 static const char *hint_for_word(const Token *previous, const Token *found, bool operator)
 {
-    static const char *const operators[][2] = {{"and", "write &&"}, {"or", "write ||"}, {"is", "write =="}};
+    static const char *const operators[][2] = {{"and", "write &&"}, {"or", "write ||"}, {"is", "write =="}, {"if", "write where(condition, a, b)"}};
     static const char *const prefixes[][2] = {{"not", "write !x"}, {"if", "write where(condition, a, b)"}};
     if (!operator || found->kind != TOKEN_NAME) return NULL;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
@@ -234,8 +234,24 @@ static const char *hint_for_word(const Token *previous, const Token *found, bool
     return NULL;
 }
 
+/* Brackets and parentheses that are somewhere else in other languages. */
+static const char *hint_for_brackets(const Syntax *s, const Token *found, const bool *expected)
+{
+    int before = s->previous ? s->previous->kind : 0;
+    if (before == TOKEN_IMPORT && found->kind == TOKEN_NAME) return arena_format(s->arena, "write import \"%.60s\"", found->text);
+    if (before == TOKEN_ARROW && found->kind == TOKEN_NAME) return "outputs stand in parentheses: -> (y : f32[M, N])";
+    if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET) return "an axis stands in brackets; what has none has no brackets";
+    if (before == TOKEN_LBRACKET && found->kind == TOKEN_COLON)
+        return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
+    if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && s->item_kind == TOKEN_GRAPH)
+        return "a reduction is called, as in sum[N](x); the size of an axis is size(N)";
+    return NULL;
+}
+
 static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
 {
+    const char *brackets = hint_for_brackets(s, found, expected);
+    if (brackets) return brackets;
     bool reserved = found->kind == TOKEN_CONSTANT || found->kind == TOKEN_RETURN;
     bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
     if (expected[TOKEN_FN])

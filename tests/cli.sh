@@ -333,6 +333,28 @@ rmsnorm_quantized bf16 262144 row:threads=640,cluster=8,stages=2
 rmsnorm_quantized bf16 262272 row:threads=416,cluster=16
 END
 expect 0 '^?: the model does not know these: it sums the rows of each group apart' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
+expect 2 '^fusec: error: --sms is of --device sim' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --sms 3
+expect 2 'rows: CTAs that share a row walk one at a time' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule row:cluster=2,threads=64,rows=2
+expect 2 'over 16384 columns; here are 12290' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule warp-specialized:cluster=32
+expect 0 '^traffic: at least 0 bytes read' explain "$root"/examples/rmsnorm.fuse M=0 N=12290 --arch sm_90a
+while read -r hint; do
+    read -r text
+    echo "$text" >wrong.fuse
+    expect 1 "^  hint: $hint" check wrong.fuse
+done <<'END'
+write import "std"
+import std
+an axis stands in brackets; what has none has no brackets
+graph nothing[](x : f32[]) -> (y : f32[]) { y = x }
+outputs stand in parentheses
+graph g[N = 4](x : f32[N]) -> y : f32[N] { y = x }
+a reduction is called, as in sum
+graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * size[N] }
+write where(condition, a, b)
+graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x if x > 0 else 0 }
+elements are not picked by place
+graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = x[:, 0] }
+END
 # what has no room is said of the CTAs that were asked for
 for refusal in 'grid-stride:cluster=32 of 32 CTAs are warp-specialized' 'grid-stride:cluster=8 cluster: 8 CTAs have no room' \
     'warp-specialized:stages=1 1 column accumulator of a row in one CTA needs'; do

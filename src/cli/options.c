@@ -435,6 +435,10 @@ static bool check_combination(const Options *o)
         complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s", o->device);
         return false;
     }
+    if (o->sms && (!o->device || strcmp(o->device, "sim"))) {
+        complain("a GPU has as many as it has", "--sms is of --device sim");
+        return false;
+    }
     if (o->memory && !o->arch) {
         complain("as in --arch sm_90a --memory 4800", "--memory is of the GPU that --arch names");
         return false;
