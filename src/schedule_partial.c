@@ -75,7 +75,7 @@ static Advice moments_of_cluster(const Scheduler *s, const Kernel *k, int64_t co
     if (k->vec > PAIR && (ctas == PAIR || columns > SLICE * EIGHT)) return no_advice;
     int64_t slice = ceil_div(columns, ctas);
     int threads = threads_of(slice, EACH, SUM_THREADS);
-    if (threads > FEW_OF_SLICE && slice <= SLICE) threads = FEW_OF_SLICE;
+    if (threads > FEW_OF_SLICE && slice <= SLICE && !reads_f16(k)) threads = FEW_OF_SLICE;    /* f16 spills */
     return (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas, .stages = ONE, .per_sm = MOST_THREADS / threads};
 }
 

@@ -303,6 +303,7 @@ layernorm bf16 5122 row:threads=192,stages=1
 layernorm bf16 16638 row:threads=512,stages=1
 layernorm bf16 16642 row:threads=288,cluster=2,stages=1
 layernorm bf16 20482 row:threads=320,cluster=2,stages=1
+layernorm f16 20482 row:threads=352,cluster=2,stages=1,per_sm=2
 layernorm bf16 130002 row:threads=512,cluster=8,stages=1
 layernorm bf16 262146 row:threads=512,cluster=16,stages=2
 layernorm bf16 12292 row:threads=416
