@@ -11,7 +11,7 @@ do with it. One line for each load within a loop:
     distance   instructions from the load to the first that waits for its scoreboard
     * …        that instruction, where it does not use what was loaded
 
-Distances below about 100 are a memory latency in every pass (docs/performance.md, ninth round).
+Distances below about 100 are a memory latency in every pass (docs/experiments.md, ninth round).
 The fields of an instruction's control bits are those that public disassemblers agree on for sm_70 to sm_90.
 """
 import os
