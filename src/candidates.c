@@ -238,8 +238,6 @@ Candidates list_near(Arena *arena, const Plan *chosen)
  * slower; of 8 from 1.3 on three were faster, and three 12 to 39 % slower (H100). */
 static const double RESOLUTION = 1.4;
 
-enum { SHORT_VECTOR = 4 };    /* elements: shorter ones the model knows too little of */
-
 /* Whether the model knows plans of that kind well enough to prefer one: not those that are told how many registers to have,
  * whose spills it does not see, nor single elements, nor rows that are copied at once, nor several rows a CTA that is not
  * persistent, which wait for each other, nor groups, nor rows that are read again. */

@@ -158,6 +158,8 @@ typedef struct {
     bool *computed;                  /* by node id: computed here (not loaded from a slot) */
 } Kernel;
 
+enum { SHORT_VECTOR = 4 };    /* elements: plans of shorter vectors the model knows too little of to overrule the rules */
+
 typedef struct {
     const char *schedule, *reason;
 } Rejection;

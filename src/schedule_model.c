@@ -5,7 +5,8 @@
  * Fitted on what `fusec tune` measured of 8000 plans, 132 cells of norms, softmaxes and their gradients in bf16 and f32,
  * 768 to 131072 columns, and on 90 plans of other graphs (H100, 2026-11-26). Of the former it is off by 5 % in the median
  * and by less than 23 % in nine of ten; what it ranks first in a cell is within 3 % of the best in three of four, within 10 %
- * in 94 %. Rows of single elements it knows least.
+ * in 94 %. Rows of single elements and pairs it knows least: of 5292 plans of those, 92 cells, it is off by 15 % in the
+ * median and by less than 62 % in nine of ten, and what it ranks first is 16 % behind the best in the mean.
  *
  * What an SM does to a CTA's part of one row takes as long as the longest of: its bytes at memory's rate, its bytes at
  * L2's, its instructions, the messages of a group, and the part's wait for memory and for other threads, which is shared by
@@ -28,6 +29,7 @@ static const double
     CLUSTER = 150,             /* until a pair's CTAs have it, times the root of how often a larger one doubles that */
     GROUP = 335,               /* the same of groups, and ... */
     MESSAGE = 9,               /* ... of an SM's time for each of their CTAs */
+    COLUMNS_AGAIN = 170,       /* to read a vector of what all rows share, where nothing of the SM holds it */
     START = 50,                /* of an SM's time to begin a CTA of a pair for its row, and with each doubling again */
     LANE_RATE = 128 * 1.7,     /* instructions that an SM's lanes do in a ns ... */
     BUSY_WARPS = 8.5,          /* ... if it has as many warps: */
@@ -82,13 +84,31 @@ static double exchange_time(const Scheduler *s, const Kernel *k)
 
 static double norm(double a, double b) { return pow(pow(a, P) + pow(b, P), 1 / P); }
 
+/* Where CTAs walk many rows of short vectors: for column vectors that each phase reads again, one of each tile at a time. (Of longer
+ * vectors that is not fitted.) */
+static double columns_time(const Kernel *k)
+{
+    int reads = 0;
+    for (int i = 0; i < k->load_count && k->vec < SHORT_VECTOR; i++)
+        if (is_column_vector(k, &k->loads[i]) && !k->loads[i].hoisted) reads += __builtin_popcountll(k->loads[i].phases);
+    return COLUMNS_AGAIN * reads * k->tiles;
+}
+
+/* How often memory is waited for: in each phase that reads a row anew, and of short vectors once more for every eight tiles. */
+static double waits(const Kernel *k)
+{
+    enum { TILES = 8 };
+    if (!k->streamed || k->phases <= 1) return 1;
+    return k->phases * (k->vec < SHORT_VECTOR ? 1 + (double)k->tiles / TILES : 1);
+}
+
 /* A row's wait for memory and for its threads, one after the other, unless a ring has asked for it before. */
 static double waiting_time(const Scheduler *s, const Kernel *k, double compute)
 {
     double exchange = exchange_time(s, k);
-    if (k->stages) return norm(LATENCY / (k->stages + 0.5 * k->reuses), exchange);
-    if (k->refill) return LATENCY > exchange ? LATENCY : exchange;
-    return exchange + APART * compute + LATENCY * (k->streamed && k->phases > 1 ? k->phases : 1);
+    if (k->stages) return norm(LATENCY / (k->stages + 0.5 * k->reuses), exchange) + columns_time(k);
+    if (k->refill) return (LATENCY > exchange ? LATENCY : exchange) + columns_time(k);
+    return exchange + APART * compute + LATENCY * waits(k);
 }
 
 /* Of an operation, in those of an addition. Where a result's inverse is found once, divisions are taken for products with it. */
