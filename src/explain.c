@@ -328,12 +328,19 @@ static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
     return bytes;
 }
 
+/* Whether a kernel has anything to do, be it that another does it in its place: what the parts of a group come to. */
+static bool has_work(const Plan *plan, int index)
+{
+    bool in_place = plan->launch.kernels[index].adds_parts >= 0;
+    return kernel_ctas(plan, index) > 0 || (in_place && kernel_ctas(plan, plan->kernels[index].finishes) > 0);
+}
+
 Traffic count_traffic(const Plan *plan)
 {
     Traffic all = {0};
     const Sizes *sizes = &plan->analysis->sizes;
     for (int i = 0; i < plan->kernel_count; i++) {
-        if (!kernel_ctas(plan, i)) continue;
+        if (!has_work(plan, i)) continue;
         all.again |= reads_rows_again(&plan->kernels[i]);
         all.read += bytes_read(sizes, &plan->kernels[i]);
         all.written += bytes_written(sizes, &plan->kernels[i]);

@@ -61,7 +61,8 @@ static const char *missing_cluster(const Scheduler *s)
         if (!k->accumulators[i].per_column) return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
     if (s->forced.threads && s->forced.threads <= WARP) return "threads: CTAs that share a row have 64 each, or more";
     if (!k || !k->inner_count) return "cluster: CTAs share rows that are reduced by themselves, and these are not";
-    int64_t least = (int64_t)LEAST_VECTORS * full_vector(k) * asked;
+    /* fewer full vectors have a warp or less, unless more is asked for */
+    int64_t least = (int64_t)LEAST_VECTORS * (s->forced.threads ? k->vec : full_vector(k)) * asked;
     if (column_count(s, k) <= least)
         return arena_format(s->arena, "cluster: each of %d CTAs wants over %d vectors of a row, so over %lld columns; here are %lld",
                             asked, LEAST_VECTORS, (long long)least, (long long)column_count(s, k));

@@ -135,15 +135,15 @@ static bool wants_group(const Scheduler *s, const Kernel *k)
 }
 
 /* How many columns a CTA of a group may have. Of several inputs of 2 bytes at least 10240 (layer norm of a sum of 327680 columns
- * in f16 18 % faster by 32 CTAs than by 64, rmsnorm_bwd of 300000 1 %); but those that find a mean and its squares of
- * single elements in f16 spill with more than 4096 where 32 CTAs read two inputs, and with more than 7680 where more CTAs do, of which
- * the largest group has no choice. Where 576 threads hold column vectors of single elements beside two sums, 16
- * elements each, beside one 20 (rmsnorm_bwd of 300001 and 360001 columns 13 and 9 % faster than by 64 CTAs; of 400001 5 % slower).
+ * in f16 18 % faster by 32 CTAs than by 64, rmsnorm_bwd of 300000 1 %); but where it finds a mean and its squares of single
+ * elements in f16, more than 4096 of two inputs spill in groups of 32, and more than 7680 in larger ones, of which the largest has
+ * no choice. Where 576 threads hold column vectors of single elements beside two sums, 16 elements each, beside one 20 (rmsnorm_bwd of 300001 and 360001 columns 13 and 9 % faster than by 64 CTAs; of 400001 5 % slower).
  * The largest group has slices that leave room for two, where a row would be read again otherwise (softmax of 4 million columns
  * 8 % faster, in f32 of 2 million 11 %, softmax_bwd of those 24 %, rmsnorm 1 %, layer norm 10 % slower; measured on an H100). */
 static int64_t group_slice(const Scheduler *s, const Kernel *k, int ctas)
 {
-    enum { MOST = 16384, OF_SEVERAL = 10240, ODD = 9216, ODD_OF_ONE = 11520, ODD_F16 = 4096, ODD_F16_OF_MANY = 7680, FEW_CTAS = 32, LARGEST_GROUP_BYTES = 64 << 10 };
+    enum { MOST = 16384, OF_SEVERAL = 10240, ODD = 9216, ODD_OF_ONE = 11520, FEW_CTAS = 32, LARGEST_GROUP_BYTES = 64 << 10 };
+    enum { ODD_F16 = 4096, ODD_F16_OF_MANY = 7680 };
     bool light = row_bytes(k) && row_bytes(k) <= 4 && !k->accumulator_count && !has_moments(s, k);
     bool several = row_inputs(k) > 1 && row_bytes(k) == NARROW * row_inputs(k);
     int64_t slice = slice_columns(s, k);

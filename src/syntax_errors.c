@@ -243,7 +243,8 @@ static const char *hint_for_brackets(const Syntax *s, const Token *found, const 
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET) return "an axis stands in brackets; what has none has no brackets";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_COLON)
         return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
-    if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && s->item_kind == TOKEN_GRAPH)
+    bool header = found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;
+    if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && s->item_kind == TOKEN_GRAPH && !header)
         return "a reduction is called, as in sum[N](x); the size of an axis is size(N)";
     return NULL;
 }

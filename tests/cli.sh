@@ -333,10 +333,12 @@ rmsnorm_quantized f16 131072 row:threads=512,cluster=4,stages=2
 rmsnorm_quantized bf16 262144 row:threads=640,cluster=8,stages=2
 rmsnorm_quantized bf16 262272 row:threads=416,cluster=16
 END
+expect 0 '^mean .* <0.1% ' run "$root"/examples/layernorm.fuse M=3 N=300 --device cpu --verify
 expect 0 '^?: the model does not know these: it sums the rows of each group apart' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
 expect 2 '^fusec: error: --sms is of --device sim' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --sms 3
 expect 2 'rows: CTAs that share a row walk one at a time' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule row:cluster=2,threads=64,rows=2
 expect 2 'over 16384 columns; here are 12290' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule warp-specialized:cluster=32
+expect 0 'read and 10.9 MB written' explain "$root"/examples/adaln_bwd.fuse B=264 T=16 --arch sm_90a --no-tuning    # by one kernel for two
 expect 0 '^traffic: at least 0 bytes read' explain "$root"/examples/rmsnorm.fuse M=0 N=12290 --arch sm_90a
 while read -r hint; do
     read -r text
@@ -731,6 +733,9 @@ expect 2 'goes with no' fmt -w ugly.fuse -
 expect 0 "$work/cache" cache path
 expect 0 '' cache list
 expect 0 'removed' cache clear
+cp "$root"/examples/rmsnorm_bwd.fuse sums.fuse    # whose second kernel is named after the first
+expect 0 'kernels: 2' explain sums.fuse --arch sm_90a
+grep -q ' registers a thread' stdout && expect 0 ' rmsnorm_bwd$' cache list
 touch nowhere
 FUSEC_CACHE_DIR=nowhere/cache expect 0 'kernels: ' explain one.fuse
 if ! grep -q ' registers a thread' stdout; then

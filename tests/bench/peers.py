@@ -11,11 +11,11 @@ Liger-Kernel, quack and Transformer Engine (its core library) where they can be 
 
 Correctness comes first: a peer's outputs on fresh random inputs are compared with the formula in
 f64; a peer that is wrong is reported so and not timed. A time is the median between two CUDA
-events around everything that a peer launches; under 20 µs, where times come in steps of 32 ns and in
-heaps 160 ns apart, the mean of the middle half of several hundred. L2 is flushed before each run, by default as
-`fusec bench` does it, by overwriting twice its size: the lines that this leaves dirty are written
-back at the cost of what runs next, which meets all alike. `--flush read` evicts by reading and
-leaves none. Before it, lines that kernels asked L2 to keep are made like all others. A spinning
+events around everything that a peer launches; under 20 µs, where times come in steps of 32 ns and
+in heaps 160 ns apart, the mean of the middle half of several hundred. L2 is flushed before each
+run, by default as `fusec bench` does it, by overwriting twice its size: the lines that this leaves
+dirty are written back at the cost of what runs next, which meets all alike. `--flush read` evicts
+by reading and leaves none. Before it, lines that kernels asked L2 to keep are made like all others. A spinning
 kernel ahead of the flush holds the GPU until the host has queued the run, so that no launch
 overhead enters. Peers take turns, so that a drift of the clocks meets all.
 Bytes are each input once and each output once.
@@ -44,6 +44,7 @@ from peers_ops import (ALL_OPS, CEILINGS, GROUPS, MODULES, OPS, PACKAGES, PEERS,
 # ---- time ----
 
 SHORT_US = 20
+
 
 def typical(times):
     """The median or, of short times, which a clock rounds to steps, the mean of the middle half."""
