@@ -148,6 +148,10 @@ static void emit_output_vectors(const Pass *pass)
     }
 }
 
+/* Whether stores do not ask if their column is one. Where rows are summed up, too, they may, for that costs nothing there; and
+ * where an SM is to be full of threads, for ptxas else has several vectors ready at once, and spills. */
+static bool stores_all(const Kernel *k) { return k->full && !k->accumulator_count && !k->counts_places; }
+
 static void emit_vector_stores(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -162,8 +166,9 @@ static void emit_vector_stores(const Pass *pass)
                                  store->access);
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
-        if (e->k->streamed)
-            line(e->out, "%sstore_streamed(%s, %s, %s_out);", indent, at, column_text(e), store->name);
+        if (e->k->streamed || stores_all(e->k))
+            line(e->out, "%s%s(%s, %s, %s_out);", indent, e->k->streamed ? "store_streamed" : "store_vector", at,
+                 column_text(e), store->name);
         else
             line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at, column_text(e), store->name,
                  limit_text(e));

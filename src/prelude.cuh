@@ -723,6 +723,18 @@ template <class T, int n, class V> DEVICE void store_streamed(T *row, int col, c
         put_elements(row, col, v);
 }
 
+//@ store_vector
+// row[col .. col + n) = values, rounded to T
+template <class T, int n, class V> DEVICE void store_vector(T *row, int col, const V (&values)[n])
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (misalignment<n>(row) == 0)
+        copy_vector((vector<T, n> *)(row + col), &v);
+    else
+        put_elements(row, col, v);
+}
+
 //@ store_row
 // row[col .. col + n) = values, rounded to T; nothing from `size` on
 template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)

@@ -141,6 +141,7 @@ typedef struct {
     bool dynamic;                    /* columns include a row axis: their count is known at launch */
     bool ragged;                     /* tiles are checked against the row's end: the last is not full, or all are checked all the
                                         same; or a streamed row's are too many to unroll */
+    bool full;                       /* not streamed: a CTA's tiles are its columns, no more and no fewer */
     bool checked;                    /* so: all are full, and checked (checks_full_tiles in schedule_map.c) */
     bool whole_moments;              /* a mean and its squares take a thread's elements once it has all of them */
     int full_tiles;                  /* so many tiles all threads have whole, in every CTA of the row */

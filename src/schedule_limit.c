@@ -31,7 +31,7 @@ static bool may_be_limited(const Scheduler *s, const Kernel *k, int limit)
 }
 
 /* Whether a row, which stays in its CTA's registers, is of a kind that was measured (on an H100, 16384 rows): softmax of 1024 to
- * 4096 columns 1 to 2 %, to 8192 0.5 % faster, rmsnorm to 2048 1 to 2 % (of 4096 as fast), softmax_bwd of 2560 to 4096
+ * 4096 columns 1 to 2 %, to 8192, by pairs of CTAs, too, 0.5 % faster, rmsnorm to 2048 1 to 2 % (of 4096 as fast), softmax_bwd of 2560 to 4096
  * 0.5 to 1 %. Not those that read more from the first-level cache, of which 28 to 60 kB are left: layer norm of 2048 columns
  * 2 to 4 %, bytes 10 %, softmax_bwd of 1024 1 % slower; causal softmax of 2048, which computes more, 2 %;
  * rmsnorm of f32 and of a sum, and softmax_bwd of 2048, lose with few rows as much as they gain. */
@@ -39,7 +39,8 @@ static bool pays(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 2048, MIDDLE = 4096, SHORT_ROW = 2 << 10, LONG_ROW = 16 << 10, PAIR = 2, TWO_BYTES = 2, TWO_PHASES = 2 };
     int64_t columns = column_count(s, k), row = columns * row_bytes(k);
-    bool plain = k->one_row && k->cluster == 1 && k->phases == TWO_PHASES && !k->streamed && !k->by_blocks &&
+    bool single = k->cluster == 1 || few_vector_ctas(s, k) == PAIR;
+    bool plain = k->one_row && single && k->phases == TWO_PHASES && !k->streamed && !k->by_blocks &&
                  k->vec == full_vector(k) && narrowest_stored(k) >= TWO_BYTES;
     bool quick = !exchanges_often(k) && !compares_places(s, k) && has_short_arithmetic(s, k);
     if (!plain || !quick || has_moments(s, k) || column_vectors(k) > 1) return false;
@@ -53,9 +54,9 @@ static bool pays(const Scheduler *s, const Kernel *k)
 /* As many as have about so many bytes of rows under way, or where no shared memory keeps just those in, one less. 0: any. */
 static int rules_limit(const Scheduler *s, const Kernel *k)
 {
-    int64_t enough = s->target->enough_bytes, row = row_bytes(k) * column_count(s, k);
+    int64_t enough = s->target->enough_bytes, part = row_bytes(k) * column_count(s, k) / k->cluster;
     if (!enough || !pays(s, k)) return 0;
-    int limit = (int)((enough + row / 2 - 1) / row);
+    int limit = (int)((enough + part / 2 - 1) / part);
     return may_be_limited(s, k, limit) || limit < 2 ? limit : limit - 1;
 }
 

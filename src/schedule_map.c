@@ -164,6 +164,7 @@ static void set_ragged(const Scheduler *s, Kernel *k)
     int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
     k->checked = full && checks_full_tiles(s, k);
+    k->full = full && !k->checked && !k->streamed && !k->dynamic;
     k->ragged = (has_element_work(s->g, k) && !full) || k->checked || (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
 }
 

@@ -127,6 +127,11 @@ list_cases() {
     for columns in 196672 229376 262144; do
         echo "tests/long/kept_columns.fuse M=71 N=$columns"
     done
+    # tiles that are full, by one CTA and by pairs, of tensors that begin anywhere, too
+    for columns in 4096 6144 7168 8192; do
+        for name in softmax layernorm rmsnorm softmax_bwd; do echo "examples/$name.fuse M=331 N=$columns"; done
+        for offset in "x=1" "y=3" "x=4 --offset y=2"; do echo "examples/softmax.fuse M=71 N=$columns --offset $offset"; done
+    done
     for columns in 192 1030 4096 12288; do
         echo "tests/cases/divided_rows.fuse M=12 N=$columns"
     done

@@ -4,6 +4,7 @@ and what counts as right. One formula an operation is the f64 reference and torc
 import importlib
 import math
 import os
+import random
 import re
 from collections import namedtuple
 from pathlib import Path
@@ -166,6 +167,17 @@ def make_inputs(name, m, n, dtype, device):
     return t
 
 
+def move_inputs(op, t):
+    """Puts the inputs elsewhere, and what is allocated next. What it returns keeps their old places taken."""
+    held = [getattr(t, tensor) for tensor in op.inputs]
+    for _ in range(8):                                 # of both of the allocator's pools
+        held.append(torch.empty(random.randrange(1 << 12, 1 << 22), dtype=torch.uint8,
+                                device=t.device))
+    for tensor in op.inputs:
+        setattr(t, tensor, getattr(t, tensor).clone())
+    return held
+
+
 # ---- the peers: each gives a function that computes the op's outputs, None if it has not the op;
 # ---- an output that a peer does not return is None ----
 
@@ -218,7 +230,6 @@ def compile_work(name, t):
     if name in CEILINGS:
         return None
     op = ALL_OPS[name]
-    inputs = [getattr(t, tensor) for tensor in op.inputs]
     kinds = [dtype_of(tensor, t.dtype) for tensor in op.outputs]
 
     def computed_in_f32(*tensors):
@@ -229,7 +240,7 @@ def compile_work(name, t):
     # Each process times its own autotuning choices: those kept by workers come from a busy GPU.
     torch._inductor.config.autotune_local_cache = False
     compiled = torch.compile(computed_in_f32, dynamic=False)
-    return lambda: compiled(*inputs)
+    return lambda: compiled(*[getattr(t, tensor) for tensor in op.inputs])    # they may move
 
 
 def liger_work(name, t):

@@ -298,13 +298,11 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+// row[col .. col + n) = values, rounded to T
+template <class T, int n, class V> DEVICE void store_vector(T *row, int col, const V (&values)[n])
 {
     vector<T, n> v;
     fill(v, values);
-    if (col >= size)
-        return;
     if (misalignment<n>(row) == 0)
         copy_vector((vector<T, n> *)(row + col), &v);
     else
@@ -576,7 +574,7 @@ void amax_2(
                 const float x_ = x_v[t][i];
                 q_out[i] = x_ / scale_divisor;
             }
-            store_row(q + row * q_M, col, q_out, N);
+            store_vector(q + row * q_M, col, q_out);
         }
     }
 }

@@ -198,13 +198,11 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+// row[col .. col + n) = values, rounded to T
+template <class T, int n, class V> DEVICE void store_vector(T *row, int col, const V (&values)[n])
 {
     vector<T, n> v;
     fill(v, values);
-    if (col >= size)
-        return;
     if (misalignment<n>(row) == 0)
         copy_vector((vector<T, n> *)(row + col), &v);
     else
@@ -528,7 +526,7 @@ void mean_cross_entropy_2(
             const float e = quick_exp(x_ - m);
             dx_out[i] = (counts ? e * inverse_s_ - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
         }
-        store_row(dx + row * dx_M, col, dx_out, N);
+        store_vector(dx + row * dx_M, col, dx_out);
     }
     if (lane == 0)
         number_1_value[row] = counts ? each : 0.0f;

@@ -150,13 +150,11 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+// row[col .. col + n) = values, rounded to T
+template <class T, int n, class V> DEVICE void store_vector(T *row, int col, const V (&values)[n])
 {
     vector<T, n> v;
     fill(v, values);
-    if (col >= size)
-        return;
     if (misalignment<n>(row) == 0)
         copy_vector((vector<T, n> *)(row + col), &v);
     else
@@ -292,6 +290,6 @@ void several_axes(
             const float gamma_ = gamma[c];
             y_out[i] = (x_ - row_mean) * gamma_;
         }
-        store_row(y + row * y_B + c * y_C + s_, 0, y_out, columns - col);
+        store_vector(y + row * y_B + c * y_C + s_, 0, y_out);
     }
 }
