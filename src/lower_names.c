@@ -429,7 +429,9 @@ static bool resolve_function(Lowering *l, const Scope *s, const Expr *call,
 {
     int found = name_find(&l->function_map, call->name);
     if (found < 0) {
-        name_error(l, s, call->name_span, function_hint(l, call->name),
+        bool value = name_find(&s->values, call->name) >= 0;
+        name_error(l, s, call->name_span, value ? arena_format(l->arena, "'%s' is a value; '*' multiplies", call->name)
+                                                : function_hint(l, call->name),
                    "unknown function '%s'", call->name);
         return false;
     }

@@ -60,7 +60,7 @@ static const char *missing_cluster(const Scheduler *s)
     for (int i = 0; k && i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column) return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
     if (s->forced.threads && s->forced.threads <= WARP) return "threads: CTAs that share a row have 64 each, or more";
-    if (!k || !k->inner_count) return "cluster: CTAs share rows that are reduced by themselves, and these are not";
+    if (!k || !k->inner_count) return "cluster: CTAs share rows with reductions inside them, and here are none";
     /* fewer full vectors have a warp or less, unless more is asked for */
     int64_t least = (int64_t)LEAST_VECTORS * (s->forced.threads ? k->vec : full_vector(k)) * asked;
     if (column_count(s, k) <= least)
@@ -188,7 +188,7 @@ static const char *missing_copy_warp(const Scheduler *s)
     }
     if (!s->target->bulk_copy)
         return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s", s->target->arch);
-    if (!longest) return "warp-specialized needs rows that are reduced, and this graph has none";
+    if (!longest) return "warp-specialized needs reductions inside rows, or over rows, and this graph has neither";
     if (has_several_columns(longest)) return "warp-specialized needs columns of one axis, and these are of several";
     if (longest->kept) return "warp-specialized sums over all rows, and this graph over those of each group";
     if (s->forced.reuse) return missing_reuse(s);
@@ -235,7 +235,7 @@ const char *missing_reason(Scheduler *s)
     return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
                         family_use(s->forced.family),
                         inside && whole                          ? "reductions inside rows, and one over everything"
-                        : inside && over                         ? "reductions inside rows, and over them"
+                        : inside && over                         ? "reductions inside rows and over rows"
                         : inside                                 ? "reductions inside rows"
                         : !over                                  ? "no reductions"
                         : s->forced.family == FAMILY_COLUMN ? "sums over rows, and elements of each row to store"

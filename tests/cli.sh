@@ -86,6 +86,7 @@ expect 2 'FILE' emit
 expect 2 'unknown option' one.fuse --arhc sm_80
 expect 2 'did you mean' one.fuse --grahp one
 expect 2 'hint: did you mean --arch' one.fuse --ARCH=sm_80
+expect 2 'hint: fusec --help lists them all' one.fuse -q
 expect 2 'hint: it is a command: fusec explain FILE' --explain one.fuse
 expect 2 'hint: write --emit=ptx' one.fuse --ptx
 expect 2 'hint: write --device sim' run one.fuse --sim --verify

@@ -314,7 +314,8 @@ static Option find_option(const char *arg, const char **value)
 static void complain_unknown(Arena *arena, const char *arg, const char *const *words, int count,
                              const char *what)
 {
-    const char *near = nearest_name(arg, words, count);
+    bool letter = arg[0] == '-' && arg[1] != '-' && !arg[2];    /* near to all others */
+    const char *near = letter ? NULL : nearest_name(arg, words, count);
     complain(near ? arena_format(arena, "did you mean %s?", near) : "fusec --help lists them all",
              "unknown %s '%s'", what, arg);
 }
