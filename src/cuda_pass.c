@@ -148,9 +148,13 @@ static void emit_output_vectors(const Pass *pass)
     }
 }
 
-/* Whether stores do not ask if their column is one. Where rows are summed up, too, they may, for that costs nothing there; and
- * where an SM is to be full of threads, for ptxas else has several vectors ready at once, and spills. */
-static bool stores_all(const Kernel *k) { return k->full && !k->accumulator_count && !k->counts_places; }
+/* Whether stores do not ask if their column is one, since all are. Where CTAs stay or rows are summed up they ask all the same:
+ * ptxas else has more vectors ready at once, which gains nothing there (layer norm of 262144 columns through a ring is 1.5 %
+ * slower), and where an SM is to be full of threads spills. */
+static bool stores_all(const Kernel *k)
+{
+    return k->full && !is_persistent(k) && !k->accumulator_count && !k->counts_places;
+}
 
 static void emit_vector_stores(const Pass *pass)
 {

@@ -169,11 +169,13 @@ template <class T, int n> DEVICE void put_elements(T *row, int col, const vector
     }
 }
 
-// row[col .. col + n) = values, rounded to T
-template <class T, int n, class V> DEVICE void store_vector(T *row, int col, const V (&values)[n])
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
 {
     vector<T, n> v;
     fill(v, values);
+    if (col >= size)
+        return;
     if (misalignment<n>(row) == 0)
         copy_vector((vector<T, n> *)(row + col), &v);
     else
@@ -569,7 +571,7 @@ void handed_on(
                 const float beta_ = beta_v[i];
                 y_out[i] = (x_ - mean) * rstd * gamma_ + beta_;
             }
-            store_vector(y + row * y_M, col, y_out);
+            store_row(y + row * y_M, col, y_out, N);
         }
     }
 }
