@@ -137,6 +137,14 @@ static bool uses_operands(const Emitter *e, Node n)
     return e->users[n.id] > 0;
 }
 
+/* What takes a function or a division, and is the same for all elements of a row that use it, is mentioned for each. */
+static bool serves_elements(const Emitter *e, Node n, Node user)
+{
+    Op op = node(e->g, n)->op;
+    bool costs = op_info[op].class == CLASS_CALL || op == OP_DIV;
+    return costs && is_column_value(e, user) && !is_column_value(e, n);
+}
+
 /* From the users down to what they use. */
 static void count_users(Emitter *e)
 {
@@ -150,7 +158,7 @@ static void count_users(Emitter *e)
         if (picks_element(e, n)) e->users[picked_place(e, n).id]++;
         if (!uses_operands(e, n)) continue;
         for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
-            if (mentions_operand(e, n, j)) e->users[arg(e->g, n, j).id]++;
+            if (mentions_operand(e, n, j)) e->users[arg(e->g, n, j).id] += serves_elements(e, arg(e->g, n, j), n) ? 2 : 1;
     }
 }
 

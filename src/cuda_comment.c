@@ -209,14 +209,24 @@ static const char *elements_text(Emitter *e, const LaunchSlot *slot)
     return others ? arena_format(e->arena, "%s * %s", groups, product_text(e, others)) : groups;
 }
 
+/* What another kernel has left in a slot for this one. */
+static const char *slot_value(Emitter *e, int slot)
+{
+    for (int i = 0; i < e->k->load_count; i++)
+        if (e->k->loads[i].slot == slot)
+            return arena_format(e->arena, ": %s", node_text(e->arena, e->g, e->k->loads[i].node, true));
+    return "";
+}
+
 static void emit_slots(Emitter *e)
 {
     for (int i = 0; i < e->launch->arg_count; i++) {
         const LaunchArg *arg = &e->launch->args[i];
         if (arg->kind != ARG_SLOT) continue;
         const LaunchSlot *slot = &e->plan->launch.slots[arg->index];
-        line(e->out, "// %s: workspace, %s%s of %s%s", e->args[i], copies_text(e, slot), elements_text(e, slot),
-             dtype_info[slot->dtype].fuse, arg->index == e->k->mailbox ? ", all zero before this launch" : "");
+        line(e->out, "// %s: workspace, %s%s of %s%s%s", e->args[i], copies_text(e, slot), elements_text(e, slot),
+             dtype_info[slot->dtype].fuse, arg->index == e->k->mailbox ? ", all zero before this launch" : "",
+             slot_value(e, arg->index));
     }
 }
 

@@ -161,6 +161,7 @@ void emit_row_stores(Emitter *e, int phase);
 const InnerReduction *paired_sum(const Emitter *e, Node partner);   /* NULL: none goes with it */
 bool is_paired_term(const Emitter *e, Node n);                      /* exp(x - maximum) */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
+const char *slots_text(Emitter *e, int values, const char *threads);          /* 2 * (threads / 32): what row_reduce wants */
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);
 /* "sum_of(c1), sum_of(c2)": the reductions that end a phase, "" if none do; the second as other CTAs send them. */

@@ -142,8 +142,8 @@ static void emit_full_results(Emitter *e)
     if (!calls.count) return;
     const char *list = join(e->arena, &calls, ", ");
     if (kernel_threads(e->k) > 32) {
-        line(e->out, "__shared__ %s cta_scratch[1][2][%d * (threads / 32)];",
-             wide ? "double" : "float", calls.count);
+        line(e->out, "__shared__ %s cta_scratch[1][2][%s];", wide ? "double" : "float",
+             slots_text(e, calls.count, "threads"));
         line(e->out, "int cta_turn = 0;");
         line(e->out, "row_reduce<threads>(cta_scratch, cta_turn, %s);", list);
     } else {

@@ -37,6 +37,12 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
     return arena_format(e->arena, "%s_of(%s)", kind, variable);
 }
 
+const char *slots_text(Emitter *e, int values, const char *threads)
+{
+    const char *warps = arena_format(e->arena, "%s / 32", threads);
+    return values > 1 ? arena_format(e->arena, "%d * (%s)", values, warps) : warps;
+}
+
 const char *reduce_call(Emitter *e, Node reduction, const char *variable)
 {
     return part_call(e, reduction, variable, false);

@@ -393,9 +393,8 @@ static void emit_thread_place(Emitter *e)
                                   : "");
     int values = most_exchanged(e->g, k);
     if (values && k->threads_per_row > 32) {
-        line(e->out, "__shared__ %s scratch[%s][2][%d * (%s / 32)];",
-             exchanges_wide(e->g, k) ? "double" : "float", k->teams > 1 ? "teams" : "1",
-             values, k->teams > 1 ? "threads_per_row" : "threads");
+        line(e->out, "__shared__ %s scratch[%s][2][%s];", exchanges_wide(e->g, k) ? "double" : "float",
+             k->teams > 1 ? "teams" : "1", slots_text(e, values, k->teams > 1 ? "threads_per_row" : "threads"));
         if (k->cluster > 1) {
             emit_exchange(e, values);
             line(e->out, k->lag ? "int sent = 0, collected = 0;" : "int sent = 0;");

@@ -387,7 +387,7 @@ static void explain_speed(Text *out, const Plan *plan)
 {
     Estimate e = estimate_speed(plan);
     if (e.unknown)
-        line(out, "model: knows no such plan: %s", e.unknown);
+        line(out, "model: has no figure for this plan: %s", e.unknown);
     else
         line(out, "model: about %.0f GB/s with many rows, where memory moves %.0f; what takes longest is %s", rounded_gbps(e.gbps),
              rounded_gbps(e.ceiling), bound_name(e.bound));

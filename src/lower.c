@@ -104,16 +104,13 @@ static bool find_dtype(Lowering *l, Scope *s, const ParamDecl *p, DType *dtype)
     return false;
 }
 
-static double literal_as(DType dtype, const Expr *e, bool negative)
+static double literal_value(const Expr *e, bool negative)
 {
-    if (dtype_info[dtype].type == TYPE_BOOL)
-        return strcmp(e->name, "true") == 0;
-    if (dtype_info[dtype].type == TYPE_I64)
-        return (double)dtype_saturate(dtype, negative ? -e->integer : e->integer);
+    if (e->kind == EXPR_CONSTANT && strcmp(e->name, "inf") != 0) return strcmp(e->name, "true") == 0;
     double value = e->kind == EXPR_INTEGER ? (double)e->integer
                    : e->kind == EXPR_FLOAT ? e->number
                                            : (double)INFINITY;
-    return dtype_round(dtype, negative ? -value : value);
+    return negative ? -value : value;
 }
 
 /* A default is a literal or a constant, perhaps signed. */
@@ -145,7 +142,10 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
                    "beyond 2^53 not all integers");
         return false;
     }
-    param->default_value = literal_as(param->dtype, e, negative);
+    double value = literal_value(e, negative);
+    param->default_value = dtype_round(param->dtype, value);
+    if (!dtype_takes(param->dtype, value))
+        report_warning(l->d, p->initial->span, NULL, "%s has no such number: it is %g", p->dtype.name, param->default_value);
     param->has_default = true;
     return true;
 }

@@ -28,6 +28,8 @@ static const Meaning functions[] = {
     {"std", "sqrt(var[N](x))"}, {"stddev", "sqrt(var[N](x))"}, {"variance", "var[N](x)"},
     {"average", "mean[N](x)"}, {"avg", "mean[N](x)"},
     {"product", "prod[N](x)"}, {"norm", "sqrt(sum[N](x * x))"},
+    {"count", "size(N), or sum[N](where(c, 1, 0))"},
+    {"matmul", "sum[K](a * b), which is slow for large matrices"}, {"dot", "sum[N](a * b)"},
     {"arange", "index(N)"},   {"iota", "index(N)"},   {"len", "size(N)"},
     {"gather", "sum[N](where(index(N) == i, x, 0))"},
     {"cast", "f32(x), or another dtype"}, {"astype", "f32(x), or another dtype"},

@@ -88,7 +88,7 @@ static const char *plain_spelling(const char *begin)
         {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
         {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y), of integers i32(...) of it"},
         {".to(", "f32(x), not x.to(f32)"},
-        {".", "exp(x), not x.exp() or m.exp(x)"},
+        {".", "exp(x) or mean[N](x), not x.exp() or m.exp(x)"},
         {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
     };
     for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
@@ -112,9 +112,9 @@ void report_character(Scanner *s, const char *begin)
 
 void report_number(Scanner *s, const char *begin)
 {
-    const char *hint = strpbrk(begin, "xX") == begin + 1
+    const char *hint = begin[0] == '0' && strpbrk(begin, "xX") == begin + 1
                            ? "only decimal numbers are read"
-                           : "numbers look like 42, 1.5 or 1e-5";
+                           : "numbers look like 42, 1.5 or 1e-5, and '*' multiplies";
     int length = (int)(s->cursor - begin);
     damage(s, begin, hint,
            arena_format(s->arena, "'%.*s' is not a number", length < 60 ? length : 60,

@@ -20,7 +20,8 @@ check_one() {   # ARCH FILE SIZE...
     shift
     name=$arch.${*//[^A-Za-z0-9_.=]/_}    # two run at a time, some of one program
     name=${name// /_}
-    build/fusec emit "$@" --emit=cubin --arch "$arch" -o "$out/$name.cubin" || return 1
+    # a default that spills is said, and another schedule taken: what explain tells of
+    build/fusec emit "$@" --emit=cubin --arch "$arch" -o "$out/$name.cubin" 2>"$out/$name.err" || { cat "$out/$name.err"; return 1; }
     build/fusec explain "$@" --json --arch "$arch" >"$out/$name.json" || return 1
     if is_refused_by_gpus "$out/$name.cubin"; then
         echo "$* $arch: a copy is encoded wrongly"

@@ -102,7 +102,7 @@ expect 0 '1 row at a time, 32 threads a row' explain "$root"/examples/layernorm.
 expect 0 'model: about 2660 GB/s with many rows, where memory moves 3110; what takes longest is memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
 expect 0 ' 1750  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
 expect 0 'rows: with a copy warp a CTA walks one' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
-expect 0 'model: knows no such plan: it sums the rows of each group' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
+expect 0 'model: has no figure for this plan: it sums the rows of each group' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
 expect 0 'not listed: 13 that are the same plan' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
 expect 2 'one CTA is none' explain "$root/examples/softmax.fuse" --schedule cluster:cluster=1
 expect 2 'refused: row is for reductions inside rows' explain "$root/tests/golden/group_sums.fuse" --schedule cluster

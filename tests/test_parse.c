@@ -198,7 +198,7 @@ START_TEST(test_report_form)
     check_report("fn f(x) = 1 + 12abc", "t.fuse:1:15: error: '12abc' is not a number\n"
                                         "  fn f(x) = 1 + 12abc\n"
                                         "                ^~~~~\n"
-                                        "  hint: numbers look like 42, 1.5 or 1e-5\n");
+                                        "  hint: numbers look like 42, 1.5 or 1e-5, and '*' multiplies\n");
 }
 END_TEST
 

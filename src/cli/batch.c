@@ -111,9 +111,12 @@ static int complain_setting(const Session *s, const char *name)
     const Graph *g = s->graph;
     const char **names = NEW_ARRAY(s->arena, const char *, g->params.count + 1);
     int count = 0;
-    for (int i = 0; i < g->params.count; i++)
+    bool tensor = false;
+    for (int i = 0; i < g->params.count; i++) {
         if (is_scalar(s, i)) names[count++] = g->params.data[i].name;
-    complain(hint_name(s->arena, name, names, count),
+        else tensor |= !strcmp(g->params.data[i].name, name);
+    }
+    complain(tensor ? "it is a tensor, which --in brings" : hint_name(s->arena, name, names, count),
              "graph %s has no scalar %s to set", g->name, name);
     return EXIT_USAGE;
 }

@@ -440,6 +440,10 @@ static bool check_combination(const Options *o)
         complain("a GPU has as many as it has", "--sms is of --device sim");
         return false;
     }
+    if (o->arch && o->device && !strcmp(o->device, "cpu")) {
+        complain("it evaluates the graph, and compiles nothing", "--device cpu has no --arch");
+        return false;
+    }
     if (o->memory && !o->arch) {
         complain("as in --arch sm_90a --memory 4800", "--memory is of the GPU that --arch names");
         return false;

@@ -493,7 +493,7 @@ void amax(
         }
     }
 
-    __shared__ float cta_scratch[1][2][1 * (threads / 32)];
+    __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, max_of(column_max));
     if (threadIdx.x == 0) {
@@ -544,7 +544,7 @@ void amax_finish(
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 3 of 4: grid (ceil(M / 8), 1), block 256, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
-// max_0_value: workspace, 1 of f32
+// max_0_value: workspace, 1 of f32: max[M, N](abs(x))
 extern "C" __global__ __launch_bounds__(256)
 void amax_2(
     const bf16 *__restrict__ x, long long x_M,
@@ -584,7 +584,7 @@ void amax_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has one column.
 // Launch 4 of 4: grid (1, 1), block 32, no dynamic shared memory.
-// max_0_value: workspace, 1 of f32
+// max_0_value: workspace, 1 of f32: max[M, N](abs(x))
 extern "C" __global__ __launch_bounds__(32)
 void amax_3(
     const float *__restrict__ max_0_value,

@@ -501,7 +501,7 @@ void mean_cross_entropy(
             counted_sum += (long long)counts;
     }
 
-    __shared__ double cta_scratch[1][2][1 * (threads / 32)];
+    __shared__ double cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(counted_sum));
     if (threadIdx.x == 0) {
@@ -561,7 +561,7 @@ void mean_cross_entropy_finish(
 // The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
-// counted_value: workspace, 1 of i64
+// counted_value: workspace, 1 of i64: sum[M](counts)
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 extern "C" __global__ __launch_bounds__(128, 8)
 void mean_cross_entropy_2(
@@ -655,7 +655,7 @@ void mean_cross_entropy_2(
         }
     }
 
-    __shared__ float cta_scratch[1][2][1 * (threads / 32)];
+    __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(column_sum));
     if (threadIdx.x == 0) {
@@ -703,8 +703,8 @@ void mean_cross_entropy_finish_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has one column.
 // Launch 5 of 5: grid (1, 1), block 32, no dynamic shared memory.
-// counted_value: workspace, 1 of i64
-// sum_1_value: workspace, 1 of f32
+// counted_value: workspace, 1 of i64: sum[M](counts)
+// sum_1_value: workspace, 1 of f32: sum[M](where(counts, each, 0.0))
 extern "C" __global__ __launch_bounds__(32)
 void mean_cross_entropy_3(
     const long long *__restrict__ counted_value,

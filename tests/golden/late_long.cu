@@ -423,7 +423,7 @@ void mean_cross_entropy(
     constexpr int vec = 1, step = threads * vec;
     const int lane = threadIdx.x;
     const int first = lane * vec;
-    __shared__ double scratch[1][2][1 * (threads / 32)];
+    __shared__ double scratch[1][2][threads / 32];
     int turn = 0;
 
     long long counted_ = 0;
@@ -470,7 +470,7 @@ void mean_cross_entropy(
 // Launch 2 of 3: grid (M, 1), block 256, no dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
-// counted_value: workspace, 1 of i64
+// counted_value: workspace, 1 of i64: sum[M](counts)
 // number_1_value: workspace, M of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void mean_cross_entropy_2(
@@ -537,8 +537,8 @@ void mean_cross_entropy_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
 // A thread takes a column at a time.
 // Launch 3 of 3: grid (1, 1), block 1024, no dynamic shared memory.
-// counted_value: workspace, 1 of i64
-// number_1_value: workspace, M of f32
+// counted_value: workspace, 1 of i64: sum[M](counts)
+// number_1_value: workspace, M of f32: where(counts, each, 0.0)
 extern "C" __global__ __launch_bounds__(1024)
 void mean_cross_entropy_3(
     const long long *__restrict__ counted_value,
@@ -549,7 +549,7 @@ void mean_cross_entropy_3(
     constexpr int vec = 1, step = threads * vec;
     const int lane = threadIdx.x;
     const int first = lane * vec;
-    __shared__ float scratch[1][2][1 * (threads / 32)];
+    __shared__ float scratch[1][2][threads / 32];
     int turn = 0;
     const long long counted = counted_value[0];
 

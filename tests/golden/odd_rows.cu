@@ -274,7 +274,7 @@ void odd_rows(
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int first = lane * vec;
-    __shared__ float scratch[1][2][1 * (threads / 32)];
+    __shared__ float scratch[1][2][threads / 32];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];
     load_columns<step>(gamma_v, gamma, first, N);
@@ -308,6 +308,7 @@ void odd_rows(
     row_reduce<threads>(scratch, turn, sum_of(row_mean));
     row_mean /= N;
 
+    const float rsqrt_value = rsqrtf(row_mean + 0.001f);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first + t * step;
@@ -316,7 +317,7 @@ void odd_rows(
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
             const float gamma_ = gamma_v[t][i];
-            y_out[i] = x_ * rsqrtf(row_mean + 0.001f) * gamma_;
+            y_out[i] = x_ * rsqrt_value * gamma_;
         }
         to_blocks(through.y, y + row * y_M, col, y_out);
     }

@@ -535,6 +535,7 @@ void odd_slices(
     x_mean = quotient(x_mean, N);
     row_variance = quotient(row_variance, N);
 
+    const float rsqrt_value = rsqrtf(row_variance + 0.001f);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first + t * step;
@@ -543,7 +544,7 @@ void odd_slices(
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
             const float x_centred = x_ - x_mean;
-            y_out[i] = x_centred * rsqrtf(row_variance + 0.001f);
+            y_out[i] = x_centred * rsqrt_value;
         }
         store_row(y + row * y_M, col, y_out, end);
     }

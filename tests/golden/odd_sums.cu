@@ -424,7 +424,7 @@ void odd_sums(
     constexpr int vec = 1, tiles = 8, step = threads_per_row * vec;
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
-    __shared__ float scratch[teams][2][1 * (threads_per_row / 32)];
+    __shared__ float scratch[teams][2][threads_per_row / 32];
     int turn = 0;
 
     float dw_sum[tiles][vec] = {};

@@ -258,7 +258,7 @@ void several_axes(
     constexpr int vec = 8, tiles = 2, step = threads * vec;
     const int lane = threadIdx.x;
     const int first = lane * vec;
-    __shared__ float scratch[1][2][1 * (threads / 32)];
+    __shared__ float scratch[1][2][threads / 32];
     int turn = 0;
 
     const long long row = blockIdx.x;
