@@ -64,15 +64,12 @@ static Loaded *find_std(const Importer *im)
     return NULL;
 }
 
-bool is_std_function(const char *name)
+const char *std_function(Arena *arena, int index)
 {
     static const char start[] = "\nfn ";
-    size_t length = strlen(name);
-    for (const char *at = strstr(std_text, start); at; at = strstr(at + 1, start)) {
-        const char *defined = at + sizeof start - 1;
-        if (!strncmp(defined, name, length) && strchr("[(", defined[length])) return true;
-    }
-    return false;
+    const char *at = strstr(std_text, start);
+    while (at && index-- > 0) at = strstr(at + 1, start);
+    return at ? arena_copy(arena, at + sizeof start - 1, strcspn(at + sizeof start - 1, "[(")) : NULL;
 }
 
 static const char *relative_path(Arena *arena, const Source *from, const char *path)

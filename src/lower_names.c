@@ -271,12 +271,22 @@ bool is_builtin(const char *name)
     return find_builtin(name, false, &callee);
 }
 
+static bool is_std_function(Lowering *l, const char *name)
+{
+    const char *have;
+    for (int i = 0; (have = std_function(l->arena, i)); i++)
+        if (!strcmp(have, name)) return true;
+    return false;
+}
+
 static const char *function_hint(Lowering *l, const char *name)
 {
-    if (is_std_function(name)) return "the standard library has it: import \"std\"";
+    if (is_std_function(l, name)) return "the standard library has it: import \"std\"";
     const char *meant = function_meant(l->arena, name);
     if (meant) return meant;
-    int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->functions.count, count = 0;
+    int of_std = 0, count = 0;
+    while (std_function(l->arena, of_std)) of_std++;
+    int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->functions.count + of_std;
     const char **names = NEW_ARRAY(l->arena, const char *, capacity);
     for (int op = 1; op < OP_COUNT; op++)
         if ((op_info[op].class == CLASS_CALL && op != OP_POW) ||
@@ -288,7 +298,12 @@ static const char *function_hint(Lowering *l, const char *name)
         names[count++] = special_names[i];
     for (int i = 0; i < l->functions.count; i++)
         names[count++] = l->functions.data[i]->name.name;
-    return did_you_mean(l, name, names, count);
+    for (int i = 0; i < of_std; i++) names[count++] = std_function(l->arena, i);
+    const char *near = nearest_name(name, names, count);
+    bool imported = near && name_find(&l->function_map, near) >= 0;
+    return near && is_std_function(l, near) && !imported
+               ? arena_format(l->arena, "did you mean '%s'? The standard library has it: import \"std\"", near)
+               : did_you_mean(l, name, names, count);
 }
 
 /* The names of a scope's axes for a hint: "N", or the last of several, the usual one. */
