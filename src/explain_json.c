@@ -71,6 +71,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         /* one group of warps computes; a row that is not in a ring has one stage */
         text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
                    k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
+        put_usage(out, "threads_per_row", walks_rows(k) ? k->threads_per_row : -1);
         text_print(out, ", \"smem_bytes\": %lld, \"limit\": %d, \"reuse\": %s", (long long)launch->smem_bytes, k->limit_ctas,
                    k->reuses ? "true" : "false");
         put_usage(out, "registers", usage[i].registers);
@@ -84,9 +85,10 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
 static void put_traffic(Text *out, const Plan *plan)
 {
     const Traffic all = count_traffic(plan);
-    text_print(out, ",\n  \"traffic\": {\"read\": %lld, \"write\": %lld, \"kernels_read\": %lld, \"kernels_write\": %lld}",
+    text_print(out, ",\n  \"traffic\": {\"read\": %lld, \"write\": %lld, \"kernels_read\": %lld, \"kernels_write\": %lld, ",
                (long long)plan->analysis->read_bytes, (long long)plan->analysis->write_bytes, (long long)all.read,
                (long long)all.written);
+    text_print(out, "\"rows_again\": %s}", all.again ? "true" : "false");
 }
 
 static void put_speed(Text *out, const Plan *plan)
