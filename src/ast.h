@@ -97,8 +97,8 @@ struct Module {              /* one file */
 /* Parses a source and all that it imports (relative to the importing file; "std" is embedded).
  * Reports errors, recovers at the next statement, and returns what it could read. */
 Module *parse_program(Arena *arena, Diagnostics *d, const Source *main);
-/* The name of the function that "std" defines as its INDEXth, from 0; NULL: it has no more. */
-const char *std_function(Arena *arena, int index);
+/* The names of the functions that "std" defines. */
+const char *const *std_functions(Arena *arena, int *count);
 /* `--emit=tokens` (one a line: line:col kind text) and `--emit=ast`. */
 void print_tokens(Text *out, Arena *arena, Diagnostics *d, const Source *source);
 void print_ast(Text *out, const Module *module);

@@ -137,12 +137,23 @@ static bool uses_operands(const Emitter *e, Node n)
     return e->users[n.id] > 0;
 }
 
-/* What takes a function or a division, and is the same for all elements of a row that use it, is mentioned for each. */
-static bool serves_elements(const Emitter *e, Node n, Node user)
+/* Whether a row's value takes a function or a division beside what the row reduces to. */
+static bool takes_work(const Emitter *e, Node n)
 {
     Op op = node(e->g, n)->op;
-    bool costs = op_info[op].class == CLASS_CALL || op == OP_DIV;
-    return costs && is_column_value(e, user) && !is_column_value(e, n);
+    if (is_reduction(e->g, n)) return false;
+    if (op_info[op].class == CLASS_CALL || op == OP_DIV) return true;
+    for (int i = 0; i < op_info[op].arity; i++)
+        if (takes_work(e, arg(e->g, n, i))) return true;
+    return false;
+}
+
+/* Whether all elements of a row use such a value, in the pass before which it becomes known. One that is known before the row
+ * is read would be waited for first, and one that a later pass wants would take a register until then. */
+static bool serves_elements(const Emitter *e, Node n, Node user)
+{
+    bool now = e->k->phase && e->k->phase[n.id] > 0 && e->k->phase[n.id] == e->k->phase[user.id];
+    return now && is_column_value(e, user) && !is_column_value(e, n) && takes_work(e, n);
 }
 
 /* From the users down to what they use. */
@@ -158,7 +169,11 @@ static void count_users(Emitter *e)
         if (picks_element(e, n)) e->users[picked_place(e, n).id]++;
         if (!uses_operands(e, n)) continue;
         for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
-            if (mentions_operand(e, n, j)) e->users[arg(e->g, n, j).id] += serves_elements(e, arg(e->g, n, j), n) ? 2 : 1;
+            if (mentions_operand(e, n, j)) {
+                Node operand = arg(e->g, n, j);
+                e->users[operand.id]++;
+                e->serves[operand.id] |= serves_elements(e, operand, n);
+            }
     }
 }
 
@@ -182,6 +197,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
+    e->serves = NEW_ARRAY(arena, bool, g->nodes.count);
     *list_push(arena, &e->used) = e->k->name;
     e->k = name_accesses(e);
     name_arguments(e);

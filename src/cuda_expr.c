@@ -415,7 +415,7 @@ bool wants_line(const Emitter *e, Node n)
         Op from = node(e->g, info->args[0])->op;
         return e->users[n.id] > 1 && from != OP_SIZE && from != OP_CONST;
     }
-    default: return info->name || e->users[n.id] > 1;
+    default: return info->name || e->users[n.id] > 1 || e->serves[n.id];
     }
 }
 

@@ -269,8 +269,7 @@ int64_t dtype_saturate(DType dtype, int64_t value)
 
 bool dtype_takes(DType dtype, double value)
 {
-    if (dtype_is_float(dtype)) return !isfinite(value) || isfinite(dtype_round(dtype, value));
-    return dtype_round(dtype, value) == value;
+    return dtype_is_float(dtype) || dtype_round(dtype, value) == value;
 }
 
 int64_t int_from_double(double value)

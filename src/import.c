@@ -64,12 +64,16 @@ static Loaded *find_std(const Importer *im)
     return NULL;
 }
 
-const char *std_function(Arena *arena, int index)
+const char *const *std_functions(Arena *arena, int *count)
 {
     static const char start[] = "\nfn ";
-    const char *at = strstr(std_text, start);
-    while (at && index-- > 0) at = strstr(at + 1, start);
-    return at ? arena_copy(arena, at + sizeof start - 1, strcspn(at + sizeof start - 1, "[(")) : NULL;
+    LIST(const char *) names = {0};
+    for (const char *at = strstr(std_text, start); at; at = strstr(at + 1, start)) {
+        const char *name = at + sizeof start - 1;
+        *list_push(arena, &names) = arena_copy(arena, name, strcspn(name, "[("));
+    }
+    *count = names.count;
+    return names.data;
 }
 
 static const char *relative_path(Arena *arena, const Source *from, const char *path)

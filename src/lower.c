@@ -113,6 +113,21 @@ static double literal_value(const Expr *e, bool negative)
     return negative ? -value : value;
 }
 
+/* Whether a number is too large for what a dtype keeps of it to be its rounded value, or too small to be anything. */
+static bool is_out_of_range(DType dtype, double value, double kept)
+{
+    if (!dtype_is_float(dtype) || isinf(value)) return kept != value;
+    bool saturates = fabs(value) > fabs(kept) && dtype_round(dtype, 2 * value) == kept;
+    return isinf(kept) || saturates || (value != 0 && kept == 0);
+}
+
+static void warn_of_default(Lowering *l, const ParamDecl *p, DType dtype, double kept)
+{
+    const char *format = dtype_is_float(dtype) ? "%g" : "%.0f";
+    report_warning(l->d, p->initial->span, NULL, "%s has no such number: it is %s", p->dtype.name,
+                   arena_format(l->arena, format, kept));
+}
+
 /* A default is a literal or a constant, perhaps signed. */
 static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
 {
@@ -144,8 +159,7 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
     }
     double value = literal_value(e, negative);
     param->default_value = dtype_round(param->dtype, value);
-    if (!dtype_takes(param->dtype, value))
-        report_warning(l->d, p->initial->span, NULL, "%s has no such number: it is %g", p->dtype.name, param->default_value);
+    if (is_out_of_range(param->dtype, value, param->default_value)) warn_of_default(l, p, param->dtype, param->default_value);
     param->has_default = true;
     return true;
 }

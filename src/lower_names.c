@@ -271,21 +271,20 @@ bool is_builtin(const char *name)
     return find_builtin(name, false, &callee);
 }
 
-static bool is_std_function(Lowering *l, const char *name)
+static bool has_string(const char *const *strings, int count, const char *wanted)
 {
-    const char *have;
-    for (int i = 0; (have = std_function(l->arena, i)); i++)
-        if (!strcmp(have, name)) return true;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(strings[i], wanted)) return true;
     return false;
 }
 
 static const char *function_hint(Lowering *l, const char *name)
 {
-    if (is_std_function(l, name)) return "the standard library has it: import \"std\"";
+    int of_std, count = 0;
+    const char *const *std = std_functions(l->arena, &of_std);
+    if (has_string(std, of_std, name)) return "the standard library has it: import \"std\"";
     const char *meant = function_meant(l->arena, name);
     if (meant) return meant;
-    int of_std = 0, count = 0;
-    while (std_function(l->arena, of_std)) of_std++;
     int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->functions.count + of_std;
     const char **names = NEW_ARRAY(l->arena, const char *, capacity);
     for (int op = 1; op < OP_COUNT; op++)
@@ -298,10 +297,10 @@ static const char *function_hint(Lowering *l, const char *name)
         names[count++] = special_names[i];
     for (int i = 0; i < l->functions.count; i++)
         names[count++] = l->functions.data[i]->name.name;
-    for (int i = 0; i < of_std; i++) names[count++] = std_function(l->arena, i);
+    for (int i = 0; i < of_std; i++) names[count++] = std[i];
     const char *near = nearest_name(name, names, count);
     bool imported = near && name_find(&l->function_map, near) >= 0;
-    return near && is_std_function(l, near) && !imported
+    return near && has_string(std, of_std, near) && !imported
                ? arena_format(l->arena, "did you mean '%s'? The standard library has it: import \"std\"", near)
                : did_you_mean(l, name, names, count);
 }
@@ -444,10 +443,10 @@ static bool resolve_function(Lowering *l, const Scope *s, const Expr *call,
 {
     int found = name_find(&l->function_map, call->name);
     if (found < 0) {
-        bool value = name_find(&s->values, call->name) >= 0;
-        name_error(l, s, call->name_span, value ? arena_format(l->arena, "'%s' is a value; '*' multiplies", call->name)
-                                                : function_hint(l, call->name),
-                   "unknown function '%s'", call->name);
+        const char *hint = function_hint(l, call->name);
+        if (!hint && name_find(&s->values, call->name) >= 0)
+            hint = arena_format(l->arena, "'%s' is a value; '*' multiplies", call->name);
+        name_error(l, s, call->name_span, hint, "unknown function '%s'", call->name);
         return false;
     }
     callee->kind = CALLEE_FUNCTION;

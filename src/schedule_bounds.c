@@ -82,7 +82,7 @@ static bool mentions_places(const Scheduler *s, const Kernel *k)
 }
 
 /* Of CTAs that have a part of one row each. Beside two column vectors 768 threads for CTAs of 128 (layer norm of 8192 columns
- * 0.6 %, of a few rows 2 to 4 % faster than by 1024). With weights of f32 three of 256 threads rather than two (layer norm of a sum
+ * 0.6 %, of a few rows 2 to 3 % faster than by 1024). With weights of f32 three of 256 threads rather than two (layer norm of a sum
  * of 16384 columns 5 % faster); for several exchanges with 40 columns a thread, of which ptxas takes 114 registers, and for
  * several numbers in one with up to 64 (cross entropy of 128256 columns 2 % faster). Of one input and nothing else with
  * 40 columns a thread 48 registers are enough (softmax and cross entropy of 151936 columns 2 and 5 % faster). */

@@ -39,7 +39,7 @@ static bool pays(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 2048, MIDDLE = 4096, SHORT_ROW = 2 << 10, LONG_ROW = 16 << 10, PAIR = 2, TWO_BYTES = 2, TWO_PHASES = 2 };
     int64_t columns = column_count(s, k), row = columns * row_bytes(k);
-    bool single = k->cluster == 1 || few_vector_ctas(s, k) == PAIR;
+    bool single = k->cluster == 1 || (k->cluster == PAIR && few_vector_ctas(s, k) == PAIR);
     bool plain = k->one_row && single && k->phases == TWO_PHASES && !k->streamed && !k->by_blocks &&
                  k->vec == full_vector(k) && narrowest_stored(k) >= TWO_BYTES;
     bool quick = !exchanges_often(k) && !compares_places(s, k) && has_short_arithmetic(s, k);

@@ -235,6 +235,8 @@ const char *missing_reason(Scheduler *s)
     return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
                         family_use(s->forced.family),
                         inside && whole                          ? "reductions inside rows, and one over everything"
+                        : inside && over && s->forced.family == FAMILY_GRID_STRIDE
+                            ? "sums over rows that take a kernel of their own"
                         : inside && over                         ? "reductions inside rows and over rows"
                         : inside                                 ? "reductions inside rows"
                         : !over                                  ? "no reductions"

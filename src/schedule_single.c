@@ -13,11 +13,20 @@ bool fills_slices_of_f32(int64_t columns)
     return columns % ((int64_t)UNIT * ctas) == 0;
 }
 
+/* Rows of which one input is read, up to 2 bytes a column, and a maximum meets the sum under it, whatever the places. */
+static bool is_plain_softmax(const Scheduler *s, const Kernel *k)
+{
+    if (!is_light(s, k) || compares_places(s, k)) return false;
+    for (int i = 0; i < k->inner_count; i++)
+        if (node(s->g, k->inner[i].partner)->op == OP_MAX_OVER) return true;
+    return false;
+}
+
 /* How many CTAs share a row of 2 bytes an element with two vectors a thread; 0: it is not shared so. Many rows are 0 to 3 %
  * faster than by one CTA of up to 1024 threads, all of which wait at its barriers, and a few take 6 to 40 % less time: rmsnorm
  * and softmax of 12288, 14336 and 16384 columns by four, rmsnorm of a sum by eight, where their warps are full (measured on an
  * H100). But softmax of 12288 is 0.7 %, cross entropy, which exchanges more, 20 % slower. Softmax of 6144 to 8192 columns by
- * two takes 0 to 8 % less time for a few rows, and as much for many (of 5120 2 %, causal softmax 18 % more; rmsnorm 2 % more for
+ * two takes 1 to 5 % less time for a few rows, and as much for many (of 5120 2 %, causal softmax 18 % more; rmsnorm 2 % more for
  * 64 rows). */
 int few_vector_ctas(const Scheduler *s, const Kernel *k)
 {
@@ -27,9 +36,9 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k)
     bool plain = k->phases == TWO && k->vec == MAX_VECTOR && row_bytes(k) == 2 * row_inputs(k) && narrowest_stored(k) >= 2;
     bool some = row_inputs(k) == 1 || (row_inputs(k) == TWO && column_vectors(k));
     bool once = !has_moments(s, k) && !exchanges_often(k);
-    bool paired = is_light(s, k) && !compares_places(s, k) && columns >= PAIRED && columns <= PAIRED_TOO && columns % (TWO * EACH) == 0;
+    bool paired = columns >= PAIRED && columns <= PAIRED_TOO && columns % (TWO * EACH) == 0;
     if (!plain || !some || !once || s->forced.cluster) return 0;
-    if (paired) return TWO;
+    if (paired && is_plain_softmax(s, k)) return s->forced.rows > 1 ? 0 : TWO;
     if (columns < shortest || columns > LONG) return 0;
     if (row_inputs(k) == TWO && columns % (EIGHT * EACH) == 0) return EIGHT;
     return columns % (FOUR * EACH) ? 0 : FOUR;
