@@ -277,6 +277,7 @@ START_TEST(defaults_are_rounded_to_their_dtype)
     ck_assert(p[1].default_value == (double)0.1f && p[1].has_default && p[1].scalar);
     ck_assert(p[2].default_value == 0.1);
     ck_assert(p[3].default_value == -128.0);
+    ck_assert_msg(strstr(f.report, "i8 has no such number: it is -128") != NULL, "%s", f.report);
     ck_assert(p[4].default_value == 1.0);
     ck_assert(p[5].default_value == 0.10009765625);
     ck_assert(isinf(p[6].default_value) && p[6].default_value < 0);
