@@ -139,7 +139,7 @@ bool reads_rows_again(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool several = load->phases & (load->phases - 1);
-        bool row = load->access != ACCESS_ROW && load->axes & k->rows;
+        bool row = load->access != ACCESS_ROW && (load->axes & k->rows || !k->rows);    /* a graph without rows is one */
         if (row && several && !load->resident && !load->staged) return true;
     }
     return false;

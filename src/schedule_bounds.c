@@ -88,7 +88,8 @@ static bool mentions_places(const Scheduler *s, const Kernel *k)
  * 40 columns a thread 48 registers are enough (softmax and cross entropy of 151936 columns 2 and 5 % faster). */
 static int bound_single(const Scheduler *s, const Kernel *k)
 {
-    enum { FULL = 1024, FOUR_WARPS = 128, OF_FOUR_WARPS = 768, OF_TWO = 640, OF_WIDE = 768, SOME = 32, MORE = 40, MOST = 64, PAIR = 2, LIGHT = 1344 };
+    enum { FULL = 1024, FOUR_WARPS = 128, OF_FOUR_WARPS = 768, OF_TWO = 640, OF_WIDE = 768, LIGHT = 1344 };
+    enum { SOME = 32, MORE = 40, MOST = 64, PAIR = 2 };
     int elements = k->vec * k->tiles;
     bool four_warps = kernel_threads(k) == FOUR_WARPS && k->full && column_vectors(k) > 1;
     if (may_take_sm_for_part(s, k)) return four_warps ? OF_FOUR_WARPS : FULL;

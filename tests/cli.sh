@@ -333,7 +333,20 @@ rmsnorm_quantized bf16 131072 row:threads=640,cluster=4,stages=2
 rmsnorm_quantized f16 131072 row:threads=512,cluster=4,stages=2
 rmsnorm_quantized bf16 262144 row:threads=640,cluster=8,stages=2
 rmsnorm_quantized bf16 262272 row:threads=416,cluster=16
+
+# softmax by pairs of CTAs, as many on an SM as keep memory busy
+softmax bf16 5120 row:threads=320,limit=5
+softmax bf16 6144 row:threads=192,cluster=2,limit=8
+softmax f16 8192 row:threads=256,cluster=2,limit=6
+rmsnorm bf16 8192 row:threads=512,
 END
+expect 0 '^schedule: row:threads=512, as' explain "$root"/examples/softmax_causal.fuse K=8192 --arch sm_90a --no-tuning
+expect 0 'launch_bounds__(128, 6)' "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --no-tuning
+expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --no-tuning --json
+expect 0 '"rows_again": true' explain "$root"/examples/softmax.fuse M=3 N=8000001 --arch sm_90a --no-tuning --json
+expect 0 '"rows_again": true' explain "$root"/tests/long/flat.fuse N=4194304 --arch sm_90a --no-tuning --json    # a graph without rows
+expect 2 'hint: it is a tensor, which --in brings' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --set x=1
+expect 2 '^fusec: error: --device cpu has no --arch' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --arch sm_80
 expect 0 '^mean .* <0.1% ' run "$root"/examples/layernorm.fuse M=3 N=300 --device cpu --verify
 expect 0 '^?: the model does not know these: it sums the rows of each group apart' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
 expect 2 '^fusec: error: --sms is of --device sim' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --sms 3
