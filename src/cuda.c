@@ -34,6 +34,13 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     return "long long ";
 }
 
+/* Whether the text says how large a cluster is, and not the launch alone: ptxas then leaves out what a kernel without one
+ * would do. Sums over rows fill the registers, and would spill by it (layernorm_bwd of 262144 columns; on an H100). */
+static bool names_cluster(const Emitter *e)
+{
+    return e->launch->cluster > 1 && !e->k->grouped && !e->k->accumulator_count;
+}
+
 /* The parameters, a tensor with its strides on one line. */
 const char *signature_text(Emitter *e)
 {
@@ -41,7 +48,8 @@ const char *signature_text(Emitter *e)
     const LaunchKernel *launch = e->launch;
     const char *ctas =
         e->k->wanted_ctas ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
-    line(text, "extern \"C\" __global__ __launch_bounds__(%d%s)", launch->threads, ctas);
+    const char *cluster = names_cluster(e) ? arena_format(e->arena, "__cluster_dims__(%d, 1, 1) ", launch->cluster) : "";
+    line(text, "extern \"C\" __global__ %s__launch_bounds__(%d%s)", cluster, launch->threads, ctas);
     text_print(text, "void %s(", e->k->name);
     for (int i = 0; i < launch->arg_count; i++) {
         bool same_line = i && launch->args[i].kind == launch->args[i - 1].kind &&

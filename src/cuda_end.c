@@ -158,9 +158,15 @@ static void emit_full_results(Emitter *e)
         }
 }
 
+bool is_waited_for(const Emitter *e)
+{
+    return e->index + 1 < e->plan->kernel_count && e->plan->launch.kernels[e->index + 1].overlaps;
+}
+
 void emit_accumulators_end(Emitter *e)
 {
     blank_line(e->out);
+    if (is_waited_for(e)) line(e->out, "let_next_kernel_start();");
     emit_column_results(e);
     emit_full_results(e);
 }

@@ -1789,6 +1789,10 @@ DEVICE T add_parts(T identity, const T *partials, int parts, int col, long long 
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+//@ let_next_kernel_start
+// the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
+DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 //@ slice_reduce leave_slice take_slices
 // Combines each variable over the threads of a CTA that have the same column, `width` columns side by
 // side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.

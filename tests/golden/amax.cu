@@ -405,6 +405,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+// the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
+DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 // Combines each variable over the threads of a CTA that have the same column, `width` columns side by
 // side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
 template <int width, class S, template <class> class R, class T>
@@ -493,6 +496,7 @@ void amax(
         }
     }
 
+    let_next_kernel_start();
     __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, max_of(column_max));

@@ -291,6 +291,9 @@ DEVICE T add_parts(T identity, const T *partials, int parts, int col, long long 
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+// the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
+DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 #endif
 
 // adaln_bwd (column), from group_sums.fuse:2-8
@@ -396,6 +399,7 @@ void adaln_bwd(
                 }
             }
         }
+        if (count == 1) let_next_kernel_start();
 
         // a part's sums go to the workspace; alone, the CTA adds them behind the last
         const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * B + group;

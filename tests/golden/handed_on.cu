@@ -489,7 +489,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 // Launch 1 of 1: grid (8 * min(M, 45), 1), cluster 8, block 128, 49152 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 3 CTAs an SM.
 // Strides, x_M and the like, are in elements.
-extern "C" __global__ __launch_bounds__(128, 3)
+extern "C" __global__ __cluster_dims__(8, 1, 1) __launch_bounds__(128, 3)
 void handed_on(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,

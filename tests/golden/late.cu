@@ -441,6 +441,9 @@ DEVICE void read_lines(vector<T, n> (&v)[tiles], const lines<T, size> &from, con
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+// the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
+DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 // Combines each variable over the threads of a CTA that have the same column, `width` columns side by
 // side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
 template <int width, class S, template <class> class R, class T>
@@ -501,6 +504,7 @@ void mean_cross_entropy(
             counted_sum += (long long)counts;
     }
 
+    let_next_kernel_start();
     __shared__ double cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(counted_sum));
@@ -655,6 +659,7 @@ void mean_cross_entropy_2(
         }
     }
 
+    let_next_kernel_start();
     __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(column_sum));

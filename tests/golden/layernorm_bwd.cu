@@ -356,6 +356,9 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+// the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
+DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 // Combines each variable over the threads of a CTA that have the same column, `width` columns side by
 // side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
 template <int width, class S, template <class> class R, class T>
@@ -503,6 +506,7 @@ void layernorm_bwd(
         }
     }
 
+    let_next_kernel_start();
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
         alignas(16) float dgamma_sum[teams][tiles * step];

@@ -497,7 +497,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 // A thread has 7 columns, 64 apart.
 // Launch 1 of 1: grid (4 * M, 1), cluster 4, block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
-extern "C" __global__ __launch_bounds__(64)
+extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(64)
 void odd_slices(
     const bf16 *__restrict__ x, long long x_M,
     bf16 *__restrict__ y, long long y_M) {

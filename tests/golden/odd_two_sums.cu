@@ -403,6 +403,9 @@ DEVICE void cluster_collect(Exchange<S, values, cluster> &x, int &round, R... r)
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+// the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
+DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 // Combines each variable over the threads of a CTA that have the same column, `width` columns side by
 // side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
 template <int width, class S, template <class> class R, class T>
@@ -575,6 +578,7 @@ void odd_two_sums(
     if (last >= 0)
         finish_row(last, last_row);
 
+    let_next_kernel_start();
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         store_aligned(dw_partial + blockIdx.x / cluster * (long long)N, first + t * step, dw_sum[t], end);

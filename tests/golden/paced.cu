@@ -474,6 +474,9 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+// the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
+DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 // Combines each variable over the threads of a CTA that have the same column, `width` columns side by
 // side: those of a warp by shuffles, then the warps in their order. The first `width` threads get the results.
 template <int width, class S, template <class> class R, class T>
@@ -648,6 +651,7 @@ void paced(
         }
     }
 
+    let_next_kernel_start();
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         store_aligned(dgamma_partial + blockIdx.x / cluster * (long long)N, first + t * step, dgamma_sum[t], N);

@@ -217,6 +217,9 @@ static inline float sim_half_value(unsigned bits)
     return bits & 0x8000 ? -size : size;
 }
 
+//@ let_next_kernel_start
+SIM_CALL void let_next_kernel_start() {}
+
 //@ wait_for_previous_kernel
 SIM_CALL void wait_for_previous_kernel() { sim_link.api->wait_for_previous(sim_link.machine); }
 
