@@ -185,10 +185,10 @@ static bool holds_long_moments(const Scheduler *s, const Kernel *k)
  * bytes of a stage without its scalars. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { RING = 96 << 10, SHORT_RING = 64 << 10, LONG_RING = 160 << 10, MOST = 8, OF_TWO_SUMS = 4, OF_MOMENTS = 4, OF_REUSE = 2 };
+    enum { RING = 96 << 10, SHORT_RING = 64 << 10, LONG_RING = 160 << 10, MOST = 8, OF_TWO_SUMS = 4, OF_MOMENTS = 4 };
     enum { MANY_TEAMS = 4, SHORT_ROW = 6 << 10 };
     if (s->forced.stages) return s->forced.stages;
-    if (k->reuses) return OF_REUSE;
+    if (k->reuses) return stages_of_reuse(k);
     if (column_keepers(s, k)) return keeper_stages(vectors);
     if (k->copy_warp && (copies_two_sums(s, k) || pairs_teams(s, k))) return OF_TWO_SUMS;
     if (k->copy_warp && odd_stages(s, k)) return odd_stages(s, k);

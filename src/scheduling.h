@@ -244,6 +244,7 @@ int keeper_stages(int64_t stage_bytes);
 bool is_read_at_once(const Kernel *k);                          /* all of a row, when its turn comes */
 bool may_reuse(const Kernel *k);
 bool wants_reuse(const Scheduler *s, const Kernel *k);
+int stages_of_reuse(const Kernel *k);
 
 /* ---- schedule_pace.c ---- */
 
