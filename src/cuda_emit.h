@@ -127,6 +127,7 @@ const char *row_part(Emitter *e, const Load *load);
 const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
+void emit_asks(Emitter *e);                     /* early, for column vectors that a later phase reads */
 bool declare_hoisted_loads(Emitter *e);
 void emit_hoisted_loads(Emitter *e);
 /* What is printed between these is kept back, for what stands before it depends on it. The first returns where it

@@ -430,6 +430,7 @@ static void emit_body(Emitter *e)
         emit_copy_warp(e);
     else if (e->k->grouped)
         emit_listener(e);
+    emit_asks(e);
     emit_row_loads(e, false);
     emit_row_values(e, 0, false);
     if (!e->k->kept) emit_resident_loads(e, 0, true);

@@ -1789,6 +1789,16 @@ DEVICE T add_parts(T identity, const T *partials, int parts, int col, long long 
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+//@ ask_for_columns
+// n elements from `columns` on are to be in L2 soon: the CTA's threads ask for a line of memory each
+template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
+{
+    constexpr int line = 128 / sizeof(T);
+    #pragma unroll 1
+    for (int at = threadIdx.x * line; at < n; at += threads * line)
+        asm volatile("prefetch.global.L2 [%0];" :: "l"(columns + at));
+}
+
 //@ let_next_kernel_start
 // the kernel behind this one in the stream may get ready, where there is room; it waits by itself for what this one writes
 DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }

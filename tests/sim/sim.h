@@ -217,6 +217,13 @@ static inline float sim_half_value(unsigned bits)
     return bits & 0x8000 ? -size : size;
 }
 
+//@ ask_for_columns
+template <int threads, class T> static inline void ask_for_columns(const T *columns, int n)
+{
+    for (int at = threadIdx.x * (128 / (int)sizeof(T)); at < n; at += threads * (128 / (int)sizeof(T)))
+        (void)*(const volatile unsigned char *)(columns + at);
+}
+
 //@ let_next_kernel_start
 SIM_CALL void let_next_kernel_start() {}
 

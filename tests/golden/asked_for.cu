@@ -1,0 +1,406 @@
+// graph asked_for, for sm_90a; the comment above each kernel says how to launch it
+#ifndef FUSEC_SIM    // the simulator brings helpers of its own
+
+#define DEVICE static __device__ __forceinline__ __attribute__((unused))
+
+// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
+template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
+
+struct bf16 {
+    unsigned short bits;
+    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
+};
+DEVICE bf16 to_storage(float x, bf16 *)
+{
+    bf16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
+// two neighbours in one instruction
+DEVICE void store_pair(bf16 *at, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    *(unsigned *)at = pair;
+}
+
+// as<T>(x): what a store to a tensor of T keeps of x
+template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
+
+// of types that have no instruction for two neighbours
+template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
+{
+    at[0] = as<T>(low);
+    at[1] = as<T>(high);
+}
+
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
+template <int n, class T> DEVICE int misalignment(const T *row)
+{
+    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
+}
+
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
+{
+    if constexpr (sizeof(T) == 2)
+        #pragma unroll
+        for (int w = 0; w < n / 2; w++) {
+            unsigned word;
+            asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+                : "=r"(word) : "l"(from + 2 * w));
+            ((unsigned *)&to)[w] = word;
+        }
+    else
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            to[i] = from[i];
+}
+
+// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
+// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
+// policy, and are otherwise like any to the compiler.
+extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
+template <class T> DEVICE const T *kept_longer(const T *at)
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return (const T *)__nv_associate_access_property(at, policy);
+}
+
+// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+{
+    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+}
+
+// v = row[col .. col + n), or anything from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (col >= size)
+        return;
+    if (misalignment<n>(row) == 0)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    else
+        load_words(v, row + col);
+}
+
+// a whole row: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+{
+    if (misalignment<n>(row) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                read_once(v[t], row + first + t * step);
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                load_words(v[t], row + first + t * step);
+    }
+}
+
+// rounds n computed values into the vector that a store writes
+template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
+{
+    constexpr int step = n % 2 ? 1 : 2;
+    #pragma unroll
+    for (int i = 0; i < n; i += step)
+        if constexpr (step == 2)
+            store_pair(&v[i], values[i], values[i + 1]);
+        else
+            v[i] = as<T>(values[i]);
+}
+// the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
+// loops that this replaces
+template <int size> DEVICE void put_word(void *at, unsigned word)
+{
+    if constexpr (size == 1)
+        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
+            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
+            :: "l"(at), "r"(word) : "memory");
+    else if constexpr (size == 2)
+        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
+            :: "l"(at), "r"(word) : "memory");
+    else
+        *(unsigned *)at = word;
+}
+
+// row[col .. col + n) = v, element by element
+template <class T, int n> DEVICE void put_elements(T *row, int col, const vector<T, n> &v)
+{
+    if constexpr (sizeof(v) % 4 == 0) {
+        #pragma unroll
+        for (int w = 0; w < (int)sizeof(v) / 4; w++)
+            put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            row[col + i] = v[i];
+    }
+}
+
+// row[col .. col + n) = values, rounded to T; nothing from `size` on
+template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (col >= size)
+        return;
+    if (misalignment<n>(row) == 0)
+        copy_vector((vector<T, n> *)(row + col), &v);
+    else
+        put_elements(row, col, v);
+}
+
+// a variable that is part of a sum
+template <class T> struct Sum {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
+};
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+
+// over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
+template <int lanes, class R> DEVICE void lane_reduce(R r)
+{
+    #pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+}
+
+// leaves a warp's result in a slot; the next value's slots are `stride` further
+template <int stride, class S, template <class> class R, class T>
+DEVICE void put_slot(S *&slot, bool mine, R<T> r)
+{
+    if (mine)
+        *(T *)slot = r.value;
+    slot += stride;
+}
+
+// every thread adds the values in `count` slots in the same order
+template <int count, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *&slots, R<T> r)
+{
+    r.value = *(const T *)slots;
+    #pragma unroll
+    for (int w = 1; w < count; w++)
+        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+    slots += count;
+}
+
+// 1 / x in one instruction, 2 units of 2^-24 off; where it is below 2^-126, 0
+DEVICE float quick_inverse(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+// A row's sum and the squares of its values about their mean in one go. What saw a part of a row
+// keeps squares about that part's mean; where parts meet, the distances of their means come to it.
+struct Moments {
+    float &sum, &squares, &seen;
+};
+DEVICE Moments moments_of(float &sum, float &squares, float &seen) { return {sum, squares, seen}; }
+template <int lanes> DEVICE void lane_reduce(Moments r)
+{
+    const float count = r.seen, mean = r.sum * quick_inverse(fmaxf(count, 1));
+    lane_reduce<lanes>(sum_of(r.sum));
+    lane_reduce<lanes>(sum_of(r.seen));
+    const float off = mean - r.sum * quick_inverse(fmaxf(r.seen, 1));
+    r.squares += off * (off * count);
+    lane_reduce<lanes>(sum_of(r.squares));
+}
+
+// joins `count` values, their sum and their squares about their mean, to what a thread has
+DEVICE void moments_join(float &sum, float &squares, float &seen, float more, float more_squares, float count)
+{
+    const float off = more * (1 / count) - sum * (1 / fmaxf(seen, 1));
+    squares += more_squares + off * (off * (seen * count / (seen + count)));
+    sum += more;
+    seen += count;
+}
+
+// joins some of a row's values to the sum, the squares about the mean and the count that a thread has
+template <int n> DEVICE void moments_add(float &sum, float &squares, float &seen, const float (&values)[n])
+{
+    float more = 0, more_squares = 0;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        more += values[i];
+    const float mean = more * (1.0f / n);
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        more_squares += (values[i] - mean) * (values[i] - mean);
+    moments_join(sum, squares, seen, more, more_squares, n);
+}
+
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments r)
+{
+    put_slot<stride>(slot, mine, sum_of(r.sum));
+    put_slot<stride>(slot, mine, sum_of(r.squares));
+    put_slot<stride>(slot, mine, sum_of(r.seen));
+}
+
+template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments r)
+{
+    constexpr int lanes = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : count > 2 ? 4 : 2;
+    const int lane = threadIdx.x % lanes;
+    r.sum = lane < count ? *(const float *)(slots + lane) : 0;
+    r.squares = lane < count ? *(const float *)(slots + count + lane) : 0;
+    r.seen = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    lane_reduce<lanes>(r);
+    slots += 3 * count;
+}
+
+// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
+// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+template <int threads, int teams> DEVICE void team_barrier()
+{
+    if constexpr (teams == 1)
+        asm volatile("bar.sync 0, %0;" :: "n"(threads) : "memory");
+    else
+        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
+}
+
+// The two halves of a reduction over the threads of a row; between them a thread may do other work.
+// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
+// slow warp still reads: one barrier of the row's team a reduction is enough.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
+    (lane_reduce<32>(r), ...);
+    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
+}
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const S *slot = scratch[threadIdx.x / threads][turn];
+    team_barrier<threads, teams>();
+    (combine_slots<warps>(slot, r), ...);
+    turn ^= 1;
+}
+
+// Reduces each variable over the threads of a row; all of them get the result.
+// A row of up to 32 threads needs no shared memory.
+template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    row_post<threads>(scratch, turn, r...);
+    row_collect<threads>(scratch, turn, r...);
+}
+
+// n elements from `columns` on are to be in L2 soon: the CTA's threads ask for a line of memory each
+template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
+{
+    constexpr int line = 128 / sizeof(T);
+    #pragma unroll 1
+    for (int at = threadIdx.x * line; at < n; at += threads * line)
+        asm volatile("prefetch.global.L2 [%0];" :: "l"(columns + at));
+}
+
+#endif
+
+// asked_for (row), from asked_for.fuse:3-14
+//   y = (x - mean) * rstd * gamma + beta
+// where
+//   mean = mean[N](x)
+//   rstd = rsqrt(mean[N]((x - mean) * (x - mean)) + eps)
+// A CTA has row blockIdx.x; its 192 threads share it.
+// A thread has 8 neighbouring columns in each of 4 tiles, the last not full.
+// Launch 1 of 1: grid (M, 1), block 192, no dynamic shared memory.
+// The second number of __launch_bounds__ leaves registers for 5 CTAs an SM.
+// Strides, x_M and the like, are in elements.
+extern "C" __global__ __launch_bounds__(192, 5)
+void asked_for(
+    const bf16 *__restrict__ x, long long x_M,
+    const bf16 *__restrict__ gamma,
+    const bf16 *__restrict__ beta,
+    bf16 *__restrict__ y, long long y_M,
+    float eps) {
+    constexpr int N = 5120;
+    constexpr int threads = 192;
+    constexpr int vec = 8, tiles = 4, step = threads * vec;
+    const int lane = threadIdx.x;
+    __builtin_assume(lane < threads);
+    const int first = lane * vec;
+    __shared__ float scratch[1][2][3 * (threads / 32)];
+    int turn = 0;
+    // the first CTAs, for all: L2 is to have by then what a later phase reads tile by tile
+    if (blockIdx.x < 4) {
+        ask_for_columns<threads>(gamma, N);
+        ask_for_columns<threads>(beta, N);
+    }
+
+    const long long row = blockIdx.x;
+    vector<bf16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first, N);
+    float mean = 0;
+    float row_variance = 0;    // mean[N]((x - mean) * (x - mean))
+    float mean_seen = 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        float mean_of[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            mean_of[i] = x_;
+        }
+        if (t + 1 < tiles || col < N)
+            moments_add(mean, row_variance, mean_seen, mean_of);
+    }
+    row_reduce<threads>(scratch, turn, moments_of(mean, row_variance, mean_seen));
+    mean /= N;
+    row_variance /= N;
+
+    const float rstd = rsqrtf(row_variance + eps);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first + t * step;
+        vector<bf16, vec> gamma_v;
+        load(gamma_v, gamma, col, N);
+        vector<bf16, vec> beta_v;
+        load(beta_v, beta, col, N);
+        float y_out[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float gamma_ = gamma_v[i];
+            const float beta_ = beta_v[i];
+            y_out[i] = (x_ - mean) * rstd * gamma_ + beta_;
+        }
+        store_row(y + row * y_M, col, y_out, N);
+    }
+}
