@@ -26,11 +26,11 @@ static bool is_plain_softmax(const Scheduler *s, const Kernel *k)
  * faster than by one CTA of up to 1024 threads, all of which wait at its barriers, and a few take 6 to 40 % less time: rmsnorm
  * and softmax of 12288, 14336 and 16384 columns by four, rmsnorm of a sum by eight, where their warps are full (measured on an
  * H100). But softmax of 12288 is 0.7 %, cross entropy, which exchanges more, 20 % slower. Softmax of 6144 to 8192 columns by
- * two takes 1 to 5 % less time for a few rows, and as much for many (of 5120 2 %, causal softmax 18 % more; rmsnorm 2 % more for
- * 64 rows). */
+ * two takes 1 to 5 % less time for a few rows, and as much for many (of 5120 2 %, causal softmax 18 % more), rmsnorm of 7168 and 8192
+ * up to 8 % less for 200 to 1000 rows (of 5120 and 6144 1 to 2 % more for a few). */
 int few_vector_ctas(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 12288, LONG = 16384, PAIRED = 6144, PAIRED_TOO = 8192 };
+    enum { SHORT = 12288, LONG = 16384, PAIRED = 6144, PAIRED_SUMS = 7168, PAIRED_TOO = 8192 };
     enum { TWO = 2, FOUR = 4, EIGHT = 8, EACH = TWO * MAX_VECTOR * WARP };
     int64_t columns = column_count(s, k), shortest = is_light(s, k) ? SHORT + 1 : SHORT;
     bool plain = k->phases == TWO && k->vec == MAX_VECTOR && row_bytes(k) == 2 * row_inputs(k) && narrowest_stored(k) >= 2;
@@ -38,7 +38,8 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k)
     bool once = !has_moments(s, k) && !exchanges_often(k);
     bool paired = columns >= PAIRED && columns <= PAIRED_TOO && columns % (TWO * EACH) == 0;
     if (!plain || !some || !once || s->forced.cluster) return 0;
-    if (paired && is_plain_softmax(s, k)) return s->forced.rows > 1 ? 0 : TWO;
+    bool sum = row_inputs(k) == 1 && k->inner_count == 1 && column_vectors(k) == 1 && columns >= PAIRED_SUMS;
+    if (paired && (sum || is_plain_softmax(s, k))) return s->forced.rows > 1 ? 0 : TWO;
     if (columns < shortest || columns > LONG) return 0;
     if (row_inputs(k) == TWO && columns % (EIGHT * EACH) == 0) return EIGHT;
     return columns % (FOUR * EACH) ? 0 : FOUR;

@@ -208,6 +208,22 @@ list_cases() {
         echo "examples/layernorm_residual.fuse M=71 N=${shape%%:*} --schedule row:${shape#*:},per_sm=1,reuse=1"
     done
     for stages in 1 2 3 5; do echo "examples/layernorm_bwd.fuse M=2049 N=1024 --schedule grid-stride:stages=$stages,reuse=1"; done
+    # rows that hand their stage on; column vectors that the first CTAs ask L2 for; rows by pairs of CTAs
+    for columns in 64 96 256 512 640 1024 1152 1536 2048 2304 3072 3584; do
+        for rows in 5 4101; do echo "examples/layernorm_bwd.fuse M=$rows N=$columns"; done
+        echo "examples/rmsnorm_bwd.fuse M=331 N=$columns"
+        echo "$(of_type gpu layernorm_bwd f16) M=331 N=$columns"
+        for name in layernorm_bwd rmsnorm_bwd; do echo "$(of_type gpu $name f32) M=331 N=$columns"; done
+    done
+    for columns in 2816 4100 5120 9216 11264; do
+        for name in layernorm layernorm_residual rmsnorm_quantized; do
+            for rows in 2 600; do echo "examples/$name.fuse M=$rows N=$columns"; done
+            echo "$(of_type gpu $name f16) M=71 N=$columns --offset x=1"
+        done
+    done
+    for columns in 45056 50000; do echo "$(of_type gpu layernorm f32) M=71 N=$columns"; done
+    for name in layernorm layernorm_residual; do echo "examples/$name.fuse M=331 N=6144"; done
+    for columns in 7168 8192; do echo "examples/rmsnorm.fuse M=331 N=$columns"; done
     for shape in 1024:threads=32 20480:threads=640,cluster=1,stages=2 57344:threads=896,cluster=2,stages=2 \
         98304:threads=512,cluster=4,stages=2; do
         echo "examples/layernorm.fuse M=331 N=${shape%%:*} --schedule row:${shape#*:}"
