@@ -158,6 +158,7 @@ static void emit_full_results(Emitter *e)
         }
 }
 
+/* (A finish kernel before another could say so as well: not timed.) */
 bool is_waited_for(const Emitter *e)
 {
     return e->index + 1 < e->plan->kernel_count && e->plan->launch.kernels[e->index + 1].overlaps;

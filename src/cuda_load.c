@@ -120,7 +120,7 @@ static bool is_asked_for(const Emitter *e, const Load *load)
  * (512 rows 3 us; all measured on an H100). */
 void emit_asks(Emitter *e)
 {
-    if (e->k->streamed || has_several_columns(e->k)) return;
+    if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++)
         if (is_asked_for(e, &e->k->loads[i]))

@@ -1790,7 +1790,7 @@ DEVICE T add_parts(T identity, const T *partials, int parts, int col, long long 
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 //@ ask_for_columns
-// n elements from `columns` on are to be in L2 soon: the CTA's threads ask for a line of memory each
+// n elements from `columns` on, if they begin with a line of memory, are to be in L2 soon: the CTA's threads ask for a line each
 template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
 {
     constexpr int line = 128 / sizeof(T);

@@ -22,6 +22,15 @@ static bool is_plain_softmax(const Scheduler *s, const Kernel *k)
     return false;
 }
 
+/* One input, scaled by what its row sums up to and by weights as narrow: rmsnorm. */
+static bool is_scaled_by_sum(const Scheduler *s, const Kernel *k)
+{
+    bool known = was_measured_on(s->target) && !s->target->swift && k->inner_count == 1 && row_inputs(k) == 1;
+    Op op = k->inner_count ? node(s->g, k->inner[0].node)->op : OP_MAX_OVER;
+    return known && (op == OP_MEAN || op == OP_SUM) && column_vectors(k) == 1 && column_bytes(k, 0) == row_bytes(k) &&
+           stored_rows(k) == 1 && narrowest_stored(k) == row_bytes(k) && !k->accumulator_count;
+}
+
 /* How many CTAs share a row of 2 bytes an element with two vectors a thread; 0: it is not shared so. Many rows are 0 to 3 %
  * faster than by one CTA of up to 1024 threads, all of which wait at its barriers, and a few take 6 to 40 % less time: rmsnorm
  * and softmax of 12288, 14336 and 16384 columns by four, rmsnorm of a sum by eight, where their warps are full (measured on an
@@ -38,7 +47,7 @@ int few_vector_ctas(const Scheduler *s, const Kernel *k)
     bool once = !has_moments(s, k) && !exchanges_often(k);
     bool paired = columns >= PAIRED && columns <= PAIRED_TOO && columns % (TWO * EACH) == 0;
     if (!plain || !some || !once || s->forced.cluster) return 0;
-    bool sum = row_inputs(k) == 1 && k->inner_count == 1 && column_vectors(k) == 1 && columns >= PAIRED_SUMS;
+    bool sum = is_scaled_by_sum(s, k) && columns >= PAIRED_SUMS;
     if (paired && (sum || is_plain_softmax(s, k))) return s->forced.rows > 1 ? 0 : TWO;
     if (columns < shortest || columns > LONG) return 0;
     if (row_inputs(k) == TWO && columns % (EIGHT * EACH) == 0) return EIGHT;

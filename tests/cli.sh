@@ -338,18 +338,20 @@ rmsnorm_quantized bf16 262272 row:threads=416,cluster=16
 softmax bf16 5120 row:threads=320,limit=5
 softmax bf16 6144 row:threads=192,cluster=2,limit=8
 softmax f16 8192 row:threads=256,cluster=2,limit=6
-rmsnorm bf16 6144 row:threads=384,
+rmsnorm bf16 6144 row:threads=384, as
 rmsnorm bf16 7168 row:threads=224,cluster=2,
 rmsnorm f16 8192 row:threads=256,cluster=2,
-layernorm bf16 6144 row:threads=256,
-layernorm_residual f16 6144 row:threads=256,
+layernorm bf16 6144 row:threads=256, as
+layernorm_residual f16 6144 row:threads=256, as
 
 # backward norms whose rows hand their stage on
 layernorm_bwd bf16 24 grid-stride:threads=4,rows=32,stages=4,
 layernorm_bwd bf16 32 grid-stride:threads=4,rows=32,stages=2,per_sm=6,reuse=1,
-layernorm_bwd f16 768 grid-stride:threads=64,rows=6,stages=3,
+layernorm_bwd f16 768 grid-stride:threads=64,rows=6,stages=3, as
 layernorm_bwd bf16 1024 grid-stride:threads=64,rows=8,stages=3,per_sm=1,reuse=1,
 layernorm_bwd bf16 1152 grid-stride:threads=96,rows=4,stages=2,per_sm=1,reuse=1,
+layernorm_bwd bf16 1096 grid-stride:threads=96,rows=4,stages=8, as
+layernorm_bwd bf16 3000 grid-stride:threads=128,rows=3,stages=4, as
 layernorm_bwd bf16 3072 grid-stride:threads=128,rows=3,stages=2,per_sm=1,reuse=1,
 layernorm_bwd f16 3840 grid-stride:threads=256,rows=2,stages=2,per_sm=1,reuse=1,
 layernorm_bwd bf16 4096 grid-stride:threads=256,rows=2,stages=3,
@@ -361,6 +363,12 @@ rmsnorm_bwd bf16 1152 grid-stride:threads=96,rows=4,stages=8,
 rmsnorm_bwd f32 1024 grid-stride:threads=256,rows=3,stages=2,per_sm=1,reuse=1,
 rmsnorm_bwd f32 1056 grid-stride:threads=160,rows=3,stages=4,
 END
+for size in "layernorm_bwd bf16 1024 .*reuse=1, as" "layernorm_bwd f32 1024 grid-stride:threads=128,rows=4,stages=3, as" "rmsnorm bf16 8192 row:threads=256, as"; do
+    read -r name dtype columns schedule <<<"$size"    # where memory moves more
+    sed "s/bf16/$dtype/g" "$root/examples/$name.fuse" >chosen.fuse
+    expect 0 "schedule: $schedule" explain chosen.fuse "N=$columns" --arch sm_90a --memory 4800 --no-tuning
+done
+expect 0 'schedule: row:threads=512, as' explain "$root"/examples/rmsnorm.fuse N=8192 --arch sm_100a --no-tuning
 expect 0 '^schedule: row:threads=512, as' explain "$root"/examples/softmax_causal.fuse K=8192 --arch sm_90a --no-tuning
 expect 0 'launch_bounds__(128, 6)' "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --no-tuning
 expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --no-tuning --json

@@ -220,6 +220,7 @@ list_cases() {
             for rows in 2 600; do echo "examples/$name.fuse M=$rows N=$columns"; done
             echo "$(of_type gpu $name f16) M=71 N=$columns --offset x=1"
         done
+        echo "examples/layernorm.fuse M=71 N=$columns --offset gamma=3"
     done
     for columns in 45056 50000; do echo "$(of_type gpu layernorm f32) M=71 N=$columns"; done
     for name in layernorm layernorm_residual; do echo "examples/$name.fuse M=331 N=6144"; done

@@ -19,6 +19,7 @@ examples/layernorm_bwd.fuse M=37 N=1018 --sms 1 --offset dy=3
 examples/layernorm_bwd.fuse M=37 N=521 --sms 1 --schedule grid-stride:threads=32,rows=4
 examples/layernorm_bwd.fuse M=9 N=2309 --sms 1 --schedule grid-stride:threads=416
 examples/layernorm_bwd.fuse M=65 N=72 --sms 1
+examples/layernorm_bwd.fuse M=250 N=72 --sms 1
 examples/layernorm_bwd.fuse M=250 N=79 --sms 1
 examples/layernorm_bwd.fuse M=65 N=79 --sms 1
 examples/layernorm_bwd.fuse M=9 N=72 --sms 1 --offset x=3 --offset dy=1 --offset dx=1

@@ -321,7 +321,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
-// n elements from `columns` on are to be in L2 soon: the CTA's threads ask for a line of memory each
+// n elements from `columns` on, if they begin with a line of memory, are to be in L2 soon: the CTA's threads ask for a line each
 template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
 {
     constexpr int line = 128 / sizeof(T);
