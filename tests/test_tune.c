@@ -3,6 +3,7 @@
 #include "candidates.h"
 #include "device.h"
 #include "suites.h"
+#include "timer.h"
 #include "tune.h"
 
 #include <jansson.h>
@@ -167,6 +168,16 @@ START_TEST(candidates_are_compiled_verified_and_timed)
 }
 END_TEST
 
+START_TEST(short_times_are_finer_than_the_clock)
+{
+    double shorts[] = {9, 1, 4.2, 4.0, 4.0, 4.2, 4.0, 100}, longs[] = {30, 20, 100, 21}, one[] = {3};
+    ck_assert_double_eq_tol(typical_of(shorts, 8), 4.1, 1e-12);    /* of 4.0 4.0 4.2 4.2 */
+    ck_assert_double_eq(typical_of(longs, 4), 30);
+    ck_assert_double_eq(typical_of(one, 1), 3);
+    ck_assert_double_eq(typical_of(one, 0), 0);
+}
+END_TEST
+
 Suite *tune_suite(void)
 {
     Suite *suite = suite_create("tune");
@@ -179,6 +190,7 @@ Suite *tune_suite(void)
     tcase_add_test(cases, finalists_are_the_fastest_and_the_default);
     tcase_add_test(cases, the_table_says_what_was_found);
     tcase_add_test(cases, the_json_is_json);
+    tcase_add_test(cases, short_times_are_finer_than_the_clock);
     tcase_add_test(cases, candidates_are_compiled_verified_and_timed);
     suite_add_tcase(suite, cases);
     return suite;

@@ -1,4 +1,4 @@
-/* bench.c: `fusec bench`: medians of event times with a cold L2, beside the copy and the elementwise
+/* bench.c: `fusec bench`: typical event times with a cold L2, beside the copy and the elementwise
  * add bandwidth of the same minute. The plan is verified on a few rows first. */
 #include "bench.h"
 
@@ -240,7 +240,8 @@ static void print_figures(Text *out, const Session *s, const Figures *f, bool js
     }
     line(out, "%s %s on %s, %s", g->name, text_string(sizes), f->info.name,
          f->by ? f->by : f->schedule);
-    line(out, "  time      %9.2f us   (median of %d, cold L2)", f->us, RUNS);
+    const char *typical = f->us < SHORT_US ? "mean of the middle half" : "median";
+    line(out, "  time      %9.2f us   (%s of %d, cold L2)", f->us, typical, RUNS);
     line(out, "  bandwidth %9.1f GB/s, %.1f%% of the copy's %.1f, %.1f%% of an add's %.1f", gbps,
          100 * gbps / f->copy_gbps, f->copy_gbps, 100 * gbps / f->add_gbps, f->add_gbps);
     line(out, "  compile   %9.2f ms   (NVRTC, nothing cached)", f->compile_ms);

@@ -58,12 +58,21 @@ double median_of(double *times, int count)
     return times[count / 2];
 }
 
+double typical_of(double *times, int count)
+{
+    double median = median_of(times, count), sum = 0;
+    if (median >= SHORT_US) return median;
+    int first = count / 4, behind = count - first;
+    for (int i = first; i < behind; i++) sum += times[i];
+    return count ? sum / (behind - first) : 0;
+}
+
 int time_work(Timer *t, Work *work, void *data, double *us)
 {
     double times[RUNS], unused;
     int status = EXIT_DONE;
     for (int run = -WARM_UP; run < RUNS && status == EXIT_DONE; run++)
         status = time_once(t, work, data, run < 0 ? &unused : &times[run]);
-    if (status == EXIT_DONE) *us = median_of(times, RUNS);
+    if (status == EXIT_DONE) *us = typical_of(times, RUNS);
     return status;
 }
