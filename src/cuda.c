@@ -36,7 +36,7 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
 
 /* Whether the text says how large a cluster is, and not the launch alone: ptxas then leaves out what a kernel without one
  * would do. Sums over rows fill the registers, and would spill by it (layernorm_bwd of 262144 columns; on an H100). */
-static bool names_cluster(const Emitter *e)
+bool names_cluster(const Emitter *e)
 {
     return e->launch->cluster > 1 && !e->k->grouped && !e->k->accumulator_count;
 }

@@ -32,36 +32,39 @@ static bool *find_mentioned(Emitter *e, const bool *tops)
     return mentioned;
 }
 
-/* What the formulas before it are made of, as far as it has names. */
-static void emit_definitions(Emitter *e, const bool *tops)
+/* What the formulas before it are made of, as far as it has names and they have not defined it: `defined`. */
+static void emit_definitions(Emitter *e, const bool *tops, const bool *defined)
 {
     const bool *mentioned = find_mentioned(e, tops);
     bool first = true;
     for (int i = 1; i < e->g->nodes.count; i++) {
         const char *name = e->g->nodes.data[i].name;
-        if (!mentioned[i] || tops[i] || !name) continue;
+        if (!mentioned[i] || defined[i] || !name) continue;
         if (first) line(e->out, "// where");
         first = false;
         line(e->out, "//   %s = %s", name, node_text(e->arena, e->g, (Node){(uint32_t)i}, true));
     }
 }
 
-/* Under the program's names, which the text may have had to change. */
+/* Under the program's names, which the text may have had to change. An output that is a value of another name has that for its
+ * formula. */
 static void emit_formulas(Emitter *e)
 {
-    bool *tops = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
+    bool *tops = NEW_ARRAY(e->arena, bool, e->g->nodes.count), *defined = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         const char *name = store->tensor >= 0 ? e->plan->launch.tensors[store->tensor].name : store->name;
+        const char *value = node(e->g, store->node)->name;
+        bool alias = store->tensor >= 0 && value && strcmp(value, name) && e->k->computed && e->k->computed[store->node.id];
         tops[store->node.id] = true;
+        defined[store->node.id] |= !alias;
         if (e->k->finishes < 0)
-            line(e->out, "//   %s = %s", name,
-                 node_text(e->arena, e->g, store->node, true));
+            line(e->out, "//   %s = %s", name, alias ? value : node_text(e->arena, e->g, store->node, true));
     }
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         const char *name = node(e->g, acc->node)->name;
-        tops[acc->node.id] = true;
+        tops[acc->node.id] = defined[acc->node.id] = true;
         if (!e->k->kept)
             line(e->out, "//   %s = %s%s", name ? name : acc->slot_name,
                  node_text(e->arena, e->g, acc->node, true),
@@ -69,7 +72,7 @@ static void emit_formulas(Emitter *e)
                      ? ", from the partials"
                      : arena_format(e->arena, ", this %s's rows", sharers_name(e->k)));
     }
-    if (e->k->finishes < 0 && e->k->family != FAMILY_CLEAR) emit_definitions(e, tops);
+    if (e->k->finishes < 0 && e->k->family != FAMILY_CLEAR) emit_definitions(e, tops, defined);
 }
 
 /* A kernel that sums rows by groups. */
@@ -267,8 +270,9 @@ static void emit_launch(Emitter *e)
     const char *smem = bytes ? arena_format(e->arena, "%lld bytes of", bytes) : "no";
     const char *cluster = "";
     if (e->launch->cluster > 1)
-        cluster = e->k->grouped ? "cooperative, "
-                                : arena_format(e->arena, "cluster %d, ", e->launch->cluster);
+        cluster = e->k->grouped     ? "cooperative, "
+                  : names_cluster(e) ? arena_format(e->arena, "cluster %d (its own), ", e->launch->cluster)
+                                     : arena_format(e->arena, "cluster %d (an attribute of the launch), ", e->launch->cluster);
     line(e->out,
          "// Launch %d of %d: grid %s, %sblock %d, %s dynamic shared memory.",
          e->index + 1, plan->kernel_count, grids_text(e), cluster, e->launch->threads, smem);

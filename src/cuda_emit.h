@@ -268,5 +268,6 @@ void emit_finish_kernel(Emitter *e);
 void emit_group_finish_kernel(Emitter *e);
 void emit_clear_kernel(Emitter *e);
 const char *signature_text(Emitter *e);
+bool names_cluster(const Emitter *e);
 
 #endif

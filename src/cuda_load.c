@@ -127,7 +127,7 @@ void emit_asks(Emitter *e)
             line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]), own_columns(e));
     const Text *asks = close_body(e, kernel);
     if (!asks->length) return;
-    line(e->out, "// the first CTAs, for all: L2 is to have by then what a later phase reads tile by tile");
+    line(e->out, "// a later phase reads this tile by tile, and waits for each tile: a few CTAs have L2 fetch it now, for all of them");
     const char *asking = e->k->cluster > 1 ? arena_format(e->arena, "4 * %s", sharers(e)) : "4";
     block (e->out, "if (blockIdx.x < %s)", asking)
         text_put(e->out, asks->data, asks->length);

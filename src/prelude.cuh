@@ -1790,7 +1790,8 @@ DEVICE T add_parts(T identity, const T *partials, int parts, int col, long long 
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 //@ ask_for_columns
-// n elements from `columns` on, if they begin with a line of memory, are to be in L2 soon: the CTA's threads ask for a line each
+// has L2 fetch n elements from `columns` on, a line of memory for each thread (of the last line perhaps nothing, where the first is not
+// whole); it is a hint, nothing waits for it
 template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
 {
     constexpr int line = 128 / sizeof(T);

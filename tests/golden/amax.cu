@@ -496,7 +496,7 @@ void amax(
         }
     }
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, max_of(column_max));

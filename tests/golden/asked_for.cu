@@ -321,7 +321,8 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
-// n elements from `columns` on, if they begin with a line of memory, are to be in L2 soon: the CTA's threads ask for a line each
+// has L2 fetch n elements from `columns` on, a line of memory for each thread (of the last line perhaps nothing, where the first is not
+// whole); it is a hint, nothing waits for it
 template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
 {
     constexpr int line = 128 / sizeof(T);
@@ -357,7 +358,7 @@ void asked_for(
     const int first = lane * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     int turn = 0;
-    // the first CTAs, for all: L2 is to have by then what a later phase reads tile by tile
+    // a later phase reads this tile by tile, and waits for each tile: a few CTAs have L2 fetch it now, for all of them
     if (blockIdx.x < 4) {
         ask_for_columns<threads>(gamma, N);
         ask_for_columns<threads>(beta, N);

@@ -484,7 +484,8 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
     cluster_collect(x, round, r...);
 }
 
-// n elements from `columns` on, if they begin with a line of memory, are to be in L2 soon: the CTA's threads ask for a line each
+// has L2 fetch n elements from `columns` on, a line of memory for each thread (of the last line perhaps nothing, where the first is not
+// whole); it is a hint, nothing waits for it
 template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
 {
     constexpr int line = 128 / sizeof(T);
@@ -502,7 +503,7 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 //   rstd = rsqrt(mean[N]((x - mean) * (x - mean)) + eps)
 // A cluster of 4 CTAs has row blockIdx.x / 4; each CTA has a slice of the columns, its 512 threads share it.
 // A thread has 4 neighbouring columns in each of 7 tiles, the last not full.
-// Launch 1 of 1: grid (4 * M, 1), cluster 4, block 512, 57472 bytes of dynamic shared memory.
+// Launch 1 of 1: grid (4 * M, 1), cluster 4 (its own), block 512, 57472 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 3 CTAs an SM.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
@@ -543,7 +544,7 @@ void asked_slices(
     }
     exchange_init(exchange);
     __syncthreads();    // the barrier is there for all
-    // the first CTAs, for all: L2 is to have by then what a later phase reads tile by tile
+    // a later phase reads this tile by tile, and waits for each tile: a few CTAs have L2 fetch it now, for all of them
     if (blockIdx.x < 4 * cluster) {
         ask_for_columns<threads>(gamma + begin, end - begin);
         ask_for_columns<threads>(beta + begin, end - begin);

@@ -313,7 +313,7 @@ void bias_grad(
         }
     }
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
         alignas(16) float db_sum[teams][tiles * step];

@@ -399,7 +399,7 @@ void adaln_bwd(
                 }
             }
         }
-        if (count == 1) let_next_kernel_start();
+        if (count == 1) let_next_kernel_start();    // it waits for the end of this one before it reads
 
         // a part's sums go to the workspace; alone, the CTA adds them behind the last
         const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * B + group;

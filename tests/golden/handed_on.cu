@@ -486,7 +486,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 // A cluster of 8 CTAs walks rows blockIdx.x / 8, + gridDim.x / 8, ...; each CTA has a slice of
 // the columns, its 128 threads share it.
 // A thread has 8 neighbouring columns in each of 8 tiles.
-// Launch 1 of 1: grid (8 * min(M, 45), 1), cluster 8, block 128, 49152 bytes of dynamic shared memory.
+// Launch 1 of 1: grid (8 * min(M, 45), 1), cluster 8 (its own), block 128, 49152 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 3 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __cluster_dims__(8, 1, 1) __launch_bounds__(128, 3)

@@ -504,7 +504,7 @@ void mean_cross_entropy(
             counted_sum += (long long)counts;
     }
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     __shared__ double cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(counted_sum));
@@ -659,7 +659,7 @@ void mean_cross_entropy_2(
         }
     }
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(column_sum));

@@ -506,7 +506,7 @@ void layernorm_bwd(
         }
     }
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
         alignas(16) float dgamma_sum[teams][tiles * step];

@@ -495,7 +495,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 //   x_centred = x - x_mean
 // A cluster of 4 CTAs has row blockIdx.x / 4; each CTA has a slice of the columns, its 64 threads share it.
 // A thread has 7 columns, 64 apart.
-// Launch 1 of 1: grid (4 * M, 1), cluster 4, block 64, no dynamic shared memory.
+// Launch 1 of 1: grid (4 * M, 1), cluster 4 (its own), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
 extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(64)
 void odd_slices(

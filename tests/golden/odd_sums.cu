@@ -498,7 +498,7 @@ void odd_sums(
         }
     }
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
         alignas(16) float dw_sum[teams][tiles * step];

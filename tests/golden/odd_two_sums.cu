@@ -445,7 +445,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A cluster of 2 CTAs walks rows blockIdx.x / 2, + gridDim.x / 2, ... and keeps its sums; each CTA has a slice of
 // the columns, its 384 threads share it.
 // A thread has 16 columns, 384 apart.
-// Launch 1 of 2: grid (2 * min(M, 66), 1), cluster 2, block 416, 99328 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (2 * min(M, 66), 1), cluster 2 (an attribute of the launch), block 416, 99328 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before and behind their own.
 // Strides, x_M and the like, are in elements.
@@ -578,7 +578,7 @@ void odd_two_sums(
     if (last >= 0)
         finish_row(last, last_row);
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         store_aligned(dw_partial + blockIdx.x / cluster * (long long)N, first + t * step, dw_sum[t], end);

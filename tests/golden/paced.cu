@@ -521,7 +521,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A cluster of 2 CTAs walks rows blockIdx.x / 2, + gridDim.x / 2, ... and keeps its sums; each CTA has a slice of
 // the columns, its 256 threads share it.
 // A thread has 8 neighbouring columns in each of 3 tiles.
-// Launch 1 of 2: grid (2 * min(M, 66), 1), cluster 2, block 288, 98304 bytes of dynamic shared memory.
+// Launch 1 of 2: grid (2 * min(M, 66), 1), cluster 2 (an attribute of the launch), block 288, 98304 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
 // dgamma_partial: workspace, one for each cluster of paced: N of f32
@@ -651,7 +651,7 @@ void paced(
         }
     }
 
-    let_next_kernel_start();
+    let_next_kernel_start();    // it waits for the end of this one before it reads
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         store_aligned(dgamma_partial + blockIdx.x / cluster * (long long)N, first + t * step, dgamma_sum[t], N);
