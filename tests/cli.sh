@@ -453,6 +453,7 @@ expect 0 '' open.fuse N=64 M=777 --arch sm_90a
 cmp -s stdout open.cu || fail 'the text depends on the number of rows'
 expect 2 "axis 'N' has no size" open.fuse M=64
 expect 2 "axis 'M' has no size" explain open.fuse N=64
+expect 2 'axis N has no size' run open.fuse --device cpu    # the second that lacks one
 # so much shared memory that one CTA more has no room, where more make memory slower, or where it is asked for
 expect 0 'unused: it keeps an SM to 11 CTAs' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a
 expect 0 'used: it keeps an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a

@@ -92,7 +92,8 @@ int settle_sizes(Session *s, const Sizes *from_tensors)
 {
     const Graph *g = s->graph;
     int status = check_axis_names(s);
-    for (int i = 0; i < g->axis_count && status == EXIT_DONE; i++) {
+    if (status != EXIT_DONE) return status;
+    for (int i = 0; i < g->axis_count; i++) {    /* all that is wrong is said at once */
         const char *axis = g->axes[i].name;
         int64_t given = size_given(s->options, axis);
         int64_t found = from_tensors ? from_tensors->of[i] : -1;
@@ -104,7 +105,7 @@ int settle_sizes(Session *s, const Sizes *from_tensors)
         s->sizes.of[i] = found >= 0 ? found : given >= 0 ? given : g->axes[i].size;
         if (s->sizes.of[i] >= 0) continue;
         complain(arena_format(s->arena, "give one: %s=1024", axis), "axis %s has no size", axis);
-        status = EXIT_USAGE;
+        if (status == EXIT_DONE) status = EXIT_USAGE;
     }
     return status;
 }
