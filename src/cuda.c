@@ -145,29 +145,33 @@ static bool uses_operands(const Emitter *e, Node n)
     return e->users[n.id] > 0;
 }
 
-/* Whether a row's value takes a function or a division beside what the row reduces to. */
-static bool takes_work(const Emitter *e, Node n)
+/* By node id: whether a row's value takes a function or a division beside what the row reduces to. Operands come first. */
+static bool *find_work(const Emitter *e)
 {
-    Op op = node(e->g, n)->op;
-    if (is_reduction(e->g, n)) return false;
-    if (op_info[op].class == CLASS_CALL || op == OP_DIV) return true;
-    for (int i = 0; i < op_info[op].arity; i++)
-        if (takes_work(e, arg(e->g, n, i))) return true;
-    return false;
+    bool *work = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        Op op = node(e->g, n)->op;
+        if (is_reduction(e->g, n)) continue;
+        work[i] = op_info[op].class == CLASS_CALL || op == OP_DIV;
+        for (int k = 0; k < op_info[op].arity; k++) work[i] |= work[arg(e->g, n, k).id];
+    }
+    return work;
 }
 
 /* Whether all elements of a row use such a value, in the pass before which it becomes known. One that is known before the row
  * is read would be waited for first, and one that a later pass wants would take a register until then. */
-static bool serves_elements(const Emitter *e, Node n, Node user)
+static bool serves_elements(const Emitter *e, Node n, Node user, const bool *work)
 {
     bool now = e->k->phase && e->k->phase[n.id] > 0 && e->k->phase[n.id] == e->k->phase[user.id];
-    return now && is_column_value(e, user) && !is_column_value(e, n) && takes_work(e, n);
+    return now && is_column_value(e, user) && !is_column_value(e, n) && work[n.id];
 }
 
 /* From the users down to what they use. */
 static void count_users(Emitter *e)
 {
     const Kernel *k = e->k;
+    const bool *work = find_work(e);
     for (int i = 0; i < k->store_count; i++) e->users[k->stores[i].node.id]++;
     for (int i = 0; i < k->accumulator_count; i++)
         e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
@@ -180,7 +184,7 @@ static void count_users(Emitter *e)
             if (mentions_operand(e, n, j)) {
                 Node operand = arg(e->g, n, j);
                 e->users[operand.id]++;
-                e->serves[operand.id] |= serves_elements(e, operand, n);
+                e->serves[operand.id] |= serves_elements(e, operand, n, work);
             }
     }
 }

@@ -25,7 +25,7 @@ static bool is_backward_norm(const Scheduler *s, const Kernel *k)
 
 /* With two stages, or three of eight teams' rows (stages_of_reuse). Of 16 bits layer norm's backward pass of up to 3840 columns is 0 to 9 %
  * faster than by a longer ring (of 2560 to 3840 512 rows 2 % slower), rmsnorm's of up to 512 0 to 6 %, of 1280 to 4096 0 to 1.5 %, 4096 rows
- * 1 to 4 % (of 640 to 1024 up to 4 % slower); on an H200 0 to 10 %. Of f32 layer norm's of up to 256 and of 1024 to 4096, rmsnorm's of up to
+ * 1 to 4 % (of 640 to 1024 up to 4 % slower); on an H200 up to 3072 columns 0 to 10 %. Of f32 layer norm's of up to 256 and of 1024 to 4096, rmsnorm's of up to
  * 1024 0 to 7 % (others up to 4 % slower; on an H200 layer norm's of 3072 7 %, so not there). (Measured on an H100.) */
 bool wants_reuse(const Scheduler *s, const Kernel *k)
 {

@@ -339,29 +339,29 @@ softmax bf16 5120 row:threads=320,limit=5
 softmax bf16 6144 row:threads=192,cluster=2,limit=8
 softmax f16 8192 row:threads=256,cluster=2,limit=6
 rmsnorm bf16 6144 row:threads=384, as
-rmsnorm bf16 7168 row:threads=224,cluster=2,
-rmsnorm f16 8192 row:threads=256,cluster=2,
+rmsnorm bf16 7168 row:threads=224,cluster=2, as
+rmsnorm f16 8192 row:threads=256,cluster=2, as
 layernorm bf16 6144 row:threads=256, as
 layernorm_residual f16 6144 row:threads=256, as
 
 # backward norms whose rows hand their stage on
-layernorm_bwd bf16 24 grid-stride:threads=4,rows=32,stages=4,
-layernorm_bwd bf16 32 grid-stride:threads=4,rows=32,stages=2,per_sm=6,reuse=1,
+layernorm_bwd bf16 24 grid-stride:threads=4,rows=32,stages=4, as
+layernorm_bwd bf16 32 grid-stride:threads=4,rows=32,stages=2,per_sm=6,reuse=1, as
 layernorm_bwd f16 768 grid-stride:threads=64,rows=6,stages=3, as
-layernorm_bwd bf16 1024 grid-stride:threads=64,rows=8,stages=3,per_sm=1,reuse=1,
-layernorm_bwd bf16 1152 grid-stride:threads=96,rows=4,stages=2,per_sm=1,reuse=1,
+layernorm_bwd bf16 1024 grid-stride:threads=64,rows=8,stages=3,per_sm=1,reuse=1, as
+layernorm_bwd bf16 1152 grid-stride:threads=96,rows=4,stages=2,per_sm=1,reuse=1, as
 layernorm_bwd bf16 1096 grid-stride:threads=96,rows=4,stages=8, as
 layernorm_bwd bf16 3000 grid-stride:threads=128,rows=3,stages=4, as
-layernorm_bwd bf16 3072 grid-stride:threads=128,rows=3,stages=2,per_sm=1,reuse=1,
-layernorm_bwd f16 3840 grid-stride:threads=256,rows=2,stages=2,per_sm=1,reuse=1,
-layernorm_bwd bf16 4096 grid-stride:threads=256,rows=2,stages=3,
-layernorm_bwd f32 256 grid-stride:threads=32,rows=4,stages=2,per_sm=5,reuse=1,
-layernorm_bwd f32 512 grid-stride:threads=64,rows=8,stages=6,
-rmsnorm_bwd bf16 512 grid-stride:threads=32,rows=4,stages=2,per_sm=5,reuse=1,
-rmsnorm_bwd bf16 640 grid-stride:threads=64,rows=8,stages=6,
-rmsnorm_bwd bf16 1152 grid-stride:threads=96,rows=4,stages=8,
-rmsnorm_bwd f32 1024 grid-stride:threads=256,rows=3,stages=2,per_sm=1,reuse=1,
-rmsnorm_bwd f32 1056 grid-stride:threads=160,rows=3,stages=4,
+layernorm_bwd bf16 3072 grid-stride:threads=128,rows=3,stages=2,per_sm=1,reuse=1, as
+layernorm_bwd f16 3840 grid-stride:threads=256,rows=2,stages=2,per_sm=1,reuse=1, as
+layernorm_bwd bf16 4096 grid-stride:threads=256,rows=2,stages=3, as
+layernorm_bwd f32 256 grid-stride:threads=32,rows=4,stages=2,per_sm=5,reuse=1, as
+layernorm_bwd f32 512 grid-stride:threads=64,rows=8,stages=6, as
+rmsnorm_bwd bf16 512 grid-stride:threads=32,rows=4,stages=2,per_sm=5,reuse=1, as
+rmsnorm_bwd bf16 640 grid-stride:threads=64,rows=8,stages=6, as
+rmsnorm_bwd bf16 1152 grid-stride:threads=96,rows=4,stages=8, as
+rmsnorm_bwd f32 1024 grid-stride:threads=256,rows=3,stages=2,per_sm=1,reuse=1, as
+rmsnorm_bwd f32 1056 grid-stride:threads=160,rows=3,stages=4, as
 END
 for size in "layernorm_bwd bf16 1024 .*reuse=1, as" "layernorm_bwd f32 1024 grid-stride:threads=128,rows=4,stages=3, as" "rmsnorm bf16 8192 row:threads=256, as"; do
     read -r name dtype columns schedule <<<"$size"    # where memory moves more
@@ -615,6 +615,13 @@ for file in cut binary nul megabyte deep import cycle; do
     expect 1 'error' emit $file.fuse M=4
     expect 1 'error' run $file.fuse M=4
 done
+{    # a row's value of which each use is two of the one before: 2^40 ways down
+    echo 'graph g[M, N](x : f32[M, N]) -> (y : f32[M, N]) {'
+    echo 'r0 = mean[N](x)'
+    for i in {1..40}; do echo "r$i = r$((i - 1)) * r$((i - 1)) - r$((i - 1))"; done
+    echo 'y = x * r40 }'
+} >squares.fuse
+expect 0 'r40 = ' squares.fuse N=256 --arch sm_90a
 expect 0 '' check empty.fuse
 expect 1 'graph' run empty.fuse
 stdin=binary.fuse expect 1 'error' fmt -
