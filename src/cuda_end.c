@@ -212,6 +212,7 @@ static void emit_finish_sums(Emitter *e)
 {
     declare_finish_sums(e);
     block (e->out, "if (col < %s)", e->columns) {
+        line(e->out, "#pragma unroll 1");
         line(e->out, "for (int p = slice; p < partials; p += batch * slices)");
         line(e->out, "    #pragma unroll");
         line(e->out, "    for (int t = 0; t < batch; t++)");

@@ -133,6 +133,47 @@ void emit_asks(Emitter *e)
         text_put(e->out, asks->data, asks->length);
 }
 
+/* Whether a tile of it is read while the one before is computed, the first one while what the phase before has found meets. A row that is
+ * alone has nothing else to do meanwhile: layer norm of 2816 to 11264 columns 2 to 8 %, of a sum of two 1 to 7 % faster with 1 to 64 rows,
+ * with 512 up to 4 %, many as fast (measured on an H100). */
+bool comes_early(const Emitter *e, const Load *load)
+{
+    return !is_persistent(e->k) && !e->k->lag && !e->k->streamed && !e->k->grouped && !has_several_columns(e->k) && is_asked_for(e, load);
+}
+
+static bool is_early_in(const Emitter *e, const Load *load, int phase)
+{
+    return load->phases >> phase & 1 && comes_early(e, load);
+}
+
+void emit_first_tiles(Emitter *e, int phase)
+{
+    bool any = false;
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_early_in(e, load, phase)) continue;
+        if (!any) line(e->out, "// tiles that the next phase reads: the first while results meet, the others each while the one before is computed");
+        any = true;
+        if (phase == load->first_phase) line(e->out, "%s %s_next;", vector_type(e, load->dtype), load->name);
+        line(e->out, "load(%s_next, %s, first, %s);", load->name, load_address(e, load), limit_text(e));
+    }
+}
+
+void emit_early_tiles(Emitter *e, int phase)
+{
+    Text *kernel = open_body(e);
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_early_in(e, load, phase)) continue;
+        line(kernel, "const %s %s_v = %s_next;", vector_type(e, load->dtype), load->name, load->name);
+        line(e->out, "load(%s_next, %s, col + step, %s);", load->name, load_address(e, load), limit_text(e));
+    }
+    const Text *loads = close_body(e, kernel);
+    if (loads->length && e->k->tiles > 1)
+        block (e->out, "if (t + 1 < tiles)")
+            text_put(e->out, loads->data, loads->length);
+}
+
 /* A thread's vector in shared memory. */
 const char *staged_vector(Emitter *e, const Load *load)
 {

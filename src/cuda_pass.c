@@ -101,9 +101,10 @@ static bool takes_words(const Kernel *k, const Load *load)
 void emit_tile_loads(const Pass *pass)
 {
     Emitter *e = pass->e;
+    emit_early_tiles(e, pass->phase);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->access != ACCESS_VECTOR || load->resident ||
+        if (load->access != ACCESS_VECTOR || load->resident || comes_early(e, load) ||
             !pass->needed[load->node.id])
             continue;
         if (load->staged) {

@@ -180,6 +180,7 @@ void emit_phase(Emitter *e, int phase)
     emit_pass(e, phase);
     /* not before the pass: its reads of shared memory would share a wait with these */
     if (phase == 0 && !e->k->lag) emit_scalars_next(e);
+    emit_first_tiles(e, phase + 1);
     emit_reductions(e, phase);
     emit_row_stores(e, phase);
 }

@@ -15,19 +15,24 @@ enum { PAIR = 2, TWO_BYTES = 2, COLUMNS = 32 /* of a thread: four vectors */ };
 
 static bool has_one_sum(const Scheduler *s, const Kernel *k) { return accumulator_registers(s, k) < 2; }
 
-static bool sums_pairs(const Scheduler *s, const Kernel *k)
+static bool sums_pairs(const Scheduler *s, const Kernel *k, int bytes)
 {
     double sums = accumulator_registers(s, k);
-    return row_inputs(k) == PAIR && row_bytes(k) == PAIR * TWO_BYTES && (sums == 1 || sums == 2) && column_vectors(k) <= 1 &&
-           stored_rows(k) == 1 && narrowest_stored(k) == TWO_BYTES;
+    return row_inputs(k) == PAIR && row_bytes(k) == PAIR * bytes && (sums == 1 || sums == 2) && column_vectors(k) <= 1 &&
+           stored_rows(k) == 1 && narrowest_stored(k) == bytes;
 }
 
-static bool has_pairs_with_sums(const Scheduler *s, const Kernel *k) { return has_plain_rows(s, k) && sums_pairs(s, k); }
+static bool has_pairs_with_sums(const Scheduler *s, const Kernel *k) { return has_plain_rows(s, k) && sums_pairs(s, k, TWO_BYTES); }
+
+static bool has_f32_pairs_with_one_sum(const Scheduler *s, const Kernel *k)
+{
+    return has_plain_rows(s, k) && sums_pairs(s, k, sizeof(float)) && has_one_sum(s, k);
+}
 
 /* The same in single elements. */
 static bool has_odd_pairs_with_sums(const Scheduler *s, const Kernel *k)
 {
-    return has_light_rows(s, k) && k->vec == 1 && sums_pairs(s, k);
+    return has_light_rows(s, k) && k->vec == 1 && sums_pairs(s, k, TWO_BYTES);
 }
 
 /* Two sums of one CTA's row: layer norm's backward of 6144, 7168, 8192, 9216 columns 4, 8, 9, 9 % faster by a copy warp (5632
@@ -83,24 +88,50 @@ static Advice two_long_sums(const Scheduler *s, const Kernel *k)
     return (Advice){FAMILY_GRID_STRIDE, .threads = 512, .cluster = SIXTEEN};
 }
 
-/* Layer norm's backward of 704 to 832 columns by six rows at a time, not eight: 65536 rows 5, 3, 0 %, 16384 2 to 6 % faster, 4096 3,
- * 1, 0 % slower.
- * Either norm's backward of 1088 to 1216 columns by four rows at a time, not five: 4096 rows 2 to 8 %, 16384 up to 5 % faster and
- * 1 % slower at worst. Two sums of 2688 to 3072 columns by three rows of 128 threads, not two of 192: 4096 rows 6 to 10 %, 16384
- * up to 4 % faster, 512 1 to 5 % slower. Two sums whose rows, whole lines of memory, hand on their stages are 0 to 4 % faster. (Measured on an H100.) */
+/* Rows of 704 to 1024 columns, of which a thread has one vector. Whole lines of memory, which hand on their stages, by four rows at a time and one CTA an SM, not six
+ * or eight: layer norm's backward 64 rows 5 to 11 %, 512 4 to 8 %, 4096 4 to 7 % faster (of 1024 columns as fast), many 6 % faster to
+ * 1 % slower, by two stages of 1024, where three are 2 % slower with many; f16 of 64 and 512 rows up to 14 %, 16384 of 832 columns 4 % slower.
+ * Rmsnorm's of up to 832 64 rows 7 to 10 %, 512 4 to 7 % faster, 2048 to 8192 1 to 4 % slower, many 2 to 4 % faster, f16 of up to 896 1 to 15 % (bf16 2 %
+ * slower there). Others: layer norm's of up to 832 by six rows, not eight: many 0 to 5 % faster, 4096 0 to 3 % slower; either norm's of more
+ * than 896 by four with four stages: 64 rows 7 to 11 %, 512 5 to 7 %, many up to 5 % faster to 2.5 % slower. (Measured on an H100.) */
+static Advice one_vector_sums(const Scheduler *s, const Kernel *k, int64_t columns)
+{
+    enum { THREE_WARPS = 3 * WARP, FOUR_WARPS = 4 * WARP, SHORT_END = 832, ONE_SUM_OF_F16_END = 896, FULL = 1024, FULL_VECTOR = 8 };
+    bool one = has_one_sum(s, k), lines = is_whole_lines(columns, DTYPE_BF16);
+    int threads = columns <= FULL_VECTOR * THREE_WARPS ? THREE_WARPS : FOUR_WARPS;
+    if (!lines && columns > ONE_SUM_OF_F16_END) return (Advice){FAMILY_GRID_STRIDE, .threads = threads, .rows = 4, .stages = 4, .per_sm = 1};
+    if (!lines) return one || columns > SHORT_END ? no_advice : (Advice){FAMILY_GRID_STRIDE, .threads = 2 * WARP, .rows = 6, .stages = 3};
+    if (one && columns > (reads_f16(k) ? ONE_SUM_OF_F16_END : SHORT_END)) return no_advice;
+    return (Advice){FAMILY_GRID_STRIDE, .threads = threads, .rows = 4, .stages = columns < FULL ? 3 : 2, .per_sm = 1, .reuse = 1};
+}
+
+/* Either norm's backward of 1088 to 1216 columns by four rows at a time, not five: 4096 rows 2 to 8 %, 16384 up to 5 % faster and
+ * 1 % slower at worst; whole lines of up to 1472, which hand on their stages, 64 rows 4 to 6 %, 512 3 to 4 %, 4096 1 to 3 % faster, many 1 % faster
+ * to 1 % slower. Two sums of 2688 to 3072 columns by three rows of 128 threads, not two of 192: 4096 rows 6 to 10 %, 16384
+ * up to 4 % faster, 512 1 to 5 % slower; where they hand on their stages 0 to 4 % faster. (Measured on an H100.) */
 static Advice short_sums(const Scheduler *s, const Kernel *k)
 {
-    enum { FIRST = 1088, FIRST_END = 1216, SECOND = 2688, SECOND_END = 3072 };
-    enum { SHORT = 704, SHORT_END = 832, TWO_WARPS = 2 * WARP, THREE_WARPS = 3 * WARP, FOUR_WARPS = 4 * WARP };
+    enum { ONE_VECTOR = 704, ONE_VECTOR_END = 1024, FIRST = 1088, FIRST_END = 1216, LINES_END = 1472, SECOND = 2688, SECOND_END = 3072 };
+    enum { THREE_WARPS = 3 * WARP, FOUR_WARPS = 4 * WARP };
     int64_t columns = column_count(s, k);
-    if (columns >= SHORT && columns <= SHORT_END && !has_one_sum(s, k)) return (Advice){FAMILY_GRID_STRIDE, .threads = TWO_WARPS, .rows = 6, .stages = 3};
-    bool first = columns >= FIRST && columns <= FIRST_END, second = columns >= SECOND && columns <= SECOND_END;
-    bool one = has_one_sum(s, k), reuse = !one && is_whole_lines(columns, DTYPE_BF16);
-    Advice advice = first           ? (Advice){FAMILY_GRID_STRIDE, .threads = THREE_WARPS, .rows = 4}
-                    : second && !one ? (Advice){FAMILY_GRID_STRIDE, .threads = FOUR_WARPS, .rows = 3}
-                                     : no_advice;
-    if (reuse && advice.threads) advice.stages = 2, advice.reuse = 1;
+    if (columns >= ONE_VECTOR && columns <= ONE_VECTOR_END) return one_vector_sums(s, k, columns);
+    bool lines = is_whole_lines(columns, DTYPE_BF16), first = columns >= FIRST && columns <= (lines ? LINES_END : FIRST_END);
+    bool second = columns >= SECOND && columns <= SECOND_END && !has_one_sum(s, k);
+    Advice advice = first    ? (Advice){FAMILY_GRID_STRIDE, .threads = THREE_WARPS, .rows = 4}
+                    : second ? (Advice){FAMILY_GRID_STRIDE, .threads = FOUR_WARPS, .rows = 3}
+                             : no_advice;
+    if (lines && advice.threads) advice.stages = 2, advice.reuse = 1;
     return advice;
+}
+
+/* Of f32 rmsnorm's backward of 1408 and 1536 columns by one CTA an SM: 64 rows 8 and 9 %, 512 5 and 6 %, 16384 2 and 4 % faster, where
+ * stages handed on alone are 5 and 7, 4, 1 % (4096 rows as fast and 2 % faster; measured on an H100). */
+static Advice one_sum_of_f32(const Scheduler *s, const Kernel *k)
+{
+    enum { SHORT = 1408, LONG = 1536, THREADS = 192 };
+    int64_t columns = column_count(s, k);
+    if (!is_whole_lines(columns, DTYPE_F32) || columns < SHORT || columns > LONG) return no_advice;
+    return (Advice){FAMILY_GRID_STRIDE, .threads = THREADS, .rows = 2, .stages = 2, .per_sm = 1, .reuse = 1};
 }
 
 /* Layer norm's backward of an odd number of columns by six rows at a time, not eight: of 641 to 895 columns 65536 rows 3 to 4 %,
@@ -306,6 +337,7 @@ static Advice find_advice(const Scheduler *s, const Kernel *k)
     Advice partial = swift ? no_advice : partial_advice(s, k);
     if (partial.threads) return partial;
     if (has_pairs_with_sums(s, k)) return swift ? sums_of_swift_memory(s, k) : first_of(short_sums(s, k), two_long_sums(s, k));
+    if (has_f32_pairs_with_one_sum(s, k)) return swift ? no_advice : one_sum_of_f32(s, k);
     if (has_odd_pairs_with_sums(s, k) && !swift) return first_of(short_odd_sums(s, k), long_odd_sums(s, k));
     if (k->vec == 1 && !k->accumulator_count && !swift) return odd_rows(s, k);
     if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : first_of(short_moments(s, k), long_moments(s, k));

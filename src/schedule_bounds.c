@@ -109,15 +109,34 @@ static bool has_several_vectors(const Scheduler *s, const Kernel *k)
     return some && has_moments(s, k) && row_inputs(k) == 1 && row_bytes(k) <= 2 && column_vectors(k) <= TWO && !reads_f16(k);
 }
 
+/* Column vectors that a later phase reads tile by tile, each tile while the one before is computed: ptxas keeps all that it can then. */
+static bool reads_columns_late(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (!load->resident && !load->staged && load->first_phase > 0 && is_column_vector(k, load)) return true;
+    }
+    return false;
+}
+
+/* A mean and its squares: so many threads that f16 is left with 56 registers where there are many, for it does with those (layer norm of 8704 columns:
+ * 512 rows 16 % slower by three CTAs than by four, of 12000 4096 rows and more 4 % by two than by three). */
+static int bound_moments(const Kernel *k)
+{
+    enum { SEVERAL = 1088, OF_F16 = 1152, MANY = 256 };
+    return reads_f16(k) && kernel_threads(k) > MANY && reads_columns_late(k) ? OF_F16 : SEVERAL;
+}
+
 /* How many threads ptxas is told that an SM is to hold, 0: nothing. (Others it must not be told: it would take all
  * registers that it may.) Of a ring, and of rows that are read again, it is told elsewhere. With more than 16 elements a
  * thread of several inputs or exchanges 1024, by the nearest number of CTAs (cross entropy and its gradient of 12288
- * columns by three of 384 threads 6 % faster than by two). More than two column vectors of f32, or two vectors of f16 a lane of a
+ * columns by three of 384 threads 6 % faster than by two; with up to 48 where a later phase reads column vectors: rmsnorm to bytes of 8704 to 12000
+ * columns in f16 3 to 12 % faster than left alone). More than two column vectors of f32, or two vectors of f16 a lane of a
  * short row, want 64 registers. Where that
  * spills, plan creation asks for fewer. */
 static int bound_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { SEVERAL = 1088, FULL = 1024, OF_WARPS = 896, FEW = 16, SOME = 32, LIGHT = 60, PACKED = 80, MANY_BYTES = 8 };
+    enum { FULL = 1024, OF_WARPS = 896, FEW = 16, SOME = 32, OF_LATE = 48, LIGHT = 60, PACKED = 80, MANY_BYTES = 8 };
     int threads = kernel_threads(k), most = holds_columns(k) ? PACKED : LIGHT, wanted = wanted_threads(k);
     int elements = k->vec * k->tiles;
     int most_threads = elements <= FEW ? wanted : FULL + threads / 2, room = threads_without_spills(s, k);
@@ -128,8 +147,9 @@ static int bound_threads(const Scheduler *s, const Kernel *k)
     bool many = column_bytes(k, 0) > MANY_BYTES || (reads_f16(k) && elements == FEW && k->threads_per_row < WARP);
     if (hungry && elements <= FEW && threads > WARP && threads <= wanted) return many && wanted > FULL ? FULL : wanted;
     if (elements <= FEW && mentions_places(s, k)) return s->target->threads_per_sm;
-    bool often = exchanges_often(k) && k->vec == MAX_VECTOR && row_bytes(k) <= 2 && elements > FEW && elements <= SOME;
-    return often ? FULL + threads / 2 : may_take_sm(s, k) ? SEVERAL : may_be_alone(s, k) ? 2 * threads : 0;
+    int several = reads_f16(k) && reads_columns_late(k) ? OF_LATE : SOME;
+    bool often = exchanges_often(k) && k->vec == MAX_VECTOR && row_bytes(k) <= 2 && elements > FEW && elements <= several;
+    return often ? FULL + threads / 2 : may_take_sm(s, k) ? bound_moments(k) : may_be_alone(s, k) ? 2 * threads : 0;
 }
 
 /* CTAs that sum rows of groups without a ring: as many as registers hold. Left alone, ptxas spills in some of them to hold one

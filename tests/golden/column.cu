@@ -329,7 +329,9 @@ void bias_grad(
 //   db = sum[M](dy), from the partials
 // bias_grad left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 32 threads of a
 // column take its partials in turn, and then meet.
-// Launch 2 of 2: grid (ceil(N / 8), 1), block 256, no dynamic shared memory.
+// Launch 2 of 2: grid (ceil(N / 8), 1), block 256, 115840 bytes of dynamic shared memory.
+// None of it is used: it keeps an SM to 1 CTA, so that early CTAs do not crowd on the first SMs that are free.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each of the gridDim.x CTAs of bias_grad: N of f32
 // partials: how many there are, min(ceil(M / 8), 132)
@@ -345,6 +347,7 @@ void bias_grad_finish(
 
     float db_sum = 0;
     if (col < N) {
+        #pragma unroll 1
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
             for (int t = 0; t < batch; t++)

@@ -517,7 +517,9 @@ void mean_cross_entropy(
 //   counted = sum[M](counts), from the partials
 // mean_cross_entropy left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
 // column take its partials in turn, and then meet.
-// Launch 2 of 5: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
+// Launch 2 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
+// None of it is used: it keeps an SM to 1 CTA, so that early CTAs do not crowd on the first SMs that are free.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
 // counted_value: workspace, 1 of i64
@@ -535,6 +537,7 @@ void mean_cross_entropy_finish(
 
     long long counted_sum = 0;
     if (col < 1) {
+        #pragma unroll 1
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
             for (int t = 0; t < batch; t++)
@@ -672,7 +675,9 @@ void mean_cross_entropy_2(
 //   sum_2_partial = sum[M](where(counts, each, 0.0)), from the partials
 // mean_cross_entropy_2 left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
 // column take its partials in turn, and then meet.
-// Launch 4 of 5: grid (ceil(1 / 8), 1), block 1024, no dynamic shared memory.
+// Launch 4 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
+// None of it is used: it keeps an SM to 1 CTA, so that early CTAs do not crowd on the first SMs that are free.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 // sum_1_value: workspace, 1 of f32
@@ -689,6 +694,7 @@ void mean_cross_entropy_finish_2(
 
     float column_sum = 0;
     if (col < 1) {
+        #pragma unroll 1
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
             for (int t = 0; t < batch; t++)

@@ -526,7 +526,9 @@ void layernorm_bwd(
 //   dbeta = sum[M](dy), from the partials
 // layernorm_bwd left a partial for each of its CTAs. Here a CTA has up to 32 columns; the 32 threads of a
 // column take its partials in turn, and then meet.
-// Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, no dynamic shared memory.
+// Launch 2 of 2: grid (ceil(N / 32), 1), block 1024, 115840 bytes of dynamic shared memory.
+// None of it is used: it keeps an SM to 1 CTA, so that early CTAs do not crowd on the first SMs that are free.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
@@ -546,6 +548,7 @@ void layernorm_bwd_finish(
     float dgamma_sum = 0;
     float dbeta_sum = 0;
     if (col < N) {
+        #pragma unroll 1
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
             for (int t = 0; t < batch; t++)

@@ -611,6 +611,7 @@ void odd_two_sums_finish(
     float dw_sum = 0;
     float db_sum = 0;
     if (col < N) {
+        #pragma unroll 1
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
             for (int t = 0; t < batch; t++)

@@ -684,6 +684,7 @@ void paced_finish(
     float dgamma_sum = 0;
     float dbeta_sum = 0;
     if (col < N) {
+        #pragma unroll 1
         for (int p = slice; p < partials; p += batch * slices)
             #pragma unroll
             for (int t = 0; t < batch; t++)
