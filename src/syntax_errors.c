@@ -249,6 +249,16 @@ static const char *hint_for_brackets(const Syntax *s, const Token *found, const 
     return NULL;
 }
 
+/* What closes another bracket, or begins the next statement, where this one could still be closed. */
+static const char *hint_for_open(const Token *found, const bool *expected)
+{
+    int kind = found->kind;
+    bool ends = kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) || kind == TOKEN_LBRACE;
+    if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET)) return "a '(' is not closed";
+    if (expected[TOKEN_RBRACKET] && (ends || kind == TOKEN_RPAREN || kind == TOKEN_LPAREN)) return "a '[' is not closed";
+    return NULL;
+}
+
 static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
 {
     const char *brackets = hint_for_brackets(s, found, expected);
@@ -277,6 +287,8 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         return "an axis is a name, not a computed size: one of half the size is an axis of its own, as in graph g[N = 8, HALF = 4](...)";
     if (found->kind == 0 && expected[TOKEN_RBRACE])
         return "a '{' is not closed";
+    const char *open = hint_for_open(found, expected);
+    if (open) return open;
     if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
         return "a statement is written NAME = EXPRESSION";
     if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND]))

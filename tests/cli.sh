@@ -415,7 +415,17 @@ write where(condition, a, b)
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x if x > 0 else 0 }
 elements are not picked by place
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = x[:, 0] }
+a '(' is not closed
+graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * (x + 1 }
+a '\[' is not closed
+graph g[N = 4](x : f32[N) -> (y : f32[N]) { y = x }
 END
+printf 'graph g[N = 4](x : f32[N]) -> (y : f32[N]) {\n    m = exp(x\n    y = m\n}\n' >wrong.fuse
+expect 1 "^  hint: a '(' is not closed" check wrong.fuse
+echo '# nothing yet' >wrong.fuse
+expect 1 'wrong.fuse holds nothing: no graph, no function, no import' check wrong.fuse
+echo 'fn twice(x) = x * 2' >wrong.fuse    # which others may import
+expect 0 '' check wrong.fuse
 # what has no room is said of the CTAs that were asked for
 for refusal in 'grid-stride:cluster=32 of 32 CTAs are warp-specialized' 'grid-stride:cluster=8 cluster: 8 CTAs have no room' \
     'warp-specialized:stages=1 1 column accumulator of a row in one CTA needs'; do
