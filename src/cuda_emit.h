@@ -128,9 +128,8 @@ const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_asks(Emitter *e);                     /* early, for column vectors that a later phase reads */
-bool comes_early(const Emitter *e, const Load *load);       /* its tiles are read each while the one before is computed */
-void emit_first_tiles(Emitter *e, int phase);               /* of those that a phase reads, before it */
-void emit_early_tiles(Emitter *e, int phase);               /* in the phase: this tile, read by now, and the next one */
+void emit_first_tiles(Emitter *e, int phase);   /* of the early loads of a phase, before it */
+void emit_early_tiles(Emitter *e, int phase);   /* in the phase: this tile, read by now, and the next one */
 bool declare_hoisted_loads(Emitter *e);
 void emit_hoisted_loads(Emitter *e);
 /* What is printed between these is kept back, for what stands before it depends on it. The first returns where it

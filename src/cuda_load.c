@@ -115,9 +115,9 @@ static bool is_asked_for(const Emitter *e, const Load *load)
     return waits && load->tensor >= 0 && load->access == ACCESS_VECTOR && !varies_by_row(e, load);
 }
 
-/* Each tile of such a load waits for the one before, for it stands behind a branch. Were they in global memory then, a few rows
- * would take 0.6 to 1.5 us longer, many 0 to 1 us; a few CTAs ask for all, since many at once would keep each other waiting
- * (512 rows 3 us; all measured on an H100). */
+/* Each tile of such a load waits for the one before, for it stands behind a branch, or for what is computed of that one. Were they in
+ * global memory then, a few rows would take 0.6 to 1.5 us longer, many 0 to 1 us; a few CTAs ask for all, since many at once
+ * would keep each other waiting (512 rows 3 us; all measured on an H100). */
 void emit_asks(Emitter *e)
 {
     if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
@@ -127,32 +127,21 @@ void emit_asks(Emitter *e)
             line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]), own_columns(e));
     const Text *asks = close_body(e, kernel);
     if (!asks->length) return;
-    line(e->out, "// a later phase reads this tile by tile, and waits for each tile: a few CTAs have L2 fetch it now, for all of them");
+    line(e->out, "// a later phase reads this tile by tile, and would wait for memory: a few CTAs have L2 fetch it now, for all");
     const char *asking = e->k->cluster > 1 ? arena_format(e->arena, "4 * %s", sharers(e)) : "4";
     block (e->out, "if (blockIdx.x < %s)", asking)
         text_put(e->out, asks->data, asks->length);
 }
 
-/* Whether a tile of it is read while the one before is computed, the first one while what the phase before has found meets. A row that is
- * alone has nothing else to do meanwhile: layer norm of 2816 to 11264 columns 2 to 8 %, of a sum of two 1 to 7 % faster with 1 to 64 rows,
- * with 512 up to 4 %, many as fast (measured on an H100). */
-bool comes_early(const Emitter *e, const Load *load)
-{
-    return !is_persistent(e->k) && !e->k->lag && !e->k->streamed && !e->k->grouped && !has_several_columns(e->k) && is_asked_for(e, load);
-}
-
-static bool is_early_in(const Emitter *e, const Load *load, int phase)
-{
-    return load->phases >> phase & 1 && comes_early(e, load);
-}
+static bool is_early_in(const Load *load, int phase) { return load->early && load->phases >> phase & 1; }
 
 void emit_first_tiles(Emitter *e, int phase)
 {
     bool any = false;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_early_in(e, load, phase)) continue;
-        if (!any) line(e->out, "// tiles that the next phase reads: the first while results meet, the others each while the one before is computed");
+        if (!is_early_in(load, phase)) continue;
+        if (!any) line(e->out, "// for the next phase, which reads each tile while it computes the one before");
         any = true;
         if (phase == load->first_phase) line(e->out, "%s %s_next;", vector_type(e, load->dtype), load->name);
         line(e->out, "load(%s_next, %s, first, %s);", load->name, load_address(e, load), limit_text(e));
@@ -164,7 +153,7 @@ void emit_early_tiles(Emitter *e, int phase)
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_early_in(e, load, phase)) continue;
+        if (!is_early_in(load, phase)) continue;
         line(kernel, "const %s %s_v = %s_next;", vector_type(e, load->dtype), load->name, load->name);
         line(e->out, "load(%s_next, %s, col + step, %s);", load->name, load_address(e, load), limit_text(e));
     }

@@ -104,7 +104,7 @@ void emit_tile_loads(const Pass *pass)
     emit_early_tiles(e, pass->phase);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->access != ACCESS_VECTOR || load->resident || comes_early(e, load) ||
+        if (load->access != ACCESS_VECTOR || load->resident || load->early ||
             !pass->needed[load->node.id])
             continue;
         if (load->staged) {

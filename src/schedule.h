@@ -52,6 +52,7 @@ typedef struct {
     bool hoisted;            /* the same for all rows: loaded once before the first */
     bool staged;             /* passes through shared memory: a row's through the ring of stages,
                                 what is hoisted once */
+    bool early;              /* read in each phase that needs it, but a tile ahead: the first while results meet */
     uint64_t phases;         /* bit set of the phases that need it */
     bool rewidened;          /* after its first phase it is converted by another instruction than in it; where it
                                 is hoisted in each */

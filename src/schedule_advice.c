@@ -96,12 +96,12 @@ static Advice two_long_sums(const Scheduler *s, const Kernel *k)
  * than 896 by four with four stages: 64 rows 7 to 11 %, 512 5 to 7 %, many up to 5 % faster to 2.5 % slower. (Measured on an H100.) */
 static Advice one_vector_sums(const Scheduler *s, const Kernel *k, int64_t columns)
 {
-    enum { THREE_WARPS = 3 * WARP, FOUR_WARPS = 4 * WARP, SHORT_END = 832, ONE_SUM_OF_F16_END = 896, FULL = 1024, FULL_VECTOR = 8 };
+    enum { THREE_WARPS = 3 * WARP, FOUR_WARPS = 4 * WARP, SHORT_END = 832, MIDDLE = 896, FULL = 1024, FULL_VECTOR = 8 };
     bool one = has_one_sum(s, k), lines = is_whole_lines(columns, DTYPE_BF16);
     int threads = columns <= FULL_VECTOR * THREE_WARPS ? THREE_WARPS : FOUR_WARPS;
-    if (!lines && columns > ONE_SUM_OF_F16_END) return (Advice){FAMILY_GRID_STRIDE, .threads = threads, .rows = 4, .stages = 4, .per_sm = 1};
+    if (!lines && columns > MIDDLE) return (Advice){FAMILY_GRID_STRIDE, .threads = threads, .rows = 4, .stages = 4};
     if (!lines) return one || columns > SHORT_END ? no_advice : (Advice){FAMILY_GRID_STRIDE, .threads = 2 * WARP, .rows = 6, .stages = 3};
-    if (one && columns > (reads_f16(k) ? ONE_SUM_OF_F16_END : SHORT_END)) return no_advice;
+    if (one && columns > (reads_f16(k) ? MIDDLE : SHORT_END)) return no_advice;
     return (Advice){FAMILY_GRID_STRIDE, .threads = threads, .rows = 4, .stages = columns < FULL ? 3 : 2, .per_sm = 1, .reuse = 1};
 }
 
@@ -124,7 +124,7 @@ static Advice short_sums(const Scheduler *s, const Kernel *k)
     return advice;
 }
 
-/* Of f32 rmsnorm's backward of 1408 and 1536 columns by one CTA an SM: 64 rows 8 and 9 %, 512 5 and 6 %, 16384 2 and 4 % faster, where
+/* Of f32 rmsnorm's backward of 1408 and 1536 columns, and of what lies between, by one CTA an SM: 64 rows 8 and 9 %, 512 5 and 6 %, 16384 2 and 4 % faster, where
  * stages handed on alone are 5 and 7, 4, 1 % (4096 rows as fast and 2 % faster; measured on an H100). */
 static Advice one_sum_of_f32(const Scheduler *s, const Kernel *k)
 {

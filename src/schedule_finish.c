@@ -72,8 +72,7 @@ void set_parts(Kernel *k)
  * fast (measured on an H100). */
 static void spread(const Scheduler *s, Kernel *k, int64_t columns)
 {
-    bool comes_early = s->target->bulk_copy;
-    keep_to(s, k, comes_early && ceil_div(columns, k->threads_per_row) <= s->target->sms ? 1 : 0);
+    if (was_measured_on(s->target) && ceil_div(columns, k->threads_per_row) <= s->target->sms) keep_to(s, k, 1);
 }
 
 void map_finish(const Scheduler *s, Kernel *k)

@@ -1,5 +1,5 @@
 /* schedule_limit.c: how many CTAs of a row kernel an SM holds at most. An SM that asks memory for more rows than keep it busy
- * makes it slower; shared memory that CTAs ask for and do not use keeps others out. */
+ * makes it slower; shared memory that CTAs ask for and do not use keeps others out (of a finish kernel, too: schedule_finish.c). */
 #include "scheduling.h"
 
 enum { RESERVED = 1 << 10, UNIT = 128 };    /* bytes that each CTA takes beside its own, and in what steps */

@@ -385,6 +385,10 @@ for size in "layernorm_bwd bf16 1024 .*reuse=1, as" "layernorm_bwd f32 1024 grid
 done
 expect 0 'schedule: row:threads=512, as' explain "$root"/examples/rmsnorm.fuse N=8192 --arch sm_100a --no-tuning
 expect 0 '^schedule: row:threads=512, as' explain "$root"/examples/softmax_causal.fuse K=8192 --arch sm_90a --no-tuning
+# column vectors that a later phase reads come a tile early, but where they are wider than the row and registers short
+expect 0 'load(gamma_next, gamma, col + step, N)' "$root"/examples/layernorm.fuse N=5120 --arch sm_90a --no-tuning
+sed 's/gamma *: bf16/gamma : f32/; s/beta *: bf16/beta : f32/' "$root/examples/layernorm.fuse" >wide.fuse
+expect 0 'load(gamma_v, gamma, col, N)' wide.fuse N=5120 --arch sm_90a --no-tuning
 expect 0 'launch_bounds__(128, 6)' "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --no-tuning
 expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --no-tuning --json
 expect 0 '"rows_again": true' explain "$root"/examples/softmax.fuse M=3 N=8000001 --arch sm_90a --no-tuning --json
@@ -422,10 +426,6 @@ graph g[N = 4](x : f32[N) -> (y : f32[N]) { y = x }
 END
 printf 'graph g[N = 4](x : f32[N]) -> (y : f32[N]) {\n    m = exp(x\n    y = m\n}\n' >wrong.fuse
 expect 1 "^  hint: a '(' is not closed" check wrong.fuse
-echo '# nothing yet' >wrong.fuse
-expect 1 'wrong.fuse holds nothing: no graph, no function, no import' check wrong.fuse
-echo 'fn twice(x) = x * 2' >wrong.fuse    # which others may import
-expect 0 '' check wrong.fuse
 # what has no room is said of the CTAs that were asked for
 for refusal in 'grid-stride:cluster=32 of 32 CTAs are warp-specialized' 'grid-stride:cluster=8 cluster: 8 CTAs have no room' \
     'warp-specialized:stages=1 1 column accumulator of a row in one CTA needs'; do

@@ -88,6 +88,7 @@ examples/layernorm.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,reuse=1,thr
 examples/layernorm_bwd.fuse M=40 N=1024 --sms 1 --schedule grid-stride:stages=2,reuse=1
 tests/cases/wide_group.fuse M=5 N=3361 --sms 1 --schedule warp-specialized:cluster=16
 tests/cases/three_phases.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stages=1
+examples/rmsnorm_quantized.fuse M=3 N=3000
 examples/layernorm.fuse M=2 N=1512 --offset gamma=1 --schedule row:threads=64
 tests/cases/moments_beside.fuse M=3 --schedule row:threads=96
 tests/cases/moments_beside.fuse M=3 N=1024

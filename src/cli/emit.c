@@ -125,10 +125,6 @@ static int check_file(const Options *o, const char *file)
     if (p.graph_count == 0 || !o->graph) {
         Compilation c;
         status = compile_graph(&p, NULL, UNTIL_CHECK, NULL, 0, &c);
-        if (status == EXIT_DONE && !c.program->items) {
-            complain(NULL, "%s holds nothing: no graph, no function, no import", p.name);
-            status = EXIT_WRONG;
-        }
         compile_free(&c);
         return status;
     }

@@ -510,7 +510,7 @@ void amax(
 // amax left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
 // column take its partials in turn, and then meet.
 // Launch 2 of 4: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 1 CTA, so that early CTAs do not crowd on the first SMs that are free.
+// None of it is used: it keeps an SM to 1 CTA, for early ones would crowd on the first free SMs.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each of the gridDim.x CTAs of amax: 1 of f32
