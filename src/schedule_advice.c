@@ -88,12 +88,12 @@ static Advice two_long_sums(const Scheduler *s, const Kernel *k)
     return (Advice){FAMILY_GRID_STRIDE, .threads = 512, .cluster = SIXTEEN};
 }
 
-/* Rows of 704 to 1024 columns, of which a thread has one vector. Whole lines of memory, which hand on their stages, by four rows at a time and one CTA an SM, not six
- * or eight: layer norm's backward 64 rows 5 to 11 %, 512 4 to 8 %, 4096 4 to 7 % faster (of 1024 columns as fast), many 6 % faster to
- * 1 % slower, by two stages of 1024, where three are 2 % slower with many; f16 of 64 and 512 rows up to 14 %, 16384 of 832 columns 4 % slower.
- * Rmsnorm's of up to 832 64 rows 7 to 10 %, 512 4 to 7 % faster, 2048 to 8192 1 to 4 % slower, many 2 to 4 % faster, f16 of up to 896 1 to 15 % (bf16 2 %
- * slower there). Others: layer norm's of up to 832 by six rows, not eight: many 0 to 5 % faster, 4096 0 to 3 % slower; either norm's of more
- * than 896 by four with four stages: 64 rows 7 to 11 %, 512 5 to 7 %, many up to 5 % faster to 2.5 % slower. (Measured on an H100.) */
+/* Rows of 704 to 1024 columns, of which a thread has one vector, by four at a time, not six or eight, and one CTA an SM. Whole
+ * lines of memory hand on their stages: layer norm's backward 5 to 11 % faster with 64 rows, 4 to 8 % with 512, up to 7 % with
+ * 4096, many 6 % faster to 1 % slower (with three stages of 1024 columns 2 % slower); rmsnorm's of up to 832 columns, of f16
+ * up to 896, 4 to 15 % faster with 64 and 512 rows, up to 4 % slower with 2048 to 8192, many 2 to 4 % faster. No whole lines:
+ * either norm's of more than 896 columns, with four stages, 5 to 11 % faster with 64 and 512 rows, many 5 % faster to 2.5 %
+ * slower; layer norm's of up to 832 by six, many 0 to 5 % faster. (Measured on an H100.) */
 static Advice one_vector_sums(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { THREE_WARPS = 3 * WARP, FOUR_WARPS = 4 * WARP, SHORT_END = 832, MIDDLE = 896, FULL = 1024, FULL_VECTOR = 8 };
@@ -105,10 +105,10 @@ static Advice one_vector_sums(const Scheduler *s, const Kernel *k, int64_t colum
     return (Advice){FAMILY_GRID_STRIDE, .threads = threads, .rows = 4, .stages = columns < FULL ? 3 : 2, .per_sm = 1, .reuse = 1};
 }
 
-/* Either norm's backward of 1088 to 1216 columns by four rows at a time, not five: 4096 rows 2 to 8 %, 16384 up to 5 % faster and
- * 1 % slower at worst; whole lines of up to 1472, which hand on their stages, 64 rows 4 to 6 %, 512 3 to 4 %, 4096 1 to 3 % faster, many 1 % faster
- * to 1 % slower. Two sums of 2688 to 3072 columns by three rows of 128 threads, not two of 192: 4096 rows 6 to 10 %, 16384
- * up to 4 % faster, 512 1 to 5 % slower; where they hand on their stages 0 to 4 % faster. (Measured on an H100.) */
+/* Either norm's backward of 1088 to 1216 columns by four rows at a time, not five: 4096 rows 2 to 8 %, 16384 up to 5 % faster
+ * and 1 % slower at worst; whole lines of up to 1472, which hand on their stages, 3 to 6 % faster with 64 and 512 rows, 1 to
+ * 3 % with 4096, many as fast. Two sums of 2688 to 3072 columns by three rows of 128 threads, not two of 192: 4096 rows 6 to
+ * 10 %, 16384 up to 4 % faster, 512 1 to 5 % slower; where they hand on their stages 0 to 4 % faster. (Measured on an H100.) */
 static Advice short_sums(const Scheduler *s, const Kernel *k)
 {
     enum { ONE_VECTOR = 704, ONE_VECTOR_END = 1024, FIRST = 1088, FIRST_END = 1216, LINES_END = 1472, SECOND = 2688, SECOND_END = 3072 };
@@ -124,8 +124,9 @@ static Advice short_sums(const Scheduler *s, const Kernel *k)
     return advice;
 }
 
-/* Of f32 rmsnorm's backward of 1408 and 1536 columns, and of what lies between, by one CTA an SM: 64 rows 8 and 9 %, 512 5 and 6 %, 16384 2 and 4 % faster, where
- * stages handed on alone are 5 and 7, 4, 1 % (4096 rows as fast and 2 % faster; measured on an H100). */
+/* Of f32 rmsnorm's backward of 1408 to 1536 columns by one CTA an SM (the two ends timed): 64 rows 8 and 9 %, 512 5 and 6 %,
+ * 16384 2 and 4 % faster, where stages handed on alone are 5 and 7, 4, 1 %, and 4096 rows as fast and 2 % faster (measured on
+ * an H100). */
 static Advice one_sum_of_f32(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 1408, LONG = 1536, THREADS = 192 };

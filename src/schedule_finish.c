@@ -67,9 +67,9 @@ void set_parts(Kernel *k)
     k->part_rows = !k->kept ? 0 : rows > LEAST ? rows : LEAST;
 }
 
-/* CTAs that may come while the kernel before it ends take what SMs are free first, up to eight each; where every CTA can have an SM,
- * it shall: layernorm_bwd of 4096 columns 2 to 4 % faster with 64 rows, both backward norms of 1024 to 4096 0 to 3 % with 512, many rows as
- * fast (measured on an H100). */
+/* CTAs that may come while the kernel before it ends take what SMs are free first, up to eight each; where every CTA can have
+ * an SM, it shall: layernorm_bwd of 4096 columns 2 to 4 % faster with 64 rows, both backward norms of 1024 to 4096 0 to 3 % with
+ * 512, many rows as fast (measured on an H100). */
 static void spread(const Scheduler *s, Kernel *k, int64_t columns)
 {
     if (was_measured_on(s->target) && ceil_div(columns, k->threads_per_row) <= s->target->sms) keep_to(s, k, 1);

@@ -23,10 +23,11 @@ static bool is_backward_norm(const Scheduler *s, const Kernel *k)
            PAIR * narrowest_stored(k) == row_bytes(k);
 }
 
-/* With two stages, or three of many teams (stages_of_reuse). Of 16 bits layer norm's backward pass of up to 3840 columns is 0 to 9 %
- * faster than by a longer ring (of 2560 to 3840 512 rows 2 % slower), rmsnorm's of up to 512 0 to 6 %, of 1280 to 4096 0 to 1.5 %, 4096 rows
- * 1 to 4 % (of 640 to 1024 up to 4 % slower, in f16 of 960 and 1024 0 to 6 % faster); on an H200 up to 3072 columns 0 to 10 %. Of f32 layer norm's of up to 256 and of
- * 576 to 4096, rmsnorm's of up to 1920 0 to 7 % (others up to 4 % slower; on an H200 layer norm's of 3072 7 %, so not there). (Measured on an H100.) */
+/* With two stages, or three of many teams (stages_of_reuse). Of 16 bits layer norm's backward pass of up to 3840 columns is 0 to
+ * 9 % faster than by a longer ring (of 2560 to 3840 512 rows 2 % slower), rmsnorm's of up to 512 0 to 6 %, of 1280 to 4096 0 to
+ * 1.5 %, 4096 rows 1 to 4 % (of 640 to 1024 up to 4 % slower, in f16 of 960 and 1024 0 to 6 % faster); on an H200 up to 3072
+ * columns 0 to 10 %. Of f32 layer norm's of up to 256 and of 576 to 4096, rmsnorm's of up to 1920 0 to 7 % (others up to 4 %
+ * slower; on an H200 layer norm's of 3072 7 %, so not there). (Measured on an H100.) */
 bool wants_reuse(const Scheduler *s, const Kernel *k)
 {
     enum { LEAST = 32, MOST = 4096, TWO_OF_16 = 4, TWO_OF_32 = 8 };
@@ -43,8 +44,8 @@ bool wants_reuse(const Scheduler *s, const Kernel *k)
     return one ? columns <= ONE_OF_32 : two && (columns <= SHORT_TWO_OF_32 || columns >= LONG_TWO_OF_32);
 }
 
-/* Eight teams of two warps or five of three: layer norm's backward pass of 513 to 640 and 1536 columns of 2 bytes, of 576 to 768 of 4, is by three
- * 0 to 1 % faster than by two. */
+/* Eight teams of two warps or five of three: layer norm's backward pass of 513 to 640 and 1536 columns of 2 bytes, of 576 to 768
+ * of 4, is by three 0 to 1 % faster than by two. */
 int stages_of_reuse(const Kernel *k)
 {
     enum { FEW = 2, MORE = 3, MANY_TEAMS = 5 };
