@@ -167,7 +167,7 @@ bool is_waited_for(const Emitter *e)
 void emit_accumulators_end(Emitter *e)
 {
     blank_line(e->out);
-    if (is_waited_for(e)) line(e->out, "let_next_kernel_start();    // it waits for the end of this one before it reads");
+    if (is_waited_for(e)) line(e->out, "let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
     emit_column_results(e);
     emit_full_results(e);
 }

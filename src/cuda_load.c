@@ -127,7 +127,7 @@ void emit_asks(Emitter *e)
             line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]), own_columns(e));
     const Text *asks = close_body(e, kernel);
     if (!asks->length) return;
-    line(e->out, "// a later phase reads this tile by tile, and would wait for memory: a few CTAs have L2 fetch it now, for all");
+    line(e->out, "// a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now");
     const char *asking = e->k->cluster > 1 ? arena_format(e->arena, "4 * %s", sharers(e)) : "4";
     block (e->out, "if (blockIdx.x < %s)", asking)
         text_put(e->out, asks->data, asks->length);
@@ -141,7 +141,7 @@ void emit_first_tiles(Emitter *e, int phase)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (!is_early_in(load, phase)) continue;
-        if (!any) line(e->out, "// for the next phase, which reads each tile while it computes the one before");
+        if (!any) line(e->out, "// the next phase reads a tile while it computes the one before; this is the first");
         any = true;
         if (phase == load->first_phase) line(e->out, "%s %s_next;", vector_type(e, load->dtype), load->name);
         line(e->out, "load(%s_next, %s, first, %s);", load->name, load_address(e, load), limit_text(e));

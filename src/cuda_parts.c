@@ -127,7 +127,7 @@ void emit_groups(Emitter *e)
         if (by_group) emit_group_start(e);
         line(e->out, "const long long first_row = %s;", first_row_text(e, "part"));
         emit_walk(e);
-        if (is_waited_for(e)) line(e->out, "if (count == 1) let_next_kernel_start();    // it waits for the end of this one before it reads");
+        if (is_waited_for(e)) line(e->out, "if (count == 1) let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
         emit_part_end(e, groups);
         line(e->out, "next_part(group, part, parts);");
     }

@@ -184,7 +184,7 @@ static void emit_reused_step(Emitter *e)
         line(e->out, "Stage &now = ring[stage];");
         line(e->out, "stage = (stage + 1) %% stages;");
     }
-    line(e->out, "fetch_wait<stages - 1>();");
+    line(e->out, "fetch_wait<stages - 1>();    // a thread reads what it has copied itself");
     if (has_own_scalars(e)) line(e->out, "__syncwarp();    // the row's scalars have landed for all");
 }
 
@@ -327,7 +327,7 @@ void emit_ring_step(Emitter *e, const char *row)
         line(e->out, "    continue;");
     }
     if (!e->k->lined_up)
-        line(e->out, "fetch_wait<stages - %d>();", ahead);
+        line(e->out, "fetch_wait<stages - %d>();    // a thread reads what it has copied itself", ahead);
     else if (!e->k->kept)
         emit_first_landed(e, row);
     if (own_scalars) line(e->out, "__syncwarp();    // those of this row have landed for all");

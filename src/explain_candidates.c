@@ -72,8 +72,8 @@ static void list_unknown(Text *out, const Ranked *all, int count)
 void explain_candidates(Text *out, const Candidates *c)
 {
     const Ranked *all = rank(out->arena, c);
-    line(out, "candidates: %d schedules with up to one key; GB/s with many rows and what takes longest, by a model that is off by a", c->list.count);
-    line(out, "tenth or more and does not see what spills. Where it expects 1.4 times as much as of the rules' choice, that is taken: *.");
+    line(out, "candidates: %d schedules with up to one key; GB/s with many rows and what takes longest, by a model that is off by up", c->list.count);
+    line(out, "to a quarter and does not see what spills. Where it expects 1.4 times as much as of the rules' choice, that is taken: *.");
     for (int i = 0; i < c->list.count; i++) {
         const Estimate *e = &all[i].estimate;
         const char *gbps = e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));

@@ -249,6 +249,19 @@ static const char *hint_for_brackets(const Syntax *s, const Token *found, const 
     return NULL;
 }
 
+/* In the head of a graph: what is missing, or belongs to other languages. */
+static const char *hint_for_head(const Syntax *s, const Token *found, const bool *expected)
+{
+    int before = s->previous ? s->previous->kind : 0, kind = found->kind;
+    bool number = before == TOKEN_FLOAT || before == TOKEN_INTEGER;
+    if (number && kind == TOKEN_NAME && s->previous->end == found->span.begin) return "numbers have no suffix";
+    if (s->item_kind != TOKEN_GRAPH || expected[TOKEN_PLUS]) return NULL;
+    if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE) return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";
+    if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN)) return "a parameter is written NAME : DTYPE[AXES]";
+    if (before == TOKEN_BIND && expected[TOKEN_INTEGER] && !expected[TOKEN_LPAREN]) return "an axis has a size, as in [M = 4], or none, as in [M]";
+    return expected[TOKEN_COMMA] && (kind == TOKEN_NAME || kind == TOKEN_BIND) ? "a comma is missing" : NULL;
+}
+
 /* What closes another bracket, or begins the next statement, where this one could still be closed. */
 static const char *hint_for_open(const Token *found, const bool *expected)
 {
@@ -287,8 +300,8 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         return "an axis is a name, not a computed size: one of half the size is an axis of its own, as in graph g[N = 8, HALF = 4](...)";
     if (found->kind == 0 && expected[TOKEN_RBRACE])
         return "a '{' is not closed";
-    const char *open = hint_for_open(found, expected);
-    if (open) return open;
+    const char *head = hint_for_head(s, found, expected), *open = hint_for_open(found, expected);
+    if (head || open) return head ? head : open;
     if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
         return "a statement is written NAME = EXPRESSION";
     if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND]))

@@ -419,6 +419,18 @@ write where(condition, a, b)
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x if x > 0 else 0 }
 elements are not picked by place
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = x[:, 0] }
+a comma is missing
+graph g[M = 4 N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x }
+a comma is missing
+graph g[N = 4](x : f32[N] gamma : f32[N]) -> (y : f32[N]) { y = x }
+a parameter is written NAME : DTYPE
+graph g[N = 4](x : f32[N], gamma) -> (y : f32[N]) { y = x }
+a graph names its outputs
+graph g[N = 4](x : f32[N]) { return x }
+an axis has a size
+graph g[M = , N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x }
+numbers have no suffix
+graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x + 1e-5f }
 a '(' is not closed
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * (x + 1 }
 a '\[' is not closed

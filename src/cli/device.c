@@ -27,10 +27,16 @@ int status_of(fusec_status status)
     return EXIT_MACHINE;
 }
 
+static const char *hint_without_gpu(fusec_status status)
+{
+    bool none = status == FUSEC_NO_DRIVER || status == FUSEC_NO_DEVICE;
+    return none ? "without a GPU `run --device sim` runs the kernels on the CPU, and `explain --candidates` tells what a model expects of them" : NULL;
+}
+
 int finish_call(fusec_status status, const fusec_error *error)
 {
     if (status != FUSEC_OK && begins_report(error->message)) print_diagnostics(error->message);
-    else if (status != FUSEC_OK) complain(NULL, "%s", error->message);
+    else if (status != FUSEC_OK) complain(hint_without_gpu(status), "%s", error->message);
     return status_of(status);
 }
 

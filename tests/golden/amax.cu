@@ -483,7 +483,7 @@ void amax(
         stage = (stage + 1) % stages;
         if (row < first_row)
             continue;
-        fetch_wait<stages - 1>();
+        fetch_wait<stages - 1>();    // a thread reads what it has copied itself
         vector<bf16, vec> x_v[tiles];
         read_row(x_v, now.x);
         #pragma unroll
@@ -496,7 +496,7 @@ void amax(
         }
     }
 
-    let_next_kernel_start();    // it waits for the end of this one before it reads
+    let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
     __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, max_of(column_max));
@@ -510,7 +510,8 @@ void amax(
 // amax left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
 // column take its partials in turn, and then meet.
 // Launch 2 of 4: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 1 CTA, for early ones would crowd on the first free SMs.
+// None of it is used: it keeps an SM to 1 CTA.
+// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each of the gridDim.x CTAs of amax: 1 of f32

@@ -358,7 +358,7 @@ void asked_for(
     const int first = lane * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     int turn = 0;
-    // a later phase reads this tile by tile, and would wait for memory: a few CTAs have L2 fetch it now, for all
+    // a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now
     if (blockIdx.x < 4) {
         ask_for_columns<threads>(gamma, N);
         ask_for_columns<threads>(beta, N);
@@ -382,7 +382,7 @@ void asked_for(
         if (t + 1 < tiles || col < N)
             moments_add(mean, row_variance, mean_seen, mean_of);
     }
-    // for the next phase, which reads each tile while it computes the one before
+    // the next phase reads a tile while it computes the one before; this is the first
     vector<bf16, vec> gamma_next;
     load(gamma_next, gamma, first, N);
     vector<bf16, vec> beta_next;

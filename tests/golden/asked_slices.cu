@@ -544,7 +544,7 @@ void asked_slices(
     }
     exchange_init(exchange);
     __syncthreads();    // the barrier is there for all
-    // a later phase reads this tile by tile, and would wait for memory: a few CTAs have L2 fetch it now, for all
+    // a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now
     if (blockIdx.x < 4 * cluster) {
         ask_for_columns<threads>(gamma + begin, end - begin);
         ask_for_columns<threads>(beta + begin, end - begin);
@@ -567,7 +567,7 @@ void asked_slices(
         if (col < end)
             moments_add(mean, row_variance, mean_seen, mean_of);
     }
-    // for the next phase, which reads each tile while it computes the one before
+    // the next phase reads a tile while it computes the one before; this is the first
     vector<float, vec> gamma_next;
     load(gamma_next, gamma, first, end);
     vector<float, vec> beta_next;

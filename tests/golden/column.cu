@@ -297,7 +297,7 @@ void bias_grad(
         stage = (stage + 1) % stages;
         if (row < first_row)
             continue;
-        fetch_wait<stages - 1>();
+        fetch_wait<stages - 1>();    // a thread reads what it has copied itself
         vector<bf16, vec> dy_v[tiles];
         read_row(dy_v, now.dy);
         #pragma unroll
@@ -313,7 +313,7 @@ void bias_grad(
         }
     }
 
-    let_next_kernel_start();    // it waits for the end of this one before it reads
+    let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
         alignas(16) float db_sum[teams][tiles * step];
@@ -330,7 +330,8 @@ void bias_grad(
 // bias_grad left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 32 threads of a
 // column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, 115840 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 1 CTA, for early ones would crowd on the first free SMs.
+// None of it is used: it keeps an SM to 1 CTA.
+// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each of the gridDim.x CTAs of bias_grad: N of f32

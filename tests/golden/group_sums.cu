@@ -380,7 +380,7 @@ void adaln_bwd(
             const Stage &now = ring[stage];
             fetch(ring[(stage + stages - 1) % stages]);
             stage = (stage + 1) % stages;
-            fetch_wait<stages - 1>();
+            fetch_wait<stages - 1>();    // a thread reads what it has copied itself
             vector<bf16, vec> dy_v[tiles];
             read_row(dy_v, now.dy);
             vector<bf16, vec> xhat_v[tiles];
@@ -399,7 +399,7 @@ void adaln_bwd(
                 }
             }
         }
-        if (count == 1) let_next_kernel_start();    // it waits for the end of this one before it reads
+        if (count == 1) let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
 
         // a part's sums go to the workspace; alone, the CTA adds them behind the last
         const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * B + group;

@@ -536,7 +536,7 @@ void handed_on(
     fetch(now, first_row);
     #pragma unroll 1
     for (long long row = first_row; row < M; row += row_step) {
-        fetch_wait<stages - 1>();
+        fetch_wait<stages - 1>();    // a thread reads what it has copied itself
         vector<bf16, vec> x_v[tiles];
         read_row(x_v, now.x);
         fetch(now, row + row_step * stages);

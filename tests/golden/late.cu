@@ -504,7 +504,7 @@ void mean_cross_entropy(
             counted_sum += (long long)counts;
     }
 
-    let_next_kernel_start();    // it waits for the end of this one before it reads
+    let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
     __shared__ double cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(counted_sum));
@@ -518,7 +518,8 @@ void mean_cross_entropy(
 // mean_cross_entropy left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
 // column take its partials in turn, and then meet.
 // Launch 2 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 1 CTA, for early ones would crowd on the first free SMs.
+// None of it is used: it keeps an SM to 1 CTA.
+// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
@@ -662,7 +663,7 @@ void mean_cross_entropy_2(
         }
     }
 
-    let_next_kernel_start();    // it waits for the end of this one before it reads
+    let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
     __shared__ float cta_scratch[1][2][threads / 32];
     int cta_turn = 0;
     row_reduce<threads>(cta_scratch, cta_turn, sum_of(column_sum));
@@ -676,7 +677,8 @@ void mean_cross_entropy_2(
 // mean_cross_entropy_2 left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 128 threads of a
 // column take its partials in turn, and then meet.
 // Launch 4 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 1 CTA, for early ones would crowd on the first free SMs.
+// None of it is used: it keeps an SM to 1 CTA.
+// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32

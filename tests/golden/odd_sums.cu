@@ -498,7 +498,7 @@ void odd_sums(
         }
     }
 
-    let_next_kernel_start();    // it waits for the end of this one before it reads
+    let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
         alignas(16) float dw_sum[teams][tiles * step];
@@ -515,7 +515,8 @@ void odd_sums(
 // odd_sums left a partial for each of its CTAs. Here a CTA has up to 8 columns; the 32 threads of a
 // column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, 115840 bytes of dynamic shared memory.
-// None of it is used: it keeps an SM to 1 CTA, for early ones would crowd on the first free SMs.
+// None of it is used: it keeps an SM to 1 CTA.
+// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32

@@ -578,7 +578,7 @@ void odd_two_sums(
     if (last >= 0)
         finish_row(last, last_row);
 
-    let_next_kernel_start();    // it waits for the end of this one before it reads
+    let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         store_aligned(dw_partial + blockIdx.x / cluster * (long long)N, first + t * step, dw_sum[t], end);

@@ -651,7 +651,7 @@ void paced(
         }
     }
 
-    let_next_kernel_start();    // it waits for the end of this one before it reads
+    let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         store_aligned(dgamma_partial + blockIdx.x / cluster * (long long)N, first + t * step, dgamma_sum[t], N);
