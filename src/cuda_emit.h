@@ -47,6 +47,7 @@ typedef struct {
     const char **args;              /* identifiers of the kernel's parameters, as launch->args */
     const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
     const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
+    const char *next_coords[MAX_AXES];  /* those of the row whose scalars are read ahead, where rows are of several axes */
     int phase;                      /* that is being printed */
     const char *rows;               /* how many rows there are */
     const char *columns;            /* how many columns a row has */

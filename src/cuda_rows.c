@@ -47,34 +47,57 @@ bool is_ahead(const Emitter *e, const Load *load)
 
 static bool in_register(const Emitter *e, const Load *load)
 {
-    return is_ahead(e, load) && !load->staged && e->k->stages > 0 && !(e->k->rows & (e->k->rows - 1));
+    return is_ahead(e, load) && !load->staged && e->k->stages > 0;
 }
 
-static const char *scalar_at(Emitter *e, const Load *load, const char *row)
+static bool any_in_register(const Emitter *e)
+{
+    for (int i = 0; i < e->k->load_count; i++)
+        if (in_register(e, &e->k->loads[i])) return true;
+    return false;
+}
+
+static bool has_several_row_axes(const Emitter *e) { return e->k->rows & (e->k->rows - 1); }
+
+/* Between two of these, coordinates are those of the row whose scalars are read ahead. */
+static void turn_to_next(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->k->rows >> i & 1) e->coords[i] = row;
-    const char *at = element(e, load_pointer(e, load), load->tensor, load->axes);
+        if (e->k->rows >> i & 1) {
+            const char *other = e->coords[i];
+            e->coords[i] = e->next_coords[i];
+            e->next_coords[i] = other;
+        }
+}
+
+static void name_next(Emitter *e)
+{
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->k->rows >> i & 1) e->coords[i] = "row";
-    return arena_format(e->arena, "%s < %s ? (%s)%s : 0", row, e->rows,
-                        type_cuda(dtype_info[load->dtype].type), at);
+        if (e->k->rows >> i & 1)
+            e->next_coords[i] = has_several_row_axes(e) ? unique_name(e, arena_format(e->arena, "next_%s", e->coords[i])) : "next";
+}
+
+static const char *scalar_at(Emitter *e, const Load *load)
+{
+    const char *at = element(e, load_pointer(e, load), load->tensor, load->axes);
+    return arena_format(e->arena, "next < %s ? (%s)%s : 0", e->rows, type_cuda(dtype_info[load->dtype].type), at);
 }
 
 static void emit_scalars_ahead(Emitter *e)
 {
-    bool any = false;
+    if (!any_in_register(e)) return;
+    line(e->out, "long long next = first_row%s;", rows_share_warps(e->k) ? " + team" : "");
+    name_next(e);
+    turn_to_next(e);
+    if (has_several_row_axes(e)) emit_split(e, "next", e->k->rows);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (!in_register(e, load)) continue;
-        if (!any)
-            line(e->out, "long long next = first_row%s;",
-                 rows_share_warps(e->k) ? " + team" : "");
-        any = true;
         Type type = dtype_info[load->dtype].type;
         line(e->out, type == TYPE_BOOL ? "%s %s_next = %s;" : "%s %s_next = arrived(%s);",
-             type_cuda(type), load->name, scalar_at(e, load, "next"));
+             type_cuda(type), load->name, scalar_at(e, load));
     }
+    turn_to_next(e);
 }
 
 /* This row's scalars are those that were read ahead. */
@@ -93,14 +116,13 @@ static void emit_scalars_now(Emitter *e)
 
 static void emit_scalars_next(Emitter *e)
 {
-    bool any = false;
-    for (int i = 0; i < e->k->load_count; i++) {
-        const Load *load = &e->k->loads[i];
-        if (!in_register(e, load)) continue;
-        if (!any) line(e->out, "next += row_step;");
-        any = true;
-        line(e->out, "%s_next = %s;", load->name, scalar_at(e, load, "next"));
-    }
+    if (!any_in_register(e)) return;
+    line(e->out, "next += row_step;");
+    turn_to_next(e);
+    if (has_several_row_axes(e)) emit_split(e, "next", e->k->rows);
+    for (int i = 0; i < e->k->load_count; i++)
+        if (in_register(e, &e->k->loads[i])) line(e->out, "%s_next = %s;", e->k->loads[i].name, scalar_at(e, &e->k->loads[i]));
+    turn_to_next(e);
 }
 
 bool wants_row_line(const Emitter *e, Node n)

@@ -385,6 +385,8 @@ for size in "layernorm_bwd bf16 1024 .*reuse=1, as" "layernorm_bwd f32 1024 grid
 done
 expect 0 'schedule: row:threads=512, as' explain "$root"/examples/rmsnorm.fuse N=8192 --arch sm_100a --no-tuning
 expect 0 '^schedule: row:threads=512, as' explain "$root"/examples/softmax_causal.fuse K=8192 --arch sm_90a --no-tuning
+# what rows of several axes have of their own is read a row ahead
+expect 0 'mu_next = next < rows' "$root"/tests/cases/scalars_of_two_axes.fuse N=4096 --arch sm_90a --no-tuning
 # column vectors that a later phase reads come a tile early, but where they are wider than the row and registers short
 expect 0 'load(gamma_next, gamma, col + step, N)' "$root"/examples/layernorm.fuse N=5120 --arch sm_90a --no-tuning
 sed 's/gamma *: bf16/gamma : f32/; s/beta *: bf16/beta : f32/' "$root/examples/layernorm.fuse" >wide.fuse
