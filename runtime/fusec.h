@@ -489,7 +489,7 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
 typedef struct fusec_cache_entry {
     const char *name; /* the file in the directory */
     const char *arch;
-    const char *kernel; /* the main one in it: others are named after it */
+    const char *kernel; /* the main one in it: others are named after it; "": it is PTX */
     uint64_t bytes;
     int64_t used; /* seconds since 1970 */
 } fusec_cache_entry;

@@ -16,7 +16,7 @@ static int print_entry(void *data, const fusec_cache_entry *entry)
     if (!localtime_r(&seconds, &local) || !strftime(used, sizeof used, "%F %T", &local))
         snprintf(used, sizeof used, "%lld", (long long)entry->used);
     printf("%s  %9llu  %-8s  %s  %s\n", used, (unsigned long long)entry->bytes, entry->arch,
-           entry->name, entry->kernel);
+           entry->name, *entry->kernel ? entry->kernel : "(PTX)");
     return 0;
 }
 
