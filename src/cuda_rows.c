@@ -57,6 +57,30 @@ static bool any_in_register(const Emitter *e)
     return false;
 }
 
+/* `set`: the coordinates are variables that are there already. */
+static void put_split(Emitter *e, const char *item, AxisSet axes, bool set)
+{
+    const char *rest = item;
+    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
+        AxisSet outer = axes & (((AxisSet)1 << axis) - 1);
+        if (!(axes >> axis & 1) || !outer) continue;
+        bool last = !(outer & (outer - 1));
+        const char *next = unique_name(e, "rest");
+        if (last)
+            for (int i = 0; i < axis; i++)
+                if (outer >> i & 1) next = e->coords[i];
+        if (!set)
+            line(e->out, "long long %s, %s;", next, e->coords[axis]);
+        else if (!last)
+            line(e->out, "long long %s;", next);
+        line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next,
+             e->coords[axis]);
+        rest = next;
+    }
+}
+
+void emit_split(Emitter *e, const char *item, AxisSet axes) { put_split(e, item, axes, false); }
+
 static bool has_several_row_axes(const Emitter *e) { return e->k->rows & (e->k->rows - 1); }
 
 /* Between two of these, coordinates are those of the row whose scalars are read ahead. */
@@ -68,6 +92,15 @@ static void turn_to_next(Emitter *e)
             e->coords[i] = e->next_coords[i];
             e->next_coords[i] = other;
         }
+}
+
+/* Whether a row's coordinates are those that its scalars were read by. (A team without a row repeats another's: it has that one's.) */
+static bool keeps_coords(const Emitter *e) { return has_several_row_axes(e) && any_in_register(e) && !rows_share_warps(e->k); }
+
+static void emit_coords_now(Emitter *e)
+{
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (e->k->rows >> i & 1) line(e->out, "const long long %s = %s;", e->coords[i], e->next_coords[i]);
 }
 
 static void name_next(Emitter *e)
@@ -119,7 +152,7 @@ static void emit_scalars_next(Emitter *e)
     if (!any_in_register(e)) return;
     line(e->out, "next += row_step;");
     turn_to_next(e);
-    if (has_several_row_axes(e)) emit_split(e, "next", e->k->rows);
+    if (has_several_row_axes(e)) put_split(e, "next", e->k->rows, true);
     for (int i = 0; i < e->k->load_count; i++)
         if (in_register(e, &e->k->loads[i])) line(e->out, "%s_next = %s;", e->k->loads[i].name, scalar_at(e, &e->k->loads[i]));
     turn_to_next(e);
@@ -207,31 +240,16 @@ void emit_phase(Emitter *e, int phase)
     emit_row_stores(e, phase);
 }
 
-void emit_split(Emitter *e, const char *item, AxisSet axes)
-{
-    const char *rest = item;
-    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
-        AxisSet outer = axes & (((AxisSet)1 << axis) - 1);
-        if (!(axes >> axis & 1) || !outer) continue;
-        bool last = !(outer & (outer - 1));
-        const char *next = unique_name(e, "rest");
-        if (last)
-            for (int i = 0; i < axis; i++)
-                if (outer >> i & 1) next = e->coords[i];
-        line(e->out, "long long %s, %s;", next, e->coords[axis]);
-        line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next,
-             e->coords[axis]);
-        rest = next;
-    }
-}
-
 /* ---- the loop over rows
  * ---------------------------------------------------------------------- */
 
 static void emit_row(Emitter *e)
 {
     int scope = open_scope(e);
-    if (e->k->rows & (e->k->rows - 1)) emit_split(e, "row", e->k->rows);
+    if (keeps_coords(e))
+        emit_coords_now(e);
+    else if (has_several_row_axes(e))
+        emit_split(e, "row", e->k->rows);
     emit_scalars_now(e);
     emit_row_loads(e, true);
     emit_refill_row(e);
