@@ -280,7 +280,7 @@ static void emit_launch(Emitter *e)
         line(e->out, "// None of it is used: it keeps an SM to %d CTA%s.", e->k->limit_ctas,
              e->k->limit_ctas > 1 ? "s" : "");
     if (e->k->limit_ctas && e->launch->overlaps)
-        line(e->out, "// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)");
+        line(e->out, "// (0 does as well: CTAs that programmatic stream serialization lets in early would then crowd on the first free SMs.)");
     if (e->launch->cluster > PORTABLE_CLUSTER && !e->k->grouped)
         line(e->out, "// So large a cluster wants CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED set first.");
     if (e->k->wanted_ctas > 1)

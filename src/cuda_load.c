@@ -108,14 +108,7 @@ void emit_hoisted_loads(Emitter *e)
     if (has_several_columns(e->k)) emit_resident_tiles(e, 0, true);
 }
 
-/* What all rows share and a later phase reads from memory when it comes to it. */
-static bool is_asked_for(const Emitter *e, const Load *load)
-{
-    bool waits = !load->resident && !load->staged && load->first_phase > 0;
-    return waits && load->tensor >= 0 && load->access == ACCESS_VECTOR && !varies_by_row(e, load);
-}
-
-/* Each tile of such a load waits for the one before, for it stands behind a branch, or for what is computed of that one. Were they in
+/* Each tile of a late load waits for the one before, for it stands behind a branch, or for what is computed of that one. Were they in
  * global memory then, a few rows would take 0.6 to 1.5 us longer, many 0 to 1 us; a few CTAs ask for all, since many at once
  * would keep each other waiting (512 rows 3 us; all measured on an H100). */
 void emit_asks(Emitter *e)
@@ -123,7 +116,7 @@ void emit_asks(Emitter *e)
     if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++)
-        if (is_asked_for(e, &e->k->loads[i]))
+        if (e->k->loads[i].late)
             line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]), own_columns(e));
     const Text *asks = close_body(e, kernel);
     if (!asks->length) return;

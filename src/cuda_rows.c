@@ -81,8 +81,6 @@ static void put_split(Emitter *e, const char *item, AxisSet axes, bool set)
 
 void emit_split(Emitter *e, const char *item, AxisSet axes) { put_split(e, item, axes, false); }
 
-static bool has_several_row_axes(const Emitter *e) { return e->k->rows & (e->k->rows - 1); }
-
 /* Between two of these, coordinates are those of the row whose scalars are read ahead. */
 static void turn_to_next(Emitter *e)
 {
@@ -94,8 +92,8 @@ static void turn_to_next(Emitter *e)
         }
 }
 
-/* Whether a row's coordinates are those that its scalars were read by. (A team without a row repeats another's: it has that one's.) */
-static bool keeps_coords(const Emitter *e) { return has_several_row_axes(e) && any_in_register(e) && !rows_share_warps(e->k); }
+/* Whether a row has the coordinates that its scalars were read by; not where a team without a row repeats another team's. */
+static bool keeps_coords(const Emitter *e) { return has_several_row_axes(e->k) && any_in_register(e) && !rows_share_warps(e->k); }
 
 static void emit_coords_now(Emitter *e)
 {
@@ -107,7 +105,7 @@ static void name_next(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->k->rows >> i & 1)
-            e->next_coords[i] = has_several_row_axes(e) ? unique_name(e, arena_format(e->arena, "next_%s", e->coords[i])) : "next";
+            e->next_coords[i] = has_several_row_axes(e->k) ? unique_name(e, arena_format(e->arena, "next_%s", e->coords[i])) : "next";
 }
 
 static const char *scalar_at(Emitter *e, const Load *load)
@@ -122,7 +120,7 @@ static void emit_scalars_ahead(Emitter *e)
     line(e->out, "long long next = first_row%s;", rows_share_warps(e->k) ? " + team" : "");
     name_next(e);
     turn_to_next(e);
-    if (has_several_row_axes(e)) emit_split(e, "next", e->k->rows);
+    if (has_several_row_axes(e->k)) emit_split(e, "next", e->k->rows);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (!in_register(e, load)) continue;
@@ -152,7 +150,7 @@ static void emit_scalars_next(Emitter *e)
     if (!any_in_register(e)) return;
     line(e->out, "next += row_step;");
     turn_to_next(e);
-    if (has_several_row_axes(e)) put_split(e, "next", e->k->rows, true);
+    if (has_several_row_axes(e->k)) put_split(e, "next", e->k->rows, true);
     for (int i = 0; i < e->k->load_count; i++)
         if (in_register(e, &e->k->loads[i])) line(e->out, "%s_next = %s;", e->k->loads[i].name, scalar_at(e, &e->k->loads[i]));
     turn_to_next(e);
@@ -248,7 +246,7 @@ static void emit_row(Emitter *e)
     int scope = open_scope(e);
     if (keeps_coords(e))
         emit_coords_now(e);
-    else if (has_several_row_axes(e))
+    else if (has_several_row_axes(e->k))
         emit_split(e, "row", e->k->rows);
     emit_scalars_now(e);
     emit_row_loads(e, true);

@@ -52,7 +52,8 @@ typedef struct {
     bool hoisted;            /* the same for all rows: loaded once before the first */
     bool staged;             /* passes through shared memory: a row's through the ring of stages,
                                 what is hoisted once */
-    bool early;              /* read in each phase that needs it, but a tile ahead: the first while results meet */
+    bool late;               /* of all rows alike, and read from memory by a later phase when it comes to it */
+    bool early;              /* so, but a tile ahead: the first while results meet */
     uint64_t phases;         /* bit set of the phases that need it */
     bool rewidened;          /* after its first phase it is converted by another instruction than in it; where it
                                 is hoisted in each */
@@ -202,6 +203,7 @@ static inline bool has_several_columns(const Kernel *k)
 {
     return (k->columns & (k->columns - 1)) != 0;
 }
+static inline bool has_several_row_axes(const Kernel *k) { return (k->rows & (k->rows - 1)) != 0; }
 static inline int fastest_column(const Kernel *k)
 {
     int axis = 0;

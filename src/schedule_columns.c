@@ -73,7 +73,6 @@ int column_keepers(const Scheduler *s, const Kernel *k)
     return stages * (stage + LINE_BYTES) + static_bytes(s, k) <= s->target->smem_per_cta ? ctas : 0;
 }
 
-/* What all rows share and a later phase reads from memory when it comes to it. */
 static bool is_read_late(const Kernel *k, const Load *load)
 {
     AxisSet walked = k->rows | k->kept;
@@ -86,16 +85,17 @@ static bool is_read_late(const Kernel *k, const Load *load)
  * columns 2 to 13 %, of a sum of two 1 to 9 %, rmsnorm 1 to 13 %, to bytes 0 to 7 % faster with 1 to 64 rows, with 512 up to
  * 5 %, many as fast; in three of f32 an SM holds a CTA less, and 512 rows take 11 % longer; measured on an H100). More of
  * them spill. */
-void set_early(Kernel *k)
+void set_late(Kernel *k)
 {
     enum { MOST_BYTES = 32 };
     bool alone = !is_persistent(k) && !k->lag && !k->streamed;
     bool plain = !has_several_columns(k) && !has_wide_columns(k);
     int bytes = 0;
-    for (int i = 0; i < k->load_count; i++)
-        if (is_read_late(k, &k->loads[i])) bytes += dtype_info[k->loads[i].dtype].bytes * k->vec;
-    for (int i = 0; i < k->load_count; i++)
-        k->loads[i].early = alone && plain && bytes <= MOST_BYTES && is_read_late(k, &k->loads[i]);
+    for (int i = 0; i < k->load_count; i++) {
+        k->loads[i].late = is_read_late(k, &k->loads[i]);
+        if (k->loads[i].late) bytes += dtype_info[k->loads[i].dtype].bytes * k->vec;
+    }
+    for (int i = 0; i < k->load_count; i++) k->loads[i].early = alone && plain && bytes <= MOST_BYTES && k->loads[i].late;
 }
 
 bool reads_early(const Kernel *k)

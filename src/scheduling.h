@@ -185,7 +185,7 @@ int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors);   /* w
 
 /* ---- schedule_bounds.c ---- */
 
-void set_early(Kernel *k);                              /* column vectors that are read a tile ahead */
+void set_late(Kernel *k);                               /* column vectors that later phases read, and those a tile ahead */
 bool reads_early(const Kernel *k);
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
 

@@ -266,7 +266,7 @@ static const char *hint_for_head(const Syntax *s, const Token *found, const bool
 static const char *hint_for_open(const Token *found, const bool *expected)
 {
     int kind = found->kind;
-    bool ends = kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) || kind == TOKEN_LBRACE;
+    bool ends = kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) || kind == TOKEN_LBRACE || kind == TOKEN_ARROW;
     if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET)) return "a '(' is not closed";
     if (expected[TOKEN_RBRACKET] && (ends || kind == TOKEN_RPAREN || kind == TOKEN_LPAREN)) return "a '[' is not closed";
     return NULL;

@@ -385,6 +385,11 @@ for size in "layernorm_bwd bf16 1024 .*reuse=1, as" "layernorm_bwd f32 1024 grid
 done
 expect 0 'schedule: row:threads=512, as' explain "$root"/examples/rmsnorm.fuse N=8192 --arch sm_100a --no-tuning
 expect 0 '^schedule: row:threads=512, as' explain "$root"/examples/softmax_causal.fuse K=8192 --arch sm_90a --no-tuning
+if [ -e /dev/nvidiactl ]; then
+    echo '-- command line: what is said without a GPU, skipped: there is one'
+else
+    expect 3 'hint: without a GPU' bench "$root"/examples/rmsnorm.fuse M=4
+fi
 # what rows of several axes have of their own is read a row ahead
 expect 0 'mu_next = next < rows' "$root"/tests/cases/scalars_of_two_axes.fuse N=4096 --arch sm_90a --no-tuning
 # column vectors that a later phase reads come a tile early, but where they are wider than the row and registers short
@@ -437,6 +442,8 @@ a '(' is not closed
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * (x + 1 }
 a '\[' is not closed
 graph g[N = 4](x : f32[N) -> (y : f32[N]) { y = x }
+a '(' is not closed
+graph g[N = 4](x : f32[N] -> (y : f32[N]) { y = x }
 END
 printf 'graph g[N = 4](x : f32[N]) -> (y : f32[N]) {\n    m = exp(x\n    y = m\n}\n' >wrong.fuse
 expect 1 "^  hint: a '(' is not closed" check wrong.fuse

@@ -519,7 +519,7 @@ void mean_cross_entropy(
 // column take its partials in turn, and then meet.
 // Launch 2 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
 // None of it is used: it keeps an SM to 1 CTA.
-// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)
+// (0 does as well: CTAs that programmatic stream serialization lets in early would then crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
@@ -678,7 +678,7 @@ void mean_cross_entropy_2(
 // column take its partials in turn, and then meet.
 // Launch 4 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
 // None of it is used: it keeps an SM to 1 CTA.
-// (0 does as well. Those that programmatic stream serialization lets in early would crowd on the first free SMs.)
+// (0 does as well: CTAs that programmatic stream serialization lets in early would then crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
