@@ -189,9 +189,9 @@ static bool same_layout(const fusec_tensor *a, const fusec_tensor *b)
 /* The pointer by which a kernel uses a tensor; NULL: it does not. */
 static const LaunchArg *find_use(const LaunchKernel *kernel, int tensor)
 {
-    for (int i = 0; i < kernel->arg_count; i++)
-        if (kernel->args[i].kind == ARG_TENSOR && kernel->args[i].index == tensor)
-            return &kernel->args[i];
+    for (int i = 0; i < kernel->entry.arg_count; i++)
+        if (kernel->entry.args[i].kind == ARG_TENSOR && kernel->entry.args[i].index == tensor)
+            return &kernel->entry.args[i];
     return NULL;
 }
 

@@ -76,7 +76,7 @@ struct fusec_plan {
     char *schedule; /* that it was made by; NULL: as the rules choose */
     double milliseconds;
     CodeModule *module; /* NULL on the CPU device */
-    CUfunction *functions; /* by kernel */
+    CUfunction *functions; /* by kernel; behind all, those that are for strided rows */
     fusec_kernel_info *kernels;
 };
 

@@ -34,8 +34,9 @@ typedef struct {
 typedef struct {
     CUfunction function;
     const LaunchKernel *kernel;
+    const LaunchEntry *entry;
     int64_t grid[GRID_RANK];
-    ArgValue *values; /* kernel->arg_count of them */
+    ArgValue *values; /* entry->arg_count of them */
 } Ready;
 
 struct fusec_call {
@@ -81,16 +82,31 @@ static ArgValue scalar_argument(const Launch *launch, int index)
     return (ArgValue){.f32 = (float)value};
 }
 
-static ArgValue argument(const Launch *launch, const LaunchArg *arg)
+static const int64_t *strides_of(const void *data, int index)
+{
+    const Launch *launch = data;
+    return launch_tensor(launch->plan->launch, index, launch->inputs, launch->outputs)->strides;
+}
+
+/* Of a tensor whose rows are evenly apart. */
+static int64_t row_stride(const Launch *launch, int index, AxisSet rows)
+{
+    int64_t stride;
+    collapse_rows(launch->plan->launch, index, rows, &launch->sizes, strides_of(launch, index), &stride);
+    return stride;
+}
+
+static ArgValue argument(const Launch *launch, const LaunchArg *arg, AxisSet rows)
 {
     const LaunchPlan *plan = launch->plan->launch;
     const fusec_tensor *tensor = NULL;
-    if (arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE)
+    if (arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE || arg->kind == ARG_ROW_STRIDE)
         tensor = launch_tensor(plan, arg->index, launch->inputs, launch->outputs);
     switch (arg->kind) {
     case ARG_TENSOR: return (ArgValue){.pointer = tensor->data};
     case ARG_STRIDE:
         return (ArgValue){.integer = tensor_stride(plan, tensor, arg->index, arg->axis)};
+    case ARG_ROW_STRIDE: return (ArgValue){.integer = row_stride(launch, arg->index, rows)};
     case ARG_SIZE: return (ArgValue){.integer = launch->sizes.of[arg->axis]};
     case ARG_SCALAR: return scalar_argument(launch, arg->index);
     case ARG_SLOT:
@@ -110,22 +126,23 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
     const LaunchPlan *plan = launch->plan->launch;
     const LaunchKernel *kernel = &plan->kernels[index];
     ready->kernel = kernel;
-    ready->function = launch->plan->functions[index];
+    ready->entry = choose_entry(plan, index, &launch->sizes, strides_of, launch);
+    ready->function = launch->plan->functions[ready->entry == &kernel->entry ? index : plan->kernel_count + index];
     for (int dim = 0; dim < GRID_RANK; dim++) {
         int64_t ctas = launch_ctas(plan, index, dim, &launch->sizes);
         if (ctas > (dim == 0 ? MAX_GRID_X : MAX_GRID_Y))
             return fail(error, FUSEC_UNSUPPORTED,
                         "kernel %s needs %" PRId64
                         " CTAs along grid dimension %d, too many",
-                        kernel->name, ctas, dim);
+                        ready->entry->name, ctas, dim);
         ready->grid[dim] = ctas;
     }
     if (kernel->cluster > 1 && ready->grid[0] % kernel->cluster != 0)
         return fail(error, FUSEC_UNSUPPORTED,
                     "kernel %s: %" PRId64 " CTAs are no multiple of its cluster of %d",
-                    kernel->name, ready->grid[0], kernel->cluster);
-    for (int i = 0; i < kernel->arg_count; i++)
-        ready->values[i] = argument(launch, &kernel->args[i]);
+                    ready->entry->name, ready->grid[0], kernel->cluster);
+    for (int i = 0; i < ready->entry->arg_count; i++)
+        ready->values[i] = argument(launch, &ready->entry->args[i], kernel->collapsed);
     return FUSEC_OK;
 }
 
@@ -157,7 +174,7 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready,
     if (ready->grid[0] == 0 || ready->grid[1] == 0 || ready->grid[2] == 0)
         return FUSEC_OK;
     void *parameters[MAX_LAUNCH_ARGS];
-    for (int i = 0; i < kernel->arg_count; i++)
+    for (int i = 0; i < ready->entry->arg_count; i++)
         parameters[i] = &ready->values[i];
     CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {.block_y = 1, .block_z = 1};
@@ -171,7 +188,7 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready,
     config.attribute_count = set_attributes(kernel, attributes);
     return driver_check(
         driver, driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
-        kernel->name, error);
+        ready->entry->name, error);
 }
 
 /* All kernels are made ready before the first one runs: an argument error launches
@@ -236,7 +253,7 @@ static fusec_status fill_call(fusec_call *call, const Launch *launch, fusec_erro
     const LaunchPlan *plan = launch->plan->launch;
     size_t total = 0;
     for (int k = 0; k < plan->kernel_count; k++)
-        total += (size_t)plan->kernels[k].arg_count;
+        total += (size_t)most_args(&plan->kernels[k]);
     call->kernels = calloc((size_t)plan->kernel_count + 1, sizeof *call->kernels);
     call->values = calloc(total + 1, sizeof *call->values);
     if (!call->kernels || !call->values)
@@ -245,7 +262,7 @@ static fusec_status fill_call(fusec_call *call, const Launch *launch, fusec_erro
     fusec_status status = FUSEC_OK;
     for (int k = 0; k < plan->kernel_count && status == FUSEC_OK; k++) {
         call->kernels[k].values = values;
-        values += plan->kernels[k].arg_count;
+        values += most_args(&plan->kernels[k]);
         status = make_ready(launch, k, &call->kernels[k], error);
     }
     call->kernel_count = plan->kernel_count;

@@ -55,8 +55,8 @@ static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info
     Usage usage = {-1, -1, -1, -1};
     if (plan->module && !plan->module->is_ptx)
         cubin_usage(plan->module->code.data, plan->module->code.bytes,
-                    plan->module->code.log, kernel->name, &usage);
-    info->name = kernel->name;
+                    plan->module->code.log, kernel->entry.name, &usage);
+    info->name = kernel->entry.name;
     info->registers = usage.registers;
     info->spill_bytes = usage.spill_bytes;
     info->stack_bytes = usage.stack_bytes;
@@ -69,7 +69,8 @@ static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info
 }
 
 /* CTAs that wait for each other must all be on the GPU at once. */
-static fusec_status check_group(const fusec_plan *plan, int index, fusec_error *error)
+static fusec_status check_group(const fusec_plan *plan, int index, CUfunction function,
+                                const char *name, fusec_error *error)
 {
     const Driver *driver = &plan->device->driver;
     const LaunchKernel *kernel = &plan->launch->kernels[index];
@@ -78,25 +79,25 @@ static fusec_status check_group(const fusec_plan *plan, int index, fusec_error *
     fusec_status status = driver_check(
         driver,
         driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            &ctas_per_sm, plan->functions[index], kernel->threads, (size_t)kernel->smem_bytes),
-        kernel->name, error);
+            &ctas_per_sm, function, kernel->threads, (size_t)kernel->smem_bytes),
+        name, error);
     int64_t held = (int64_t)ctas_per_sm * plan->device->target.sms;
     if (status != FUSEC_OK || needed <= held)
         return status;
     return fail(error, FUSEC_UNSUPPORTED,
                 "kernel %s: %" PRId64 " CTAs must be on the GPU at once, %s holds %" PRId64,
-                kernel->name, needed, plan->device->info.name, held);
+                name, needed, plan->device->info.name, held);
 }
 
-static fusec_status prepare_function(fusec_plan *plan, int index, fusec_error *error)
+/* One of a kernel's entries, by its name. */
+static fusec_status prepare_function(fusec_plan *plan, int index, const char *name,
+                                     CUfunction *function, fusec_error *error)
 {
     enum { PORTABLE_CLUSTER = 8 };
     const Driver *driver = &plan->device->driver;
     const LaunchKernel *kernel = &plan->launch->kernels[index];
-    CUfunction *function = &plan->functions[index];
     fusec_status status = driver_check(
-        driver, driver->cuModuleGetFunction(function, plan->module->handle, kernel->name),
-        kernel->name, error);
+        driver, driver->cuModuleGetFunction(function, plan->module->handle, name), name, error);
     if (status == FUSEC_OK && kernel->smem_bytes > 0)   /* what needs no asking includes static */
         status =
             driver_check(driver,
@@ -111,16 +112,22 @@ static fusec_status prepare_function(fusec_plan *plan, int index, fusec_error *e
                 *function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
             "cluster size", error);
     if (status == FUSEC_OK && kernel->mailbox >= 0)
-        status = check_group(plan, index, error);
+        status = check_group(plan, index, *function, name, error);
     return status;
 }
+
 
 static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
 {
     CurrentContext current;
     fusec_status status = device_enter(plan->device, &current, error);
-    for (int i = 0; i < plan->launch->kernel_count && status == FUSEC_OK; i++)
-        status = prepare_function(plan, i, error);
+    int count = plan->launch->kernel_count;
+    for (int i = 0; i < count && status == FUSEC_OK; i++) {
+        const LaunchKernel *kernel = &plan->launch->kernels[i];
+        status = prepare_function(plan, i, kernel->entry.name, &plan->functions[i], error);
+        if (status == FUSEC_OK && kernel->collapsed)
+            status = prepare_function(plan, i, kernel->strided.name, &plan->functions[count + i], error);
+    }
     context_leave(&current);
     return status;
 }
@@ -128,15 +135,15 @@ static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
 fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 {
     size_t count = (size_t)plan->launch->kernel_count;
-    plan->functions = calloc(count + 1, sizeof *plan->functions);
+    plan->functions = calloc(2 * count + 1, sizeof *plan->functions);
     plan->kernels = calloc(count + 1, sizeof *plan->kernels);
     if (!plan->functions || !plan->kernels)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     for (int i = 0; i < plan->launch->kernel_count; i++) {
-        if (plan->launch->kernels[i].arg_count > MAX_LAUNCH_ARGS)
+        const LaunchKernel *kernel = &plan->launch->kernels[i];
+        if (most_args(kernel) > MAX_LAUNCH_ARGS)
             return fail(error, FUSEC_UNSUPPORTED,
-                        "kernel %s has %d arguments, more than %d",
-                        plan->launch->kernels[i].name, plan->launch->kernels[i].arg_count,
+                        "kernel %s has %d arguments, more than %d", kernel->entry.name, most_args(kernel),
                         MAX_LAUNCH_ARGS);
         describe_kernel(plan, i, &plan->kernels[i]);
     }
@@ -288,7 +295,7 @@ static int count_spills(void *data, const Compilation *c)
     for (int i = 0; i < c->launch->kernel_count; i++) {
         Usage usage = {-1, -1, -1, -1};
         const Code *code = &m->plan->module->code;
-        cubin_usage(code->data, code->bytes, code->log, c->launch->kernels[i].name, &usage);
+        cubin_usage(code->data, code->bytes, code->log, c->launch->kernels[i].entry.name, &usage);
         bytes += usage.spill_bytes > 0 ? usage.spill_bytes : 0;
     }
     return bytes;

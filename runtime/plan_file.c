@@ -16,9 +16,25 @@ static void put_text(Writer *w, const char *text)
     put_string(w, text ? text : "", text ? strlen(text) : 0);
 }
 
+static void put_entry(Writer *w, const LaunchEntry *entry)
+{
+    put_text(w, entry->name);
+    put_int(w, entry->arg_count);
+    for (int i = 0; i < entry->arg_count; i++) {
+        put_int(w, entry->args[i].kind);
+        put_int(w, entry->args[i].index);
+        put_int(w, entry->args[i].axis);
+        put_int(w, entry->args[i].phase);
+        put_text(w, entry->args[i].name);
+    }
+}
+
 static void put_kernel(Writer *w, const LaunchKernel *kernel)
 {
-    put_text(w, kernel->name);
+    put_entry(w, &kernel->entry);
+    put_int(w, kernel->collapsed);
+    if (kernel->collapsed)
+        put_entry(w, &kernel->strided);
     put_int(w, kernel->threads);
     put_int(w, kernel->cluster);
     put_int(w, kernel->mailbox);
@@ -34,14 +50,6 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
         put_int(w, kernel->grid[dim].per_cta);
         put_int(w, kernel->grid[dim].max_ctas);
         put_int(w, kernel->grid[dim].times);
-    }
-    put_int(w, kernel->arg_count);
-    for (int i = 0; i < kernel->arg_count; i++) {
-        put_int(w, kernel->args[i].kind);
-        put_int(w, kernel->args[i].index);
-        put_int(w, kernel->args[i].axis);
-        put_int(w, kernel->args[i].phase);
-        put_text(w, kernel->args[i].name);
     }
 }
 
@@ -169,10 +177,28 @@ static void get_slots(Reader *r, Arena *arena, LaunchPlan *plan)
     plan->slots = slots;
 }
 
+static void get_entry(Reader *r, Arena *arena, LaunchEntry *entry)
+{
+    entry->name = get_text(r, arena);
+    entry->arg_count = (int)get_range(r, 0, MAX_LAUNCH_ARGS);
+    LaunchArg *args = NEW_ARRAY(arena, LaunchArg, entry->arg_count + 1);
+    for (int i = 0; i < entry->arg_count && !r->failed; i++) {
+        args[i].kind = (ArgKind)get_range(r, 0, ARG_ALONE);
+        args[i].index = (int)get_range(r, -1, MAX_ITEMS);
+        args[i].axis = (int)get_range(r, -1, MAX_AXES - 1);
+        args[i].phase = (int)get_range(r, 0, 63);
+        args[i].name = get_text(r, arena);
+    }
+    entry->args = args;
+}
+
 static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
                        LaunchKernel *kernel)
 {
-    kernel->name = get_text(r, arena);
+    get_entry(r, arena, &kernel->entry);
+    kernel->collapsed = get_axes(r, plan);
+    if (kernel->collapsed)
+        get_entry(r, arena, &kernel->strided);
     kernel->threads = (int)get_range(r, 1, 1024);
     kernel->cluster = (int)get_range(r, 0, MAX_ITEMS);
     kernel->mailbox = (int)get_range(r, -1, MAX_LAUNCH_SLOTS);
@@ -189,16 +215,6 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
         kernel->grid[dim].max_ctas = get_range(r, 0, INT64_MAX);
         kernel->grid[dim].times = get_range(r, 0, INT64_MAX);
     }
-    kernel->arg_count = (int)get_range(r, 0, MAX_LAUNCH_ARGS);
-    LaunchArg *args = NEW_ARRAY(arena, LaunchArg, kernel->arg_count + 1);
-    for (int i = 0; i < kernel->arg_count && !r->failed; i++) {
-        args[i].kind = (ArgKind)get_range(r, 0, ARG_ALONE);
-        args[i].index = (int)get_range(r, -1, MAX_ITEMS);
-        args[i].axis = (int)get_range(r, -1, MAX_AXES - 1);
-        args[i].phase = (int)get_range(r, 0, 63);
-        args[i].name = get_text(r, arena);
-    }
-    kernel->args = args;
 }
 
 static LaunchPlan *get_launch(Reader *r, Arena *arena)
@@ -234,6 +250,7 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
     case ARG_STRIDE:
         return is_below(arg->index, plan->tensor_count)
                && is_below(arg->axis, plan->axis_count);
+    case ARG_ROW_STRIDE: return is_below(arg->index, plan->tensor_count);
     case ARG_SIZE: return is_below(arg->axis, plan->axis_count);
     case ARG_SCALAR: return is_below(arg->index, plan->scalar_count);
     case ARG_SLOT: return is_below(arg->index, plan->slot_count);
@@ -243,6 +260,17 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
         return is_below(arg->index, plan->kernel_count) && is_below(arg->axis, GRID_RANK);
     }
     return false;
+}
+
+static bool entry_is_sound(const LaunchPlan *plan, const LaunchEntry *entry)
+{
+    for (int i = 0; i < entry->arg_count; i++) {
+        const LaunchArg *arg = &entry->args[i];
+        bool touches = arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE || arg->kind == ARG_ROW_STRIDE;
+        if (!arg_is_sound(plan, arg) || (touches && !plan->tensors[arg->index].wanted))
+            return false;
+    }
+    return true;
 }
 
 /* Numbers that parts of groups are counted with. */
@@ -269,13 +297,8 @@ static bool launch_is_sound(const LaunchPlan *plan)
         if (plan->kernels[k].adds_parts >= k || !parts_are_sound(&plan->kernels[k]))
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
-        for (int i = 0; i < plan->kernels[k].arg_count; i++) {
-            const LaunchArg *arg = &plan->kernels[k].args[i];
-            bool touches = arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE;
-            if (!arg_is_sound(plan, arg)
-                || (touches && !plan->tensors[arg->index].wanted))
-                return false;
-        }
+        if (!entry_is_sound(plan, &plan->kernels[k].entry) || !entry_is_sound(plan, &plan->kernels[k].strided))
+            return false;
     return true;
 }
 

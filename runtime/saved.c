@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '4'};
+static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '5'};
 
 fusec_status fusec_plan_save(const fusec_plan *plan, const char *path, fusec_error *error)
 {

@@ -29,6 +29,7 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     case ARG_GRID: return "int ";
     case ARG_INTERVAL: return "unsigned ";
     case ARG_STRIDE:
+    case ARG_ROW_STRIDE:
     case ARG_SIZE: break;
     }
     return "long long ";
@@ -46,18 +47,19 @@ const char *signature_text(Emitter *e)
 {
     Text *text = text_new(e->arena);
     const LaunchKernel *launch = e->launch;
+    const LaunchEntry *entry = e->entry;
     const char *ctas =
         e->k->wanted_ctas ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
     const char *cluster = names_cluster(e) ? arena_format(e->arena, "__cluster_dims__(%d, 1, 1) ", launch->cluster) : "";
     line(text, "extern \"C\" __global__ %s__launch_bounds__(%d%s)", cluster, launch->threads, ctas);
-    text_print(text, "void %s(", e->k->name);
-    for (int i = 0; i < launch->arg_count; i++) {
-        bool same_line = i && launch->args[i].kind == launch->args[i - 1].kind &&
-                         launch->args[i].kind != ARG_TENSOR &&
-                         launch->args[i].kind != ARG_SLOT;
-        same_line |= launch->args[i].kind == ARG_STRIDE;
+    text_print(text, "void %s(", entry->name);
+    for (int i = 0; i < entry->arg_count; i++) {
+        bool same_line = i && entry->args[i].kind == entry->args[i - 1].kind &&
+                         entry->args[i].kind != ARG_TENSOR &&
+                         entry->args[i].kind != ARG_SLOT;
+        same_line |= entry->args[i].kind == ARG_STRIDE || entry->args[i].kind == ARG_ROW_STRIDE;
         text_print(text, "%s%s%s", i ? same_line ? ", " : ",\n    " : "\n    ",
-                   arg_type(e, &launch->args[i]), e->args[i]);
+                   arg_type(e, &entry->args[i]), e->args[i]);
     }
     text_put(text, ")", 1);
     return text_string(text);
@@ -74,9 +76,9 @@ static void name_arguments(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++)
         e->sizes[i] = unique_name(e, e->g->axes[i].name);
-    e->args = NEW_ARRAY(e->arena, const char *, e->launch->arg_count + 1);
-    for (int i = 0; i < e->launch->arg_count; i++) {
-        const LaunchArg *arg = &e->launch->args[i];
+    e->args = NEW_ARRAY(e->arena, const char *, e->entry->arg_count + 1);
+    for (int i = 0; i < e->entry->arg_count; i++) {
+        const LaunchArg *arg = &e->entry->args[i];
         bool reserved = arg->kind == ARG_GRID || arg->kind == ARG_ALONE;
         e->args[i] = arg->kind == ARG_SIZE ? e->sizes[arg->axis]
                      : reserved            ? arg->name
@@ -87,7 +89,7 @@ static void name_arguments(Emitter *e)
 /* One axis is counted by the loop variable itself, several get a coordinate each. */
 static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
 {
-    bool several = axes & (axes - 1);
+    bool several = axes & (axes - 1) & ~e->collapsed;
     for (int i = 0; i < e->g->axis_count; i++)
         if (axes >> i & 1)
             e->coords[i] =
@@ -189,7 +191,7 @@ static void count_users(Emitter *e)
     }
 }
 
-static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
+static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, Text *out)
 {
     const Graph *g = plan->analysis->graph;
     Emitter *e = NEW(arena, Emitter);
@@ -199,6 +201,8 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->k = &plan->kernels[index];
     e->launch = &plan->launch.kernels[index];
     e->index = index;
+    e->entry = strided ? &e->launch->strided : &e->launch->entry;
+    e->collapsed = strided ? 0 : e->launch->collapsed;
     e->out = out;
     e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->local = NEW_ARRAY(arena, bool, g->nodes.count);
@@ -210,7 +214,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, Text *out)
     e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     e->serves = NEW_ARRAY(arena, bool, g->nodes.count);
-    *list_push(arena, &e->used) = e->k->name;
+    *list_push(arena, &e->used) = e->entry->name;
     e->k = name_accesses(e);
     name_arguments(e);
     bool finish = e->k->finishes >= 0;
@@ -263,7 +267,12 @@ const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
              plans[i]->analysis->graph->name, plans[i]->target.arch);
         for (int j = 0; j < plans[i]->kernel_count; j++) {
             blank_line(kernels);
-            emit_kernel(arena, plans[i], j, kernels);
+            emit_kernel(arena, plans[i], j, false, kernels);
+        }
+        for (int j = 0; j < plans[i]->kernel_count; j++) {
+            if (!plans[i]->kernels[j].collapses) continue;
+            blank_line(kernels);
+            emit_kernel(arena, plans[i], j, true, kernels);
         }
     }
     emit_helpers(module, arena, plans, count, text_string(kernels));

@@ -223,8 +223,8 @@ static const char *slot_value(Emitter *e, int slot)
 
 static void emit_slots(Emitter *e)
 {
-    for (int i = 0; i < e->launch->arg_count; i++) {
-        const LaunchArg *arg = &e->launch->args[i];
+    for (int i = 0; i < e->entry->arg_count; i++) {
+        const LaunchArg *arg = &e->entry->args[i];
         if (arg->kind != ARG_SLOT) continue;
         const LaunchSlot *slot = &e->plan->launch.slots[arg->index];
         line(e->out, "// %s: workspace, %s%s of %s%s%s", e->args[i], copies_text(e, slot), elements_text(e, slot),
@@ -235,11 +235,26 @@ static void emit_slots(Emitter *e)
 
 static void emit_strides(Emitter *e)
 {
-    for (int i = 0; i < e->launch->arg_count; i++)
-        if (e->launch->args[i].kind == ARG_STRIDE) {
+    for (int i = 0; i < e->entry->arg_count; i++)
+        if (e->entry->args[i].kind == ARG_STRIDE || e->entry->args[i].kind == ARG_ROW_STRIDE) {
             line(e->out, "// Strides, %s and the like, are in elements.", e->args[i]);
             return;
         }
+}
+
+static void emit_collapsed(Emitter *e)
+{
+    if (!e->collapsed) return;
+    const char *axes = axes_text(e->arena, e->g, e->collapsed);
+    line(e->out, "// A row's number is its place in %s. Rows are evenly apart, tensors of %s dense; where one is not, there is\n"
+                 "// %s below, launched in the same way.", axes, axes, e->launch->strided.name);
+}
+
+static void emit_strided_comment(Emitter *e)
+{
+    line(e->out, "// %s (%s): %s for tensors whose rows are not evenly apart, so that each axis of %s has a stride.\n"
+                 "// Launched in the same way.",
+         e->entry->name, family_name(e->k->family), e->launch->entry.name, axes_text(e->arena, e->g, e->k->rows));
 }
 
 /* Of CTAs that share out parts or whole groups. */
@@ -291,6 +306,7 @@ static void emit_launch(Emitter *e)
         line(e->out, "// Inputs are read by whole blocks of 16 bytes: up to 15 bytes before%s their own.",
              e->k->copy_warp ? " and behind" : "");
     emit_strides(e);
+    emit_collapsed(e);
     if (e->launch->overlaps)
         line(
             e->out,
@@ -338,6 +354,10 @@ static void emit_interval(Emitter *e)
 
 void emit_comment(Emitter *e)
 {
+    if (e->entry == &e->launch->strided) {
+        emit_strided_comment(e);
+        return;
+    }
     emit_origin(e);
     emit_formulas(e);
     emit_mapping(e);

@@ -130,7 +130,7 @@ void emit_copy_warp(Emitter *e)
         if (e->k->paced) line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
         block (e->out, "for (long long row = first_row; row < %s; row += row_step)",
                e->rows) {
-            if (has_several_row_axes(e->k)) emit_split(e, "row", e->k->rows);
+            if (splits_rows(e)) emit_split(e, "row", e->k->rows);
             line(e->out, "Stage &into = ring[stage];");
             line(e->out, "barrier_wait(empty[stage], parity);");
             if (e->k->paced) line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
@@ -169,7 +169,7 @@ void emit_stage_release(Emitter *e)
 /* Starts the copy of a row. */
 static void emit_bulk_copies(Emitter *e)
 {
-    if (has_several_row_axes(e->k)) emit_split(e, "row", e->k->rows);
+    if (splits_rows(e)) emit_split(e, "row", e->k->rows);
     emit_copies(e, "now", "full");
 }
 

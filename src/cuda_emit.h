@@ -42,9 +42,11 @@ typedef struct {
     const Kernel *k;
     const LaunchKernel *launch;
     int index;                      /* of the kernel in the plan */
+    const LaunchEntry *entry;       /* that is being printed */
+    AxisSet collapsed;              /* row axes that it counts as one, `row`; 0: each has a coordinate */
     Text *out;
     NameList used;                  /* C identifiers of this kernel */
-    const char **args;              /* identifiers of the kernel's parameters, as launch->args */
+    const char **args;              /* identifiers of the kernel's parameters, as entry->args */
     const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
     const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
     const char *next_coords[MAX_AXES];  /* those of the row whose scalars are read ahead, where rows are of several axes */
@@ -242,6 +244,8 @@ void emit_bulk_wait(Emitter *e);                       /* ... and waits for it *
 void emit_advance(Emitter *e);
 void emit_stage_wait(Emitter *e);
 void emit_stage_release(Emitter *e);
+/* Whether a row's number is to be taken apart into coordinates. */
+static inline bool splits_rows(const Emitter *e) { return has_several_row_axes(e->k) && !e->collapsed; }
 /* Declares the coordinates of `item`, which counts the elements of several axes. */
 void emit_split(Emitter *e, const char *item, AxisSet axes);
 

@@ -17,6 +17,7 @@
 static const char *stride_text(Emitter *e, int tensor, AxisSet axes, int axis)
 {
     if (axes >> axis == 1) return NULL;
+    if (tensor >= 0 && e->collapsed >> axis & 1) return arg_name(e, ARG_ROW_STRIDE, tensor, 0);
     if (tensor >= 0) return arg_name(e, ARG_STRIDE, tensor, axis);
     NameList factors = {0};
     for (int i = axis + 1; i < e->g->axis_count; i++)
@@ -30,6 +31,7 @@ static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet ove
     NameList terms = {0};
     for (int i = 0; i < e->g->axis_count; i++) {
         if (!(axes & over) || !((axes & over) >> i & 1)) continue;
+        if (e->collapsed >> i & 1 && e->collapsed >> i > 1) continue;    /* a row's number is that of the last of its axes */
         const char *stride = stride_text(e, tensor, axes, i), *coord = e->coords[i];
         bool sum = strchr(coord, ' ') && stride;
         *list_push(e->arena, &terms) =

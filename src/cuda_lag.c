@@ -37,7 +37,7 @@ static void emit_finish_row(Emitter *e)
     for (int i = 0; i < results.count; i++) make_local(e, results.data[i]);
     e->out = text_new(e->arena);
     e->out->indent = kernel->indent + 1;
-    if (has_several_row_axes(e->k)) emit_split(e, "row", e->k->rows);
+    if (splits_rows(e)) emit_split(e, "row", e->k->rows);
     if (e->k->cluster > 1) {
         declare_received(e, 0);
         line(e->out, e->k->grouped ? "group_collect(news, collected, %s);"

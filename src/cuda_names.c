@@ -100,8 +100,8 @@ const char *node_name(Emitter *e, Node n)
 
 const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis)
 {
-    for (int i = 0; i < e->launch->arg_count; i++) {
-        const LaunchArg *arg = &e->launch->args[i];
+    for (int i = 0; i < e->entry->arg_count; i++) {
+        const LaunchArg *arg = &e->entry->args[i];
         bool axis_counts = kind == ARG_STRIDE || kind == ARG_SIZE;
         if (arg->kind == kind && arg->index == index &&
             (!axis_counts || arg->axis == axis))

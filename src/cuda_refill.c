@@ -27,7 +27,7 @@ void emit_refill_start(Emitter *e)
 static void emit_next_addresses(Emitter *e)
 {
     const char *coords[MAX_AXES];
-    bool several = has_several_row_axes(e->k);
+    bool several = splits_rows(e);
     memcpy(coords, e->coords, sizeof coords);
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->k->rows >> i & 1)

@@ -230,7 +230,7 @@ static void emit_fetch_function(Emitter *e)
     block (e->out, "if (%s)", condition) {
         if (kept) line(e->out, "const long long group = ahead_group, row = ahead_row%s;", own_team(e));
         if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
-        if (has_several_row_axes(e->k)) emit_split(e, "row", e->k->rows);
+        if (splits_rows(e)) emit_split(e, "row", e->k->rows);
         emit_fetches(e, "into", false);
     }
     line(e->out, "fetch_commit();");

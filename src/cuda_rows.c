@@ -93,7 +93,7 @@ static void turn_to_next(Emitter *e)
 }
 
 /* Whether a row has the coordinates that its scalars were read by; not where a team without a row repeats another team's. */
-static bool keeps_coords(const Emitter *e) { return has_several_row_axes(e->k) && any_in_register(e) && !rows_share_warps(e->k); }
+static bool keeps_coords(const Emitter *e) { return splits_rows(e) && any_in_register(e) && !rows_share_warps(e->k); }
 
 static void emit_coords_now(Emitter *e)
 {
@@ -105,7 +105,7 @@ static void name_next(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->k->rows >> i & 1)
-            e->next_coords[i] = has_several_row_axes(e->k) ? unique_name(e, arena_format(e->arena, "next_%s", e->coords[i])) : "next";
+            e->next_coords[i] = splits_rows(e) ? unique_name(e, arena_format(e->arena, "next_%s", e->coords[i])) : "next";
 }
 
 static const char *scalar_at(Emitter *e, const Load *load)
@@ -120,7 +120,7 @@ static void emit_scalars_ahead(Emitter *e)
     line(e->out, "long long next = first_row%s;", rows_share_warps(e->k) ? " + team" : "");
     name_next(e);
     turn_to_next(e);
-    if (has_several_row_axes(e->k)) emit_split(e, "next", e->k->rows);
+    if (splits_rows(e)) emit_split(e, "next", e->k->rows);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (!in_register(e, load)) continue;
@@ -150,7 +150,7 @@ static void emit_scalars_next(Emitter *e)
     if (!any_in_register(e)) return;
     line(e->out, "next += row_step;");
     turn_to_next(e);
-    if (has_several_row_axes(e->k)) put_split(e, "next", e->k->rows, true);
+    if (splits_rows(e)) put_split(e, "next", e->k->rows, true);
     for (int i = 0; i < e->k->load_count; i++)
         if (in_register(e, &e->k->loads[i])) line(e->out, "%s_next = %s;", e->k->loads[i].name, scalar_at(e, &e->k->loads[i]));
     turn_to_next(e);
@@ -246,7 +246,7 @@ static void emit_row(Emitter *e)
     int scope = open_scope(e);
     if (keeps_coords(e))
         emit_coords_now(e);
-    else if (has_several_row_axes(e->k))
+    else if (splits_rows(e))
         emit_split(e, "row", e->k->rows);
     emit_scalars_now(e);
     emit_row_loads(e, true);

@@ -41,6 +41,15 @@ static int64_t count_parts(const LaunchGrid *grid, int64_t rows)
     return parts < grid->max_ctas ? parts : grid->max_ctas;
 }
 
+int list_entries(const LaunchPlan *plan, const LaunchEntry **entries)
+{
+    int count = 0;
+    for (int i = 0; i < plan->kernel_count; i++) entries[count++] = &plan->kernels[i].entry;
+    for (int i = 0; i < plan->kernel_count; i++)
+        if (plan->kernels[i].collapsed) entries[count++] = &plan->kernels[i].strided;
+    return count;
+}
+
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes)
 {
     const LaunchGrid *grid = &plan->kernels[kernel].grid[dim];
@@ -100,6 +109,41 @@ unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes,
         return 0;
     double ns = (double)launch->step_bytes * (double)launch_groups(plan, kernel, 0, sizes) / rate;
     return ns < INT32_MAX ? (unsigned)ns : INT32_MAX;
+}
+
+bool collapse_rows(const LaunchPlan *plan, int tensor, AxisSet rows, const Sizes *sizes, const int64_t *strides,
+                   int64_t *stride)
+{
+    AxisSet axes = plan->tensors[tensor].axes;
+    bool known = !(axes & ~rows);
+    int64_t next = 1;    /* what the stride of the axis before is to be, once that is known */
+    *stride = 0;
+    for (int axis = plan->axis_count - 1; axis >= 0; axis--) {
+        if (!((axes & rows) >> axis & 1) || sizes->of[axis] == 1)
+            continue;
+        int64_t own = strides[__builtin_popcount(axes & (((AxisSet)1 << axis) - 1))];
+        if (known && own != next)
+            return false;
+        if (!known)
+            *stride = own;
+        known = true;
+        if (__builtin_mul_overflow(own, sizes->of[axis], &next))
+            return false;
+    }
+    return true;
+}
+
+const LaunchEntry *choose_entry(const LaunchPlan *plan, int kernel, const Sizes *sizes, StridesOf *strides_of, const void *launch)
+{
+    const LaunchKernel *k = &plan->kernels[kernel];
+    int64_t stride;
+    for (int i = 0; k->collapsed && i < k->entry.arg_count; i++) {
+        const LaunchArg *arg = &k->entry.args[i];
+        if (arg->kind == ARG_TENSOR &&
+            !collapse_rows(plan, arg->index, k->collapsed, sizes, strides_of(launch, arg->index), &stride))
+            return &k->strided;
+    }
+    return &k->entry;
 }
 
 /* Of some axes, but of groups of rows that are in parts at most as many as have their parts apart. Were it not for

@@ -40,6 +40,7 @@ typedef struct {
 typedef enum {
     ARG_TENSOR,     /* index: tensor; a pointer */
     ARG_STRIDE,     /* index: tensor, axis: graph axis; elements between neighbours, long long */
+    ARG_ROW_STRIDE, /* index: tensor; collapse_rows(), long long */
     ARG_SIZE,       /* axis; long long */
     ARG_SCALAR,     /* index: scalar */
     ARG_SLOT,       /* index: slot; a pointer into the workspace */
@@ -56,6 +57,13 @@ typedef struct {
     const char *name;         /* of the kernel's parameter */
 } LaunchArg;
 
+/* A function of the module and what it is called with. */
+typedef struct {
+    const char *name;         /* the extern "C" symbol */
+    int arg_count;
+    const LaunchArg *args;
+} LaunchEntry;
+
 /* Groups along one grid dimension: min(ceil(product of sizes / per_cta), max_ctas), times `times` where
  * that is over 1. A group is a
  * cluster along x, where the kernel has clusters or a mailbox, and else a CTA. A product of zero gives none and
@@ -68,7 +76,10 @@ typedef struct {
 } LaunchGrid;
 
 typedef struct {
-    const char *name;         /* the extern "C" symbol */
+    LaunchEntry entry;
+    AxisSet collapsed;        /* several row axes that `entry` counts as one. It is for tensors for which collapse_rows()
+                                 says that this can be, ... 0: it is for all ... */
+    LaunchEntry strided;      /* ... and this for the others; name NULL: there is none */
     int threads;
     int cluster;              /* CTAs a cluster along x, 1: none */
     int mailbox;              /* -1, or the slot through which `cluster` CTAs along x exchange in place of
@@ -89,9 +100,13 @@ typedef struct {
                                  more (paced_bytes in schedule_pace.c); 0: it has no interval */
     int paced_from;           /* the interval is for rows that are so many times what L2 holds, or more */
     LaunchGrid grid[GRID_RANK];
-    int arg_count;
-    const LaunchArg *args;
 } LaunchKernel;
+
+/* Arguments of either of its entries. */
+static inline int most_args(const LaunchKernel *kernel)
+{
+    return kernel->entry.arg_count > kernel->strided.arg_count ? kernel->entry.arg_count : kernel->strided.arg_count;
+}
 
 typedef struct {
     const char *graph;
@@ -107,6 +122,8 @@ typedef struct {
     int input_count;          /* tensors[0 .. input_count) are inputs */
 } LaunchPlan;
 
+/* All entries of kernels in the order in which the text has them; `entries` has room for 2 * kernel_count. Gives how many. */
+int list_entries(const LaunchPlan *plan, const LaunchEntry **entries);
 /* Groups of a kernel along a dimension for the given sizes, and the CTAs that are launched for them. */
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
@@ -121,6 +138,15 @@ unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes,
 /* Byte offset of each slot, and the workspace's size in bytes. `offsets` may be NULL. */
 int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);
 int64_t launch_slot_elements(const LaunchPlan *plan, int slot, const Sizes *sizes);
+
+/* Whether the rows of a tensor, which has all of the row axes `rows` or none, are evenly apart, so that one stride leads from
+ * each to the next, last axis first: *stride, in elements. A tensor of nothing but rows is to be dense. `strides` are the
+ * tensor's, by its own axes. */
+bool collapse_rows(const LaunchPlan *plan, int tensor, AxisSet rows, const Sizes *sizes, const int64_t *strides,
+                   int64_t *stride);
+/* The entry of a kernel that takes a launch's tensors, whose strides `strides_of` gives. */
+typedef const int64_t *StridesOf(const void *launch, int tensor);
+const LaunchEntry *choose_entry(const LaunchPlan *plan, int kernel, const Sizes *sizes, StridesOf *strides_of, const void *launch);
 
 /* Whether no two elements of a tensor that is not empty share a place: each stride steps over all that smaller ones
  * reach. The tensor lies within an address space. */

@@ -110,15 +110,18 @@ static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis,
         (LaunchArg){.kind = kind, .index = index, .axis = axis, .name = name};
 }
 
-/* A tensor's pointer and the strides of all its axes but the fastest, which is dense. */
+/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; the row axes that are `collapsed` have
+ * one. */
 static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const char *name,
-                        AxisSet axes)
+                        AxisSet axes, AxisSet collapsed)
 {
     push(s, args, ARG_TENSOR, tensor, 0, name);
     args->data[args->count - 1].phase = phase;
+    if (axes & collapsed && axes & ~collapsed)
+        push(s, args, ARG_ROW_STRIDE, tensor, 0, arena_format(s->arena, "%s_row", name));
     for (int i = 0; i < s->g->axis_count; i++) {
         bool fastest = axes >> i == 1;
-        if (axes >> i & 1 && !fastest)
+        if ((axes & ~collapsed) >> i & 1 && !fastest)
             push(s, args, ARG_STRIDE, tensor, i,
                  arena_format(s->arena, "%s_%s", name, s->g->axes[i].name));
     }
@@ -136,11 +139,27 @@ static int last_read(const Kernel *k, const Load *load)
     return last;
 }
 
+/* Whether a row's number is all that it takes to find what the kernel reads and writes of the row, if neighbours are
+ * everywhere as far apart as others. */
+static bool collapses_rows(const Scheduler *s, const Kernel *k)
+{
+    bool outside = k->rows < (k->columns & -k->columns) || !k->columns;    /* columns are within rows, not between them */
+    bool together = walks_rows(k) && has_several_row_axes(k) && !k->kept && outside;
+    for (int i = 0; i < k->load_count; i++)
+        together &= axes_within(k->rows, k->loads[i].axes) || !(k->loads[i].axes & k->rows);
+    for (int i = 0; i < k->store_count; i++)
+        together &= axes_within(k->rows, k->stores[i].axes) || !(k->stores[i].axes & k->rows);
+    for (int i = 1; together && i < s->g->nodes.count; i++)
+        if (k->computed[i] && node(s->g, (Node){(uint32_t)i})->op == OP_INDEX)
+            together = !(k->rows >> node(s->g, (Node){(uint32_t)i})->axis & 1);
+    return together;
+}
+
 /* Row sizes that the kernel's text mentions. */
-static AxisSet sizes_used(const Scheduler *s, const Kernel *k)
+static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed)
 {
     AxisSet slowest = k->rows & -k->rows;    /* what tells the rows of a single CTA apart needs the others */
-    AxisSet used = (k->one_row ? k->rows & ~slowest : k->rows) | k->kept | k->columns;
+    AxisSet used = (k->one_row ? k->rows & ~slowest & ~collapsed : k->rows) | k->kept | k->columns;
     for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
         if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
@@ -156,7 +175,7 @@ static AxisSet sizes_used(const Scheduler *s, const Kernel *k)
     return used & ~s->a->columns;
 }
 
-static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch)
+static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name, AxisSet collapsed)
 {
     Kernel *k = &plan->kernels[kernel];
     const LaunchSlot *slots = plan->launch.slots;
@@ -166,7 +185,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
         if (load->slot >= 0)
             push(s, &args, ARG_SLOT, load->slot, 0, load->name = slots[load->slot].name);
         else
-            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes);
+            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes, collapsed);
     }
     if (k->finishes >= 0)
         for (int i = 0; i < k->accumulator_count; i++)
@@ -178,7 +197,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
             push(s, &args, ARG_SLOT, store->slot, 0,
                  store->name = slots[store->slot].name);
         else
-            push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes);
+            push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes, collapsed);
     }
     if (k->finishes < 0)
         for (int i = 0; i < k->accumulator_count; i++)
@@ -195,7 +214,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
                 push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
         scalar++;
     }
-    AxisSet sizes = sizes_used(s, k);
+    AxisSet sizes = sizes_used(s, k, collapsed);
     for (int i = 0; i < s->g->axis_count; i++)
         if (sizes >> i & 1) push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
     if (k->finishes >= 0)
@@ -203,8 +222,7 @@ static void list_args(Scheduler *s, Plan *plan, int kernel, LaunchKernel *launch
     if (k->kept) push(s, &args, ARG_GRID, kernel, PARTS_DIM, "parts");
     if (k->kept) push(s, &args, ARG_ALONE, kernel, 0, "alone");
     if (k->paced) push(s, &args, ARG_INTERVAL, kernel, 0, "interval");
-    launch->args = args.data;
-    launch->arg_count = args.count;
+    return (LaunchEntry){name, args.count, args.data};
 }
 
 /* Bytes that are read and written of a row. What several rows share comes from L2. */
@@ -285,10 +303,10 @@ static const char *function_name(Scheduler *s, const char *name)
 }
 
 /* The graph's name, with what the kernel does, and which of several it is. */
-static const char *kernel_name(Scheduler *s, const Plan *plan, int index)
+static const char *kernel_name(Scheduler *s, const Plan *plan, int index, bool strided)
 {
     const Kernel *k = &plan->kernels[index];
-    const char *role = k->clears >= 0 ? "_clear" : k->finishes >= 0 ? "_finish" : "";
+    const char *role = strided ? "_strided" : k->clears >= 0 ? "_clear" : k->finishes >= 0 ? "_finish" : "";
     int before = 0, twin = 0;
     for (int i = 0; i < plan->kernel_count; i++) {
         before += walks_rows(&plan->kernels[i]) && i < index;
@@ -312,7 +330,8 @@ void build_launch(Scheduler *s, Plan *plan)
     LaunchKernel *kernels = NEW_ARRAY(s->arena, LaunchKernel, plan->kernel_count);
     for (int i = 0; i < plan->kernel_count; i++) {
         Kernel *k = &plan->kernels[i];
-        k->name = kernels[i].name = kernel_name(s, plan, i);
+        k->name = kernel_name(s, plan, i, false);
+        k->collapses = collapses_rows(s, k);
         kernels[i].threads = kernel_threads(k) + helper_threads(k);
         kernels[i].cluster = k->cluster;
         kernels[i].mailbox = k->mailbox;
@@ -328,7 +347,9 @@ void build_launch(Scheduler *s, Plan *plan)
             set_clear_grid(s, plan, k, kernels[i].grid);
         else
             set_grid(s, k, kernels[i].grid);
-        list_args(s, plan, i, &kernels[i]);
+        kernels[i].collapsed = k->collapses ? k->rows : 0;
+        kernels[i].entry = list_args(s, plan, i, k->name, kernels[i].collapsed);
+        if (k->collapses) kernels[i].strided = list_args(s, plan, i, kernel_name(s, plan, i, true), 0);
     }
     l->kernels = kernels;
     l->kernel_count = plan->kernel_count;

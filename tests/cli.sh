@@ -392,6 +392,9 @@ else
 fi
 # what rows of several axes have of their own is read a row ahead
 expect 0 'mu_next = next < rows' "$root"/tests/cases/scalars_of_two_axes.fuse N=4096 --arch sm_90a --no-tuning
+# rows of two axes are one where tensors allow it, and another kernel is there for those that do not
+expect 0 'x + row \* x_row' "$root"/tests/cases/rows_of_two_axes.fuse
+expect 0 'x_B + t_ \* x_T' "$root"/tests/cases/rows_of_two_axes.fuse
 # column vectors that a later phase reads come a tile early, but where they are wider than the row and registers short
 expect 0 'load(gamma_next, gamma, col + step, N)' "$root"/examples/layernorm.fuse N=5120 --arch sm_90a --no-tuning
 sed 's/gamma *: bf16/gamma : f32/; s/beta *: bf16/beta : f32/' "$root/examples/layernorm.fuse" >wide.fuse

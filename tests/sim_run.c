@@ -27,10 +27,11 @@ static void name_tensors(SimRun *run)
     const size_t count = (size_t)plan->tensor_count + 1;
     run->tensors = arena_alloc(run->arena, count * sizeof *run->tensors);
     run->strides = arena_alloc(run->arena, count * sizeof *run->strides);
-    run->kernels =
-        arena_alloc(run->arena, (size_t)(plan->kernel_count + 1) * sizeof *run->kernels);
-    run->kernel_count = plan->kernel_count;
-    for (int i = 0; i < plan->kernel_count; i++) run->kernels[i] = plan->kernels[i].name;
+    const size_t entries = 2 * (size_t)plan->kernel_count + 1;
+    const LaunchEntry **all = arena_alloc(run->arena, entries * sizeof *all);
+    run->kernels = arena_alloc(run->arena, entries * sizeof *run->kernels);
+    run->kernel_count = list_entries(plan, all);
+    for (int i = 0; i < run->kernel_count; i++) run->kernels[i] = all[i]->name;
     for (int i = 0; i < plan->tensor_count; i++) {
         const fusec_tensor *t = i < plan->input_count
                                     ? &run->batch.in[i]

@@ -14,7 +14,7 @@ typedef struct {
     Batch batch;
     void **tensors;
     int64_t (*strides)[MAX_RANK];
-    const char **kernels; /* names, in launch order */
+    const char **kernels; /* names, in the text's order */
     int kernel_count;
     bool refused;         /* the schedule */
 } SimRun;

@@ -20,6 +20,7 @@ static const struct {
     {"examples/layernorm_bwd.fuse", 300000, 3, true},
     {"tests/cases/wide_group.fuse", 1 << 20, 3, true},
     {"tests/golden/group_sums.fuse", 0, 2, false},
+    {"tests/cases/rows_of_two_axes.fuse", 0, 2, false},
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 

@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(grids_and_workspaces)
 {
-    LaunchKernel kernels[] = {{"main", 128, 1, -1, 0, 0, -1, false, 0, 0, 0, {{1, 4, 10, 1}, {2, 8, 100, 1}}, 0, NULL}};
+    LaunchKernel kernels[] = {{.threads = 128, .cluster = 1, .mailbox = -1, .adds_parts = -1, .grid = {{1, 4, 10, 1}, {2, 8, 100, 1}}}};
     LaunchSlot slots[] = {{"a", DTYPE_F32, 2, 0, 0, 1}, {"b", DTYPE_F64, 0, -1, 0, 1}};
     LaunchPlan plan = {.axis_count = 2, .slot_count = 2, .kernel_count = 1};
     plan.kernels = kernels;
@@ -354,7 +354,7 @@ END_TEST
 START_TEST(intervals_of_rows)
 {
     enum { MANY = 16384, SOME = 1000, FEW = 40, L2 = 50 << 20 };
-    LaunchKernel kernels[] = {{.name = "main", .cluster = 2, .step_bytes = 73728, .paced_from = 2, .grid = {{1, 1, 66, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
+    LaunchKernel kernels[] = {{.cluster = 2, .step_bytes = 73728, .paced_from = 2, .grid = {{1, 1, 66, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
     LaunchPlan plan = {.axis_count = 1, .kernel_count = 1, .kernels = kernels};
     Sizes many = {{MANY}}, some = {{SOME}}, few = {{FEW}}, none = {{0}}, most = {{INT64_MAX}};
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 3000, L2), 66 * 73728 / 3000);
@@ -375,12 +375,55 @@ START_TEST(intervals_of_rows)
 }
 END_TEST
 
+static const int64_t *strides_given(const void *strides, int tensor) { return ((const int64_t *const *)strides)[tensor]; }
+
+/* Tensors of axes 0 and 1, which are rows, and of 2, with a tensor of rows alone and one of columns. */
+START_TEST(rows_collapse)
+{
+    static const LaunchTensor tensors[] = {{.axes = 7}, {.axes = 3}, {.axes = 4}};
+    static const LaunchArg args[] = {{.kind = ARG_TENSOR, .index = 0}, {.kind = ARG_ROW_STRIDE, .index = 0},
+                                     {.kind = ARG_TENSOR, .index = 1}, {.kind = ARG_TENSOR, .index = 2}};
+    LaunchKernel kernel = {.entry = {"even", 4, args}, .strided = {"strided", 4, args}, .collapsed = 3};
+    LaunchPlan plan = {.axis_count = 3, .tensor_count = 3, .tensors = tensors, .kernel_count = 1, .kernels = &kernel};
+    enum { EVEN, UNEVEN };
+    static const struct {
+        int64_t sizes[2], x[2], mean[2];    /* the strides of both */
+        int entry;
+        int64_t stride;                     /* of x, where EVEN */
+    } cases[] = {{{5, 7}, {70, 10}, {7, 1}, EVEN, 10},      {{5, 7}, {84, 12}, {7, 1}, EVEN, 12},
+                 {{5, 7}, {80, 10}, {7, 1}, UNEVEN, 0},     {{5, 7}, {70, 10}, {8, 1}, UNEVEN, 0},
+                 {{5, 7}, {70, 10}, {14, 2}, UNEVEN, 0},    {{5, 7}, {10, 50}, {7, 1}, UNEVEN, 0},
+                 {{5, 7}, {0, 0}, {7, 1}, EVEN, 0},         {{5, 7}, {0, 10}, {7, 1}, UNEVEN, 0},
+                 {{5, 7}, {-70, -10}, {7, 1}, EVEN, -10},   {{1, 7}, {3, 10}, {99, 1}, EVEN, 10},
+                 {{5, 1}, {30, 4}, {1, 44}, EVEN, 30},      {{5, 1}, {30, 4}, {2, 1}, UNEVEN, 0},
+                 {{1, 1}, {30, 4}, {9, 9}, EVEN, 0},        {{5, 7}, {INT64_MAX / 2, INT64_MAX / 2}, {7, 1}, UNEVEN, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Sizes sizes = {{cases[i].sizes[0], cases[i].sizes[1], 10}};
+        const int64_t x[] = {cases[i].x[0], cases[i].x[1], 1}, gamma[] = {1};
+        const int64_t *strides[] = {x, cases[i].mean, gamma};
+        int64_t stride = -1;
+        const LaunchEntry *entry = choose_entry(&plan, 0, &sizes, strides_given, strides);
+        ck_assert_msg(entry == (cases[i].entry == EVEN ? &kernel.entry : &kernel.strided), "case %zu", i);
+        if (cases[i].entry == EVEN) {
+            ck_assert(collapse_rows(&plan, 0, 3, &sizes, x, &stride));
+            ck_assert_int_eq(stride, cases[i].stride);
+        }
+    }
+    kernel.collapsed = 0;
+    Sizes sizes = {{5, 7, 10}};
+    const int64_t x[] = {80, 10, 1}, *strides[] = {x, x, x};
+    ck_assert_ptr_eq(choose_entry(&plan, 0, &sizes, strides_given, strides), &kernel.entry);
+}
+END_TEST
+
 /* Groups of rows in parts: axis 0 counts groups, axis 1 rows, axis 2 columns. */
 START_TEST(grids_of_parts)
 {
     LaunchKernel kernels[] = {
-        {"main", 64, 1, -1, 80, 10, -1, false, 0, 0, 0, {{1, 1, 10, 1}, {0, 1, 1, 1}, {2, 64, 10, 1}}, 0, NULL},
-        {"finish", 32, 1, -1, 0, 0, 0, true, 0, 0, 0, {{5, 32, 1000, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}, 0, NULL}};
+        {.threads = 64, .cluster = 1, .mailbox = -1, .part_groups = 80, .part_ctas = 10, .adds_parts = -1,
+         .grid = {{1, 1, 10, 1}, {0, 1, 1, 1}, {2, 64, 10, 1}}},
+        {.threads = 32, .cluster = 1, .mailbox = -1, .adds_parts = 0, .overlaps = true,
+         .grid = {{5, 32, 1000, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
     LaunchSlot slots[] = {{"sums", DTYPE_F32, 5, 0, PARTS_DIM, 1}};
     LaunchPlan plan = {.axis_count = 3, .slot_count = 1, .kernel_count = 2, .kernels = kernels, .slots = slots};
     static const struct {
@@ -492,6 +535,7 @@ Suite *runtime_suite(void)
     tcase_add_test(tests, a_row_that_is_read_again_may_not_be_replaced);
     tcase_add_test(tests, memory_and_events_on_the_cpu);
     tcase_add_test(tests, grids_and_workspaces);
+    tcase_add_test(tests, rows_collapse);
     tcase_add_test(tests, grids_of_parts);
     tcase_add_test(tests, intervals_of_rows);
     tcase_add_test(tests, missing_driver_is_told);

@@ -17,7 +17,7 @@ static int count_spills(void *data, const Compilation *c)
         return -1;
     remark_warning(binary);
     for (int i = 0; i < c->launch->kernel_count; i++)
-        if (fusec_binary_kernel(binary, c->launch->kernels[i].name, &info) == FUSEC_OK &&
+        if (fusec_binary_kernel(binary, c->launch->kernels[i].entry.name, &info) == FUSEC_OK &&
             info.spill_bytes > 0)
             bytes += info.spill_bytes;
     fusec_binary_destroy(binary);

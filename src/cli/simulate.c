@@ -109,11 +109,21 @@ static int64_t stride_of(const Run *run, int tensor, int axis)
     return run->strides[tensor][axes_count(before)];
 }
 
-static Argument argument_of(const Run *run, const LaunchArg *arg)
+static int64_t row_stride_of(const Run *run, int tensor, AxisSet rows)
+{
+    int64_t stride;
+    collapse_rows(run->plan, tensor, rows, run->sizes, run->strides[tensor], &stride);
+    return stride;
+}
+
+static const int64_t *strides_of(const void *run, int tensor) { return ((const Run *)run)->strides[tensor]; }
+
+static Argument argument_of(const Run *run, const LaunchArg *arg, AxisSet rows)
 {
     switch (arg->kind) {
     case ARG_TENSOR: return (Argument){.pointer = run->tensors[arg->index]};
     case ARG_STRIDE: return (Argument){.wide = stride_of(run, arg->index, arg->axis)};
+    case ARG_ROW_STRIDE: return (Argument){.wide = row_stride_of(run, arg->index, rows)};
     case ARG_SIZE: return (Argument){.wide = run->sizes->of[arg->axis]};
     case ARG_SCALAR: return scalar_argument(run, arg->index);
     case ARG_SLOT:
@@ -130,24 +140,25 @@ static Argument argument_of(const Run *run, const LaunchArg *arg)
 static bool launch_kernel(const Run *run, Machine *m, int index)
 {
     const LaunchKernel *k = &run->plan->kernels[index];
-    Argument *values = calloc((size_t)k->arg_count + 1, sizeof *values);
-    void **args = calloc((size_t)k->arg_count + 1, sizeof *args);
-    SimLaunch launch = {.kernel = k->name,
+    const LaunchEntry *entry = choose_entry(run->plan, index, run->sizes, strides_of, run);
+    Argument *values = calloc((size_t)entry->arg_count + 1, sizeof *values);
+    void **args = calloc((size_t)entry->arg_count + 1, sizeof *args);
+    SimLaunch launch = {.kernel = entry->name,
                         .threads = k->threads,
                         .cluster = k->cluster,
                         .grouped = k->mailbox >= 0,
                         .overlaps = k->overlaps,
                         .smem_bytes = k->smem_bytes,
                         .args = args,
-                        .arg_count = k->arg_count};
+                        .arg_count = entry->arg_count};
     bool fits = true;
     for (int i = 0; i < GRID_RANK; i++) {
         int64_t ctas = launch_ctas(run->plan, index, i, run->sizes);
         fits &= ctas <= INT_MAX;
         launch.grid[i] = (int)ctas;
     }
-    for (int i = 0; i < k->arg_count && values && args; i++) {
-        values[i] = argument_of(run, &k->args[i]);
+    for (int i = 0; i < entry->arg_count && values && args; i++) {
+        values[i] = argument_of(run, &entry->args[i], k->collapsed);
         args[i] = &values[i];
     }
     const bool good = !fits            ? refuse(run, "the grid has more CTAs than any GPU takes")
@@ -232,10 +243,15 @@ static bool run_plan(const Run *run, SimObject *object, uint64_t seed, uint64_t 
 static SimObject *load(const LaunchPlan *plan, const char *text, char *message,
                        size_t size)
 {
-    const char **names = calloc((size_t)plan->kernel_count + 1, sizeof *names);
-    if (!names) return NULL;
-    for (int i = 0; i < plan->kernel_count; i++) names[i] = plan->kernels[i].name;
-    SimObject *object = object_load(text, names, plan->kernel_count, message, size);
+    const LaunchEntry **entries = calloc(2 * (size_t)plan->kernel_count + 1, sizeof *entries);
+    const char **names = calloc(2 * (size_t)plan->kernel_count + 1, sizeof *names);
+    SimObject *object = NULL;
+    if (entries && names) {
+        int count = list_entries(plan, entries);
+        for (int i = 0; i < count; i++) names[i] = entries[i]->name;
+        object = object_load(text, names, count, message, size);
+    }
+    free(entries);
     free(names);
     return object;
 }

@@ -10,6 +10,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const int64_t *no_strides(const void *unused, int tensor)
+{
+    static const int64_t strides[MAX_RANK];
+    (void)unused, (void)tensor;
+    return strides;
+}
+
 static void check_launch(const LaunchPlan *plan)
 {
     int64_t offsets[MAX_LAUNCH_SLOTS + 1], end = launch_workspace(plan, &plan->sizes, offsets);
@@ -18,6 +25,8 @@ static void check_launch(const LaunchPlan *plan)
     for (int k = 0; k < plan->kernel_count; k++)
         for (int dim = 0; dim < GRID_RANK; dim++)
             demand(launch_ctas(plan, k, dim, &plan->sizes) >= 0, "a grid has fewer than no CTAs");
+    for (int k = 0; k < plan->kernel_count; k++)
+        demand(choose_entry(plan, k, &plan->sizes, no_strides, NULL)->name != NULL, "a kernel has no name");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -272,23 +272,25 @@ static void add_text(Arena *arena, Text *text, Variant *v, KernelTexts *known)
     memcpy(kernels, plan->kernels, sizeof *kernels * (size_t)plan->kernel_count);
     v->plan = *plan;
     v->plan.kernels = kernels;
-    for (int k = 0; k < plan->kernel_count; k++) {
-        const char *name = plan->kernels[k].name;
+    const LaunchEntry **entries = NEW_ARRAY(arena, const LaunchEntry *, 2 * plan->kernel_count + 1);
+    const int count = list_entries(&v->plan, entries);
+    for (int k = 0; k < count; k++) {
+        const char *name = entries[k]->name;
         const char *begin = find_kernel(arena, cuda, name), *end = NULL;
         if (!begin || begin < at) {
             *list_push(arena, known) = (KernelText){.name = name};
             continue;
         }
         text_put(text, at, (size_t)(begin - at));
-        if (k + 1 < plan->kernel_count)
-            end = find_kernel(arena, begin, plan->kernels[k + 1].name);
+        if (k + 1 < count)
+            end = find_kernel(arena, begin, entries[k + 1]->name);
         at = end ? end : begin + strlen(begin);
         const KernelText kernel = cut_kernel(arena, name, begin, at);
         int same = 0;
         while (same < known->count && !is_same_kernel(&known->data[same], &kernel))
             same++;
         if (same < known->count) {
-            kernels[k].name = known->data[same].name;
+            ((LaunchEntry *)entries[k])->name = known->data[same].name;    /* of `kernels` */
             continue;
         }
         *list_push(arena, known) = kernel;
