@@ -107,6 +107,7 @@ static ArgValue argument(const Launch *launch, const LaunchArg *arg, AxisSet row
     case ARG_STRIDE:
         return (ArgValue){.integer = tensor_stride(plan, tensor, arg->index, arg->axis)};
     case ARG_ROW_STRIDE: return (ArgValue){.integer = row_stride(launch, arg->index, rows)};
+    case ARG_ROWS: return (ArgValue){.integer = collapsed_rows(plan, arg->index, &launch->sizes)};
     case ARG_SIZE: return (ArgValue){.integer = launch->sizes.of[arg->axis]};
     case ARG_SCALAR: return scalar_argument(launch, arg->index);
     case ARG_SLOT:

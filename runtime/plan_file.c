@@ -254,6 +254,7 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
     case ARG_SIZE: return is_below(arg->axis, plan->axis_count);
     case ARG_SCALAR: return is_below(arg->index, plan->scalar_count);
     case ARG_SLOT: return is_below(arg->index, plan->slot_count);
+    case ARG_ROWS:
     case ARG_ALONE:
     case ARG_INTERVAL: return is_below(arg->index, plan->kernel_count);
     case ARG_GRID:

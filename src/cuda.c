@@ -30,6 +30,7 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     case ARG_INTERVAL: return "unsigned ";
     case ARG_STRIDE:
     case ARG_ROW_STRIDE:
+    case ARG_ROWS:
     case ARG_SIZE: break;
     }
     return "long long ";
@@ -79,7 +80,7 @@ static void name_arguments(Emitter *e)
     e->args = NEW_ARRAY(e->arena, const char *, e->entry->arg_count + 1);
     for (int i = 0; i < e->entry->arg_count; i++) {
         const LaunchArg *arg = &e->entry->args[i];
-        bool reserved = arg->kind == ARG_GRID || arg->kind == ARG_ALONE;
+        bool reserved = arg->kind == ARG_GRID || arg->kind == ARG_ALONE || arg->kind == ARG_ROWS;
         e->args[i] = arg->kind == ARG_SIZE ? e->sizes[arg->axis]
                      : reserved            ? arg->name
                                            : unique_name(e, arg->name);

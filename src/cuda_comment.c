@@ -246,8 +246,9 @@ static void emit_collapsed(Emitter *e)
 {
     if (!e->collapsed) return;
     const char *axes = axes_text(e->arena, e->g, e->collapsed);
-    line(e->out, "// A row's number is its place in %s. Rows are evenly apart, tensors of %s dense; where one is not, there is\n"
-                 "// %s below, launched in the same way.", axes, axes, e->launch->strided.name);
+    if (!e->k->one_row) line(e->out, "// rows: how many there are, %s", product_text(e, e->collapsed));
+    line(e->out, "// A row's number is its place in %s. Rows are evenly apart, and what is of %s alone is dense; where that is not so\n"
+                 "// there is %s below, launched in the same way.", axes, axes, e->launch->strided.name);
 }
 
 static void emit_strided_comment(Emitter *e)

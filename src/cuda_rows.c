@@ -279,7 +279,7 @@ static void emit_row_bounds(Emitter *e)
              sharers(e));
         return;
     }
-    e->rows = count_name(e, k->rows, "rows");
+    e->rows = e->collapsed ? "rows" : count_name(e, k->rows, "rows");
     if (k->cluster > 1)
         line(e->out,
              "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",

@@ -111,6 +111,11 @@ unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes,
     return ns < INT32_MAX ? (unsigned)ns : INT32_MAX;
 }
 
+int64_t collapsed_rows(const LaunchPlan *plan, int kernel, const Sizes *sizes)
+{
+    return product_of_sizes(plan, plan->kernels[kernel].collapsed, sizes);
+}
+
 bool collapse_rows(const LaunchPlan *plan, int tensor, AxisSet rows, const Sizes *sizes, const int64_t *strides,
                    int64_t *stride)
 {

@@ -42,6 +42,7 @@ typedef enum {
     ARG_STRIDE,     /* index: tensor, axis: graph axis; elements between neighbours, long long */
     ARG_ROW_STRIDE, /* index: tensor; collapse_rows(), long long */
     ARG_SIZE,       /* axis; long long */
+    ARG_ROWS,       /* index: kernel; how many rows its collapsed axes have, long long */
     ARG_SCALAR,     /* index: scalar */
     ARG_SLOT,       /* index: slot; a pointer into the workspace */
     ARG_GRID,       /* index: kernel, axis: grid dimension; its group count, int */
@@ -139,6 +140,8 @@ unsigned launch_interval(const LaunchPlan *plan, int kernel, const Sizes *sizes,
 int64_t launch_workspace(const LaunchPlan *plan, const Sizes *sizes, int64_t *offsets);
 int64_t launch_slot_elements(const LaunchPlan *plan, int slot, const Sizes *sizes);
 
+/* Rows of a kernel whose row axes are collapsed; saturates. */
+int64_t collapsed_rows(const LaunchPlan *plan, int kernel, const Sizes *sizes);
 /* Whether the rows of a tensor, which has all of the row axes `rows` or none, are evenly apart, so that one stride leads from
  * each to the next, last axis first: *stride, in elements. A tensor of nothing but rows is to be dense. `strides` are the
  * tensor's, by its own axes. */

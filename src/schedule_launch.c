@@ -159,7 +159,7 @@ static bool collapses_rows(const Scheduler *s, const Kernel *k)
 static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed)
 {
     AxisSet slowest = k->rows & -k->rows;    /* what tells the rows of a single CTA apart needs the others */
-    AxisSet used = (k->one_row ? k->rows & ~slowest & ~collapsed : k->rows) | k->kept | k->columns;
+    AxisSet used = ((k->one_row ? k->rows & ~slowest : k->rows) & ~collapsed) | k->kept | k->columns;
     for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
         if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
@@ -169,9 +169,9 @@ static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed
         if (node(s->g, k->accumulators[i].node)->op == OP_MEAN)
             used |= node(s->g, k->accumulators[i].node)->reduced;
     for (int i = 0; i < k->load_count; i++)
-        used |= k->loads[i].slot >= 0 ? k->loads[i].axes : 0;
+        used |= k->loads[i].slot >= 0 ? k->loads[i].axes & ~collapsed : 0;
     for (int i = 0; i < k->store_count; i++)
-        used |= k->stores[i].slot >= 0 ? k->stores[i].axes : 0;
+        used |= k->stores[i].slot >= 0 ? k->stores[i].axes & ~collapsed : 0;
     return used & ~s->a->columns;
 }
 
@@ -214,6 +214,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
                 push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
         scalar++;
     }
+    if (collapsed && !k->one_row) push(s, &args, ARG_ROWS, kernel, 0, "rows");
     AxisSet sizes = sizes_used(s, k, collapsed);
     for (int i = 0; i < s->g->axis_count; i++)
         if (sizes >> i & 1) push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);

@@ -124,6 +124,7 @@ static Argument argument_of(const Run *run, const LaunchArg *arg, AxisSet rows)
     case ARG_TENSOR: return (Argument){.pointer = run->tensors[arg->index]};
     case ARG_STRIDE: return (Argument){.wide = stride_of(run, arg->index, arg->axis)};
     case ARG_ROW_STRIDE: return (Argument){.wide = row_stride_of(run, arg->index, rows)};
+    case ARG_ROWS: return (Argument){.wide = collapsed_rows(run->plan, arg->index, run->sizes)};
     case ARG_SIZE: return (Argument){.wide = run->sizes->of[arg->axis]};
     case ARG_SCALAR: return scalar_argument(run, arg->index);
     case ARG_SLOT:
