@@ -78,13 +78,14 @@ static Advice one_sum(const Kernel *k, int64_t columns)
 }
 
 /* Two sums of more columns than copies_largest knows, by the largest cluster, not by groups: layer norm's backward of 188416,
- * 204800, 212992, 221184 columns 6, 3, 4, 5 % faster, of 196608 2 % (measured on an H100). F16 spills. */
+ * 204800, 212992, 221184 columns 6, 3, 4, 5 % faster, of 196608 2 % (measured on an H100). F16 spills, and so do weights of f32
+ * beside 384 threads. */
 static Advice two_long_sums(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 184320, LONG = 225280, FULL_TILES = 196608, SIXTEEN = 16 };
     int64_t columns = column_count(s, k);
     if (has_one_sum(s, k) || reads_f16(k) || columns <= SHORT || columns >= LONG) return no_advice;
-    if (columns == FULL_TILES) return (Advice){FAMILY_WARP_SPECIALIZED, .threads = 384, .cluster = SIXTEEN};
+    if (columns == FULL_TILES && !has_wide_columns(k)) return (Advice){FAMILY_WARP_SPECIALIZED, .threads = 384, .cluster = SIXTEEN};
     return (Advice){FAMILY_GRID_STRIDE, .threads = 512, .cluster = SIXTEEN};
 }
 
@@ -225,6 +226,38 @@ static Advice short_moments(const Scheduler *s, const Kernel *k)
     return some ? (Advice){FAMILY_ROW, .threads = WARP} : no_advice;
 }
 
+/* Threads of a slice of a row of 2 bytes beside weights of f32, which a ring holds in shared memory: full tiles, of slices up to
+ * 9216 three, of 2048's multiples five to eight, in pairs of CTAs of others four. 0: as the rules have it. */
+static int wide_moment_threads(int64_t slice, int ctas)
+{
+    enum { SHORT = 8192, SHORT_END = 9216, THREE = 24, MANY = 10240, UNIT = 2048, FEW_THREADS = 256, TWELVE = 12288, LONG = 15360, HALF_UNIT = 1024 };
+    if (slice > SHORT && slice <= SHORT_END) return threads_of(slice, THREE, MOST_THREADS);
+    if (slice % UNIT == 0 && (slice == MANY || (slice > MANY && ctas > PAIR))) return FEW_THREADS;
+    if (ctas > PAIR || slice <= MANY || slice > LONG || slice % HALF_UNIT) return 0;
+    return threads_of(slice, slice == TWELVE ? THREE : COLUMNS, MOST_THREADS);
+}
+
+/* Layer norm with weights of f32 of 16640 to 30720 columns 2 to 12 %, of 36864 to 65536 0 to 6 %, of 73728 to 114688 3 to 6 %,
+ * of 131072 11 %, of 147456 to 262144 4 to 7 % faster by other threads than the rules' (few rows 0 to 6 %; measured on an H100). */
+static Advice wide_moments(const Scheduler *s, const Kernel *k)
+{
+    int64_t columns = column_count(s, k);
+    bool plain = shares_wide_columns(s, k) && is_plain_norm(k) && row_bytes(k) == TWO_BYTES && narrowest_stored(k) == TWO_BYTES;
+    if (!plain || k->vec != full_vector(k) || k->cluster < PAIR || k->grouped) return no_advice;
+    int threads = wide_moment_threads(ceil_div(columns, k->cluster), k->cluster);
+    return threads ? (Advice){FAMILY_ROW, .threads = threads, .cluster = k->cluster} : no_advice;
+}
+
+/* Rmsnorm with weights of f32 of 5120 and 6144 columns 7 to 10 % faster with 1 to 512 rows by four vectors a thread than by two,
+ * many as fast (of others, whose four tiles are not full, up to 20 % slower; measured on an H100). */
+static Advice wide_sum(const Scheduler *s, const Kernel *k)
+{
+    enum { FIVE = 5120, SIX = 6144 };
+    int64_t columns = column_count(s, k);
+    if (!is_scaled_by_sum(s, k) || row_bytes(k) != TWO_BYTES || !has_wide_columns(k) || (columns != FIVE && columns != SIX)) return no_advice;
+    return (Advice){FAMILY_ROW, .threads = (int)columns / COLUMNS};
+}
+
 /* Layer norm of 57600 to 71680 columns by two to four CTAs an SM with one stage each 6 to 17 %, of 72192 to 94208 0 to 10 %, of
  * 118784 to 131072 11 to 14 %, of 132096 to 147456 1 to 11 %, of 163840 and 172032 5 and 6 %, of 229888 to 262144 13 to 22 % faster
  * than by rings of two (f16 2 to 13 %, 14 %, 4 %, 4 %, 16 to 24 %; one row of 61440 14 % faster, of 65536 7 % slower); of 98304 to
@@ -342,7 +375,8 @@ static Advice find_advice(const Scheduler *s, const Kernel *k)
     if (has_odd_pairs_with_sums(s, k) && !swift) return first_of(short_odd_sums(s, k), long_odd_sums(s, k));
     if (k->vec == 1 && !k->accumulator_count && !swift) return odd_rows(s, k);
     if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : first_of(short_moments(s, k), long_moments(s, k));
-    return swift && has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : no_advice;
+    if (swift) return has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : no_advice;
+    return first_of(wide_moments(s, k), wide_sum(s, k));
 }
 
 /* The only kernel that walks the graph's rows; NULL: there are several, or none. */

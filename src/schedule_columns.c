@@ -81,21 +81,22 @@ static bool is_read_late(const Kernel *k, const Load *load)
 }
 
 /* Column vectors that a later phase reads are read a tile ahead where a row is alone, for its CTA has nothing else to do
- * meanwhile, and a thread has registers for them: two that are no wider than the row (layer norm of 2816 to 18000
+ * meanwhile, and a thread has registers for them: two of 2 bytes or one of 4 (layer norm of 2816 to 18000
  * columns 2 to 13 %, of a sum of two 1 to 9 %, rmsnorm 1 to 13 %, to bytes 0 to 7 % faster with 1 to 64 rows, with 512 up to
- * 5 %, many as fast; in three of f32 an SM holds a CTA less, and 512 rows take 11 % longer; measured on an H100). More of
- * them spill. */
+ * 5 %, many as fast; with weights of f32 rmsnorm and that of a sum 1 to 6 %; in three of f32 an SM holds a CTA less, and 512 rows
+ * take 11 % longer; measured on an H100). More of them spill (two of f32 beside rows of 2 bytes in one cell of five), and so do
+ * some wider than the row beside more than 512 threads. */
 void set_late(Kernel *k)
 {
-    enum { MOST_BYTES = 32 };
+    enum { MOST_BYTES = 32, MANY_THREADS = 512 };
     bool alone = !is_persistent(k) && !k->lag && !k->streamed;
-    bool plain = !has_several_columns(k) && !has_wide_columns(k);
+    bool room = !has_several_columns(k) && (!has_wide_columns(k) || kernel_threads(k) <= MANY_THREADS);
     int bytes = 0;
     for (int i = 0; i < k->load_count; i++) {
         k->loads[i].late = is_read_late(k, &k->loads[i]);
         if (k->loads[i].late) bytes += dtype_info[k->loads[i].dtype].bytes * k->vec;
     }
-    for (int i = 0; i < k->load_count; i++) k->loads[i].early = alone && plain && bytes <= MOST_BYTES && k->loads[i].late;
+    for (int i = 0; i < k->load_count; i++) k->loads[i].early = alone && room && bytes <= MOST_BYTES && k->loads[i].late;
 }
 
 bool reads_early(const Kernel *k)

@@ -21,7 +21,7 @@ static bool has_pairs(const Scheduler *s, const Kernel *k)
     if (row_inputs(k) != PAIR || has_several_columns(k) || k->dynamic || k->vec != full_vector(k)) return false;
     int bytes = element_bytes(k);
     bool known = row_bytes(k) == PAIR * bytes && (bytes == NARROW || bytes == F32);
-    bool lean = k->inner_count && k->inner_count <= PAIR && column_vectors(k) <= 1 && !has_wide_columns(k);
+    bool lean = k->inner_count && k->inner_count <= PAIR && column_vectors(k) <= 1 && has_cheap_columns(s, k);
     return known && lean && k->rows && !k->kept && k->phases == PAIR && column_count(s, k) * bytes % LINE_BYTES == 0;
 }
 
@@ -78,6 +78,7 @@ int pacing_ctas(const Scheduler *s, const Kernel *k)
     if (!s->target->bulk_copy || other) return 0;
     int ctas = odd_ctas(s, k);
     if (!ctas && pairs) ctas = wanted_ctas(s, k);
+    if (ctas == 1 && has_wide_columns(k)) return 0;
     if (!ctas || (f->cluster && f->cluster != ctas)) return 0;
     return pacing_threads(s, k, ctas) ? ctas : 0;
 }

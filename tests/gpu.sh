@@ -179,6 +179,20 @@ list_cases() {
     for columns in 1000 4096 16384 20480; do
         echo "tests/cases/wide_weights.fuse M=331 N=$columns"
     done
+    for columns in 64 512 896 1024 1408 2048 3584 4096 12288 14336 20480 49152 131072 196608; do
+        echo "$(wide_of gpu layernorm_bwd bf16) M=331 N=$columns"
+        echo "$(wide_of gpu rmsnorm_bwd f16) M=331 N=$columns"
+    done
+    for columns in 16640 18432 22528 24576 40960 73728 131072 262144; do echo "$(wide_of gpu layernorm bf16) M=171 N=$columns"; done
+    for columns in 512 5120 5632 6144 7168 8192; do
+        for file in rmsnorm rmsnorm_residual rmsnorm_quantized; do echo "$(wide_of gpu $file f16) M=331 N=$columns"; done
+    done
+    # rows of several axes, evenly apart or not
+    for columns in 64 768 1040 4096 12288 24576 98304; do
+        for shape in "B=37 T=9" "B=1 T=71" "B=71 T=1"; do echo "tests/cases/rows_of_two_axes.fuse $shape N=$columns"; done
+        echo "tests/cases/rows_of_two_axes.fuse B=37 T=9 N=$columns --stride x=$((columns * 10)),$columns,1"
+        echo "tests/cases/scalars_of_two_axes.fuse B=37 T=9 N=$columns"
+    done
     for columns in 1001 4096 16384 20480; do
         echo "tests/cases/bias_gradient.fuse M=2049 N=$columns"
     done
