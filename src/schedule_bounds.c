@@ -10,10 +10,13 @@ static bool holds_columns(const Kernel *k)
 }
 
 /* The threads that an SM should have of a kernel with two column vectors in its registers: as many as leave a thread
- * registers enough, of which short vectors take more. */
+ * registers enough, of which short vectors take more, and so do two or four warps with full tiles (layer norm of 1024 and 2048
+ * columns: 16384 rows 0.2 to 1.2 %, 1 to 512 0 to 2 % faster, 4096 0.6 % slower; measured on an H100). */
 static int wanted_threads(const Kernel *k)
 {
-    enum { WANTED = 1280, MIDDLE = 1152, NARROW = 1024 };
+    enum { WANTED = 1280, MIDDLE = 1152, NARROW = 1024, TWO_WARPS = 64, FOUR_WARPS = 128 };
+    int threads = kernel_threads(k);
+    if (k->full && k->vec == MAX_VECTOR && (threads == TWO_WARPS || threads == FOUR_WARPS)) return MIDDLE;
     if (!holds_columns(k) || k->vec == MAX_VECTOR || row_bytes(k) > 2) return WANTED;
     return k->vec == MAX_VECTOR / 2 ? MIDDLE : NARROW;
 }
