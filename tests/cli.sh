@@ -502,7 +502,7 @@ expect 0 '' open.fuse N=64 M=777 --arch sm_90a
 cmp -s stdout open.cu || fail 'the text depends on the number of rows'
 expect 2 "axis 'N' has no size" open.fuse M=64
 expect 2 "axis 'M' has no size" explain open.fuse N=64
-expect 2 'axis N has no size' run open.fuse --device cpu    # the second that lacks one
+expect 2 "axis 'N' has no size: give N=SIZE" run open.fuse --device cpu    # the second that lacks one
 # so much shared memory that one CTA more has no room, where more make memory slower, or where it is asked for
 expect 0 'unused: it keeps an SM to 11 CTAs' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a
 expect 0 'used: it keeps an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a
@@ -705,7 +705,7 @@ expect 0 '^y ' run one.fuse --in no_eps --set eps=1e-5 $device
 expect 2 'would replace' run one.fuse --in no_eps --set eps=1e-5 --out ./no_eps $device
 expect 0 '^y ' run one.fuse --in no_eps --set eps=1e-5 $device
 expect 1 'eps' run one.fuse --in no_eps $device
-expect 1 'w is missing' run one.fuse --in missing $device
+expect 1 'the input w : .*\[N\] is missing' run one.fuse --in missing $device
 expect 1 'epz' run one.fuse --in extra $device
 expect 1 'hint: did you mean eps' run one.fuse --in extra $device
 expect 1 'hint: there are x, w, eps' run one.fuse --in other $device
@@ -721,7 +721,7 @@ done
 
 # ---- outputs ----
 expect 0 '' run one.fuse --in good $device --out result
-expect 1 'x is missing\|no input' run one.fuse --in result $device
+expect 1 'x : .* is missing\|no input' run one.fuse --in result $device
 expect 3 'cannot write' run one.fuse $device --out absent/result
 expect 3 'cannot write' run one.fuse M=100000 N=100000 $device --out absent/result    # before there is anything to write
 mkdir directory

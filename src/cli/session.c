@@ -104,7 +104,7 @@ int settle_sizes(Session *s, const Sizes *from_tensors)
         }
         s->sizes.of[i] = found >= 0 ? found : given >= 0 ? given : g->axes[i].size;
         if (s->sizes.of[i] >= 0) continue;
-        complain(arena_format(s->arena, "give one: %s=1024", axis), "axis %s has no size", axis);
+        complain(NULL, "axis '%s' has no size: give %s=SIZE", axis, axis);
         if (status == EXIT_DONE) status = EXIT_USAGE;
     }
     return status;

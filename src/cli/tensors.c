@@ -35,8 +35,10 @@ static int match_names(const Session *s, InputFile *file)
         if (!used) return complain_extra(s, file, file->file.tensors[t].name);
     }
     for (int i = 0; i < g->params.count; i++) {
-        if (file->params[i] || g->params.data[i].scalar) continue;
-        complain(NULL, "%s: the input %s is missing", file->path, g->params.data[i].name);
+        const Param *p = &g->params.data[i];
+        if (file->params[i] || p->scalar) continue;
+        complain(NULL, "%s: the input %s : %s%s is missing", file->path, p->name, dtype_info[p->dtype].fuse,
+                 axes_text(s->arena, g, p->axes));
         return EXIT_WRONG;
     }
     return EXIT_DONE;
