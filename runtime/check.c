@@ -47,6 +47,15 @@ static bool find_extent(const fusec_tensor *t, Extent *extent)
 /* ------------------------------------------------------------------------- one tensor
  * alone -- */
 
+/* The first tensor that has an axis, whose size is then the launch's. */
+static const char *first_with(const LaunchPlan *launch, int axis)
+{
+    for (int i = 0; i < launch->tensor_count; i++)
+        if (launch->tensors[i].wanted && launch->tensors[i].axes >> axis & 1)
+            return launch->tensors[i].name;
+    return "";
+}
+
 static fusec_status check_sizes(const fusec_plan *plan, const LaunchTensor *declared,
                                 const fusec_tensor *t, Sizes *sizes, AxisSet *known,
                                 fusec_error *error)
@@ -63,10 +72,10 @@ static fusec_status check_sizes(const fusec_plan *plan, const LaunchTensor *decl
         bool fixed = launch->fixed >> axis & 1;
         if ((fixed || (*known >> axis & 1)) && size != sizes->of[axis])
             return fail(error, FUSEC_INVALID_TENSOR,
-                        "%s: size of %s is %" PRId64 ", but %s %" PRId64, declared->name,
+                        "%s: size of %s is %" PRId64 ", but %s%s %" PRId64, declared->name,
                         launch->axis_names[axis], size,
-                        fixed ? "the plan was compiled for" : "another tensor has",
-                        sizes->of[axis]);
+                        fixed ? "the plan was compiled for" : first_with(launch, axis),
+                        fixed ? "" : " has", sizes->of[axis]);
         sizes->of[axis] = size;
         *known |= (AxisSet)1 << axis;
     }
@@ -235,8 +244,8 @@ static fusec_status check_pair(const fusec_plan *plan, int output, int other,
     if (!plan->in_place || !same_layout(out, t))
         return fail(error, FUSEC_INVALID_TENSOR, "output %s overlaps input %s%s", name,
                     other_name,
-                    plan->in_place ? " without being laid out like it"
-                                   : "; the plan option in_place can allow that");
+                    !same_layout(out, t) ? " without being laid out like it"
+                                         : "; the plan option in_place can allow that");
     if (!may_replace(launch, other, output))
         return fail(error, FUSEC_INVALID_TENSOR,
                     "output %s cannot replace input %s: this plan reads it afterwards",

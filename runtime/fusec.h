@@ -389,7 +389,8 @@ typedef struct fusec_kernel_info {
 } fusec_kernel_info;
 
 /* The kernels of a plan in launch order. Of the CPU device's plans only launch data are
- * known. */
+ * known. A kernel's second entry, for views whose rows are not evenly apart, is launched
+ * in its place and has no number of its own (fusec_binary_kernel knows it by its name). */
 FUSEC_API size_t fusec_plan_kernel_count(const fusec_plan *plan);
 FUSEC_API fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
                                          fusec_kernel_info *info);
@@ -409,7 +410,8 @@ FUSEC_API int fusec_plan_was_cached(const fusec_plan *plan);
  * its checks.
  * For loops that launch the same memory again and again. The memory must outlive the
  * call; the plan may be destroyed before it. Many threads may launch one call, if the
- * work itself may overlap. */
+ * work itself may overlap. Errors of fusec_call_create: those of fusec_plan_launch;
+ * UNSUPPORTED on the CPU device, which keeps no calls. */
 typedef struct fusec_call fusec_call;
 FUSEC_API fusec_status fusec_call_create(const fusec_plan *plan,
                                          const fusec_tensor *inputs,

@@ -242,19 +242,31 @@ static void emit_strides(Emitter *e)
         }
 }
 
+/* Tensors of nothing but rows have no stride among the arguments. */
+static const char *dense_text(Emitter *e)
+{
+    NameList names = {0};
+    for (int i = 0; i < e->entry->arg_count; i++) {
+        const LaunchArg *arg = &e->entry->args[i];
+        if (arg->kind == ARG_TENSOR && e->plan->launch.tensors[arg->index].axes == e->collapsed)
+            *list_push(e->arena, &names) = e->args[i];
+    }
+    return names.count ? arena_format(e->arena, " (%s: dense)", join(e->arena, &names, ", ")) : "";
+}
+
 static void emit_collapsed(Emitter *e)
 {
     if (!e->collapsed) return;
     const char *axes = axes_text(e->arena, e->g, e->collapsed);
     if (!e->k->one_row) line(e->out, "// rows: how many there are, %s", product_text(e, e->collapsed));
-    line(e->out, "// A row's number is its place in %s. Rows are evenly apart, and what is of %s alone is dense; where that is not so\n"
-                 "// there is %s below, launched in the same way.", axes, axes, e->launch->strided.name);
+    line(e->out, "// A row's number is its place in %s, for tensors whose rows are evenly apart%s. For others there is\n"
+                 "// %s, behind all of these.", axes, dense_text(e), e->launch->strided.name);
 }
 
 static void emit_strided_comment(Emitter *e)
 {
     line(e->out, "// %s (%s): %s for tensors whose rows are not evenly apart, so that each axis of %s has a stride.\n"
-                 "// Launched in the same way.",
+                 "// Grid, block and shared memory are the same, the parameters those below.",
          e->entry->name, family_name(e->k->family), e->launch->entry.name, axes_text(e->arena, e->g, e->k->rows));
 }
 
@@ -296,7 +308,7 @@ static void emit_launch(Emitter *e)
         line(e->out, "// None of it is used: it keeps an SM to %d CTA%s.", e->k->limit_ctas,
              e->k->limit_ctas > 1 ? "s" : "");
     if (e->k->limit_ctas && e->launch->overlaps)
-        line(e->out, "// (0 does as well: CTAs that programmatic stream serialization lets in early would then crowd on the first free SMs.)");
+        line(e->out, "// (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)");
     if (e->launch->cluster > PORTABLE_CLUSTER && !e->k->grouped)
         line(e->out, "// So large a cluster wants CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED set first.");
     if (e->k->wanted_ctas > 1)

@@ -329,7 +329,7 @@ static void emit_row_loop(Emitter *e)
            row, e->rows, row) {
         emit_ring_step(e, row);
         if (shared) {
-            line(e->out, "const bool mine = base + team < %s;", e->rows);
+            line(e->out, "const bool mine = base + team < %s;    // a team without a row reads the first team's, and stores nothing", e->rows);
             line(e->out, "const long long row = mine ? base + team : base;");
         }
         emit_row(e);

@@ -270,6 +270,13 @@ static void explain_results(Text *out, const Plan *plan, int index)
              partials ? "partials of " : "", partials ? partials : "");
 }
 
+static const char *usage_text(Arena *arena, int registers, int spill_bytes)
+{
+    if (registers < 0) return "";
+    if (!spill_bytes) return arena_format(arena, "%d registers a thread, no spills", registers);
+    return arena_format(arena, "%d registers a thread, %d bytes of spills", registers, spill_bytes);
+}
+
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
 {
     const Kernel *k = &plan->kernels[index];
@@ -301,10 +308,11 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes), unused);
     if (usage[index].registers >= 0)
-        line(out, "    %d registers a thread, %s", usage[index].registers,
-             usage[index].spill_bytes == 0
-                 ? "no spills"
-                 : arena_format(arena, "%d bytes of spills", usage[index].spill_bytes));
+        line(out, "    %s", usage_text(arena, usage[index].registers, usage[index].spill_bytes));
+    if (launch->collapsed)
+        line(out, "    %s is the same for views whose rows are not evenly apart%s%s", launch->strided.name,
+             usage[index].strided_registers >= 0 ? ": " : "",
+             usage_text(arena, usage[index].strided_registers, usage[index].strided_spill_bytes));
 }
 
 /* Of the tensors that a kernel reads, each once, and what it stores; the sums of a group are the finish kernel's. */

@@ -7,6 +7,7 @@
 /* What the assembler said about a kernel; -1 where nobody asked it. */
 typedef struct {
     int registers, spill_bytes;
+    int strided_registers, strided_spill_bytes;    /* of its entry for views, where it has one */
 } KernelUsage;
 
 /* By what text of --schedule a plan is or could be made, and why by that. */

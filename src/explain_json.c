@@ -76,6 +76,13 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
                    k->reuses ? "true" : "false");
         put_usage(out, "registers", usage[i].registers);
         put_usage(out, "spill_bytes", usage[i].spill_bytes);
+        if (launch->collapsed) {
+            text_print(out, ", \"strided\": {\"name\": ");
+            text_quote(out, launch->strided.name);
+            put_usage(out, "registers", usage[i].strided_registers);
+            put_usage(out, "spill_bytes", usage[i].strided_spill_bytes);
+            text_print(out, "}");
+        }
         text_print(out, "}");
     }
     text_print(out, "]");

@@ -216,7 +216,7 @@ START_TEST(wrong_tensors_are_refused)
     REFUSED(c.inputs[0].rank = 1, "rank 1, must have 2");
     REFUSED(c.inputs[0].rank = 1000, "rank");
     REFUSED(c.inputs[0].sizes[1] = 5, "compiled for");
-    REFUSED(c.outputs[0].sizes[0] = 2, "another tensor has");
+    REFUSED(c.outputs[0].sizes[0] = 2, "but x has ");
     REFUSED(c.inputs[0].sizes[0] = -1, "negative");
     REFUSED(c.inputs[0].data = NULL, "x: data is NULL");
     REFUSED(c.inputs[0].data = (char *)c.x + 2, "aligned");

@@ -107,7 +107,7 @@ static void remark_kernels(const fusec_binary *binary, const char *const *kernel
     for (int i = 0; i < kernel_count; i++) {
         fusec_kernel_info info;
         if (fusec_binary_kernel(binary, kernels[i], &info) == FUSEC_OK && info.spill_bytes > 0)
-            remark("%s spills %d bytes; `fusec explain` tells what is run in its place, if another schedule does not", kernels[i],
+            remark("%s spills %d bytes; `fusec explain` tells whether another schedule runs in its place", kernels[i],
                    info.spill_bytes);
     }
 }

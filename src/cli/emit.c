@@ -59,8 +59,10 @@ static int emit_module(Program *p, Text *out)
     for (; count < p->graph_count && status == EXIT_DONE; count++) {
         status = compile_for(p, p->graphs[count], &c[count]);
         plans[count] = c[count].plan;
-        for (int i = 0; status == EXIT_DONE && i < plans[count]->kernel_count; i++)
-            *list_push(o->arena, &names) = plans[count]->kernels[i].name;
+        const int most = status == EXIT_DONE ? 2 * plans[count]->kernel_count : 0;
+        const LaunchEntry **entries = NEW_ARRAY(o->arena, const LaunchEntry *, most + 1);
+        const int entry_count = most ? list_entries(&plans[count]->launch, entries) : 0;
+        for (int i = 0; i < entry_count; i++) *list_push(o->arena, &names) = entries[i]->name;
     }
     if (status == EXIT_DONE) {
         const char *text = emit_cuda(o->arena, plans, count);

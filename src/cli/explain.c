@@ -39,10 +39,13 @@ static KernelUsage *measure_usage(const Options *o, const Compilation *c, const 
     if (status == FUSEC_OK) remark_warning(binary);
     for (int i = 0; i < count; i++) {
         fusec_kernel_info info;
-        usage[i] = (KernelUsage){-1, -1};
-        if (status == FUSEC_OK &&
-            fusec_binary_kernel(binary, c->plan->kernels[i].name, &info) == FUSEC_OK)
-            usage[i] = (KernelUsage){info.registers, info.spill_bytes};
+        const LaunchKernel *kernel = &c->launch->kernels[i];
+        KernelUsage *of = &usage[i];
+        *of = (KernelUsage){-1, -1, -1, -1};
+        if (status == FUSEC_OK && fusec_binary_kernel(binary, kernel->entry.name, &info) == FUSEC_OK)
+            of->registers = info.registers, of->spill_bytes = info.spill_bytes;
+        if (status == FUSEC_OK && kernel->collapsed && fusec_binary_kernel(binary, kernel->strided.name, &info) == FUSEC_OK)
+            of->strided_registers = info.registers, of->strided_spill_bytes = info.spill_bytes;
     }
     fusec_binary_destroy(binary);
     return usage;

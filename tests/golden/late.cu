@@ -496,7 +496,7 @@ void mean_cross_entropy(
     const long long first_row = (long long)blockIdx.x * teams, row_step = (long long)gridDim.x * teams;
     #pragma unroll 1
     for (long long base = first_row; base < M; base += row_step) {
-        const bool mine = base + team < M;
+        const bool mine = base + team < M;    // a team without a row reads the first team's, and stores nothing
         const long long row = mine ? base + team : base;
         const long long label_ = label[row];
         const bool counts = label_ != 3;
@@ -519,7 +519,7 @@ void mean_cross_entropy(
 // column take its partials in turn, and then meet.
 // Launch 2 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
 // None of it is used: it keeps an SM to 1 CTA.
-// (0 does as well: CTAs that programmatic stream serialization lets in early would then crowd on the first free SMs.)
+// (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
@@ -678,7 +678,7 @@ void mean_cross_entropy_2(
 // column take its partials in turn, and then meet.
 // Launch 4 of 5: grid (ceil(1 / 8), 1), block 1024, 115840 bytes of dynamic shared memory.
 // None of it is used: it keeps an SM to 1 CTA.
-// (0 does as well: CTAs that programmatic stream serialization lets in early would then crowd on the first free SMs.)
+// (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32

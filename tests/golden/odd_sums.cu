@@ -516,7 +516,7 @@ void odd_sums(
 // column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 8), 1), block 256, 115840 bytes of dynamic shared memory.
 // None of it is used: it keeps an SM to 1 CTA.
-// (0 does as well: CTAs that programmatic stream serialization lets in early would then crowd on the first free SMs.)
+// (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // It may be launched with programmatic stream serialization: it waits by itself.
 // dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32

@@ -226,7 +226,7 @@ void scale_shift(
     const long long first_row = (long long)blockIdx.x * teams, row_step = (long long)gridDim.x * teams;
     #pragma unroll 1
     for (long long base = first_row; base < M; base += row_step) {
-        const bool mine = base + team < M;
+        const bool mine = base + team < M;    // a team without a row reads the first team's, and stores nothing
         const long long row = mine ? base + team : base;
         vector<f16, vec> x_v[tiles];
         load_row<step>(x_v, x + row * x_M, first, N);
