@@ -301,7 +301,7 @@ END_TEST
 START_TEST(explain_says_where_the_schedule_is_from)
 {
     Tuned tuned;
-    KernelUsage usage = {-1, -1};
+    KernelUsage usage = {-1, -1, -1, -1};
     store_for("row:threads=128");
     Compilation c = compile_with("H100", &tuned);
     Text *words = text_new(c.arena), *json = text_new(c.arena);
