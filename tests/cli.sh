@@ -378,7 +378,21 @@ rmsnorm_bwd f32 1376 grid-stride:threads=192,rows=2,stages=2,per_sm=2,reuse=1, a
 rmsnorm_bwd f32 1408 grid-stride:threads=192,rows=2,stages=2,per_sm=1,reuse=1, as
 rmsnorm_bwd f32 1984 grid-stride:threads=256,stages=3, as
 END
-for size in "layernorm_bwd bf16 1024 .*reuse=1, as" "layernorm_bwd f32 1024 grid-stride:threads=128,rows=4,stages=3, as" "rmsnorm bf16 8192 row:threads=256, as"; do
+# weights of f32: backward as with narrow ones, forward with full tiles
+while read -r name columns schedule; do
+    sed -E 's/^( *(gamma|beta) *: )bf16/\1f32/' "$root/examples/$name.fuse" >chosen.fuse
+    expect 0 "schedule: $schedule" explain chosen.fuse "N=$columns" --arch sm_90a --no-tuning
+done <<END
+layernorm_bwd 768 grid-stride:threads=96,rows=4,stages=3,per_sm=1,reuse=1, as
+layernorm_bwd 10240 grid-stride:threads=512,stages=3, as
+rmsnorm_bwd 12288 warp-specialized:threads=256,cluster=2,stages=4, as
+layernorm 18432 row:threads=384,cluster=2,stages=4, as
+layernorm 65536 row:threads=256,cluster=4,stages=2, as
+rmsnorm 6144 row:threads=192, as
+rmsnorm 8192 row:threads=256,cluster=2, as
+END
+for size in "layernorm_bwd bf16 1024 .*reuse=1, as" "layernorm_bwd bf16 3072 grid-stride:threads=128,rows=3,.*reuse=1, as" \
+    "layernorm_bwd f32 1024 .*reuse=1, as" "layernorm_bwd f32 3072 grid-stride:threads=384,stages=4, as" "rmsnorm bf16 8192 row:threads=256, as"; do
     read -r name dtype columns schedule <<<"$size"    # where memory moves more
     sed "s/bf16/$dtype/g" "$root/examples/$name.fuse" >chosen.fuse
     expect 0 "schedule: $schedule" explain chosen.fuse "N=$columns" --arch sm_90a --memory 4800 --no-tuning
