@@ -116,7 +116,6 @@ static fusec_status prepare_function(fusec_plan *plan, int index, const char *na
     return status;
 }
 
-
 static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
 {
     CurrentContext current;

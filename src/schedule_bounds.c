@@ -16,7 +16,7 @@ static int wanted_threads(const Kernel *k)
 {
     enum { WANTED = 1280, MIDDLE = 1152, NARROW = 1024, TWO_WARPS = 64, FOUR_WARPS = 128 };
     int threads = kernel_threads(k);
-    if (k->full && k->vec == MAX_VECTOR && (threads == TWO_WARPS || threads == FOUR_WARPS)) return MIDDLE;
+    if (holds_columns(k) && k->full && k->vec == MAX_VECTOR && (threads == TWO_WARPS || threads == FOUR_WARPS)) return MIDDLE;
     if (!holds_columns(k) || k->vec == MAX_VECTOR || row_bytes(k) > 2) return WANTED;
     return k->vec == MAX_VECTOR / 2 ? MIDDLE : NARROW;
 }

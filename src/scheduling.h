@@ -136,7 +136,7 @@ bool has_f32_rows(const Kernel *k);                     /* some row is of f32 */
 DType row_dtype(const Kernel *k);                       /* of the last of its inputs that have rows */
 bool keeps_rows_of(const Kernel *k, DType dtype);       /* all are of that type, and read in more than one phase */
 bool is_plain_norm(const Kernel *k);                    /* little more than a layer norm */
-bool is_scaled_by_sum(const Scheduler *s, const Kernel *k);     /* one input, by what its row sums up to and by weights of up to twice its bytes: rmsnorm */
+bool is_scaled_by_sum(const Scheduler *s, const Kernel *k);     /* one input, by what its row sums up to and by weights of as many bytes or twice as many: rmsnorm */
 bool is_stored_row(const Store *store);
 int stored_rows(const Kernel *k);                       /* tensors */
 int fewest_ctas(int64_t columns, int64_t slice);        /* that share so many, a power of two */
