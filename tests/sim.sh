@@ -155,7 +155,6 @@ list_long_cases() {
     echo "tests/cases/biased_sum.fuse M=2 N=16384"
     echo "tests/cases/wide_weights.fuse M=2 N=20480"
     echo "$(wide_of sim rmsnorm bf16) M=2 N=5632"
-    echo "$(wide_of sim layernorm_bwd bf16) M=9 N=12288 --sms 2"
     # column vectors that stay in registers: more stages than rows, and more rows than stages
     echo "tests/long/kept_columns.fuse --sms 16"
     echo "tests/long/kept_then_max.fuse --sms 16"
