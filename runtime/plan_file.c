@@ -263,15 +263,42 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
     return false;
 }
 
-static bool entry_is_sound(const LaunchPlan *plan, const LaunchEntry *entry)
+/* `collapsed`: whether it counts several row axes as one. */
+static bool entry_is_sound(const LaunchPlan *plan, const LaunchEntry *entry, bool collapsed)
 {
     for (int i = 0; i < entry->arg_count; i++) {
         const LaunchArg *arg = &entry->args[i];
         bool touches = arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE || arg->kind == ARG_ROW_STRIDE;
-        if (!arg_is_sound(plan, arg) || (touches && !plan->tensors[arg->index].wanted))
+        bool of_rows = arg->kind == ARG_ROW_STRIDE || arg->kind == ARG_ROWS;
+        if (!arg_is_sound(plan, arg) || (touches && !plan->tensors[arg->index].wanted) || (of_rows && !collapsed))
             return false;
     }
     return true;
+}
+
+static const LaunchArg *next_tensor(const LaunchEntry *entry, int *at)
+{
+    while (*at < entry->arg_count)
+        if (entry->args[(*at)++].kind == ARG_TENSOR)
+            return &entry->args[*at - 1];
+    return NULL;
+}
+
+/* Whether both entries read and write the same tensors in the same phases: a launch is checked by the first. */
+static bool entries_are_sound(const LaunchPlan *plan, const LaunchKernel *kernel)
+{
+    bool several = kernel->collapsed & (kernel->collapsed - 1);
+    if (!entry_is_sound(plan, &kernel->entry, several) || !entry_is_sound(plan, &kernel->strided, false))
+        return false;
+    if (!several)
+        return !kernel->collapsed;
+    for (int i = 0, j = 0;;) {
+        const LaunchArg *own = next_tensor(&kernel->entry, &i), *other = next_tensor(&kernel->strided, &j);
+        if (!own || !other)
+            return own == other;
+        if (own->index != other->index || own->phase != other->phase)
+            return false;
+    }
 }
 
 /* Numbers that parts of groups are counted with. */
@@ -298,7 +325,7 @@ static bool launch_is_sound(const LaunchPlan *plan)
         if (plan->kernels[k].adds_parts >= k || !parts_are_sound(&plan->kernels[k]))
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
-        if (!entry_is_sound(plan, &plan->kernels[k].entry) || !entry_is_sound(plan, &plan->kernels[k].strided))
+        if (!entries_are_sound(plan, &plan->kernels[k]))
             return false;
     return true;
 }

@@ -271,7 +271,7 @@ const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
             emit_kernel(arena, plans[i], j, false, kernels);
         }
         for (int j = 0; j < plans[i]->kernel_count; j++) {
-            if (!plans[i]->kernels[j].collapses) continue;
+            if (!plans[i]->launch.kernels[j].collapsed) continue;
             blank_line(kernels);
             emit_kernel(arena, plans[i], j, true, kernels);
         }

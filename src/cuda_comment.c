@@ -265,8 +265,8 @@ static void emit_collapsed(Emitter *e)
 
 static void emit_strided_comment(Emitter *e)
 {
-    line(e->out, "// %s (%s): %s for tensors whose rows are not evenly apart, so that each axis of %s has a stride.\n"
-                 "// Grid, block and shared memory are the same, the parameters those below.",
+    line(e->out, "// %s (%s): %s for tensors whose rows are not evenly apart, by strides for each\n"
+                 "// axis of %s. Grid, block and shared memory are the same, the parameters those below.",
          e->entry->name, family_name(e->k->family), e->launch->entry.name, axes_text(e->arena, e->g, e->k->rows));
 }
 

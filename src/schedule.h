@@ -126,7 +126,6 @@ typedef struct {
                                         stored */
     bool single;                     /* a cluster has one row, in its registers, and no other */
     bool bulk;                       /* a row comes to shared memory by one bulk copy and stays there */
-    bool collapses;                  /* several row axes are one, where tensors' rows lie evenly apart */
     bool one_row;                    /* a CTA or cluster has one row, and ends with it: there are as many as rows */
     bool by_blocks;                  /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
                                         whole blocks: between those and threads' elements is shared memory */

@@ -332,7 +332,6 @@ void build_launch(Scheduler *s, Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++) {
         Kernel *k = &plan->kernels[i];
         k->name = kernel_name(s, plan, i, false);
-        k->collapses = collapses_rows(s, k);
         kernels[i].threads = kernel_threads(k) + helper_threads(k);
         kernels[i].cluster = k->cluster;
         kernels[i].mailbox = k->mailbox;
@@ -348,9 +347,9 @@ void build_launch(Scheduler *s, Plan *plan)
             set_clear_grid(s, plan, k, kernels[i].grid);
         else
             set_grid(s, k, kernels[i].grid);
-        kernels[i].collapsed = k->collapses ? k->rows : 0;
+        kernels[i].collapsed = collapses_rows(s, k) ? k->rows : 0;
         kernels[i].entry = list_args(s, plan, i, k->name, kernels[i].collapsed);
-        if (k->collapses) kernels[i].strided = list_args(s, plan, i, kernel_name(s, plan, i, true), 0);
+        if (kernels[i].collapsed) kernels[i].strided = list_args(s, plan, i, kernel_name(s, plan, i, true), 0);
     }
     l->kernels = kernels;
     l->kernel_count = plan->kernel_count;

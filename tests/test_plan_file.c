@@ -150,6 +150,33 @@ START_TEST(parts_without_ctas_are_refused)
 }
 END_TEST
 
+/* A launch is checked by the first entry of a kernel alone, so the second must touch the same tensors in the same phases. */
+START_TEST(unlike_entries_are_refused)
+{
+    enum { ROWS_OF_TWO_AXES = PLANS - 1, AS_IT_IS, OTHER_PHASE, OTHER_TENSOR, FEWER_TENSORS, ONE_AXIS, NOT_COLLAPSED };
+    for (int change = AS_IT_IS; change <= NOT_COLLAPSED; change++) {
+        Compilation c = compile_plan(ROWS_OF_TWO_AXES);
+        LaunchKernel *kernel = (LaunchKernel *)&c.plan->launch.kernels[0];
+        LaunchArg *first = (LaunchArg *)&kernel->strided.args[0];
+        ck_assert(kernel->collapsed && first->kind == ARG_TENSOR);
+        if (change == OTHER_PHASE) first->phase++;
+        if (change == OTHER_TENSOR) first->index++;
+        if (change == FEWER_TENSORS) first->kind = ARG_STRIDE;
+        if (change == ONE_AXIS) kernel->collapsed = 1;
+        if (change == NOT_COLLAPSED) kernel->collapsed = 0;
+        Writer w = encode(&c);
+        Arena *arena = arena_new();
+        PlanFile file;
+        const char *version;
+        ck_assert_msg(plan_decode(w.data, w.length, arena, &file, &version) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED),
+                      "change %d", change);
+        arena_free(arena);
+        writer_free(&w);
+        compile_free(&c);
+    }
+}
+END_TEST
+
 Suite *plan_file_suite(void)
 {
     Suite *suite = suite_create("plan_file");
@@ -157,6 +184,7 @@ Suite *plan_file_suite(void)
     tcase_add_loop_test(tests, it_comes_back, 0, PLANS);
     tcase_add_loop_test(tests, damage_is_seen, 0, PLANS);
     tcase_add_loop_test(tests, parts_without_ctas_are_refused, 0, GRIDS);
+    tcase_add_test(tests, unlike_entries_are_refused);
     suite_add_tcase(suite, tests);
     return suite;
 }
