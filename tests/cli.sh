@@ -233,9 +233,13 @@ expect 0 'column vectors stay in registers' explain "$root"/examples/layernorm_b
 expect 0 'column vectors stay in registers' explain "$root"/examples/rmsnorm.fuse N=140001 --arch sm_90a --schedule warp-specialized:cluster=16
 expect 0 'schedule: warp-specialized:threads=512,cluster=32' explain "$root"/tests/cases/heavy_norm.fuse N=140001 --arch sm_90a --no-tuning
 expect 0 'column vectors are read by each phase' explain "$root"/examples/rmsnorm.fuse N=262143 --arch sm_90a --schedule warp-specialized:cluster=16
-# what the rules choose, at the ends of where they were measured
+# what the rules choose, at the ends of where they were measured. Another build of the same program, under sanitizers, chooses
+# the same and has one in four to walk the code by.
+lines=0
 while read -r name dtype columns schedule; do
     case $name in '' | '#') continue ;; esac
+    lines=$((lines + 1))
+    [ -n "${FUSEC-}" ] && [ $((lines % 4)) != 0 ] && continue
     sed "s/bf16/$dtype/g" "$root/examples/$name.fuse" >chosen.fuse
     expect 0 "schedule: $schedule" explain chosen.fuse "N=$columns" --arch sm_90a --no-tuning
 done <<'END'
