@@ -26,7 +26,7 @@ INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/a
 LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
-PROGRAMS = tests/gpu_cases.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
+PROGRAMS = tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
 PROGRAMS_A_CHECK = 100
@@ -120,6 +120,10 @@ $(BUILD)/gpu_cases: $(PARTS_OBJ) $(call objects,tests/gpu_cases.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
+$(BUILD)/gpu_order: $(LIBRARY_OBJ) $(call objects,tests/gpu_order.c)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
 $(BUILD)/sim_cases: $(PARTS_OBJ) $(call objects,tests/sim_cases.c tests/sim_run.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
@@ -198,7 +202,7 @@ layers:
 
 ## check-gpu  every example at many sizes on the GPU, against the reference
 check-gpu: deps
-	@$(MAKE) all build/gpu_cases
+	@$(MAKE) all build/gpu_cases build/gpu_order
 	@tests/gpu.sh
 
 ## bench      bandwidth of the examples over a table of sizes, on a GPU

@@ -200,6 +200,25 @@ bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *k
     return true;
 }
 
+/* An instruction is 16 bytes (sm_70 and later); what it does is in the last nine bits. */
+bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
+{
+    enum { INSTRUCTION = 16, OPERATION = 0x1ff, ACQBULK = 0x02e, BRA = 0x147, LD = 0x180, LDG = 0x181 };
+    Elf elf;
+    Section text;
+    if (!open_elf(cubin, bytes, &elf) || !find_section(&elf, ".text.", kernel, &text)
+        || !is_inside(&elf, text.offset, text.size))
+        return false;
+    for (uint64_t at = text.offset; at + INSTRUCTION <= text.offset + text.size; at += INSTRUCTION) {
+        uint64_t operation = read_number(&elf, at, 2) & OPERATION;
+        if (operation == ACQBULK)
+            return true;
+        if (operation == BRA || operation == LD || operation == LDG)
+            return false;
+    }
+    return false;
+}
+
 const char *cubin_kernel_name(const void *cubin, size_t bytes, int index)
 {
     Elf elf;

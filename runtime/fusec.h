@@ -264,7 +264,12 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * size. All memory must stay until the work is finished.
  * No allocation, no synchronization, no memset: nothing but kernel launches (cooperative
  * ones for rows that more CTAs share than a cluster has), so it may be captured into a
- * CUDA graph. Thread-safe. The same arguments give the same bits
+ * CUDA graph.
+ * From sm_90 on the first kernel may start while the last one in the stream still ends
+ * (programmatic stream serialization; not in a captured graph), and waits by itself until
+ * that is done and visible. A kernel of the caller's that was launched so must have waited
+ * for what came before it (griddepcontrol.wait, cudaGridDependencySynchronize).
+ * Thread-safe. The same arguments give the same bits
  * every time, and a row's result does not depend on the other rows, nor a sum over some of
  * them (sum[T] of [B, T, C]) on how many such sums there are.
  * An output must not overlap an input, another output or the workspace. With the option

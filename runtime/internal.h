@@ -65,6 +65,12 @@ struct fusec_device {
     char warning[512];
 };
 
+/* A kernel's entry on the device. */
+typedef struct {
+    CUfunction function;
+    bool overlaps; /* it may start while the kernel before it ends: its code, too, waits first */
+} LoadedEntry;
+
 struct fusec_plan {
     atomic_int references;
     fusec_device *device;
@@ -76,7 +82,7 @@ struct fusec_plan {
     char *schedule; /* that it was made by; NULL: as the rules choose */
     double milliseconds;
     CodeModule *module; /* NULL on the CPU device */
-    CUfunction *functions; /* by kernel; behind all, those that are for strided rows */
+    LoadedEntry *entries; /* by kernel; behind all, those that are for strided rows */
     fusec_kernel_info *kernels;
 };
 

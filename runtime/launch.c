@@ -1,7 +1,7 @@
 /* launch.c: a launch: check, work out grids and arguments from the LaunchPlan, hand them
  * to the driver. Everything is on the stack; the only driver calls are those that make
- * the context current and cuLaunchKernelEx, so that a launch may be captured into a CUDA
- * graph. */
+ * the context current, cuStreamIsCapturing and cuLaunchKernelEx, so that a launch may be
+ * captured into a CUDA graph. */
 #include "internal.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ typedef struct {
 
 /* A kernel ready to go. */
 typedef struct {
-    CUfunction function;
+    const LoadedEntry *loaded;
     const LaunchKernel *kernel;
     const LaunchEntry *entry;
     int64_t grid[GRID_RANK];
@@ -128,7 +128,7 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
     const LaunchKernel *kernel = &plan->kernels[index];
     ready->kernel = kernel;
     ready->entry = choose_entry(plan, index, &launch->sizes, strides_of, launch);
-    ready->function = launch->plan->functions[ready->entry == &kernel->entry ? index : plan->kernel_count + index];
+    ready->loaded = &launch->plan->entries[ready->entry == &kernel->entry ? index : plan->kernel_count + index];
     for (int dim = 0; dim < GRID_RANK; dim++) {
         int64_t ctas = launch_ctas(plan, index, dim, &launch->sizes);
         if (ctas > (dim == 0 ? MAX_GRID_X : MAX_GRID_Y))
@@ -147,7 +147,15 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
     return FUSEC_OK;
 }
 
-static unsigned set_attributes(const LaunchKernel *kernel, CUlaunchAttribute attributes[2])
+/* Whether launches into a stream become nodes of a CUDA graph. (The default stream's question fails while another stream
+ * is captured; so does the launch, which says it.) */
+static bool is_captured(const Driver *driver, fusec_stream stream)
+{
+    int is = 0;
+    return driver->cuStreamIsCapturing(stream, &is) == CUDA_SUCCESS && is;
+}
+
+static unsigned set_attributes(const LaunchKernel *kernel, bool overlaps, CUlaunchAttribute attributes[2])
 {
     unsigned count = 0;
     if (kernel->mailbox >= 0) {
@@ -160,7 +168,7 @@ static unsigned set_attributes(const LaunchKernel *kernel, CUlaunchAttribute att
         cluster.value.cluster.y = cluster.value.cluster.z = 1;
         attributes[count++] = cluster;
     }
-    if (kernel->overlaps) {
+    if (overlaps) {
         CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
         overlap.value.programmatic_stream_serialization = 1;
         attributes[count++] = overlap;
@@ -168,10 +176,13 @@ static unsigned set_attributes(const LaunchKernel *kernel, CUlaunchAttribute att
     return count;
 }
 
-static fusec_status launch_ready(const Driver *driver, const Ready *ready,
+/* A kernel behind another of its plan always starts early, the first one not in a graph: nodes of a graph are under way
+ * early by themselves, and behind a kernel that does not say when its last rows begin such an edge costs more than it gains. */
+static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool first,
                                  fusec_stream stream, fusec_error *error)
 {
     const LaunchKernel *kernel = ready->kernel;
+    bool overlaps = ready->loaded->overlaps && !(first && is_captured(driver, stream));
     if (ready->grid[0] == 0 || ready->grid[1] == 0 || ready->grid[2] == 0)
         return FUSEC_OK;
     void *parameters[MAX_LAUNCH_ARGS];
@@ -186,9 +197,9 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready,
     config.smem_bytes = (unsigned)kernel->smem_bytes;
     config.stream = stream;
     config.attributes = attributes;
-    config.attribute_count = set_attributes(kernel, attributes);
+    config.attribute_count = set_attributes(kernel, overlaps, attributes);
     return driver_check(
-        driver, driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
+        driver, driver->cuLaunchKernelEx(&config, ready->loaded->function, parameters, NULL),
         ready->entry->name, error);
 }
 
@@ -220,7 +231,7 @@ static fusec_status launch_kernels(const Launch *launch, fusec_stream stream,
         Ready ready = {.values = values};
         status = make_ready(launch, k, &ready, error);
         if (status == FUSEC_OK)
-            status = launch_ready(&device->driver, &ready, stream, error);
+            status = launch_ready(&device->driver, &ready, k == 0, stream, error);
     }
     context_leave(&current);
     return status;
@@ -308,7 +319,7 @@ fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
     CurrentContext current;
     fusec_status status = device_enter(device, &current, error);
     for (int k = 0; k < call->kernel_count && status == FUSEC_OK; k++)
-        status = launch_ready(&device->driver, &call->kernels[k], stream, error);
+        status = launch_ready(&device->driver, &call->kernels[k], k == 0, stream, error);
     context_leave(&current);
     return status == FUSEC_OK ? succeed(error) : status;
 }

@@ -40,7 +40,7 @@ void fusec_plan_destroy(fusec_plan *plan)
         compile_free(&plan->compilation);
     arena_free(plan->arena);
     free(plan->schedule);
-    free(plan->functions);
+    free(plan->entries);
     free(plan->kernels);
     fusec_device_destroy(plan->device);
     free(plan);
@@ -91,13 +91,16 @@ static fusec_status check_group(const fusec_plan *plan, int index, CUfunction fu
 
 /* One of a kernel's entries, by its name. */
 static fusec_status prepare_function(fusec_plan *plan, int index, const char *name,
-                                     CUfunction *function, fusec_error *error)
+                                     LoadedEntry *entry, fusec_error *error)
 {
     enum { PORTABLE_CLUSTER = 8 };
     const Driver *driver = &plan->device->driver;
     const LaunchKernel *kernel = &plan->launch->kernels[index];
+    const CodeModule *module = plan->module;
+    CUfunction *function = &entry->function;
+    entry->overlaps = kernel->overlaps && !module->is_ptx && cubin_waits_first(module->code.data, module->code.bytes, name);
     fusec_status status = driver_check(
-        driver, driver->cuModuleGetFunction(function, plan->module->handle, name), name, error);
+        driver, driver->cuModuleGetFunction(function, module->handle, name), name, error);
     if (status == FUSEC_OK && kernel->smem_bytes > 0)   /* what needs no asking includes static */
         status =
             driver_check(driver,
@@ -123,9 +126,9 @@ static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
     int count = plan->launch->kernel_count;
     for (int i = 0; i < count && status == FUSEC_OK; i++) {
         const LaunchKernel *kernel = &plan->launch->kernels[i];
-        status = prepare_function(plan, i, kernel->entry.name, &plan->functions[i], error);
+        status = prepare_function(plan, i, kernel->entry.name, &plan->entries[i], error);
         if (status == FUSEC_OK && kernel->collapsed)
-            status = prepare_function(plan, i, kernel->strided.name, &plan->functions[count + i], error);
+            status = prepare_function(plan, i, kernel->strided.name, &plan->entries[count + i], error);
     }
     context_leave(&current);
     return status;
@@ -134,9 +137,9 @@ static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
 fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 {
     size_t count = (size_t)plan->launch->kernel_count;
-    plan->functions = calloc(2 * count + 1, sizeof *plan->functions);
+    plan->entries = calloc(2 * count + 1, sizeof *plan->entries);
     plan->kernels = calloc(count + 1, sizeof *plan->kernels);
-    if (!plan->functions || !plan->kernels)
+    if (!plan->entries || !plan->kernels)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     for (int i = 0; i < plan->launch->kernel_count; i++) {
         const LaunchKernel *kernel = &plan->launch->kernels[i];

@@ -307,7 +307,7 @@ static void emit_launch(Emitter *e)
     if (e->k->limit_ctas)
         line(e->out, "// None of it is used: it keeps an SM to %d CTA%s.", e->k->limit_ctas,
              e->k->limit_ctas > 1 ? "s" : "");
-    if (e->k->limit_ctas && e->launch->overlaps)
+    if (e->k->limit_ctas && e->k->finishes >= 0 && e->launch->overlaps)
         line(e->out, "// (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)");
     if (e->launch->cluster > PORTABLE_CLUSTER && !e->k->grouped)
         line(e->out, "// So large a cluster wants CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED set first.");
@@ -321,9 +321,7 @@ static void emit_launch(Emitter *e)
     emit_strides(e);
     emit_collapsed(e);
     if (e->launch->overlaps)
-        line(
-            e->out,
-            "// It may be launched with programmatic stream serialization: it waits by itself.");
+        line(e->out, "// It may be launched with programmatic stream serialization: it waits by itself.");
     emit_slots(e);
 }
 

@@ -257,6 +257,7 @@ const Accumulator *find_accumulator(const Emitter *e, Node n);
 /* Declares accumulators and walks the rows, those of a part if they are in parts. */
 void emit_walk(Emitter *e);
 void emit_accumulators_end(Emitter *e);
+void emit_overlap(Emitter *e);          /* waits for the kernel before, where this one may start early */
 bool is_waited_for(const Emitter *e);    /* whether the next kernel may start while this one ends */
 void declare_team_scratch(Emitter *e);
 void emit_meeting(Emitter *e, const char *place);

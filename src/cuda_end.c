@@ -158,6 +158,12 @@ static void emit_full_results(Emitter *e)
         }
 }
 
+/* Before a kernel touches global memory. What needs none, such as barriers that begin, comes before it. */
+void emit_overlap(Emitter *e)
+{
+    if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
+}
+
 /* (A finish kernel before another could say so as well: not timed.) */
 bool is_waited_for(const Emitter *e)
 {
@@ -195,7 +201,7 @@ static void emit_finish_constants(Emitter *e, const char *body)
     int places = e->k->threads_per_row > 32 ? e->k->teams : kernel_threads(e->k) / 32;
     line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count, places);
     line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
-    if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
+    emit_overlap(e);
 }
 
 static void declare_finish_sums(Emitter *e)
@@ -281,6 +287,7 @@ void emit_clear_kernel(Emitter *e)
     block (e->out, "%s", signature_text(e)) {
         line(e->out, "constexpr int threads = %d, words = %d;    // of a thread", kernel_threads(e->k),
              CLEARED_WORDS);
+        emit_overlap(e);
         line(e->out, "long long *const own = %s + blockIdx.x * (threads * words);", e->args[0]);
         line(e->out, "#pragma unroll");
         line(e->out, "for (int i = 0; i < words; i++)");

@@ -149,7 +149,7 @@ static void emit_part_constants(Emitter *e)
     line(e->out, "const int slice = threadIdx.x / width;");
     line(e->out, "const long long columns = %s, col = blockIdx.x * (long long)width + threadIdx.x %% width;",
          product_text(e, e->k->columns));
-    if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
+    emit_overlap(e);
 }
 
 static void declare_chunk_sums(Emitter *e)

@@ -456,6 +456,7 @@ void emit_walk(Emitter *e)
 /* All but the constants. */
 static void emit_body(Emitter *e)
 {
+    emit_overlap(e);
     emit_thread_place(e);
     if (e->k->bulk) {
         emit_row_bounds(e);

@@ -94,8 +94,9 @@ typedef struct {
     int64_t part_ctas;        /* CTAs at most that share out parts */
     int adds_parts;           /* -1, or the kernel before it whose parts it adds: it is not launched where
                                  CTAs there take whole groups, for then they store the results */
-    bool overlaps;            /* may start while the kernel before it ends: its text waits for that
-                                 (programmatic stream serialization, sm_90 and later) */
+    bool overlaps;            /* may start while the kernel before it in the stream ends, also one that is
+                                 not of this plan: its text waits for that (programmatic stream
+                                 serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
     int64_t step_bytes;       /* that memory is given time for each time a group takes rows: what it reads and writes, or somewhat
                                  more (paced_bytes in schedule_pace.c); 0: it has no interval */

@@ -339,7 +339,7 @@ void build_launch(Scheduler *s, Plan *plan)
         /* rows that are loaded when their turn comes, not through a ring, want as many CTAs as an SM has room for */
         kernels[i].part_ctas = !k->kept ? 0 : k->stages ? resident_ctas(s, k) : INT32_MAX;
         kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
-        kernels[i].overlaps = k->finishes >= 0 && s->target->bulk_copy;
+        kernels[i].overlaps = s->target->bulk_copy && k->mailbox < 0;
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;
         kernels[i].step_bytes = k->paced ? k->teams * paced_bytes(k, row_traffic(s, k)) : 0;
         kernels[i].paced_from = paced_from(k);

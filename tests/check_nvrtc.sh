@@ -15,6 +15,18 @@ good=0 all=0
 # in the last digits of an instruction's first half, the kind of memory access in those of its second.
 is_refused_by_gpus() { od -An -v -tx8 -w16 "$1" | grep -qE 'dae +[0-9a-f]{12}1c40$'; }
 
+# Whether a kernel reads memory before it waits for the kernel before it, which the runtime would then not launch early: text
+# that nobody's runtime looks at should be right, too. (See cubin_waits_first in runtime/cubin.c.)
+reads_early() {
+    readelf -SW "$1" 2>/dev/null | sed -n 's/^ *\[ *[0-9]*\] \.text\.[^ ]* *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p' |
+        while read -r offset size; do
+            od -An -v -tx8 -w16 -j $((16#$offset)) -N $((16#$size)) "$1" | awk '
+                { operation = substr($1, 14) }
+                operation ~ /^(98[01]|38[01])$/ { early = 1 }
+                operation == "82e" { print early ? "early" : "waits"; exit }'
+        done | grep -q early
+}
+
 check_one() {   # ARCH FILE SIZE...
     local name arch=$1
     shift
@@ -25,6 +37,10 @@ check_one() {   # ARCH FILE SIZE...
     build/fusec explain "$@" --json --arch "$arch" >"$out/$name.json" || return 1
     if is_refused_by_gpus "$out/$name.cubin"; then
         echo "$* $arch: a copy is encoded wrongly"
+        return 1
+    fi
+    if reads_early "$out/$name.cubin"; then
+        echo "$* $arch: a kernel reads memory before it waits"
         return 1
     fi
     if grep -q '"registers": null' "$out/$name.json"; then
@@ -53,7 +69,7 @@ list_programs() {
 }
 
 export out
-export -f check_one is_refused_by_gpus
+export -f check_one is_refused_by_gpus reads_early
 
 for arch in sm_80 sm_90a sm_100a; do
     if ! why=$(echo "$probe" | build/fusec emit - --emit=cubin --arch $arch -o /dev/null 2>&1); then

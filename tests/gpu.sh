@@ -358,6 +358,7 @@ if ls build/gpu/*.status >/dev/null 2>&1; then
     grep -hvxFf <(cat build/gpu/cases.??) build/gpu/*.err >&2    # but for the names of cases
     exit 1
 fi
+build/gpu_order "$device" || exit 1
 [ "$device" = cuda ] || exit 0
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |

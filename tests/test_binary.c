@@ -108,6 +108,28 @@ START_TEST(usage_is_read_off_the_cubin)
 }
 END_TEST
 
+START_TEST(code_that_waits_first_is_known)
+{
+    static const char text[] =
+        "#define WAIT asm volatile(\"griddepcontrol.wait;\" ::: \"memory\")\n"
+        "extern \"C\" __global__ void waits(const float *__restrict__ x, float *y) { WAIT; y[threadIdx.x] = x[threadIdx.x]; }\n"
+        "extern \"C\" __global__ void reads(float *x, float *y) { float v = x[threadIdx.x]; WAIT; y[threadIdx.x] = v; }\n"
+        "extern \"C\" __global__ void never(float *y) { y[threadIdx.x] = 1; }\n";
+    if (no_nvrtc("code_that_waits_first_is_known"))
+        return;
+    fusec_binary *binary;
+    size_t bytes;
+    ck_assert_int_eq(fusec_binary_compile(text, "sm_90a", FUSEC_CUBIN, &binary, &error), FUSEC_OK);
+    const void *cubin = fusec_binary_data(binary, &bytes);
+    ck_assert(cubin_waits_first(cubin, bytes, "waits"));
+    ck_assert(!cubin_waits_first(cubin, bytes, "reads"));
+    ck_assert(!cubin_waits_first(cubin, bytes, "never"));
+    ck_assert(!cubin_waits_first(cubin, bytes, "another"));
+    ck_assert(!cubin_waits_first(cubin, 200, "waits"));
+    fusec_binary_destroy(binary);
+}
+END_TEST
+
 START_TEST(damaged_cubins_are_harmless)
 {
     size_t bytes;
@@ -122,6 +144,7 @@ START_TEST(damaged_cubins_are_harmless)
         memcpy(cut, data, length);
         cubin_usage(cut, length, NULL, "shuffle", &usage);
         cubin_kernel_name(cut, length, 0);
+        cubin_waits_first(cut, length, "shuffle");
         free(cut);
     }
     unsigned state = 1;
@@ -134,6 +157,7 @@ START_TEST(damaged_cubins_are_harmless)
             flipped[at] = (char)(state >> 24);
         }
         cubin_usage(flipped, bytes, NULL, "shuffle", &usage);
+        cubin_waits_first(flipped, bytes, "shuffle");
     }
     free(flipped);
     fusec_binary_destroy(binary);
@@ -313,6 +337,7 @@ Suite *binary_suite(void)
     tcase_set_timeout(tests, 30);
     tcase_add_test(tests, sealed_files);
     tcase_add_test(tests, usage_is_read_off_the_cubin);
+    tcase_add_test(tests, code_that_waits_first_is_known);
     tcase_add_test(tests, damaged_cubins_are_harmless);
     tcase_add_test(tests, ptx_and_refusals);
     tcase_add_test(tests, missing_nvrtc_is_told);

@@ -83,6 +83,7 @@ static const Case wrong[] = {
     {"bad_barrier_written", 1, 0, "which is a transaction barrier", 0},
     {"bad_livelock", 1, 0, "livelock", 0},
     {"bad_overlapping", 1, 0, "write of out, byte ", 0},
+    {"bad_overlapping_input", 1, 0, "read of in, byte ", 0},
     {"bad_overlapping_read", 2, 0, "which the kernel before may still use", 0},
 };
 

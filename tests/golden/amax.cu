@@ -447,6 +447,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 24576 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // max_1_partial: workspace, one for each of the gridDim.x CTAs of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
@@ -456,6 +457,7 @@ void amax(
     constexpr int N = 512;
     constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
 
@@ -552,6 +554,7 @@ void amax_finish(
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 3 of 4: grid (ceil(M / 8), 1), block 256, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // max_0_value: workspace, 1 of f32: max[M, N](abs(x))
 extern "C" __global__ __launch_bounds__(256)
 void amax_2(
@@ -562,6 +565,7 @@ void amax_2(
     constexpr int N = 512;
     constexpr int threads_per_row = 32, teams = 8;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
     const float row_max = max_0_value[0];
@@ -592,12 +596,14 @@ void amax_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has one column.
 // Launch 4 of 4: grid (1, 1), block 32, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // max_0_value: workspace, 1 of f32: max[M, N](abs(x))
 extern "C" __global__ __launch_bounds__(32)
 void amax_3(
     const float *__restrict__ max_0_value,
     float *__restrict__ scale) {
     constexpr int threads = 32;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const float row_max = max_0_value[0];
 

@@ -321,6 +321,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 // has L2 fetch n elements from `columns` on, a line of memory for each thread (of the last line perhaps nothing, where the first is not
 // whole); it is a hint, nothing waits for it
 template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
@@ -343,6 +346,7 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 // Launch 1 of 1: grid (M, 1), block 192, no dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 5 CTAs an SM.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __launch_bounds__(192, 5)
 void asked_for(
     const bf16 *__restrict__ x, long long x_M,
@@ -353,6 +357,7 @@ void asked_for(
     constexpr int N = 5120;
     constexpr int threads = 192;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int first = lane * vec;

@@ -484,6 +484,9 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
     cluster_collect(x, round, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 // has L2 fetch n elements from `columns` on, a line of memory for each thread (of the last line perhaps nothing, where the first is not
 // whole); it is a hint, nothing waits for it
 template <int threads, class T> DEVICE void ask_for_columns(const T *columns, int n)
@@ -507,6 +510,7 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 // The second number of __launch_bounds__ leaves registers for 3 CTAs an SM.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(512, 3)
 void asked_slices(
     const float *__restrict__ x, long long x_M,
@@ -518,6 +522,7 @@ void asked_slices(
     constexpr int cluster = 4, slice = 12512;    // CTAs that share a row, columns of each
     constexpr int threads = 512;
     constexpr int vec = 4, tiles = 7, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int begin = blockIdx.x % cluster * slice;

@@ -261,6 +261,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 131072 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // db_partial: workspace, one for each of the gridDim.x CTAs of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
@@ -270,6 +271,7 @@ void bias_grad(
     constexpr int N = 768;
     constexpr int threads_per_row = 64, teams = 8, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
 

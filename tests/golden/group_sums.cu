@@ -306,6 +306,7 @@ DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_depend
 // Launch 1 of 2: grid (min(alone ? B : B * parts, 132), 1), block 480, 184320 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_B and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // dshift_partial: workspace, parts * min(B, 1056) * C of f32
 // dscale_partial: workspace, parts * min(B, 1056) * C of f32
 // parts: of a group, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)
@@ -324,6 +325,7 @@ void adaln_bwd(
     constexpr int C = 1152;
     constexpr int threads_per_row = 96, teams = 5, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
 

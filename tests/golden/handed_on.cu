@@ -476,6 +476,9 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
     cluster_collect(x, round, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // handed_on (row), from handed_on.fuse:3-14
@@ -489,6 +492,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 // Launch 1 of 1: grid (8 * min(M, 45), 1), cluster 8 (its own), block 128, 49152 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 3 CTAs an SM.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __cluster_dims__(8, 1, 1) __launch_bounds__(128, 3)
 void handed_on(
     const bf16 *__restrict__ x, long long x_M,
@@ -501,6 +505,7 @@ void handed_on(
     constexpr int cluster = 8, slice = 8192;    // CTAs that share a row, columns of each
     constexpr int threads = 128;
     constexpr int vec = 8, tiles = 8, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int begin = blockIdx.x % cluster * slice;
     const int local = lane * vec, first = begin + local;

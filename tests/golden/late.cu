@@ -483,6 +483,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks 256 rows at a time, from blockIdx.x * 256, + gridDim.x * 256, ... and keeps its sums; each has a thread.
 // A thread has one column.
 // Launch 1 of 5: grid (min(ceil(M / 256), 528), 1), block 256, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
 extern "C" __global__ __launch_bounds__(256)
 void mean_cross_entropy(
@@ -490,6 +491,7 @@ void mean_cross_entropy(
     long long *__restrict__ counted_partial,
     long long M) {
     constexpr int threads_per_row = 1, teams = 256, threads = threads_per_row * teams;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
 
     long long counted_sum = 0;
@@ -569,6 +571,7 @@ void mean_cross_entropy_finish(
 // The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 extern "C" __global__ __launch_bounds__(128, 8)
@@ -582,6 +585,7 @@ void mean_cross_entropy_2(
     constexpr int N = 300;
     constexpr int threads_per_row = 32, teams = 4, threads = threads_per_row * teams;
     constexpr int vec = 4, tiles = 3, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
     const long long counted = counted_value[0];
@@ -716,6 +720,7 @@ void mean_cross_entropy_finish_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has one column.
 // Launch 5 of 5: grid (1, 1), block 32, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // sum_1_value: workspace, 1 of f32: sum[M](where(counts, each, 0.0))
 extern "C" __global__ __launch_bounds__(32)
@@ -724,6 +729,7 @@ void mean_cross_entropy_3(
     const float *__restrict__ sum_1_value,
     float *__restrict__ loss) {
     constexpr int threads = 32;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const long long counted = counted_value[0];
     const float row_sum = sum_1_value[0];

@@ -402,6 +402,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // mean_cross_entropy (row), from late_long.fuse:3-19
@@ -412,6 +415,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
 // A thread takes a column at a time.
 // Launch 1 of 3: grid (1, 1), block 1024, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // counted_value: workspace, 1 of i64
 extern "C" __global__ __launch_bounds__(1024)
 void mean_cross_entropy(
@@ -421,6 +425,7 @@ void mean_cross_entropy(
     long long M) {
     constexpr int threads = 1024;
     constexpr int vec = 1, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int first = lane * vec;
     __shared__ double scratch[1][2][threads / 32];
@@ -470,6 +475,7 @@ void mean_cross_entropy(
 // Launch 2 of 3: grid (M, 1), block 256, no dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // number_1_value: workspace, M of f32
 extern "C" __global__ __launch_bounds__(256, 4)
@@ -483,6 +489,7 @@ void mean_cross_entropy_2(
     constexpr int N = 8192;
     constexpr int threads = 256;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int first = lane * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];
@@ -537,6 +544,7 @@ void mean_cross_entropy_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
 // A thread takes a column at a time.
 // Launch 3 of 3: grid (1, 1), block 1024, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // number_1_value: workspace, M of f32: where(counts, each, 0.0)
 extern "C" __global__ __launch_bounds__(1024)
@@ -547,6 +555,7 @@ void mean_cross_entropy_3(
     long long M) {
     constexpr int threads = 1024;
     constexpr int vec = 1, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int first = lane * vec;
     __shared__ float scratch[1][2][threads / 32];

@@ -405,6 +405,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (min(ceil(M / 2), 132), 1), block 512, 98304 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
@@ -421,6 +422,7 @@ void layernorm_bwd(
     constexpr int N = 4096;
     constexpr int threads_per_row = 256, teams = 2, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
     __shared__ float scratch[teams][2][2 * (threads_per_row / 32)];

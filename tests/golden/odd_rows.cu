@@ -255,6 +255,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // odd_rows (row), from odd_rows.fuse:2-4
@@ -263,6 +266,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // A thread has 16 columns, 64 apart.
 // Launch 1 of 1: grid (M, 1), block 64, 4160 bytes of dynamic shared memory.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __launch_bounds__(64)
 void odd_rows(
     const bf16 *__restrict__ x, long long x_M,
@@ -271,6 +275,7 @@ void odd_rows(
     constexpr int N = 1023;
     constexpr int threads = 64;
     constexpr int vec = 1, tiles = 16, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int first = lane * vec;

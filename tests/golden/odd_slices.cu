@@ -486,6 +486,9 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
     cluster_collect(x, round, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // odd_slices (row), from odd_slices.fuse:3-5
@@ -497,6 +500,7 @@ DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluste
 // A thread has 7 columns, 64 apart.
 // Launch 1 of 1: grid (4 * M, 1), cluster 4 (its own), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(64)
 void odd_slices(
     const bf16 *__restrict__ x, long long x_M,
@@ -505,6 +509,7 @@ void odd_slices(
     constexpr int cluster = 4, slice = 416;    // CTAs that share a row, columns of each
     constexpr int threads = 64;
     constexpr int vec = 1, tiles = 7, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int begin = blockIdx.x % cluster * slice;

@@ -414,6 +414,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void odd_sums(
@@ -425,6 +426,7 @@ void odd_sums(
     constexpr int N = 1023;
     constexpr int threads_per_row = 128, teams = 4, threads = threads_per_row * teams;
     constexpr int vec = 1, tiles = 8, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
     __shared__ float scratch[teams][2][threads_per_row / 32];

@@ -449,6 +449,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before and behind their own.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // dw_partial: workspace, one for each cluster of odd_two_sums: N of f32
 // db_partial: workspace, one for each cluster of odd_two_sums: N of f32
 // interval: ns from one row that a cluster asks for to its next. 0, each as soon as there is room, is always right;
@@ -466,6 +467,7 @@ void odd_two_sums(
     constexpr int cluster = 2, slice = 6144;    // CTAs that share a row, columns of each
     constexpr int threads = 384;
     constexpr int vec = 1, tiles = 16, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int begin = blockIdx.x % cluster * slice;
     const int end = begin + slice < N ? begin + slice : N;

@@ -524,6 +524,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (2 * min(M, 66), 1), cluster 2 (an attribute of the launch), block 288, 98304 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 // dgamma_partial: workspace, one for each cluster of paced: N of f32
 // dbeta_partial: workspace, one for each cluster of paced: N of f32
 // interval: ns from one row that a cluster asks for to its next. 0, each as soon as there is room, is always right;
@@ -544,6 +545,7 @@ void paced(
     constexpr int cluster = 2, slice = 6144;    // CTAs that share a row, columns of each
     constexpr int threads = 256;
     constexpr int vec = 8, tiles = 3, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int begin = blockIdx.x % cluster * slice;
     const int local = lane * vec, first = begin + local;

@@ -202,6 +202,9 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
         put_elements(row, col, v);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // scale_shift (pointwise), from pointwise.fuse:1-3
@@ -210,6 +213,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 // A thread has 8 neighbouring columns, or none.
 // Launch 1 of 1: grid (ceil(M / 16), 1), block 256, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __launch_bounds__(256)
 void scale_shift(
     const f16 *__restrict__ x, long long x_M,
@@ -220,6 +224,7 @@ void scale_shift(
     constexpr int N = 96;
     constexpr int threads_per_row = 16, teams = 16;
     constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
+    wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
     const int first = lane * vec;
 

@@ -237,6 +237,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // several_axes (row), from several_axes.fuse:2-4
@@ -247,6 +250,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // Launch 1 of 1: grid (B, 1), block 64, 8832 bytes of dynamic shared memory.
 // None of it is used: it keeps an SM to 23 CTAs.
 // Strides, x_B and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __launch_bounds__(64)
 void several_axes(
     const bf16 *__restrict__ x, long long x_B, long long x_C,
@@ -256,6 +260,7 @@ void several_axes(
     constexpr int columns = C * S;
     constexpr int threads = 64;
     constexpr int vec = 8, tiles = 2, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int first = lane * vec;
     __shared__ float scratch[1][2][threads / 32];

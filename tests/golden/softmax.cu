@@ -358,6 +358,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // softmax_rows (row), from softmax.fuse:2-4
@@ -368,6 +371,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // A thread has 8 neighbouring columns in each of 2 tiles, the last not full.
 // Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __launch_bounds__(64)
 void softmax_rows(
     const bf16 *__restrict__ x, long long x_M,
@@ -375,6 +379,7 @@ void softmax_rows(
     constexpr int N = 1000;
     constexpr int threads = 64;
     constexpr int vec = 8, tiles = 2, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int first = lane * vec;

@@ -336,6 +336,9 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // streamed (row), from streamed.fuse:2-6
@@ -348,6 +351,7 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 // Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 2 CTAs an SM.
 // Strides, x_M and the like, are in elements.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __launch_bounds__(704, 2)
 void streamed(
     const bf16 *__restrict__ x, long long x_M,
@@ -357,6 +361,7 @@ void streamed(
     constexpr int N = 22528;
     constexpr int threads = 704;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     const int first = lane * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];

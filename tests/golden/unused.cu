@@ -145,6 +145,9 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
         put_elements(row, col, v);
 }
 
+// until all that the kernel before this one in the stream wrote is visible
+DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 #endif
 
 // g (pointwise), from unused.fuse:1-4
@@ -152,6 +155,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has 4 neighbouring columns, or none.
 // Launch 1 of 1: grid (1, 1), block 32, no dynamic shared memory.
+// It may be launched with programmatic stream serialization: it waits by itself.
 extern "C" __global__ __launch_bounds__(32)
 void g(
     const float *__restrict__ x,
@@ -159,6 +163,7 @@ void g(
     constexpr int M = 4;
     constexpr int threads = 32;
     constexpr int vec = 4, tiles = 1, step = threads * vec;
+    wait_for_previous_kernel();
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int first = lane * vec;

@@ -602,8 +602,16 @@ extern "C" __global__ void bad_livelock(const float *in, float *out, unsigned *c
 
 extern "C" __global__ void bad_overlapping(const float *in, float *out, unsigned *count)
 {
-    out[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = 0;
     wait_for_previous_kernel();
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_overlapping_input(const float *in, float *out, unsigned *count)
+{
+    const float x = in[threadIdx.x];
+    wait_for_previous_kernel();
+    out[threadIdx.x] = x;
 }
 
 extern "C" __global__ void bad_overlapping_read(const float *in, float *out, unsigned *count)
@@ -698,10 +706,9 @@ extern "C" __global__ void good_shuffles(const float *in, float *out, unsigned *
 
 extern "C" __global__ void good_overlapping(const float *in, float *out, unsigned *count)
 {
-    const float x = in[threadIdx.x];
     wait_for_previous_kernel();
     if (threadIdx.x % 2 == blockIdx.x)
-        out[threadIdx.x] = x + count[0];
+        out[threadIdx.x] = in[threadIdx.x] + count[0];
 }
 
 extern "C" __global__ void good_last_cta(const float *in, float *out, unsigned *count)

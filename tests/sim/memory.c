@@ -196,15 +196,15 @@ static void check_region(Access *a, const Region *r, size_t offset)
     const size_t element = (size_t)r->buffer.element;
     a->name = r->buffer.name;
     a->offset = offset;
+    if (a->m->launch->overlaps && !a->t->waited)
+        fault(a->m, a->at, "%s of %s, byte %zu, which the kernel before may still use",
+              verb(a->kind), a->name, offset);
     if (r->buffer.kind == BUFFER_INPUT) {
         if (a->kind != SIM_READ)
             fault(a->m, a->at, "%s of %s, byte %zu, which is an input", verb(a->kind),
                   a->name, offset);
         return;
     }
-    if (a->m->launch->overlaps && !a->t->waited)
-        fault(a->m, a->at, "%s of %s, byte %zu, which the kernel before may still use",
-              verb(a->kind), a->name, offset);
     const size_t first = offset / element, last = (offset + a->size - 1) / element;
     for (size_t i = first; r->holes && a->kind != SIM_READ && i <= last; i++)
         if (!(r->cells[i].flags & CELL_WRITABLE))
