@@ -4,6 +4,7 @@
     peers.py --json FILE [--ops …] [--sizes …]     measures; results accumulate in FILE
     peers.py --report FILE…                        prints FILEs as Markdown; needs no torch
     peers.py --plots DIR FILE…                     draws FILEs as SVG; needs matplotlib
+    peers.py --busy --json FILE2                   the same in a stream that is never idle
     peers.py --device cpu                          correctness alone, tiny: tests this script
 
 Peers: ATen's native ops, torch.compile of the formula that is also the reference, and
@@ -116,6 +117,34 @@ class Timer:
                 runs, delay = plans[peer]
                 times[peer] += self.sample(work, -(-runs // rounds), delay)
         return times
+
+
+class BusyTimer(Timer):
+    """Of work in a stream that is never idle: each run is a matrix product, whose weights are more than L2 holds, and the
+    work behind it, several times; the products alone are taken off."""
+    BEHIND, REPEATS = (64, 4096, 11008), 10
+
+    def __init__(self, device, flush, budget):
+        super().__init__(device, flush, budget)
+        m, k, n = self.BEHIND
+        self.matrices = [torch.randn(m, k, dtype=torch.bfloat16, device=device),
+                         torch.randn(k, n, dtype=torch.bfloat16, device=device)]
+        self.product = torch.empty(m, n, dtype=torch.bfloat16, device=device)
+        self.alone = 0
+        self.alone = typical(self.sample(lambda: None, self.MOST, 60))
+
+    def sample(self, work, runs, delay_us):
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(runs)]
+        for begin, end in events:
+            self.reset_cache()
+            torch.cuda._sleep(int(2000 * self.REPEATS * (delay_us + 30)))
+            begin.record()
+            for _ in range(self.REPEATS):
+                torch.mm(*self.matrices, out=self.product)
+                work()
+            end.record()
+        torch.cuda.synchronize()
+        return [1e3 * begin.elapsed_time(end) / self.REPEATS - self.alone for begin, end in events]
 
 
 # ---- a cell: one op at one size in one dtype, all its peers ----
@@ -274,6 +303,8 @@ class Results:
         devices = {run["device"] for run in self.data["runs"]} | {facts["device"]}
         if len(devices) > 1:
             sys.exit(f"peers: {self.path} is of another device: {', '.join(sorted(devices))}")
+        if {run.get("behind") for run in self.data["runs"]} - {facts.get("behind")}:
+            sys.exit(f"peers: {self.path} has times of another kind: --busy goes into a file of its own")
         self.run = len(self.data["runs"])
         self.data["runs"].append(facts)
 
@@ -324,7 +355,9 @@ def run_facts(bench, seed):
         facts |= {"device": torch.cuda.get_device_name(bench.device), "cuda": torch.version.cuda,
                   "flush": bench.args.flush,
                   "empty_kernel_us": round(typical(
-                      bench.timer.sample(lambda: torch.cuda._sleep(0), Timer.MOST_SHORT, 60)), 3)}
+                      bench.timer.sample(lambda: torch.cuda._sleep(0), Timer.MOST, 60)), 3)}
+        if bench.args.busy:
+            facts["behind"] = "x".join(map(str, BusyTimer.BEHIND))
     return facts
 
 
@@ -357,6 +390,8 @@ def measure(args):
             warm_caches(args)
         bench.timer = Timer(bench.device, args.flush, args.budget)
         bench.timer.sample(bench.timer.clear_cache, 2000, 10)      # brings the clocks up
+        if args.busy:
+            bench.timer = BusyTimer(bench.device, args.flush, args.budget)
     seed = args.seed if args.seed is not None else time.time_ns() & 0xFFFFFFFF
     torch.manual_seed(seed)
     results.start_run(run_facts(bench, seed))
@@ -400,6 +435,8 @@ def parse_arguments():
     p.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     p.add_argument("--flush", choices=("write", "read"), default="write",
                    help="how L2 is flushed; default: write")
+    p.add_argument("--busy", action="store_true",
+                   help="time each run behind a matrix product in a stream that is never idle; into a FILE of its own")
     p.add_argument("--budget", type=float, default=0.1, metavar="S",
                    help="seconds a peer in a cell; default: 0.1")
     p.add_argument("--limit", type=float, default=math.inf, metavar="S",

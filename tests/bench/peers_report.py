@@ -1,6 +1,7 @@
 """peers_report.py: the tables and plots of what peers.py measured, from its JSON files alone."""
 import math
 import statistics
+import sys
 
 from peers_ops import ALL_OPS, CEILINGS, GROUPS, PEERS
 
@@ -48,20 +49,22 @@ def best_peer(cell):
     return min(timed, key=lead, default=None)
 
 
-def peer_text(record):
+def peer_text(record, busy):
     if record is None or record["status"] == "none":
         return "–"
     if "gbps" not in record:
         return record["status"]
+    if busy:
+        return f"{record['us']:.2f}"
     return f"{record['gbps']:.0f}" if record["gbps"] >= 100 else f"{record['gbps']:.1f}"
 
 
-def report_row(size, cell, peers, add):
-    """Cells of one line, and fusec over the best peer (None where either has no time)."""
+def report_row(size, cell, peers, add, busy):
+    """Cells of one line (GB/s, in a busy stream µs), and fusec over the best peer (None where either has no time)."""
     fusec, best = cell.get("fusec"), best_peer(cell)
     timed = bool(fusec) and "gbps" in fusec
-    row = [size, f"{fusec['us']:.1f}" if timed else "–", peer_text(fusec)]
-    row += [peer_text(cell.get(peer)) for peer in peers] + [peer_text(add)]
+    row = [size] if busy else [size, f"{fusec['us']:.1f}" if timed else "–"]
+    row += [peer_text(record, busy) for record in [fusec, *map(cell.get, peers), add]]
     row.append(f"{fusec['gbps'] / add['gbps']:.2f}" if timed and add and "gbps" in add else "–")
     ratio = lead(best) if best else None
     if ratio is None:
@@ -86,12 +89,17 @@ def print_runs(data):
             versions = ", ".join(f"{name} {v}" for name, v in run["versions"].items())
             empty = run.get("empty_kernel_us")
             print(f"- run {index}: {run['device']}, {run['date']}, {versions}"
-                  + (f", L2 flushed by {run['flush']}" if "flush" in run else "")
+                  + (f", behind a product of {run['behind']}" if "behind" in run else
+                     f", L2 flushed by {run['flush']}" if "flush" in run else "")
                   + (f", an empty kernel {empty:.1f} µs" if empty else ""))
 
 
 def print_report(data):
-    print("GB/s, bytes = each input once + each output once. `of add`: share of torch.add's "
+    kinds = {"behind" in data["runs"][r["run"]] for r in data["results"]}
+    if len(kinds) > 1:
+        sys.exit("peers: times of an idle and of a busy stream do not go into one report")
+    busy = kinds == {True}
+    print(("µs in a stream that is never idle. " if busy else "GB/s, bytes = each input once + each output once. ") + "`of add`: share of torch.add's "
           "bandwidth at that size; `of best`: fusec over the best peer, in the same run where that has both.\n"
           "◀: slower than that peer by more than 1 %; †: the two were measured in different runs.\n")
     print_runs(data)
@@ -101,16 +109,16 @@ def print_report(data):
             continue
         adds = table.get((dtype, "add"), {})
         peers = [peer for peer in PEERS[1:]
-                 if any(peer_text(cell.get(peer)) != "–" for cell in sizes.values())]
+                 if any(peer_text(cell.get(peer), busy) != "–" for cell in sizes.values())]
         rows, ratios = [], {}
         for size, cell in sizes.items():
-            row, ratio = report_row(size, cell, peers, adds.get(size, {}).get("torch"))
+            row, ratio = report_row(size, cell, peers, adds.get(size, {}).get("torch"), busy)
             rows.append(row)
             if ratio is not None:
                 ratios[size] = ratio
             notes += [f"{op} {size} {dtype}: {note}" for note in cell_notes(cell)]
         print(f"\n### {op}, {dtype}\n")
-        print_table(["size", "µs", "fusec", *peers, "add", "of add", "of best"], rows)
+        print_table(["size", *([] if busy else ["µs"]), "fusec", *peers, "add", "of add", "of best"], rows)
         if ratios:
             mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios.values()))
             print(f"\nfusec over the best peer: {mean:.2f} in the geometric mean, "
