@@ -204,9 +204,10 @@ static Node reduction(Lowering *l, Scope *s, const Expr *e, const Callee *callee
     AxisSet has = node(l->g, a)->axes, missing = callee->axes & ~has;
     if (missing) {
         const char *hint = NULL;
-        if (!s->caller && has)
-            hint = arena_format(l->arena, "it can be reduced over its own axes: %s%s",
-                                e->name, axes_text(l->arena, l->g, has));
+        if (!s->caller && has) {
+            const char *last = l->g->axes[31 - __builtin_clz(has)].name;
+            hint = arena_format(l->arena, "it can be reduced over its own axes, as in %s[%s]", e->name, last);
+        }
         type_error(l, s, e->span, hint, "'%s' over %s of an expression with the axes %s",
                    e->name, axes_text(l->arena, l->g, missing),
                    axes_text(l->arena, l->g, has));

@@ -445,6 +445,10 @@ a reduction is called, as in sum
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * size[N] }
 write where(condition, a, b)
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x if x > 0 else 0 }
+axes are told by their names
+graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = mean[-1](x) }
+it can be reduced over its own axes, as in mean\[N\]
+graph g[M = 3, N = 4, H = 2](x : f32[M, N], w : f32[H]) -> (y : f32[M], z : f32[H]) { y = mean[H](x) z = w }
 elements are not picked by place
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = x[:, 0] }
 a comma is missing
@@ -643,6 +647,10 @@ expect 1 'twice.fuse:2:4: error: function .relu. is defined twice' check twice.f
 printf 'graph a[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }\ngraph b[N = 4](x : f32[N]) -> (y : f32[N]) { y = -x }' >several.fuse
 expect 0 '__global__' emit several.fuse
 [ "$(grep -c 'ifndef FUSEC_SIM' stdout) $(grep -c '__global__' stdout)" = '1 2' ] || fail 'emit: a prelude for each graph'
+# whose kernels have names of their own
+printf 'graph a[M = 4, N = 4](x : f32[M, N]) -> (s : f32[N]) { s = sum[M](x) }\ngraph a_finish[N = 4](x : f32[N]) -> (y : f32[N]) { y = -x }' >several.fuse
+expect 1 "both called 'a_finish'" emit several.fuse
+expect 0 '__global__' emit several.fuse --graph a
 # 1 + 2^-8 + 2^-40 is a tie for bf16 only if f32 has rounded it before
 echo 'graph narrow[N = 8](x : f64[N], s : f64 = 1.00390625000091) -> (y : bf16[N]) { y = x * 0 + s }' >narrow.fuse
 expect 0 '1.00781 ' run narrow.fuse --device cpu

@@ -19,7 +19,7 @@ typedef struct {
     const char *schedule;
     const char *by;               /* its text where the rules did not choose it */
     int64_t bytes;                /* read and written at least */
-    double us, copy_gbps, add_gbps, compile_ms, launch_us, bare_launch_us;
+    double us, queued_us, copy_gbps, add_gbps, compile_ms, launch_us, bare_launch_us;
 } Figures;
 
 /* ---- what is timed ---- */
@@ -202,6 +202,7 @@ static int measure(Session *s, Figures *f)
     if (status == EXIT_DONE) status = open_repeated(s, &small, &s->sizes, &full);
     if (status == EXIT_DONE) status = open_timer(&timer, s->device, f->info.l2_bytes);
     if (status == EXIT_DONE) status = time_work(&timer, launch_plan, &work, &f->us);
+    if (status == EXIT_DONE) status = time_queued(&timer, launch_plan, &work, &f->queued_us);
     if (status == EXIT_DONE) status = measure_launch(s, &small, &f->launch_us);
     close_batch(s, &full);
     close_batch(s, &small);
@@ -234,14 +235,15 @@ static void print_figures(Text *out, const Session *s, const Figures *f, bool js
                    gbps);
         text_print(out, "\"copy_gbps\": %.1f, \"add_gbps\": %.1f, \"fraction\": %.4f, ",
                    f->copy_gbps, f->add_gbps, gbps / f->copy_gbps);
-        text_print(out, "\"compile_ms\": %.2f, \"launch_us\": %.3f, \"bare_launch_us\": %.3f}\n",
-                   f->compile_ms, f->launch_us, f->bare_launch_us);
+        text_print(out, "\"compile_ms\": %.2f, \"launch_us\": %.3f, \"bare_launch_us\": %.3f, \"queued_us\": %.3f}\n",
+                   f->compile_ms, f->launch_us, f->bare_launch_us, f->queued_us);
         return;
     }
     line(out, "%s %s on %s, %s", g->name, text_string(sizes), f->info.name,
          f->by ? f->by : f->schedule);
     const char *typical = f->us < SHORT_US ? "mean of the middle half" : "median";
     line(out, "  time      %9.2f us   (%s of %d, cold L2)", f->us, typical, RUNS);
+    line(out, "  queued    %9.2f us   (behind itself in a stream, L2 as it leaves it)", f->queued_us);
     line(out, "  bandwidth %9.1f GB/s, %.1f%% of the copy's %.1f, %.1f%% of an add's %.1f", gbps,
          100 * gbps / f->copy_gbps, f->copy_gbps, 100 * gbps / f->add_gbps, f->add_gbps);
     line(out, "  compile   %9.2f ms   (NVRTC, nothing cached)", f->compile_ms);

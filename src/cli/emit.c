@@ -9,6 +9,8 @@
 #include "schedule.h"
 #include "fmt.h"
 
+#include <string.h>
+
 static const CompileUntil stages[EMIT_COUNT] = {
     [EMIT_TOKENS] = UNTIL_AST,     [EMIT_AST] = UNTIL_AST,    [EMIT_GRAPH] = UNTIL_GRAPH,
     [EMIT_DOT] = UNTIL_ANALYSIS,   [EMIT_ANALYSIS] = UNTIL_ANALYSIS,
@@ -48,21 +50,37 @@ static int emit_graph(Program *p, const char *graph, Text *out)
     return status;
 }
 
+typedef LIST(const char *) Names;
+
+/* A graph's kernels are named after it (`a`, `a_finish`), which may be another graph's name. */
+static int add_names(const Options *o, const Plan *plan, const char *graph, Names *names)
+{
+    const LaunchEntry **entries = NEW_ARRAY(o->arena, const LaunchEntry *, 2 * plan->kernel_count + 1);
+    const int count = list_entries(&plan->launch, entries), before = names->count;
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < before; k++)
+            if (!strcmp(names->data[k], entries[i]->name)) {
+                complain("--graph takes one of them; so does another name",
+                         "a kernel of graph '%s' and one of a graph before it are both called '%s'", graph, entries[i]->name);
+                return EXIT_WRONG;
+            }
+        *list_push(o->arena, names) = entries[i]->name;
+    }
+    return EXIT_DONE;
+}
+
 /* One module with the kernels of all graphs, or what NVRTC makes of it. */
 static int emit_module(Program *p, Text *out)
 {
     const Options *o = p->options;
     Compilation *c = NEW_ARRAY(o->arena, Compilation, p->graph_count);
     const Plan **plans = NEW_ARRAY(o->arena, const Plan *, p->graph_count);
-    LIST(const char *) names = {0};
+    Names names = {0};
     int status = EXIT_DONE, count = 0;
     for (; count < p->graph_count && status == EXIT_DONE; count++) {
         status = compile_for(p, p->graphs[count], &c[count]);
         plans[count] = c[count].plan;
-        const int most = status == EXIT_DONE ? 2 * plans[count]->kernel_count : 0;
-        const LaunchEntry **entries = NEW_ARRAY(o->arena, const LaunchEntry *, most + 1);
-        const int entry_count = most ? list_entries(&plans[count]->launch, entries) : 0;
-        for (int i = 0; i < entry_count; i++) *list_push(o->arena, &names) = entries[i]->name;
+        if (status == EXIT_DONE) status = add_names(o, plans[count], p->graphs[count], &names);
     }
     if (status == EXIT_DONE) {
         const char *text = emit_cuda(o->arena, plans, count);

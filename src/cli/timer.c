@@ -76,3 +76,32 @@ int time_work(Timer *t, Work *work, void *data, double *us)
     if (status == EXIT_DONE) *us = typical_of(times, RUNS);
     return status;
 }
+
+/* The fills in front last until the host has queued all runs. */
+static fusec_status run_queued(Timer *t, Work *work, void *data, double *us, fusec_error *error)
+{
+    enum { FILLS = 8, QUEUED = 20 };
+    double ms = 0;
+    fusec_status status = FUSEC_OK;
+    for (int i = 0; i < FILLS && status == FUSEC_OK; i++)
+        status = fusec_fill_async(t->device, t->flush, 0, t->flush_bytes, NULL, error);
+    if (status == FUSEC_OK) status = work(data, error);
+    if (status == FUSEC_OK) status = fusec_event_record(t->begin, NULL, error);
+    for (int i = 0; i < QUEUED && status == FUSEC_OK; i++) status = work(data, error);
+    if (status == FUSEC_OK) status = fusec_event_record(t->end, NULL, error);
+    if (status == FUSEC_OK) status = fusec_event_elapsed(t->begin, t->end, &ms, error);
+    *us = 1e3 * ms / QUEUED;
+    return status;
+}
+
+int time_queued(Timer *t, Work *work, void *data, double *us)
+{
+    enum { ROUNDS = 15 };
+    double times[ROUNDS];
+    fusec_error error;
+    int status = EXIT_DONE;
+    for (int i = 0; i < ROUNDS && status == EXIT_DONE; i++)
+        status = finish_call(run_queued(t, work, data, &times[i], &error), &error);
+    if (status == EXIT_DONE) *us = median_of(times, ROUNDS);
+    return status;
+}

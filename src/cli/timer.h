@@ -23,6 +23,9 @@ int time_once(Timer *t, Work *work, void *data, double *us);
 /* What is typical of RUNS runs, after WARM_UP others. */
 int time_work(Timer *t, Work *work, void *data, double *us);
 
+/* Of one run among several that wait in a stream behind each other; what they touch is in L2 as the one before left it. */
+int time_queued(Timer *t, Work *work, void *data, double *us);
+
 /* Sorts the times. */
 double median_of(double *times, int count);
 /* The median or, of less than SHORT_US, which the GPU's clock rounds to steps of up to 0.2 us, the mean of the middle half. Sorts
