@@ -39,7 +39,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites mutate bench chosen peers bless layers lint format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites mutate bench chosen peers peers-busy bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -217,6 +217,11 @@ chosen: all
 peers: build/libfusec.so
 	@python3 tests/bench/peers.py --json build/peers.json --sizes table --limit 500 --resume
 	@python3 tests/bench/peers.py --report build/peers.json
+
+## peers-busy the same for a few rows and for 4096, behind other kernels in a stream that is never idle
+peers-busy: build/libfusec.so
+	@python3 tests/bench/peers.py --busy --json build/peers_busy.json --sizes busy --budget 0.03 --limit 500 --resume
+	@python3 tests/bench/peers.py --report build/peers_busy.json
 
 ## mutate     break the generated text in one place at a time: does the simulator tell?
 mutate: build/mutate

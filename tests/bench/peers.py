@@ -427,8 +427,8 @@ def parse_arguments():
     p.add_argument("--ops", type=words, default=list(OPS), help="of " + ",".join(OPS))
     p.add_argument("--sizes", type=words,
                    help="of table (16384 rows of 1024 columns to 1024 of 262144), short (4096 rows), "
-                        "heads (221184 rows of 64 and 128), decode (1, 8, 64 rows), classes (cross entropy of "
-                        "vocabularies), or MxN; default: all groups")
+                        "heads (221184 rows of 64 and 128), decode (1, 8, 64 rows), busy (those, 512 "
+                        "and 4096 rows), classes (cross entropy of vocabularies), or MxN; default: all groups")
     p.add_argument("--peers", type=words, default=PEERS, help="of " + ",".join(PEERS))
     p.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     p.add_argument("--dtype", choices=("bf16", "f16", "f32"), default="bf16")

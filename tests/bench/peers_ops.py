@@ -20,12 +20,14 @@ except ImportError:                                    # a report needs none
 ROOT = Path(__file__).resolve().parents[2]
 EPS = 1e-5
 HEADS = 4608 * 48
+DECODE = [(m, n) for n in (4096, 8192) for m in (1, 8, 64)]
 GROUPS = {
     "table": [(16384, n) for n in (1024, 2048, 4096, 8192, 12288, 16384)]
              + [(8192, 24576), (8192, 32768), (4096, 65536), (2048, 131072), (1024, 262144)],
     "short": [(4096, n) for n in (1024, 2048, 4096, 8192, 16384)],
     "heads": [(HEADS, 64), (HEADS, 128)],
-    "decode": [(m, n) for n in (4096, 8192) for m in (1, 8, 64)],
+    "decode": DECODE,
+    "busy": DECODE + [(512, 4096), (4096, 1024), (4096, 4096)],
     "classes": [(16384, 4096), (16384, 8192), (8192, 32000), (4096, 50304), (4096, 65536),
                 (2048, 128256), (2048, 151936), (1024, 256000)],
 }
@@ -101,18 +103,18 @@ def cross_entropy(x, label):
 
 OPS = {
     "layernorm_bwd": Op(("x", "dy", "gamma", "mean", "rstd"), ("dx", "dgamma", "dbeta"),
-                        layernorm_bwd, ("table", "short", "heads")),
+                        layernorm_bwd, ("table", "short", "heads", "busy")),
     "rmsnorm_bwd": Op(("x", "dy", "gamma", "rstd"), ("dx", "dgamma"), rmsnorm_bwd,
-                      ("table", "short", "heads")),
+                      ("table", "short", "heads", "busy")),
     "layernorm": Op(("x", "gamma", "beta"), ("y", "mean", "rstd"), layernorm,
-                    ("table", "heads", "decode")),
-    "rmsnorm": Op(("x", "gamma"), ("y", "rstd"), rmsnorm, ("table", "heads", "decode")),
-    "softmax": Op(("x",), ("y",), softmax, ("table", "decode")),
+                    ("table", "heads", "decode", "busy")),
+    "rmsnorm": Op(("x", "gamma"), ("y", "rstd"), rmsnorm, ("table", "heads", "decode", "busy")),
+    "softmax": Op(("x",), ("y",), softmax, ("table", "decode", "busy")),
     "softmax_bwd": Op(("y", "dy"), ("dx",), softmax_bwd, ("table",)),
     "layernorm_residual": Op(("x", "residual", "gamma", "beta"), ("h", "y"), layernorm_residual,
-                             ("table",)),
+                             ("table", "busy")),
     "rmsnorm_residual": Op(("x", "residual", "gamma"), ("h", "y", "rstd"), rmsnorm_residual,
-                           ("table",)),
+                           ("table", "busy")),
     "rmsnorm_quantized": Op(("x", "gamma"), ("q", "scale"), rmsnorm_quantized, ("table",)),
     "cross_entropy": Op(("x", "label"), ("dx", "loss"), cross_entropy, ("classes",)),
 }

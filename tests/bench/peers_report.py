@@ -99,8 +99,10 @@ def print_report(data):
     if len(kinds) > 1:
         sys.exit("peers: times of an idle and of a busy stream do not go into one report")
     busy = kinds == {True}
-    print(("µs in a stream that is never idle. " if busy else "GB/s, bytes = each input once + each output once. ") + "`of add`: share of torch.add's "
-          "bandwidth at that size; `of best`: fusec over the best peer, in the same run where that has both.\n"
+    unit = ("µs in a stream that is never idle" if busy else
+            "GB/s, bytes = each input once + each output once")
+    print(f"{unit}. `of add`: share of torch.add's bandwidth at that size; "
+          "`of best`: fusec over the best peer, in the same run where that has both.\n"
           "◀: slower than that peer by more than 1 %; †: the two were measured in different runs.\n")
     print_runs(data)
     table, slower, notes, cells = by_cell(data), [], [], 0
