@@ -216,6 +216,9 @@ typedef struct fusec_plan_options {
      * The file is $FUSEC_TUNING_FILE, else $XDG_CONFIG_HOME/fusec/tuning, else
      * ~/.config/fusec/tuning; only plans for a CUDA device's own architecture read it. */
     int32_t no_tuning;
+    /* Nonzero: a launch begins when all before it in the stream is done, not while the last
+     * kernel still ends (fusec_plan_launch). */
+    int32_t no_early_start;
 } fusec_plan_options;
 
 /* Compiles one graph of a program for a device.
@@ -225,8 +228,8 @@ typedef struct fusec_plan_options {
  *                  what is given here is what fusec_plan_workspace counts with where it is
  *                  not told, 1 without a size or a default.
  *   options        NULL: none
- * Takes 20-100 ms cold, and up to four times that where the rules' choice spills registers
- * and others are tried; equal requests are compiled once a process, and once a machine
+ * Takes 50 to 350 ms cold, more where the rules' choice spills registers and others are
+ * tried; equal requests are compiled once a process, and once a machine
  * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, a column
  * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED
@@ -267,8 +270,9 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * CUDA graph.
  * From sm_90 on the first kernel may start while the last one in the stream still ends
  * (programmatic stream serialization; not in a captured graph), and waits by itself until
- * that is done and visible. A kernel of the caller's that was launched so must have waited
- * for what came before it (griddepcontrol.wait, cudaGridDependencySynchronize).
+ * that is done and visible. If that is a kernel of the caller's, it need know nothing of it,
+ * but if it was launched so itself, it must have waited for what came before it
+ * (griddepcontrol.wait, cudaGridDependencySynchronize). Option no_early_start: not so.
  * Thread-safe. The same arguments give the same bits
  * every time, and a row's result does not depend on the other rows, nor a sum over some of
  * them (sum[T] of [B, T, C]) on how many such sums there are.
@@ -413,7 +417,8 @@ FUSEC_API int fusec_plan_was_cached(const fusec_plan *plan);
 
 /* The arguments of a launch, checked once and kept: what fusec_plan_launch does behind
  * its checks.
- * For loops that launch the same memory again and again. The memory must outlive the
+ * For loops that launch the same memory again and again; what is said there of streams and
+ * graphs holds. The memory must outlive the
  * call; the plan may be destroyed before it. Many threads may launch one call, if the
  * work itself may overlap. Errors of fusec_call_create: those of fusec_plan_launch;
  * UNSUPPORTED on the CPU device, which keeps no calls. */

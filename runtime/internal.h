@@ -78,7 +78,7 @@ struct fusec_plan {
     Arena *arena; /* ... but this */
     const LaunchPlan *launch;
     const char *cuda, *arch;
-    bool in_place, was_cached;
+    bool in_place, no_early_start, was_cached;
     char *schedule; /* that it was made by; NULL: as the rules choose */
     double milliseconds;
     CodeModule *module; /* NULL on the CPU device */

@@ -98,7 +98,8 @@ static fusec_status prepare_function(fusec_plan *plan, int index, const char *na
     const LaunchKernel *kernel = &plan->launch->kernels[index];
     const CodeModule *module = plan->module;
     CUfunction *function = &entry->function;
-    entry->overlaps = kernel->overlaps && !module->is_ptx && cubin_waits_first(module->code.data, module->code.bytes, name);
+    entry->overlaps = kernel->overlaps && !(index == 0 && plan->no_early_start) && !module->is_ptx &&
+                      cubin_waits_first(module->code.data, module->code.bytes, name);
     fusec_status status = driver_check(
         driver, driver->cuModuleGetFunction(function, module->handle, name), name, error);
     if (status == FUSEC_OK && kernel->smem_bytes > 0)   /* what needs no asking includes static */
@@ -330,6 +331,7 @@ static fusec_status make_plan(fusec_plan *plan, const fusec_program *program,
     plan->launch = plan->compilation.launch;
     plan->cuda = plan->compilation.cuda;
     plan->in_place = options->in_place != 0;
+    plan->no_early_start = options->no_early_start != 0;
     return plan_attach(plan, error);
 }
 

@@ -321,7 +321,7 @@ static void emit_launch(Emitter *e)
     emit_strides(e);
     emit_collapsed(e);
     if (e->launch->overlaps)
-        line(e->out, "// It may be launched with programmatic stream serialization: it waits by itself.");
+        line(e->out, "// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.");
     emit_slots(e);
 }
 

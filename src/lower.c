@@ -62,8 +62,8 @@ static bool tensor_axes(Lowering *l, Scope *s, const ParamDecl *p, AxisSet *axes
     const char *ordered = axes_text(l->arena, l->g, *axes);
     if (!in_order)
         name_error(l, s, p->span,
-                   arena_format(l->arena, "write %s : %s%s", p->name.name, p->dtype.name,
-                                ordered),
+                   arena_format(l->arena, "write %s : %s%s; how it lies in memory is told by strides, at launch",
+                                p->name.name, p->dtype.name, ordered),
                    "the axes of '%s' are not in the graph's order", p->name.name);
     if (rank > MAX_RANK)
         name_error(l, s, p->span, NULL, "'%s' has %d axes; a tensor has at most %d",
@@ -215,8 +215,8 @@ static void declare_output(Lowering *l, Scope *s, Outputs *outputs, const ParamD
         return;
     }
     if (name_find(&s->values, p->name.name) >= 0) {
-        name_error(l, s, p->name.span, NULL, "'%s' is an input and an output",
-                   p->name.name);
+        name_error(l, s, p->name.span, "give the output a name of its own; the plan option in_place lets the two share memory",
+                   "'%s' is an input and an output", p->name.name);
         name_add(l->arena, &outputs->clashing, p->name.name, 0);
         return;
     }

@@ -60,8 +60,9 @@ static int add_names(const Options *o, const Plan *plan, const char *graph, Name
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < before; k++)
             if (!strcmp(names->data[k], entries[i]->name)) {
-                complain("--graph takes one of them; so does another name",
-                         "a kernel of graph '%s' and one of a graph before it are both called '%s'", graph, entries[i]->name);
+                complain("give one of the graphs another name, or emit each by --graph",
+                         "kernels are named after their graph, and one of graph '%s' and one of a graph before it are both called '%s'", graph,
+                         entries[i]->name);
                 return EXIT_WRONG;
             }
         *list_push(o->arena, names) = entries[i]->name;

@@ -447,7 +447,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 4: grid (min(ceil(M / 8), 528), 1), block 256, 24576 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // max_1_partial: workspace, one for each of the gridDim.x CTAs of amax: 1 of f32
 extern "C" __global__ __launch_bounds__(256, 4)
 void amax(
@@ -515,7 +515,7 @@ void amax(
 // None of it is used: it keeps an SM to 1 CTA.
 // (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // max_1_partial: workspace, one for each of the gridDim.x CTAs of amax: 1 of f32
 // max_0_value: workspace, 1 of f32
 // partials: how many there are, min(ceil(M / 8), 528)
@@ -554,7 +554,7 @@ void amax_finish(
 // A thread has 8 neighbouring columns in each of 2 tiles.
 // Launch 3 of 4: grid (ceil(M / 8), 1), block 256, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // max_0_value: workspace, 1 of f32: max[M, N](abs(x))
 extern "C" __global__ __launch_bounds__(256)
 void amax_2(
@@ -596,7 +596,7 @@ void amax_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has one column.
 // Launch 4 of 4: grid (1, 1), block 32, no dynamic shared memory.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // max_0_value: workspace, 1 of f32: max[M, N](abs(x))
 extern "C" __global__ __launch_bounds__(32)
 void amax_3(

@@ -346,7 +346,7 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 // Launch 1 of 1: grid (M, 1), block 192, no dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 5 CTAs an SM.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __launch_bounds__(192, 5)
 void asked_for(
     const bf16 *__restrict__ x, long long x_M,

@@ -510,7 +510,7 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 // The second number of __launch_bounds__ leaves registers for 3 CTAs an SM.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(512, 3)
 void asked_slices(
     const float *__restrict__ x, long long x_M,

@@ -261,7 +261,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (min(ceil(M / 8), 132), 1), block 512, 131072 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // db_partial: workspace, one for each of the gridDim.x CTAs of bias_grad: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
@@ -335,7 +335,7 @@ void bias_grad(
 // None of it is used: it keeps an SM to 1 CTA.
 // (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // db_partial: workspace, one for each of the gridDim.x CTAs of bias_grad: N of f32
 // partials: how many there are, min(ceil(M / 8), 132)
 extern "C" __global__ __launch_bounds__(256)

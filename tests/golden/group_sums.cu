@@ -306,7 +306,7 @@ DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_depend
 // Launch 1 of 2: grid (min(alone ? B : B * parts, 132), 1), block 480, 184320 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, dy_B and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dshift_partial: workspace, parts * min(B, 1056) * C of f32
 // dscale_partial: workspace, parts * min(B, 1056) * C of f32
 // parts: of a group, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)
@@ -437,7 +437,7 @@ void adaln_bwd(
 // stored the results.
 // Launch 2 of 2: grid (ceil((B * C) / 32), 1), block 288, no dynamic shared memory.
 // Strides, dshift_B and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dshift_partial: workspace, parts * min(B, 1056) * C of f32
 // dscale_partial: workspace, parts * min(B, 1056) * C of f32
 // partials: how many there are, the first of 132, 66, 44, 33 that leaves 56 rows a part or more; else min(ceil(T / 64), 132)

@@ -483,7 +483,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // A CTA walks 256 rows at a time, from blockIdx.x * 256, + gridDim.x * 256, ... and keeps its sums; each has a thread.
 // A thread has one column.
 // Launch 1 of 5: grid (min(ceil(M / 256), 528), 1), block 256, no dynamic shared memory.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
 extern "C" __global__ __launch_bounds__(256)
 void mean_cross_entropy(
@@ -523,7 +523,7 @@ void mean_cross_entropy(
 // None of it is used: it keeps an SM to 1 CTA.
 // (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // counted_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy: 1 of i64
 // counted_value: workspace, 1 of i64
 // partials: how many there are, min(ceil(M / 256), 528)
@@ -571,7 +571,7 @@ void mean_cross_entropy_finish(
 // The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 extern "C" __global__ __launch_bounds__(128, 8)
@@ -684,7 +684,7 @@ void mean_cross_entropy_2(
 // None of it is used: it keeps an SM to 1 CTA.
 // (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // sum_2_partial: workspace, one for each of the gridDim.x CTAs of mean_cross_entropy_2: 1 of f32
 // sum_1_value: workspace, 1 of f32
 // partials: how many there are, min(ceil(M / 4), 1056)
@@ -720,7 +720,7 @@ void mean_cross_entropy_finish_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has one column.
 // Launch 5 of 5: grid (1, 1), block 32, no dynamic shared memory.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // sum_1_value: workspace, 1 of f32: sum[M](where(counts, each, 0.0))
 extern "C" __global__ __launch_bounds__(32)

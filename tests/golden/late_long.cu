@@ -415,7 +415,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
 // A thread takes a column at a time.
 // Launch 1 of 3: grid (1, 1), block 1024, no dynamic shared memory.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // counted_value: workspace, 1 of i64
 extern "C" __global__ __launch_bounds__(1024)
 void mean_cross_entropy(
@@ -475,7 +475,7 @@ void mean_cross_entropy(
 // Launch 2 of 3: grid (M, 1), block 256, no dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 4 CTAs an SM.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // number_1_value: workspace, M of f32
 extern "C" __global__ __launch_bounds__(256, 4)
@@ -544,7 +544,7 @@ void mean_cross_entropy_2(
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 1024 threads share a row.
 // A thread takes a column at a time.
 // Launch 3 of 3: grid (1, 1), block 1024, no dynamic shared memory.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // counted_value: workspace, 1 of i64: sum[M](counts)
 // number_1_value: workspace, M of f32: where(counts, each, 0.0)
 extern "C" __global__ __launch_bounds__(1024)

@@ -405,7 +405,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (min(ceil(M / 2), 132), 1), block 512, 98304 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dgamma_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
@@ -532,7 +532,7 @@ void layernorm_bwd(
 // None of it is used: it keeps an SM to 1 CTA.
 // (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dgamma_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 // dbeta_partial: workspace, one for each of the gridDim.x CTAs of layernorm_bwd: N of f32
 // partials: how many there are, min(ceil(M / 2), 132)

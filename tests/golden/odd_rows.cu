@@ -266,7 +266,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A thread has 16 columns, 64 apart.
 // Launch 1 of 1: grid (M, 1), block 64, 4160 bytes of dynamic shared memory.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __launch_bounds__(64)
 void odd_rows(
     const bf16 *__restrict__ x, long long x_M,

@@ -500,7 +500,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A thread has 7 columns, 64 apart.
 // Launch 1 of 1: grid (4 * M, 1), cluster 4 (its own), block 64, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(64)
 void odd_slices(
     const bf16 *__restrict__ x, long long x_M,

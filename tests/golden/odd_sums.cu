@@ -414,7 +414,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Inputs are read by whole blocks of 16 bytes: up to 15 bytes before their own.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32
 extern "C" __global__ __launch_bounds__(512, 1)
 void odd_sums(
@@ -520,7 +520,7 @@ void odd_sums(
 // None of it is used: it keeps an SM to 1 CTA.
 // (0 is right as well, and slower where programmatic stream serialization lets CTAs in early: they crowd on the first free SMs.)
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dw_partial: workspace, one for each of the gridDim.x CTAs of odd_sums: N of f32
 // partials: how many there are, min(ceil(M / 4), 132)
 extern "C" __global__ __launch_bounds__(256)

@@ -524,7 +524,7 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
 // Launch 1 of 2: grid (2 * min(M, 66), 1), cluster 2 (an attribute of the launch), block 288, 98304 bytes of dynamic shared memory.
 // So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dgamma_partial: workspace, one for each cluster of paced: N of f32
 // dbeta_partial: workspace, one for each cluster of paced: N of f32
 // interval: ns from one row that a cluster asks for to its next. 0, each as soon as there is room, is always right;
@@ -667,7 +667,7 @@ void paced(
 // paced left a partial for each of its clusters. Here a CTA has up to 32 columns; the 16 threads of a
 // column take its partials in turn, and then meet.
 // Launch 2 of 2: grid (ceil(N / 32), 1), block 512, no dynamic shared memory.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 // dgamma_partial: workspace, one for each cluster of paced: N of f32
 // dbeta_partial: workspace, one for each cluster of paced: N of f32
 // partials: how many there are, min(M, 66)

@@ -213,7 +213,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A thread has 8 neighbouring columns, or none.
 // Launch 1 of 1: grid (ceil(M / 16), 1), block 256, no dynamic shared memory.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __launch_bounds__(256)
 void scale_shift(
     const f16 *__restrict__ x, long long x_M,

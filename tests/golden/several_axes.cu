@@ -250,7 +250,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // Launch 1 of 1: grid (B, 1), block 64, 8832 bytes of dynamic shared memory.
 // None of it is used: it keeps an SM to 23 CTAs.
 // Strides, x_B and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __launch_bounds__(64)
 void several_axes(
     const bf16 *__restrict__ x, long long x_B, long long x_C,

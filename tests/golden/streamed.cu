@@ -351,7 +351,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // Launch 1 of 1: grid (M, 1), block 704, no dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 2 CTAs an SM.
 // Strides, x_M and the like, are in elements.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __launch_bounds__(704, 2)
 void streamed(
     const bf16 *__restrict__ x, long long x_M,

@@ -155,7 +155,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A CTA walks rows blockIdx.x, + gridDim.x, ... (in a grid as below just one); its 32 threads share a row.
 // A thread has 4 neighbouring columns, or none.
 // Launch 1 of 1: grid (1, 1), block 32, no dynamic shared memory.
-// It may be launched with programmatic stream serialization: it waits by itself.
+// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __launch_bounds__(32)
 void g(
     const float *__restrict__ x,
