@@ -218,9 +218,9 @@ peers: build/libfusec.so
 	@python3 tests/bench/peers.py --json build/peers.json --sizes table --limit 500 --resume
 	@python3 tests/bench/peers.py --report build/peers.json
 
-## peers-busy the same for a few rows and for 4096, behind other kernels in a stream that is never idle
+## peers-busy the same, for up to 512 rows forward and 4096 backward, behind other kernels in a stream that is never idle
 peers-busy: build/libfusec.so
-	@python3 tests/bench/peers.py --busy --json build/peers_busy.json --sizes busy --budget 0.03 --limit 500 --resume
+	@python3 tests/bench/peers.py --busy --json build/peers_busy.json --sizes busy,short --limit 500 --resume
 	@python3 tests/bench/peers.py --report build/peers_busy.json
 
 ## mutate     break the generated text in one place at a time: does the simulator tell?

@@ -176,15 +176,16 @@ static unsigned set_attributes(const LaunchKernel *kernel, bool overlaps, CUlaun
     return count;
 }
 
-/* A kernel behind another of its plan always starts early, the first one not in a graph: nodes of a graph are under way
+/* `first`: none of the plan was launched before. A kernel behind another always starts early, the first one not in a graph: nodes of a graph are under way
  * early by themselves, and behind a kernel that does not say when its last rows begin such an edge costs more than it gains. */
-static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool first,
+static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool *first,
                                  fusec_stream stream, fusec_error *error)
 {
     const LaunchKernel *kernel = ready->kernel;
-    bool overlaps = ready->loaded->overlaps && !(first && is_captured(driver, stream));
     if (ready->grid[0] == 0 || ready->grid[1] == 0 || ready->grid[2] == 0)
         return FUSEC_OK;
+    bool overlaps = ready->loaded->overlaps && !(*first && is_captured(driver, stream));
+    *first = false;
     void *parameters[MAX_LAUNCH_ARGS];
     for (int i = 0; i < ready->entry->arg_count; i++)
         parameters[i] = &ready->values[i];
@@ -222,6 +223,7 @@ static fusec_status launch_kernels(const Launch *launch, fusec_stream stream,
     const fusec_device *device = launch->plan->device;
     CurrentContext current;
     ArgValue values[MAX_LAUNCH_ARGS];
+    bool first = true;
     fusec_status status = check_grids(launch, error);
     if (status == FUSEC_OK)
         status = device_enter(device, &current, error);
@@ -231,7 +233,7 @@ static fusec_status launch_kernels(const Launch *launch, fusec_stream stream,
         Ready ready = {.values = values};
         status = make_ready(launch, k, &ready, error);
         if (status == FUSEC_OK)
-            status = launch_ready(&device->driver, &ready, k == 0, stream, error);
+            status = launch_ready(&device->driver, &ready, &first, stream, error);
     }
     context_leave(&current);
     return status;
@@ -317,9 +319,10 @@ fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
         return fail_null(error, "the call");
     const fusec_device *device = call->plan->device;
     CurrentContext current;
+    bool first = true;
     fusec_status status = device_enter(device, &current, error);
     for (int k = 0; k < call->kernel_count && status == FUSEC_OK; k++)
-        status = launch_ready(&device->driver, &call->kernels[k], k == 0, stream, error);
+        status = launch_ready(&device->driver, &call->kernels[k], &first, stream, error);
     context_leave(&current);
     return status == FUSEC_OK ? succeed(error) : status;
 }

@@ -258,7 +258,7 @@ const Accumulator *find_accumulator(const Emitter *e, Node n);
 void emit_walk(Emitter *e);
 void emit_accumulators_end(Emitter *e);
 void emit_overlap(Emitter *e);          /* waits for the kernel before, where this one may start early */
-bool is_waited_for(const Emitter *e);    /* whether the next kernel may start while this one ends */
+bool is_waited_for(const Emitter *e);    /* whether a finish kernel may start while this one ends */
 void declare_team_scratch(Emitter *e);
 void emit_meeting(Emitter *e, const char *place);
 void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row);

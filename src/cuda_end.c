@@ -158,7 +158,7 @@ static void emit_full_results(Emitter *e)
         }
 }
 
-/* Before a kernel touches global memory. What needs none, such as barriers that begin, comes before it. */
+/* The first statement of a kernel, that no load is moved before it (roadmap.md, Decisions). */
 void emit_overlap(Emitter *e)
 {
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
@@ -167,7 +167,8 @@ void emit_overlap(Emitter *e)
 /* (A finish kernel before another could say so as well: not timed.) */
 bool is_waited_for(const Emitter *e)
 {
-    return e->index + 1 < e->plan->kernel_count && e->plan->launch.kernels[e->index + 1].overlaps;
+    const int next = e->index + 1;
+    return next < e->plan->kernel_count && e->plan->kernels[next].finishes >= 0 && e->plan->launch.kernels[next].overlaps;
 }
 
 void emit_accumulators_end(Emitter *e)

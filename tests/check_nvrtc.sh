@@ -5,6 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 export FUSEC_CACHE_DIR=${FUSEC_CACHE_DIR:-build/cache}
 out=build/nvrtc_check
+command -v readelf >/dev/null || { echo "check_nvrtc: no readelf (binutils)"; exit 1; }
 mkdir -p $out
 probe='graph probe[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }'
 # a row whose CTAs have more tiles each than other kernels ever have
@@ -15,14 +16,14 @@ good=0 all=0
 # in the last digits of an instruction's first half, the kind of memory access in those of its second.
 is_refused_by_gpus() { od -An -v -tx8 -w16 "$1" | grep -qE 'dae +[0-9a-f]{12}1c40$'; }
 
-# Whether a kernel reads memory before it waits for the kernel before it, which the runtime would then not launch early: text
+# Whether a kernel reads memory or branches before it waits for the kernel before it, which the runtime would then not launch early: text
 # that nobody's runtime looks at should be right, too. (See cubin_waits_first in runtime/cubin.c.)
 reads_early() {
     readelf -SW "$1" 2>/dev/null | sed -n 's/^ *\[ *[0-9]*\] \.text\.[^ ]* *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p' |
         while read -r offset size; do
             od -An -v -tx8 -w16 -j $((16#$offset)) -N $((16#$size)) "$1" | awk '
                 { operation = substr($1, 14) }
-                operation ~ /^(98[01]|38[01])$/ { early = 1 }
+                operation ~ /^(98[01]|38[01]|fae|94[47d])$/ { early = 1 }
                 operation == "82e" { print early ? "early" : "waits"; exit }'
         done | grep -q early
 }
@@ -40,7 +41,7 @@ check_one() {   # ARCH FILE SIZE...
         return 1
     fi
     if reads_early "$out/$name.cubin"; then
-        echo "$* $arch: a kernel reads memory before it waits"
+        echo "$* $arch: a kernel reads memory or branches before it waits"
         return 1
     fi
     if grep -q '"registers": null' "$out/$name.json"; then

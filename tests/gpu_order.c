@@ -4,7 +4,7 @@
  *
  * A kernel may start while the one before it ends, whosever that is, and waits by itself. Each step here adds one to all
  * elements of one tensor and leaves them in another, over and over between two, so that a kernel which did not wait would
- * read or overwrite what is not done. A slow fill comes first, so that all launches are queued before the first runs; fills and
+ * read or overwrite what is not done. Slow fills come first, so that all launches are queued before the first runs; fills and
  * copies come between. Prints what is wrong and exits 1; exits 3 with `skipped` when there is no device. */
 #include "fusec.h"
 
@@ -37,6 +37,7 @@ static const Case cases[] = {
 
 static fusec_device *device;
 static int steps = 200;    /* an even number */
+enum { FILLS = 30 };       /* of 256 MiB, so many milliseconds for the host to queue all steps in */
 static fusec_error error;
 
 static void check(fusec_status status, const char *what)
@@ -89,12 +90,12 @@ static fusec_tensor matrix(const Case *c, void *data)
 }
 
 /* Now and then the values go on by way of a copy, from a third place, whose old contents a fill has wiped. */
-static void take_detour(void **at, void *spare, size_t bytes, fusec_stream stream)
+static void take_detour(void *at, void *spare, size_t bytes, fusec_stream stream)
 {
     check(fusec_fill_async(device, spare, 0xff, bytes, stream, &error), "fill");
-    check(fusec_copy_async(device, spare, *at, bytes, stream, &error), "copy");
-    check(fusec_fill_async(device, *at, 0xff, bytes, stream, &error), "fill");
-    check(fusec_copy_async(device, *at, spare, bytes, stream, &error), "copy");
+    check(fusec_copy_async(device, spare, at, bytes, stream, &error), "copy");
+    check(fusec_fill_async(device, at, 0xff, bytes, stream, &error), "fill");
+    check(fusec_copy_async(device, at, spare, bytes, stream, &error), "copy");
 }
 
 static bool run_case(const Case *c, fusec_stream stream)
@@ -108,9 +109,9 @@ static bool run_case(const Case *c, fusec_stream stream)
     s.strides[0] = 1;
     for (int64_t i = 0; i < c->rows * c->columns; i++) host[i] = start_value(i);
     check(fusec_copy(device, at[0], host, bytes, &error), "copy");
-    check(fusec_fill_async(device, first, 1, first_bytes, stream, &error), "fill");
+    for (int i = 0; i < FILLS; i++) check(fusec_fill_async(device, first, 1, first_bytes, stream, &error), "fill");
     for (int step = 0; step < steps; step++) {
-        if (step % 50 == 1) take_detour(&at[step % 2], spare, bytes, stream);
+        if (step % 50 == 1) take_detour(at[step % 2], spare, bytes, stream);
         const fusec_tensor x = matrix(c, at[step % 2]), outputs[] = {matrix(c, at[1 - step % 2]), s};
         check(fusec_plan_launch(plan, &x, outputs, NULL, workspace, stream, &error), "launch");
     }

@@ -98,12 +98,16 @@ class Timer:
         torch.cuda.synchronize()
         return 1e6 * elapsed
 
+    def cost(self, us, delay_us):
+        """Microseconds that a run keeps the GPU, about."""
+        return us + delay_us + 60
+
     def plan(self, work):
         """How often to run `work`, and the delay before each run."""
         delay = 30 + 1.5 * statistics.median(self.host_us(work) for _ in range(5))
         us = statistics.median(self.sample(work, 3, delay))
         most = self.MOST_SHORT if us < SHORT_US else self.MOST
-        return max(self.LEAST, min(most, int(1e6 * self.budget / (us + delay + 60)))), delay
+        return max(self.LEAST, min(most, int(1e6 * self.budget / self.cost(us, delay)))), delay
 
     def time_all(self, works, rounds, move=None):
         """The times of each work, by name, the works taking turns; `move` makes those of the next
@@ -120,8 +124,8 @@ class Timer:
 
 
 class BusyTimer(Timer):
-    """Of work in a stream that is never idle: each run is a matrix product, whose weights are more than L2 holds, and the
-    work behind it, several times; the products alone are taken off."""
+    """Of work in a stream that is never idle: each run is several matrix products, whose weights are more than L2 holds, and
+    then as many with the work behind each. What the second part takes longer is the work's."""
     BEHIND, REPEATS = (64, 4096, 11008), 10
 
     def __init__(self, device, flush, budget):
@@ -130,21 +134,29 @@ class BusyTimer(Timer):
         self.matrices = [torch.randn(m, k, dtype=torch.bfloat16, device=device),
                          torch.randn(k, n, dtype=torch.bfloat16, device=device)]
         self.product = torch.empty(m, n, dtype=torch.bfloat16, device=device)
-        self.alone = 0
-        self.alone = typical(self.sample(lambda: None, self.MOST, 60))
+
+    def multiply(self):
+        torch.mm(*self.matrices, out=self.product)
+
+    def cost(self, us, delay_us):
+        return self.REPEATS * (us + delay_us + 100)
 
     def sample(self, work, runs, delay_us):
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(runs)]
-        for begin, end in events:
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(3)] for _ in range(runs)]
+        for begin, middle, end in events:
             self.reset_cache()
-            torch.cuda._sleep(int(2000 * self.REPEATS * (delay_us + 30)))
+            torch.cuda._sleep(int(2000 * self.REPEATS * (delay_us + 40)))
             begin.record()
             for _ in range(self.REPEATS):
-                torch.mm(*self.matrices, out=self.product)
+                self.multiply()
+            middle.record()
+            for _ in range(self.REPEATS):
+                self.multiply()
                 work()
             end.record()
         torch.cuda.synchronize()
-        return [1e3 * begin.elapsed_time(end) / self.REPEATS - self.alone for begin, end in events]
+        return [1e3 * (middle.elapsed_time(end) - begin.elapsed_time(middle)) / self.REPEATS
+                for begin, middle, end in events]
 
 
 # ---- a cell: one op at one size in one dtype, all its peers ----
@@ -427,8 +439,8 @@ def parse_arguments():
     p.add_argument("--ops", type=words, default=list(OPS), help="of " + ",".join(OPS))
     p.add_argument("--sizes", type=words,
                    help="of table (16384 rows of 1024 columns to 1024 of 262144), short (4096 rows), "
-                        "heads (221184 rows of 64 and 128), decode (1, 8, 64 rows), busy (those, 512 "
-                        "and 4096 rows), classes (cross entropy of vocabularies), or MxN; default: all groups")
+                        "heads (221184 rows of 64 and 128), decode (1, 8, 64 rows), busy (those and "
+                        "512 rows), classes (cross entropy of vocabularies), or MxN; default: all groups")
     p.add_argument("--peers", type=words, default=PEERS, help="of " + ",".join(PEERS))
     p.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     p.add_argument("--dtype", choices=("bf16", "f16", "f32"), default="bf16")

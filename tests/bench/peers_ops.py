@@ -27,7 +27,7 @@ GROUPS = {
     "short": [(4096, n) for n in (1024, 2048, 4096, 8192, 16384)],
     "heads": [(HEADS, 64), (HEADS, 128)],
     "decode": DECODE,
-    "busy": DECODE + [(512, 4096), (4096, 1024), (4096, 4096)],
+    "busy": DECODE + [(512, 4096)],
     "classes": [(16384, 4096), (16384, 8192), (8192, 32000), (4096, 50304), (4096, 65536),
                 (2048, 128256), (2048, 151936), (1024, 256000)],
 }
@@ -103,9 +103,9 @@ def cross_entropy(x, label):
 
 OPS = {
     "layernorm_bwd": Op(("x", "dy", "gamma", "mean", "rstd"), ("dx", "dgamma", "dbeta"),
-                        layernorm_bwd, ("table", "short", "heads", "busy")),
+                        layernorm_bwd, ("table", "short", "heads")),
     "rmsnorm_bwd": Op(("x", "dy", "gamma", "rstd"), ("dx", "dgamma"), rmsnorm_bwd,
-                      ("table", "short", "heads", "busy")),
+                      ("table", "short", "heads")),
     "layernorm": Op(("x", "gamma", "beta"), ("y", "mean", "rstd"), layernorm,
                     ("table", "heads", "decode", "busy")),
     "rmsnorm": Op(("x", "gamma"), ("y", "rstd"), rmsnorm, ("table", "heads", "decode", "busy")),

@@ -91,7 +91,7 @@ def print_runs(data):
             print(f"- run {index}: {run['device']}, {run['date']}, {versions}"
                   + (f", behind a product of {run['behind']}" if "behind" in run else
                      f", L2 flushed by {run['flush']}" if "flush" in run else "")
-                  + (f", an empty kernel {empty:.1f} µs" if empty else ""))
+                  + (f", an empty kernel {empty:.2f} µs" if empty else ""))
 
 
 def print_report(data):
