@@ -195,38 +195,6 @@ static bool same_layout(const fusec_tensor *a, const fusec_tensor *b)
     return same;
 }
 
-/* The pointer by which a kernel uses a tensor; NULL: it does not. */
-static const LaunchArg *find_use(const LaunchKernel *kernel, int tensor)
-{
-    for (int i = 0; i < kernel->entry.arg_count; i++)
-        if (kernel->entry.args[i].kind == ARG_TENSOR && kernel->entry.args[i].index == tensor)
-            return &kernel->entry.args[i];
-    return NULL;
-}
-
-/* An output may lie on an input if every element is read before it is written: by kernels
- * before the first writer; or by the writer too, if both tensors have all axes, since the
- * CTA that writes an element then is the one that has read it, and if it reads no row
- * again in a phase after that. */
-static bool may_replace(const LaunchPlan *plan, int input, int output)
-{
-    int last_reader = -1, first_writer = plan->kernel_count;
-    for (int k = 0; k < plan->kernel_count; k++) {
-        if (find_use(&plan->kernels[k], input))
-            last_reader = k;
-        if (first_writer == plan->kernel_count && find_use(&plan->kernels[k], output))
-            first_writer = k;
-    }
-    if (last_reader < first_writer)
-        return true;
-    if (last_reader > first_writer)
-        return false;
-    const LaunchKernel *both = &plan->kernels[first_writer];
-    AxisSet all = ((AxisSet)1 << plan->axis_count) - 1;
-    return plan->tensors[input].axes == all && plan->tensors[output].axes == all
-           && find_use(both, input)->phase <= find_use(both, output)->phase;
-}
-
 static fusec_status check_pair(const fusec_plan *plan, int output, int other,
                                const fusec_tensor *inputs, const fusec_tensor *outputs,
                                fusec_error *error)
@@ -246,7 +214,7 @@ static fusec_status check_pair(const fusec_plan *plan, int output, int other,
                     other_name,
                     !same_layout(out, t) ? " without being laid out like it"
                                          : "; the plan option in_place can allow that");
-    if (!may_replace(launch, other, output))
+    if (!may_lie_on(launch, other, output))
         return fail(error, FUSEC_INVALID_TENSOR,
                     "output %s cannot replace input %s: this plan reads it afterwards",
                     name, other_name);

@@ -280,7 +280,7 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * in_place an output may be an input with the same pointer, element size, sizes and
  * strides, if all reads come before the writes: either no kernel that reads the input
  * runs beside or after one that writes the output, or both have all axes of the graph,
- * one kernel does both, and it reads no row again after writing it.
+ * one kernel does both, and it reads no row again after writing it; `fusec explain` says which.
  * Errors: INVALID_TENSOR (dtype, rank, sizes, strides, alignment, NULL, overlap: which,
  * and why), INVALID_ARGUMENT (a scalar without a value, or with one that its dtype does
  * not have, the workspace), CUDA_ERROR.

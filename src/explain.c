@@ -277,6 +277,24 @@ static const char *usage_text(Arena *arena, int registers, int spill_bytes)
     return arena_format(arena, "%d registers a thread, %d bytes of spills", registers, spill_bytes);
 }
 
+/* What tells a kernel's rows apart by more than their number; NULL: columns that lie between them, or an index. */
+static const char *tells_rows_apart(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].axes & k->rows && !axes_within(k->rows, k->loads[i].axes)) return k->loads[i].name;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].axes & k->rows && !axes_within(k->rows, k->stores[i].axes)) return k->stores[i].name;
+    return NULL;
+}
+
+static void explain_row_axes(Text *out, const Graph *g, const Kernel *k, const LaunchKernel *launch)
+{
+    if (!walks_rows(k) || !has_several_row_axes(k) || k->kept || launch->collapsed) return;
+    const char *tensor = tells_rows_apart(k);
+    line(out, "    a row's %s are found by divisions: %s", names_text(out->arena, g, k->rows),
+         tensor ? arena_format(out->arena, "%s does not have all of them", tensor) : "columns or an index tell them apart");
+}
+
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
 {
     const Kernel *k = &plan->kernels[index];
@@ -300,6 +318,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     else
         explain_walk(out, plan, k);
     if (k->kept) explain_parts(out, plan, index);
+    explain_row_axes(out, plan->analysis->graph, k, launch);
     explain_ring(out, plan, k);
     explain_columns(out, k);
     explain_phases(out, k);
@@ -384,6 +403,21 @@ static void explain_traffic(Text *out, const Plan *plan)
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }
 
+/* Which output may be the memory of which input, as both are declared. */
+static void explain_in_place(Text *out, const LaunchPlan *plan)
+{
+    Text *pairs = text_new(out->arena);
+    for (int o = plan->input_count; o < plan->tensor_count; o++)
+        for (int i = 0; i < plan->input_count; i++) {
+            const LaunchTensor *input = &plan->tensors[i], *output = &plan->tensors[o];
+            bool alike = input->wanted && output->wanted && input->axes == output->axes &&
+                         dtype_info[input->dtype].bytes == dtype_info[output->dtype].bytes;
+            if (alike && may_lie_on(plan, i, o))
+                text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", output->name, input->name);
+        }
+    if (pairs->length) line(out, "in place, where asked for: %s", text_string(pairs));
+}
+
 /* No more digits than the model knows. */
 double rounded_gbps(double gbps)
 {
@@ -414,6 +448,7 @@ void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin
     line(out, "kernels: %d%s", plan->kernel_count, fewer);
     for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
     explain_traffic(out, plan);
+    explain_in_place(out, &plan->launch);
     for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);
     for (int i = 0; i < plan->rejection_count; i++)
         line(out, "rejected: %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);

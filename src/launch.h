@@ -148,6 +148,8 @@ int64_t collapsed_rows(const LaunchPlan *plan, int kernel, const Sizes *sizes);
  * tensor's, by its own axes. */
 bool collapse_rows(const LaunchPlan *plan, int tensor, AxisSet rows, const Sizes *sizes, const int64_t *strides,
                    int64_t *stride);
+/* Whether an output may lie on an input that is laid out alike. */
+bool may_lie_on(const LaunchPlan *plan, int input, int output);
 /* The entry of a kernel that takes a launch's tensors, whose strides `strides_of` gives. */
 typedef const int64_t *StridesOf(const void *launch, int tensor);
 const LaunchEntry *choose_entry(const LaunchPlan *plan, int kernel, const Sizes *sizes, StridesOf *strides_of, const void *launch);

@@ -181,7 +181,7 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
                                     : "'%s' is bound further down",
                                 name);
     if (name_find(&s->axis_map, name) >= 0)
-        return arena_format(l->arena, "'%s' is an axis: write size(%s) or index(%s)", name, name, name);
+        return arena_format(l->arena, "'%s' is an axis: it goes in brackets, as in sum[%s](x); size(%s) and index(%s) are numbers", name, name, name, name);
     const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
     for (int i = 0; i < s->bindings.count; i++)
         names[i] = s->bindings.data[i].name;

@@ -89,6 +89,7 @@ expect 2 'hint: did you mean --arch' one.fuse --ARCH=sm_80
 expect 2 'hint: fusec --help lists them all' one.fuse -q
 expect 2 'hint: it is a command: fusec explain FILE' --explain one.fuse
 expect 2 'hint: write --emit=ptx' one.fuse --ptx
+expect 2 'hint: a scalar is set by --set eps=1e-3' run one.fuse --eps=1e-3
 expect 2 'hint: write --device sim' run one.fuse --sim --verify
 expect 2 'unknown command' exlpain one.fuse
 expect 2 'hint: did you mean M' run one.fuse m=4
@@ -428,6 +429,9 @@ expect 0 '^?: the model does not know these: it sums the rows of each group apar
 expect 2 '^fusec: error: --sms is of --device sim' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --sms 3
 expect 2 'rows: CTAs that share a row walk one at a time' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule row:cluster=2,threads=64,rows=2
 expect 2 'over 16384 columns; here are 12290' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule warp-specialized:cluster=32
+expect 0 "a row's B, H, Q are found by divisions: columns or an index" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
+expect 0 "a row's B, G are found by divisions: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
+expect 0 '^in place, where asked for: h may be x, h may be residual, y may be x' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
 expect 0 'read and 10.9 MB written' explain "$root"/examples/adaln_bwd.fuse B=264 T=16 --arch sm_90a --no-tuning    # by one kernel for two
 expect 0 '^traffic: at least 0 bytes read' explain "$root"/examples/rmsnorm.fuse M=0 N=12290 --arch sm_90a
 while read -r hint; do
@@ -445,6 +449,8 @@ a reduction is called, as in sum
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * size[N] }
 write where(condition, a, b)
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x if x > 0 else 0 }
+'N' is an axis: it goes in brackets
+graph g[N = 4](x : f32[N]) -> (y : f32[]) { y = max(x, N) }
 axes are told by their names
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = mean[-1](x) }
 it can be reduced over its own axes, as in mean\[N\]

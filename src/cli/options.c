@@ -337,7 +337,10 @@ static void complain_flag(Arena *arena, const char *arg)
 {
     const char *flag = arena_copy(arena, arg, strcspn(arg, "="));
     const char *place = place_of_word(arena, flag + strspn(flag, "-"));
-    if (place) complain(place, "unknown option '%s'", flag);
+    double number;
+    if (arg[strlen(flag)] && parse_number(arg + strlen(flag) + 1, &number))
+        complain(arena_format(arena, "a scalar is set by --set %s", arg + strspn(arg, "-")), "unknown option '%s'", flag);
+    else if (place) complain(place, "unknown option '%s'", flag);
     else complain_unknown(arena, flag, flags, OPTION_COUNT, "option");
 }
 
