@@ -1,7 +1,7 @@
 #!/bin/bash
 # The documentation tells the truth: every ```fuse fence is a program without errors, and every
 # ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest).
-# examples/embed.c does what it says.
+# examples/embed.c does what it says, and examples/pytorch.py where there is torch.
 set -u
 cd "$(dirname "$0")/.."
 export FUSEC_NVRTC=/dev/null NO_COLOR=1 PATH="$PWD/build:$PATH"
@@ -55,5 +55,10 @@ for other in rmsnorm_bwd softmax; do
         bad=$((bad + 1))
     }
 done
+if python3 -c 'import torch' 2>/dev/null; then
+    python3 examples/pytorch.py >$work/pytorch.out 2>&1 || { cat $work/pytorch.out; bad=$((bad + 1)); }
+else
+    echo "-- docs: examples/pytorch.py skipped, there is no torch"
+fi
 echo "-- docs: $programs programs and $outputs outputs, $bad wrong"
 [ $bad = 0 ]

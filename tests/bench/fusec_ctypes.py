@@ -1,4 +1,4 @@
-"""fusec_ctypes.py: what a benchmark needs of libfusec's C API (runtime/fusec.h), by ctypes.
+"""fusec_ctypes.py: what benchmarks and examples/pytorch.py need of libfusec's C API (runtime/fusec.h), by ctypes.
 
     library = Library("build/libfusec.so")
     device = library.open_device(0)                 # None: the CPU evaluator
@@ -6,8 +6,8 @@
     call = plan.call({"x": (pointer, "bf16", (16384, 4096)), ...}, workspace)
     call.launch(stream)
 
-Tensors are given by their names in the graph and are dense; the caller keeps their memory. A
-failing call raises FusecError with the library's message.
+Tensors are given by their names in the graph, dense unless a fourth item has their strides in
+elements; the caller keeps their memory. A failing call raises FusecError with the library's message.
 """
 import ctypes
 from ctypes import (POINTER, byref, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
@@ -162,7 +162,7 @@ class Plan:
 
 
 class Call:
-    """Arguments of a launch, checked and kept. `tensors`: name to (pointer, dtype, shape). The CPU
+    """Arguments of a launch, checked and kept. `tensors`: name to (pointer, dtype, shape, strides). The CPU
     device keeps no calls; there it is a launch like any other, arguments and all."""
 
     def __init__(self, plan, tensors, workspace):
@@ -174,7 +174,7 @@ class Call:
         info = TensorInfo()
         for index in range(count):
             c.fusec_plan_tensor(plan.handle, index, byref(info))
-            described[index] = dense(*tensors[info.name.decode()])
+            described[index] = describe(*tensors[info.name.decode()])
         outputs = ctypes.cast(byref(described, inputs * ctypes.sizeof(Tensor)), POINTER(Tensor))
         self.arguments = described, outputs, None, workspace
         if not plan.is_cpu:
@@ -191,10 +191,11 @@ class Call:
         self.fusec.c.fusec_call_destroy(self.handle)
 
 
-def dense(pointer, dtype, shape):
+def describe(pointer, dtype, shape, strides=None):
     tensor = Tensor(data=pointer, dtype=DTYPES.index(dtype), rank=len(shape))
-    stride = 1
+    dense = 1
     for axis in reversed(range(len(shape))):
-        tensor.sizes[axis], tensor.strides[axis] = shape[axis], stride
-        stride *= shape[axis]
+        tensor.sizes[axis] = shape[axis]
+        tensor.strides[axis] = strides[axis] if strides else dense
+        dense *= shape[axis]
     return tensor
