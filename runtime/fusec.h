@@ -268,11 +268,11 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * No allocation, no synchronization, no memset: nothing but kernel launches (cooperative
  * ones for rows that more CTAs share than a cluster has), so it may be captured into a
  * CUDA graph.
- * From sm_90 on the first kernel may start while the last one in the stream still ends
- * (programmatic stream serialization; not in a captured graph), and waits by itself until
- * that is done and visible. If that is a kernel of the caller's, it need know nothing of it,
- * but if it was launched so itself, it must have waited for what came before it
- * (griddepcontrol.wait, cudaGridDependencySynchronize). Option no_early_start: not so.
+ * From sm_90 on the first kernel may start while the kernel before it in the stream still
+ * ends (programmatic stream serialization; not in a captured graph), and waits by itself
+ * until that one is done and visible. A kernel of the caller's need not know, unless it was
+ * launched so itself: then it must have waited for what came before it (griddepcontrol.wait,
+ * cudaGridDependencySynchronize). The option no_early_start turns this off.
  * Thread-safe. The same arguments give the same bits
  * every time, and a row's result does not depend on the other rows, nor a sum over some of
  * them (sum[T] of [B, T, C]) on how many such sums there are.
@@ -418,9 +418,8 @@ FUSEC_API int fusec_plan_was_cached(const fusec_plan *plan);
 /* The arguments of a launch, checked once and kept: what fusec_plan_launch does behind
  * its checks.
  * For loops that launch the same memory again and again; what is said there of streams and
- * graphs holds. The memory must outlive the
- * call; the plan may be destroyed before it. Many threads may launch one call, if the
- * work itself may overlap. Errors of fusec_call_create: those of fusec_plan_launch;
+ * graphs holds. The memory must outlive the call; the plan may be destroyed before it. Many
+ * threads may launch one call, if the work itself may overlap. Errors of fusec_call_create: those of fusec_plan_launch;
  * UNSUPPORTED on the CPU device, which keeps no calls. */
 typedef struct fusec_call fusec_call;
 FUSEC_API fusec_status fusec_call_create(const fusec_plan *plan,

@@ -176,8 +176,9 @@ static unsigned set_attributes(const LaunchKernel *kernel, bool overlaps, CUlaun
     return count;
 }
 
-/* `first`: none of the plan was launched before. A kernel behind another always starts early, the first one not in a graph: nodes of a graph are under way
- * early by themselves, and behind a kernel that does not say when its last rows begin such an edge costs more than it gains. */
+/* `first`: nothing of the plan was launched before. A kernel behind another starts early in a graph, too; the first one does
+ * not: nodes of a graph are under way early by themselves, and behind a kernel that does not say when its last rows are done
+ * such an edge costs more than it gains. */
 static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool *first,
                                  fusec_stream stream, fusec_error *error)
 {
