@@ -216,8 +216,8 @@ typedef struct fusec_plan_options {
      * The file is $FUSEC_TUNING_FILE, else $XDG_CONFIG_HOME/fusec/tuning, else
      * ~/.config/fusec/tuning; only plans for a CUDA device's own architecture read it. */
     int32_t no_tuning;
-    /* Nonzero: a launch begins when all before it in the stream is done, not while the last
-     * kernel still ends (fusec_plan_launch). */
+    /* Nonzero: each kernel begins when all before it in the stream is done, not while the
+     * last one still ends (fusec_plan_launch). A saved plan does not keep this. */
     int32_t no_early_start;
 } fusec_plan_options;
 

@@ -338,8 +338,9 @@ static void complain_flag(Arena *arena, const char *arg)
     const char *flag = arena_copy(arena, arg, strcspn(arg, "="));
     const char *place = place_of_word(arena, flag + strspn(flag, "-"));
     double number;
-    if (arg[strlen(flag)] && parse_number(arg + strlen(flag) + 1, &number))
-        complain(arena_format(arena, "a scalar is set by --set %s", arg + strspn(arg, "-")), "unknown option '%s'", flag);
+    bool near = nearest_name(flag, flags, OPTION_COUNT) && strlen(flag) > 5;    /* of short words all are near */
+    if (!place && !near && arg[strlen(flag)] && parse_number(arg + strlen(flag) + 1, &number))
+        complain(arena_format(arena, "a scalar is set by --set %s, an axis without dashes", arg + strspn(arg, "-")), "unknown option '%s'", flag);
     else if (place) complain(place, "unknown option '%s'", flag);
     else complain_unknown(arena, flag, flags, OPTION_COUNT, "option");
 }
