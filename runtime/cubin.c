@@ -205,7 +205,8 @@ bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *k
 bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
 {
     enum { INSTRUCTION = 16, OPERATION = 0x1ff, PREDICATE = 0xf000, ALWAYS = 0x7000, ACQBULK = 0x02e };
-    static const unsigned refused[] = {0x143 /* CALL */, 0x144 /* CALL */, 0x147 /* BRA */, 0x149 /* BRX */, 0x1a8 /* ATOMG */, 0x14d /* EXIT */, 0x180 /* LD */, 0x181 /* LDG */, 0x1ae /* LDGSTS */};
+    static const unsigned refused[] = {0x143 /* CALL */, 0x144 /* CALL */, 0x147 /* BRA */,   0x149 /* BRX */,   0x14d /* EXIT */,
+                                       0x180 /* LD */,   0x181 /* LDG */,  0x1a8 /* ATOMG */, 0x1ae /* LDGSTS */};
     Elf elf;
     Section text;
     if (!open_elf(cubin, bytes, &elf) || !find_section(&elf, ".text.", kernel, &text)

@@ -280,7 +280,8 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * in_place an output may be an input with the same pointer, element size, sizes and
  * strides, if all reads come before the writes: either no kernel that reads the input
  * runs beside or after one that writes the output, or both have all axes of the graph,
- * one kernel does both, and it reads no row again after writing it; `fusec explain` says which.
+ * one kernel does both, and it reads no row again after writing it: `fusec explain` lists the
+ * pairs.
  * Errors: INVALID_TENSOR (dtype, rank, sizes, strides, alignment, NULL, overlap: which,
  * and why), INVALID_ARGUMENT (a scalar without a value, or with one that its dtype does
  * not have, the workspace), CUDA_ERROR.
@@ -419,8 +420,8 @@ FUSEC_API int fusec_plan_was_cached(const fusec_plan *plan);
  * its checks.
  * For loops that launch the same memory again and again; what is said there of streams and
  * graphs holds. The memory must outlive the call; the plan may be destroyed before it. Many
- * threads may launch one call, if the work itself may overlap. Errors of fusec_call_create: those of fusec_plan_launch;
- * UNSUPPORTED on the CPU device, which keeps no calls. */
+ * threads may launch one call, if the work itself may overlap. Errors of fusec_call_create:
+ * those of fusec_plan_launch; UNSUPPORTED on the CPU device, which keeps no calls. */
 typedef struct fusec_call fusec_call;
 FUSEC_API fusec_status fusec_call_create(const fusec_plan *plan,
                                          const fusec_tensor *inputs,

@@ -158,7 +158,7 @@ static void emit_full_results(Emitter *e)
         }
 }
 
-/* The first statement of a kernel, that no load is moved before it (roadmap.md, Decisions). */
+/* Before anything that a kernel loads, and before anything that takes a branch (roadmap.md, Decisions). */
 void emit_overlap(Emitter *e)
 {
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");

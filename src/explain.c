@@ -403,19 +403,27 @@ static void explain_traffic(Text *out, const Plan *plan)
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }
 
-/* Which output may be the memory of which input, as both are declared. */
+/* The inputs whose memory an output may be, as both are declared; "": none. */
+static const char *places_of(Arena *arena, const LaunchPlan *plan, int output)
+{
+    const LaunchTensor *out = &plan->tensors[output];
+    Text *inputs = text_new(arena);
+    for (int i = 0; i < plan->input_count; i++) {
+        const LaunchTensor *in = &plan->tensors[i];
+        bool alike = in->wanted && out->wanted && in->axes == out->axes && dtype_info[in->dtype].bytes == dtype_info[out->dtype].bytes;
+        if (alike && may_lie_on(plan, i, output)) text_print(inputs, "%s%s", inputs->length ? " or " : "", in->name);
+    }
+    return text_string(inputs);
+}
+
 static void explain_in_place(Text *out, const LaunchPlan *plan)
 {
     Text *pairs = text_new(out->arena);
-    for (int o = plan->input_count; o < plan->tensor_count; o++)
-        for (int i = 0; i < plan->input_count; i++) {
-            const LaunchTensor *input = &plan->tensors[i], *output = &plan->tensors[o];
-            bool alike = input->wanted && output->wanted && input->axes == output->axes &&
-                         dtype_info[input->dtype].bytes == dtype_info[output->dtype].bytes;
-            if (alike && may_lie_on(plan, i, o))
-                text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", output->name, input->name);
-        }
-    if (pairs->length) line(out, "in place, where asked for: %s", text_string(pairs));
+    for (int o = plan->input_count; o < plan->tensor_count; o++) {
+        const char *inputs = places_of(out->arena, plan, o);
+        if (*inputs) text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", plan->tensors[o].name, inputs);
+    }
+    if (pairs->length) line(out, "in place, where asked for, each input once: %s", text_string(pairs));
 }
 
 /* No more digits than the model knows. */

@@ -242,7 +242,7 @@ static const char *hint_for_brackets(const Syntax *s, const Token *found, const 
     if (before == TOKEN_ARROW && found->kind == TOKEN_NAME) return "outputs stand in parentheses: -> (y : f32[M, N])";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET) return "an axis stands in brackets; what has none has no brackets";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_MINUS && expected[TOKEN_NAME])
-        return "axes are told by their names, not their places: mean[N](x)";
+        return "axes are told by their names, not their places or sizes, as in mean[N](x)";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_COLON)
         return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
     bool header = found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;

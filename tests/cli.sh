@@ -431,7 +431,10 @@ expect 2 'rows: CTAs that share a row walk one at a time' explain "$root"/exampl
 expect 2 'over 16384 columns; here are 12290' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule warp-specialized:cluster=32
 expect 0 "a row's B, H, Q are found by divisions: columns or an index" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
 expect 0 "a row's B, G are found by divisions: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
-expect 0 '^in place, where asked for: h may be x, h may be residual, y may be x' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
+expect 0 '^in place, where asked for, each input once: h may be x or residual, y may be x or residual' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
+echo 'graph twice[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (h : f32[M, N], y : f32[M, N]) { h = x + g  y = h * sum[N](h) }' >twice.fuse
+expect 0 'each input once: h may be x, y may be x$' explain twice.fuse --arch sm_90a --schedule row:reads=1
+expect 0 'each input once: y may be x$' explain twice.fuse --arch sm_90a --schedule row:reads=2    # h is written before x is read again
 expect 0 'read and 10.9 MB written' explain "$root"/examples/adaln_bwd.fuse B=264 T=16 --arch sm_90a --no-tuning    # by one kernel for two
 expect 0 '^traffic: at least 0 bytes read' explain "$root"/examples/rmsnorm.fuse M=0 N=12290 --arch sm_90a
 while read -r hint; do

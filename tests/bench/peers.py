@@ -367,7 +367,8 @@ def run_facts(bench, seed):
         facts |= {"device": torch.cuda.get_device_name(bench.device), "cuda": torch.version.cuda,
                   "flush": bench.args.flush,
                   "empty_kernel_us": round(typical(
-                      bench.timer.sample(lambda: torch.cuda._sleep(0), Timer.MOST if bench.args.busy else Timer.MOST_SHORT, 60)), 3)}
+                      bench.timer.sample(lambda: torch.cuda._sleep(0),
+                                         Timer.MOST if bench.args.busy else Timer.MOST_SHORT, 60)), 3)}
         if bench.args.busy:
             facts["behind"] = "x".join(map(str, BusyTimer.BEHIND))
     return facts

@@ -16,6 +16,8 @@ def merge(files):
         first = len(merged["runs"])
         merged["runs"] += data["runs"]
         merged["results"] += [r | {"run": r["run"] + first} for r in data["results"]]
+    if len({run.get("behind") for run in merged["runs"]}) > 1:
+        sys.exit("peers: times of an idle and of a busy stream do not go together")
     return merged
 
 
@@ -95,10 +97,7 @@ def print_runs(data):
 
 
 def print_report(data):
-    kinds = {"behind" in data["runs"][r["run"]] for r in data["results"]}
-    if len(kinds) > 1:
-        sys.exit("peers: times of an idle and of a busy stream do not go into one report")
-    busy = kinds == {True}
+    busy = any("behind" in run for run in data["runs"])
     unit = ("µs in a stream that is never idle" if busy else
             "GB/s, bytes = each input once + each output once")
     print(f"{unit}. `of add`: share of torch.add's bandwidth at that size; "
