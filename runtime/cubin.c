@@ -200,24 +200,24 @@ bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *k
     return true;
 }
 
-/* An instruction is 16 bytes (sm_70 and later); what it does is in its last nine bits, and in bits 12 to 15 the predicate by
- * which it does that. */
+/* An instruction is 16 bytes (sm_70 and later); what it does is in its last nine bits. A conditional wait has a branch before
+ * it. */
 bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
 {
-    enum { INSTRUCTION = 16, OPERATION = 0x1ff, PREDICATE = 0xf000, ALWAYS = 0x7000, ACQBULK = 0x02e };
-    static const unsigned refused[] = {0x143 /* CALL */, 0x144 /* CALL */, 0x147 /* BRA */,   0x149 /* BRX */,   0x14d /* EXIT */,
-                                       0x180 /* LD */,   0x181 /* LDG */,  0x1a8 /* ATOMG */, 0x1ae /* LDGSTS */};
+    enum { INSTRUCTION = 16, OPERATION = 0x1ff, ACQBULK = 0x02e };
+    static const unsigned refused[] = {0x143 /* CALL */, 0x144 /* CALL */, 0x147 /* BRA */, 0x149 /* BRX */,
+                                       0x14d /* EXIT */, 0x180 /* LD */,   0x181 /* LDG */};
     Elf elf;
     Section text;
     if (!open_elf(cubin, bytes, &elf) || !find_section(&elf, ".text.", kernel, &text)
         || !is_inside(&elf, text.offset, text.size))
         return false;
     for (uint64_t at = text.offset; at + INSTRUCTION <= text.offset + text.size; at += INSTRUCTION) {
-        unsigned word = (unsigned)read_number(&elf, at, 2);
-        if ((word & OPERATION) == ACQBULK)
-            return (word & PREDICATE) == ALWAYS;
+        unsigned operation = (unsigned)read_number(&elf, at, 2) & OPERATION;
+        if (operation == ACQBULK)
+            return true;
         for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-            if ((word & OPERATION) == refused[i])
+            if (operation == refused[i])
                 return false;
     }
     return false;

@@ -19,7 +19,7 @@ bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *k
                  Usage *usage);
 /* Whether the kernel's code waits for the kernel before it in the stream (griddepcontrol.wait), always, and before it
  * loads from memory, branches, calls or ends. Its text begins with that, but a compiler may move a load of what is const
- * and __restrict__ before it. false where it cannot be told. */
+ * and __restrict__ before it; stores, atomics and copies it leaves in their order. false where it cannot be told. */
 bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel);
 /* The name of kernel number `index`, or NULL; points into the cubin. */
 const char *cubin_kernel_name(const void *cubin, size_t bytes, int index);

@@ -68,7 +68,7 @@ struct fusec_device {
 /* A kernel's entry on the device. */
 typedef struct {
     CUfunction function;
-    bool overlaps; /* it may start while the kernel before it ends: its code, too, waits first */
+    bool overlaps; /* its code, too, waits before all else */
 } LoadedEntry;
 
 struct fusec_plan {

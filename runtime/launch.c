@@ -32,7 +32,8 @@ typedef struct {
 
 /* A kernel ready to go. */
 typedef struct {
-    const LoadedEntry *loaded;
+    CUfunction function;
+    bool overlaps; /* it may start while the kernel before it ends */
     const LaunchKernel *kernel;
     const LaunchEntry *entry;
     int64_t grid[GRID_RANK];
@@ -128,7 +129,9 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
     const LaunchKernel *kernel = &plan->kernels[index];
     ready->kernel = kernel;
     ready->entry = choose_entry(plan, index, &launch->sizes, strides_of, launch);
-    ready->loaded = &launch->plan->entries[ready->entry == &kernel->entry ? index : plan->kernel_count + index];
+    const LoadedEntry *loaded = &launch->plan->entries[ready->entry == &kernel->entry ? index : plan->kernel_count + index];
+    ready->function = loaded->function;
+    ready->overlaps = loaded->overlaps && !launch->plan->no_early_start;
     for (int dim = 0; dim < GRID_RANK; dim++) {
         int64_t ctas = launch_ctas(plan, index, dim, &launch->sizes);
         if (ctas > (dim == 0 ? MAX_GRID_X : MAX_GRID_Y))
@@ -185,7 +188,7 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool 
     const LaunchKernel *kernel = ready->kernel;
     if (ready->grid[0] == 0 || ready->grid[1] == 0 || ready->grid[2] == 0)
         return FUSEC_OK;
-    bool overlaps = ready->loaded->overlaps && !(*first && is_captured(driver, stream));
+    bool overlaps = ready->overlaps && !(*first && is_captured(driver, stream));
     *first = false;
     void *parameters[MAX_LAUNCH_ARGS];
     for (int i = 0; i < ready->entry->arg_count; i++)
@@ -201,7 +204,7 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool 
     config.attributes = attributes;
     config.attribute_count = set_attributes(kernel, overlaps, attributes);
     return driver_check(
-        driver, driver->cuLaunchKernelEx(&config, ready->loaded->function, parameters, NULL),
+        driver, driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
         ready->entry->name, error);
 }
 

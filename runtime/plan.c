@@ -98,8 +98,7 @@ static fusec_status prepare_function(fusec_plan *plan, int index, const char *na
     const LaunchKernel *kernel = &plan->launch->kernels[index];
     const CodeModule *module = plan->module;
     CUfunction *function = &entry->function;
-    entry->overlaps = kernel->overlaps && !plan->no_early_start && !module->is_ptx &&
-                      cubin_waits_first(module->code.data, module->code.bytes, name);
+    entry->overlaps = kernel->overlaps && !module->is_ptx && cubin_waits_first(module->code.data, module->code.bytes, name);
     fusec_status status = driver_check(
         driver, driver->cuModuleGetFunction(function, module->handle, name), name, error);
     if (status == FUSEC_OK && kernel->smem_bytes > 0)   /* what needs no asking includes static */

@@ -22,9 +22,9 @@ reads_early() {
     readelf -SW "$1" 2>/dev/null | sed -n 's/^ *\[ *[0-9]*\] \.text\.[^ ]* *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p' |
         while read -r offset size; do
             od -An -v -tx8 -w16 -j $((16#$offset)) -N $((16#$size)) "$1" | awk '
-                { word = substr($1, 13) }    # the predicate, and what it does by the last nine bits
-                word ~ /[13579bdf](4[3479d]|8[01]|a[8e])$/ { early = 1 }
-                word ~ /[02468ace]2e$/ { print early || word !~ /^7/ ? "early" : "waits"; exit }'
+                { operation = substr($1, 14) }    # by the last nine bits
+                operation ~ /[13579bdf](4[3479d]|8[01])$/ { early = 1 }
+                operation ~ /[02468ace]2e$/ { print early ? "early" : "waits"; exit }'
         done | grep -q early
 }
 

@@ -24,15 +24,13 @@ static const char program_text[] =
 typedef struct {
     int64_t rows, columns;
     const char *outputs, *schedule;
-    int no_early_start;
 } Case;
 
 static const Case cases[] = {
-    {1, 64, "y", NULL, 0},      {64, 64, "y", NULL, 0},     {4096, 64, "y", NULL, 0},   {1, 4096, "y", NULL, 0},
-    {64, 4096, "y", NULL, 0},   {700, 4096, "y", NULL, 0},  {3, 1023, "y", NULL, 0},    {64, 16384, "y", NULL, 0},
-    {3, 262144, "y", NULL, 0},  {2, 1048576, "y", NULL, 0}, {64, 1024, NULL, NULL, 0},  {4096, 1024, NULL, NULL, 0},
-    {300, 4096, NULL, NULL, 0}, {300, 1023, NULL, NULL, 0}, {70, 65536, NULL, NULL, 0}, {300, 4096, NULL, "warp-specialized", 0},
-    {64, 4096, "y", NULL, 1},
+    {1, 64, "y", NULL},      {64, 64, "y", NULL},     {4096, 64, "y", NULL},   {1, 4096, "y", NULL},
+    {64, 4096, "y", NULL},   {700, 4096, "y", NULL},  {3, 1023, "y", NULL},    {64, 16384, "y", NULL},
+    {3, 262144, "y", NULL},  {2, 1048576, "y", NULL}, {64, 1024, NULL, NULL},  {4096, 1024, NULL, NULL},
+    {300, 4096, NULL, NULL}, {300, 1023, NULL, NULL}, {70, 65536, NULL, NULL}, {300, 4096, NULL, "warp-specialized"},
 };
 
 static fusec_device *device;
@@ -59,7 +57,7 @@ static fusec_plan *make_plan(const Case *c)
     fusec_program *program;
     fusec_plan *plan;
     const fusec_size sizes[] = {{"M", c->rows}, {"N", c->columns}};
-    fusec_plan_options options = {.struct_size = sizeof options, .outputs = c->outputs, .schedule = c->schedule, .no_early_start = c->no_early_start};
+    fusec_plan_options options = {.struct_size = sizeof options, .outputs = c->outputs, .schedule = c->schedule};
     check(fusec_program_parse(program_text, strlen(program_text), "step.fuse", &program, &error), "parse");
     check(fusec_plan_create(device, program, NULL, sizes, 2, &options, &plan, &error), "plan");
     fusec_program_destroy(program);

@@ -114,6 +114,7 @@ START_TEST(code_that_waits_first_is_known)
         "#define WAIT asm volatile(\"griddepcontrol.wait;\" ::: \"memory\")\n"
         "extern \"C\" __global__ void waits(const float *__restrict__ x, float *y) { WAIT; y[threadIdx.x] = x[threadIdx.x]; }\n"
         "extern \"C\" __global__ void reads(float *x, float *y) { float v = x[threadIdx.x]; WAIT; y[threadIdx.x] = v; }\n"
+        "extern \"C\" __global__ void calls(float *y) { printf(\"%p\", y); WAIT; y[threadIdx.x] = 1; }\n"
         "extern \"C\" __global__ void may_wait(float *y, int n) { if (n > 7) WAIT; y[threadIdx.x] = 1; }\n"
         "extern \"C\" __global__ void may_end(float *y, int n) { if (threadIdx.x < n) return; WAIT; y[threadIdx.x] = 1; }\n"
         "extern \"C\" __global__ void never(float *y) { y[threadIdx.x] = 1; }\n";
@@ -125,6 +126,7 @@ START_TEST(code_that_waits_first_is_known)
     const void *cubin = fusec_binary_data(binary, &bytes);
     ck_assert(cubin_waits_first(cubin, bytes, "waits"));
     ck_assert(!cubin_waits_first(cubin, bytes, "reads"));
+    ck_assert(!cubin_waits_first(cubin, bytes, "calls"));
     ck_assert(!cubin_waits_first(cubin, bytes, "may_wait"));
     ck_assert(!cubin_waits_first(cubin, bytes, "may_end"));
     ck_assert(!cubin_waits_first(cubin, bytes, "never"));

@@ -2,11 +2,13 @@
  * results with strides, in place; and on the GPU, if there is one, the same through
  * kernels. */
 #include "fusec.h"
+#include "internal.h"
 #include "launch.h"
 #include "suites.h"
 
 #include <check.h>
 #include <math.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ typedef struct {
     fusec_device *device;
     fusec_program *program;
     fusec_plan *plan;
-    float x[ROWS * COLUMNS + 4], g[COLUMNS], y[ROWS * COLUMNS + 4], s[ROWS], more[ROWS * COLUMNS];
+    float x[ROWS * COLUMNS + 4], g[COLUMNS], y[ROWS * COLUMNS + 4], s[COLUMNS], more[ROWS * COLUMNS];
     fusec_tensor inputs[2], outputs[2];
 } Case;
 
@@ -451,6 +453,66 @@ START_TEST(grids_of_parts)
 }
 END_TEST
 
+/* A driver that keeps in mind which launches were early: `e` or `-` for each. */
+static bool captured;
+static char launched[8];
+
+static CUresult no_context(CUcontext *context)
+{
+    *context = NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult tell_captured(CUstream stream, int *is)
+{
+    (void)stream;
+    *is = captured;
+    return CUDA_SUCCESS;
+}
+
+static CUresult note_launch(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    bool early = false;
+    (void)function, (void)parameters, (void)extra;
+    for (unsigned i = 0; i < config->attribute_count; i++)
+        early |= config->attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    strcat(launched, early ? "e" : "-");
+    return CUDA_SUCCESS;
+}
+
+/* A plan of two kernels, through that driver. */
+START_TEST(kernels_start_early)
+{
+    static const char program[] = "graph sums[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (y : f32[M, N], s : f32[N])"
+                                  " { y = x * g  s = sum[M](x) }\n";
+    static const struct {
+        bool waits, captured, off;
+        int64_t rows;
+        const char *launched;
+    } cases[] = {{true, false, false, ROWS, "ee"}, {true, true, false, ROWS, "-e"}, {true, false, true, ROWS, "--"},
+                 {false, false, false, ROWS, "--"}, {true, false, false, 0, "e"}, {true, true, false, 0, "-"}, {true, false, true, 0, "-"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        alignas(256) static char workspace[1 << 20];
+        fusec_plan_options options = {.struct_size = sizeof options, .no_early_start = cases[i].off};
+        Case c;
+        open_text(&c, program, &options);
+        ck_assert_uint_eq(fusec_plan_kernel_count(c.plan), 2);
+        for (int k = 0; k < 2; k++) c.plan->entries[k].overlaps = cases[i].waits && c.plan->launch->kernels[k].overlaps;
+        c.inputs[0].sizes[0] = c.outputs[0].sizes[0] = cases[i].rows;
+        c.outputs[1] = vector(c.s, COLUMNS);
+        c.device->cpu = false;
+        c.device->driver = (Driver){.cuCtxGetCurrent = no_context, .cuStreamIsCapturing = tell_captured, .cuLaunchKernelEx = note_launch};
+        captured = cases[i].captured;
+        launched[0] = 0;
+        fusec_status status = fusec_plan_launch(c.plan, c.inputs, c.outputs, NULL, workspace, NULL, &error);
+        c.device->cpu = true;
+        ck_assert_msg(status == FUSEC_OK, "%s", error.message);
+        ck_assert_msg(!strcmp(launched, cases[i].launched), "case %zu: %s, not %s", i, launched, cases[i].launched);
+        close_case(&c);
+    }
+}
+END_TEST
+
 START_TEST(missing_driver_is_told)
 {
     fusec_device *device;
@@ -538,6 +600,7 @@ Suite *runtime_suite(void)
     tcase_add_test(tests, rows_collapse);
     tcase_add_test(tests, grids_of_parts);
     tcase_add_test(tests, intervals_of_rows);
+    tcase_add_test(tests, kernels_start_early);
     tcase_add_test(tests, missing_driver_is_told);
     tcase_add_test(tests, gpu_runs_a_plan);
     suite_add_tcase(suite, tests);
