@@ -57,7 +57,7 @@ list_bulk() {
     echo "examples/layernorm.fuse M=7 N=1208 --offset x=3 --offset gamma=1 --schedule row:bulk=1,ctas=2"
     echo "examples/layernorm.fuse M=7 N=2056 --sms 1 --schedule row:bulk=1,cluster=2,ctas=4"
     echo "examples/softmax_bwd.fuse M=7 N=2056 --stride y=2057,1 --schedule row:bulk=1,cluster=2,ctas=2,threads=64"
-    echo "examples/layernorm.fuse M=3 N=12000"
+    echo "examples/layernorm.fuse M=3 N=11520"
     echo "examples/softmax_causal.fuse B=2 H=2 Q=3 K=1032 --schedule row:bulk=1,ctas=3"
 }
 

@@ -181,9 +181,32 @@ START_TEST(swift_memory_wants_few_ctas_with_many_columns)
     check_shape("examples/layernorm.fuse", "sm_90a", H200, 98304, "row 512 x 4, 2");
     check_shape("examples/layernorm.fuse", "sm_90a", H100, 131072, "row 1024 x 8, 3");
     check_shape("examples/layernorm.fuse", "sm_90a", H200, 131072, "row 256 x 8, 1");
-    check_shape("examples/softmax.fuse", "sm_90a", H100, 12288, "row 768 x 1, 0");
+    check_shape("examples/softmax.fuse", "sm_90a", H100, 12288, "row 256 x 2, 0");
     check_shape("examples/softmax.fuse", "sm_90a", H200, 12288, "row 192 x 2, 0");
     check_shape("examples/layernorm_residual.fuse", "sm_90a", H200, 32768, "row 128 x 8, 0");
+}
+END_TEST
+
+START_TEST(few_rows_want_more_threads_and_ctas)
+{
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 4608, "row 192 x 1, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 5120, "row 128 x 1, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 5248, "row 192 x 1, 0");     /* 224 threads are not nearly full */
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 11264, "row 352 x 2, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 14848, "row 128 x 4, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 14720, "row 480 x 1, 0");    /* slices are no whole lines */
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 17408, "row 384 x 2, 0");
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 18432, "row 192 x 4, 0");
+    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 4608, "row 192 x 1, 0");
+    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 9216, "row 288 x 2, 0");
+    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 14848, "row 320 x 2, 0");
+    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 32768, "row 256 x 8, 0");
+    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 8192, "row 256 x 2, 0");
+    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 13824, "row 288 x 2, 0");
+    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 16384, "row 128 x 8, 0");    /* as the rules have it */
+    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 18432, "row 288 x 4, 0");
+    check_shape("examples/softmax.fuse", "sm_90a", H100, 8704, "row 192 x 2, 0");
+    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H200, 9216, "row 384 x 1, 0");    /* not measured there */
 }
 END_TEST
 
@@ -485,6 +508,7 @@ Suite *candidates_suite(void)
     tcase_add_test(many, what_is_refused_has_a_reason);
     tcase_add_test(many, short_rows_leave_few_lanes_idle);
     tcase_add_test(many, swift_memory_wants_few_ctas_with_many_columns);
+    tcase_add_test(many, few_rows_want_more_threads_and_ctas);
     tcase_add_test(many, advice_is_not_taken_where_it_cannot_be);
     tcase_add_test(many, without_advice_comes_first_of_the_leaner);
     tcase_add_test(many, limits_are_tried_and_none);

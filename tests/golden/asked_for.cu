@@ -341,21 +341,21 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 // where
 //   mean = mean[N](x)
 //   rstd = rsqrt(mean[N]((x - mean) * (x - mean)) + eps)
-// A CTA has row blockIdx.x; its 192 threads share it.
+// A CTA has row blockIdx.x; its 128 threads share it.
 // A thread has 8 neighbouring columns in each of 4 tiles, the last not full.
-// Launch 1 of 1: grid (M, 1), block 192, no dynamic shared memory.
-// The second number of __launch_bounds__ leaves registers for 5 CTAs an SM.
+// Launch 1 of 1: grid (M, 1), block 128, no dynamic shared memory.
+// The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 // By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
-extern "C" __global__ __launch_bounds__(192, 5)
+extern "C" __global__ __launch_bounds__(128, 8)
 void asked_for(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,
     const bf16 *__restrict__ beta,
     bf16 *__restrict__ y, long long y_M,
     float eps) {
-    constexpr int N = 5120;
-    constexpr int threads = 192;
+    constexpr int N = 3584;
+    constexpr int threads = 128;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
     wait_for_previous_kernel();
     const int lane = threadIdx.x;

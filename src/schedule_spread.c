@@ -1,0 +1,129 @@
+/* schedule_spread.c: what is asked for, as schedule_advice.c asks, of rows of 2 bytes an element that the rules give one CTA, or
+ * threads that have four vectors each. Many rows hide what a row waits for; a few do not, and take up to twice as long as spread over
+ * more threads or a few CTAs, whose column vectors come with the row. Many rows are then as fast, or faster. Measured on
+ * an H100; times of 1 and 64 rows that stand behind a matrix product in a stream, 512 and many rows, beside the rules'. */
+#include "scheduling.h"
+
+enum { ONE = 1, PAIR = 2, FOUR = 4, TWO_BYTES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120 };
+
+/* How many threads have so many vectors each of a slice, all of them; 0: no whole warps do. */
+static int full_threads(int64_t slice, int tiles)
+{
+    int64_t unit = (int64_t)tiles * MAX_VECTOR * WARP;
+    return slice % unit ? 0 : (int)(slice / unit) * WARP;
+}
+
+/* The same where up to a seventeenth of them has a vector less. */
+static int nearly_full_threads(int64_t slice, int tiles)
+{
+    enum { SHARE = 16 };
+    int threads = threads_of(slice, tiles * MAX_VECTOR, MOST_THREADS);
+    int64_t idle = (int64_t)threads * tiles * MAX_VECTOR - slice;
+    return idle <= slice / SHARE ? threads : 0;
+}
+
+static Advice row_by(int threads, int ctas) { return threads ? (Advice){FAMILY_ROW, .threads = threads, .cluster = ctas} : no_advice; }
+
+/* So many vectors a thread, the last of which some threads do not have. */
+static Advice row_of(int64_t columns, int ctas, int tiles)
+{
+    return row_by(threads_of(ceil_div(columns, ctas), tiles * MAX_VECTOR, MOST_THREADS), ctas);
+}
+
+/* Four vectors a thread of slices of up to 4096 columns, which are whole lines of memory (others 2 to 4 % slower with many rows). */
+static Advice row_of_four_ctas(int64_t columns)
+{
+    enum { UNIT = 256 };
+    return columns % UNIT ? no_advice : row_of(columns, FOUR, FOUR_TILES);
+}
+
+/* A mean and its squares of one row: three full vectors a thread, or five, or in a pair two, or nearly three. Layer norm of 4480
+ * to 6400 columns: 1 row 0.72 to 0.94, 64 rows 0.79 to 0.92, 512 rows 0.85 to 0.96, many 0.98 to 1.00; of 8704 to 13184 0.72 to 0.85,
+ * 0.77 to 0.90, 0.80 to 1.02, 0.96 to 1.01; of 14592 to 15104 0.67 to 0.73, 0.79 to 0.86, 0.89 to 0.92, 0.97 to 0.99; of 16512 to
+ * 20352 0.43 to 0.54, 0.56 to 0.64, 0.77 to 0.87, 0.96 to 1.02; f16 the same. Other shapes cost many rows more: 224 threads nearly
+ * full 1.03, 320 1.05, two full tiles of f16 1.11 to 1.17, of 544 threads 1.21. */
+static Advice moments_of_one(const Kernel *k, int64_t columns)
+{
+    enum { SHORT = 4480, ALONE = 6400, PAIRED = 17920, LONG = 20480, FOURS = 14336, FOURS_END = 15360, FEW = 384, EVEN = 64 };
+    if (k->single || columns < SHORT || columns > LONG) return no_advice;
+    if (columns > FOURS && columns < FOURS_END) return row_of_four_ctas(columns);
+    int ctas = columns <= ALONE ? ONE : columns <= PAIRED ? PAIR : FOUR;
+    int64_t slice = ceil_div(columns, ctas);
+    int three = full_threads(slice, THREE_TILES), five = full_threads(slice, FIVE_TILES), two = full_threads(slice, TWO_TILES);
+    if (three || five) return row_by(three ? three : five, ctas);
+    if (two && two <= FEW && ctas == PAIR && !reads_f16(k)) return row_by(two, ctas);
+    int nearly = nearly_full_threads(slice, THREE_TILES);
+    return row_by(ctas == ONE && nearly % EVEN ? 0 : nearly, ctas);
+}
+
+/* Of a sum of two that is not stored. */
+static Advice moments_of_inner_sum(const Kernel *k, int64_t columns)
+{
+    enum { ALONE = 6144, PAIRED = 12288, FOURS = 14336, FOURS_END = 16384, SLICE = 4096 };
+    if (k->single || columns > FOURS_END) return no_advice;
+    if (columns > FOURS) return row_of_four_ctas(columns);
+    if (columns > PAIRED) return no_advice;
+    int ctas = columns < ALONE && columns != FIVE_THOUSAND ? ONE : PAIR;
+    return row_of(columns, ctas, columns <= (int64_t)SLICE * PAIR ? TWO_TILES : FOUR_TILES);
+}
+
+static Advice moments_of_stored_sum(const Kernel *k, int64_t columns)
+{
+    enum { ALONE = 6144, KEPT = 12288, PAIRED = 18432, FOURS = 24576, EIGHTS = 26624, LONG = 32768, SLICE = 5120, EIGHT = 8 };
+    bool f16 = reads_f16(k), kept = k->single && columns > KEPT;
+    if (columns == FIVE_THOUSAND && !f16) return no_advice;
+    if (columns < ALONE && columns != FIVE_THOUSAND)
+        return row_of(columns, ONE, full_threads(columns, THREE_TILES) && !f16 ? THREE_TILES : TWO_TILES);
+    if (columns >= EIGHTS) return f16 || columns > LONG ? no_advice : row_of(columns, EIGHT, TWO_TILES);
+    int ctas = columns <= PAIRED ? PAIR : FOUR;
+    return kept || columns > FOURS ? no_advice : row_of(columns, ctas, columns <= (int64_t)SLICE * ctas ? TWO_TILES : THREE_TILES);
+}
+
+/* Of a sum of two. Layer norm of one of 4352 to 6400 columns: 1 row 0.74 to 0.87, 64 rows 0.76 to 0.87, 512 rows 0.95 to 1.07,
+ * many 0.99 to 1.00; of 6912 to 12032 0.55 to 0.96, 0.64 to 0.94, 0.82 to 1.00, 0.98 to 1.00; of 12544 to 18432 0.73 to 0.89, 0.81 to
+ * 0.93, 0.98 to 1.06, 0.95 to 1.02; of 18688 to 24320 0.84 to 0.90, 1.06 to 1.11, 1.01 to 1.07, 0.95 to 0.97; of 26624 to 32768 0.70
+ * to 0.90, 0.88 to 1.10, 0.97 to 1.03, 0.97 to 1.00. F16 the same, but for more than 24576 columns, where many rows take 1.03. Rows
+ * that have clusters without it stay as they are from 12289 to 26623 columns, for 64 rows would take 1.05. */
+static Advice moments_of_sum(const Kernel *k, int64_t columns)
+{
+    enum { SHORT = 4352, BY_EIGHT_WARPS = 6144 };
+    if (columns < SHORT || columns == BY_EIGHT_WARPS) return no_advice;
+    return stored_rows(k) == ONE ? moments_of_inner_sum(k, columns) : moments_of_stored_sum(k, columns);
+}
+
+/* One reduction of two rows that a vector scales. Rmsnorm of a sum of 7168 to 13312 columns: 1 row 0.78 to 0.97, 64 rows 0.88 to
+ * 0.99, 512 rows 0.91 to 0.99, many as fast; of 13568 to 16128 0.37 to 0.73, 0.58 to 0.90, 0.86 to 0.96, 0.84 to 1.00; of 16640 to
+ * 18432 0.91 to 0.97, 0.98 to 1.05, 0.96 to 0.99, as fast; of 26880 to 32768 0.82 to 0.96, 0.93 to 0.99, 0.98 to 1.00, as fast. Of
+ * x * silu(z) and rmsnorm's gradient without its sums of up to 18432 columns 0.40 to 0.99 (f16's gradient of 7168 and 8192 1.01),
+ * 0.51 to 1.0, 0.74 to 0.98, 0.71 to 1.03; longer ones many rows 1.04. */
+static Advice sum_of_two(const Kernel *k, int64_t columns)
+{
+    enum { SHORT = 7168, PAIRED = 13312, THREES = 16384, FOURS = 18432, EIGHTS = 26624, LONG = 32768, EIGHT = 8 };
+    if (columns < SHORT || columns > LONG) return no_advice;
+    if (columns <= THREES) return row_of(columns, PAIR, columns <= PAIRED ? TWO_TILES : THREE_TILES);
+    if (columns <= FOURS) return row_of(columns, FOUR, TWO_TILES);
+    return columns > EIGHTS && stored_rows(k) > ONE ? row_of(columns, EIGHT, TWO_TILES) : no_advice;
+}
+
+/* One reduction, or a maximum and the sum under it, of one row that nothing scales. Softmax of 8704 to 12288 columns: 1 row 0.85 to
+ * 1.0, 64 rows 0.95 to 1.02, 512 rows 0.94 to 1.06, many 0.99 to 1.00. */
+static Advice plain_row(int64_t columns)
+{
+    enum { SHORT = 8704, LONG = 12288 };
+    if (columns < SHORT || columns > LONG) return no_advice;
+    return row_by(nearly_full_threads(columns / PAIR, THREE_TILES), PAIR);
+}
+
+Advice spread_advice(const Scheduler *s, const Kernel *k)
+{
+    int64_t columns = column_count(s, k);
+    int inputs = row_inputs(k);
+    bool narrow = row_bytes(k) == TWO_BYTES * inputs && narrowest_stored(k) == TWO_BYTES;
+    bool plain = has_plain_rows(s, k) && k->vec == MAX_VECTOR && narrow;
+    if (!plain || k->accumulator_count || has_wide_columns(k)) return no_advice;
+    if (has_moments(s, k) && column_vectors(k) <= PAIR)
+        return inputs == ONE ? moments_of_one(k, columns) : inputs == PAIR ? moments_of_sum(k, columns) : no_advice;
+    if (has_moments(s, k) || few_vector_ctas(s, k)) return no_advice;
+    if (inputs == PAIR && column_vectors(k) == ONE) return sum_of_two(k, columns);
+    return inputs == ONE && !column_vectors(k) ? plain_row(columns) : no_advice;
+}
