@@ -203,10 +203,12 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     return k->refill = true;
 }
 
-/* Keeps a cluster's only row in registers, and column vectors, which are read with it, but for wide ones. */
+/* Keeps a cluster's only row in registers, and column vectors, which are read with it, but for wide ones of many elements. */
 static bool fit_single(const Scheduler *s, Kernel *k)
 {
-    Home columns = has_moments(s, k) && has_wide_columns(k) ? IN_MEMORY : IN_REGISTERS;
+    enum { FEW_ELEMENTS = 16 };
+    bool many = k->vec * k->tiles > FEW_ELEMENTS;
+    Home columns = has_moments(s, k) && has_wide_columns(k) && many ? IN_MEMORY : IN_REGISTERS;
     k->single = k->cluster > 1 && single_slice(s, k) && try_homes(s, k, false, IN_REGISTERS, columns);
     bool costly = k->single && repeats_costly(s, k);
     if (costly)

@@ -4,7 +4,7 @@
  * an H100; times of 1 and 64 rows that stand behind a matrix product in a stream, 512 and many rows, beside the rules'. */
 #include "scheduling.h"
 
-enum { ONE = 1, PAIR = 2, FOUR = 4, TWO_BYTES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120 };
+enum { ONE = 1, PAIR = 2, FOUR = 4, TWO_BYTES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120, F32_VECTOR = 4 };
 
 /* How many threads have so many vectors each of a slice, all of them; 0: no whole warps do. */
 static int full_threads(int64_t slice, int tiles)
@@ -36,6 +36,8 @@ static Advice row_of_four_ctas(int64_t columns)
     enum { UNIT = 256 };
     return columns % UNIT ? no_advice : row_of(columns, FOUR, FOUR_TILES);
 }
+
+/* ---- rows of 2 bytes an element ---- */
 
 /* A mean and its squares of one row: three full vectors a thread, or five, or in a pair two, or nearly three. Layer norm of 4480
  * to 6400 columns: 1 row 0.72 to 0.94, 64 rows 0.79 to 0.92, 512 rows 0.85 to 0.96, many 0.98 to 1.00; of 8704 to 13184 0.72 to 0.85,
@@ -79,19 +81,21 @@ static Advice moments_of_stored_sum(const Kernel *k, int64_t columns)
     return kept || columns > FOURS ? no_advice : row_of(columns, ctas, columns <= (int64_t)SLICE * ctas ? TWO_TILES : THREE_TILES);
 }
 
-/* Of a sum of two. Layer norm of one of 4352 to 6400 columns: 1 row 0.74 to 0.87, 64 rows 0.76 to 0.87, 512 rows 0.95 to 1.07,
+/* Of a sum of two. Layer norm of one of 4096 and 4352 to 6400 columns: 1 row 0.74 to 0.87, 64 rows 0.76 to 0.87, 512 rows 0.95 to 1.07,
  * many 0.99 to 1.00; of 6912 to 12032 0.55 to 0.96, 0.64 to 0.94, 0.82 to 1.00, 0.98 to 1.00; of 12544 to 18432 0.73 to 0.89, 0.81 to
  * 0.93, 0.98 to 1.06, 0.95 to 1.02; of 18688 to 24320 0.84 to 0.90, 1.06 to 1.11, 1.01 to 1.07, 0.95 to 0.97; of 26624 to 32768 0.70
  * to 0.90, 0.88 to 1.10, 0.97 to 1.03, 0.97 to 1.00. F16 the same, but for more than 24576 columns, where many rows take 1.03. Rows
  * that have clusters without it stay as they are from 12289 to 26623 columns, for 64 rows would take 1.05. */
 static Advice moments_of_sum(const Kernel *k, int64_t columns)
 {
-    enum { SHORT = 4352, BY_EIGHT_WARPS = 6144 };
-    if (columns < SHORT || columns == BY_EIGHT_WARPS) return no_advice;
-    return stored_rows(k) == ONE ? moments_of_inner_sum(k, columns) : moments_of_stored_sum(k, columns);
+    enum { FIRST = 4096, SHORT = 4352, BY_EIGHT_WARPS = 6144 };
+    bool stored = stored_rows(k) > ONE;
+    if (columns < SHORT && !(stored && columns == FIRST)) return no_advice;
+    if (columns == BY_EIGHT_WARPS) return no_advice;
+    return stored ? moments_of_stored_sum(k, columns) : moments_of_inner_sum(k, columns);
 }
 
-/* One reduction of two rows that a vector scales. Rmsnorm of a sum of 7168 to 13312 columns: 1 row 0.78 to 0.97, 64 rows 0.88 to
+/* One reduction of two rows that a vector of 2 or 4 bytes an element scales. Rmsnorm of a sum of 7168 to 13312 columns: 1 row 0.78 to 0.97, 64 rows 0.88 to
  * 0.99, 512 rows 0.91 to 0.99, many as fast; of 13568 to 16128 0.37 to 0.73, 0.58 to 0.90, 0.86 to 0.96, 0.84 to 1.00; of 16640 to
  * 18432 0.91 to 0.97, 0.98 to 1.05, 0.96 to 0.99, as fast; of 26880 to 32768 0.82 to 0.96, 0.93 to 0.99, 0.98 to 1.00, as fast. Of
  * x * silu(z) and rmsnorm's gradient without its sums of up to 18432 columns 0.40 to 0.99 (f16's gradient of 7168 and 8192 1.01),
@@ -114,16 +118,83 @@ static Advice plain_row(int64_t columns)
     return row_by(nearly_full_threads(columns / PAIR, THREE_TILES), PAIR);
 }
 
+/* ---- column vectors of f32 ---- */
+
+/* A mean and its squares of a sum of two of 2 bytes: two vectors a thread, so that registers have room for column vectors, too,
+ * or, where slices would be short, three. Layer norm of one of 4096 columns: 1 row 0.66, 64 rows 0.77, 512 rows 0.95, many 0.99; of
+ * 5120 to 8192 0.62 to 0.76, 0.71 to 0.86, 0.83 to 1.02, 0.98 to 1.03; of 8448 to 11520 0.63 to 0.80, 0.73 to 0.89, 0.87 to 0.93, 0.98
+ * to 1.03; of 12032 to 16384 0.47 to 0.77, 0.68 to 0.90, 0.84 to 1.02, 0.94 to 1.02. */
+static Advice wide_moments_of_sum(int64_t columns)
+{
+    enum { FIRST = 4096, SHORT = 5120, PAIRED = 8192, PAIRED_END = 11776, LONG = 16384, SLICE = 3584 };
+    if (columns != FIRST && (columns < SHORT || columns > LONG)) return no_advice;
+    if (columns > PAIRED && columns <= PAIRED_END) return row_of(columns, PAIR, THREE_TILES);
+    return row_of(columns, fewest_ctas(columns, SLICE), TWO_TILES);
+}
+
+/* The same of one row of f32: up to 24 columns a thread, and of short rows all threads as many. Layer norm of f32 of 4608 to 8192
+ * columns: 1 row 0.70 to 0.83, 64 rows 0.81 to 0.91, 512 rows 0.90 to 1.01, many 0.99 to 1.00; of 8320 to 11520 0.46 to 0.62, 0.65 to
+ * 0.82, 0.84 to 0.97, 0.98 to 1.03. */
+static Advice moments_of_f32(int64_t columns)
+{
+    enum { SHORT = 4352, PAIRED = 6144, MIDDLE = 8192, LONG = 11520, EACH = 24, UNIT = 1024, FIVE_WARPS = 5 * WARP };
+    if (columns < SHORT || columns > LONG) return no_advice;
+    int ctas = columns <= PAIRED ? PAIR : FOUR;
+    if (columns > PAIRED && columns <= MIDDLE && columns % UNIT == 0) return row_by(FIVE_WARPS, ctas);
+    int threads = threads_of(ceil_div(columns, ctas), EACH, MOST_THREADS);
+    int64_t vectors = columns / ctas / F32_VECTOR;
+    return columns <= MIDDLE && vectors % threads ? no_advice : row_by(threads, ctas);
+}
+
+/* A sum of two of f32: up to twelve columns a thread, and some threads of the last warp idle, for where all have as many a few rows
+ * are 10 to 20 % slower. Rmsnorm of one of 5120 to 8192 columns: 1 row 0.73 to 0.91, 64 rows 0.91 to 0.96, 512 rows 0.90 to 0.99, many
+ * as fast; of 8704 to 16384 0.49 to 0.71, 0.90 to 1.02, 0.91 to 0.98, as fast. Layer norm of one of 4096 and 5632 to 8192 columns 0.70
+ * to 0.79, 0.83 to 0.97, 0.89 to 1.02, as fast. */
+static Advice nearly_twelve(int64_t columns, int ctas)
+{
+    enum { EACH = 12 };
+    int threads = threads_of(ceil_div(columns, ctas), EACH, MOST_THREADS);
+    return row_by((int64_t)threads * EACH * ctas == columns ? threads + WARP : threads, ctas);
+}
+
+static Advice sum_of_two_of_f32(int64_t columns)
+{
+    enum { SHORT = 5120, PAIRED = 8192, LONG = 16384 };
+    return columns < SHORT || columns > LONG ? no_advice : nearly_twelve(columns, columns <= PAIRED ? PAIR : FOUR);
+}
+
+static Advice moments_of_sum_of_f32(int64_t columns)
+{
+    enum { FIRST = 4096, SHORT = 5632, LONG = 8192 };
+    return columns == FIRST || (columns >= SHORT && columns <= LONG) ? nearly_twelve(columns, PAIR) : no_advice;
+}
+
+static Advice rows_of_f32(const Scheduler *s, const Kernel *k, int64_t columns)
+{
+    bool pair = row_inputs(k) == PAIR;
+    if (row_bytes(k) != (pair ? PAIR : ONE) * (int)sizeof(float) || narrowest_stored(k) != sizeof(float) || column_vectors(k) > PAIR) return no_advice;
+    if (has_moments(s, k)) return pair ? moments_of_sum_of_f32(columns) : moments_of_f32(columns);
+    return pair && column_vectors(k) == ONE ? sum_of_two_of_f32(columns) : no_advice;
+}
+
+/* ---- the advice ---- */
+
+static Advice rows_of_two_bytes(const Scheduler *s, const Kernel *k, int64_t columns)
+{
+    int inputs = row_inputs(k), vectors = column_vectors(k);
+    if (row_bytes(k) != TWO_BYTES * inputs || narrowest_stored(k) != TWO_BYTES) return no_advice;
+    if (!has_moments(s, k) && few_vector_ctas(s, k)) return no_advice;
+    if (!has_moments(s, k) && inputs == PAIR && vectors == ONE) return sum_of_two(k, columns);
+    if (has_wide_columns(k)) return has_moments(s, k) && inputs == PAIR && vectors <= PAIR ? wide_moments_of_sum(columns) : no_advice;
+    if (!has_moments(s, k)) return inputs == ONE && !vectors ? plain_row(columns) : no_advice;
+    if (vectors > PAIR) return no_advice;
+    return inputs == ONE ? moments_of_one(k, columns) : inputs == PAIR ? moments_of_sum(k, columns) : no_advice;
+}
+
 Advice spread_advice(const Scheduler *s, const Kernel *k)
 {
+    bool plain = passes_twice(s, k) && keeps_rows_of(k, row_dtype(k)) && k->vec == full_vector(k) && !k->accumulator_count;
+    if (!plain) return no_advice;
     int64_t columns = column_count(s, k);
-    int inputs = row_inputs(k);
-    bool narrow = row_bytes(k) == TWO_BYTES * inputs && narrowest_stored(k) == TWO_BYTES;
-    bool plain = has_plain_rows(s, k) && k->vec == MAX_VECTOR && narrow;
-    if (!plain || k->accumulator_count || has_wide_columns(k)) return no_advice;
-    if (has_moments(s, k) && column_vectors(k) <= PAIR)
-        return inputs == ONE ? moments_of_one(k, columns) : inputs == PAIR ? moments_of_sum(k, columns) : no_advice;
-    if (has_moments(s, k) || few_vector_ctas(s, k)) return no_advice;
-    if (inputs == PAIR && column_vectors(k) == ONE) return sum_of_two(k, columns);
-    return inputs == ONE && !column_vectors(k) ? plain_row(columns) : no_advice;
+    return row_dtype(k) == DTYPE_F32 ? rows_of_f32(s, k, columns) : rows_of_two_bytes(s, k, columns);
 }

@@ -126,6 +126,11 @@ list_cases() {
             echo "examples/$name.fuse M=71 N=$columns"
         done
     done
+    for columns in 4096 5632 7168 8192 9216 10240 12288 16384; do
+        for name in wide_weights moments_f32 residual_f32; do
+            echo "tests/cases/$name.fuse M=71 N=$columns"
+        done
+    done
     for columns in 114688 122880 126976 147456 163840; do    # column vectors stay in registers
         echo "examples/layernorm.fuse M=71 N=$columns"
     done

@@ -207,6 +207,12 @@ START_TEST(few_rows_want_more_threads_and_ctas)
     check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 18432, "row 288 x 4, 0");
     check_shape("examples/softmax.fuse", "sm_90a", H100, 8704, "row 192 x 2, 0");
     check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H200, 9216, "row 384 x 1, 0");    /* not measured there */
+    check_shape("tests/cases/residual_f32.fuse", "sm_90a", H100, 16384, "row 352 x 4, 0");
+    check_shape("tests/cases/residual_f32.fuse", "sm_90a", H100, 12288, "row 288 x 4, 0");    /* a warp more than fills it */
+    check_shape("tests/cases/moments_f32.fuse", "sm_90a", H100, 10240, "row 128 x 4, 0");
+    check_shape("tests/cases/moments_f32.fuse", "sm_90a", H100, 5376, "row 352 x 1, 0");    /* not full */
+    check_shape("tests/cases/wide_weights.fuse", "sm_90a", H100, 12288, "row 192 x 4, 0");
+    check_shape("tests/cases/wide_weights.fuse", "sm_90a", H100, 9216, "row 192 x 2, 0");
 }
 END_TEST
 
