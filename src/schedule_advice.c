@@ -376,11 +376,11 @@ static Advice find_advice(const Scheduler *s, const Kernel *k)
     if (has_f32_pairs_with_one_sum(s, k)) return swift ? no_advice : one_sum_of_f32(s, k);
     if (has_odd_pairs_with_sums(s, k) && !swift) return first_of(short_odd_sums(s, k), long_odd_sums(s, k));
     if (k->vec == 1 && !k->accumulator_count && !swift) return odd_rows(s, k);
-    if (has_plain_moments(s, k) && swift) return moments_of_swift_memory(s, k);
-    Advice spread = swift ? no_advice : spread_advice(s, k);
-    if (has_plain_moments(s, k)) return first_of(short_moments(s, k), first_of(long_moments(s, k), spread));
+    Advice spread = spread_advice(s, k);
+    if (spread.threads) return spread;
+    if (has_plain_moments(s, k)) return swift ? moments_of_swift_memory(s, k) : first_of(short_moments(s, k), long_moments(s, k));
     if (swift) return has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : no_advice;
-    return first_of(spread, first_of(wide_moments(s, k), wide_sum(s, k)));
+    return first_of(wide_moments(s, k), wide_sum(s, k));
 }
 
 /* The only kernel that walks the graph's rows; NULL: there are several, or none. */

@@ -1,7 +1,8 @@
 /* schedule_spread.c: what is asked for, as schedule_advice.c asks, of rows of 2 bytes an element that the rules give one CTA, or
  * threads that have four vectors each. Many rows hide what a row waits for; a few do not, and take up to twice as long as spread over
  * more threads or a few CTAs, whose column vectors come with the row. Many rows are then as fast, or faster. Measured on
- * an H100; times of 1 and 64 rows that stand behind a matrix product in a stream, 512 and many rows, beside the rules'. */
+ * an H100, and every few lengths on an H200, where what many rows lost by is left out; times of 1 and 64 rows that stand behind a
+ * matrix product in a stream, 512 and many rows, beside the rules'. */
 #include "scheduling.h"
 
 enum { ONE = 1, PAIR = 2, FOUR = 4, TWO_BYTES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120, F32_VECTOR = 4 };
@@ -44,16 +45,18 @@ static Advice row_of_four_ctas(int64_t columns)
  * 0.77 to 0.90, 0.80 to 1.02, 0.96 to 1.01; of 14592 to 15104 0.67 to 0.73, 0.79 to 0.86, 0.89 to 0.92, 0.97 to 0.99; of 16512 to
  * 20352 0.43 to 0.54, 0.56 to 0.64, 0.77 to 0.87, 0.96 to 1.02; f16 the same. Other shapes cost many rows more: 224 threads nearly
  * full 1.03, 320 1.05, two full tiles of f16 1.11 to 1.17, of 544 threads 1.21. */
-static Advice moments_of_one(const Kernel *k, int64_t columns)
+static Advice moments_of_one(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { SHORT = 4480, ALONE = 6400, PAIRED = 17920, LONG = 20480, FOURS = 14336, FOURS_END = 15360, FEW = 384, EVEN = 64 };
-    if (k->single || columns < SHORT || columns > LONG) return no_advice;
+    enum { LONG_SWIFT = 16384, OPEN = 11264, OPEN_END = 12288 };
+    if (k->single || columns < SHORT || columns > (s->target->swift ? LONG_SWIFT : LONG)) return no_advice;
     if (columns > FOURS && columns < FOURS_END) return row_of_four_ctas(columns);
     int ctas = columns <= ALONE ? ONE : columns <= PAIRED ? PAIR : FOUR;
     int64_t slice = ceil_div(columns, ctas);
     int three = full_threads(slice, THREE_TILES), five = full_threads(slice, FIVE_TILES), two = full_threads(slice, TWO_TILES);
     if (three || five) return row_by(three ? three : five, ctas);
     if (two && two <= FEW && ctas == PAIR && !reads_f16(k)) return row_by(two, ctas);
+    if (s->target->swift && columns > OPEN && columns < OPEN_END) return no_advice;
     int nearly = nearly_full_threads(slice, THREE_TILES);
     return row_by(ctas == ONE && nearly % EVEN ? 0 : nearly, ctas);
 }
@@ -86,12 +89,12 @@ static Advice moments_of_stored_sum(const Kernel *k, int64_t columns)
  * 0.93, 0.98 to 1.06, 0.95 to 1.02; of 18688 to 24320 0.84 to 0.90, 1.06 to 1.11, 1.01 to 1.07, 0.95 to 0.97; of 26624 to 32768 0.70
  * to 0.90, 0.88 to 1.10, 0.97 to 1.03, 0.97 to 1.00. F16 the same, but for more than 24576 columns, where many rows take 1.03. Rows
  * that have clusters without it stay as they are from 12289 to 26623 columns, for 64 rows would take 1.05. */
-static Advice moments_of_sum(const Kernel *k, int64_t columns)
+static Advice moments_of_sum(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     enum { FIRST = 4096, SHORT = 4352, BY_EIGHT_WARPS = 6144 };
     bool stored = stored_rows(k) > ONE;
     if (columns < SHORT && !(stored && columns == FIRST)) return no_advice;
-    if (columns == BY_EIGHT_WARPS) return no_advice;
+    if (columns == BY_EIGHT_WARPS || (s->target->swift && (!stored || columns > BY_EIGHT_WARPS))) return no_advice;
     return stored ? moments_of_stored_sum(k, columns) : moments_of_inner_sum(k, columns);
 }
 
@@ -135,10 +138,10 @@ static Advice wide_moments_of_sum(int64_t columns)
 /* The same of one row of f32: up to 24 columns a thread, and of short rows all threads as many. Layer norm of f32 of 4608 to 8192
  * columns: 1 row 0.70 to 0.83, 64 rows 0.81 to 0.91, 512 rows 0.90 to 1.01, many 0.99 to 1.00; of 8320 to 11520 0.46 to 0.62, 0.65 to
  * 0.82, 0.84 to 0.97, 0.98 to 1.03. */
-static Advice moments_of_f32(int64_t columns)
+static Advice moments_of_f32(const Scheduler *s, int64_t columns)
 {
     enum { SHORT = 4352, PAIRED = 6144, MIDDLE = 8192, LONG = 11520, EACH = 24, UNIT = 1024, FIVE_WARPS = 5 * WARP };
-    if (columns < SHORT || columns > LONG) return no_advice;
+    if (columns < SHORT || columns > (s->target->swift ? PAIRED : LONG)) return no_advice;
     int ctas = columns <= PAIRED ? PAIR : FOUR;
     if (columns > PAIRED && columns <= MIDDLE && columns % UNIT == 0) return row_by(FIVE_WARPS, ctas);
     int threads = threads_of(ceil_div(columns, ctas), EACH, MOST_THREADS);
@@ -173,7 +176,7 @@ static Advice rows_of_f32(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     bool pair = row_inputs(k) == PAIR;
     if (row_bytes(k) != (pair ? PAIR : ONE) * (int)sizeof(float) || narrowest_stored(k) != sizeof(float) || column_vectors(k) > PAIR) return no_advice;
-    if (has_moments(s, k)) return pair ? moments_of_sum_of_f32(columns) : moments_of_f32(columns);
+    if (has_moments(s, k)) return pair ? moments_of_sum_of_f32(columns) : moments_of_f32(s, columns);
     return pair && column_vectors(k) == ONE ? sum_of_two_of_f32(columns) : no_advice;
 }
 
@@ -185,10 +188,11 @@ static Advice rows_of_two_bytes(const Scheduler *s, const Kernel *k, int64_t col
     if (row_bytes(k) != TWO_BYTES * inputs || narrowest_stored(k) != TWO_BYTES) return no_advice;
     if (!has_moments(s, k) && few_vector_ctas(s, k)) return no_advice;
     if (!has_moments(s, k) && inputs == PAIR && vectors == ONE) return sum_of_two(k, columns);
-    if (has_wide_columns(k)) return has_moments(s, k) && inputs == PAIR && vectors <= PAIR ? wide_moments_of_sum(columns) : no_advice;
+    bool wide = has_moments(s, k) && inputs == PAIR && vectors <= PAIR && !s->target->swift;
+    if (has_wide_columns(k)) return wide ? wide_moments_of_sum(columns) : no_advice;
     if (!has_moments(s, k)) return inputs == ONE && !vectors ? plain_row(columns) : no_advice;
     if (vectors > PAIR) return no_advice;
-    return inputs == ONE ? moments_of_one(k, columns) : inputs == PAIR ? moments_of_sum(k, columns) : no_advice;
+    return inputs == ONE ? moments_of_one(s, k, columns) : inputs == PAIR ? moments_of_sum(s, k, columns) : no_advice;
 }
 
 Advice spread_advice(const Scheduler *s, const Kernel *k)
