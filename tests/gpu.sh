@@ -189,7 +189,7 @@ list_cases() {
     for columns in 1000 4096 16384 20480; do
         echo "tests/cases/wide_weights.fuse M=331 N=$columns"
     done
-    for columns in 64 512 896 1024 1408 2048 3584 4096 12288 14336 20480 49152 131072 196608; do
+    for columns in 64 512 896 1024 1408 2048 3584 4096 6656 12288 14336 20480 49152 131072 196608; do
         echo "$(wide_of gpu layernorm_bwd bf16) M=331 N=$columns"
         echo "$(wide_of gpu rmsnorm_bwd f16) M=331 N=$columns"
     done
