@@ -244,14 +244,14 @@ bool has_cheap_columns(const Scheduler *s, const Kernel *k)
     return !has_wide_columns(k) || (k->accumulator_count && (!s->target->swift || column_count(s, k) <= SHORT));
 }
 
-/* Rows that pass in two phases, for which little is computed. */
-bool passes_twice(const Scheduler *s, const Kernel *k)
+/* Rows that pass in so many phases, for which little is computed. */
+bool passes_in(const Scheduler *s, const Kernel *k, int phases)
 {
-    enum { TWO_PHASES = 2 };
     bool plain = k->rows && !k->kept && !k->dynamic && !has_several_columns(k);
-    bool twice = k->inner_count && k->phases == TWO_PHASES && !exchanges_often(k);
-    return plain && twice && has_short_functions(s, k) && !compares_places(s, k);
+    return plain && k->inner_count && k->phases == phases && has_short_functions(s, k) && !compares_places(s, k);
 }
+
+bool passes_twice(const Scheduler *s, const Kernel *k) { return passes_in(s, k, 2) && !exchanges_often(k); }
 
 /* And column vectors are narrow: such were measured, and others spill. */
 bool has_light_phases(const Scheduler *s, const Kernel *k) { return has_cheap_columns(s, k) && passes_twice(s, k); }

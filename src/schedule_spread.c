@@ -5,7 +5,7 @@
  * matrix product in a stream, 512 and many rows, beside the rules'. */
 #include "scheduling.h"
 
-enum { ONE = 1, PAIR = 2, FOUR = 4, TWO_BYTES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120, F32_VECTOR = 4 };
+enum { ONE = 1, PAIR = 2, FOUR = 4, TWO_BYTES = 2, TWO_PHASES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120, F32_VECTOR = 4 };
 
 /* How many threads have so many vectors each of a slice, all of them; 0: no whole warps do. */
 static int full_threads(int64_t slice, int tiles)
@@ -112,6 +112,31 @@ static Advice sum_of_two(const Kernel *k, int64_t columns)
     return columns > EIGHTS && stored_rows(k) > ONE ? row_of(columns, EIGHT, TWO_TILES) : no_advice;
 }
 
+/* The same where a largest element, found in a phase of its own, scales it to bytes: rmsnorm of a sum of two of 5120 and 7168 to 12287
+ * columns: 1 row 0.81 to 0.94, 64 rows 0.91 to 0.98, 1024 rows 0.91 to 1.01, many 0.98 to 1.00; of 12288 to 16384 0.44 to 0.95, 0.58 to
+ * 1.04, 0.70 to 1.04, 0.73 to 0.99 (f16 of 16384 1.02); of 18432 0.84 to 0.92, 0.99, 0.99, 1.00. With a scale that is given 0.38 to 0.99,
+ * 0.58 to 1.0, 0.83 to 0.99, 0.82 to 1.01 (7168 to 18432, 26625 to 32768). */
+static Advice scaled_bytes_of_sum(int64_t columns)
+{
+    enum { FIRST = 5120, SHORT = 7168, LONG_PAIR = 12287, PAIRED = 16384, LONG = 18432 };
+    if (columns != FIRST && (columns < SHORT || columns > LONG)) return no_advice;
+    if (columns > PAIRED) return row_by(full_threads(columns / FOUR, TWO_TILES), FOUR);
+    return row_of(columns, PAIR, columns <= LONG_PAIR ? TWO_TILES : THREE_TILES);
+}
+
+/* Two rows that nothing else scales, to bytes, by threads that all have as many. silu(x) * y by its largest element of 8192 to 12288
+ * columns: 1 row 0.62 to 0.96, 64 rows 0.64 to 0.96, 512 rows 0.82 to 0.97, many 0.95 to 0.99; of 13824 0.73 to 0.77, 0.76 to 0.79,
+ * 0.87, 0.99; of 14336 to 18432 0.63 to 0.81, 0.83 to 0.96, 0.82 to 0.95, 0.95 to 0.99; of 28672 and 32768 0.74, 0.84, 0.95, 0.99. Where
+ * some threads have less many rows take 1.0 to 1.09. */
+static Advice bytes_of_two(int64_t columns)
+{
+    enum { SHORT = 8192, LONG_PAIR = 12288, PAIRED = 14080, FOURS = 18432, EIGHTS = 26624, LONG = 32768, EIGHT = 8 };
+    if (columns < SHORT || columns > LONG || (columns > FOURS && columns <= EIGHTS)) return no_advice;
+    int ctas = columns <= PAIRED ? PAIR : columns <= FOURS ? FOUR : EIGHT;
+    bool three = columns > LONG_PAIR && columns <= PAIRED;
+    return row_by(full_threads(columns / ctas, three ? THREE_TILES : TWO_TILES), ctas);
+}
+
 /* One reduction, or a maximum and the sum under it, of one row that nothing scales. Softmax of 8704 to 12288 columns: 1 row 0.85 to
  * 1.0, 64 rows 0.95 to 1.02, 512 rows 0.94 to 1.06, many 0.99 to 1.00. */
 static Advice plain_row(int64_t columns)
@@ -175,6 +200,7 @@ static Advice moments_of_sum_of_f32(int64_t columns)
 static Advice rows_of_f32(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     bool pair = row_inputs(k) == PAIR;
+    if (k->phases != TWO_PHASES) return no_advice;
     if (row_bytes(k) != (pair ? PAIR : ONE) * (int)sizeof(float) || narrowest_stored(k) != sizeof(float) || column_vectors(k) > PAIR) return no_advice;
     if (has_moments(s, k)) return pair ? moments_of_sum_of_f32(columns) : moments_of_f32(s, columns);
     return pair && column_vectors(k) == ONE ? sum_of_two_of_f32(columns) : no_advice;
@@ -182,10 +208,22 @@ static Advice rows_of_f32(const Scheduler *s, const Kernel *k, int64_t columns)
 
 /* ---- the advice ---- */
 
+/* Of two rows of 2 bytes each, stored as bytes, or bytes beside others. (Not measured on an H200.) */
+static Advice rows_to_bytes(const Scheduler *s, const Kernel *k, int64_t columns)
+{
+    bool sum = row_inputs(k) == PAIR && column_vectors(k) == ONE && !has_wide_columns(k) && stored_rows(k) == PAIR;
+    if (s->target->swift || has_moments(s, k)) return no_advice;
+    if (k->phases > TWO_PHASES) return sum ? scaled_bytes_of_sum(columns) : no_advice;
+    if (row_inputs(k) == PAIR && !column_vectors(k)) return bytes_of_two(columns);
+    return sum ? sum_of_two(k, columns) : no_advice;
+}
+
 static Advice rows_of_two_bytes(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     int inputs = row_inputs(k), vectors = column_vectors(k);
-    if (row_bytes(k) != TWO_BYTES * inputs || narrowest_stored(k) != TWO_BYTES) return no_advice;
+    if (row_bytes(k) != TWO_BYTES * inputs) return no_advice;
+    if (narrowest_stored(k) == ONE) return rows_to_bytes(s, k, columns);
+    if (narrowest_stored(k) != TWO_BYTES || k->phases != TWO_PHASES) return no_advice;
     if (!has_moments(s, k) && few_vector_ctas(s, k)) return no_advice;
     if (!has_moments(s, k) && inputs == PAIR && vectors == ONE) return sum_of_two(k, columns);
     bool wide = has_moments(s, k) && inputs == PAIR && vectors <= PAIR && !s->target->swift;
@@ -197,7 +235,8 @@ static Advice rows_of_two_bytes(const Scheduler *s, const Kernel *k, int64_t col
 
 Advice spread_advice(const Scheduler *s, const Kernel *k)
 {
-    bool plain = passes_twice(s, k) && keeps_rows_of(k, row_dtype(k)) && k->vec == full_vector(k) && !k->accumulator_count;
+    bool passes = passes_twice(s, k) || passes_in(s, k, TWO_PHASES + 1);
+    bool plain = passes && keeps_rows_of(k, row_dtype(k)) && k->vec == full_vector(k) && !k->accumulator_count;
     if (!plain) return no_advice;
     int64_t columns = column_count(s, k);
     return row_dtype(k) == DTYPE_F32 ? rows_of_f32(s, k, columns) : rows_of_two_bytes(s, k, columns);

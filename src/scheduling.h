@@ -144,7 +144,8 @@ int fewest_ctas(int64_t columns, int64_t slice);        /* that share so many, a
 int threads_of(int64_t columns, int each, int most);    /* whole warps */
 int narrowest_stored(const Kernel *k);                  /* bytes of an element */
 bool has_short_functions(const Scheduler *s, const Kernel *k);  /* for each element, in f32, and maybe divisions */
-bool passes_twice(const Scheduler *s, const Kernel *k);         /* little is computed in two phases */
+bool passes_in(const Scheduler *s, const Kernel *k, int phases);   /* little is computed in so many phases */
+bool passes_twice(const Scheduler *s, const Kernel *k);         /* in two, and few numbers meet */
 bool has_light_phases(const Scheduler *s, const Kernel *k);     /* and column vectors are narrow, or cost no more */
 bool has_light_rows(const Scheduler *s, const Kernel *k);       /* and both read all rows */
 bool has_plain_rows(const Scheduler *s, const Kernel *k);       /* and those are of whole vectors */

@@ -127,7 +127,7 @@ list_cases() {
         done
     done
     for columns in 4096 5632 7168 8192 9216 10240 12288 16384; do
-        for name in wide_weights moments_f32 residual_f32; do
+        for name in wide_weights moments_f32 residual_f32 sum_to_bytes silu_to_bytes; do
             echo "tests/cases/$name.fuse M=71 N=$columns"
         done
     done

@@ -217,6 +217,10 @@ START_TEST(few_rows_want_more_threads_and_ctas)
     check_shape("tests/cases/moments_f32.fuse", "sm_90a", H100, 5376, "row 352 x 1, 0");    /* not full */
     check_shape("tests/cases/wide_weights.fuse", "sm_90a", H100, 12288, "row 192 x 4, 0");
     check_shape("tests/cases/wide_weights.fuse", "sm_90a", H100, 9216, "row 192 x 2, 0");
+    check_shape("tests/cases/sum_to_bytes.fuse", "sm_90a", H100, 5120, "row 160 x 2, 0");
+    check_shape("tests/cases/sum_to_bytes.fuse", "sm_90a", H100, 14336, "row 320 x 2, 0");
+    check_shape("tests/cases/silu_to_bytes.fuse", "sm_90a", H100, 13824, "row 288 x 2, 0");
+    check_shape("tests/cases/silu_to_bytes.fuse", "sm_90a", H100, 28672, "row 224 x 8, 0");
 }
 END_TEST
 
