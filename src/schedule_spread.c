@@ -98,8 +98,8 @@ static Advice moments_of_sum(const Scheduler *s, const Kernel *k, int64_t column
     return stored ? moments_of_stored_sum(k, columns) : moments_of_inner_sum(k, columns);
 }
 
-/* One reduction of two rows that a vector of 2 or 4 bytes an element scales. Rmsnorm of a sum of 7168 to 13312 columns: 1 row 0.78 to 0.97, 64 rows 0.88 to
- * 0.99, 512 rows 0.91 to 0.99, many as fast; of 13568 to 16128 0.37 to 0.73, 0.58 to 0.90, 0.86 to 0.96, 0.84 to 1.00; of 16640 to
+/* One reduction of two rows that a vector of 2 or 4 bytes an element scales. Rmsnorm of a sum of 7168 to 13312 columns: 1 row
+ * 0.78 to 0.97, 64 rows 0.88 to 0.99, 512 rows 0.91 to 0.99, many as fast; of 13568 to 16128 0.37 to 0.73, 0.58 to 0.90, 0.86 to 0.96, 0.84 to 1.00; of 16640 to
  * 18432 0.91 to 0.97, 0.98 to 1.05, 0.96 to 0.99, as fast; of 26880 to 32768 0.82 to 0.96, 0.93 to 0.99, 0.98 to 1.00, as fast. Of
  * x * silu(z) and rmsnorm's gradient without its sums of up to 18432 columns 0.40 to 0.99 (f16's gradient of 7168 and 8192 1.01),
  * 0.51 to 1.0, 0.74 to 0.98, 0.71 to 1.03; longer ones many rows 1.04. */
@@ -200,8 +200,8 @@ static Advice moments_of_sum_of_f32(int64_t columns)
 static Advice rows_of_f32(const Scheduler *s, const Kernel *k, int64_t columns)
 {
     bool pair = row_inputs(k) == PAIR;
-    if (k->phases != TWO_PHASES) return no_advice;
-    if (row_bytes(k) != (pair ? PAIR : ONE) * (int)sizeof(float) || narrowest_stored(k) != sizeof(float) || column_vectors(k) > PAIR) return no_advice;
+    bool all = row_bytes(k) == (pair ? PAIR : ONE) * (int)sizeof(float) && narrowest_stored(k) == sizeof(float) && k->vec == F32_VECTOR;
+    if (!all || k->phases != TWO_PHASES || column_vectors(k) > PAIR) return no_advice;
     if (has_moments(s, k)) return pair ? moments_of_sum_of_f32(columns) : moments_of_f32(s, columns);
     return pair && column_vectors(k) == ONE ? sum_of_two_of_f32(columns) : no_advice;
 }
@@ -237,7 +237,7 @@ Advice spread_advice(const Scheduler *s, const Kernel *k)
 {
     bool passes = passes_twice(s, k) || passes_in(s, k, TWO_PHASES + 1);
     bool plain = passes && keeps_rows_of(k, row_dtype(k)) && k->vec == full_vector(k) && !k->accumulator_count;
-    if (!plain) return no_advice;
+    if (!plain || stored_rows(k) > row_inputs(k)) return no_advice;
     int64_t columns = column_count(s, k);
     return row_dtype(k) == DTYPE_F32 ? rows_of_f32(s, k, columns) : rows_of_two_bytes(s, k, columns);
 }
