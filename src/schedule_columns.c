@@ -81,15 +81,17 @@ static bool is_read_late(const Kernel *k, const Load *load)
 }
 
 /* Bytes of column vectors that a thread has registers for besides a tile's: two of 2 bytes or one of 4. More of them spill, but
- * for two of f32 beside one row of 2 bytes of up to five tiles, where the last one is not full or the row is of f16 (layer norm of
- * 3072 to 15872 columns 3 to 8 %, behind other kernels 3 to 15 % faster with 1 to 64 rows, 1 to 5 % with 512, many 4 % faster to 1 %
- * slower; all tiles full many 1 to 3 % slower, of 16384 columns 27 %, by six tiles 4 to 7 %; measured on an H100). */
-static int most_early_bytes(const Kernel *k)
+ * for two of f32 beside one row of 2 bytes of a layer norm without more, of up to five tiles: of bf16 where the last one is not full
+ * (3072 to 15872 columns 3 to 8 %, behind other kernels 3 to 15 % faster with 1 to 64 rows, 1 to 5 % with 512, many 4 % faster to 1 %
+ * slower; all tiles full many 1 to 3 % slower, by six tiles 4 to 7 %), of f16 where it is, by up to 448 threads (4096 to 8192 and
+ * 14336 columns as much; others hold a CTA less an SM; measured on an H100). */
+static int most_early_bytes(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST = 32, MOST_WIDE = 64, FEW_TILES = 5, FEW_THREADS = 448 };
-    bool open = k->ragged || (reads_f16(k) && kernel_threads(k) <= FEW_THREADS);
-    bool wide = has_wide_columns(k) && row_inputs(k) == 1 && k->vec == MAX_VECTOR && k->tiles <= FEW_TILES;
-    return wide && open ? MOST_WIDE : MOST;
+    enum { MOST = 32, MOST_WIDE = 64, FEW_TILES = 5, FEW_THREADS = 448, TWO_BYTES = 2 };
+    bool norm = has_moments(s, k) && row_inputs(k) == 1 && row_bytes(k) == TWO_BYTES && narrowest_stored(k) == TWO_BYTES && has_short_arithmetic(s, k);
+    bool wide = has_wide_columns(k) && k->vec == MAX_VECTOR && k->tiles <= FEW_TILES;
+    bool fits = reads_f16(k) ? !k->ragged && kernel_threads(k) <= FEW_THREADS : k->ragged;
+    return norm && wide && fits ? MOST_WIDE : MOST;
 }
 
 /* Column vectors that a later phase reads are read a tile ahead where a row is alone, for its CTA has nothing else to do
@@ -97,12 +99,12 @@ static int most_early_bytes(const Kernel *k)
  * columns 2 to 13 %, of a sum of two 1 to 9 %, rmsnorm 1 to 13 %, to bytes 0 to 7 % faster with 1 to 64 rows, with 512 up to
  * 5 %, many as fast; with weights of f32 rmsnorm and that of a sum 1 to 6 %; in three of f32 an SM holds a CTA less, and 512 rows
  * take 11 % longer; measured on an H100). Some wider than the row spill beside more than 512 threads. */
-void set_late(Kernel *k)
+void set_late(const Scheduler *s, Kernel *k)
 {
     enum { MANY_THREADS = 512 };
     bool alone = !is_persistent(k) && !k->lag && !k->streamed;
     bool room = !has_several_columns(k) && (!has_wide_columns(k) || kernel_threads(k) <= MANY_THREADS);
-    int bytes = 0, most = most_early_bytes(k);
+    int bytes = 0, most = most_early_bytes(s, k);
     for (int i = 0; i < k->load_count; i++) {
         k->loads[i].late = is_read_late(k, &k->loads[i]);
         if (k->loads[i].late) bytes += dtype_info[k->loads[i].dtype].bytes * k->vec;

@@ -428,7 +428,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     k->even_moments = has_even_moments(s, k);
     set_parts(k);
     k->one_row = has_one_row(s, k);
-    set_late(k);
+    set_late(s, k);
     set_wanted_ctas(s, k);
     set_limit(s, k);
     return true;

@@ -1,4 +1,4 @@
-/* schedule_spread.c: what is asked for, as schedule_advice.c asks, of rows of 2 bytes an element that the rules give one CTA, or
+/* schedule_spread.c: what is asked for, as schedule_advice.c asks, of rows of 2 bytes an element or of f32 that the rules give one CTA, or
  * threads that have four vectors each. Many rows hide what a row waits for; a few do not, and take up to twice as long as spread over
  * more threads or a few CTAs, whose column vectors come with the row. Many rows are then as fast, or faster. Measured on
  * an H100, and every few lengths on an H200, where what many rows lost by is left out; times of 1 and 64 rows that stand behind a
@@ -14,7 +14,7 @@ static int full_threads(int64_t slice, int tiles)
     return slice % unit ? 0 : (int)(slice / unit) * WARP;
 }
 
-/* The same where up to a seventeenth of them has a vector less. */
+/* The same where up to a seventeenth of the places for vectors is empty. */
 static int nearly_full_threads(int64_t slice, int tiles)
 {
     enum { SHARE = 16 };
@@ -40,7 +40,7 @@ static Advice row_of_four_ctas(int64_t columns)
 
 /* ---- rows of 2 bytes an element ---- */
 
-/* A mean and its squares of one row: three full vectors a thread, or five, or in a pair two, or nearly three. Layer norm of 4480
+/* A mean and its squares of one row: three full vectors a thread, or five, or in a pair two, or nearly three, or four by four CTAs. Layer norm of 4480
  * to 6400 columns: 1 row 0.72 to 0.94, 64 rows 0.79 to 0.92, 512 rows 0.85 to 0.96, many 0.98 to 1.00; of 8704 to 13184 0.72 to 0.85,
  * 0.77 to 0.90, 0.80 to 1.02, 0.96 to 1.01; of 14592 to 15104 0.67 to 0.73, 0.79 to 0.86, 0.89 to 0.92, 0.97 to 0.99; of 16512 to
  * 20352 0.43 to 0.54, 0.56 to 0.64, 0.77 to 0.87, 0.96 to 1.02; f16 the same. Other shapes cost many rows more: 224 threads nearly
@@ -50,7 +50,7 @@ static Advice moments_of_one(const Scheduler *s, const Kernel *k, int64_t column
     enum { SHORT = 4480, ALONE = 6400, PAIRED = 17920, LONG = 20480, FOURS = 14336, FOURS_END = 15360, FEW = 384, EVEN = 64 };
     enum { LONG_SWIFT = 16384, OPEN = 11264, OPEN_END = 12288 };
     if (k->single || columns < SHORT || columns > (s->target->swift ? LONG_SWIFT : LONG)) return no_advice;
-    if (columns > FOURS && columns < FOURS_END) return row_of_four_ctas(columns);
+    if (columns > FOURS && columns < FOURS_END) return has_short_arithmetic(s, k) ? row_of_four_ctas(columns) : no_advice;
     int ctas = columns <= ALONE ? ONE : columns <= PAIRED ? PAIR : FOUR;
     int64_t slice = ceil_div(columns, ctas);
     int three = full_threads(slice, THREE_TILES), five = full_threads(slice, FIVE_TILES), two = full_threads(slice, TWO_TILES);
@@ -102,7 +102,7 @@ static Advice moments_of_sum(const Scheduler *s, const Kernel *k, int64_t column
  * 0.78 to 0.97, 64 rows 0.88 to 0.99, 512 rows 0.91 to 0.99, many as fast; of 13568 to 16128 0.37 to 0.73, 0.58 to 0.90, 0.86 to 0.96, 0.84 to 1.00; of 16640 to
  * 18432 0.91 to 0.97, 0.98 to 1.05, 0.96 to 0.99, as fast; of 26880 to 32768 0.82 to 0.96, 0.93 to 0.99, 0.98 to 1.00, as fast. Of
  * x * silu(z) and rmsnorm's gradient without its sums of up to 18432 columns 0.40 to 0.99 (f16's gradient of 7168 and 8192 1.01),
- * 0.51 to 1.0, 0.74 to 0.98, 0.71 to 1.03; longer ones many rows 1.04. */
+ * 0.51 to 1.0, 0.74 to 0.98, 0.71 to 1.03; longer ones many rows 1.04. (12288, 14336 and 16384 columns have four or eight CTAs by few_vector_ctas.) */
 static Advice sum_of_two(const Kernel *k, int64_t columns)
 {
     enum { SHORT = 7168, PAIRED = 13312, THREES = 16384, FOURS = 18432, EIGHTS = 26624, LONG = 32768, EIGHT = 8 };
@@ -160,18 +160,18 @@ static Advice wide_moments_of_sum(int64_t columns)
     return row_of(columns, fewest_ctas(columns, SLICE), TWO_TILES);
 }
 
-/* The same of one row of f32: up to 24 columns a thread, and of short rows all threads as many. Layer norm of f32 of 4608 to 8192
- * columns: 1 row 0.70 to 0.83, 64 rows 0.81 to 0.91, 512 rows 0.90 to 1.01, many 0.99 to 1.00; of 8320 to 11520 0.46 to 0.62, 0.65 to
+/* The same of one row of f32: up to 24 columns a thread, of up to 8192 columns all threads as many, but for 7168 and 8192. Layer norm of f32 of
+ * 4608, 5120, 6144, 7168, 7680 and 8192 columns: 1 row 0.70 to 0.83, 64 rows 0.81 to 0.91, 512 rows 0.90 to 1.01, many 0.99 to 1.00; of 8320 to 11520 0.46 to 0.62, 0.65 to
  * 0.82, 0.84 to 0.97, 0.98 to 1.03. */
 static Advice moments_of_f32(const Scheduler *s, int64_t columns)
 {
-    enum { SHORT = 4352, PAIRED = 6144, MIDDLE = 8192, LONG = 11520, EACH = 24, UNIT = 1024, FIVE_WARPS = 5 * WARP };
+    enum { SHORT = 4608, PAIRED = 6144, MIDDLE = 8192, LONG = 11520, EACH = 24, UNIT = 1024, FIVE_WARPS = 5 * WARP };
     if (columns < SHORT || columns > (s->target->swift ? PAIRED : LONG)) return no_advice;
     int ctas = columns <= PAIRED ? PAIR : FOUR;
     if (columns > PAIRED && columns <= MIDDLE && columns % UNIT == 0) return row_by(FIVE_WARPS, ctas);
     int threads = threads_of(ceil_div(columns, ctas), EACH, MOST_THREADS);
-    int64_t vectors = columns / ctas / F32_VECTOR;
-    return columns <= MIDDLE && vectors % threads ? no_advice : row_by(threads, ctas);
+    bool full = columns % ((int64_t)ctas * threads * F32_VECTOR) == 0;
+    return columns <= MIDDLE && !full ? no_advice : row_by(threads, ctas);
 }
 
 /* A sum of two of f32: up to twelve columns a thread, and some threads of the last warp idle, for where all have as many a few rows
@@ -215,7 +215,7 @@ static Advice rows_to_bytes(const Scheduler *s, const Kernel *k, int64_t columns
     if (s->target->swift || has_moments(s, k)) return no_advice;
     if (k->phases > TWO_PHASES) return sum ? scaled_bytes_of_sum(columns) : no_advice;
     if (row_inputs(k) == PAIR && !column_vectors(k)) return bytes_of_two(columns);
-    return sum ? sum_of_two(k, columns) : no_advice;
+    return sum && k->inner_count == ONE ? sum_of_two(k, columns) : no_advice;
 }
 
 static Advice rows_of_two_bytes(const Scheduler *s, const Kernel *k, int64_t columns)
@@ -225,7 +225,7 @@ static Advice rows_of_two_bytes(const Scheduler *s, const Kernel *k, int64_t col
     if (narrowest_stored(k) == ONE) return rows_to_bytes(s, k, columns);
     if (narrowest_stored(k) != TWO_BYTES || k->phases != TWO_PHASES) return no_advice;
     if (!has_moments(s, k) && few_vector_ctas(s, k)) return no_advice;
-    if (!has_moments(s, k) && inputs == PAIR && vectors == ONE) return sum_of_two(k, columns);
+    if (!has_moments(s, k) && inputs == PAIR && vectors == ONE && k->inner_count == ONE) return sum_of_two(k, columns);
     bool wide = has_moments(s, k) && inputs == PAIR && vectors <= PAIR && !s->target->swift;
     if (has_wide_columns(k)) return wide ? wide_moments_of_sum(columns) : no_advice;
     if (!has_moments(s, k)) return inputs == ONE && !vectors ? plain_row(columns) : no_advice;

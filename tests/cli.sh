@@ -418,6 +418,8 @@ expect 0 'x_B + t_ \* x_T' "$root"/tests/cases/rows_of_two_axes.fuse
 expect 0 'load(gamma_next, gamma, col + step, N)' "$root"/examples/layernorm.fuse N=3584 --arch sm_90a --no-tuning
 sed 's/gamma *: bf16/gamma : f32/; s/beta *: bf16/beta : f32/' "$root/examples/layernorm.fuse" >wide.fuse
 expect 0 'load(gamma_v, gamma, col, N)' wide.fuse N=5120 --arch sm_90a --no-tuning
+expect 0 'load(gamma_next, gamma, col + step, N)' wide.fuse N=5000 --arch sm_90a --no-tuning
+expect 0 'column vectors are read with the row, into registers' explain "$root/tests/cases/wide_weights.fuse" N=12288 --arch sm_90a
 expect 0 'launch_bounds__(128, 6)' "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --no-tuning
 expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --no-tuning --json
 expect 0 '"rows_again": true' explain "$root"/examples/softmax.fuse M=3 N=8000001 --arch sm_90a --no-tuning --json

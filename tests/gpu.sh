@@ -121,7 +121,7 @@ list_cases() {
         done
         echo "examples/layernorm.fuse M=331 N=$columns --offset x=3 --schedule row:bulk=1,ctas=64"
     done
-    for columns in 4608 5120 6400 8704 9216 11264 13824 14848 17408 18432 22528 28672; do    # spread over more threads
+    for columns in 4608 5120 6400 8680 8704 9216 11264 13824 14848 17408 17928 18432 22528 26632 28672; do    # spread over more threads
         for name in layernorm layernorm_residual rmsnorm_residual softmax; do
             echo "examples/$name.fuse M=71 N=$columns"
         done

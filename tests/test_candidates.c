@@ -191,7 +191,7 @@ START_TEST(few_rows_want_more_threads_and_ctas)
 {
     check_shape("examples/layernorm.fuse", "sm_90a", H100, 4608, "row 192 x 1, 0");
     check_shape("examples/layernorm.fuse", "sm_90a", H100, 5120, "row 128 x 1, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 5248, "row 192 x 1, 0");     /* 224 threads are not nearly full */
+    check_shape("examples/layernorm.fuse", "sm_90a", H100, 5248, "row 192 x 1, 0");     /* 224 threads would be slower */
     check_shape("examples/layernorm.fuse", "sm_90a", H100, 11264, "row 352 x 2, 0");
     check_shape("examples/layernorm.fuse", "sm_90a", H100, 14848, "row 128 x 4, 0");
     check_shape("examples/layernorm.fuse", "sm_90a", H100, 14720, "row 480 x 1, 0");    /* slices are no whole lines */
@@ -210,7 +210,7 @@ START_TEST(few_rows_want_more_threads_and_ctas)
     check_shape("examples/layernorm_residual.fuse", "sm_90a", H200, 4608, "row 192 x 1, 0");
     check_shape("examples/layernorm_residual.fuse", "sm_90a", H200, 9216, "row 256 x 1, 0");    /* many rows would be slower */
     check_shape("examples/layernorm.fuse", "sm_90a", H200, 9216, "row 192 x 2, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H200, 17408, "row 544 x 1, 2");
+    check_shape("examples/layernorm.fuse", "sm_90a", H200, 17408, "row 544 x 1, 2");    /* many rows would be slower */
     check_shape("tests/cases/residual_f32.fuse", "sm_90a", H100, 16384, "row 352 x 4, 0");
     check_shape("tests/cases/residual_f32.fuse", "sm_90a", H100, 12288, "row 288 x 4, 0");    /* a warp more than fills it */
     check_shape("tests/cases/moments_f32.fuse", "sm_90a", H100, 10240, "row 128 x 4, 0");
