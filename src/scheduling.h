@@ -12,7 +12,7 @@
  *   schedule_refill.c    which rows refill the registers of the one before
  *   schedule_reuse.c     which rows hand their stage of the ring on
  *   schedule_narrow.c    rows of f32 that are no whole vectors
- *   schedule_spread.c    what is asked for rows of 16 bits that a few more threads or CTAs share better
+ *   schedule_spread.c    what is asked for rows of 16 bits or f32 that more threads or CTAs share better
  *   schedule_partial.c   what is asked for rows of 16 bits whose vectors are of 4 or 8 bytes
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
