@@ -42,6 +42,8 @@ list_simple() {
         echo "tests/golden/pointwise.fuse $size --schedule pointwise"
     done
     echo "tests/cases/partial_columns.fuse M=0"    # an output that has other columns than its sum
+    echo "examples/layernorm.fuse M=3 N=8680"    # a pair of CTAs whose last threads have less
+    echo "examples/rmsnorm_residual.fuse M=3 N=7176"
     for name in column pointwise; do
         echo "tests/golden/$name.fuse M=37 N=96 --sms 1 --schedule $name"
         echo "tests/golden/$name.fuse M=5 N=229 --schedule $name"

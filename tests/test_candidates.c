@@ -189,38 +189,47 @@ END_TEST
 
 START_TEST(few_rows_want_more_threads_and_ctas)
 {
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 4608, "row 192 x 1, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 5120, "row 128 x 1, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 5248, "row 192 x 1, 0");     /* 224 threads would be slower */
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 11264, "row 352 x 2, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 14848, "row 128 x 4, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 14720, "row 480 x 1, 0");    /* slices are no whole lines */
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 17408, "row 384 x 2, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H100, 18432, "row 192 x 4, 0");
-    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 4608, "row 192 x 1, 0");
-    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 9216, "row 288 x 2, 0");
-    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 14848, "row 320 x 2, 0");
-    check_shape("examples/layernorm_residual.fuse", "sm_90a", H100, 32768, "row 256 x 8, 0");
-    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 8192, "row 256 x 2, 0");
-    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 13824, "row 288 x 2, 0");
-    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 16384, "row 128 x 8, 0");    /* as the rules have it */
-    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H100, 18432, "row 288 x 4, 0");
-    check_shape("examples/softmax.fuse", "sm_90a", H100, 8704, "row 192 x 2, 0");
-    check_shape("examples/rmsnorm_residual.fuse", "sm_90a", H200, 9216, "row 288 x 2, 0");
-    check_shape("examples/layernorm_residual.fuse", "sm_90a", H200, 4608, "row 192 x 1, 0");
-    check_shape("examples/layernorm_residual.fuse", "sm_90a", H200, 9216, "row 256 x 1, 0");    /* many rows would be slower */
-    check_shape("examples/layernorm.fuse", "sm_90a", H200, 9216, "row 192 x 2, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", H200, 17408, "row 544 x 1, 2");    /* many rows would be slower */
-    check_shape("tests/cases/residual_f32.fuse", "sm_90a", H100, 16384, "row 352 x 4, 0");
-    check_shape("tests/cases/residual_f32.fuse", "sm_90a", H100, 12288, "row 288 x 4, 0");    /* a warp more than fills it */
-    check_shape("tests/cases/moments_f32.fuse", "sm_90a", H100, 10240, "row 128 x 4, 0");
-    check_shape("tests/cases/moments_f32.fuse", "sm_90a", H100, 5376, "row 352 x 1, 0");    /* not full */
-    check_shape("tests/cases/wide_weights.fuse", "sm_90a", H100, 12288, "row 192 x 4, 0");
-    check_shape("tests/cases/wide_weights.fuse", "sm_90a", H100, 9216, "row 192 x 2, 0");
-    check_shape("tests/cases/sum_to_bytes.fuse", "sm_90a", H100, 5120, "row 160 x 2, 0");
-    check_shape("tests/cases/sum_to_bytes.fuse", "sm_90a", H100, 14336, "row 320 x 2, 0");
-    check_shape("tests/cases/silu_to_bytes.fuse", "sm_90a", H100, 13824, "row 288 x 2, 0");
-    check_shape("tests/cases/silu_to_bytes.fuse", "sm_90a", H100, 28672, "row 224 x 8, 0");
+    static const struct {
+        const char *path;
+        double memory_rate;
+        int64_t columns;
+        const char *shape;
+    } rows[] = {
+        {"examples/layernorm.fuse", H100, 4608, "row 192 x 1, 0"},
+        {"examples/layernorm.fuse", H100, 5120, "row 128 x 1, 0"},
+        {"examples/layernorm.fuse", H100, 5248, "row 192 x 1, 0"},    /* 224 threads would be slower */
+        {"examples/layernorm.fuse", H100, 11264, "row 352 x 2, 0"},
+        {"examples/layernorm.fuse", H100, 14848, "row 128 x 4, 0"},
+        {"examples/layernorm.fuse", H100, 14720, "row 480 x 1, 0"},    /* slices are no whole lines */
+        {"examples/layernorm.fuse", H100, 17408, "row 384 x 2, 0"},
+        {"examples/layernorm.fuse", H100, 18432, "row 192 x 4, 0"},
+        {"examples/layernorm_residual.fuse", H100, 4608, "row 192 x 1, 0"},
+        {"examples/layernorm_residual.fuse", H100, 9216, "row 288 x 2, 0"},
+        {"examples/layernorm_residual.fuse", H100, 14848, "row 320 x 2, 0"},
+        {"examples/layernorm_residual.fuse", H100, 32768, "row 256 x 8, 0"},
+        {"examples/rmsnorm_residual.fuse", H100, 8192, "row 256 x 2, 0"},
+        {"examples/rmsnorm_residual.fuse", H100, 13824, "row 288 x 2, 0"},
+        {"examples/rmsnorm_residual.fuse", H100, 16384, "row 128 x 8, 0"},    /* as the rules have it */
+        {"examples/rmsnorm_residual.fuse", H100, 18432, "row 288 x 4, 0"},
+        {"examples/softmax.fuse", H100, 8704, "row 192 x 2, 0"},
+        {"examples/rmsnorm_residual.fuse", H200, 9216, "row 288 x 2, 0"},
+        {"examples/layernorm_residual.fuse", H200, 4608, "row 192 x 1, 0"},
+        {"examples/layernorm_residual.fuse", H200, 9216, "row 256 x 1, 0"},    /* many rows would be slower */
+        {"examples/layernorm.fuse", H200, 9216, "row 192 x 2, 0"},
+        {"examples/layernorm.fuse", H200, 17408, "row 544 x 1, 2"},    /* many rows would be slower */
+        {"tests/cases/residual_f32.fuse", H100, 16384, "row 352 x 4, 0"},
+        {"tests/cases/residual_f32.fuse", H100, 12288, "row 288 x 4, 0"},    /* a warp more than fills it */
+        {"tests/cases/moments_f32.fuse", H100, 10240, "row 128 x 4, 0"},
+        {"tests/cases/moments_f32.fuse", H100, 5376, "row 352 x 1, 0"},    /* not full */
+        {"tests/cases/wide_weights.fuse", H100, 12288, "row 192 x 4, 0"},
+        {"tests/cases/wide_weights.fuse", H100, 9216, "row 192 x 2, 0"},
+        {"tests/cases/sum_to_bytes.fuse", H100, 5120, "row 160 x 2, 0"},
+        {"tests/cases/sum_to_bytes.fuse", H100, 14336, "row 320 x 2, 0"},
+        {"tests/cases/silu_to_bytes.fuse", H100, 13824, "row 288 x 2, 0"},
+        {"tests/cases/silu_to_bytes.fuse", H100, 28672, "row 224 x 8, 0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_shape(rows[i].path, "sm_90a", rows[i].memory_rate, rows[i].columns, rows[i].shape);
 }
 END_TEST
 
