@@ -330,6 +330,16 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+//@ keep_branch
+// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
+// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
+// were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(int loads)
+{
+    if (sizeof(T) == 4 && loads <= 16)
+        asm volatile("nanosleep.u32 0;");
+}
+
 //@ read_again read_last hinted_block
 // Two reads of a row that tell the caches: `read_again` that it will be, `read_last` that it will not.
 // So what is written between them does not drive it out. They may move past stores: no kernel reads an
@@ -379,10 +389,12 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
-    if (misalignment<n>(row) == 0)
+    if (misalignment<n>(row) == 0) {
         copy_vector(&v, (const vector<T, n> *)(row + col));
-    else
+    } else {
         load_words(v, row + col);
+        keep_branch<T>(n);
+    }
 }
 
 //@ load_once
@@ -392,10 +404,12 @@ DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
-    if (misalignment<n>(row) == 0)
+    if (misalignment<n>(row) == 0) {
         read_once(v, row + col);
-    else
+    } else {
         load_words(v, row + col);
+        keep_branch<T>(n);
+    }
 }
 
 //@ load_hinted
@@ -427,6 +441,8 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], row + first + t * step);
+        if (tiles * step == size)
+            keep_branch<T>(tiles * n);
     }
 }
 
@@ -445,6 +461,8 @@ DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, 
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], columns + first + t * step);
+        if (tiles * step == size)
+            keep_branch<T>(tiles * n);
     }
 }
 

@@ -176,6 +176,15 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
+// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
+// were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(int loads)
+{
+    if (sizeof(T) == 4 && loads <= 16)
+        asm volatile("nanosleep.u32 0;");
+}
+
 // L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
 // memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
 // policy, and are otherwise like any to the compiler.
@@ -207,6 +216,8 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], row + first + t * step);
+        if (tiles * step == size)
+            keep_branch<T>(tiles * n);
     }
 }
 

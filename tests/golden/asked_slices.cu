@@ -63,16 +63,27 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
+// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
+// were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(int loads)
+{
+    if (sizeof(T) == 4 && loads <= 16)
+        asm volatile("nanosleep.u32 0;");
+}
+
 // v = row[col .. col + n), or anything from `size` on; one wide access where the row's alignment allows
 template <class T, int n>
 DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
-    if (misalignment<n>(row) == 0)
+    if (misalignment<n>(row) == 0) {
         copy_vector(&v, (const vector<T, n> *)(row + col));
-    else
+    } else {
         load_words(v, row + col);
+        keep_branch<T>(n);
+    }
 }
 
 // rounds n computed values into the vector that a store writes

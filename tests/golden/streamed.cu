@@ -81,6 +81,15 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
+// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
+// were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(int loads)
+{
+    if (sizeof(T) == 4 && loads <= 16)
+        asm volatile("nanosleep.u32 0;");
+}
+
 // Two reads of a row that tell the caches: `read_again` that it will be, `read_last` that it will not.
 // So what is written between them does not drive it out. They may move past stores: no kernel reads an
 // element that it has written.
@@ -109,10 +118,12 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
-    if (misalignment<n>(row) == 0)
+    if (misalignment<n>(row) == 0) {
         copy_vector(&v, (const vector<T, n> *)(row + col));
-    else
+    } else {
         load_words(v, row + col);
+        keep_branch<T>(n);
+    }
 }
 
 // v = row[col .. col + n); `use`: read_again or read_last

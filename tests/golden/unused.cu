@@ -63,6 +63,15 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
+// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
+// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
+// were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(int loads)
+{
+    if (sizeof(T) == 4 && loads <= 16)
+        asm volatile("nanosleep.u32 0;");
+}
+
 // L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
 // memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
 // policy, and are otherwise like any to the compiler.
@@ -86,10 +95,12 @@ DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
-    if (misalignment<n>(row) == 0)
+    if (misalignment<n>(row) == 0) {
         read_once(v, row + col);
-    else
+    } else {
         load_words(v, row + col);
+        keep_branch<T>(n);
+    }
 }
 
 // rounds n computed values into the vector that a store writes

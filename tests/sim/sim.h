@@ -355,6 +355,9 @@ template <class T, int n> static inline void load_words(vector<T, n> &to, const 
     for (int i = 0; i < n; i++) to[i] = from[i];
 }
 
+//@ keep_branch
+template <class T> static inline void keep_branch(int) {}
+
 //@ shared_address
 static inline unsigned shared_address(const void *) { return 0; }    // for copies, which have twins
 
