@@ -199,7 +199,7 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool 
     config.grid_y = (unsigned)ready->grid[1];
     config.grid_z = (unsigned)ready->grid[2];
     config.block_x = (unsigned)kernel->threads;
-    config.smem_bytes = (unsigned)kernel->smem_bytes;
+    config.smem_bytes = (unsigned)launch_smem(kernel, ready->grid[0]);
     config.stream = stream;
     config.attributes = attributes;
     config.attribute_count = set_attributes(kernel, overlaps, attributes);

@@ -63,9 +63,9 @@ static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info
     info->static_smem_bytes = usage.smem_bytes;
     info->threads = kernel->threads;
     info->cluster = kernel->cluster;
-    info->dynamic_smem_bytes = kernel->smem_bytes;
     for (int dim = 0; dim < GRID_RANK; dim++)
         info->grid[dim] = launch_ctas(plan->launch, index, dim, &plan->launch->sizes);
+    info->dynamic_smem_bytes = launch_smem(kernel, info->grid[0]);
 }
 
 /* CTAs that wait for each other must all be on the GPU at once. */
@@ -101,12 +101,13 @@ static fusec_status prepare_function(fusec_plan *plan, int index, const char *na
     entry->overlaps = kernel->overlaps && !module->is_ptx && cubin_waits_first(module->code.data, module->code.bytes, name);
     fusec_status status = driver_check(
         driver, driver->cuModuleGetFunction(function, module->handle, name), name, error);
-    if (status == FUSEC_OK && kernel->smem_bytes > 0)   /* what needs no asking includes static */
+    int64_t smem = most_smem(kernel);
+    if (status == FUSEC_OK && smem > 0)   /* what needs no asking includes static */
         status =
             driver_check(driver,
                          driver->cuFuncSetAttribute(
                              *function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                             (int)kernel->smem_bytes),
+                             (int)smem),
                          "dynamic shared memory", error);
     if (status == FUSEC_OK && kernel->cluster > PORTABLE_CLUSTER && kernel->mailbox < 0)
         status = driver_check(

@@ -43,6 +43,8 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
     put_int(w, kernel->adds_parts);
     put_int(w, kernel->overlaps);
     put_int(w, kernel->smem_bytes);
+    put_int(w, kernel->few_bytes);
+    put_int(w, kernel->few_ctas);
     put_int(w, kernel->step_bytes);
     put_int(w, kernel->paced_from);
     for (int dim = 0; dim < GRID_RANK; dim++) {
@@ -207,6 +209,8 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
     kernel->adds_parts = (int)get_range(r, -1, MAX_ITEMS);
     kernel->overlaps = get_range(r, 0, 1);
     kernel->smem_bytes = get_range(r, 0, 1 << 20);
+    kernel->few_bytes = get_range(r, 0, 1 << 20);
+    kernel->few_ctas = get_range(r, 0, INT32_MAX);
     kernel->step_bytes = get_range(r, 0, INT64_MAX);
     kernel->paced_from = (int)get_range(r, 0, 1024);
     for (int dim = 0; dim < GRID_RANK; dim++) {

@@ -11,6 +11,7 @@
  *   cuda_load.c      where a row's elements are read from
  *   cuda_lag.c       a row's last phase after the first of the next
  *   cuda_ring.c      the ring of row buffers in shared memory
+ *   cuda_few.c       column vectors of few rows, which come to shared memory with the row
  *   cuda_blocks.c    rows that pass through shared memory by blocks
  *   cuda_refill.c    rows in registers that take the next row's elements
  *   cuda_share.c     CTAs that share a row: their columns, and where they meet
@@ -131,6 +132,12 @@ const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_asks(Emitter *e);                     /* early, for column vectors that a later phase reads */
+/* A tile of each, from memory or from where few rows have it, into what is named so with this suffix. */
+typedef LIST(const Load *) LateLoads;
+void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile, const char *column);
+void emit_few_memory(Emitter *e);               /* where few rows have column vectors ... */
+void emit_few_fetches(Emitter *e);              /* ... and how they get there; */
+void emit_few_wait(Emitter *e, bool early);     /* until they are, for what is read early, or else */
 void emit_first_tiles(Emitter *e, int phase);   /* of the early loads of a phase, before it */
 void emit_early_tiles(Emitter *e, int phase);   /* in the phase: this tile, read by now, and the next one */
 bool declare_hoisted_loads(Emitter *e);

@@ -122,38 +122,41 @@ void emit_asks(Emitter *e)
     if (!asks->length) return;
     line(e->out, "// a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now");
     const char *asking = e->k->cluster > 1 ? arena_format(e->arena, "4 * %s", sharers(e)) : "4";
-    block (e->out, "if (blockIdx.x < %s)", asking)
+    block (e->out, "if (%sblockIdx.x < %s)", e->k->few_ctas ? "!few && " : "", asking)
         text_put(e->out, asks->data, asks->length);
 }
 
-static bool is_early_in(const Load *load, int phase) { return load->early && load->phases >> phase & 1; }
+/* Those of a phase that are read a tile ahead. */
+static LateLoads list_early(const Emitter *e, int phase)
+{
+    LateLoads early = {0};
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->early && load->phases >> phase & 1) *list_push(e->arena, &early) = load;
+    }
+    return early;
+}
 
 void emit_first_tiles(Emitter *e, int phase)
 {
-    bool any = false;
-    for (int i = 0; i < e->k->load_count; i++) {
-        const Load *load = &e->k->loads[i];
-        if (!is_early_in(load, phase)) continue;
-        if (!any) line(e->out, "// the next phase reads a tile while it computes the one before; this is the first");
-        any = true;
-        if (phase == load->first_phase) line(e->out, "%s %s_next;", vector_type(e, load->dtype), load->name);
-        line(e->out, "load(%s_next, %s, first, %s);", load->name, load_address(e, load), limit_text(e));
-    }
+    LateLoads early = list_early(e, phase);
+    if (early.count) line(e->out, "// the next phase reads a tile while it computes the one before; this is the first");
+    for (int i = 0; i < early.count; i++)
+        if (phase == early.data[i]->first_phase)
+            line(e->out, "%s %s_next;", vector_type(e, early.data[i]->dtype), early.data[i]->name);
+    emit_late_tiles(e, &early, "_next", "0", "first");
 }
 
 void emit_early_tiles(Emitter *e, int phase)
 {
-    Text *kernel = open_body(e);
-    for (int i = 0; i < e->k->load_count; i++) {
-        const Load *load = &e->k->loads[i];
-        if (!is_early_in(load, phase)) continue;
-        line(kernel, "const %s %s_v = %s_next;", vector_type(e, load->dtype), load->name, load->name);
-        line(e->out, "load(%s_next, %s, col + step, %s);", load->name, load_address(e, load), limit_text(e));
+    LateLoads early = list_early(e, phase);
+    for (int i = 0; i < early.count; i++) {
+        const char *name = early.data[i]->name;
+        line(e->out, "const %s %s_v = %s_next;", vector_type(e, early.data[i]->dtype), name, name);
     }
-    const Text *loads = close_body(e, kernel);
-    if (loads->length && e->k->tiles > 1)
+    if (early.count && e->k->tiles > 1)
         block (e->out, "if (t + 1 < tiles)")
-            text_put(e->out, loads->data, loads->length);
+            emit_late_tiles(e, &early, "_next", "t + 1", "col + step");
 }
 
 /* A thread's vector in shared memory. */

@@ -102,6 +102,7 @@ void emit_tile_loads(const Pass *pass)
 {
     Emitter *e = pass->e;
     emit_early_tiles(e, pass->phase);
+    LateLoads late = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->access != ACCESS_VECTOR || load->resident || load->early ||
@@ -115,11 +116,14 @@ void emit_tile_loads(const Pass *pass)
         }
         if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         const char *use = cache_use(pass, load), *from = load_address(e, load), *tile = e->ahead ? "[t]" : "";
-        if (use)
+        if (load->late && e->k->few_ctas)
+            *list_push(e->arena, &late) = load;
+        else if (use)
             line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from, column_text(e));
         else
             line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from, column_text(e), limit_text(e));
     }
+    emit_late_tiles(e, &late, "_v", "t", column_text(e));
 }
 
 static bool is_pass_store(const Pass *pass, const Store *store)

@@ -227,14 +227,17 @@ void emit_phase(Emitter *e, int phase)
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
     emit_resident_loads(e, phase, false);
+    if (phase == 0) emit_few_fetches(e);
     if (phase == 0) emit_stage_reuse(e);
     emit_refill_next(e, phase);
     declare_reductions(e, phase);
     emit_pass(e, phase);
     /* not before the pass: its reads of shared memory would share a wait with these */
     if (phase == 0 && !e->k->lag) emit_scalars_next(e);
+    if (phase == 0) emit_few_wait(e, true);
     emit_first_tiles(e, phase + 1);
     emit_reductions(e, phase);
+    if (phase == 0) emit_few_wait(e, false);
     emit_row_stores(e, phase);
 }
 
@@ -470,6 +473,7 @@ static void emit_body(Emitter *e)
         emit_copy_warp(e);
     else if (e->k->grouped)
         emit_listener(e);
+    emit_few_memory(e);
     emit_asks(e);
     emit_row_loads(e, false);
     emit_row_values(e, 0, false);

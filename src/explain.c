@@ -326,6 +326,9 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     const char *unused = !k->limit_ctas ? "" : arena_format(arena, ", unused: it keeps an SM to %d CTA%s", k->limit_ctas, plural(k->limit_ctas));
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes), unused);
+    if (launch->few_ctas)
+        line(out, "    %s of dynamic shared memory where the grid has up to %lld CTAs: column vectors come to it with the row",
+             bytes_text(arena, launch->few_bytes), (long long)launch->few_ctas);
     if (usage[index].registers >= 0)
         line(out, "    %s", usage_text(arena, usage[index].registers, usage[index].spill_bytes));
     if (launch->collapsed)

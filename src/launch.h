@@ -98,6 +98,9 @@ typedef struct {
                                  not of this plan: its text waits for that (programmatic stream
                                  serialization, sm_90 and later) */
     int64_t smem_bytes;       /* dynamic */
+    int64_t few_bytes;        /* ... of a launch of up to few_ctas CTAs along x, in place of it; right with either, and few are
+                                 faster so */
+    int64_t few_ctas;
     int64_t step_bytes;       /* that memory is given time for each time a group takes rows: what it reads and writes, or somewhat
                                  more (paced_bytes in schedule_pace.c); 0: it has no interval */
     int paced_from;           /* the interval is for rows that are so many times what L2 holds, or more */
@@ -129,6 +132,16 @@ int list_entries(const LaunchPlan *plan, const LaunchEntry **entries);
 /* Groups of a kernel along a dimension for the given sizes, and the CTAs that are launched for them. */
 int64_t launch_groups(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
 int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *sizes);
+/* Dynamic shared memory of a launch of so many CTAs along x. */
+static inline int64_t launch_smem(const LaunchKernel *kernel, int64_t ctas)
+{
+    return ctas <= kernel->few_ctas ? kernel->few_bytes : kernel->smem_bytes;
+}
+/* ... and of the most that one has. */
+static inline int64_t most_smem(const LaunchKernel *kernel)
+{
+    return kernel->few_bytes > kernel->smem_bytes ? kernel->few_bytes : kernel->smem_bytes;
+}
 /* Of parts whose number is a share of the CTAs': one of up to so many. */
 enum { PART_DIVISORS = 4 };
 int64_t least_part_rows(const LaunchGrid *parts);

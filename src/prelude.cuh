@@ -397,6 +397,15 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
     }
 }
 
+//@ dynamic_smem
+// bytes of shared memory that the launch gives each CTA
+DEVICE unsigned dynamic_smem()
+{
+    unsigned bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+}
+
 //@ load_once
 // v = row[col .. col + n), or anything from `size` on, of a row that is read once
 template <class T, int n>

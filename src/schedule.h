@@ -135,6 +135,9 @@ typedef struct {
     bool lined_up;                   /* its rows, which begin anywhere in a line of memory, are copied by blocks of
                                         16 bytes to the same place of one */
     int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
+    int few_ctas;                    /* a launch of no more CTAs gives each few_bytes of dynamic shared memory, to which column vectors
+                                        that a later phase reads are copied while the row comes; 0: none does */
+    int64_t few_bytes;
     bool meets_in_ring;              /* after the last row the teams' accumulators meet there, all at once */
     bool meets_beside;               /* kept: after a part's last row they meet beside the ring, which has the next part's rows */
     int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */

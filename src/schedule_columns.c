@@ -80,36 +80,55 @@ static bool is_read_late(const Kernel *k, const Load *load)
     return shared && load->tensor >= 0 && load->access == ACCESS_VECTOR && load->first_phase > 0 && !load->resident && !load->staged;
 }
 
-/* Bytes of column vectors that a thread has registers for besides a tile's: two of 2 bytes or one of 4. More of them spill, but
- * for two of f32 beside one row of 2 bytes of a layer norm without more, of up to five tiles: of bf16 where the last one is not full
- * (3072 to 15872 columns 3 to 8 %, behind other kernels 3 to 15 % faster with 1 to 64 rows, 1 to 5 % with 512, many 4 % faster to 1 %
- * slower; all tiles full many 1 to 3 % slower, by six tiles 4 to 7 %), of f16 where it is, by up to 448 threads (4096 to 8192 and
- * 14336 columns as much; others hold a CTA less an SM; measured on an H100). */
-static int most_early_bytes(const Scheduler *s, const Kernel *k)
-{
-    enum { MOST = 32, MOST_WIDE = 64, FEW_TILES = 5, FEW_THREADS = 448, TWO_BYTES = 2 };
-    bool norm = has_moments(s, k) && row_inputs(k) == 1 && row_bytes(k) == TWO_BYTES && narrowest_stored(k) == TWO_BYTES && has_short_arithmetic(s, k);
-    bool wide = has_wide_columns(k) && k->vec == MAX_VECTOR && k->tiles <= FEW_TILES;
-    bool fits = reads_f16(k) ? !k->ragged && kernel_threads(k) <= FEW_THREADS : k->ragged;
-    return norm && wide && fits ? MOST_WIDE : MOST;
-}
-
 /* Column vectors that a later phase reads are read a tile ahead where a row is alone, for its CTA has nothing else to do
  * meanwhile, and a thread has registers for them (layer norm of 2816 to 18000
  * columns 2 to 13 %, of a sum of two 1 to 9 %, rmsnorm 1 to 13 %, to bytes 0 to 7 % faster with 1 to 64 rows, with 512 up to
  * 5 %, many as fast; with weights of f32 rmsnorm and that of a sum 1 to 6 %; in three of f32 an SM holds a CTA less, and 512 rows
  * take 11 % longer; measured on an H100). Some wider than the row spill beside more than 512 threads. */
-void set_late(const Scheduler *s, Kernel *k)
+void set_late(Kernel *k)
 {
-    enum { MANY_THREADS = 512 };
+    enum { MANY_THREADS = 512, MOST = 32 };    /* bytes: two vectors of 2 bytes, or one of 4 */
     bool alone = !is_persistent(k) && !k->lag && !k->streamed;
     bool room = !has_several_columns(k) && (!has_wide_columns(k) || kernel_threads(k) <= MANY_THREADS);
-    int bytes = 0, most = most_early_bytes(s, k);
+    int bytes = 0;
     for (int i = 0; i < k->load_count; i++) {
         k->loads[i].late = is_read_late(k, &k->loads[i]);
         if (k->loads[i].late) bytes += dtype_info[k->loads[i].dtype].bytes * k->vec;
     }
-    for (int i = 0; i < k->load_count; i++) k->loads[i].early = alone && room && bytes <= most && k->loads[i].late;
+    for (int i = 0; i < k->load_count; i++) k->loads[i].early = alone && room && bytes <= MOST && k->loads[i].late;
+}
+
+/* Bytes of column vectors that a later phase reads, of a CTA; 0: there are none, more than a pair, which many rows pay 2 % for
+ * (32 % of 22528 columns, which then hold a CTA less), or some that threads cannot copy for themselves. */
+static int64_t late_bytes(const Kernel *k)
+{
+    enum { PAIR = 2, LEAST = 4 };    /* bytes that cp.async copies */
+    int64_t bytes = 0;
+    int count = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        if (!k->loads[i].late) continue;
+        int64_t vector = (int64_t)dtype_info[k->loads[i].dtype].bytes * k->vec;
+        if (vector < LEAST || ++count > PAIR) return 0;
+        bytes += vector * k->tiles * kernel_threads(k);
+    }
+    return bytes;
+}
+
+/* Of few rows that are alone, column vectors that a later phase reads come to shared memory while the row comes to registers,
+ * as long as all CTAs ask L2 for no more of them than so much (layer norm with weights of f32 of 3072 to 16384 columns 11 to
+ * 20 %, behind other kernels 15 to 33 % faster with one row, 4 to 12 % with 64; with weights of 2 bytes, of 3584 columns, 16,
+ * 29 and 11 %, of 512 rows 4 %; of a sum, and rmsnorm to bytes, 10 to 17 % with one; twice as much of f32 is 5 to 20 % slower;
+ * many rows are as fast; rows of f32 gain nothing; measured on an H100). */
+void set_few(const Scheduler *s, Kernel *k)
+{
+    enum { MOST = 24 << 20, MOST_WIDE = 8 << 20, MOST_CTAS = 512, TWO_BYTES = 2 };
+    bool alone = k->one_row && !k->streamed && !k->grouped && !is_persistent(k) && !has_several_columns(k);
+    bool narrow = row_bytes(k) <= TWO_BYTES * row_inputs(k);
+    int64_t bytes = alone && narrow && !k->smem_bytes && !k->idle_bytes ? late_bytes(k) : 0;
+    if (!bytes || bytes + static_bytes(s, k) > s->target->smem_per_cta) return;
+    int64_t ctas = (has_wide_columns(k) ? MOST_WIDE : MOST) / bytes;
+    k->few_bytes = bytes;
+    k->few_ctas = ctas < MOST_CTAS ? (int)ctas : MOST_CTAS;
 }
 
 bool reads_early(const Kernel *k)

@@ -341,6 +341,8 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
         kernels[i].overlaps = s->target->bulk_copy && k->mailbox < 0;
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;
+        kernels[i].few_bytes = k->few_bytes;
+        kernels[i].few_ctas = k->few_ctas;
         kernels[i].step_bytes = k->paced ? k->teams * paced_bytes(k, row_traffic(s, k)) : 0;
         kernels[i].paced_from = paced_from(k);
         if (k->clears >= 0)

@@ -428,8 +428,9 @@ bool map_kernel(Scheduler *s, Kernel *k)
     k->even_moments = has_even_moments(s, k);
     set_parts(k);
     k->one_row = has_one_row(s, k);
-    set_late(s, k);
+    set_late(k);
     set_wanted_ctas(s, k);
     set_limit(s, k);
+    set_few(s, k);
     return true;
 }

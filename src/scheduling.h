@@ -190,8 +190,9 @@ int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors);   /* w
 
 /* ---- schedule_bounds.c ---- */
 
-void set_late(const Scheduler *s, Kernel *k);           /* column vectors that later phases read, and those a tile ahead */
+void set_late(Kernel *k);                                     /* column vectors that later phases read, and those a tile ahead */
 bool reads_early(const Kernel *k);
+void set_few(const Scheduler *s, Kernel *k);            /* column vectors of few rows, in shared memory */
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
 
 /* ---- schedule_limit.c ---- */

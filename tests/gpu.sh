@@ -131,6 +131,13 @@ list_cases() {
             echo "tests/cases/$name.fuse M=71 N=$columns"
         done
     done
+    for columns in 2816 3584 5000 6656 8192 12288; do    # column vectors of few rows in shared memory, of many not
+        for name in examples/layernorm examples/rmsnorm_quantized tests/cases/wide_moments; do
+            echo "$name.fuse M=3 N=$columns"
+            echo "$name.fuse M=1031 N=$columns"
+            echo "$name.fuse M=3 N=$columns --offset gamma=1"
+        done
+    done
     for columns in 114688 122880 126976 147456 163840; do    # column vectors stay in registers
         echo "examples/layernorm.fuse M=71 N=$columns"
     done

@@ -121,6 +121,14 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
     }
 }
 
+// bytes of shared memory that the launch gives each CTA
+DEVICE unsigned dynamic_smem()
+{
+    unsigned bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+}
+
 // a whole row: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
@@ -137,6 +145,46 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
                 load_words(v[t], row + first + t * step);
         if (tiles * step == size)
             keep_branch<T>(tiles * n);
+    }
+}
+
+// Where a copy that has a policy for L2 goes to. No address has the highest bit; without this ptxas 13.0 may split the
+// address between two kinds of registers, and encodes such a copy in a way that the GPU refuses.
+DEVICE unsigned shared_address(const void *shared) { return (unsigned)__cvta_generic_to_shared(shared) & 0x7fffffff; }
+
+// copies to shared memory that go on while the thread computes; it waits for its own, in order
+template <int bytes> DEVICE void async_copy(void *to, const void *from)
+{
+    const unsigned at = shared_address(to);
+    if constexpr (bytes == 16)
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy; }" :: "r"(at), "l"(from) : "memory");
+    else
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+            "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, policy; }"
+            :: "r"(at), "l"(from), "n"(bytes) : "memory");
+}
+DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// until all but the newest `left` groups have landed
+template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
+
+// starts the copies of this thread's part of a row into its part of a buffer
+template <int step, class T, int n, int tiles, int threads>
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+{
+    constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
+    if (misalignment<n>(row) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                #pragma unroll
+                for (int k = 0; k < bytes; k += piece)
+                    async_copy<piece>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first + t * step) + k);
+    } else {
+        #pragma unroll 1
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                load_words(buffer[t][threadIdx.x], row + first + t * step);
     }
 }
 
@@ -357,6 +405,7 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 // A CTA has row blockIdx.x; its 128 threads share it.
 // A thread has 8 neighbouring columns in each of 4 tiles, the last not full.
 // Launch 1 of 1: grid (M, 1), block 128, no dynamic shared memory.
+// A grid of up to 512 CTAs, though, is faster with 16384 bytes of it (and right without).
 // The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 // By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
@@ -376,8 +425,17 @@ void asked_for(
     const int first = lane * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     int turn = 0;
+
+    // few rows are given shared memory: what all of them share comes to it while the row comes to registers
+    const bool few = dynamic_smem() > 0;
+    struct Columns {
+        vector<bf16, vec> gamma[tiles][threads];
+        vector<bf16, vec> beta[tiles][threads];
+    };
+    alignas(128) extern __shared__ uint4 smem[];
+    Columns &held = *(Columns *)smem;
     // a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now
-    if (blockIdx.x < 4) {
+    if (!few && blockIdx.x < 4) {
         ask_for_columns<threads>(gamma, N);
         ask_for_columns<threads>(beta, N);
     }
@@ -385,6 +443,11 @@ void asked_for(
     const long long row = blockIdx.x;
     vector<bf16, vec> x_v[tiles];
     load_row<step>(x_v, x + row * x_M, first, N);
+    if (few) {
+        fetch_row<step>(held.gamma, gamma, first, N);
+        fetch_row<step>(held.beta, beta, first, N);
+        fetch_commit();
+    }
     float mean = 0;
     float row_variance = 0;    // mean[N]((x - mean) * (x - mean))
     float mean_seen = 0;
@@ -400,11 +463,18 @@ void asked_for(
         if (t + 1 < tiles || col < N)
             moments_add(mean, row_variance, mean_seen, mean_of);
     }
+    fetch_wait<0>();    // a thread reads what it has copied itself
     // the next phase reads a tile while it computes the one before; this is the first
     vector<bf16, vec> gamma_next;
-    load(gamma_next, gamma, first, N);
     vector<bf16, vec> beta_next;
-    load(beta_next, beta, first, N);
+    if (few) {
+        gamma_next = held.gamma[0][threadIdx.x];
+        beta_next = held.beta[0][threadIdx.x];
+    }
+    else {
+        load(gamma_next, gamma, first, N);
+        load(beta_next, beta, first, N);
+    }
     row_reduce<threads>(scratch, turn, moments_of(mean, row_variance, mean_seen));
     mean /= N;
     row_variance /= N;
@@ -416,8 +486,14 @@ void asked_for(
         const vector<bf16, vec> gamma_v = gamma_next;
         const vector<bf16, vec> beta_v = beta_next;
         if (t + 1 < tiles) {
-            load(gamma_next, gamma, col + step, N);
-            load(beta_next, beta, col + step, N);
+            if (few) {
+                gamma_next = held.gamma[t + 1][threadIdx.x];
+                beta_next = held.beta[t + 1][threadIdx.x];
+            }
+            else {
+                load(gamma_next, gamma, col + step, N);
+                load(beta_next, beta, col + step, N);
+            }
         }
         float y_out[vec];
         #pragma unroll

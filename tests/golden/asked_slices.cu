@@ -585,8 +585,8 @@ void asked_slices(
     }
     // the next phase reads a tile while it computes the one before; this is the first
     vector<float, vec> gamma_next;
-    load(gamma_next, gamma, first, end);
     vector<float, vec> beta_next;
+    load(gamma_next, gamma, first, end);
     load(beta_next, beta, first, end);
     cluster_reduce<threads>(scratch, exchange, sent, moments_of(mean, row_variance, mean_seen));
     mean /= N;

@@ -16,6 +16,7 @@ typedef struct {
 /* What a thread may read about itself; it lies on the thread's own stack. */
 typedef struct {
     SimDim thread, block, block_size, grid_size;
+    unsigned dynamic_smem;    /* bytes */
     unsigned cluster_rank, cluster_size;
 } SimThread;
 

@@ -156,6 +156,7 @@ static void start_thread(Machine *m, Cta *cta, int index)
                   (unsigned)(cta->number / l->grid[0] % l->grid[1]),
                   (unsigned)(cta->number / l->grid[0] / l->grid[1])},
         .block_size = {(unsigned)l->threads, 1, 1},
+        .dynamic_smem = (unsigned)l->smem_bytes,
         .grid_size = {(unsigned)l->grid[0], (unsigned)l->grid[1], (unsigned)l->grid[2]},
         .cluster_rank = l->grouped ? 0 : (unsigned)(cta->number % l->cluster),
         .cluster_size = l->grouped ? 1 : (unsigned)l->cluster,

@@ -358,6 +358,9 @@ template <class T, int n> static inline void load_words(vector<T, n> &to, const 
 //@ keep_branch
 template <class T> static inline void keep_branch(int) {}
 
+//@ dynamic_smem
+static inline unsigned dynamic_smem() { return sim_link.self->dynamic_smem; }
+
 //@ shared_address
 static inline unsigned shared_address(const void *) { return 0; }    // for copies, which have twins
 
