@@ -36,6 +36,8 @@ examples/softmax_bwd.fuse M=9 N=1023 --sms 1 --schedule warp-specialized
 examples/softmax.fuse M=65 N=24 --offset x=3
 examples/softmax.fuse M=64 N=23
 examples/softmax_causal_bwd.fuse B=2 H=2 Q=5 K=229
+tests/cases/wide_moments.fuse M=2 N=2600
+examples/layernorm.fuse M=2 N=3584
 tests/golden/column.fuse M=480 N=77 --sms 1
 tests/golden/column.fuse M=481 N=77 --sms 1
 tests/golden/column.fuse M=257 N=64 --sms 1

@@ -11,6 +11,9 @@ do with it. One line for each load within a loop:
     distance   instructions from the load to the first that waits for its scoreboard
     * …        that instruction, where it does not use what was loaded
 
+Before it, of kernels without a loop over rows, loads that wait for a load: they take over its
+scoreboard, and a row is then asked for when something else has come (forty-second round).
+
 Distances below about 100 are a memory latency in every pass (docs/experiments.md, ninth round).
 The fields of an instruction's control bits are those that public disassemblers agree on for sm_70 to sm_90.
 """
@@ -80,8 +83,30 @@ def first_wait(body, loop, load):
     return len(order), None
 
 
+def wide(item):
+    return isinstance(item, Instruction) and re.search(r"\bLDG\.E\.(64|128)\b", item.text)
+
+
+def loads_that_wait(body):
+    """(load, what it waits for), in the order of the text and of loads by vectors alone: those by elements
+    stand in branches beside them."""
+    owner = {}
+    for item in body:
+        if isinstance(item, str):
+            continue
+        for scoreboard in range(6):
+            earlier = item.waits >> scoreboard & 1 and owner.pop(scoreboard, None)
+            if earlier and wide(item) and not earlier.loaded() & item.registers():
+                yield item, earlier
+        if wide(item) and item.writes != 7:
+            owner[item.writes] = item
+
+
 def report(body):
     seen = {}
+    if not any(find_loops(body)):
+        for load, earlier in loads_that_wait(body):
+            print(f"  waits   {load.text}    * {earlier.text}")
     for loop in find_loops(body):
         for i in range(*loop):
             item = body[i]
