@@ -291,6 +291,7 @@ static bool has_short_vectors(const Plan *plan)
 
 Plan *find_faster(Arena *arena, Plan *rules)
 {
+    if (rules->advice) return rules;    /* which was measured */
     Estimate own = estimate_speed(rules);
     if (own.unknown || has_short_vectors(rules)) return rules;
     if (own.gbps * RESOLUTION >= own.ceiling) return rules;    /* nothing can be so much faster */

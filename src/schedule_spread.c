@@ -5,7 +5,7 @@
  * matrix product in a stream, 512 and many rows, beside the rules'. */
 #include "scheduling.h"
 
-enum { ONE = 1, PAIR = 2, FOUR = 4, TWO_BYTES = 2, TWO_PHASES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120, F32_VECTOR = 4 };
+enum { ONE = 1, PAIR = 2, FOUR = 4, EIGHT = 8, TWO_BYTES = 2, TWO_PHASES = 2, TWO_TILES = 2, THREE_TILES = 3, FOUR_TILES = 4, FIVE_TILES = 5, FIVE_THOUSAND = 5120, F32_VECTOR = 4 };
 
 /* How many threads have so many vectors each of a slice, all of them; 0: no whole warps do. */
 static int full_threads(int64_t slice, int tiles)
@@ -30,6 +30,25 @@ static Advice row_of(int64_t columns, int ctas, int tiles)
 {
     return row_by(threads_of(ceil_div(columns, ctas), tiles * MAX_VECTOR, MOST_THREADS), ctas);
 }
+
+/* What rows of so many columns are shared by: threads that have so many vectors each, in so many CTAs. */
+typedef struct {
+    int64_t least, most;
+    int ctas, tiles;
+    enum { SOME_HAVE, ALL_HAVE, MOST_HAVE } last;    /* the last vector: how many threads have it or the schedule is another */
+} Range;
+
+static Advice row_in(const Range *ranges, size_t count, int64_t columns)
+{
+    for (const Range *r = ranges; r < ranges + count; r++) {
+        if (columns < r->least || columns > r->most) continue;
+        int64_t slice = ceil_div(columns, r->ctas);
+        return r->last == SOME_HAVE ? row_of(columns, r->ctas, r->tiles)
+             : row_by(r->last == ALL_HAVE ? full_threads(slice, r->tiles) : nearly_full_threads(slice, r->tiles), r->ctas);
+    }
+    return no_advice;
+}
+#define ROW_IN(ranges, columns) row_in(ranges, sizeof(ranges) / sizeof *(ranges), columns)
 
 /* Four vectors a thread of slices of up to 4096 columns, which are whole lines of memory (others 2 to 4 % slower with many rows). */
 static Advice row_of_four_ctas(int64_t columns)
@@ -74,14 +93,22 @@ static Advice moments_of_inner_sum(const Kernel *k, int64_t columns)
 
 static Advice moments_of_stored_sum(const Kernel *k, int64_t columns)
 {
-    enum { ALONE = 6144, KEPT = 12288, PAIRED = 18432, FOURS = 24576, EIGHTS = 26624, LONG = 32768, SLICE = 5120, EIGHT = 8 };
-    bool f16 = reads_f16(k), kept = k->single && columns > KEPT;
-    if (columns == FIVE_THOUSAND && !f16) return no_advice;
-    if (columns < ALONE && columns != FIVE_THOUSAND)
-        return row_of(columns, ONE, full_threads(columns, THREE_TILES) && !f16 ? THREE_TILES : TWO_TILES);
-    if (columns >= EIGHTS) return f16 || columns > LONG ? no_advice : row_of(columns, EIGHT, TWO_TILES);
-    int ctas = columns <= PAIRED ? PAIR : FOUR;
-    return kept || columns > FOURS ? no_advice : row_of(columns, ctas, columns <= (int64_t)SLICE * ctas ? TWO_TILES : THREE_TILES);
+    static const Range ranges[] = {
+        {4096, 5119, ONE, TWO_TILES, SOME_HAVE},
+        {5120, 5120, PAIR, TWO_TILES, SOME_HAVE},    /* of f16 */
+        {5121, 6143, ONE, TWO_TILES, SOME_HAVE},
+        {6144, 10240, PAIR, TWO_TILES, SOME_HAVE},
+        {10241, 18432, PAIR, THREE_TILES, SOME_HAVE},
+        {18433, 20480, FOUR, TWO_TILES, SOME_HAVE},
+        {20481, 24576, FOUR, THREE_TILES, SOME_HAVE},
+        {26624, 32768, EIGHT, TWO_TILES, SOME_HAVE},
+    };
+    static const Range full_threes[] = {{4096, 6143, ONE, THREE_TILES, ALL_HAVE}};
+    enum { KEPT = 12288, KEPT_END = 26623, EIGHTS = 26624 };
+    bool f16 = reads_f16(k), kept = k->single && columns > KEPT && columns <= KEPT_END;
+    if (kept || (f16 ? columns >= EIGHTS : columns == FIVE_THOUSAND)) return no_advice;
+    Advice threes = f16 ? no_advice : ROW_IN(full_threes, columns);
+    return threes.threads ? threes : ROW_IN(ranges, columns);
 }
 
 /* Of a sum of two. Layer norm of one of 4096 and 4352 to 6400 columns: 1 row 0.74 to 0.87, 64 rows 0.76 to 0.87, 512 rows 0.95 to 1.07,
@@ -105,11 +132,14 @@ static Advice moments_of_sum(const Scheduler *s, const Kernel *k, int64_t column
  * 0.51 to 1.0, 0.74 to 0.98, 0.71 to 1.03; longer ones many rows 1.04. (12288, 14336 and 16384 columns have four or eight CTAs by few_vector_ctas.) */
 static Advice sum_of_two(const Kernel *k, int64_t columns)
 {
-    enum { SHORT = 7168, PAIRED = 13312, THREES = 16384, FOURS = 18432, EIGHTS = 26624, LONG = 32768, EIGHT = 8 };
-    if (columns < SHORT || columns > LONG) return no_advice;
-    if (columns <= THREES) return row_of(columns, PAIR, columns <= PAIRED ? TWO_TILES : THREE_TILES);
-    if (columns <= FOURS) return row_of(columns, FOUR, TWO_TILES);
-    return columns > EIGHTS && stored_rows(k) > ONE ? row_of(columns, EIGHT, TWO_TILES) : no_advice;
+    static const Range ranges[] = {
+        {7168, 13312, PAIR, TWO_TILES, SOME_HAVE},
+        {13313, 16384, PAIR, THREE_TILES, SOME_HAVE},
+        {16385, 18432, FOUR, TWO_TILES, SOME_HAVE},
+        {26625, 32768, EIGHT, TWO_TILES, SOME_HAVE},    /* where both rows are stored */
+    };
+    enum { LONG = 18432 };
+    return columns > LONG && stored_rows(k) == ONE ? no_advice : ROW_IN(ranges, columns);
 }
 
 /* The same where a largest element, found in a phase of its own, scales it to bytes: rmsnorm of a sum of two of 5120 and 7168 to 12287
@@ -118,10 +148,13 @@ static Advice sum_of_two(const Kernel *k, int64_t columns)
  * 0.58 to 1.0, 0.83 to 0.99, 0.82 to 1.01 (7168 to 18432, 26625 to 32768). */
 static Advice scaled_bytes_of_sum(int64_t columns)
 {
-    enum { FIRST = 5120, SHORT = 7168, LONG_PAIR = 12287, PAIRED = 16384, LONG = 18432 };
-    if (columns != FIRST && (columns < SHORT || columns > LONG)) return no_advice;
-    if (columns > PAIRED) return row_by(full_threads(columns / FOUR, TWO_TILES), FOUR);
-    return row_of(columns, PAIR, columns <= LONG_PAIR ? TWO_TILES : THREE_TILES);
+    static const Range ranges[] = {
+        {5120, 5120, PAIR, TWO_TILES, SOME_HAVE},
+        {7168, 12287, PAIR, TWO_TILES, SOME_HAVE},
+        {12288, 16384, PAIR, THREE_TILES, SOME_HAVE},
+        {16385, 18432, FOUR, TWO_TILES, ALL_HAVE},
+    };
+    return ROW_IN(ranges, columns);
 }
 
 /* Two rows that nothing else scales, to bytes, by threads that all have as many. silu(x) * y by its largest element of 8192 to 12288
@@ -130,20 +163,21 @@ static Advice scaled_bytes_of_sum(int64_t columns)
  * some threads have less many rows take 1.0 to 1.09. */
 static Advice bytes_of_two(int64_t columns)
 {
-    enum { SHORT = 8192, LONG_PAIR = 12288, PAIRED = 14080, FOURS = 18432, EIGHTS = 26624, LONG = 32768, EIGHT = 8 };
-    if (columns < SHORT || columns > LONG || (columns > FOURS && columns <= EIGHTS)) return no_advice;
-    int ctas = columns <= PAIRED ? PAIR : columns <= FOURS ? FOUR : EIGHT;
-    bool three = columns > LONG_PAIR && columns <= PAIRED;
-    return row_by(full_threads(columns / ctas, three ? THREE_TILES : TWO_TILES), ctas);
+    static const Range ranges[] = {
+        {8192, 12288, PAIR, TWO_TILES, ALL_HAVE},
+        {12289, 14080, PAIR, THREE_TILES, ALL_HAVE},
+        {14081, 18432, FOUR, TWO_TILES, ALL_HAVE},
+        {26625, 32768, EIGHT, TWO_TILES, ALL_HAVE},
+    };
+    return ROW_IN(ranges, columns);
 }
 
 /* One reduction, or a maximum and the sum under it, of one row that nothing scales. Softmax of 8704 to 12288 columns: 1 row 0.85 to
  * 1.0, 64 rows 0.95 to 1.02, 512 rows 0.94 to 1.06, many 0.99 to 1.00. */
 static Advice plain_row(int64_t columns)
 {
-    enum { SHORT = 8704, LONG = 12288 };
-    if (columns < SHORT || columns > LONG) return no_advice;
-    return row_by(nearly_full_threads(columns / PAIR, THREE_TILES), PAIR);
+    static const Range ranges[] = {{8704, 12288, PAIR, THREE_TILES, MOST_HAVE}};
+    return ROW_IN(ranges, columns);
 }
 
 /* ---- column vectors of f32 ---- */
@@ -154,10 +188,15 @@ static Advice plain_row(int64_t columns)
  * to 1.03; of 12032 to 16384 0.47 to 0.77, 0.68 to 0.90, 0.84 to 1.02, 0.94 to 1.02. */
 static Advice wide_moments_of_sum(int64_t columns)
 {
-    enum { FIRST = 4096, SHORT = 5120, PAIRED = 8192, PAIRED_END = 11776, LONG = 16384, SLICE = 3584 };
-    if (columns != FIRST && (columns < SHORT || columns > LONG)) return no_advice;
-    if (columns > PAIRED && columns <= PAIRED_END) return row_of(columns, PAIR, THREE_TILES);
-    return row_of(columns, fewest_ctas(columns, SLICE), TWO_TILES);
+    static const Range ranges[] = {
+        {4096, 4096, PAIR, TWO_TILES, SOME_HAVE},
+        {5120, 7168, PAIR, TWO_TILES, SOME_HAVE},
+        {7169, 8192, FOUR, TWO_TILES, SOME_HAVE},
+        {8193, 11776, PAIR, THREE_TILES, SOME_HAVE},
+        {11777, 14336, FOUR, TWO_TILES, SOME_HAVE},
+        {14337, 16384, EIGHT, TWO_TILES, SOME_HAVE},
+    };
+    return ROW_IN(ranges, columns);
 }
 
 /* The same of one row of f32: up to 24 columns a thread, of up to 8192 columns all threads as many, but for 7168 and 8192. Layer norm of f32 of
