@@ -47,7 +47,7 @@ extern "C" {
 #define FUSEC_API
 #endif
 
-#define FUSEC_VERSION "0.2.1"
+#define FUSEC_VERSION "0.2.2"
 
 /* ========================================================================= simple == */
 
@@ -394,7 +394,7 @@ typedef struct fusec_kernel_info {
     int32_t static_smem_bytes;
     int32_t threads; /* a CTA */
     int32_t cluster; /* CTAs that share a row: up to 16 a cluster of the GPU, more a group; 1: none */
-    int64_t dynamic_smem_bytes;
+    int64_t dynamic_smem_bytes; /* for those sizes, too */
     int64_t grid[3]; /* CTAs for the sizes the plan was made with; one of them 0: it is not launched */
 } fusec_kernel_info;
 

@@ -314,6 +314,12 @@ static bool parts_are_sound(const LaunchKernel *kernel)
 }
 
 /* Whether every index of a LaunchPlan is inside its table. */
+/* Few CTAs are given memory by kernels alone that take none else. */
+static bool few_are_sound(const LaunchKernel *kernel)
+{
+    return !kernel->few_ctas || (kernel->few_bytes && !kernel->smem_bytes && kernel->mailbox < 0);
+}
+
 static bool launch_is_sound(const LaunchPlan *plan)
 {
     for (int i = 0; i < plan->slot_count; i++)
@@ -329,7 +335,7 @@ static bool launch_is_sound(const LaunchPlan *plan)
         if (plan->kernels[k].adds_parts >= k || !parts_are_sound(&plan->kernels[k]))
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
-        if (!entries_are_sound(plan, &plan->kernels[k]))
+        if (!entries_are_sound(plan, &plan->kernels[k]) || !few_are_sound(&plan->kernels[k]))
             return false;
     return true;
 }

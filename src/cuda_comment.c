@@ -292,7 +292,8 @@ static const char *grids_text(Emitter *e)
 
 static void emit_launch(Emitter *e)
 {
-    enum { WITHOUT_ASKING = 48 << 10, PORTABLE_CLUSTER = 8 };
+    enum { WITHOUT_ASKING = 48 << 10,    /* with what is static, of which there is always some */
+            PORTABLE_CLUSTER = 8 };
     const LaunchPlan *plan = &e->plan->launch;
     long long bytes = e->launch->smem_bytes;
     const char *smem = bytes ? arena_format(e->arena, "%lld bytes of", bytes) : "no";
@@ -305,7 +306,7 @@ static void emit_launch(Emitter *e)
          "// Launch %d of %d: grid %s, %sblock %d, %s dynamic shared memory.",
          e->index + 1, plan->kernel_count, grids_text(e), cluster, e->launch->threads, smem);
     if (e->k->few_ctas)
-        line(e->out, "// A grid of up to %d CTAs, though, is faster with %lld bytes of it (and right without).", e->k->few_ctas,
+        line(e->out, "// A grid of up to %d CTAs is faster with %lld bytes (and right with none).", e->k->few_ctas,
              (long long)e->launch->few_bytes);
     if (e->k->limit_ctas)
         line(e->out, "// None of it is used: it keeps an SM to %d CTA%s.", e->k->limit_ctas,
@@ -316,7 +317,7 @@ static void emit_launch(Emitter *e)
         line(e->out, "// So large a cluster wants CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED set first.");
     if (e->k->wanted_ctas > 1)
         line(e->out, "// The second number of __launch_bounds__ leaves registers for %d CTAs an SM.", e->k->wanted_ctas);
-    if (most_smem(e->launch) > WITHOUT_ASKING)
+    if (most_smem(e->launch) >= WITHOUT_ASKING)
         line(e->out, "// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.");
     if (copies_stray_bytes(e->k, axes_size(&e->plan->analysis->sizes, e->k->columns)))
         line(e->out, "// Inputs are read by whole blocks of 16 bytes: up to 15 bytes before%s their own.",

@@ -7,15 +7,14 @@
 void emit_few_memory(Emitter *e)
 {
     if (!e->k->few_ctas) return;
-    blank_line(e->out);
     line(e->out, "// few rows are given shared memory: what all of them share comes to it while the row comes to registers");
-    line(e->out, "const bool few = dynamic_smem() > 0;");
     line(e->out, "struct Columns {");
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->late) line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
     }
     line(e->out, "};");
+    line(e->out, "const bool few = dynamic_smem() >= sizeof(Columns);");
     emit_dynamic_memory(e);
     line(e->out, "Columns &held = *(Columns *)smem;");
 }
@@ -70,8 +69,10 @@ void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, con
         emit_read_tiles(e, loads, suffix, column);
         return;
     }
-    block (e->out, "if (few)")
-        emit_held_tiles(e, loads, suffix, tile);
-    block (e->out, "else")
+    line(e->out, "if (few) {");
+    e->out->indent++;
+    emit_held_tiles(e, loads, suffix, tile);
+    e->out->indent--;
+    block (e->out, "} else")
         emit_read_tiles(e, loads, suffix, column);
 }

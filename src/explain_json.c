@@ -72,8 +72,8 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
                    k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
         put_usage(out, "threads_per_row", walks_rows(k) ? k->threads_per_row : -1);
-        text_print(out, ", \"smem_bytes\": %lld, \"few_ctas\": %d, \"limit\": %d, \"reuse\": %s",
-                   (long long)launch_smem(launch, kernel_ctas(plan, i)), k->few_ctas, k->limit_ctas, k->reuses ? "true" : "false");
+        text_print(out, ", \"smem_bytes\": %lld, \"few_ctas\": %d, \"few_bytes\": %lld, \"limit\": %d, \"reuse\": %s",
+                   (long long)launch->smem_bytes, k->few_ctas, (long long)k->few_bytes, k->limit_ctas, k->reuses ? "true" : "false");
         put_usage(out, "registers", usage[i].registers);
         put_usage(out, "spill_bytes", usage[i].spill_bytes);
         if (launch->collapsed) {

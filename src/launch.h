@@ -135,7 +135,7 @@ int64_t launch_ctas(const LaunchPlan *plan, int kernel, int dim, const Sizes *si
 /* Dynamic shared memory of a launch of so many CTAs along x. */
 static inline int64_t launch_smem(const LaunchKernel *kernel, int64_t ctas)
 {
-    return ctas <= kernel->few_ctas ? kernel->few_bytes : kernel->smem_bytes;
+    return kernel->few_ctas && ctas <= kernel->few_ctas ? kernel->few_bytes : kernel->smem_bytes;
 }
 /* ... and of the most that one has. */
 static inline int64_t most_smem(const LaunchKernel *kernel)

@@ -55,7 +55,7 @@ static const char *const reserved[] = {
     "slices",    "item",     "items",      "width",
     "batch",     "sums",     "Sums",       "Rows",
     "through",   "part",     "parts",    "alone",    "own",
-    "chunk",     "at",       "due",
+    "chunk",     "at",       "due",    "few",
     "ahead_row", "ahead_part", "ahead_group", "held_group",
     "left",     "count",    "first_part",
     "p",         "y0",       "y1",         "yn",

@@ -2,7 +2,7 @@
  *
  * Of long rows of a mean and its squares they stay in registers. All of shared memory is then a ring of rows: beside those
  * vectors it has room for a stage or two less, of f32 for one only, and read with each row from L2 they are as much as the
- * row itself, two of them twice as much. Of rows that are alone a later phase may read them a tile ahead. */
+ * row itself, two of them twice as much. Of rows that are alone a later phase may read them a tile ahead, or, of few, from shared memory. */
 #include "scheduling.h"
 
 /* Whether a row is one input of whole vectors, has one exchange, since a lag has no room for more, and column vectors and
@@ -115,8 +115,8 @@ static int64_t late_bytes(const Kernel *k)
 }
 
 /* Of few rows that are alone, column vectors that a later phase reads come to shared memory while the row comes to registers,
- * as long as all CTAs ask L2 for no more of them than so much (layer norm with weights of f32 of 3072 to 16384 columns 11 to
- * 20 %, behind other kernels 15 to 33 % faster with one row, 4 to 12 % with 64; with weights of 2 bytes, of 3584 columns, 16,
+ * as long as all CTAs ask L2 for no more of them than so much (layer norm with weights of f32 of 4096 to 16384 columns 16 to
+ * 22 %, behind other kernels 21 to 31 % faster with one row, 7 to 11 % with 64; with weights of 2 bytes, of 3584 columns, 16,
  * 29 and 11 %, of 512 rows 4 %; of a sum, and rmsnorm to bytes, 10 to 17 % with one; twice as much of f32 is 5 to 20 % slower;
  * many rows are as fast; rows of f32 gain nothing; measured on an H100). */
 void set_few(const Scheduler *s, Kernel *k)

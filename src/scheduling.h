@@ -16,7 +16,7 @@
  *   schedule_partial.c   what is asked for rows of 16 bits whose vectors are of 4 or 8 bytes
  *   schedule_blocks.c    which rows pass through shared memory by blocks
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
- *   schedule_columns.c   long rows whose column vectors stay in registers
+ *   schedule_columns.c   where column vectors are: registers beside a ring, a tile ahead, shared memory of few rows
  *   schedule_groups.c    rows that a group of CTAs reads anew in each phase
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_picks.c     sums of which one element counts
@@ -190,9 +190,6 @@ int uneven_threads(const Scheduler *s, const Kernel *k, int64_t vectors);   /* w
 
 /* ---- schedule_bounds.c ---- */
 
-void set_late(Kernel *k);                                     /* column vectors that later phases read, and those a tile ahead */
-bool reads_early(const Kernel *k);
-void set_few(const Scheduler *s, Kernel *k);            /* column vectors of few rows, in shared memory */
 void set_wanted_ctas(const Scheduler *s, Kernel *k);    /* what ptxas is told to make room for */
 
 /* ---- schedule_limit.c ---- */
@@ -244,6 +241,9 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 
 /* ---- schedule_columns.c ---- */
 
+void set_late(Kernel *k);                               /* column vectors that later phases read, and those a tile ahead */
+bool reads_early(const Kernel *k);
+void set_few(const Scheduler *s, Kernel *k);            /* ... and those of few rows, in shared memory */
 int column_keepers(const Scheduler *s, const Kernel *k);       /* CTAs that share such a row; 0: it is not of them */
 int keeper_threads(const Kernel *k, int64_t vectors);           /* for so many vectors a CTA */
 int keeper_stages(int64_t stage_bytes);

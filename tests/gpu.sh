@@ -131,12 +131,16 @@ list_cases() {
             echo "tests/cases/$name.fuse M=71 N=$columns"
         done
     done
-    for columns in 2816 3584 5000 6656 8192 12288; do    # column vectors of few rows in shared memory, of many not
-        for name in examples/layernorm examples/rmsnorm_quantized tests/cases/wide_moments; do
+    for columns in 2816 3584 4608 5000 5001 6656 8192 12288; do    # column vectors of few rows in shared memory, of many not
+        for name in examples/layernorm tests/cases/scaled_to_bytes tests/cases/wide_moments; do
             echo "$name.fuse M=3 N=$columns"
             echo "$name.fuse M=1031 N=$columns"
             echo "$name.fuse M=3 N=$columns --offset gamma=1"
         done
+        echo "tests/cases/wide_moments.fuse M=71 N=$columns --offset beta=3"
+    done
+    for columns in 4608 9216 20480; do
+        for rows in 3 1031; do echo "tests/cases/wide_weights.fuse M=$rows N=$columns"; done
     done
     for columns in 114688 122880 126976 147456 163840; do    # column vectors stay in registers
         echo "examples/layernorm.fuse M=71 N=$columns"

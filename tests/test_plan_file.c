@@ -21,6 +21,7 @@ static const struct {
     {"tests/cases/wide_group.fuse", 1 << 20, 3, true},
     {"tests/golden/group_sums.fuse", 0, 2, false},
     {"tests/cases/rows_of_two_axes.fuse", 0, 2, false},
+    {"tests/cases/wide_moments.fuse", 3584, 1, false},
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 
@@ -153,7 +154,7 @@ END_TEST
 /* A launch is checked by the first entry of a kernel alone, so the second must touch the same tensors in the same phases. */
 START_TEST(unlike_entries_are_refused)
 {
-    enum { ROWS_OF_TWO_AXES = PLANS - 1, AS_IT_IS, OTHER_PHASE, OTHER_TENSOR, FEWER_TENSORS, ONE_AXIS, NOT_COLLAPSED };
+    enum { ROWS_OF_TWO_AXES = PLANS - 2, AS_IT_IS, OTHER_PHASE, OTHER_TENSOR, FEWER_TENSORS, ONE_AXIS, NOT_COLLAPSED };
     for (int change = AS_IT_IS; change <= NOT_COLLAPSED; change++) {
         Compilation c = compile_plan(ROWS_OF_TWO_AXES);
         LaunchKernel *kernel = (LaunchKernel *)&c.plan->launch.kernels[0];
@@ -177,6 +178,56 @@ START_TEST(unlike_entries_are_refused)
 }
 END_TEST
 
+/* Memory for few CTAs has a size, and is given by kernels that take none else. */
+START_TEST(few_without_memory_are_refused)
+{
+    enum { WIDE_MOMENTS = PLANS - 1, AS_IT_IS, NO_BYTES, OTHER_BYTES, GROUPED };
+    for (int change = AS_IT_IS; change <= GROUPED; change++) {
+        Compilation c = compile_plan(WIDE_MOMENTS);
+        LaunchKernel *kernel = (LaunchKernel *)&c.plan->launch.kernels[0];
+        ck_assert(kernel->few_ctas > 0 && kernel->few_bytes > 0);
+        ck_assert_int_eq(launch_smem(kernel, kernel->few_ctas), kernel->few_bytes);
+        ck_assert_int_eq(launch_smem(kernel, kernel->few_ctas + 1), 0);
+        if (change == NO_BYTES) kernel->few_bytes = 0;
+        if (change == OTHER_BYTES) kernel->smem_bytes = 16;
+        if (change == GROUPED) kernel->mailbox = 0;
+        Writer w = encode(&c);
+        Arena *arena = arena_new();
+        PlanFile file;
+        const char *version;
+        ck_assert_msg(plan_decode(w.data, w.length, arena, &file, &version) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED),
+                      "change %d", change);
+        arena_free(arena);
+        writer_free(&w);
+        compile_free(&c);
+    }
+}
+END_TEST
+
+/* The fuzzer begins with these files, and finds little if they are of an older format. WRITE_SEEDS=1 writes them. */
+START_TEST(seeds_are_of_this_format)
+{
+    char path[128];
+    const char *name = strrchr(plans[_i].path, '/') + 1;
+    snprintf(path, sizeof path, "tests/fuzz/corpus/plan/%.*s_%lld", (int)strcspn(name, "."), name, (long long)plans[_i].columns);
+    Compilation c = compile_plan(_i);
+    Writer w = encode(&c);
+    bool writes = getenv("WRITE_SEEDS") != NULL;
+    FILE *file = fopen(path, writes ? "w" : "r");
+    ck_assert_msg(file != NULL, "%s", path);
+    if (writes) ck_assert_uint_eq(fwrite(w.data, 1, w.length, file), w.length);
+    char *bytes = malloc(w.length + 1);
+    if (!writes) {
+        ck_assert_uint_eq(fread(bytes, 1, w.length + 1, file), w.length);
+        ck_assert_msg(!memcmp(bytes, w.data, w.length), "%s is not what this plan is saved as", path);
+    }
+    fclose(file);
+    free(bytes);
+    writer_free(&w);
+    compile_free(&c);
+}
+END_TEST
+
 Suite *plan_file_suite(void)
 {
     Suite *suite = suite_create("plan_file");
@@ -185,6 +236,8 @@ Suite *plan_file_suite(void)
     tcase_add_loop_test(tests, damage_is_seen, 0, PLANS);
     tcase_add_loop_test(tests, parts_without_ctas_are_refused, 0, GRIDS);
     tcase_add_test(tests, unlike_entries_are_refused);
+    tcase_add_test(tests, few_without_memory_are_refused);
+    tcase_add_loop_test(tests, seeds_are_of_this_format, 0, PLANS);
     suite_add_tcase(suite, tests);
     return suite;
 }

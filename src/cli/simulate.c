@@ -240,17 +240,19 @@ static bool run_plan(const Run *run, SimObject *object, uint64_t seed, uint64_t 
 }
 
 /* Whether some kernel's launch is given more shared memory because it is of few CTAs. */
-static bool has_few(const LaunchPlan *plan)
+static bool has_few(const Run *run)
 {
-    for (int i = 0; i < plan->kernel_count; i++)
-        if (plan->kernels[i].few_ctas) return true;
+    for (int i = 0; i < run->plan->kernel_count; i++) {
+        const LaunchKernel *k = &run->plan->kernels[i];
+        if (launch_smem(k, launch_ctas(run->plan, i, 0, run->sizes)) != k->smem_bytes) return true;
+    }
     return false;
 }
 
 /* Without that memory the bits must be the same, for a row's results may not depend on how many rows there are. */
 static bool run_both_ways(const Run *run, SimObject *object, uint64_t seed, uint64_t *hashes)
 {
-    if (!has_few(run->plan)) return run_plan(run, object, seed, hashes);
+    if (!has_few(run)) return run_plan(run, object, seed, hashes);
     Run without = *run;
     without.without_few = true;
     if (!run_plan(&without, object, seed, hashes)) return false;

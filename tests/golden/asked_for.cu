@@ -405,7 +405,7 @@ template <int threads, class T> DEVICE void ask_for_columns(const T *columns, in
 // A CTA has row blockIdx.x; its 128 threads share it.
 // A thread has 8 neighbouring columns in each of 4 tiles, the last not full.
 // Launch 1 of 1: grid (M, 1), block 128, no dynamic shared memory.
-// A grid of up to 512 CTAs, though, is faster with 16384 bytes of it (and right without).
+// A grid of up to 512 CTAs is faster with 16384 bytes (and right with none).
 // The second number of __launch_bounds__ leaves registers for 8 CTAs an SM.
 // Strides, x_M and the like, are in elements.
 // By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
@@ -425,13 +425,12 @@ void asked_for(
     const int first = lane * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     int turn = 0;
-
     // few rows are given shared memory: what all of them share comes to it while the row comes to registers
-    const bool few = dynamic_smem() > 0;
     struct Columns {
         vector<bf16, vec> gamma[tiles][threads];
         vector<bf16, vec> beta[tiles][threads];
     };
+    const bool few = dynamic_smem() >= sizeof(Columns);
     alignas(128) extern __shared__ uint4 smem[];
     Columns &held = *(Columns *)smem;
     // a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now
@@ -470,8 +469,7 @@ void asked_for(
     if (few) {
         gamma_next = held.gamma[0][threadIdx.x];
         beta_next = held.beta[0][threadIdx.x];
-    }
-    else {
+    } else {
         load(gamma_next, gamma, first, N);
         load(beta_next, beta, first, N);
     }
@@ -489,8 +487,7 @@ void asked_for(
             if (few) {
                 gamma_next = held.gamma[t + 1][threadIdx.x];
                 beta_next = held.beta[t + 1][threadIdx.x];
-            }
-            else {
+            } else {
                 load(gamma_next, gamma, col + step, N);
                 load(beta_next, beta, col + step, N);
             }

@@ -491,6 +491,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // A thread has 8 neighbouring columns in each of 8 tiles.
 // Launch 1 of 1: grid (8 * min(M, 45), 1), cluster 8 (its own), block 128, 49152 bytes of dynamic shared memory.
 // The second number of __launch_bounds__ leaves registers for 3 CTAs an SM.
+// So much shared memory wants CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES set first.
 // Strides, x_M and the like, are in elements.
 // By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
 extern "C" __global__ __cluster_dims__(8, 1, 1) __launch_bounds__(128, 3)
