@@ -154,7 +154,7 @@ check: deps
 	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop
 	@$(MAKE) checks
 
-SANITIZED = BUILD=build/asan OPT='-O1 -g' \
+SANITIZED = BUILD=build/asan OPT='-O1 -g1' \
             EXTRA='-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # All suites, two at a time; what one says only if it fails, for they provoke many complaints.

@@ -40,6 +40,11 @@ expect() {
     fi
 }
 
+also() {   # PATTERN: on what the last one printed, too
+    tests=$((tests + 1))
+    grep -q -e "$1" stdout || fail "no '$1' on stdout of the last one"
+}
+
 tensors() {   # FILE HEADER BYTES
     local length=${#2}
     {
@@ -102,14 +107,14 @@ expect 0 '1 row at a time, 32 threads a row' explain "$root"/examples/layernorm.
 # what the model expects, and of what else could be
 expect 0 'model: about 2660 GB/s with many rows, where memory moves 3110; what takes longest is memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
 expect 0 ' 1750  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
-expect 0 'rows: with a copy warp a CTA walks one' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
+also 'rows: with a copy warp a CTA walks one'
+also 'not listed: 13 that are the same plan'
 expect 0 'model: has no figure for this plan: it sums the rows of each group' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
-expect 0 'not listed: 13 that are the same plan' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
 expect 2 'one CTA is none' explain "$root/examples/softmax.fuse" --schedule cluster:cluster=1
 expect 2 'refused: row is for reductions inside rows' explain "$root/tests/golden/group_sums.fuse" --schedule cluster
 expect 0 'besides, kernels write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
 expect 0 'row:threads=128, as the model chooses' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
-expect 0 'rejected: row:threads=64: the rules. choice: the model expects' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
+also 'rejected: row:threads=64: the rules. choice: the model expects'
 expect 2 'no option --candidates' emit one.fuse --candidates
 expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
 expect 0 '"reason": "rows: with a copy warp' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --json

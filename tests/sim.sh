@@ -239,7 +239,7 @@ list_long_cases() {
     done
     # rows by groups: in one part and in several, for a CTA each and for one CTA; no rows, no groups; of single elements,
     # with a slice of the columns for each CTA
-    for size in "T=64" "T=700" "T=700 C=264" "B=9 T=200" "B=9 T=200 --sms 1" "B=1 T=0" "B=0" "C=41 T=300" \
+    for size in "T=64" "T=700" "T=300 C=264" "B=9 T=200" "B=9 T=200 --sms 1" "B=1 T=0" "B=0" "C=41 T=300" \
         "C=4099 T=130 H=1" "C=64 T=600" "B=5 --stride x=17000,8200,41,1 --offset x=3" \
         "B=3 --stride total=121,60,1 --offset least=1" "B=3 T=400 --schedule column:ctas=5"; do
         echo "tests/cases/group_sums.fuse $size"
