@@ -394,7 +394,7 @@ typedef struct fusec_kernel_info {
     int32_t static_smem_bytes;
     int32_t threads; /* a CTA */
     int32_t cluster; /* CTAs that share a row: up to 16 a cluster of the GPU, more a group; 1: none */
-    int64_t dynamic_smem_bytes; /* for those sizes, too */
+    int64_t dynamic_smem_bytes; /* of that grid; a smaller or larger one may be given another amount */
     int64_t grid[3]; /* CTAs for the sizes the plan was made with; one of them 0: it is not launched */
 } fusec_kernel_info;
 

@@ -313,13 +313,13 @@ static bool parts_are_sound(const LaunchKernel *kernel)
     return !kernel->part_groups || (some && parts->max_ctas <= INT32_MAX && parts->per_cta <= INT32_MAX);
 }
 
-/* Whether every index of a LaunchPlan is inside its table. */
 /* Few CTAs are given memory by kernels alone that take none else. */
 static bool few_are_sound(const LaunchKernel *kernel)
 {
     return !kernel->few_ctas || (kernel->few_bytes && !kernel->smem_bytes && kernel->mailbox < 0);
 }
 
+/* Whether every index of a LaunchPlan is inside its table. */
 static bool launch_is_sound(const LaunchPlan *plan)
 {
     for (int i = 0; i < plan->slot_count; i++)

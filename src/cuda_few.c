@@ -32,17 +32,10 @@ void emit_few_fetches(Emitter *e)
     }
 }
 
-static bool reads_early(const Emitter *e)
-{
-    for (int i = 0; i < e->k->load_count; i++)
-        if (e->k->loads[i].early) return true;
-    return false;
-}
-
 /* Where the first tile is read a tile ahead, before that; else when the row's results are there. */
 void emit_few_wait(Emitter *e, bool early)
 {
-    if (e->k->few_ctas && reads_early(e) == early) line(e->out, "fetch_wait<0>();    // a thread reads what it has copied itself");
+    if (e->k->few_ctas && reads_early(e->k) == early) line(e->out, "fetch_wait<0>();    // a thread reads what it has copied itself");
 }
 
 static void emit_held_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile)

@@ -187,6 +187,13 @@ typedef struct Plan {
 
 /* Threads that compute; beside them there may be a warp that copies and one that listens. */
 static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
+/* Whether some column vector is read a tile ahead of the phase that needs it. */
+static inline bool reads_early(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].early) return true;
+    return false;
+}
 static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }

@@ -130,10 +130,3 @@ void set_few(const Scheduler *s, Kernel *k)
     k->few_bytes = bytes;
     k->few_ctas = ctas < MOST_CTAS ? (int)ctas : MOST_CTAS;
 }
-
-bool reads_early(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].early) return true;
-    return false;
-}

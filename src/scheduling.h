@@ -242,7 +242,6 @@ bool fit_blocks(const Scheduler *s, Kernel *k);                 /* whether there
 /* ---- schedule_columns.c ---- */
 
 void set_late(Kernel *k);                               /* column vectors that later phases read, and those a tile ahead */
-bool reads_early(const Kernel *k);
 void set_few(const Scheduler *s, Kernel *k);            /* ... and those of few rows, in shared memory */
 int column_keepers(const Scheduler *s, const Kernel *k);       /* CTAs that share such a row; 0: it is not of them */
 int keeper_threads(const Kernel *k, int64_t vectors);           /* for so many vectors a CTA */
