@@ -6,13 +6,16 @@
 #include "prelude.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char prelude_text[] = {
 #include "prelude.inc"
 };
 
-enum { MAX_SECTIONS = 256 };
+static const char mark[] = "//@ ";
+
+enum { MAX_SECTIONS = 256, MAX_NAMES = 512 };
 
 typedef struct {
     const char *names; /* the rest of the `//@` line */
@@ -22,17 +25,18 @@ typedef struct {
     bool wanted;
 } Section;
 
+/* By lines and memchr: a sanitizer's strstr looks at the whole rest of a text each time. */
 static int find_sections(Section sections[MAX_SECTIONS])
 {
+    const char *const text_end = prelude_text + sizeof prelude_text - 1;
     int count = 0;
-    for (const char *at = strstr(prelude_text, "\n//@ "); at && count < MAX_SECTIONS;
-         count++) {
-        Section *s = &sections[count];
-        s->names = at + 5;
-        s->names_length = strcspn(s->names, "\n");
-        s->text = s->names + s->names_length + 1;
-        at = strstr(s->text - 1, "\n//@ ");
-        s->length = at ? (size_t)(at + 1 - s->text) : strlen(s->text);
+    for (const char *line = prelude_text, *end; (end = memchr(line, '\n', (size_t)(text_end - line))); line = end + 1) {
+        if (strncmp(line, mark, sizeof mark - 1) == 0 && count < MAX_SECTIONS)
+            sections[count++] = (Section){.names = line + sizeof mark - 1,
+                                          .names_length = (size_t)(end - line) - (sizeof mark - 1),
+                                          .text = end + 1};
+        else if (count > 0)
+            sections[count - 1].length = (size_t)(end + 1 - sections[count - 1].text);
     }
     return count;
 }
@@ -70,16 +74,48 @@ static size_t next_word(const char **at, const char *end)
     return (size_t)(p - *at);
 }
 
-static void want_names(Section *sections, int count, const char *text, size_t length)
+typedef struct {
+    const char *text;
+    size_t length;
+    Section *section;
+} Name;
+
+/* The names of all sections, in order: a text has a thousand words, each of which may be one. */
+typedef struct {
+    Name names[MAX_NAMES];
+    int count;
+} Index;
+
+static int order_names(const void *left, const void *right)
+{
+    const Name *a = left, *b = right;
+    if (a->length != b->length) return a->length < b->length ? -1 : 1;
+    return memcmp(a->text, b->text, a->length);
+}
+
+static void index_names(Index *index, Section *sections, int count)
+{
+    index->count = 0;
+    for (int i = 0; i < count; i++) {
+        const char *at = sections[i].names, *end = at + sections[i].names_length;
+        for (size_t n; at < end && index->count < MAX_NAMES; at += n + 1) {
+            n = strcspn(at, " \n");
+            index->names[index->count++] = (Name){at, n, &sections[i]};
+        }
+    }
+    qsort(index->names, (size_t)index->count, sizeof *index->names, order_names);
+}
+
+static void want_names(const Index *index, const char *text, size_t length)
 {
     const char *at = text, *end = text + length;
-    for (size_t n; (n = next_word(&at, end)) > 0; at += n)
-        for (int i = 0; i < count; i++) {
-            Section *s = &sections[i];
-            if (s->wanted || !has_name(s->names, s->names_length, at, n)) continue;
-            s->wanted = true;
-            want_names(sections, count, s->text, s->length);
-        }
+    for (size_t n; (n = next_word(&at, end)) > 0; at += n) {
+        const Name word = {at, n, NULL};
+        const Name *name = bsearch(&word, index->names, (size_t)index->count, sizeof word, order_names);
+        if (!name || name->section->wanted) continue;
+        name->section->wanted = true;
+        want_names(index, name->section->text, name->section->length);
+    }
 }
 
 static bool is_wanted_name(const Section *sections, int count, const char *name, size_t length)
@@ -91,7 +127,7 @@ static bool is_wanted_name(const Section *sections, int count, const char *name,
 }
 
 /* Wants the sections that join two wanted ones. */
-static void want_joints(Section *sections, int count)
+static void want_joints(Section *sections, int count, const Index *index)
 {
     for (int i = 0; i < count; i++) {
         Section *s = &sections[i];
@@ -102,7 +138,7 @@ static void want_joints(Section *sections, int count)
                             s->names_length - plus - 1))
             continue;
         s->wanted = true;
-        want_names(sections, count, s->text, s->length);
+        want_names(index, s->text, s->length);
     }
 }
 
@@ -120,8 +156,10 @@ void emit_prelude(Text *out, const char *body)
 {
     Section sections[MAX_SECTIONS] = {0};
     int count = find_sections(sections);
-    want_names(sections, count, body, strlen(body));
-    want_joints(sections, count);
+    Index index;
+    index_names(&index, sections, count);
+    want_names(&index, body, strlen(body));
+    want_joints(sections, count, &index);
     text_print(out, "#ifndef FUSEC_SIM    // the simulator brings helpers of its own\n\n");
     for (int i = 0; i < count; i++)
         if (sections[i].wanted) text_put(out, sections[i].text, sections[i].length);
