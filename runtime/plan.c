@@ -142,18 +142,7 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
     plan->kernels = calloc(count + 1, sizeof *plan->kernels);
     if (!plan->entries || !plan->kernels)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    for (int i = 0; i < plan->launch->kernel_count; i++) {
-        const LaunchKernel *kernel = &plan->launch->kernels[i];
-        if (most_args(kernel) > MAX_LAUNCH_ARGS)
-            return fail(error, FUSEC_UNSUPPORTED,
-                        "kernel %s has %d arguments, more than %d", kernel->entry.name, most_args(kernel),
-                        MAX_LAUNCH_ARGS);
-        describe_kernel(plan, i, &plan->kernels[i]);
-    }
-    if (plan->launch->slot_count > MAX_LAUNCH_SLOTS)
-        return fail(error, FUSEC_UNSUPPORTED,
-                    "the plan needs %d workspace buffers, more than %d",
-                    plan->launch->slot_count, MAX_LAUNCH_SLOTS);
+    for (int i = 0; i < plan->launch->kernel_count; i++) describe_kernel(plan, i, &plan->kernels[i]);
     return plan->device->cpu ? FUSEC_OK : prepare_functions(plan, error);
 }
 

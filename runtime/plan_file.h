@@ -5,11 +5,6 @@
 #include "bytes.h"
 #include "launch.h"
 
-enum {
-    MAX_LAUNCH_ARGS = 512, /* of one kernel: its pointers are built on the stack */
-    MAX_LAUNCH_SLOTS = 256
-};
-
 typedef struct {
     const char *arch, *cuda, *log; /* the compiler's log */
     const LaunchPlan *launch;

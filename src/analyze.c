@@ -13,20 +13,35 @@ const char *kind_name(ReductionKind kind)
     return names[kind];
 }
 
+/* The axes of what is computed, and of the outputs it goes to. Others, which only outputs that nobody wants have, would
+ * stand between rows and columns. */
+static AxisSet find_axes(const Graph *g, const bool *live)
+{
+    AxisSet axes = 0;
+    for (int i = 1; i < g->nodes.count; i++)
+        if (live[i]) axes |= g->nodes.data[i].axes;
+    for (int i = 0; i < g->outputs.count; i++)
+        if (g->outputs.data[i].value.id) axes |= g->outputs.data[i].axes;
+    return axes;
+}
+
+static AxisSet last_of(AxisSet axes)
+{
+    while (axes & (axes - 1)) axes &= axes - 1;
+    return axes;
+}
+
 /* The longest proper suffix of the axes that some reduction removes exactly; else the
  * last axis. */
-static AxisSet find_columns(const Graph *g, const bool *live)
+static AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
 {
-    AxisSet all = ((AxisSet)1 << g->axis_count) - 1;
-    for (int first = 1; first < g->axis_count; first++) {
-        AxisSet suffix = all & ~(((AxisSet)1 << first) - 1);
+    for (AxisSet suffix = axes & (axes - 1); suffix; suffix &= suffix - 1)
         for (int i = 1; i < g->nodes.count; i++) {
             Node n = {(uint32_t)i};
             if (live[i] && is_reduction(g, n) && node(g, n)->reduced == suffix)
                 return suffix;
         }
-    }
-    return g->axis_count ? (AxisSet)1 << (g->axis_count - 1) : 0;
+    return last_of(axes);
 }
 
 static ReductionKind find_kind(const Analysis *a, Node n)
@@ -184,8 +199,9 @@ Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
     const bool *live = graph_live(g);
     a->graph = g;
     a->sizes = *sizes;
-    a->columns = find_columns(g, live);
-    a->rows = (((AxisSet)1 << g->axis_count) - 1) & ~a->columns;
+    const AxisSet axes = find_axes(g, live);
+    a->columns = find_columns(g, live, axes);
+    a->rows = axes & ~a->columns;
     a->phase = find_phases(arena, a);
     for (int i = 1; i < g->nodes.count; i++)
         if (live[i] && a->phase[i] >= a->phases) a->phases = a->phase[i] + 1;

@@ -8,7 +8,13 @@
 
 #include "graph.h"
 
-enum { GRID_RANK = 3, PARTS_DIM = 2, PARTS_SHARE = 8 };
+enum {
+    GRID_RANK = 3,
+    PARTS_DIM = 2,
+    PARTS_SHARE = 8,
+    MAX_LAUNCH_ARGS = 512, /* of one kernel: 4096 bytes is what all versions of CUDA pass */
+    MAX_LAUNCH_SLOTS = 256
+};
 
 typedef struct {
     const char *name;

@@ -343,7 +343,7 @@ static void warn_unused_axes(Lowering *l)
     AxisSet used = 0;
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
-        used |= info->axes | info->reduced;
+        used |= info->axes;    /* what is reduced, an operand has */
         if (info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
     }
     for (int i = 0; i < g->params.count; i++) used |= g->params.data[i].axes;

@@ -85,11 +85,25 @@ static Node promote(Lowering *l, Op op, Node a, Node b)
     return graph_op(l->g, op, widen(l, type, a), widen(l, type, b), none);
 }
 
+static bool is_order(Op op)
+{
+    return op == OP_LT || op == OP_LE || op == OP_GT || op == OP_GE;
+}
+
+/* a < b < c, which in C as here compares 0 or 1 with c, and in Python is what was meant. */
+static void warn_compared_condition(Lowering *l, const Expr *e, Op op, Node a)
+{
+    if (is_order(op) && type_of(l, a) == TYPE_BOOL)
+        report_warning(l->d, e->span, "two comparisons are joined by &&, as in a < b && b < c",
+                       "'%s' compares a condition, which counts as 0 or 1", e->name);
+}
+
 static Node combine(Lowering *l, Scope *s, const Expr *e, Node a, Node b)
 {
     if (!a.id || !b.id)
         return none;
     Op op = find_operator(e->name, 2);
+    warn_compared_condition(l, e, op, a);
     return op == OP_AND || op == OP_OR ? combine_logic(l, s, e, op, a, b)
                                        : promote(l, op, a, b);
 }

@@ -265,6 +265,22 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
     return NULL;
 }
 
+static const char *too_many(Scheduler *s, const char *what, int count, int most)
+{
+    return arena_format(s->arena, "%s has %d, more than %d: fewer outputs at a time would need fewer", what, count, most);
+}
+
+/* What a launch cannot pass; NULL: nothing. */
+static const char *find_excess(Scheduler *s, const LaunchPlan *l)
+{
+    for (int i = 0; i < l->kernel_count; i++) {
+        const LaunchEntry *entry = l->kernels[i].strided.name ? &l->kernels[i].strided : &l->kernels[i].entry;
+        if (entry->arg_count > MAX_LAUNCH_ARGS)
+            return too_many(s, "arguments: a kernel", entry->arg_count, MAX_LAUNCH_ARGS);
+    }
+    return l->slot_count > MAX_LAUNCH_SLOTS ? too_many(s, "workspace: a plan", l->slot_count, MAX_LAUNCH_SLOTS) : NULL;
+}
+
 static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
 {
     Plan *plan = NEW(s->arena, Plan);
@@ -280,6 +296,7 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     sort_kernels(s, plan);
     insert_clears(s, plan);
     build_launch(s, plan);
+    if ((*problem = find_excess(s, &plan->launch))) return NULL;
     plan->slots = s->slots.data;
     plan->slot_count = s->slots.count;
     explain_cuts(s, plan);

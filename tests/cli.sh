@@ -163,6 +163,23 @@ expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
 printf 'graph g[M = 4, Q = 3](x : f32[M]) -> (y : f32[M]) { y = x }\n' >idle.fuse
 expect 0 '' check idle.fuse
 grep -q "idle.fuse:1:16: warning: axis 'Q' is never used" stderr || fail 'an axis that nothing uses is not told'
+printf 'graph g[M = 9, N = 4096, Z = 2](x : f32[M, N], w : f32[Z], z : f32[M, Z]) -> (y : f32[M, N], v : f32[M, Z]) {
+    y = x / (1 + sum[N](x * x))
+    v = z * w
+}\n' >aside.fuse
+expect 0 '^axes: rows M; columns N$' explain aside.fuse --outputs y --schedule row    # Z is no axis of what is wanted
+printf 'graph g[M = 9](x : f32[M]) -> (y : f32[M]) { y = where(0 < x < 1, x, 0) }\n' >chain.fuse
+expect 0 '' check chain.fuse
+grep -q "chain.fuse:1:58: warning: '<' compares a condition, which counts as 0 or 1" stderr || fail 'a chain of comparisons is not told'
+{
+    echo 'graph g[M = 4, N = 8](x : f32[M, N]) -> ('
+    for i in $(seq 255); do echo "    y$i : f32[M, N],"; done | sed '$s/,$//'
+    echo ') {'
+    for i in $(seq 255); do echo "    y$i = x * $i"; done
+    echo '}'
+} >wide.fuse
+expect 2 'no schedule: arguments: a kernel has 513, more than 512' wide.fuse
+expect 0 '__global__' wide.fuse --outputs y1,y255
 expect 2 'scalar eps is given twice' run one.fuse --set eps=1 --set eps=2
 expect 2 "'1e400' is too large for scalar eps" run one.fuse --set eps=1e400
 expect 2 'threads: 3 of a row are not whole warps of 32' "$root"/examples/softmax.fuse --schedule row:threads=3
