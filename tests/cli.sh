@@ -170,7 +170,7 @@ printf 'graph g[M = 9, N = 4096, Z = 2](x : f32[M, N], w : f32[Z], z : f32[M, Z]
 expect 0 '^axes: rows M; columns N$' explain aside.fuse --outputs y --schedule row    # Z is no axis of what is wanted
 printf 'graph g[M = 9](x : f32[M]) -> (y : f32[M]) { y = where(0 < x < 1, x, 0) }\n' >chain.fuse
 expect 0 '' check chain.fuse
-grep -q "chain.fuse:1:58: warning: '<' compares a condition, which counts as 0 or 1" stderr || fail 'a chain of comparisons is not told'
+grep -q "chain.fuse:1:56: warning: '<' compares a condition, which counts as 0 or 1" stderr || fail 'a chain of comparisons is not told'
 {
     echo 'graph g[M = 4, N = 8](x : f32[M, N]) -> ('
     for i in $(seq 255); do echo "    y$i : f32[M, N],"; done | sed '$s/,$//'
