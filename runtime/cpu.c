@@ -23,10 +23,13 @@ typedef struct {
 static int64_t element_count(const fusec_tensor *t)
 {
     int64_t count = 1;
-    for (int i = 0; i < t->rank; i++)
-        if (__builtin_mul_overflow(count, t->sizes[i], &count))
-            return INT64_MAX;
-    return count;
+    bool overflow = false;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->sizes[i] == 0)
+            return 0;
+        overflow |= __builtin_mul_overflow(count, t->sizes[i], &count);
+    }
+    return overflow ? INT64_MAX : count;
 }
 
 static bool is_dense(const fusec_tensor *t)

@@ -337,10 +337,10 @@ fusec_status fusec_cache_clear(size_t *count, fusec_error *error)
         }
     }
     free(entries.data);
-    if (count)
-        *count = removed;
     if (!ok)
         return fail(error, FUSEC_IO_ERROR, "the disk cache cannot be cleared: %s",
                     strerror(why));
+    if (count)
+        *count = removed;
     return succeed(error);
 }

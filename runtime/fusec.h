@@ -21,9 +21,9 @@
  *    is ever printed.
  *  - Results are written to the pointer arguments only on success; on failure `*result`
  *    is NULL.
- *  - Objects are immutable once made and may be used from many threads at once. The one
- *    thing to order is a _destroy: nobody may use the object during or after it. Every
- *    _destroy takes NULL.
+ *  - Objects are immutable once made and may be used from many threads at once. What is to
+ *    be ordered is a _destroy, and the _record of an event: nobody may use the object
+ *    during either, or after a _destroy. Every _destroy takes NULL.
  *  - Objects hold what they need: a device, or a program, may be destroyed before the
  *    plans made from it; the context of a device lives until its last plan is gone.
  *  - Strings returned live as long as the object they were asked of. Strings given are
@@ -166,16 +166,16 @@ FUSEC_API void fusec_program_destroy(fusec_program *program);
 /* Opens a CUDA device.
  *   ordinal   0, 1, …: the device's primary context (the one the CUDA runtime API and
  *             PyTorch use), retained until the device and its plans are destroyed
- *             -1: the calling thread's current context, which must outlive the device's
- *             plans
+ *             -1: the calling thread's current context, which must outlive the device
+ *             and its plans
  * No call leaves another current context behind than it found.
  * Errors: NO_DRIVER (libcuda missing, too old, or not initializing), NO_DEVICE,
  * CUDA_ERROR. */
 FUSEC_API fusec_status fusec_device_open(int ordinal, fusec_device **device,
                                          fusec_error *error);
 
-/* The CPU evaluator as a device: always there, exact (f64 arithmetic, storage rounded as
- * declared), slow. Tensors are host pointers, launches are finished when they return,
+/* The CPU evaluator as a device: always there, exact (f64 arithmetic with the range of the
+ * declared types, storage rounded as declared), slow. Tensors are host pointers, launches are finished when they return,
  * streams are ignored, and launching may allocate. Errors: OUT_OF_MEMORY. */
 FUSEC_API fusec_status fusec_device_cpu(fusec_device **device, fusec_error *error);
 FUSEC_API void fusec_device_destroy(fusec_device *device);
@@ -284,7 +284,8 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * pairs.
  * Errors: INVALID_TENSOR (dtype, rank, sizes, strides, alignment, NULL, overlap: which,
  * and why), INVALID_ARGUMENT (a scalar without a value, or with one that its dtype does
- * not have, the workspace), CUDA_ERROR.
+ * not have, the workspace), UNSUPPORTED (more CTAs than a launch has), CUDA_ERROR, on
+ * the CPU device OUT_OF_MEMORY.
  * After an error found in the arguments nothing was launched. */
 FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan,
                                          const fusec_tensor *inputs,

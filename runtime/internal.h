@@ -77,7 +77,7 @@ struct fusec_plan {
     Compilation compilation; /* a loaded plan has none ... */
     Arena *arena; /* ... but this */
     const LaunchPlan *launch;
-    const char *cuda, *arch;
+    const char *cuda, *arch; /* arch: of the code, where there is a GPU */
     bool in_place, no_early_start, was_cached;
     char *schedule; /* that it was made by; NULL: as the rules choose */
     double milliseconds;

@@ -168,17 +168,22 @@ fusec_status fusec_event_create(fusec_device *device, fusec_event **result,
     return status;
 }
 
+static fusec_status record(const fusec_event *event, fusec_stream stream, fusec_error *error)
+{
+    IN_CONTEXT(event->device, "cuEventRecord", error, cuEventRecord(event->handle, stream));
+}
+
 fusec_status fusec_event_record(fusec_event *event, fusec_stream stream,
                                 fusec_error *error)
 {
     if (!event)
         return fail_null(error, "the event");
-    event->recorded = true;
-    event->moment = milliseconds_now();
-    if (event->device->cpu)
-        return succeed(error);
-    IN_CONTEXT(event->device, "cuEventRecord", error,
-               cuEventRecord(event->handle, stream));
+    fusec_status status = event->device->cpu ? succeed(error) : record(event, stream, error);
+    if (status == FUSEC_OK) {
+        event->recorded = true;
+        event->moment = milliseconds_now();
+    }
+    return status;
 }
 
 static fusec_status wait_for(const fusec_event *event, fusec_error *error)
@@ -201,14 +206,16 @@ fusec_status fusec_event_elapsed(const fusec_event *begin, const fusec_event *en
         return fail_null(error, "an event, or the place for the time,");
     if (!begin->recorded || !end->recorded)
         return fail(error, FUSEC_INVALID_ARGUMENT, "an event was not recorded");
-    *milliseconds = end->moment - begin->moment;
-    if (end->device->cpu)
+    if (end->device->cpu) {
+        *milliseconds = end->moment - begin->moment;
         return succeed(error);
+    }
     float time = 0;
     fusec_status status = wait_for(end, error);
     if (status == FUSEC_OK)
         status = elapsed(begin, end, &time, error);
-    *milliseconds = (double)time;
+    if (status == FUSEC_OK)
+        *milliseconds = (double)time;
     return status;
 }
 

@@ -253,7 +253,7 @@ static fusec_status compile_graph(Making *m)
     fusec_plan *plan = m->plan;
     Tuned tuned = {0};
     fusec_status status = compile_checked(&m->request, &plan->compilation, m->error);
-    plan->arch = m->request.target.arch;
+    plan->arch = m->code_arch;
     if (status != FUSEC_OK)
         return status;
     if (may_tune(m))

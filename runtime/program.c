@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_GRAPHS = 256 };
-
 static char *copy_text(const char *text, size_t length)
 {
     char *copy = malloc(length + 1);
@@ -24,9 +22,7 @@ static fusec_status compile_failure(const Compilation *c, fusec_error *error)
                           : c->status == COMPILE_WRONG ? FUSEC_INVALID_PROGRAM
                                                        : FUSEC_IO_ERROR;
     const char *text = c->diagnostics && *c->diagnostics ? c->diagnostics : NULL;
-    if (!text && status == FUSEC_IO_ERROR)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    if (strstr(text ? text : "", "out of memory"))
+    if (c->out_of_memory)
         status = FUSEC_OUT_OF_MEMORY;
     return fail(error, status, "%s", text ? text : "the program was refused");
 }
@@ -43,19 +39,17 @@ fusec_status compile_checked(const CompileRequest *request, Compilation *c,
     return status;
 }
 
-static bool list_graphs(fusec_program *program)
+static bool name_graphs(fusec_program *program)
 {
-    const Item *items[MAX_GRAPHS];
-    int count = program_graphs(program->checked.program, items, MAX_GRAPHS);
-    if (count > MAX_GRAPHS)
-        count = MAX_GRAPHS;
+    int count = program_graphs(program->checked.program, NULL, 0);
+    const Item **items = calloc((size_t)count + 1, sizeof *items);
     program->graphs = calloc((size_t)count + 1, sizeof *program->graphs);
-    if (!program->graphs)
-        return false;
-    for (int i = 0; i < count; i++)
-        program->graphs[i] = items[i]->name.name;
-    program->graph_count = count;
-    return true;
+    const bool good = items && program->graphs;
+    if (good) program_graphs(program->checked.program, items, count);
+    for (int i = 0; good && i < count; i++) program->graphs[i] = items[i]->name.name;
+    program->graph_count = good ? count : 0;
+    free(items);
+    return good;
 }
 
 static fusec_status check_program_text(fusec_program *program, fusec_error *error)
@@ -66,7 +60,7 @@ static fusec_status check_program_text(fusec_program *program, fusec_error *erro
     request.target = *target;
     request.until = UNTIL_CHECK;
     fusec_status status = compile_checked(&request, &program->checked, error);
-    if (status == FUSEC_OK && !list_graphs(program))
+    if (status == FUSEC_OK && !name_graphs(program))
         status = fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     return status;
 }

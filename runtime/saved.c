@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,14 +64,35 @@ static fusec_status take_file(fusec_plan *plan, const PlanFile *file, fusec_erro
     return status == FUSEC_OK ? plan_attach(plan, error) : status;
 }
 
+static void give_up(void *escape)
+{
+    longjmp(*(jmp_buf *)escape, 1);
+}
+
+/* plan_decode(), whose arena may have no more memory: false. */
+static bool decode(fusec_plan *plan, const char *data, size_t bytes, PlanFile *file, const char **version,
+                   PlanRead *read)
+{
+    jmp_buf escape;
+    plan->arena = arena_new();
+    if (!plan->arena)
+        return false;
+    arena_on_out_of_memory(plan->arena, give_up, &escape);
+    if (setjmp(escape))
+        return false;
+    *read = plan_decode(data, bytes, plan->arena, file, version);
+    arena_on_out_of_memory(plan->arena, NULL, NULL);
+    return true;
+}
+
 static fusec_status read_plan(fusec_plan *plan, const char *data, size_t bytes, fusec_error *error)
 {
     PlanFile file;
+    PlanRead read;
     const char *version;
-    plan->arena = arena_new();
-    if (!plan->arena)
+    if (!decode(plan, data, bytes, &file, &version, &read))
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    switch (plan_decode(data, bytes, plan->arena, &file, &version)) {
+    switch (read) {
     case PLAN_READ: break;
     case PLAN_DAMAGED: return fail(error, FUSEC_INVALID_FILE, "the plan file is damaged");
     case PLAN_OTHER_VERSION:

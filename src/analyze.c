@@ -136,7 +136,7 @@ static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
     uint64_t *uses = NEW_ARRAY(arena, uint64_t, g->nodes.count);
     for (int i = 0; i < g->outputs.count; i++) {
         uint32_t root = g->outputs.data[i].value.id;
-        if (root) uses[root] |= (uint64_t)1 << (a->phase[root] & 63);
+        if (root) uses[root] |= phase_bit(a->phase[root]);
     }
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
@@ -146,7 +146,7 @@ static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
             uint32_t from = arg(g, n, k).id;
             uses[from] |=
-                is_reduction(g, n) ? (uint64_t)1 << (a->phase[from] & 63) : uses[i];
+                is_reduction(g, n) ? phase_bit(a->phase[from]) : uses[i];
         }
     }
     return uses;

@@ -44,6 +44,12 @@ typedef struct Analysis {
 } Analysis;
 
 const char *kind_name(ReductionKind kind);      /* "inner", "partial_outer", ... */
+enum { LAST_PHASE_BIT = 63 };
+/* The bit of a phase in a set of phases: the last stands for all from there on. */
+static inline uint64_t phase_bit(int phase)
+{
+    return (uint64_t)1 << (phase < LAST_PHASE_BIT ? phase : LAST_PHASE_BIT);
+}
 /* Some reductions over r = max[K](x) or r = mean[K](x) need no phase after that of r, and both are
  * accumulated in one go:
  *   sum[K](exp(x - max[K](x)))   the sum of exp(x - b) for any b becomes that for another by one

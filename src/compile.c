@@ -27,13 +27,11 @@ static Span no_place(const Pipeline *p)
     return whole_file(p->result->program ? p->result->program->source : NULL);
 }
 
-enum { MAX_GRAPHS = 1024 };
-
 static const Item *find_graph(Pipeline *p)
 {
-    const Item *graphs[MAX_GRAPHS];
-    int count = program_graphs(p->result->program, graphs, MAX_GRAPHS);
-    const char *wanted = p->request->graph, *names[MAX_GRAPHS];
+    int count;
+    const Item **graphs = list_graphs(p->d.arena, p->result->program, &count);
+    const char *wanted = p->request->graph, **names = NEW_ARRAY(p->d.arena, const char *, count + 1);
     p->failure = COMPILE_USAGE;
     for (int i = 0; i < count; i++) {
         names[i] = graphs[i]->name.name;
@@ -145,8 +143,8 @@ static void run_pipeline(Pipeline *p)
     stop_on_errors(&p->d);
     if (request->until == UNTIL_AST) return;
     if (request->until == UNTIL_CHECK) {
-        const Item *graphs[MAX_GRAPHS];
-        int count = program_graphs(c->program, graphs, MAX_GRAPHS);
+        int count;
+        const Item **graphs = list_graphs(arena, c->program, &count);
         check_program(arena, &p->d, c->program);
         for (int i = 0; i < count; i++) lower(arena, &p->d, c->program, graphs[i]);
         stop_on_errors(&p->d);
@@ -196,7 +194,7 @@ Compilation compile(const CompileRequest *request)
 {
     static const char no_memory[] = "error: out of memory\n";
     Compilation result = {
-        .arena = arena_new(), .diagnostics = no_memory, .status = COMPILE_MACHINE};
+        .arena = arena_new(), .diagnostics = no_memory, .out_of_memory = true, .status = COMPILE_MACHINE};
     if (!result.arena) return result;
     jmp_buf escape;
     Pipeline p = {.request = request, .result = &result, .failure = COMPILE_MACHINE};
@@ -209,7 +207,8 @@ Compilation compile(const CompileRequest *request)
         run_pipeline(&p);
     }
     result.status = jumped == 0 ? COMPILE_OK : p.d.machine ? COMPILE_MACHINE : p.failure;
-    result.diagnostics = jumped == 2 || !p.d.text ? no_memory : text_string(p.d.text);
+    result.out_of_memory = jumped == 2 || !p.d.text;
+    result.diagnostics = result.out_of_memory ? no_memory : text_string(p.d.text);
     arena_on_out_of_memory(result.arena, NULL, NULL);
     return result;
 }

@@ -26,7 +26,7 @@ typedef enum {
     COMPILE_WRONG,       /* the program or its data: exit status 1 */
     COMPILE_USAGE,       /* unknown graph or axis, several graphs and none named, an axis without a
                             size, a refused schedule: exit status 2 */
-    COMPILE_MACHINE      /* out of memory, an unreadable import: exit status 3 */
+    COMPILE_MACHINE      /* out of memory (out_of_memory is set), an unreadable import: exit status 3 */
 } CompileStatus;
 
 /* How far to go. Each stage implies those before it. */
@@ -52,6 +52,7 @@ typedef struct {
 
 typedef struct {
     CompileStatus status;
+    bool out_of_memory;
     Arena *arena;                /* holds everything below; free it with compile_free */
     const char *diagnostics;     /* errors and warnings as text, "" if none */
     Module *program;

@@ -215,6 +215,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     e->serves = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->bits = NEW_ARRAY(arena, int, g->nodes.count);
     *list_push(arena, &e->used) = e->entry->name;
     e->k = name_accesses(e);
     name_arguments(e);

@@ -64,6 +64,7 @@ typedef struct {
     const char **places;            /* by node id: the variable with the place of a column that those of a pass compare with */
     int *users;                     /* by node id: how many times this kernel mentions it */
     bool *serves;                   /* by node id: a row's value that is computed once for all elements which use it */
+    int *bits;                      /* by node id: 1 + magnitude_bits() of cuda_expr.c; 0: not known yet */
     const char **vector_sums;       /* by node id: the variable with the sum of a vector's terms, in a pass that adds those */
     int ahead;                      /* vectors of each tensor that a pass over a streamed row loads before it computes */
     LIST(Carried) carried;          /* with lag */

@@ -153,11 +153,12 @@ static const char *float_text(Emitter *e, Type type, double value)
     return arena_format(e->arena, "%s%s%s", digits, point, type == TYPE_F32 ? "f" : "");
 }
 
-static const char *integer_text(Emitter *e, Type type, int64_t value)
+/* `wide`: beside another that is no variable, and the text is to be a long long all the same. */
+static const char *integer_text(Emitter *e, Type type, int64_t value, bool wide)
 {
     if (type == TYPE_BOOL) return value ? "true" : "false";
     if (value == INT64_MIN) return "(-9223372036854775807LL - 1)";
-    bool small = value >= INT32_MIN && value <= INT32_MAX;
+    bool small = value >= INT32_MIN && value <= INT32_MAX && !wide;
     return arena_format(e->arena, small ? "%" PRId64 : "%" PRId64 "LL", value);
 }
 
@@ -219,7 +220,10 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
         bool tighter =
             which > 0 || op->class == CLASS_UNARY || node(e->g, n)->op == OP_WHERE;
         int need = infix ? op->precedence + tighter : 0;
-        text_print(text, "%s", expression(e, arg(e->g, n, which), need));
+        Node operand = arg(e->g, n, which);
+        const NodeInfo *info = node(e->g, operand);
+        bool chosen = node(e->g, n)->op == OP_WHERE && info->op == OP_CONST && info->type == TYPE_I64;
+        text_print(text, "%s", chosen ? integer_text(e, TYPE_I64, info->integer, true) : expression(e, operand, need));
     }
     return text_string(text);
 }
@@ -297,6 +301,77 @@ bool divides_by_constant(const Emitter *e, Node n)
     return node(e->g, n)->type == TYPE_F32 && plain && is_column_value(e, n);
 }
 
+/* Of a row axis: check_sizes() in compile.c. */
+enum { SIZE_BITS = 59, MOST_BITS = 62 };
+
+static int bits_of(uint64_t most)
+{
+    return most <= 1 ? 0 : 64 - __builtin_clzll(most - 1);
+}
+
+static int bits_of_size(const Emitter *e, AxisSet axes)
+{
+    if (!axes_within(axes, e->plan->launch.fixed)) return SIZE_BITS;
+    return bits_of((uint64_t)axes_size(&e->plan->analysis->sizes, axes));
+}
+
+static int bits_of_dtype(DType dtype)
+{
+    int bytes = dtype_info[dtype].bytes;
+    return dtype == DTYPE_BOOL ? 0 : bytes == 8 ? MOST_BITS + 1 : 8 * bytes;
+}
+
+/* An integer's magnitude is 2 to the so many at most; over MOST_BITS: it may wrap around. */
+static int magnitude_bits(const Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    int bits[MAX_OPERANDS] = {0}, arity = op_info[info->op].arity;
+    if (info->type == TYPE_BOOL) return 0;
+    if (info->type != TYPE_I64) return MOST_BITS + 1;
+    if (e->bits[n.id]) return e->bits[n.id] - 1;
+    for (int i = 0; i < arity; i++) bits[i] = magnitude_bits(e, arg(e->g, n, i));
+    int larger = bits[0] > bits[1] ? bits[0] : bits[1], own = MOST_BITS + 1;
+    switch (info->op) {
+    case OP_CONST: own = bits_of(info->integer < 0 ? 0 - (uint64_t)info->integer : (uint64_t)info->integer); break;
+    case OP_INDEX:
+    case OP_SIZE: own = bits_of_size(e, (AxisSet)1 << info->axis); break;
+    case OP_PARAM: own = bits_of_dtype(e->g->params.data[info->param].dtype); break;
+    case OP_CAST: own = bits_of_dtype(info->dtype); break;
+    case OP_CONVERT:
+    case OP_ABS:
+    case OP_NEG: own = bits[0]; break;
+    case OP_SIGN: own = 0; break;
+    case OP_MIN:
+    case OP_MAX: own = larger; break;
+    case OP_WHERE: own = bits[1] > bits[2] ? bits[1] : bits[2]; break;
+    case OP_ADD:
+    case OP_SUB: own = larger + 1; break;
+    case OP_MUL: own = bits[0] + bits[1]; break;
+    case OP_SUM: own = bits[0] + bits_of_size(e, info->reduced); break;
+    default: break;    /* the maximum of nothing is the smallest i64 */
+    }
+    if (own > MOST_BITS) own = MOST_BITS + 1;
+    e->bits[n.id] = own + 1;
+    return own;
+}
+
+static bool may_wrap(const Emitter *e, Node n)
+{
+    return magnitude_bits(e, n) > MOST_BITS;
+}
+
+/* Of what wraps around, which signed operators of C++ do not; NULL: it is another operation. */
+static const char *wrapping_pattern(Op op)
+{
+    switch (op) {
+    case OP_NEG: return "wrap_neg($0)";
+    case OP_ADD: return "wrap_add($0, $1)";
+    case OP_SUB: return "wrap_sub($0, $1)";
+    case OP_MUL: return "wrap_mul($0, $1)";
+    default: return NULL;
+    }
+}
+
 static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);
@@ -314,7 +389,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             return float_text(e, info->type, info->number);
         }
         *precedence = info->integer < 0 ? 14 : 16;
-        return integer_text(e, info->type, info->integer);
+        return integer_text(e, info->type, info->integer, false);
     case OP_PARAM: *precedence = 16; return scalar_text(e, n);
     case OP_INDEX: {
         const char *coord = e->coords[info->axis];
@@ -353,7 +428,9 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
     }
     Type type = node(e->g, info->args[op_info[info->op].arity - 1])->type;
     int column = type == TYPE_F32 ? 0 : type == TYPE_F64 ? 1 : 2;
-    return fill_pattern(e, n, op_info[info->op].cuda[column]);
+    const char *wrapping = type == TYPE_I64 && may_wrap(e, n) ? wrapping_pattern(info->op) : NULL;
+    if (wrapping) *precedence = 16;
+    return fill_pattern(e, n, wrapping ? wrapping : op_info[info->op].cuda[column]);
 }
 
 const char *expression(Emitter *e, Node n, int precedence)
@@ -368,7 +445,7 @@ const char *store_value(Emitter *e, const char *value, Type type, DType dtype)
 {
     Type wanted = dtype_info[dtype].type;
     if (wanted == type || (type_is_float(wanted) && type_is_float(type))) return value;
-    /* an integer that becomes a narrow float is rounded once, through f64 */
+    /* an integer of up to 2^53 that becomes a narrow float is rounded once, through f64 */
     if (wanted == TYPE_F32 && dtype != DTYPE_F32) wanted = TYPE_F64;
     return arena_format(e->arena, "(%s)(%s)", type_cuda(wanted), value);
 }
@@ -444,8 +521,11 @@ void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *v
     case OP_MIN_OVER:
         line(e->out, "%s = min_%s(%s, %s);", into, kind, into, value);
         break;
-    case OP_PROD: line(e->out, "%s *= %s;", into, value); break;
-    default: line(e->out, "%s += %s;", into, value); break;
+    default:
+        if (info->type == TYPE_I64 && may_wrap(e, reduction))
+            line(e->out, "%s = wrap_%s(%s, %s);", into, info->op == OP_PROD ? "mul" : "add", into, value);
+        else
+            line(e->out, "%s %s %s;", into, info->op == OP_PROD ? "*=" : "+=", value);
     }
 }
 

@@ -132,7 +132,7 @@ static LateLoads list_early(const Emitter *e, int phase)
     LateLoads early = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->early && load->phases >> phase & 1) *list_push(e->arena, &early) = load;
+        if (load->early && load->phases & phase_bit(phase)) *list_push(e->arena, &early) = load;
     }
     return early;
 }

@@ -86,7 +86,7 @@ static const char *cache_use(const Pass *pass, const Load *load)
 {
     bool several = load->phases & (load->phases - 1);
     if (!pass->e->k->streamed || !several) return NULL;
-    return load->phases >> pass->phase >> 1 ? "read_again" : "read_last";
+    return is_needed_later(load, pass->phase) ? "read_again" : "read_last";
 }
 
 /* Whether elements are taken from words: 4 % faster where instructions limit (layer norm by a

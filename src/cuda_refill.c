@@ -60,7 +60,7 @@ void emit_refill_row(Emitter *e)
     if (loads.count > 1) line(e->out, "}");
 }
 
-static bool is_last_use(const Load *load, int phase) { return load->phases >> phase == 1; }
+static bool is_last_use(const Load *load, int phase) { return load->phases & phase_bit(phase) && !is_needed_later(load, phase); }
 
 /* Which row is next and whether its loads may start, at the phase that starts the first of
  * them: sooner it would take registers longer. */
@@ -71,7 +71,7 @@ void emit_refill_next(Emitter *e, int phase)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         now |= is_refilled(e, load) && is_last_use(load, phase);
-        before |= is_refilled(e, load) && load->phases < (uint64_t)1 << phase;
+        before |= is_refilled(e, load) && load->phases < phase_bit(phase);
     }
     if (!now || before) return;
     line(e->out, "const long long next = row + row_step;");

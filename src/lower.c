@@ -22,6 +22,14 @@ int program_graphs(const Module *program, const Item **graphs, int capacity)
     return count;
 }
 
+const Item **list_graphs(Arena *arena, const Module *program, int *count)
+{
+    *count = program_graphs(program, NULL, 0);
+    const Item **graphs = NEW_ARRAY(arena, const Item *, *count + 1);
+    program_graphs(program, graphs, *count);
+    return graphs;
+}
+
 /* ---- axes ---- */
 
 static void declare_axes(Lowering *l, Scope *s, const AxisDecl *axis)

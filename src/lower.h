@@ -7,6 +7,8 @@
 
 /* The graphs declared in the main module, in order. */
 int program_graphs(const Module *program, const Item **graphs, int capacity);
+/* All of them. */
+const Item **list_graphs(Arena *arena, const Module *program, int *count);
 /* Checks what belongs to no graph: functions that nothing calls, duplicate items. */
 void check_program(Arena *arena, Diagnostics *d, const Module *program);
 /* Checks one graph declaration and builds its graph; NULL after errors. */

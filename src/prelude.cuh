@@ -24,7 +24,23 @@ template <class T> DEVICE T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x;
 template <class T> DEVICE bool is_nan(T x) { return x != x; }
 
 //@ abs_int
-DEVICE long long abs_int(long long x) { return x < 0 ? -x : x; }
+DEVICE long long abs_int(long long x) { return x < 0 ? (long long)(0 - (unsigned long long)x) : x; }
+
+//@ wrap_neg
+// -a, which wraps around: a compiler may take for granted that what signed operators give never does
+DEVICE long long wrap_neg(long long a) { return (long long)(0 - (unsigned long long)a); }
+
+//@ wrap_add
+// a + b, which wraps around: a compiler may take for granted that what signed operators give never does
+DEVICE long long wrap_add(long long a, long long b) { return (long long)((unsigned long long)a + (unsigned long long)b); }
+
+//@ wrap_sub
+// a - b, which wraps around: a compiler may take for granted that what signed operators give never does
+DEVICE long long wrap_sub(long long a, long long b) { return (long long)((unsigned long long)a - (unsigned long long)b); }
+
+//@ wrap_mul
+// a * b, which wraps around: a compiler may take for granted that what signed operators give never does
+DEVICE long long wrap_mul(long long a, long long b) { return (long long)((unsigned long long)a * (unsigned long long)b); }
 
 //@ min_nan
 // NaN if either operand is (fminf and fmaxf would drop it)

@@ -54,7 +54,7 @@ typedef struct {
                                 what is hoisted once */
     bool late;               /* of all rows alike, and read from memory by a later phase when it comes to it */
     bool early;              /* so, but a tile ahead: the first while results meet */
-    uint64_t phases;         /* bit set of the phases that need it */
+    uint64_t phases;         /* bit set of the phases that need it, see phase_bit() */
     bool rewidened;          /* after its first phase it is converted by another instruction than in it; where it
                                 is hoisted in each */
     bool widened_once;       /* the compiler is to know that every conversion of it is the same */
@@ -185,6 +185,11 @@ typedef struct Plan {
     LaunchPlan launch;
 } Plan;
 
+/* Whether a phase behind this one needs what is loaded, or may. */
+static inline bool is_needed_later(const Load *load, int phase)
+{
+    return phase < LAST_PHASE_BIT ? load->phases >> phase >> 1 != 0 : load->phases >> LAST_PHASE_BIT != 0;
+}
 /* Threads that compute; beside them there may be a warp that copies and one that listens. */
 static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
 /* Whether some column vector is read a tile ahead of the phase that needs it. */

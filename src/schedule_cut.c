@@ -328,14 +328,13 @@ static void find_load_phases(Scheduler *s, Kernel *k)
     const Graph *g = s->g;
     uint64_t *uses = NEW_ARRAY(s->arena, uint64_t, g->nodes.count);
     for (int i = 0; i < k->store_count; i++)
-        uses[k->stores[i].node.id] |= (uint64_t)1 << k->stores[i].phase;
+        uses[k->stores[i].node.id] |= phase_bit(k->stores[i].phase);
     for (int i = 0; i < k->accumulator_count; i++)
-        uses[arg(g, k->accumulators[i].node, 0).id] |= (uint64_t)1
-                                                       << k->accumulators[i].phase;
+        uses[arg(g, k->accumulators[i].node, 0).id] |= phase_bit(k->accumulators[i].phase);
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
         Node operand = r->picked.id ? r->place : arg(g, r->node, 0);
-        if (!r->partner.id) uses[operand.id] |= (uint64_t)1 << r->phase;
+        if (!r->partner.id) uses[operand.id] |= phase_bit(r->phase);
     }
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};

@@ -191,7 +191,8 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     int64_t held = ceil_div(row_bytes(k) * k->vec * k->tiles, REGISTER_BYTES);
     bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k) && column_count(s, k);
     bool alone = k->cluster == 1 && !asks_no_ring(s);
-    if (alone || k->grouped || !whole || held > REFILL_REGISTERS || !may_refill(s, k)) return false;
+    bool known = k->phases <= LAST_PHASE_BIT;    /* which phase is the last to need a row */
+    if (alone || k->grouped || !whole || !known || held > REFILL_REGISTERS || !may_refill(s, k)) return false;
     k->registers = (int)ceil_div(BASE + held, STEP) * STEP;
     if (k->registers > register_cap(s, kernel_threads(k))) return false;
     set_homes(k, false, IN_REGISTERS, IN_STAGES);

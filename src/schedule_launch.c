@@ -132,8 +132,8 @@ static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const c
 static int last_read(const Kernel *k, const Load *load)
 {
     int last = load->resident && !load->staged ? load->first_phase : 0;
-    if (!load->staged && !load->resident)
-        while (load->phases >> last >> 1) last++;
+    if (!load->staged && !load->resident && load->phases)
+        last = is_needed_later(load, LAST_PHASE_BIT) ? k->phases : 63 - __builtin_clzll(load->phases);
     for (int i = 0; i < k->inner_count; i++)
         if (k->inner[i].picked.id == load->node.id && k->inner[i].phase >= last) last = k->inner[i].phase + 1;
     return last;

@@ -168,6 +168,25 @@ printf 'graph g[M = 9, N = 4096, Z = 2](x : f32[M, N], w : f32[Z], z : f32[M, Z]
     v = z * w
 }\n' >aside.fuse
 expect 0 '^axes: rows M; columns N$' explain aside.fuse --outputs y --schedule row    # Z is no axis of what is wanted
+{   # a row's reductions that depend on each other 70 times: q is stored long before z is read
+    echo 'graph g[M = 2, N = 300](x : f32[M, N], z : f32[M, N]) -> (o : f32[M, N], q : f32[M, N]) {'
+    echo 't0 = x'
+    for i in $(seq 70); do echo "t$i = t$((i - 1)) - max[N](t$((i - 1))) * 0.5"; done
+    echo 'o = t70 + z q = t10 * 2 }'
+} >deep.fuse
+expect 0 '^verified' run deep.fuse --device sim --verify
+expect 0 '^kernels: 1$' explain deep.fuse --schedule row:reads=2
+! grep 'q may be' stdout || fail 'q may lie on what is read after it was stored'
+for i in $(seq 1100); do echo "graph g$i(x : f32[]) -> (y : f32[]) { y = x }"; done >many.fuse
+expect 0 '' check many.fuse
+expect 0 '^g1100 for' explain many.fuse --graph g1100
+printf 'graph e[A = 2, B = 2, C = 2](x : f32[A, B, C]) -> (y : f32[A, B, C]) { y = x }\n' >empty.fuse
+expect 0 '4611686018427387904, 4' run empty.fuse A=0 B=4611686018427387904 C=4 --device cpu
+printf '\114\0\0\0\0\0\0\0{"x":{"dtype":"F32","shape":[4611686018427387904,4,0],"data_offsets":[0,0]}}' >empty.safetensors
+expect 0 '4611686018427387904, 4, 0' run empty.fuse --in empty.safetensors --device cpu
+expect 3 'the strides reach beyond any memory' run empty.fuse --device sim --offset x=9223372036854775807
+printf 'graph w[M = 4, N = 8](x : i64[M, N]) -> (y : bool[M, N]) { y = x + 1 > x }\n' >wraps.fuse
+expect 0 'wrap_add(x_, 1) > x_' wraps.fuse
 printf 'graph g[M = 9](x : f32[M]) -> (y : f32[M]) { y = where(0 < x < 1, x, 0) }\n' >chain.fuse
 expect 0 '' check chain.fuse
 grep -q "chain.fuse:1:56: warning: '<' compares a condition, which counts as 0 or 1" stderr || fail 'a chain of comparisons is not told'

@@ -12,16 +12,14 @@ static bool describe(const Graph *g, const Sizes *sizes, DType dtype, AxisSet ax
 {
     fusec_tensor *t = &buffer->tensor;
     t->dtype = (fusec_dtype)dtype;
-    int64_t count = 1;
-    for (int i = 0; i < g->axis_count; i++) {
-        if (!(axes >> i & 1)) continue;
-        t->sizes[t->rank++] = sizes->of[i];
-        if (__builtin_mul_overflow(count, sizes->of[i], &count)) return false;
-    }
+    for (int i = 0; i < g->axis_count; i++)
+        if (axes >> i & 1) t->sizes[t->rank++] = sizes->of[i];
+    const int64_t count = axes_size(sizes, axes);
     int64_t stride = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         t->strides[i] = stride;
-        stride *= t->sizes[i] > 0 ? t->sizes[i] : 1;
+        /* of what has no elements the other sizes may be anything */
+        if (count > 0 && __builtin_mul_overflow(stride, t->sizes[i], &stride)) return false;
     }
     buffer->count = count;
     return !__builtin_mul_overflow((size_t)count, (size_t)dtype_info[dtype].bytes, &buffer->bytes);
@@ -327,8 +325,9 @@ static int upload_input(const Session *s, const char *name, Buffer *x)
     int status = lay_out(s, name, x);
     if (status == EXIT_DONE)
         status = finish_call(fusec_alloc(s->device, x->room, &x->memory, &error), &error);
+    if (status != EXIT_DONE) return status;
     x->tensor.data = (char *)x->memory + x->before;
-    if (status != EXIT_DONE || x->room == 0) return status;
+    if (x->room == 0) return status;
     if (x->laid_out) return upload_laid_out(s, x);
     return finish_call(fusec_copy(s->device, x->memory, x->data, x->bytes, &error), &error);
 }
@@ -341,7 +340,7 @@ static int alloc_output(const Session *s, const char *name, Buffer *y)
         status = EXIT_USAGE;
     }
     if (status == EXIT_DONE) status = alloc_poisoned(s, y->room, &y->memory);
-    y->tensor.data = (char *)y->memory + y->before;
+    if (status == EXIT_DONE) y->tensor.data = (char *)y->memory + y->before;
     return status;
 }
 

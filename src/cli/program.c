@@ -44,10 +44,9 @@ static void show(Program *p, const char *text)
 /* The graphs of the parsed file that the command takes, as names in our own arena. */
 static int choose_graphs(Program *p, const Module *module)
 {
-    enum { MOST = 4096 };
     Arena *arena = p->options->arena;
-    const Item **items = NEW_ARRAY(arena, const Item *, MOST);
-    int count = program_graphs(module, items, MOST);
+    int count;
+    const Item **items = list_graphs(arena, module, &count);
     const char **names = NEW_ARRAY(arena, const char *, count + 1);
     for (int i = 0; i < count; i++)
         names[i] = arena_format(arena, "%s", items[i]->name.name);
@@ -68,10 +67,9 @@ static int choose_graphs(Program *p, const Module *module)
 /* Every axis on the command line belongs to some graph that is taken. */
 static int check_sizes(const Program *p, const Module *module)
 {
-    enum { MOST = 4096 };
     const Options *o = p->options;
-    const Item **items = NEW_ARRAY(o->arena, const Item *, MOST);
-    int count = program_graphs(module, items, MOST);
+    int count;
+    const Item **items = list_graphs(o->arena, module, &count);
     for (int i = 0; i < o->sizes.count; i++) {
         bool known = count == 0;
         for (int g = 0; g < count && !known; g++)

@@ -63,6 +63,8 @@ int64_t tensor_count(const Tensor *tensor)
 {
     int64_t count = 1;
     for (int i = 0; i < tensor->rank; i++)
+        if (tensor->sizes[i] == 0) return 0; /* the others may be anything */
+    for (int i = 0; i < tensor->rank; i++)
         count *= tensor->sizes[i];
     return count;
 }
