@@ -239,15 +239,27 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
         emit_rows_kernel(e);
 }
 
-/* Names for which the prelude has a section that converts to this dtype, where the plan stores it or rounds like it. */
-static void name_storage(Text *names, const Plan *plan)
+/* Names of sections of the prelude that no text mentions: those that convert to a dtype which the plan stores or rounds
+ * like, and what reductions of integers and rows of 4 bytes an element want. */
+static void name_needs(Text *names, const Plan *plan)
 {
     bool used[DTYPE_COUNT] = {0};
     const Graph *g = plan->analysis->graph;
     for (int i = 0; i < plan->launch.tensor_count; i++) used[plan->launch.tensors[i].dtype] = true;
     for (int i = 0; i < plan->launch.slot_count; i++) used[plan->launch.slots[i].dtype] = true;
-    for (int i = 1; i < g->nodes.count; i++)
-        if (g->nodes.data[i].op == OP_CAST) used[g->nodes.data[i].dtype] = true;
+    bool integers = false, words = false;
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        if (info->op == OP_CAST) used[info->dtype] = true;
+        integers |= is_reduction(g, (Node){(uint32_t)i}) && info->type == TYPE_I64;
+    }
+    for (int i = 0; i < plan->kernel_count; i++)
+        for (int j = 0; j < plan->kernels[i].load_count; j++) {
+            const Load *load = &plan->kernels[i].loads[j];
+            words |= load->access == ACCESS_VECTOR && dtype_info[load->dtype].bytes == 4;
+        }
+    if (integers) text_print(names, "reductions_of_integers ");
+    if (words) text_print(names, "keep_branch ");
     for (int i = 0; i < DTYPE_COUNT; i++)
         if (used[i]) text_print(names, "storage_of_%s ", dtype_info[i].fuse);
 }
@@ -256,7 +268,7 @@ static void name_storage(Text *names, const Plan *plan)
 static void emit_helpers(Text *module, Arena *arena, const Plan *const *plans, int count, const char *kernels)
 {
     Text *names = text_new(arena);
-    for (int i = 0; i < count; i++) name_storage(names, plans[i]);
+    for (int i = 0; i < count; i++) name_needs(names, plans[i]);
     if (mentions(kernels, "double")) text_print(names, "storage_of_double");
     emit_prelude(module, arena_format(arena, "%s\n%s\n", kernels, text_string(names)));
 }

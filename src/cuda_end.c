@@ -147,7 +147,7 @@ static void emit_full_results(Emitter *e)
         line(e->out, "int cta_turn = 0;");
         line(e->out, "row_reduce<threads>(cta_scratch, cta_turn, %s);", list);
     } else {
-        line(e->out, "row_reduce<threads>(%s);", list);
+        line(e->out, "lanes_reduce<threads>(%s);", list);
     }
     block (e->out, "if (threadIdx.x == 0)")
         for (int i = 0; i < e->k->accumulator_count; i++) {

@@ -411,14 +411,19 @@ static void emit_tile(const Pass *pass)
 }
 
 /* Whether a text holds `name` as a word. */
+static bool is_comment(const char *text, const char *at)
+{
+    while (at > text && *at != '\n' && strncmp(at, "//", 2) != 0) at--;
+    return strncmp(at, "//", 2) == 0;
+}
+
 bool mentions(const char *text, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
         char before = at == text ? ' ' : at[-1], after = at[length];
-        if (!isalnum((unsigned char)before) && before != '_' &&
-            !isalnum((unsigned char)after) && after != '_')
-            return true;
+        bool word = !isalnum((unsigned char)before) && before != '_' && !isalnum((unsigned char)after) && after != '_';
+        if (word && !is_comment(text, at)) return true;
     }
     return false;
 }

@@ -9,7 +9,7 @@
 static const char *row_guard(Emitter *e)
 {
     NameList all = {0};
-    *list_push(e->arena, &all) = "lane == 0";
+    *list_push(e->arena, &all) = "member == 0";
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
     if (e->k->column_ctas > 1)
         *list_push(e->arena, &all) = has_parts_in_order(e->k) ? "blockIdx.x % slices == 0" : "blockIdx.y == 0";
@@ -413,23 +413,23 @@ static void emit_thread_place(Emitter *e)
     const Kernel *k = e->k;
     if (k->teams > 1)
         line(e->out, "const int team = threadIdx.x / threads_per_row, "
-                     "lane = threadIdx.x %% threads_per_row;");
+                     "member = threadIdx.x %% threads_per_row;    // of the threads that share a row");
     else
-        line(e->out, "const int lane = threadIdx.x;");
+        line(e->out, "const int member = threadIdx.x;");
     /* Only the last tile is then checked against the row's end, which takes up to a quarter of the instructions
        and some registers less. Where a thread has many elements all tiles are left checked, which keeps ptxas
        from computing them all at once; so they are where all are full (checks_full_tiles in schedule_map.c). */
     bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && !k->checked;
     if (k->checked) line(e->out, "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
     if (k->ragged && k->teams == 1 && few && !k->streamed && !k->copy_warp)
-        line(e->out, "__builtin_assume(lane < threads);");
+        line(e->out, "__builtin_assume(member < threads);");
     if (!k->columns) return;
     if (k->slice)
         emit_slice(e);
     else if (takes_turns(k))
-        line(e->out, "const int first = (blockIdx.x %% group * threads + lane) * vec;");
+        line(e->out, "const int first = (blockIdx.x %% group * threads + member) * vec;");
     else if (has_element_work(e->g, k))
-        line(e->out, "const int first = %slane * vec;",
+        line(e->out, "const int first = %smember * vec;",
              has_parts_in_order(k)  ? "blockIdx.x % slices * (tiles * step) + "
              : k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + "
                                   : "");
@@ -439,7 +439,7 @@ static void emit_thread_place(Emitter *e)
              k->teams > 1 ? "teams" : "1", slots_text(e, values, k->teams > 1 ? "threads_per_row" : "threads"));
         if (k->cluster > 1) {
             emit_exchange(e, values);
-            line(e->out, k->lag ? "int sent = 0, collected = 0;" : "int sent = 0;");
+            line(e->out, k->lag ? "int sent = 0, collected = 0;" : "int round = 0;    // of the exchange");
         }
         if (k->cluster == 1 || k->grouped || k->lag) line(e->out, "int turn = 0;");
     }

@@ -42,7 +42,7 @@ void emit_slice(Emitter *e)
              e->columns);
     else if (e->k->ragged)
         line(e->out, "const int end = begin + slice;");
-    line(e->out, "const int local = lane * vec, first = begin + local;");
+    line(e->out, "const int local = member * vec, first = begin + local;");
 }
 
 /* Where the CTAs that share a row leave each other their results. */

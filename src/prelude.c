@@ -2,6 +2,7 @@
  * a line
  * `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names.
  * One at a line `//@ A+B` joins two sections: it is wanted if both A and B are.
+ * A line that ends with `//? name` is printed where that section is wanted, and does not want it itself.
  */
 #include "prelude.h"
 
@@ -13,7 +14,7 @@ static const char prelude_text[] = {
 #include "prelude.inc"
 };
 
-static const char mark[] = "//@ ";
+static const char mark[] = "//@ ", optional[] = "    //? ";
 
 enum { MAX_SECTIONS = 256, MAX_NAMES = 512 };
 
@@ -59,15 +60,16 @@ static bool has_name(const char *names, size_t length, const char *word,
     return false;
 }
 
-/* The length of the word at `at`, comments skipped as one long non-word. */
+/* The length of the word at `at`, comments and strings skipped as one long non-word. */
 static size_t next_word(const char **at, const char *end)
 {
     const char *p = *at;
     while (p < end && !is_word(*p)) {
-        if (p[0] == '/' && p + 1 < end && p[1] == '/')
+        const char first = *p++;
+        if (first == '/' && p < end && *p == '/')
             while (p < end && *p != '\n') p++;
-        else
-            p++;
+        else if (first == '"')
+            while (p < end && *p++ != '"') {}
     }
     *at = p;
     while (p < end && is_word(*p)) p++;
@@ -106,6 +108,30 @@ static void index_names(Index *index, Section *sections, int count)
     qsort(index->names, (size_t)index->count, sizeof *index->names, order_names);
 }
 
+/* The end of the line at `at`; *kept: of what is no mark that the line is optional. */
+static const char *end_of_line(const char *at, const char *end, const char **kept)
+{
+    const char *line_end = memchr(at, '\n', (size_t)(end - at));
+    if (!line_end) line_end = end;
+    *kept = memmem(at, (size_t)(line_end - at), optional, sizeof optional - 1);
+    return line_end;
+}
+
+static void want_names(const Index *index, const char *text, size_t length);
+
+/* What a section's lines mention but for optional ones. */
+static void want_section(const Index *index, const Section *s)
+{
+    const char *end = s->text + s->length, *from = s->text, *mark_at;
+    for (const char *at = s->text, *line_end; at < end; at = line_end + 1) {
+        line_end = end_of_line(at, end, &mark_at);
+        if (!mark_at) continue;
+        want_names(index, from, (size_t)(at - from));
+        from = line_end;
+    }
+    if (from < end) want_names(index, from, (size_t)(end - from));
+}
+
 static void want_names(const Index *index, const char *text, size_t length)
 {
     const char *at = text, *end = text + length;
@@ -114,7 +140,7 @@ static void want_names(const Index *index, const char *text, size_t length)
         const Name *name = bsearch(&word, index->names, (size_t)index->count, sizeof word, order_names);
         if (!name || name->section->wanted) continue;
         name->section->wanted = true;
-        want_names(index, name->section->text, name->section->length);
+        want_section(index, name->section);
     }
 }
 
@@ -138,7 +164,7 @@ static void want_joints(Section *sections, int count, const Index *index)
                             s->names_length - plus - 1))
             continue;
         s->wanted = true;
-        want_names(index, s->text, s->length);
+        want_section(index, s);
     }
 }
 
@@ -152,6 +178,19 @@ bool is_prelude_name(const char *name)
     return false;
 }
 
+/* A section without the optional lines whose section is not wanted. */
+static void print_section(Text *out, const Section *sections, int count, const Section *s)
+{
+    const char *end = s->text + s->length, *mark_at;
+    for (const char *at = s->text, *line_end; at < end; at = line_end + 1) {
+        line_end = end_of_line(at, end, &mark_at);
+        const char *name = mark_at ? mark_at + sizeof optional - 1 : NULL;
+        if (mark_at && !is_wanted_name(sections, count, name, (size_t)(line_end - name))) continue;
+        text_put(out, at, (size_t)((mark_at ? mark_at : line_end) - at));
+        text_put(out, "\n", 1);
+    }
+}
+
 void emit_prelude(Text *out, const char *body)
 {
     Section sections[MAX_SECTIONS] = {0};
@@ -162,6 +201,6 @@ void emit_prelude(Text *out, const char *body)
     want_joints(sections, count, &index);
     text_print(out, "#ifndef FUSEC_SIM    // the simulator brings helpers of its own\n\n");
     for (int i = 0; i < count; i++)
-        if (sections[i].wanted) text_put(out, sections[i].text, sections[i].length);
+        if (sections[i].wanted) print_section(out, sections, count, &sections[i]);
     text_print(out, "#endif\n");
 }

@@ -7,9 +7,11 @@
 //@ DEVICE
 #define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
-//@ infinity not_a_number
+//@ infinity
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
+
+//@ not_a_number
 DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
 
 //@ sigmoid
@@ -50,8 +52,9 @@ DEVICE float min_nan(float a, float b)
     asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
+
+//@ min_nan+storage_of_double
 DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
-DEVICE long long min_nan(long long a, long long b) { return a < b ? a : b; }
 
 //@ max_nan
 // NaN if either operand is (fminf and fmaxf would drop it)
@@ -61,7 +64,13 @@ DEVICE float max_nan(float a, float b)
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
+
+//@ max_nan+storage_of_double
 DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+//@ reductions_of_integers
+// no integer is NaN
+DEVICE long long min_nan(long long a, long long b) { return a < b ? a : b; }
 DEVICE long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 //@ min_int max_int
@@ -329,7 +338,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
 }
 
 //@ load_words
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -347,12 +357,12 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
 }
 
 //@ keep_branch
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
+// Ends the branch for rows that are not aligned and keeps it a branch. Without this ptxas predicates a short one (up to 16
+// loads of 4 bytes) and issues its loads among the aligned ones; all share the six scoreboards by which loads are waited
+// for, so that later ones wait for earlier ones: rows were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(bool all, int loads)
 {
-    if (sizeof(T) == 4 && loads <= 16)
+    if (all && sizeof(T) == 4 && loads <= 16)
         asm volatile("nanosleep.u32 0;");
 }
 
@@ -380,9 +390,9 @@ DEVICE vector<unsigned, 4> hinted_block(const void *at, read_last)
 }
 
 //@ kept_longer
-// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
-// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
-// policy, and are otherwise like any to the compiler.
+// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
+// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
+// that kept_longer has given have this policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -392,7 +402,7 @@ template <class T> DEVICE const T *kept_longer(const T *at)
 }
 
 //@ read_once
-// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
 template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
 {
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
@@ -409,7 +419,7 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
         copy_vector(&v, (const vector<T, n> *)(row + col));
     } else {
         load_words(v, row + col);
-        keep_branch<T>(n);
+        keep_branch<T>(true, n);    //? keep_branch
     }
 }
 
@@ -433,7 +443,7 @@ DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
         read_once(v, row + col);
     } else {
         load_words(v, row + col);
-        keep_branch<T>(n);
+        keep_branch<T>(true, n);    //? keep_branch
     }
 }
 
@@ -466,8 +476,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], row + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
+        keep_branch<T>(tiles * step == size, tiles * n);    //? keep_branch
     }
 }
 
@@ -486,8 +495,7 @@ DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, 
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], columns + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
+        keep_branch<T>(tiles * step == size, tiles * n);    //? keep_branch
     }
 }
 
@@ -676,9 +684,9 @@ template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], cons
 }
 
 //@ arrived
-// v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for the
-// grid of such a kernel has the height 1.
+// v, once its load has landed. Compilers wait for a load where its value is first used. If that is in a loop behind the
+// load, every pass waits there, for younger loads too. So v is used here, by an xor with 0 that no compiler sees to
+// be 0: every launch of this kernel has gridDim.y 1.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.y - 1;
@@ -1149,8 +1157,8 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
 }
 
 //@ team_barrier
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -1167,8 +1175,8 @@ DEVICE int cluster_rank()
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
-// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
+// A barrier of all threads of a cluster, which orders nothing but what barrier_init has done: that has a fence of its
+// own, so the arrival may be relaxed. One that releases waits for earlier accesses to memory as well: a microsecond.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
@@ -1211,7 +1219,7 @@ DEVICE void keep_pace(unsigned &due, unsigned interval)
 }
 
 //@ barrier_wait_cluster
-// like barrier_wait, for what other CTAs of the cluster have sent
+// waits for a phase that other CTAs of the cluster have ended: what they sent is there then
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -1221,7 +1229,7 @@ DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
                  "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
 }
 
-//@ barrier_init barrier_arrive barrier_expect barrier_wait bulk_copy
+//@ barrier_init
 // A transaction barrier in shared memory: a phase ends when `count` arrivals and the bytes announced
 // with barrier_expect (which is an arrival too) have come; waiters name the phase's parity, 0 first.
 DEVICE void barrier_init(unsigned long long &barrier, int count)
@@ -1229,14 +1237,20 @@ DEVICE void barrier_init(unsigned long long &barrier, int count)
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+
+//@ barrier_arrive
 DEVICE void barrier_arrive(unsigned long long &barrier)
 {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
 }
+
+//@ barrier_expect
 DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
 }
+
+//@ barrier_wait
 DEVICE void barrier_wait(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -1245,6 +1259,8 @@ DEVICE void barrier_wait(unsigned long long &barrier, int parity)
                  "@!done bra again;\n"
                  "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
 }
+
+//@ bulk_copy
 // one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
 DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
 {
@@ -1277,15 +1293,17 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
 }
 
 //@ row_reduce
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
     row_post<threads>(scratch, turn, r...);
     row_collect<threads>(scratch, turn, r...);
 }
+
+//@ lanes_reduce
+// the same for rows of up to 32 threads, which need no shared memory
+template <int threads, class... R> DEVICE void lanes_reduce(R... r) { (lane_reduce<threads>(r), ...); }
 
 //@ async_fence
 // orders this thread's plain writes to shared memory before later bulk copies to the same place
@@ -1456,8 +1474,8 @@ template <int n, class T, int size> DEVICE vector<T, n> shifted_at(const T (&buf
 }
 
 //@ send_value
-// stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
-// their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.
+// Stores a value in the shared memory of CTA `rank`, whose barrier counts its bytes. `twin` and `barrier` are this CTA's own
+// variables; mapa finds those at the same place there. Unlike a cluster barrier it does not wait for other stores.
 DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
 {
     asm volatile("{\n"
@@ -1710,14 +1728,14 @@ template <class T, int vec> DEVICE int place_of_sum(int col)
 }
 
 //@ leave_sums
-// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
-// theirs by shuffles first, and the warp has one row.
-template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
-DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+// Each team, the `members` that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row: a writer is a team, or a warp of several.
+template <template <class> class R, class T, int writers, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[writers][columns], T (&acc)[tiles][vec])
 {
-    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    constexpr int members = columns / (tiles * vec), width = members < 32 ? 32 : members;
     constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
-    const int lane = threadIdx.x % width;
+    const int member = threadIdx.x % width;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
@@ -1727,19 +1745,19 @@ DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
             for (int k = 0; k < n; k++) {
                 sums[k] = acc[t][i + k];
                 #pragma unroll
-                for (int distance = lanes; distance < 32; distance *= 2)
+                for (int distance = members; distance < 32; distance *= 2)
                     sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
             }
-            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * lanes + lane) * vec + i)];
-            if (lane < lanes)
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * members + member) * vec + i)];
+            if (member < members)
                 copy_vector((vector<T, n> *)at, &sums);
         }
 }
 
 //@ store_sums
 // Adds what the teams left, in their order, and stores it: all threads of the CTA, as few columns each as there are.
-template <int threads, int vec, template <class> class R, class T, int groups, int columns>
-DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+template <int threads, int vec, template <class> class R, class T, int writers, int columns>
+DEVICE void store_sums(T *row, const T (&left)[writers][columns], int size)
 {
     constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
     constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
@@ -1751,7 +1769,7 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
             break;
         T sum[n];
         #pragma unroll
-        for (int g = 0; g < groups; g++) {
+        for (int g = 0; g < writers; g++) {
             vector<T, n> part;
             copy_vector(&part, (const vector<T, n> *)&left[g][place_of_sum<T, vec>(col)]);
             #pragma unroll
@@ -1764,27 +1782,27 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
 
 //@ team_reduce
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
-// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left, neighbouring lanes
-// side by side, whose banks then differ.
-template <int threads, int lanes, template <class> class R, class S, class T, int slots, int vec>
+// Teams that share a warp meet by shuffles first and are one writer then; scratch holds a tile of each writer, neighbouring
+// members side by side, whose banks then differ.
+template <int threads, int members, template <class> class R, class S, class T, int slots, int vec>
 DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 {
-    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
-    const int group = threadIdx.x / width, lane = threadIdx.x % width;
+    constexpr int width = members < 32 ? 32 : members, writers = threads / width;
+    const int writer = threadIdx.x / width, member = threadIdx.x % width;
     #pragma unroll
     for (int i = 0; i < vec; i++) {
         #pragma unroll
-        for (int distance = lanes; distance < 32; distance *= 2)
+        for (int distance = members; distance < 32; distance *= 2)
             acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
-        if (lane < lanes)
-            *(T *)(scratch + (i * groups + group) * lanes + lane) = acc[i];
+        if (member < members)
+            *(T *)(scratch + (i * writers + writer) * members + member) = acc[i];
     }
     __syncthreads();
-    if (threadIdx.x < lanes)
-        for (int g = 1; g < groups; g++)
+    if (threadIdx.x < members)
+        for (int g = 1; g < writers; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * groups + g) * lanes + lane));
+                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * writers + g) * members + member));
     __syncthreads();
 }
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The documentation tells the truth: every ```fuse fence is a program without errors, and every
-# ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest).
+# The documentation tells the truth: every ```fuse fence is a program without errors, every
+# ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest), and every line
+# of a ```cuda fence but `...` is one of what `<!-- cuda: COMMAND -->` before it prints.
 # examples/embed.c does what it says, and examples/pytorch.py where there is torch.
 set -u
 cd "$(dirname "$0")/.."
@@ -23,11 +24,22 @@ for file in README.md docs/*.md; do
     kind { print > out }' $file
 done
 
-bad=0 programs=0 outputs=0
+bad=0 programs=0 outputs=0 cuda=0
 for program in $work/*.fuse; do
     programs=$((programs + 1))
     fusec check "$program" || { echo "$(cat $program.place): does not compile"; bad=$((bad + 1)); }
 done
+for file in docs/generated-kernel.md; do
+    awk -v work=$work '/^<!-- cuda: /{ sub(/^<!-- cuda: /, ""); sub(/ -->$/, ""); command = $0 }
+        /^```cuda$/ { fence = command != ""; next } /^```$/ { fence = 0 }
+        fence && NF && !/^ *\.\.\.$/ { print FILENAME ":" FNR "\t" command "\t" $0 }' $file
+done >$work/cuda.lines
+while IFS=$'\t' read -r place command line; do
+    printed=$work/$(cksum <<<"$command" | tr -d ' ').cu
+    [ -e "$printed" ] || bash -c "$command" >"$printed" 2>/dev/null
+    cuda=$((cuda + 1))
+    sed 's/^ *//' "$printed" | grep -qxF -e "$(sed 's/^ *//' <<<"$line")" || { echo "$place: '$command' prints no line $line"; bad=$((bad + 1)); }
+done <$work/cuda.lines
 last=
 for fence in $(ls $work | grep -E '\.(sh|output)$'); do
     case $fence in
@@ -60,5 +72,5 @@ if python3 -c 'import torch' 2>/dev/null; then
 else
     echo "-- docs: examples/pytorch.py skipped, there is no torch"
 fi
-echo "-- docs: $programs programs and $outputs outputs, $bad wrong"
+echo "-- docs: $programs programs, $outputs outputs and $cuda lines of CUDA, $bad wrong"
 [ $bad = 0 ]

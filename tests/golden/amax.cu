@@ -5,7 +5,6 @@
 
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
-DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
 
 // NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float max_nan(float a, float b)
@@ -14,8 +13,6 @@ DEVICE float max_nan(float a, float b)
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
-DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
-DEVICE long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 // to_storage(value, (T *)0) is the value rounded or saturated to what T stores
 template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
@@ -35,28 +32,6 @@ DEVICE void store_pair(bf16 *at, float low, float high)
 {
     unsigned pair;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    *(unsigned *)at = pair;
-}
-
-struct f16 {
-    unsigned short bits;
-    __device__ __forceinline__ operator float() const
-    {
-        float r;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));
-        return r;
-    }
-};
-DEVICE f16 to_storage(float x, f16 *)
-{
-    f16 r;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
-    return r;
-}
-DEVICE void store_pair(f16 *at, float low, float high)
-{
-    unsigned pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     *(unsigned *)at = pair;
 }
 
@@ -159,7 +134,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -176,18 +152,9 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
-{
-    if (sizeof(T) == 4 && loads <= 16)
-        asm volatile("nanosleep.u32 0;");
-}
-
-// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
-// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
-// policy, and are otherwise like any to the compiler.
+// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
+// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
+// that kept_longer has given have this policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -196,7 +163,7 @@ template <class T> DEVICE const T *kept_longer(const T *at)
     return (const T *)__nv_associate_access_property(at, policy);
 }
 
-// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
 template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
 {
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
@@ -216,8 +183,6 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], row + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
     }
 }
 
@@ -372,8 +337,8 @@ DEVICE float operator/(float x, Divisor by)
     return fabsf(over) < infinity() ? fmaf(-over, by.inverse, about) : about;    // of infinity it is NaN
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -403,9 +368,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -469,8 +432,8 @@ void amax(
     constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
-    const int first = lane * vec;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
+    const int first = member * vec;
 
     float column_max = -infinity();
     const long long first_row = (long long)blockIdx.x * teams + team, row_step = (long long)gridDim.x * teams;
@@ -577,8 +540,8 @@ void amax_2(
     constexpr int threads_per_row = 32, teams = 8;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
-    const int first = lane * vec;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
+    const int first = member * vec;
     const float row_max = max_0_value[0];
     const float scale = row_max / 448.0f;
 
@@ -615,9 +578,9 @@ void amax_3(
     float *__restrict__ scale) {
     constexpr int threads = 32;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
+    const int member = threadIdx.x;
     const float row_max = max_0_value[0];
 
-    if (lane == 0)
+    if (member == 0)
         scale[0] = row_max / 448.0f;
 }

@@ -46,7 +46,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -63,12 +64,12 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
+// Ends the branch for rows that are not aligned and keeps it a branch. Without this ptxas predicates a short one (up to 16
+// loads of 4 bytes) and issues its loads among the aligned ones; all share the six scoreboards by which loads are waited
+// for, so that later ones wait for earlier ones: rows were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(bool all, int loads)
 {
-    if (sizeof(T) == 4 && loads <= 16)
+    if (all && sizeof(T) == 4 && loads <= 16)
         asm volatile("nanosleep.u32 0;");
 }
 
@@ -82,7 +83,7 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
         copy_vector(&v, (const vector<T, n> *)(row + col));
     } else {
         load_words(v, row + col);
-        keep_branch<T>(n);
+        keep_branch<T>(true, n);
     }
 }
 
@@ -239,8 +240,8 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
     slots += 3 * count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -256,12 +257,12 @@ DEVICE int cluster_rank()
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
-// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
+// A barrier of all threads of a cluster, which orders nothing but what barrier_init has done: that has a fence of its
+// own, so the arrival may be relaxed. One that releases waits for earlier accesses to memory as well: a microsecond.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-// like barrier_wait, for what other CTAs of the cluster have sent
+// waits for a phase that other CTAs of the cluster have ended: what they sent is there then
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -278,14 +279,12 @@ DEVICE void barrier_init(unsigned long long &barrier, int count)
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-DEVICE void barrier_arrive(unsigned long long &barrier)
-{
-    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
-}
+
 DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
 }
+
 DEVICE void barrier_wait(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -294,6 +293,7 @@ DEVICE void barrier_wait(unsigned long long &barrier, int parity)
                  "@!done bra again;\n"
                  "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
 }
+
 // one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
 DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
 {
@@ -324,9 +324,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -382,14 +380,6 @@ DEVICE void copies_end(int bytes, unsigned long long &full)
         barrier_expect(full, bytes);
 }
 
-// this warp is done with a stage
-DEVICE void release(unsigned long long &empty)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        barrier_arrive(empty);
-}
-
 // a vector of a row that copy_row brought
 template <int n, class T> DEVICE vector<T, n> vector_at(const T *row, int at)
 {
@@ -404,8 +394,8 @@ template <int n, class T, int size> DEVICE vector<T, n> shifted_at(const T (&buf
     return vector_at<n>(line_up(buffer, row), at);
 }
 
-// stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
-// their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.
+// Stores a value in the shared memory of CTA `rank`, whose barrier counts its bytes. `twin` and `barrier` are this CTA's own
+// variables; mapa finds those at the same place there. Unlike a cluster barrier it does not wait for other stores.
 DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
 {
     asm volatile("{\n"
@@ -534,14 +524,14 @@ void asked_slices(
     constexpr int threads = 512;
     constexpr int vec = 4, tiles = 7, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    __builtin_assume(lane < threads);
+    const int member = threadIdx.x;
+    __builtin_assume(member < threads);
     const int begin = blockIdx.x % cluster * slice;
     const int end = begin + slice < N ? begin + slice : N;
-    const int local = lane * vec, first = begin + local;
+    const int local = member * vec, first = begin + local;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     __shared__ Exchange<float, 3, cluster> exchange;
-    int sent = 0;
+    int round = 0;    // of the exchange
     const long long row = blockIdx.x / cluster;
 
     // the row comes to shared memory at once, and stays there
@@ -588,7 +578,7 @@ void asked_slices(
     vector<float, vec> beta_next;
     load(gamma_next, gamma, first, end);
     load(beta_next, beta, first, end);
-    cluster_reduce<threads>(scratch, exchange, sent, moments_of(mean, row_variance, mean_seen));
+    cluster_reduce<threads>(scratch, exchange, round, moments_of(mean, row_variance, mean_seen));
     mean /= N;
     row_variance /= N;
 

@@ -74,7 +74,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -175,14 +176,14 @@ template <class T, int vec> DEVICE int place_of_sum(int col)
     return pieces > 1 ? (piece ^ piece / 8 % pieces) * unit + col % unit : col;
 }
 
-// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
-// theirs by shuffles first, and the warp has one row.
-template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
-DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+// Each team, the `members` that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row: a writer is a team, or a warp of several.
+template <template <class> class R, class T, int writers, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[writers][columns], T (&acc)[tiles][vec])
 {
-    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    constexpr int members = columns / (tiles * vec), width = members < 32 ? 32 : members;
     constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
-    const int lane = threadIdx.x % width;
+    const int member = threadIdx.x % width;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
@@ -192,18 +193,18 @@ DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
             for (int k = 0; k < n; k++) {
                 sums[k] = acc[t][i + k];
                 #pragma unroll
-                for (int distance = lanes; distance < 32; distance *= 2)
+                for (int distance = members; distance < 32; distance *= 2)
                     sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
             }
-            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * lanes + lane) * vec + i)];
-            if (lane < lanes)
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * members + member) * vec + i)];
+            if (member < members)
                 copy_vector((vector<T, n> *)at, &sums);
         }
 }
 
 // Adds what the teams left, in their order, and stores it: all threads of the CTA, as few columns each as there are.
-template <int threads, int vec, template <class> class R, class T, int groups, int columns>
-DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+template <int threads, int vec, template <class> class R, class T, int writers, int columns>
+DEVICE void store_sums(T *row, const T (&left)[writers][columns], int size)
 {
     constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
     constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
@@ -215,7 +216,7 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
             break;
         T sum[n];
         #pragma unroll
-        for (int g = 0; g < groups; g++) {
+        for (int g = 0; g < writers; g++) {
             vector<T, n> part;
             copy_vector(&part, (const vector<T, n> *)&left[g][place_of_sum<T, vec>(col)]);
             #pragma unroll
@@ -227,27 +228,27 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
 }
 
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
-// Teams that share a warp meet by shuffles first; scratch holds a tile of every group that is left, neighbouring lanes
-// side by side, whose banks then differ.
-template <int threads, int lanes, template <class> class R, class S, class T, int slots, int vec>
+// Teams that share a warp meet by shuffles first and are one writer then; scratch holds a tile of each writer, neighbouring
+// members side by side, whose banks then differ.
+template <int threads, int members, template <class> class R, class S, class T, int slots, int vec>
 DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 {
-    constexpr int width = lanes < 32 ? 32 : lanes, groups = threads / width;
-    const int group = threadIdx.x / width, lane = threadIdx.x % width;
+    constexpr int width = members < 32 ? 32 : members, writers = threads / width;
+    const int writer = threadIdx.x / width, member = threadIdx.x % width;
     #pragma unroll
     for (int i = 0; i < vec; i++) {
         #pragma unroll
-        for (int distance = lanes; distance < 32; distance *= 2)
+        for (int distance = members; distance < 32; distance *= 2)
             acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
-        if (lane < lanes)
-            *(T *)(scratch + (i * groups + group) * lanes + lane) = acc[i];
+        if (member < members)
+            *(T *)(scratch + (i * writers + writer) * members + member) = acc[i];
     }
     __syncthreads();
-    if (threadIdx.x < lanes)
-        for (int g = 1; g < groups; g++)
+    if (threadIdx.x < members)
+        for (int g = 1; g < writers; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * groups + g) * lanes + lane));
+                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * writers + g) * members + member));
     __syncthreads();
 }
 
@@ -326,8 +327,8 @@ void adaln_bwd(
     constexpr int threads_per_row = 96, teams = 5, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
-    const int first = lane * vec;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
+    const int first = member * vec;
 
     constexpr int chunk = 16;    // so many parts are added, then chunks
     // the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts

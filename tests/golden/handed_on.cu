@@ -64,7 +64,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -282,8 +283,8 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
     slots += 3 * count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -299,12 +300,12 @@ DEVICE int cluster_rank()
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
-// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
+// A barrier of all threads of a cluster, which orders nothing but what barrier_init has done: that has a fence of its
+// own, so the arrival may be relaxed. One that releases waits for earlier accesses to memory as well: a microsecond.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-// like barrier_wait, for what other CTAs of the cluster have sent
+// waits for a phase that other CTAs of the cluster have ended: what they sent is there then
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -321,29 +322,10 @@ DEVICE void barrier_init(unsigned long long &barrier, int count)
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-DEVICE void barrier_arrive(unsigned long long &barrier)
-{
-    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
-}
+
 DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
-}
-DEVICE void barrier_wait(unsigned long long &barrier, int parity)
-{
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
-}
-// one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
-DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
-{
-    asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
-                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy; }"
-                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes),
-                    "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
 }
 
 // The two halves of a reduction over the threads of a row; between them a thread may do other work.
@@ -367,9 +349,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -377,16 +357,8 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
-// this warp is done with a stage
-DEVICE void release(unsigned long long &empty)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        barrier_arrive(empty);
-}
-
-// stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
-// their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.
+// Stores a value in the shared memory of CTA `rank`, whose barrier counts its bytes. `twin` and `barrier` are this CTA's own
+// variables; mapa finds those at the same place there. Unlike a cluster barrier it does not wait for other stores.
 DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
 {
     asm volatile("{\n"
@@ -507,12 +479,12 @@ void handed_on(
     constexpr int threads = 128;
     constexpr int vec = 8, tiles = 8, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
+    const int member = threadIdx.x;
     const int begin = blockIdx.x % cluster * slice;
-    const int local = lane * vec, first = begin + local;
+    const int local = member * vec, first = begin + local;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     __shared__ Exchange<float, 3, cluster> exchange;
-    int sent = 0;
+    int round = 0;    // of the exchange
     exchange_init(exchange);
 
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
@@ -559,7 +531,7 @@ void handed_on(
             }
             moments_add(mean, row_variance, mean_seen, mean_of);
         }
-        cluster_reduce<threads>(scratch, exchange, sent, moments_of(mean, row_variance, mean_seen));
+        cluster_reduce<threads>(scratch, exchange, round, moments_of(mean, row_variance, mean_seen));
         mean /= N;
         row_variance /= N;
 

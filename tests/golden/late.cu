@@ -5,7 +5,16 @@
 
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
-DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
+
+// NaN if either operand is (fminf and fmaxf would drop it)
+DEVICE float min_nan(float a, float b)
+{
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+
+DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
 
 // NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float max_nan(float a, float b)
@@ -14,7 +23,11 @@ DEVICE float max_nan(float a, float b)
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
+
 DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+// no integer is NaN
+DEVICE long long min_nan(long long a, long long b) { return a < b ? a : b; }
 DEVICE long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 // a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
@@ -91,7 +104,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -140,9 +154,9 @@ DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory")
 // until all but the newest `left` groups have landed
 template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
 
-// v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for the
-// grid of such a kernel has the height 1.
+// v, once its load has landed. Compilers wait for a load where its value is first used. If that is in a loop behind the
+// load, every pass waits there, for younger loads too. So v is used here, by an xor with 0 that no compiler sees to
+// be 0: every launch of this kernel has gridDim.y 1.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.y - 1;
@@ -337,8 +351,8 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Online 
     slots += 2 * count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -368,15 +382,16 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
     row_post<threads>(scratch, turn, r...);
     row_collect<threads>(scratch, turn, r...);
 }
+
+// the same for rows of up to 32 threads, which need no shared memory
+template <int threads, class... R> DEVICE void lanes_reduce(R... r) { (lane_reduce<threads>(r), ...); }
 
 // Room for n elements of a row that lies here at the place of a line of 128 bytes that it has in memory: copies between
 // different places read a quarter more from L2.
@@ -492,7 +507,7 @@ void mean_cross_entropy(
     long long M) {
     constexpr int threads_per_row = 1, teams = 256, threads = threads_per_row * teams;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
 
     long long counted_sum = 0;
     const long long first_row = (long long)blockIdx.x * teams, row_step = (long long)gridDim.x * teams;
@@ -502,7 +517,7 @@ void mean_cross_entropy(
         const long long row = mine ? base + team : base;
         const long long label_ = label[row];
         const bool counts = label_ != 3;
-        if (lane == 0 && mine)
+        if (member == 0 && mine)
             counted_sum += (long long)counts;
     }
 
@@ -586,8 +601,8 @@ void mean_cross_entropy_2(
     constexpr int threads_per_row = 32, teams = 4, threads = threads_per_row * teams;
     constexpr int vec = 4, tiles = 3, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
-    const int first = lane * vec;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
+    const int first = member * vec;
     const long long counted = counted_value[0];
 
     float column_sum = 0;
@@ -629,7 +644,7 @@ void mean_cross_entropy_2(
         float s_ = 0;
         float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
         const int label_at = as_column(label_);
-        if (lane == 0 && label_at >= 0 && label_at < N)
+        if (member == 0 && label_at >= 0 && label_at < N)
             row_sum += (float)x[row * x_M + label_at];
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
@@ -646,12 +661,12 @@ void mean_cross_entropy_2(
         label_next = next < M ? (long long)label[next] : 0;
         fetch_wait<stages - 2>();    // the next row's blocks: a barrier shows them to all
         __syncwarp();
-        row_reduce<threads_per_row>(online_of(m, s_), sum_of(row_sum));
+        lanes_reduce<threads_per_row>(online_of(m, s_), sum_of(row_sum));
         online_end(m, s_);
 
         const float inverse_s_ = quick_inverse(s_);
         const float each = m + logf(s_) - row_sum;
-        if (lane == 0)
+        if (member == 0)
             column_sum += counts ? each : 0.0f;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
@@ -730,10 +745,10 @@ void mean_cross_entropy_3(
     float *__restrict__ loss) {
     constexpr int threads = 32;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
+    const int member = threadIdx.x;
     const long long counted = counted_value[0];
     const float row_sum = sum_1_value[0];
 
-    if (lane == 0)
+    if (member == 0)
         loss[0] = row_sum / (float)counted;
 }

@@ -5,7 +5,16 @@
 
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
-DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
+
+// NaN if either operand is (fminf and fmaxf would drop it)
+DEVICE float min_nan(float a, float b)
+{
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+
+DEVICE double min_nan(double a, double b) { return a != a || a < b ? a : b; }
 
 // NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float max_nan(float a, float b)
@@ -14,7 +23,11 @@ DEVICE float max_nan(float a, float b)
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
+
 DEVICE double max_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+// no integer is NaN
+DEVICE long long min_nan(long long a, long long b) { return a < b ? a : b; }
 DEVICE long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 // a double as the f32 toward zero whose last bit says that something was cut off: rounding this to
@@ -91,7 +104,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -108,18 +122,18 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
+// Ends the branch for rows that are not aligned and keeps it a branch. Without this ptxas predicates a short one (up to 16
+// loads of 4 bytes) and issues its loads among the aligned ones; all share the six scoreboards by which loads are waited
+// for, so that later ones wait for earlier ones: rows were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(bool all, int loads)
 {
-    if (sizeof(T) == 4 && loads <= 16)
+    if (all && sizeof(T) == 4 && loads <= 16)
         asm volatile("nanosleep.u32 0;");
 }
 
-// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
-// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
-// policy, and are otherwise like any to the compiler.
+// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
+// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
+// that kept_longer has given have this policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -128,7 +142,7 @@ template <class T> DEVICE const T *kept_longer(const T *at)
     return (const T *)__nv_associate_access_property(at, policy);
 }
 
-// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
 template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
 {
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
@@ -144,7 +158,7 @@ DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
         read_once(v, row + col);
     } else {
         load_words(v, row + col);
-        keep_branch<T>(n);
+        keep_branch<T>(true, n);
     }
 }
 
@@ -162,8 +176,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], row + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
+        keep_branch<T>(tiles * step == size, tiles * n);
     }
 }
 
@@ -374,8 +387,8 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Online 
     slots += 2 * count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -405,9 +418,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -439,8 +450,8 @@ void mean_cross_entropy(
     constexpr int threads = 1024;
     constexpr int vec = 1, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    const int first = lane * vec;
+    const int member = threadIdx.x;
+    const int first = member * vec;
     __shared__ double scratch[1][2][threads / 32];
     int turn = 0;
 
@@ -468,7 +479,7 @@ void mean_cross_entropy(
     }
     row_reduce<threads>(scratch, turn, sum_of(counted_));
 
-    if (lane == 0) {
+    if (member == 0) {
         counted[0] = counted_;
         counted_value[0] = counted_;
     }
@@ -503,8 +514,8 @@ void mean_cross_entropy_2(
     constexpr int threads = 256;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    const int first = lane * vec;
+    const int member = threadIdx.x;
+    const int first = member * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     int turn = 0;
     const long long counted = counted_value[0];
@@ -518,7 +529,7 @@ void mean_cross_entropy_2(
     float s_ = 0;
     float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
     const int label_at = as_column(label_);
-    if (lane == 0 && label_at >= 0 && label_at < N)
+    if (member == 0 && label_at >= 0 && label_at < N)
         row_sum += (float)x[row * x_M + label_at];
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
@@ -548,7 +559,7 @@ void mean_cross_entropy_2(
         }
         store_vector(dx + row * dx_M, col, dx_out);
     }
-    if (lane == 0)
+    if (member == 0)
         number_1_value[row] = counts ? each : 0.0f;
 }
 
@@ -569,8 +580,8 @@ void mean_cross_entropy_3(
     constexpr int threads = 1024;
     constexpr int vec = 1, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    const int first = lane * vec;
+    const int member = threadIdx.x;
+    const int first = member * vec;
     __shared__ float scratch[1][2][threads / 32];
     int turn = 0;
     const long long counted = counted_value[0];
@@ -600,6 +611,6 @@ void mean_cross_entropy_3(
     }
     row_reduce<threads>(scratch, turn, sum_of(row_sum));
 
-    if (lane == 0)
+    if (member == 0)
         loss[0] = row_sum / (float)counted;
 }

@@ -64,7 +64,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -81,15 +82,6 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
-{
-    if (sizeof(T) == 4 && loads <= 16)
-        asm volatile("nanosleep.u32 0;");
-}
-
 // what all rows share: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
@@ -104,8 +96,6 @@ DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, 
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], columns + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
     }
 }
 
@@ -149,9 +139,9 @@ DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int 
     }
 }
 
-// v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for the
-// grid of such a kernel has the height 1.
+// v, once its load has landed. Compilers wait for a load where its value is first used. If that is in a loop behind the
+// load, every pass waits there, for younger loads too. So v is used here, by an xor with 0 that no compiler sees to
+// be 0: every launch of this kernel has gridDim.y 1.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.y - 1;
@@ -263,8 +253,8 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -294,9 +284,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -313,14 +301,14 @@ template <class T, int vec> DEVICE int place_of_sum(int col)
     return pieces > 1 ? (piece ^ piece / 8 % pieces) * unit + col % unit : col;
 }
 
-// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
-// theirs by shuffles first, and the warp has one row.
-template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
-DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+// Each team, the `members` that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row: a writer is a team, or a warp of several.
+template <template <class> class R, class T, int writers, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[writers][columns], T (&acc)[tiles][vec])
 {
-    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    constexpr int members = columns / (tiles * vec), width = members < 32 ? 32 : members;
     constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
-    const int lane = threadIdx.x % width;
+    const int member = threadIdx.x % width;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
@@ -330,18 +318,18 @@ DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
             for (int k = 0; k < n; k++) {
                 sums[k] = acc[t][i + k];
                 #pragma unroll
-                for (int distance = lanes; distance < 32; distance *= 2)
+                for (int distance = members; distance < 32; distance *= 2)
                     sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
             }
-            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * lanes + lane) * vec + i)];
-            if (lane < lanes)
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * members + member) * vec + i)];
+            if (member < members)
                 copy_vector((vector<T, n> *)at, &sums);
         }
 }
 
 // Adds what the teams left, in their order, and stores it: all threads of the CTA, as few columns each as there are.
-template <int threads, int vec, template <class> class R, class T, int groups, int columns>
-DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+template <int threads, int vec, template <class> class R, class T, int writers, int columns>
+DEVICE void store_sums(T *row, const T (&left)[writers][columns], int size)
 {
     constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
     constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
@@ -353,7 +341,7 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
             break;
         T sum[n];
         #pragma unroll
-        for (int g = 0; g < groups; g++) {
+        for (int g = 0; g < writers; g++) {
             vector<T, n> part;
             copy_vector(&part, (const vector<T, n> *)&left[g][place_of_sum<T, vec>(col)]);
             #pragma unroll
@@ -434,8 +422,8 @@ void layernorm_bwd(
     constexpr int threads_per_row = 256, teams = 2, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
-    const int first = lane * vec;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
+    const int first = member * vec;
     __shared__ float scratch[teams][2][2 * (threads_per_row / 32)];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];

@@ -67,7 +67,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -84,18 +85,9 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
-{
-    if (sizeof(T) == 4 && loads <= 16)
-        asm volatile("nanosleep.u32 0;");
-}
-
-// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
-// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
-// policy, and are otherwise like any to the compiler.
+// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
+// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
+// that kept_longer has given have this policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -104,7 +96,7 @@ template <class T> DEVICE const T *kept_longer(const T *at)
     return (const T *)__nv_associate_access_property(at, policy);
 }
 
-// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
 template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
 {
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
@@ -124,8 +116,6 @@ DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, 
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], columns + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
     }
 }
 
@@ -225,8 +215,8 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -256,9 +246,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -287,9 +275,9 @@ void odd_rows(
     constexpr int threads = 64;
     constexpr int vec = 1, tiles = 16, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    __builtin_assume(lane < threads);
-    const int first = lane * vec;
+    const int member = threadIdx.x;
+    __builtin_assume(member < threads);
+    const int first = member * vec;
     __shared__ float scratch[1][2][threads / 32];
     int turn = 0;
     vector<bf16, vec> gamma_v[tiles];

@@ -5,7 +5,6 @@
 
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
-DEVICE float not_a_number() { return __int_as_float(0x7fffffff); }
 
 // to_storage(value, (T *)0) is the value rounded or saturated to what T stores
 template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
@@ -68,7 +67,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -85,18 +85,9 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
-{
-    if (sizeof(T) == 4 && loads <= 16)
-        asm volatile("nanosleep.u32 0;");
-}
-
-// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
-// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
-// policy, and are otherwise like any to the compiler.
+// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
+// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
+// that kept_longer has given have this policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -105,7 +96,7 @@ template <class T> DEVICE const T *kept_longer(const T *at)
     return (const T *)__nv_associate_access_property(at, policy);
 }
 
-// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
 template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
 {
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
@@ -125,8 +116,6 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], row + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
     }
 }
 
@@ -301,8 +290,8 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
     slots += 3 * count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -318,12 +307,12 @@ DEVICE int cluster_rank()
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
-// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
+// A barrier of all threads of a cluster, which orders nothing but what barrier_init has done: that has a fence of its
+// own, so the arrival may be relaxed. One that releases waits for earlier accesses to memory as well: a microsecond.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-// like barrier_wait, for what other CTAs of the cluster have sent
+// waits for a phase that other CTAs of the cluster have ended: what they sent is there then
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -340,29 +329,10 @@ DEVICE void barrier_init(unsigned long long &barrier, int count)
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-DEVICE void barrier_arrive(unsigned long long &barrier)
-{
-    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
-}
+
 DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
-}
-DEVICE void barrier_wait(unsigned long long &barrier, int parity)
-{
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
-}
-// one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
-DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
-{
-    asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
-                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy; }"
-                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes),
-                    "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
 }
 
 // The two halves of a reduction over the threads of a row; between them a thread may do other work.
@@ -386,9 +356,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -396,16 +364,8 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
     row_collect<threads>(scratch, turn, r...);
 }
 
-// this warp is done with a stage
-DEVICE void release(unsigned long long &empty)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        barrier_arrive(empty);
-}
-
-// stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
-// their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.
+// Stores a value in the shared memory of CTA `rank`, whose barrier counts its bytes. `twin` and `barrier` are this CTA's own
+// variables; mapa finds those at the same place there. Unlike a cluster barrier it does not wait for other stores.
 DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
 {
     asm volatile("{\n"
@@ -521,14 +481,14 @@ void odd_slices(
     constexpr int threads = 64;
     constexpr int vec = 1, tiles = 7, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    __builtin_assume(lane < threads);
+    const int member = threadIdx.x;
+    __builtin_assume(member < threads);
     const int begin = blockIdx.x % cluster * slice;
     const int end = begin + slice < N ? begin + slice : N;
-    const int local = lane * vec, first = begin + local;
+    const int local = member * vec, first = begin + local;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     __shared__ Exchange<float, 3, cluster> exchange;
-    int sent = 0;
+    int round = 0;    // of the exchange
     exchange_init(exchange);
 
     const long long row = blockIdx.x / cluster;
@@ -547,7 +507,7 @@ void odd_slices(
         }
     }
     moments_take<step, tiles - 2>(warp_moments_of(x_mean, row_variance, x_mean_seen), x_mean_of, first, end);
-    cluster_reduce<threads>(scratch, exchange, sent, warp_moments_of(x_mean, row_variance, x_mean_seen));
+    cluster_reduce<threads>(scratch, exchange, round, warp_moments_of(x_mean, row_variance, x_mean_seen));
     x_mean = quotient(x_mean, N);
     row_variance = quotient(row_variance, N);
 

@@ -64,7 +64,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -206,8 +207,8 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -237,9 +238,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -316,14 +315,14 @@ template <class T, int vec> DEVICE int place_of_sum(int col)
     return pieces > 1 ? (piece ^ piece / 8 % pieces) * unit + col % unit : col;
 }
 
-// Each team, the threads that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
-// theirs by shuffles first, and the warp has one row.
-template <template <class> class R, class T, int groups, int columns, int tiles, int vec>
-DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
+// Each team, the `members` that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// theirs by shuffles first, and the warp has one row: a writer is a team, or a warp of several.
+template <template <class> class R, class T, int writers, int columns, int tiles, int vec>
+DEVICE void leave_sums(T (&left)[writers][columns], T (&acc)[tiles][vec])
 {
-    constexpr int lanes = columns / (tiles * vec), width = lanes < 32 ? 32 : lanes;
+    constexpr int members = columns / (tiles * vec), width = members < 32 ? 32 : members;
     constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
-    const int lane = threadIdx.x % width;
+    const int member = threadIdx.x % width;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
@@ -333,18 +332,18 @@ DEVICE void leave_sums(T (&left)[groups][columns], T (&acc)[tiles][vec])
             for (int k = 0; k < n; k++) {
                 sums[k] = acc[t][i + k];
                 #pragma unroll
-                for (int distance = lanes; distance < 32; distance *= 2)
+                for (int distance = members; distance < 32; distance *= 2)
                     sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
             }
-            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * lanes + lane) * vec + i)];
-            if (lane < lanes)
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * members + member) * vec + i)];
+            if (member < members)
                 copy_vector((vector<T, n> *)at, &sums);
         }
 }
 
 // Adds what the teams left, in their order, and stores it: all threads of the CTA, as few columns each as there are.
-template <int threads, int vec, template <class> class R, class T, int groups, int columns>
-DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
+template <int threads, int vec, template <class> class R, class T, int writers, int columns>
+DEVICE void store_sums(T *row, const T (&left)[writers][columns], int size)
 {
     constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
     constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
@@ -356,7 +355,7 @@ DEVICE void store_sums(T *row, const T (&left)[groups][columns], int size)
             break;
         T sum[n];
         #pragma unroll
-        for (int g = 0; g < groups; g++) {
+        for (int g = 0; g < writers; g++) {
             vector<T, n> part;
             copy_vector(&part, (const vector<T, n> *)&left[g][place_of_sum<T, vec>(col)]);
             #pragma unroll
@@ -427,8 +426,8 @@ void odd_sums(
     constexpr int threads_per_row = 128, teams = 4, threads = threads_per_row * teams;
     constexpr int vec = 1, tiles = 8, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
-    const int first = lane * vec;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
+    const int first = member * vec;
     __shared__ float scratch[teams][2][threads_per_row / 32];
     int turn = 0;
 

@@ -170,8 +170,8 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -187,8 +187,8 @@ DEVICE int cluster_rank()
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
-// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
+// A barrier of all threads of a cluster, which orders nothing but what barrier_init has done: that has a fence of its
+// own, so the arrival may be relaxed. One that releases waits for earlier accesses to memory as well: a microsecond.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
@@ -219,7 +219,7 @@ DEVICE void keep_pace(unsigned &due, unsigned interval)
     due = now - due < interval ? due + interval : now;
 }
 
-// like barrier_wait, for what other CTAs of the cluster have sent
+// waits for a phase that other CTAs of the cluster have ended: what they sent is there then
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -236,14 +236,17 @@ DEVICE void barrier_init(unsigned long long &barrier, int count)
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+
 DEVICE void barrier_arrive(unsigned long long &barrier)
 {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
 }
+
 DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
 }
+
 DEVICE void barrier_wait(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -252,6 +255,7 @@ DEVICE void barrier_wait(unsigned long long &barrier, int parity)
                  "@!done bra again;\n"
                  "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
 }
+
 // one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
 DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
 {
@@ -328,8 +332,8 @@ template <int n, class T, int size> DEVICE vector<T, n> elements_at(const T (&bu
     return v;
 }
 
-// stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
-// their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.
+// Stores a value in the shared memory of CTA `rank`, whose barrier counts its bytes. `twin` and `barrier` are this CTA's own
+// variables; mapa finds those at the same place there. Unlike a cluster barrier it does not wait for other stores.
 DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
 {
     asm volatile("{\n"
@@ -468,10 +472,10 @@ void odd_two_sums(
     constexpr int threads = 384;
     constexpr int vec = 1, tiles = 16, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
+    const int member = threadIdx.x;
     const int begin = blockIdx.x % cluster * slice;
     const int end = begin + slice < N ? begin + slice : N;
-    const int local = lane * vec, first = begin + local;
+    const int local = member * vec, first = begin + local;
     __shared__ float scratch[1][2][2 * (threads / 32)];
     __shared__ Exchange<float, 2, cluster> exchange;
     int sent = 0, collected = 0;

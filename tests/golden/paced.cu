@@ -77,7 +77,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -94,15 +95,6 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
-{
-    if (sizeof(T) == 4 && loads <= 16)
-        asm volatile("nanosleep.u32 0;");
-}
-
 // what all rows share: v[t] holds the n elements from column first + t * step on
 template <int step, class T, int n, int tiles>
 DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
@@ -117,14 +109,12 @@ DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, 
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], columns + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
     }
 }
 
-// v, waited for here. Compilers put the wait for a load where v is first used. For a load before a loop that is in the
-// loop, where each pass waits, and for newer loads as well. So v is used at once: an xor with 0, for the
-// grid of such a kernel has the height 1.
+// v, once its load has landed. Compilers wait for a load where its value is first used. If that is in a loop behind the
+// load, every pass waits there, for younger loads too. So v is used here, by an xor with 0 that no compiler sees to
+// be 0: every launch of this kernel has gridDim.y 1.
 template <class T> DEVICE T arrived(T v)
 {
     *(unsigned *)&v ^= gridDim.y - 1;
@@ -228,8 +218,8 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -245,8 +235,8 @@ DEVICE int cluster_rank()
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-// A barrier of all threads of a cluster. Relaxed, it orders nothing but what barrier_init has done, whose fence
-// serves; a release would wait a microsecond for memory, at the beginning of every row that is a cluster's only one.
+// A barrier of all threads of a cluster, which orders nothing but what barrier_init has done: that has a fence of its
+// own, so the arrival may be relaxed. One that releases waits for earlier accesses to memory as well: a microsecond.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
@@ -277,7 +267,7 @@ DEVICE void keep_pace(unsigned &due, unsigned interval)
     due = now - due < interval ? due + interval : now;
 }
 
-// like barrier_wait, for what other CTAs of the cluster have sent
+// waits for a phase that other CTAs of the cluster have ended: what they sent is there then
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -294,14 +284,17 @@ DEVICE void barrier_init(unsigned long long &barrier, int count)
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+
 DEVICE void barrier_arrive(unsigned long long &barrier)
 {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
 }
+
 DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
 }
+
 DEVICE void barrier_wait(unsigned long long &barrier, int parity)
 {
     asm volatile("{\n"
@@ -310,6 +303,7 @@ DEVICE void barrier_wait(unsigned long long &barrier, int parity)
                  "@!done bra again;\n"
                  "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
 }
+
 // one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
 DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
 {
@@ -340,9 +334,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -400,8 +392,8 @@ template <int n, class T> DEVICE vector<T, n> vector_at(const T *row, int at)
     return v;
 }
 
-// stores a value in another CTA's shared memory, where `barrier` counts its bytes; both are named by
-// their twins here. Unlike a cluster barrier it does not wait for this CTA's other stores.
+// Stores a value in the shared memory of CTA `rank`, whose barrier counts its bytes. `twin` and `barrier` are this CTA's own
+// variables; mapa finds those at the same place there. Unlike a cluster barrier it does not wait for other stores.
 DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
 {
     asm volatile("{\n"
@@ -557,12 +549,12 @@ void paced(
     constexpr int threads = 256;
     constexpr int vec = 8, tiles = 3, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
+    const int member = threadIdx.x;
     const int begin = blockIdx.x % cluster * slice;
-    const int local = lane * vec, first = begin + local;
+    const int local = member * vec, first = begin + local;
     __shared__ float scratch[1][2][2 * (threads / 32)];
     __shared__ Exchange<float, 2, cluster> exchange;
-    int sent = 0;
+    int round = 0;    // of the exchange
     exchange_init(exchange);
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
 
@@ -636,7 +628,7 @@ void paced(
         next += row_step;
         mean_next = next < M ? (float)mean[next] : 0;
         rstd_next = next < M ? (float)rstd[next] : 0;
-        cluster_reduce<threads>(scratch, exchange, sent, sum_of(c1), sum_of(c2));
+        cluster_reduce<threads>(scratch, exchange, round, sum_of(c1), sum_of(c2));
         c1 /= N;
         c2 /= N;
 

@@ -86,7 +86,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -103,18 +104,18 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
+// Ends the branch for rows that are not aligned and keeps it a branch. Without this ptxas predicates a short one (up to 16
+// loads of 4 bytes) and issues its loads among the aligned ones; all share the six scoreboards by which loads are waited
+// for, so that later ones wait for earlier ones: rows were asked for when the weights were there.
+template <class T> DEVICE void keep_branch(bool all, int loads)
 {
-    if (sizeof(T) == 4 && loads <= 16)
+    if (all && sizeof(T) == 4 && loads <= 16)
         asm volatile("nanosleep.u32 0;");
 }
 
-// L2 is told to keep what rows are read from longer than what is written, which so leaves for memory soon and in order:
-// memory is 1 to 3 % faster. Most of it is not read again. Loads by an address that kept_longer has given have this
-// policy, and are otherwise like any to the compiler.
+// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
+// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
+// that kept_longer has given have this policy, and are otherwise like any to the compiler.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
@@ -123,7 +124,7 @@ template <class T> DEVICE const T *kept_longer(const T *at)
     return (const T *)__nv_associate_access_property(at, policy);
 }
 
-// n elements of a row, from an aligned address; of less than 16 bytes it pays nothing
+// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
 template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
 {
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
@@ -139,7 +140,7 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
         copy_vector(&v, (const vector<T, n> *)(row + col));
     } else {
         load_words(v, row + col);
-        keep_branch<T>(n);
+        keep_branch<T>(true, n);
     }
 }
 
@@ -157,8 +158,7 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first + t * step < size)
                 load_words(v[t], row + first + t * step);
-        if (tiles * step == size)
-            keep_branch<T>(tiles * n);
+        keep_branch<T>(tiles * step == size, tiles * n);
     }
 }
 
@@ -238,8 +238,8 @@ void scale_shift(
     constexpr int threads_per_row = 16, teams = 16;
     constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int team = threadIdx.x / threads_per_row, lane = threadIdx.x % threads_per_row;
-    const int first = lane * vec;
+    const int team = threadIdx.x / threads_per_row, member = threadIdx.x % threads_per_row;    // of the threads that share a row
+    const int first = member * vec;
 
     const long long first_row = (long long)blockIdx.x * teams, row_step = (long long)gridDim.x * teams;
     #pragma unroll 1

@@ -64,7 +64,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -79,15 +80,6 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
         #pragma unroll
         for (int i = 0; i < n; i++)
             to[i] = from[i];
-}
-
-// Ends a branch that is hardly ever taken, of so many loads by elements, and keeps ptxas from predicating it. Predicated,
-// few loads of f32 stand before those by vectors, and with six scoreboards a load then waits for one long before it: rows
-// were asked for when the weights were there.
-template <class T> DEVICE void keep_branch(int loads)
-{
-    if (sizeof(T) == 4 && loads <= 16)
-        asm volatile("nanosleep.u32 0;");
 }
 
 // Two reads of a row that tell the caches: `read_again` that it will be, `read_last` that it will not.
@@ -122,7 +114,6 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
         copy_vector(&v, (const vector<T, n> *)(row + col));
     } else {
         load_words(v, row + col);
-        keep_branch<T>(n);
     }
 }
 
@@ -306,8 +297,8 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
     slots += 3 * count;
 }
 
-// A barrier of the `threads` neighbouring threads that this one belongs to: 1 to 15 for teams, 0 where
-// all computing threads are one. A constant number keeps ptxas from reserving all sixteen.
+// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
+// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
 template <int threads, int teams> DEVICE void team_barrier()
 {
     if constexpr (teams == 1)
@@ -337,9 +328,7 @@ DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
     turn ^= 1;
 }
 
-// Reduces each variable over the threads of a row; all of them get the result.
-// A row of up to 32 threads needs no shared memory.
-template <int threads, class... R> DEVICE void row_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+// reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
 DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
 {
@@ -373,8 +362,8 @@ void streamed(
     constexpr int threads = 704;
     constexpr int vec = 8, tiles = 4, step = threads * vec;
     wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    const int first = lane * vec;
+    const int member = threadIdx.x;
+    const int first = member * vec;
     __shared__ float scratch[1][2][3 * (threads / 32)];
     int turn = 0;
 

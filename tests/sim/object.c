@@ -111,6 +111,9 @@ static bool is_wanted(const char *text, const char *line)
 {
     const char *body = line + strcspn(line, "\n"), *end = strstr(body, "\n//@ ");
     size_t length = end ? (size_t)(end - body) : strlen(body);
+    const char *optional = memmem(body, length, "    //? ", 8);    /* the text may lack such a line */
+    while (optional && optional > body && *optional != '\n') optional--;
+    if (optional) length = (size_t)(optional - body);
     while (length > 0 && body[length - 1] == '\n') length--;
     if (strstr(text, "#ifndef FUSEC_SIM")) return memmem(text, strlen(text), body, length) != NULL;
     return memmem(body, length, "asm", 3) == NULL;

@@ -238,16 +238,12 @@ static inline float min_nan(float a, float b)
 {
     return a != a || b != b ? __int_as_float(0x7fffffff) : sim_negative(a) > sim_negative(b) || a < b ? a : b;
 }
-static inline double min_nan(double a, double b) { return a != a || a < b ? a : b; }
-static inline long long min_nan(long long a, long long b) { return a < b ? a : b; }
 
 //@ max_nan
 static inline float max_nan(float a, float b)
 {
     return a != a || b != b ? __int_as_float(0x7fffffff) : sim_negative(a) < sim_negative(b) || a > b ? a : b;
 }
-static inline double max_nan(double a, double b) { return a != a || a > b ? a : b; }
-static inline long long max_nan(long long a, long long b) { return a > b ? a : b; }
 
 //@ whole
 // the GPU's conversion saturates, the host's is undefined
@@ -356,7 +352,7 @@ template <class T, int n> static inline void load_words(vector<T, n> &to, const 
 }
 
 //@ keep_branch
-template <class T> static inline void keep_branch(int) {}
+template <class T> static inline void keep_branch(bool, int) {}
 
 //@ dynamic_smem
 static inline unsigned dynamic_smem() { return sim_link.self->dynamic_smem; }
@@ -428,23 +424,31 @@ template <class T> __attribute__((noinline)) SIM_PLAIN T *peer(T *shared, int ra
     return (T *)sim_link.api->peer(sim_link.machine, shared, rank, SIM_HERE);
 }
 
-//@ barrier_init barrier_arrive barrier_expect barrier_wait bulk_copy
+//@ barrier_init
 SIM_CALL void barrier_init(unsigned long long &barrier, int count)
 {
     sim_link.api->tx_init(sim_link.machine, &barrier, count, SIM_HERE);
 }
+
+//@ barrier_arrive
 SIM_CALL void barrier_arrive(unsigned long long &barrier)
 {
     sim_link.api->tx_arrive(sim_link.machine, &barrier, 0, SIM_HERE);
 }
+
+//@ barrier_expect
 SIM_CALL void barrier_expect(unsigned long long &barrier, int bytes)
 {
     sim_link.api->tx_arrive(sim_link.machine, &barrier, bytes, SIM_HERE);
 }
+
+//@ barrier_wait
 SIM_CALL void barrier_wait(unsigned long long &barrier, int parity)
 {
     sim_link.api->tx_wait(sim_link.machine, &barrier, parity, SIM_HERE);
 }
+
+//@ bulk_copy
 SIM_CALL void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
 {
     sim_link.api->bulk_copy(sim_link.machine, to, from, bytes, &barrier, SIM_HERE);
