@@ -213,6 +213,13 @@ static const char *reduction_name(const Scheduler *s, Node n)
     return name ? name : node_text(s->arena, s->g, n, true);
 }
 
+/* Whether a reduction is over the last axes of its operand, which has none of the graph's columns. */
+static bool has_other_columns(const Scheduler *s, Node n)
+{
+    AxisSet axes = node(s->g, arg(s->g, n, 0))->axes, reduced = node(s->g, n)->reduced, left = axes & ~reduced;
+    return reduction_way(s, n) == BY_ITSELF && !(axes & s->a->columns) && left && left < (reduced & -reduced);
+}
+
 /* Says for every reduction that ends a kernel why it does. */
 static void explain_cuts(Scheduler *s, Plan *plan)
 {
@@ -231,6 +238,10 @@ static void explain_cuts(Scheduler *s, Plan *plan)
         const char *reason = why[reduction_way(s, n)];
         if (adds_long_rows(s, n) && has_long_rows(s))
             reason = "it takes one number of each row, and rows are long: a kernel of its own reads those";
+        if (has_other_columns(s, n))
+            reason = arena_format(s->arena, "its rows are along %s and the graph's along %s, so a kernel walks them for it alone; in a graph of its "
+                                            "own, or with --outputs, it would share one with what uses it",
+                                  axes_text(s->arena, s->g, node(s->g, n)->reduced), axes_text(s->arena, s->g, s->a->columns));
         *list_push(s->arena, &cuts) = arena_format(s->arena, "a kernel ends with %s: %s", reduction_name(s, n), reason);
     }
     plan->cuts = cuts.data;
