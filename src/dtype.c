@@ -282,3 +282,10 @@ int64_t int_from_double(double value)
         return INT64_MIN;
     return (int64_t)value;
 }
+
+bool dtype_distorts(DType dtype, double value, double kept)
+{
+    if (!dtype_is_float(dtype) || isinf(value)) return kept != value;
+    bool saturates = fabs(value) > fabs(kept) && dtype_round(dtype, 2 * value) == kept;
+    return isinf(kept) || saturates || (value != 0 && kept == 0);
+}

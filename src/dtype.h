@@ -43,6 +43,8 @@ int64_t dtype_saturate(DType dtype, int64_t value);
 /* Whether a scalar of the dtype may be given as `value`. Floats are rounded, but no integer is cut
  * from a fraction or moved into the range. INT64_MAX may be given as the double next to it, 2^63. */
 bool dtype_takes(DType dtype, double value);
+/* Whether a number is too large for what a dtype keeps of it to be its rounded value, or too small to be anything. */
+bool dtype_distorts(DType dtype, double value, double kept);
 int64_t int_from_double(double value);                        /* toward zero, saturating */
 /* The distance between neighbouring values of a float dtype around `value` (subnormals included). */
 double dtype_ulp(DType dtype, double value);

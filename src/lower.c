@@ -121,14 +121,6 @@ static double literal_value(const Expr *e, bool negative)
     return negative ? -value : value;
 }
 
-/* Whether a number is too large for what a dtype keeps of it to be its rounded value, or too small to be anything. */
-static bool is_out_of_range(DType dtype, double value, double kept)
-{
-    if (!dtype_is_float(dtype) || isinf(value)) return kept != value;
-    bool saturates = fabs(value) > fabs(kept) && dtype_round(dtype, 2 * value) == kept;
-    return isinf(kept) || saturates || (value != 0 && kept == 0);
-}
-
 static void warn_of_default(Lowering *l, const ParamDecl *p, DType dtype, double kept)
 {
     const char *format = dtype_is_float(dtype) ? "%g" : "%.0f";
@@ -167,7 +159,7 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
     }
     double value = literal_value(e, negative);
     param->default_value = dtype_round(param->dtype, value);
-    if (is_out_of_range(param->dtype, value, param->default_value)) warn_of_default(l, p, param->dtype, param->default_value);
+    if (dtype_distorts(param->dtype, value, param->default_value)) warn_of_default(l, p, param->dtype, param->default_value);
     param->has_default = true;
     return true;
 }

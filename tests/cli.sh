@@ -200,6 +200,9 @@ grep -q "chain.fuse:1:56: warning: '<' compares a condition, which counts as 0 o
 } >wide.fuse
 expect 2 'no schedule: arguments: a kernel has 513, more than 512' wide.fuse
 expect 0 '__global__' wide.fuse --outputs y1,y255
+printf 'graph h[N = 4](x : f32[N], h : f16) -> (y : f32[N]) { y = x * h }\n' >narrow.fuse
+expect 0 '^y ' run narrow.fuse --device cpu --set h=1e9
+grep -q 'scalar h: f16 has no such number as 1e+09: it is inf' stderr || fail 'a scalar that becomes infinite is not told'
 expect 2 'scalar eps is given twice' run one.fuse --set eps=1 --set eps=2
 expect 2 "'1e400' is too large for scalar eps" run one.fuse --set eps=1e400
 expect 2 'threads: 3 of a row are not whole warps of 32' "$root"/examples/softmax.fuse --schedule row:threads=3

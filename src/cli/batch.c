@@ -156,6 +156,8 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
             return EXIT_USAGE;
         }
         b->scalars[param] = dtype_is_float(dtype) ? dtype_round(dtype, value) : value;
+        if (dtype_is_float(dtype) && dtype_distorts(dtype, value, b->scalars[param]))
+            remark("scalar %s: %s has no such number as %g: it is %g", o->settings.data[i].name, dtype_info[dtype].fuse, value, b->scalars[param]);
     }
     for (int i = 0; i < g->params.count; i++) {
         const char *name = g->params.data[i].name;

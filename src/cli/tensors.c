@@ -173,10 +173,10 @@ static Range measure(DType dtype, const Buffer *y)
     return r;
 }
 
-/* Integers with all their digits, "-" where there is none. */
+/* Integers with all their digits, "-" where there is none, nor a mean of inf and -inf. */
 static const char *number_text(Arena *arena, DType dtype, double value, bool any)
 {
-    if (!any) return "-";
+    if (!any || isnan(value)) return "-";
     return arena_format(arena, dtype_is_float(dtype) ? "%.6g" : "%.0f", value);
 }
 

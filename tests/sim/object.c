@@ -346,7 +346,8 @@ static bool build(SimObject *o, const char *prelude, const char *text,
     if (!compiler) {
         const char *named = getenv("CXX");
         if (named && *named)
-            snprintf(message, size, "the simulator's C++ compiler, which $CXX names, cannot be run: %s", named);
+            snprintf(message, size, "the simulator's C++ compiler, which $CXX names, cannot be run: %s%s", named,
+                     strchr(named, ' ') ? " ($CXX is to be one program, without arguments)" : "");
         else
             snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
         return false;
