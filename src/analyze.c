@@ -15,7 +15,7 @@ const char *kind_name(ReductionKind kind)
 
 /* The axes of what is computed, and of the outputs it goes to. Others, which only outputs that nobody wants have, would
  * stand between rows and columns. */
-static AxisSet find_axes(const Graph *g, const bool *live)
+AxisSet live_axes(const Graph *g, const bool *live)
 {
     AxisSet axes = 0;
     for (int i = 1; i < g->nodes.count; i++)
@@ -33,7 +33,7 @@ static AxisSet last_of(AxisSet axes)
 
 /* The longest proper suffix of the axes that some reduction removes exactly; else the
  * last axis. */
-static AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
+AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
 {
     for (AxisSet suffix = axes & (axes - 1); suffix; suffix &= suffix - 1)
         for (int i = 1; i < g->nodes.count; i++) {
@@ -193,13 +193,13 @@ static void count_traffic(Analysis *a, const bool *live)
     }
 }
 
-Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
+Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes)
 {
     Analysis *a = NEW(arena, Analysis);
     const bool *live = graph_live(g);
     a->graph = g;
     a->sizes = *sizes;
-    const AxisSet axes = find_axes(g, live);
+    const AxisSet axes = live_axes(g, live);
     a->columns = find_columns(g, live, axes);
     a->rows = axes & ~a->columns;
     a->phase = find_phases(arena, a);

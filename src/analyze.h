@@ -34,6 +34,8 @@ typedef struct Analysis {
     const Graph *graph;
     Sizes sizes;
     AxisSet rows, columns;
+    int part_count;                /* 0, or outputs that share nothing with others and have rows along other axes */
+    const struct Analysis *const *parts;   /* are analyzed apart; their reductions and columns are here, too */
     int reduction_count;
     const Reduction *reductions;
     int persistent_count;
@@ -59,6 +61,10 @@ static inline uint64_t phase_bit(int phase)
  * Gives r; 0: the reduction is none of these. f32 alone, where the errors are within the bound. */
 Node find_partner(const Graph *g, const Sizes *sizes, Node n);
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
+/* For analyze_parts.c. The axes of what is live; the columns of that; the analysis of a graph as one part. */
+AxisSet live_axes(const Graph *g, const bool *live);
+AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes);
+Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes);
 void print_analysis(Text *out, const Analysis *a);       /* --emit=analysis */
 
 /* Elements of a tensor over `axes`, and the row axes' share of them. */

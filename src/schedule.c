@@ -276,20 +276,20 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
     return NULL;
 }
 
-static const char *too_many(Scheduler *s, const char *what, int count, int most)
+static const char *too_many(Arena *arena, const char *what, int count, int most)
 {
-    return arena_format(s->arena, "%s has %d, more than %d: fewer outputs at a time would need fewer", what, count, most);
+    return arena_format(arena, "%s has %d, more than %d: fewer outputs at a time would need fewer", what, count, most);
 }
 
 /* What a launch cannot pass; NULL: nothing. */
-static const char *find_excess(Scheduler *s, const LaunchPlan *l)
+static const char *find_excess(Arena *arena, const LaunchPlan *l)
 {
     for (int i = 0; i < l->kernel_count; i++) {
         const LaunchEntry *entry = l->kernels[i].strided.name ? &l->kernels[i].strided : &l->kernels[i].entry;
         if (entry->arg_count > MAX_LAUNCH_ARGS)
-            return too_many(s, "arguments: a kernel", entry->arg_count, MAX_LAUNCH_ARGS);
+            return too_many(arena, "arguments: a kernel", entry->arg_count, MAX_LAUNCH_ARGS);
     }
-    return l->slot_count > MAX_LAUNCH_SLOTS ? too_many(s, "workspace: a plan", l->slot_count, MAX_LAUNCH_SLOTS) : NULL;
+    return l->slot_count > MAX_LAUNCH_SLOTS ? too_many(arena, "workspace: a plan", l->slot_count, MAX_LAUNCH_SLOTS) : NULL;
 }
 
 static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
@@ -307,15 +307,40 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     sort_kernels(s, plan);
     insert_clears(s, plan);
     build_launch(s, plan);
-    if ((*problem = find_excess(s, &plan->launch))) return NULL;
+    if ((*problem = find_excess(s->arena, &plan->launch))) return NULL;
     plan->slots = s->slots.data;
     plan->slot_count = s->slots.count;
     explain_cuts(s, plan);
     return plan;
 }
 
+/* A plan of all parts; NULL where one has none, or none can be as `forced` wants it: the others are as they would be anyway. */
+static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, bool by_rules, const char *forced, const char **problem)
+{
+    Plan **plans = NEW_ARRAY(arena, Plan *, a->part_count);
+    const char *refused = NULL, *why;
+    bool taken = false;
+    for (int i = 0; i < a->part_count; i++) {
+        plans[i] = forced ? try_schedule(arena, a->parts[i], target, forced, &why) : NULL;
+        taken |= plans[i] != NULL;
+        if (forced && !plans[i] && (!refused || speaks_of_key(why))) refused = why;
+        if (!plans[i])
+            plans[i] = by_rules ? schedule_by_rules(arena, a->parts[i], target, problem)
+                                : try_schedule(arena, a->parts[i], target, NULL, problem);
+        if (!plans[i]) return NULL;
+    }
+    if (forced && !taken) {
+        *problem = refused;
+        return NULL;
+    }
+    Plan *plan = join_plans(arena, a, plans);
+    *problem = find_excess(arena, &plan->launch);
+    return *problem ? NULL : plan;
+}
+
 Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, const char **problem)
 {
+    if (a->part_count) return plan_parts(arena, a, target, true, NULL, problem);
     return make_plan(new_scheduler(arena, a, target), NULL, problem);
 }
 
@@ -348,6 +373,7 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
     enum { CLUSTER = sizeof "cluster" - 1 };
     if (forced && !strncmp(forced, "cluster", CLUSTER) && strcspn(forced, ":") == CLUSTER)
         return try_clusters(arena, a, target, forced + CLUSTER, problem);
+    if (a->part_count) return plan_parts(arena, a, target, false, forced, problem);
     Scheduler *s = new_scheduler(arena, a, target);
     Plan *plan = make_plan(s, forced, problem);
     Plan *advised = plan && !forced ? take_advice(s, plan) : NULL;

@@ -295,16 +295,15 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
 
 /* A kernel's name is the text's to use everywhere: what is declared by others gets
  * another, and so does a name that C++ keeps for its libraries. */
-static const char *function_name(Scheduler *s, const char *name)
+static const char *function_name(Arena *arena, const char *name)
 {
-    name = plain_name(s->arena, name);
-    if (name[0] == '_') return arena_format(s->arena, "kernel%s", name);
+    name = plain_name(arena, name);
+    if (name[0] == '_') return arena_format(arena, "kernel%s", name);
     bool taken = is_reserved_name(name) || is_library_name(name) || is_prelude_name(name);
-    return taken ? arena_format(s->arena, "%s_kernel", name) : name;
+    return taken ? arena_format(arena, "%s_kernel", name) : name;
 }
 
-/* The graph's name, with what the kernel does, and which of several it is. */
-static const char *kernel_name(Scheduler *s, const Plan *plan, int index, bool strided)
+const char *kernel_name(Arena *arena, const Graph *g, const Plan *plan, int index, bool strided)
 {
     const Kernel *k = &plan->kernels[index];
     const char *role = strided ? "_strided" : k->clears >= 0 ? "_clear" : k->finishes >= 0 ? "_finish" : "";
@@ -314,8 +313,8 @@ static const char *kernel_name(Scheduler *s, const Plan *plan, int index, bool s
         twin += plan->kernels[i].finishes >= 0 && i < index;
     }
     const int which = k->finishes >= 0 ? twin : before;
-    const char *number = which ? arena_format(s->arena, "_%d", which + 1) : "";
-    return function_name(s, arena_format(s->arena, "%s%s%s", s->g->name, role, number));
+    const char *number = which ? arena_format(arena, "_%d", which + 1) : "";
+    return function_name(arena, arena_format(arena, "%s%s%s", g->name, role, number));
 }
 
 void build_launch(Scheduler *s, Plan *plan)
@@ -331,7 +330,7 @@ void build_launch(Scheduler *s, Plan *plan)
     LaunchKernel *kernels = NEW_ARRAY(s->arena, LaunchKernel, plan->kernel_count);
     for (int i = 0; i < plan->kernel_count; i++) {
         Kernel *k = &plan->kernels[i];
-        k->name = kernel_name(s, plan, i, false);
+        k->name = kernel_name(s->arena, s->g, plan, i, false);
         kernels[i].threads = kernel_threads(k) + helper_threads(k);
         kernels[i].cluster = k->cluster;
         kernels[i].mailbox = k->mailbox;
@@ -351,7 +350,7 @@ void build_launch(Scheduler *s, Plan *plan)
             set_grid(s, k, kernels[i].grid);
         kernels[i].collapsed = collapses_rows(s, k) ? k->rows : 0;
         kernels[i].entry = list_args(s, plan, i, k->name, kernels[i].collapsed);
-        if (kernels[i].collapsed) kernels[i].strided = list_args(s, plan, i, kernel_name(s, plan, i, true), 0);
+        if (kernels[i].collapsed) kernels[i].strided = list_args(s, plan, i, kernel_name(s->arena, s->g, plan, i, true), 0);
     }
     l->kernels = kernels;
     l->kernel_count = plan->kernel_count;

@@ -106,6 +106,10 @@ bool honours_keys(Scheduler *s);
 const char *missing_reason(Scheduler *s);
 /* Why no row can have so many CTAs as were asked for; NULL: it depends on the row. */
 const char *impossible_cluster(const Scheduler *s);
+/* The graph's name, with what the kernel does, and which of several of a plan it is. */
+const char *kernel_name(Arena *arena, const Graph *g, const Plan *plan, int index, bool strided);
+/* schedule_parts.c: the plans of a graph's parts as one. */
+Plan *join_plans(Arena *arena, const Analysis *a, Plan *const *plans);
 void build_launch(Scheduler *s, Plan *plan);
 
 DType slot_dtype(Type type);

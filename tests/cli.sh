@@ -167,7 +167,11 @@ printf 'graph g[M = 9, N = 4096, Z = 2](x : f32[M, N], w : f32[Z], z : f32[M, Z]
     y = x / (1 + sum[N](x * x))
     v = z * w
 }\n' >aside.fuse
-expect 0 'why: a kernel ends with sum.N.(x \* x): its rows are along \[N\] and the graph.s along \[Z\]' explain aside.fuse
+expect 0 'why: y shares nothing with the other outputs, so its kernels have columns of their own, .N.' explain aside.fuse
+expect 0 '^axes: rows M; columns N, Z$' explain aside.fuse
+sed 's/v = z/v = sum[N](x * x) * z/' aside.fuse >joined.fuse
+expect 0 'why: a kernel ends with sum.N.(x \* x): its rows are along \[N\] and the graph.s along \[Z\]' explain joined.fuse
+expect 0 '^verified' run aside.fuse --device sim --verify --schedule row:reads=2
 expect 0 '^axes: rows M; columns N$' explain aside.fuse --outputs y --schedule row    # Z is no axis of what is wanted
 {   # a row's reductions that depend on each other 70 times: q is stored long before z is read
     echo 'graph g[M = 2, N = 300](x : f32[M, N], z : f32[M, N]) -> (o : f32[M, N], q : f32[M, N]) {'

@@ -92,6 +92,11 @@ list_cases() {
         echo "tests/cases/narrow_types.fuse M=1024 N=512 --set s=$step"
         echo "tests/cases/narrow_types.fuse M=257 N=511 --set s=$step"
     done
+    # integers that wrap around; outputs that share nothing, with rows along other axes
+    for size in "M=3 N=40" "M=331 N=4100" "M=17 N=70001"; do echo "tests/cases/wrapping.fuse $size"; done
+    for size in "B=2 T=37" "B=5 T=333 Q=4096 K=8192" "B=300 T=65 Q=1152 K=72 V=7" "B=1 T=4097 Q=12288 K=1987" "B=0"; do
+        echo "tests/cases/parts.fuse $size"
+    done
     for size in "B=1 T=65536 C=1152" "B=4 T=4099 C=1152" "B=300 T=257 C=1152" "B=3 T=1000 C=4104" "B=2 T=40000 C=64" \
         "B=2 T=0"; do
         echo "tests/golden/group_sums.fuse $size"
