@@ -175,8 +175,9 @@ FUSEC_API fusec_status fusec_device_open(int ordinal, fusec_device **device,
                                          fusec_error *error);
 
 /* The CPU evaluator as a device: always there, exact (f64 arithmetic with the range of the
- * declared types, storage rounded as declared), slow. Tensors are host pointers, launches are finished when they return,
- * streams are ignored, and launching may allocate. Errors: OUT_OF_MEMORY. */
+ * declared types, storage rounded as declared), slow. Tensors are host pointers, launches
+ * are finished when they return, streams are ignored, and launching may allocate.
+ * Errors: OUT_OF_MEMORY. */
 FUSEC_API fusec_status fusec_device_cpu(fusec_device **device, fusec_error *error);
 FUSEC_API void fusec_device_destroy(fusec_device *device);
 
