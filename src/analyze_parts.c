@@ -4,8 +4,6 @@
  * are looked at again, by themselves. */
 #include "analyze.h"
 
-#include <string.h>
-
 enum { MOST_PARTS = 16 };
 
 typedef struct {

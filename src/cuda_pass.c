@@ -410,13 +410,13 @@ static void emit_tile(const Pass *pass)
     emit_refill_tile(e, pass->phase);
 }
 
-/* Whether a text holds `name` as a word. */
 static bool is_comment(const char *text, const char *at)
 {
     while (at > text && *at != '\n' && strncmp(at, "//", 2) != 0) at--;
     return strncmp(at, "//", 2) == 0;
 }
 
+/* Whether a text holds `name` as a word, but for comments. */
 bool mentions(const char *text, const char *name)
 {
     size_t length = strlen(name);

@@ -108,12 +108,12 @@ static void index_names(Index *index, Section *sections, int count)
     qsort(index->names, (size_t)index->count, sizeof *index->names, order_names);
 }
 
-/* The end of the line at `at`; *kept: of what is no mark that the line is optional. */
-static const char *end_of_line(const char *at, const char *end, const char **kept)
+/* The end of the line at `at`, and where the mark begins that makes it optional; NULL: it has none. */
+static const char *end_of_line(const char *at, const char *end, const char **mark_at)
 {
     const char *line_end = memchr(at, '\n', (size_t)(end - at));
     if (!line_end) line_end = end;
-    *kept = memmem(at, (size_t)(line_end - at), optional, sizeof optional - 1);
+    *mark_at = memmem(at, (size_t)(line_end - at), optional, sizeof optional - 1);
     return line_end;
 }
 

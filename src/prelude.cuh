@@ -818,6 +818,9 @@ template <class T> struct Sum {
 };
 template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
 
+//@ sum_of+reductions_of_integers
+template <> __device__ __forceinline__ long long Sum<long long>::combine(long long a, long long b) { return wrap_add(a, b); }
+
 //@ max_of Max
 // a variable that is part of a maximum
 template <class T> struct Max {
@@ -841,6 +844,9 @@ template <class T> struct Prod {
     static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
 };
 template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
+
+//@ prod_of+reductions_of_integers
+template <> __device__ __forceinline__ long long Prod<long long>::combine(long long a, long long b) { return wrap_mul(a, b); }
 
 //@ lane_reduce
 // over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed

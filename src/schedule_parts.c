@@ -24,25 +24,29 @@ static void move_kernel(Kernel *k, Base base)
     k->clears = moved(k->clears, base.kernels);
 }
 
-static LaunchEntry move_entry(Arena *arena, LaunchEntry entry, const char *name, Base base)
+/* Sizes of the columns of any part are compiled in, so those of others' are no arguments any more. */
+static LaunchEntry move_entry(Arena *arena, LaunchEntry entry, const char *name, AxisSet fixed, Base base)
 {
     LaunchArg *args = NEW_ARRAY(arena, LaunchArg, entry.arg_count + 1);
+    int count = 0;
     for (int i = 0; i < entry.arg_count; i++) {
-        args[i] = entry.args[i];
-        switch (args[i].kind) {
-        case ARG_SLOT: args[i].index += base.slots; break;
+        LaunchArg arg = entry.args[i];
+        if (arg.kind == ARG_SIZE && fixed >> arg.axis & 1) continue;
+        switch (arg.kind) {
+        case ARG_SLOT: arg.index += base.slots; break;
         case ARG_ROWS:
         case ARG_GRID:
         case ARG_INTERVAL:
-        case ARG_ALONE: args[i].index += base.kernels; break;
+        case ARG_ALONE: arg.index += base.kernels; break;
         case ARG_TENSOR:
         case ARG_STRIDE:
         case ARG_ROW_STRIDE:
         case ARG_SIZE:
         case ARG_SCALAR: break;
         }
+        args[count++] = arg;
     }
-    return (LaunchEntry){name, entry.arg_count, args};
+    return (LaunchEntry){name, count, args};
 }
 
 static void add_kernels(Arena *arena, Plan *plan, LaunchKernel *kernels, const Plan *part, Base base)
@@ -57,9 +61,10 @@ static void add_kernels(Arena *arena, Plan *plan, LaunchKernel *kernels, const P
         Kernel *k = &plan->kernels[i];
         LaunchKernel *launch = &kernels[i];
         k->name = kernel_name(arena, plan->analysis->graph, plan, i, false);
-        launch->entry = move_entry(arena, launch->entry, k->name, base);
+        const AxisSet fixed = plan->analysis->columns;
+        launch->entry = move_entry(arena, launch->entry, k->name, fixed, base);
         if (launch->strided.name)
-            launch->strided = move_entry(arena, launch->strided, kernel_name(arena, plan->analysis->graph, plan, i, true), base);
+            launch->strided = move_entry(arena, launch->strided, kernel_name(arena, plan->analysis->graph, plan, i, true), fixed, base);
         launch->mailbox = moved(launch->mailbox, base.slots);
         launch->adds_parts = moved(launch->adds_parts, base.kernels);
     }

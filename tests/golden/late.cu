@@ -6,6 +6,9 @@
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
 
+// a + b, which wraps around: a compiler may take for granted that what signed operators give never does
+DEVICE long long wrap_add(long long a, long long b) { return (long long)((unsigned long long)a + (unsigned long long)b); }
+
 // NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float min_nan(float a, float b)
 {
@@ -222,6 +225,8 @@ template <class T> struct Sum {
     static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
 };
 template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+
+template <> __device__ __forceinline__ long long Sum<long long>::combine(long long a, long long b) { return wrap_add(a, b); }
 
 // a variable that is part of a maximum
 template <class T> struct Max {
