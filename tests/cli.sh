@@ -27,7 +27,7 @@ expect() {
     tests=$((tests + 1))
     case "${1-} ${2-} $pattern" in
     *regist* | *spill*) ;;
-    "explain $root/"* | "explain chosen.fuse "*) nvrtc=/dev/null ;;
+    "explain $root/"* | "explain chosen.fuse "* | "explain deep.fuse "* | "explain aside.fuse "*) nvrtc=/dev/null ;;
     esac
     FUSEC_NVRTC=$nvrtc timeout 60 "$fusec" "$@" >stdout 2>stderr <"${stdin:-/dev/null}"
     got=$?
