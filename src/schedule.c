@@ -285,9 +285,8 @@ static const char *too_many(Arena *arena, const char *what, int count, int most)
 static const char *find_excess(Arena *arena, const LaunchPlan *l)
 {
     for (int i = 0; i < l->kernel_count; i++) {
-        const LaunchEntry *entry = l->kernels[i].strided.name ? &l->kernels[i].strided : &l->kernels[i].entry;
-        if (entry->arg_count > MAX_LAUNCH_ARGS)
-            return too_many(arena, "arguments: a kernel", entry->arg_count, MAX_LAUNCH_ARGS);
+        const int args = most_args(&l->kernels[i]);
+        if (args > MAX_LAUNCH_ARGS) return too_many(arena, "arguments: a kernel", args, MAX_LAUNCH_ARGS);
     }
     return l->slot_count > MAX_LAUNCH_SLOTS ? too_many(arena, "workspace: a plan", l->slot_count, MAX_LAUNCH_SLOTS) : NULL;
 }

@@ -119,6 +119,19 @@ START_TEST(damage_is_seen)
 }
 END_TEST
 
+/* What comes of a plan that is written and read. */
+static PlanRead read_again(const Compilation *c)
+{
+    Writer w = encode(c);
+    Arena *arena = arena_new();
+    PlanFile file;
+    const char *version;
+    PlanRead read = plan_decode(w.data, w.length, arena, &file, &version);
+    arena_free(arena);
+    writer_free(&w);
+    return read;
+}
+
 /* Numbers of a plan that sums rows by groups. */
 static const struct {
     int dim;
@@ -140,13 +153,7 @@ START_TEST(parts_without_ctas_are_refused)
     LaunchGrid *grid = &kernel->grid[grids[_i].dim];
     grid->per_cta = grids[_i].per_cta;
     grid->max_ctas = grids[_i].max_ctas;
-    Writer w = encode(&c);
-    Arena *arena = arena_new();
-    PlanFile file;
-    const char *version;
-    ck_assert_int_eq(plan_decode(w.data, w.length, arena, &file, &version), grids[_i].read);
-    arena_free(arena);
-    writer_free(&w);
+    ck_assert_int_eq(read_again(&c), grids[_i].read);
     compile_free(&c);
 }
 END_TEST
@@ -165,14 +172,7 @@ START_TEST(unlike_entries_are_refused)
         if (change == FEWER_TENSORS) first->kind = ARG_STRIDE;
         if (change == ONE_AXIS) kernel->collapsed = 1;
         if (change == NOT_COLLAPSED) kernel->collapsed = 0;
-        Writer w = encode(&c);
-        Arena *arena = arena_new();
-        PlanFile file;
-        const char *version;
-        ck_assert_msg(plan_decode(w.data, w.length, arena, &file, &version) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED),
-                      "change %d", change);
-        arena_free(arena);
-        writer_free(&w);
+        ck_assert_msg(read_again(&c) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED), "change %d", change);
         compile_free(&c);
     }
 }
@@ -191,14 +191,7 @@ START_TEST(few_without_memory_are_refused)
         if (change == NO_BYTES) kernel->few_bytes = 0;
         if (change == OTHER_BYTES) kernel->smem_bytes = 16;
         if (change == GROUPED) kernel->mailbox = 0;
-        Writer w = encode(&c);
-        Arena *arena = arena_new();
-        PlanFile file;
-        const char *version;
-        ck_assert_msg(plan_decode(w.data, w.length, arena, &file, &version) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED),
-                      "change %d", change);
-        arena_free(arena);
-        writer_free(&w);
+        ck_assert_msg(read_again(&c) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED), "change %d", change);
         compile_free(&c);
     }
 }

@@ -106,7 +106,8 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
 
 // Ends the branch for rows that are not aligned and keeps it a branch. Without this ptxas predicates a short one (up to 16
 // loads of 4 bytes) and issues its loads among the aligned ones; all share the six scoreboards by which loads are waited
-// for, so that later ones wait for earlier ones: rows were asked for when the weights were there.
+// for, so that later ones wait for earlier ones: rows were asked for when the weights were there. `all`: every load is done,
+// whatever the row's end.
 template <class T> DEVICE void keep_branch(bool all, int loads)
 {
     if (all && sizeof(T) == 4 && loads <= 16)
