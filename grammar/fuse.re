@@ -179,7 +179,8 @@ static int scan_kind(Scanner *s, const char **begin)
         ("//" | "/*") [^\n\x00]* {
             s->cursor = start + 2;
             report_misspelling(s, start, start[1] == '/' ? "//" : "/*",
-                               "comments begin with '#'");
+                               start[1] == '/' ? "comments begin with '#'; floor(x / y) rounds a quotient down"
+                                               : "comments begin with '#'");
             continue;
         }
         bad+ {

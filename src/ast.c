@@ -47,7 +47,7 @@ static void make_integer(Syntax *s, Expr *expr)
     expr->integer = strtoll(expr->name, NULL, 10);
     expr->number = (double)expr->integer;
     if (errno == ERANGE)
-        report_error(s->d, expr->span, "write a float: 1e20",
+        report_error(s->d, expr->span, "the largest is 9223372036854775807",
                      "the integer literal does not fit in 64 bits");
 }
 

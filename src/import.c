@@ -149,6 +149,9 @@ static void load_source(Importer *im, const Source *source, const struct stat *i
                         int depth)
 {
     Module *module = parse_module(im->arena, im->d, source);
+    if (!module->items && !im->d->errors)
+        report_error(im->d, whole_file(source), "a program has graphs, as in graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }",
+                     "the file has no graph, function or import");
     load_imports(im, add_loaded(im, module, identity), depth);
 }
 

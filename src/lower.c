@@ -49,14 +49,23 @@ static void declare_axes(Lowering *l, Scope *s, const AxisDecl *axis)
     }
 }
 
+/* Strides tell how a tensor lies in memory as long as its last axis is the graph's, and dense. */
+static const char *order_hint(Lowering *l, const ParamDecl *p, AxisSet axes, AxisSet last)
+{
+    const char *ordered = axes_text(l->arena, l->g, axes);
+    return arena_format(l->arena, axes >> 1 >= last ? "write %s : %s%s, and copy the tensor to that order: its last axis is dense"
+                                                    : "write %s : %s%s; how it lies in memory is told by strides, at launch",
+                        p->name.name, p->dtype.name, ordered);
+}
+
 /* The axes of a tensor, which come in the graph's order. */
 static bool tensor_axes(Lowering *l, Scope *s, const ParamDecl *p, AxisSet *axes)
 {
     bool in_order = true;
     int rank = 0;
+    AxisSet bit = 0;
     *axes = 0;
     for (const Ident *axis = p->axes; axis; axis = axis->next, rank++) {
-        AxisSet bit;
         if (!find_axis(l, s, axis->name, axis->span, &bit))
             return false;
         if (*axes & bit) {
@@ -67,11 +76,8 @@ static bool tensor_axes(Lowering *l, Scope *s, const ParamDecl *p, AxisSet *axes
         in_order &= bit > *axes;
         *axes |= bit;
     }
-    const char *ordered = axes_text(l->arena, l->g, *axes);
     if (!in_order)
-        name_error(l, s, p->span,
-                   arena_format(l->arena, "write %s : %s%s; how it lies in memory is told by strides, at launch",
-                                p->name.name, p->dtype.name, ordered),
+        name_error(l, s, p->span, order_hint(l, p, *axes, bit),
                    "the axes of '%s' are not in the graph's order", p->name.name);
     if (rank > MAX_RANK)
         name_error(l, s, p->span, NULL, "'%s' has %d axes; a tensor has at most %d",
@@ -97,10 +103,11 @@ static void check_bytes(Lowering *l, Scope *s, const ParamDecl *p, DType dtype,
 
 static const char *dtype_hint(Lowering *l, const char *name)
 {
-    const char *names[DTYPE_COUNT], *meant = dtype_meant(name);
+    const char *names[DTYPE_COUNT], *meant = dtype_meant(name), *reason = dtype_absent(name);
     if (meant) return arena_format(l->arena, "did you mean '%s'?", meant);
+    if (reason) return reason;
     for (int i = 0; i < DTYPE_COUNT; i++) names[i] = dtype_info[i].fuse;
-    return did_you_mean(l, name, names, DTYPE_COUNT);
+    return list_names(l->arena, names, DTYPE_COUNT);
 }
 
 static bool find_dtype(Lowering *l, Scope *s, const ParamDecl *p, DType *dtype)
@@ -121,11 +128,15 @@ static double literal_value(const Expr *e, bool negative)
     return negative ? -value : value;
 }
 
+static const char *number_shown(Lowering *l, DType dtype, double value)
+{
+    return arena_format(l->arena, dtype_is_float(dtype) ? "%g" : "%.0f", value);
+}
+
 static void warn_of_default(Lowering *l, const ParamDecl *p, DType dtype, double kept)
 {
-    const char *format = dtype_is_float(dtype) ? "%g" : "%.0f";
     report_warning(l->d, p->initial->span, NULL, "%s has no such number: it is %s", p->dtype.name,
-                   arena_format(l->arena, format, kept));
+                   number_shown(l, dtype, kept));
 }
 
 /* A default is a literal or a constant, perhaps signed. */
@@ -227,16 +238,24 @@ static void declare_output(Lowering *l, Scope *s, Outputs *outputs, const ParamD
     *list_push(l->arena, &l->g->outputs) = output;
 }
 
-static const char *store_hint(Lowering *l, const Output *output, const char *dtype,
-                              AxisSet has)
+/* An output lacks axes that the expression has, or a reduction went over other axes than the
+ * declaration asks for. What else is wrong, the declaration alone can mend. */
+static const char *store_hint(Lowering *l, const Output *output, const char *dtype, Node value)
 {
-    AxisSet extra = has & ~output->axes;
-    if (extra && !(output->axes & ~has))
+    const NodeInfo *info = node(l->g, value);
+    AxisSet extra = info->axes & ~output->axes;
+    const char *has = axes_text(l->arena, l->g, info->axes);
+    if (op_info[info->op].class == CLASS_REDUCE) {
+        AxisSet from = node(l->g, info->args[0])->axes;
+        if (!(output->axes & ~from))
+            return arena_format(l->arena, "for %s reduce %s: %s%s(...)", axes_text(l->arena, l->g, output->axes),
+                                info->reduced & output->axes ? "other axes" : "more axes", op_info[info->op].text,
+                                axes_text(l->arena, l->g, from & ~output->axes));
+    }
+    if (extra && !(output->axes & ~info->axes))
         return arena_format(l->arena, "reduce it, e.g. sum%s(...), or declare %s : %s%s",
-                            axes_text(l->arena, l->g, extra), output->name, dtype,
-                            axes_text(l->arena, l->g, has));
-    return arena_format(l->arena, "declare %s : %s%s", output->name, dtype,
-                        axes_text(l->arena, l->g, has));
+                            axes_text(l->arena, l->g, extra), output->name, dtype, has);
+    return extra ? NULL : arena_format(l->arena, "declare %s : %s%s", output->name, dtype, has);
 }
 
 static bool check_output_axes(Lowering *l, Scope *s, const Statement *at,
@@ -246,7 +265,7 @@ static bool check_output_axes(Lowering *l, Scope *s, const Statement *at,
     if (has == output->axes)
         return true;
     type_error(l, s, at->value->span,
-               store_hint(l, output, dtype_info[output->dtype].fuse, has),
+               store_hint(l, output, dtype_info[output->dtype].fuse, value),
                "output '%s' is declared with the axes %s, but its expression has %s",
                output->name, axes_text(l->arena, l->g, output->axes),
                axes_text(l->arena, l->g, has));
@@ -352,6 +371,33 @@ static void warn_unused_axes(Lowering *l)
         if (!(used >> i & 1)) report_warning(l->d, g->axes[i].span, NULL, "axis '%s' is never used", g->axes[i].name);
 }
 
+static void warn_of_literal(Lowering *l, Span at, DType dtype, const NodeInfo *literal)
+{
+    double value = type_is_float(literal->type) ? literal->number : (double)literal->integer;
+    double kept = dtype_round(dtype, value);
+    if (literal->op == OP_CONST && !isinf(value) && dtype_distorts(dtype, value, kept))
+        report_warning(l->d, at, NULL, "%s has no such number: it is %s", dtype_info[dtype].fuse,
+                       number_shown(l, dtype, kept));
+}
+
+/* A literal has a type only where it is used: as f32 in arithmetic, rounded in a cast, stored in an output. */
+static void warn_of_literals(Lowering *l)
+{
+    const Graph *g = l->g;
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        for (int k = 0; k < op_info[info->op].arity; k++) {
+            const NodeInfo *literal = node(g, info->args[k]);
+            if (info->op == OP_CAST)
+                warn_of_literal(l, literal->span, info->dtype, literal);
+            else if (literal->type == TYPE_F32)
+                warn_of_literal(l, literal->span, DTYPE_F32, literal);
+        }
+    }
+    for (int i = 0; i < g->outputs.count; i++)
+        warn_of_literal(l, g->outputs.data[i].span, g->outputs.data[i].dtype, node(g, g->outputs.data[i].value));
+}
+
 Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *graph)
 {
     Lowering *l = lowering_new(arena, d, program);
@@ -376,5 +422,6 @@ Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *gr
         return NULL;
     warn_unused(l, s);
     warn_unused_axes(l);
+    warn_of_literals(l);
     return g;
 }

@@ -61,7 +61,9 @@ static bool require_condition(Lowering *l, Scope *s, const Expr *e, Node n,
 {
     if (type_of(l, n) == TYPE_BOOL)
         return true;
-    type_error(l, s, e->span, "compare it, e.g. 'mask != 0'",
+    const char *text = arena_copy(l->arena, e->span.source->text + e->span.begin, e->span.end - e->span.begin);
+    bool simple = e->kind == EXPR_NAME || e->kind == EXPR_CALL || e->kind == EXPR_PAREN;
+    type_error(l, s, e->span, !simple || strchr(text, '\n') ? "compare it, as in (...) != 0" : arena_format(l->arena, "compare it: %s != 0", text),
                "'%s' needs a condition, not a number", what);
     return false;
 }

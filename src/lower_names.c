@@ -278,12 +278,17 @@ static bool has_string(const char *const *strings, int count, const char *wanted
     return false;
 }
 
-static const char *function_hint(Lowering *l, const char *name)
+static const char *axis_from_end(const Scope *s, int place)
+{
+    return s->axes.count >= place ? s->axes.data[s->axes.count - place].name : NULL;
+}
+
+static const char *function_hint(Lowering *l, const Scope *s, const char *name)
 {
     int of_std, count = 0;
     const char *const *std = std_functions(l->arena, &of_std);
     if (has_string(std, of_std, name)) return "the standard library has it: import \"std\"";
-    const char *meant = function_meant(l->arena, name);
+    const char *meant = function_meant(l->arena, name, axis_from_end(s, 1), axis_from_end(s, 2));
     if (meant) return meant;
     int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->functions.count + of_std;
     const char **names = NEW_ARRAY(l->arena, const char *, capacity);
@@ -308,7 +313,8 @@ static const char *function_hint(Lowering *l, const char *name)
 /* The names of a scope's axes for a hint: "N", or the last of several, the usual one. */
 static const char *example_axis(const Scope *s)
 {
-    return s->axes.count ? s->axes.data[s->axes.count - 1].name : "N";
+    const char *last = axis_from_end(s, 1);
+    return last ? last : "N";
 }
 
 static int count_arguments(const Expr *call)
@@ -443,7 +449,7 @@ static bool resolve_function(Lowering *l, const Scope *s, const Expr *call,
 {
     int found = name_find(&l->function_map, call->name);
     if (found < 0) {
-        const char *hint = function_hint(l, call->name);
+        const char *hint = function_hint(l, s, call->name);
         if (!hint && name_find(&s->values, call->name) >= 0)
             hint = arena_format(l->arena, "'%s' is a value; '*' multiplies", call->name);
         name_error(l, s, call->name_span, hint, "unknown function '%s'", call->name);
@@ -478,6 +484,6 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
     /* min and max with one argument were meant as reductions. */
     if (find_op(CLASS_REDUCE, call->name) && count_arguments(call) == 1)
         return resolve_reduction(l, s, call, callee);
-    return check_no_axes(l, s, call) &&
-           check_arguments(l, s, call, op_info[callee->op].arity, NULL);
+    const char *usage = callee->op == OP_WHERE ? "where(condition, a, b)" : NULL;
+    return check_no_axes(l, s, call) && check_arguments(l, s, call, op_info[callee->op].arity, usage);
 }

@@ -95,10 +95,12 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 bool is_builtin(const char *name);
 /* The operator node of a UNARY or BINARY expression; OP_NONE if there is none. */
 Op find_operator(const char *text, int arity);
-/* For names that others have: the dtype it is here, and as hints how a function or a constant is written here; letters
- * may be large or small. NULL: none. */
+/* For names that others have; letters may be large or small. NULL: none.
+ * dtype_meant: the dtype it is here. The others are hints: why there is no such dtype, how a function (`axis`: the
+ * program's last axis, `before`: the one before it; NULL: none) or a constant is written here. */
 const char *dtype_meant(const char *name);
-const char *function_meant(Arena *arena, const char *name);
+const char *dtype_absent(const char *name);
+const char *function_meant(Arena *arena, const char *name, const char *axis, const char *before);
 const char *constant_meant(Arena *arena, const char *name);
 const char *did_you_mean(Lowering *l, const char *name, const char *const *names,
                          int count);

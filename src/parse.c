@@ -47,6 +47,53 @@ static const Token *next_token(Syntax *s)
     return token;
 }
 
+static bool opens(int kind)
+{
+    return kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET || kind == TOKEN_LBRACE;
+}
+
+static bool closes(int kind)
+{
+    return kind == TOKEN_RPAREN || kind == TOKEN_RBRACKET || kind == TOKEN_RBRACE;
+}
+
+/* The axes stand in the brackets behind an item's name. */
+static bool declares_axes(const Syntax *s)
+{
+    return s->open.count == 1 && s->open.data[0].token->kind == TOKEN_LBRACKET;
+}
+
+/* Notes for hints which brackets are open, and what the axes are called. */
+static void follow_brackets(Syntax *s, const Token *token)
+{
+    if (begins_item(token)) s->open.count = s->axes.count = 0;
+    bool name = token->kind == TOKEN_NAME || token->kind == TOKEN_BIND;
+    if (name && declares_axes(s)) *list_push(s->arena, &s->axes) = token->text;
+    if (opens(token->kind)) *list_push(s->arena, &s->open) = (Opened){token, s->previous};
+    if (closes(token->kind) && s->open.count) s->closed = s->open.data[--s->open.count];
+}
+
+static bool is_in_body(const Syntax *s)
+{
+    return s->open.count > 1 && s->open.data[0].token->kind == TOKEN_LBRACE;
+}
+
+/* A block inside a body is another language's: after the error that reported it, its end is not the body's. */
+static void skip_block(Syntax *s)
+{
+    int depth = s->open.count - 1;
+    while (s->open.count > depth) {
+        Scanner before = s->scanner;
+        const Token *token = next_token(s);
+        if (!token->kind || begins_item(token)) {
+            s->scanner = before;
+            return;
+        }
+        follow_brackets(s, token);
+        s->previous = token;
+    }
+}
+
 static void push(Syntax *s, void *grammar, const Token *token)
 {
     grammar_push(grammar, token);
@@ -78,7 +125,9 @@ Module *parse_module(Arena *arena, Diagnostics *d, const Source *source)
         token = next_token(&s);
         warn_of_leading_minus(&s, token);
         push(&s, grammar, token);
+        follow_brackets(&s, token);
         s.previous = token;
+        if (token->kind == TOKEN_LBRACE && s.muted && is_in_body(&s)) skip_block(&s);
     } while (token->kind);
     module->items = s.first;
     return module;

@@ -273,12 +273,12 @@ static int edit_distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
-/* Between a name and what it may mean: a third of the letters of the longer one; one only where that has four letters
- * or the shorter three, which are near to too many; and a name of one letter is near to nothing. */
+/* Between a name and what it may mean. Short names are near to too many others, and a name of one letter is near to
+ * nothing. */
 static int letters_that_may_differ(size_t length, size_t other)
 {
     size_t longer = other > length ? other : length, shorter = other > length ? length : other;
-    return length < 2 ? 0 : longer < 5 || shorter < 4 ? 1 : (int)(longer + 2) / 3;
+    return length < 2 ? 0 : longer < 5 || shorter < 4 ? 1 : longer < 9 ? 2 : 3;
 }
 
 const char *nearest_name(const char *name, const char *const *candidates, int count)

@@ -44,12 +44,20 @@ typedef struct {
     ParamDecl *first, *last;
 } ParamList;
 
+typedef struct {
+    const Token *token;  /* the bracket */
+    const Token *before; /* what stands in front of it; NULL: nothing */
+} Opened;
+
 typedef struct { /* the parsing of one file */
     Arena *arena;
     Diagnostics *d;
     Scanner scanner;
     Item *first, *last;
     const Token *previous; /* the token shifted before the current one */
+    LIST(Opened) open;     /* the brackets of the current item that are not closed yet */
+    Opened closed;         /* the bracket that was closed last */
+    LIST(const char *) axes; /* that the current graph or function has declared */
     int item_kind;         /* the token that the current item began with */
     bool failed;           /* the current item had a syntax error */
     bool muted;            /* until the next statement: errors would be echoes */

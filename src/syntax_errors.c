@@ -89,7 +89,7 @@ static const char *plain_spelling(const char *begin)
         {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y), of integers i32(...) of it"},
         {".to(", "f32(x), not x.to(f32)"},
         {".", "exp(x) or mean[N](x), not x.exp() or m.exp(x)"},
-        {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
+        {"~", "! for a logical not"}, {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
     };
     for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
         if (strncmp(begin, look_alikes[i][0], strlen(look_alikes[i][0])) == 0)
@@ -234,6 +234,82 @@ static const char *hint_for_word(const Token *previous, const Token *found, bool
     return NULL;
 }
 
+/* "REDUCE sum", "LEAF index", ...: what stands before axes in brackets. */
+static const char *const operations[] = {
+#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc) #class " " text,
+#include "ops.def"
+#undef OP
+};
+
+static bool takes_axes(const char *name)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        const char *class = operations[i], *text = strchr(class, ' ') + 1;
+        if ((!strncmp(class, "REDUCE", 6) || !strcmp(text, "size") || !strcmp(text, "index")) && !strcmp(text, name)) return true;
+    }
+    return false;
+}
+
+static bool is_axis(const Syntax *s, const char *name, size_t length)
+{
+    for (int i = 0; i < s->axes.count; i++)
+        if (strlen(s->axes.data[i]) == length && !memcmp(s->axes.data[i], name, length)) return true;
+    return false;
+}
+
+/* The last of the names in brackets that is no axis, and where it stands among them; -1: all are axes. */
+static int find_picked(const Syntax *s, const char *from, const char *end, const char **name, size_t *length)
+{
+    int found = -1;
+    for (int place = 0; from < end; place++) {
+        from += strspn(from, " \t\r\n");
+        const char *comma = memchr(from, ',', (size_t)(end - from)), *last = comma ? comma : end;
+        while (last > from && strchr(" \t\r\n", last[-1])) last--;
+        if (last > from && !is_axis(s, from, (size_t)(last - from))) {
+            found = place;
+            *name = from;
+            *length = (size_t)(last - from);
+        }
+        from = comma ? comma + 1 : end;
+    }
+    return found;
+}
+
+/* x[i], x[0], x[M, i] of other languages: a value is not indexed. */
+static const char *hint_for_element(const Syntax *s, const Opened *bracket, const char *end)
+{
+    const char *text = s->scanner.source->text, *name = NULL, *value = bracket->before->text;
+    size_t length = 0;
+    int place = find_picked(s, text + bracket->token->end, end, &name, &length);
+    if (place < 0)
+        return arena_format(s->arena, "a value stands without its axes: %.60s; a function of axes is called, as in sum[N](x)", value);
+    if (!s->axes.count || memchr(name, ':', length))
+        return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
+    bool alone = place == 0 && !memchr(name, ',', (size_t)(end - name));
+    const char *axis = s->axes.data[alone || place >= s->axes.count ? s->axes.count - 1 : place];
+    const char *from_end = *name == '-' ? arena_format(s->arena, "size(%s) ", axis) : "";
+    return arena_format(s->arena, "an element is picked by its index: sum[%s](where(index(%s) == %s%.*s, %.60s, 0))", axis, axis,
+                        from_end, (int)(length < 60 ? length : 60), name, value);
+}
+
+static bool names_value(const Opened *bracket)
+{
+    return bracket->before && bracket->before->kind == TOKEN_NAME && !takes_axes(bracket->before->text);
+}
+
+/* Behind a name in a body, or behind its brackets: an index of another language. */
+static const char *hint_for_index(const Syntax *s, const Token *found, const bool *expected)
+{
+    if (!s->open.count || s->open.data[0].token->kind != TOKEN_LBRACE) return NULL;
+    const char *text = s->scanner.source->text;
+    if (s->previous->kind == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && names_value(&s->closed))
+        return hint_for_element(s, &s->closed, text + s->previous->span.begin);
+    const Opened *inner = &s->open.data[s->open.count - 1];
+    if (inner->token->kind != TOKEN_LBRACKET || !names_value(inner) || found->kind == TOKEN_RBRACKET) return NULL;
+    const char *close = strpbrk(text + found->span.begin, "]\n");
+    return found->kind && close && *close == ']' ? hint_for_element(s, inner, close) : NULL;
+}
+
 /* Brackets and parentheses that are somewhere else in other languages. */
 static const char *hint_for_brackets(const Syntax *s, const Token *found, const bool *expected)
 {
@@ -259,24 +335,54 @@ static const char *hint_for_head(const Syntax *s, const Token *found, const bool
     if (number && kind == TOKEN_NAME && s->previous->end == found->span.begin) return "numbers have no suffix";
     if (s->item_kind != TOKEN_GRAPH || expected[TOKEN_PLUS]) return NULL;
     if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE) return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";
-    if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN)) return "a parameter is written NAME : DTYPE[AXES]";
+    if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN || kind == TOKEN_NAME || kind == TOKEN_LBRACKET)) return "a parameter is written NAME : DTYPE[AXES]";
     if (before == TOKEN_BIND && expected[TOKEN_INTEGER] && !expected[TOKEN_LPAREN]) return "an axis has a size, as in [M = 4], or none, as in [M]";
     return expected[TOKEN_COMMA] && (kind == TOKEN_NAME || kind == TOKEN_BIND) ? "a comma is missing" : NULL;
 }
 
-/* What closes another bracket, or begins the next statement, where this one could still be closed. */
-static const char *hint_for_open(const Token *found, const bool *expected)
+/* Which bracket of a kind is not closed: the innermost one. */
+static const char *hint_unclosed(const Syntax *s, int kind, char bracket)
+{
+    for (int i = s->open.count - 1; i >= 0; i--) {
+        const Span at = s->open.data[i].token->span;
+        int line, column;
+        if (s->open.data[i].token->kind != kind) continue;
+        source_place(at.source, at.begin, &line, &column);
+        return arena_format(s->arena, "the '%c' at %s:%d:%d is not closed", bracket, at.source->name, line, column);
+    }
+    return NULL;
+}
+
+/* What closes another bracket, or begins the next statement or item, where this one could still be closed. */
+static const char *hint_for_open(const Syntax *s, const Token *found, const bool *expected)
 {
     int kind = found->kind;
-    bool ends = kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) || kind == TOKEN_LBRACE || kind == TOKEN_ARROW;
-    if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET)) return "a '(' is not closed";
-    if (expected[TOKEN_RBRACKET] && (ends || kind == TOKEN_RPAREN || kind == TOKEN_LPAREN)) return "a '[' is not closed";
+    bool next = !kind || kind == TOKEN_IMPORT || kind == TOKEN_FN || kind == TOKEN_GRAPH;
+    bool ends = next || kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) || kind == TOKEN_LBRACE || kind == TOKEN_ARROW;
+    if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET)) return hint_unclosed(s, TOKEN_LPAREN, '(');
+    if (expected[TOKEN_RBRACKET] && (ends || kind == TOKEN_RPAREN || kind == TOKEN_LPAREN))
+        return hint_unclosed(s, TOKEN_LBRACKET, '[');
+    return next && expected[TOKEN_RBRACE] ? hint_unclosed(s, TOKEN_LBRACE, '{') : NULL;
+}
+
+/* Statements of other languages. */
+static const char *hint_for_statement(const Syntax *s, const Token *found)
+{
+    static const char branch[] = "there are no branches: write NAME = where(condition, a, b)";
+    const Token *before = s->previous ? s->closed.before : NULL;
+    if (found->kind == TOKEN_LBRACE && s->previous && s->previous->kind == TOKEN_RPAREN && before &&
+        before->kind == TOKEN_NAME && !strcmp(before->text, "if"))
+        return branch;
+    if (found->kind != TOKEN_NAME) return NULL;
+    if (!strcmp(found->text, "if") || !strcmp(found->text, "switch")) return branch;
+    if (!strcmp(found->text, "for") || !strcmp(found->text, "while")) return "there are no loops: a reduction runs over an axis";
     return NULL;
 }
 
 static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
 {
-    const char *brackets = hint_for_brackets(s, found, expected);
+    const char *element = s->previous ? hint_for_index(s, found, expected) : NULL;
+    const char *brackets = element ? element : hint_for_brackets(s, found, expected);
     if (brackets) return brackets;
     bool reserved = found->kind == TOKEN_CONSTANT || found->kind == TOKEN_RETURN;
     bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
@@ -300,12 +406,13 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     bool arithmetic = found->kind == TOKEN_SLASH || found->kind == TOKEN_STAR || found->kind == TOKEN_PLUS || found->kind == TOKEN_MINUS;
     if (arithmetic && expected[TOKEN_RBRACKET] && !expected[TOKEN_PLUS])
         return "an axis is a name, not a computed size: one of half the size is an axis of its own, as in graph g[N = 8, HALF = 4](...)";
-    if (found->kind == 0 && expected[TOKEN_RBRACE])
-        return "a '{' is not closed";
-    const char *head = hint_for_head(s, found, expected), *open = hint_for_open(found, expected);
+    const char *head = hint_for_head(s, found, expected), *open = hint_for_open(s, found, expected);
     if (head || open) return head ? head : open;
+    const char *statement = expected[TOKEN_BIND] ? hint_for_statement(s, found) : NULL;
+    if (statement) return statement;
     if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
-        return "a statement is written NAME = EXPRESSION";
+        return s->item_kind == TOKEN_FN ? "a statement is written NAME = EXPRESSION, the last one return EXPRESSION"
+                                        : "a statement is written NAME = EXPRESSION";
     if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND]))
         return "the word is reserved";
     return NULL;

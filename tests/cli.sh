@@ -515,7 +515,7 @@ axes are told by their names
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = mean[-1](x) }
 it can be reduced over its own axes, as in mean\[N\]
 graph g[M = 3, N = 4, H = 2](x : f32[M, N], w : f32[H]) -> (y : f32[M], z : f32[H]) { y = mean[H](x) z = w }
-elements are not picked by place
+an element is picked by its index: sum.N.(where(index(N) == 0, x, 0))
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = x[:, 0] }
 a comma is missing
 graph g[M = 4 N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x }
@@ -529,15 +529,17 @@ an axis has a size
 graph g[M = , N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x }
 numbers have no suffix
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x + 1e-5f }
-a '(' is not closed
+the '(' at wrong.fuse:1:.* is not closed
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * (x + 1 }
-a '\[' is not closed
+the '\[' at wrong.fuse:1:.* is not closed
 graph g[N = 4](x : f32[N) -> (y : f32[N]) { y = x }
-a '(' is not closed
+the '(' at wrong.fuse:1:.* is not closed
 graph g[N = 4](x : f32[N] -> (y : f32[N]) { y = x }
 END
 printf 'graph g[N = 4](x : f32[N]) -> (y : f32[N]) {\n    m = exp(x\n    y = m\n}\n' >wrong.fuse
-expect 1 "^  hint: a '(' is not closed" check wrong.fuse
+expect 1 "^  hint: the '(' at wrong.fuse:2:12 is not closed" check wrong.fuse
+: >wrong.fuse
+expect 1 'wrong.fuse: error: the file has no graph, function or import' check wrong.fuse
 # what has no room is said of the CTAs that were asked for
 for refusal in 'grid-stride:cluster=32 of 32 CTAs are warp-specialized' 'grid-stride:cluster=8 cluster: 8 CTAs have no room' \
     'warp-specialized:stages=1 1 column accumulator of a row in one CTA needs'; do
@@ -763,7 +765,7 @@ done
     echo 'y = x * r40 }'
 } >squares.fuse
 expect 0 'r40 = ' squares.fuse N=256 --arch sm_90a
-expect 0 '' check empty.fuse
+expect 1 'empty.fuse: error: the file has no graph, function or import' check empty.fuse
 expect 1 'graph' run empty.fuse
 stdin=binary.fuse expect 1 'error' fmt -
 expect 1 'overflow' one.fuse M=9223372036854775807

@@ -248,17 +248,47 @@ START_TEST(hints_for_other_names_compile)
         "maximum", "fmin",  "AMAX", "select",   "fabs", "power",   "square", "reciprocal", "neg",     "trunc",
         "erfc",    "log10", "tan",  "sinh",     "cosh", "atanh",   "isinf",  "isfinite",   "std",     "variance",
         "avg",     "norm",  "iota", "len",      "half", "float",   "int32",  "fp8",        "E5M2",    "product",
-        "logistic", "exp10", "fmax", "minimum", "gather", "logit"};
+        "logistic", "exp10", "fmax", "minimum", "gather", "logit", "argmax", "argmin",    "any",     "all",
+        "softplus", "mish", "relu6", "elu", "hardswish", "logaddexp", "hypot", "fma", "fmod", "floordiv", "clip",
+        "sumsq",   "nansum", "one_hot", "masked_fill", "tril", "triu", "sgn", "cbrt", "heaviside", "uint8_t"};
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
         Arena *arena = arena_new();
-        const char *hint = function_meant(arena, theirs[i]);
+        const char *hint = function_meant(arena, theirs[i], "N", "M");
         ck_assert_msg(hint && strncmp(hint, "write ", 6) == 0, "%s", theirs[i]);
-        FromText f = from_text(arena_format(arena, "graph g[M = 2, N = 4](x : f32[M, N], a : f32, b : f32, c : bool,"
-                                                   " i : i32) -> (y : f32[M, N]) { y = x + (%s) + a * b * c * i }",
+        FromText f = from_text(arena_format(arena, "graph g[M = 2, N = 4](x : f32[M, N], y : f32[M, N], a : f32, b : f32,"
+                                                   " c : bool[M, N], i : i32, lo : f32, hi : f32) -> (z : f32[M, N])"
+                                                   " { z = x + y + (%s) + a * b * c * i + lo + hi }",
                                             hint + 6));
         ck_assert_msg(f.graph != NULL, "%s:\n%s", theirs[i], f.report);
         arena_free(f.arena);
         arena_free(arena);
+    }
+}
+END_TEST
+
+/* A literal beyond its type is told where it is used; -inf and what f64 holds are not. */
+START_TEST(literals_beyond_their_type_warn)
+{
+    static const struct {
+        const char *body, *warning;
+    } cases[] = {
+        {"y = x * 1e39", "1:89: warning: f32 has no such number: it is inf"},
+        {"y = x + -1e39", "f32 has no such number: it is -inf"},
+        {"y = x * 1e-50", "f32 has no such number: it is 0"},
+        {"y = f16(70000.0) * x", "f16 has no such number: it is inf"},
+        {"y = i8(300) * x", "i8 has no such number: it is 127"},
+        {"z = d * 1e39  y = x + z", NULL},
+        {"y = max(x, -inf) + 1e38", NULL},
+        {"y = where(x > 3e38, x, 1e-40)", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "graph g[M = 4](x : f32[M], d : f64[M], i : i64) -> (y : f32[M], i_ : f64[M]) {  %s  i_ = d + i }",
+                 cases[i].body);
+        FromText f = from_text(text);
+        ck_assert_msg(f.graph != NULL && f.warnings == (cases[i].warning != NULL), "%s\n%s", text, f.report);
+        if (cases[i].warning) ck_assert_msg(strstr(f.report, cases[i].warning) != NULL, "%s", f.report);
+        arena_free(f.arena);
     }
 }
 END_TEST
@@ -332,6 +362,13 @@ static const ErrorCase error_cases[] = {
     {HEAD " -> (y : f32[M, N]) {\n y = i }", "2:6", "[M, N], but its expression has [M]",
      "declare y : f32[M]"},
     {HEAD " -> (y : f32[M]) {\n y = 1 }", "2:6", "but its expression has []", NULL},
+    {HEAD " -> (y : f32[N]) {\n y = mean[N](x * i) }", "2:6", "[N], but its expression has [M]", "mean[M](...)"},
+    {HEAD " -> (y : f32[]) {\n y = sum[N](x) }", "2:6", "[], but its expression has [M]", "sum[M, N](...)"},
+    {HEAD " -> (y : f32[N]) {\n y = i + sum[N](x) }", "2:6", "[N], but its expression has [M]", ""},
+    {HEAD " -> (y : i64[M]) {\n y = argmax[N](x) }", "2:6", "unknown function", "min[N](where(x == max[N](x), index(N), size(N)))"},
+    {HEAD " -> (y : f32[M, N]) {\n y = cumsum[N](x) }", "2:6", "unknown function", "no running sums"},
+    {HEAD " -> (y : f32[M, N]) {\n y = dropout(x) }", "2:6", "unknown function", "no random numbers"},
+    {HEAD " -> (y : f32[M, N]) {\n y = scna(x) }", "2:6", "unknown function", ""},
     {HEAD " -> (y : i32[M]) {\n y = i / 2 }", "2:6",
      "y' is i32, but its expression is f32", "i32("},
     {HEAD " -> (y : bool[M]) {\n y = i }", "2:6", "is bool, but its expression is i64",
@@ -347,12 +384,18 @@ static const ErrorCase error_cases[] = {
     {HEAD " -> (x : f32[M]) {\n x = i + 1 }", "1:67", "an input and an output", NULL},
     {HEAD " -> (y : f32[M], y : f32[M]) {\n y = i + 1 }", "1:79", "declared twice", NULL},
     {HEAD " -> (y : f32) {\n y = sum[M](i) }", "1:67", "needs brackets", "y : f32[]"},
-    {HEAD " -> (y : f31[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'f31'", "'f32'"},
+    {HEAD " -> (y : f31[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'f31'", "there are f64, f32,"},
+    {HEAD " -> (y : u16[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'u16'", "convert the tensor to i32"},
+    {HEAD " -> (y : fp4[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'fp4'", "no elements of 4 bits"},
     {HEAD " -> (y : BF16[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'BF16'", "'bf16'"},
     {HEAD " -> (y : Float[M]) {\n y = i + 1 }", "1:71", "unknown dtype 'Float'", "'f32'"},
     {HEAD " -> () {\n u = x }", "1:7", "no output", NULL},
     {"graph g[M = 1, N = 2](x : f32[N, M]) -> (y : f32[M, N]) {\n y = x }", "1:23",
      "graph's order", "x : f32[M, N]"},
+    {"graph g[M = 1, N = 2](x : f32[N, M]) -> (y : f32[M, N]) {\n y = x }", "1:23",
+     "graph's order", "copy the tensor to that order"},
+    {"graph g[A = 1, M = 1, N = 2](x : f32[M, A, N]) -> (y : f32[A, M, N]) {\n y = x }", "1:30",
+     "graph's order", "by strides"},
     {"graph g[M = 1](x : f32[M, M]) -> (y : f32[M]) {\n y = x }", "1:27",
      "axis 'M' twice", NULL},
     {"graph g[M = 1](x : f32[K]) -> (y : f32[M]) {\n y = x }", "1:24", "unknown axis 'K'",
@@ -412,7 +455,9 @@ START_TEST(errors_have_places_and_hints)
     ck_assert_msg(strstr(f.report, c->message) != NULL, "%s not in\n%s", c->message,
                   f.report);
     const char *hint = strstr(f.report, "hint: ");
-    if (c->hint)
+    if (c->hint && !*c->hint)
+        ck_assert_msg(!hint, "%s", f.report);
+    else if (c->hint)
         ck_assert_msg(hint && strstr(hint, c->hint), "%s not in\n%s", c->hint, f.report);
     arena_free(f.arena);
 }
@@ -476,6 +521,7 @@ Suite *lower_suite(void)
     TCase *c = tcase_create("lower");
     tcase_add_loop_test(c, types_follow_the_rules, 0, TYPE_CASES);
     tcase_add_test(c, literals_keep_their_digits_beside_f64);
+    tcase_add_test(c, literals_beyond_their_type_warn);
     tcase_add_loop_test(c, stores_take_what_fits, 0, STORES);
     tcase_add_test(c, outputs_read_unrounded);
     tcase_add_test(c, functions_are_hygienic);

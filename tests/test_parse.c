@@ -234,7 +234,24 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = where(g(x) = 1, x, 0)\n}\n", 1, "'==' compares");
     check_error(HEAD "    y = x.exp()\n}\n", 1, "hint: write exp(x)");
     check_error("graph f[N](x : f32[N, 8]) -> (y : f32[N]) { y = x }", 1, "stand names of axes");
-    check_error(HEAD "    y = x\n", 1, "hint: a '{' is not closed");
+    check_error(HEAD "    y = x\n", 1, "hint: the '{' at t.fuse:1:40 is not closed");
+    check_error("fn f(x) {\n  return x\ngraph g() -> () { }\n", 1, "hint: the '{' at t.fuse:1:9 is not closed");
+    check_error(HEAD "    y = exp((x\n    z = x\n}\n", 1, "hint: the '(' at t.fuse:2:13 is not closed");
+    check_error(HEAD "    y = where(~b, x, 0)\n}\n", 1, "hint: write !");
+    check_error(HEAD "    if x > 0 { y = x } else { y = 0 }\n}\n", 1, "write NAME = where(condition, a, b)");
+    check_error(HEAD "    if x > 0 {\n y = x\n } else if x > 1 {\n y = 0\n }\n z = 1 2\n}\n", 2, "t.fuse:7:8: error");
+    check_error(HEAD "    y = if (x > 0) { x } else { 0 }\n}\n", 1, "write NAME = where(condition, a, b)");
+    check_error(HEAD "    for i in x { y = x }\n}\n", 1, "no loops");
+    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i]\n}\n", 1,
+                "hint: an element is picked by its index: sum[N](where(index(N) == i, x, 0))");
+    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i, N] + 1\n}\n", 1,
+                "sum[M](where(index(M) == i, x, 0))");
+    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[0]\n}\n", 1,
+                "sum[N](where(index(N) == 0, x, 0))");
+    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[-1]\n}\n", 1,
+                "sum[N](where(index(N) == size(N) -1, x, 0))");
+    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[M, N] * 2\n}\n", 1,
+                "hint: a value stands without its axes: x;");
     check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
 }
 END_TEST
