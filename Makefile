@@ -26,7 +26,7 @@ INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/a
 LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
-PROGRAMS = tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
+PROGRAMS = tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
 PROGRAMS_A_CHECK = 100
@@ -39,7 +39,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites mutate bench chosen peers peers-busy bless layers lint format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites texts mutate bench chosen peers peers-busy bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -129,6 +129,10 @@ $(BUILD)/sim_cases: $(PARTS_OBJ) $(call objects,tests/sim_cases.c tests/sim_run.
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
 $(BUILD)/prop: $(PARTS_OBJ) $(call objects,$(PROP))
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
+$(BUILD)/texts: $(LIBRARY_OBJ) $(call objects,tests/texts.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
@@ -223,6 +227,10 @@ peers: build/libfusec.so
 peers-busy: build/libfusec.so
 	@python3 tests/bench/peers.py --busy --json build/peers_busy.json --sizes busy,short --limit 500 --resume
 	@python3 tests/bench/peers.py --report build/peers_busy.json
+
+## texts      a hash of all that is printed for many programs, lengths, dtypes and GPUs
+texts: build/texts
+	@ls examples/*.fuse tests/cases/*.fuse tests/golden/*.fuse tests/long/*.fuse | xargs -P 2 -n 4 build/texts | sort
 
 ## mutate     break the generated text in one place at a time: does the simulator tell?
 mutate: build/mutate
