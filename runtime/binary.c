@@ -23,7 +23,7 @@ static fusec_status compile_code(const Nvrtc *nvrtc, const char *cuda, const cha
         return FUSEC_OK;
     fusec_status status = nvrtc_compile(nvrtc, cuda, arch, NULL, &binary->code, error);
     if (status == FUSEC_OK)
-        disk_store(&key, arch, &binary->code, binary->warning, sizeof binary->warning);
+        disk_store(&key, &binary->code, binary->warning, sizeof binary->warning);
     return status;
 }
 

@@ -3,14 +3,10 @@
 #include "bytes.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 typedef struct {
@@ -136,74 +132,36 @@ const char *get_string(Reader *r, size_t *length)
 /* ----------------------------------------------------------------------------------
  * files -- */
 
-static bool write_all(int file, const void *data, size_t length)
+bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data, size_t bytes)
 {
-    const char *bytes = data;
-    while (length) {
-        ssize_t written = write(file, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
-/* A new file beside `path`; its name goes to `name`. */
-static int open_temporary(const char *path, char name[PATH_MAX])
-{
-    for (int attempt = 0; attempt < 100; attempt++) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        unsigned long unique =
-            (unsigned long)now.tv_nsec * 101u + (unsigned long)(uintptr_t)name;
-        int length =
-            snprintf(name, PATH_MAX, "%s.tmp-%ld-%lx", path, (long)getpid(), unique);
-        if (length < 0 || length >= PATH_MAX) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file >= 0 || errno != EEXIST)
-            return file;
-    }
-    return -1;
-}
-
-bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data,
-                  size_t bytes)
-{
-    char name[PATH_MAX];
-    int file = open_temporary(path, name);
-    if (file < 0)
+    NewFile file;
+    if (!file_begin(&file, path, 0666))
         return false;
-    bool ok = write_all(file, head, head_bytes) && write_all(file, data, bytes)
-              && fsync(file) == 0;
-    int why = errno;
-    if (close(file) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    if (ok && rename(name, path) != 0) {
-        ok = false;
-        why = errno;
-    }
-    if (!ok)
-        unlink(name);
-    errno = why;
-    return ok;
+    if (file_put(&file, head, head_bytes) && file_put(&file, data, bytes))
+        return file_finish(&file);
+    file_drop(&file);
+    return false;
 }
 
-bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
-                       const Writer *payload)
+bool put_sealed(NewFile *file, const char magic[SEAL_MAGIC], const Writer *payload)
 {
     Seal seal = {.length = payload->length};
     memcpy(seal.magic, magic, SEAL_MAGIC);
     XXH128_canonicalFromHash(&seal.checksum,
                              XXH3_128bits(payload->data, payload->length));
-    return file_replace(path, &seal, sizeof seal, payload->data, payload->length);
+    return file_put(file, &seal, sizeof seal) && file_put(file, payload->data, payload->length);
+}
+
+bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
+                       const Writer *payload)
+{
+    NewFile file;
+    if (!file_begin(&file, path, 0666))
+        return false;
+    if (put_sealed(&file, magic, payload))
+        return file_finish(&file);
+    file_drop(&file);
+    return false;
 }
 
 bool make_directories(char *path)
@@ -217,21 +175,6 @@ bool make_directories(char *path)
             return false;
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-static bool read_all(int file, void *data, size_t length)
-{
-    char *bytes = data;
-    while (length) {
-        ssize_t got = read(file, bytes, length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        bytes += got;
-        length -= (size_t)got;
-    }
-    return true;
 }
 
 /* Whether the seal is one, and of a file of `size` bytes. */
@@ -262,39 +205,22 @@ const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC],
     return payload;
 }
 
-/* Like unseal(), but a file with another length than it says is not read at all. */
-static Sealed read_sealed(int file, const char magic[SEAL_MAGIC], char **data,
-                          size_t *bytes)
+Sealed file_read_sealed(int directory, const char *path, FileTrust trust, const char magic[SEAL_MAGIC], char **data,
+                        size_t *bytes, char why[FILE_WHY])
 {
-    Seal seal;
-    struct stat about;
-    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)
-        || !read_all(file, &seal, sizeof seal)
-        || !seal_fits(&seal, magic, (uint64_t)about.st_size))
-        return SEALED_DAMAGED;
-    char *payload = malloc((size_t)seal.length + 1);
-    if (!payload)
-        return SEALED_ABSENT;
-    if (!read_all(file, payload, (size_t)seal.length) || !seal_holds(&seal, payload)) {
-        free(payload);
-        return SEALED_DAMAGED;
-    }
-    *data = payload;
-    *bytes = (size_t)seal.length;
-    return SEALED_OK;
-}
-
-Sealed file_read_sealed(const char *path, const char magic[SEAL_MAGIC], char **data,
-                        size_t *bytes)
-{
+    size_t size;
     *data = NULL;
     *bytes = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return SEALED_ABSENT;
-    Sealed result = read_sealed(file, magic, data, bytes);
-    int why = errno;
-    close(file);
-    errno = why;
-    return result;
+    char *file = file_read(directory, path, trust, MAX_SEALED, &size, why);
+    if (!file)
+        return errno ? SEALED_ABSENT : SEALED_REFUSED;
+    const char *payload = unseal(file, size, magic, bytes);
+    if (!payload) {
+        snprintf(why, FILE_WHY, "its checksum or its length is wrong");
+        free(file);
+        return SEALED_REFUSED;
+    }
+    memmove(file, payload, *bytes);
+    *data = file;
+    return SEALED_OK;
 }

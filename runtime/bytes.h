@@ -4,6 +4,9 @@
 #ifndef FUSEC_BYTES_H
 #define FUSEC_BYTES_H
 
+#include "file_read.h"
+#include "file_write.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,21 +37,24 @@ const char *get_string(Reader *r,
 
 enum { SEAL_MAGIC = 8 };
 
-/* Writes `magic`, length, checksum and payload to a temporary name beside `path`, syncs,
- * renames. false with errno set on failure; nothing is left behind. */
+/* Writes `magic`, length, checksum and payload, as file_write.h says. false with errno set. */
 bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
                        const Writer *payload);
+/* The same to a file that was begun. */
+bool put_sealed(NewFile *file, const char magic[SEAL_MAGIC], const Writer *payload);
 
-/* The same with bytes as they are: those of `head`, then those of `data`. */
+/* Bytes as they are in the place of a file: those of `head`, then those of `data`. */
 bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data,
                   size_t bytes);
 /* Makes a directory and those above it; false with errno set. `path` is as before afterwards. */
 bool make_directories(char *path);
 
-typedef enum { SEALED_OK, SEALED_ABSENT, SEALED_DAMAGED } Sealed;
-/* Reads it back: `*data` is malloc'ed and holds the payload. ABSENT: errno says why. */
-Sealed file_read_sealed(const char *path, const char magic[SEAL_MAGIC], char **data,
-                        size_t *bytes);
+enum { MAX_SEALED = 1 << 28 };
+typedef enum { SEALED_OK, SEALED_ABSENT, SEALED_REFUSED } Sealed;
+/* Reads it back: `*data` is malloc'ed and holds the payload. Else `why` says why: ABSENT: the system's error, errno too;
+ * REFUSED: it is damaged, or no file that is to be read (file_read.h). */
+Sealed file_read_sealed(int directory, const char *path, FileTrust trust, const char magic[SEAL_MAGIC], char **data,
+                        size_t *bytes, char why[FILE_WHY]);
 
 /* The payload in the bytes of such a file; NULL: damaged. */
 const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC],

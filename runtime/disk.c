@@ -1,7 +1,6 @@
-/* disk.c: the disk cache. Each entry is one sealed file KEY.fusec in one directory; the
- * key hashes all that the code depends on, so that entries are never wrong, only unused.
- * Its modification time is its last use. Writers rename finished files into place, so
- * readers need no lock. */
+/* disk.c: the disk cache. Each entry is one sealed file KEY.fusec in one directory; it holds the whole key, so that no entry
+ * is taken for another, and neither it nor the directory may be anybody's but ours. Its modification time is its last use.
+ * Writers rename finished files into place, so readers need no lock. */
 #include "disk.h"
 
 #include "cubin.h"
@@ -14,36 +13,43 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-const char disk_magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'O', 'D', '1'};
+const char disk_magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'O', 'D', '2'};
 static const char suffix[] = ".fusec";
 enum { KEY_DIGITS = 32, NAME_LENGTH = KEY_DIGITS + sizeof suffix - 1 };
-enum { STALE_SECONDS = 3600 };
 static const uint64_t default_cap = 256ull << 20;
 
 DiskKey disk_key(const char *cuda, const char *arch, const char *option,
                  const Nvrtc *nvrtc)
 {
     char head[256];
-    int length = snprintf(head, sizeof head, "%s|%s|%s|%d.%d", FUSEC_VERSION, arch,
-                          option ? option : "", nvrtc->major, nvrtc->minor);
-    XXH64_hash_t seed = XXH3_64bits(head, (size_t)length);
+    DiskKey key = {.version = FUSEC_VERSION, .arch = arch, .option = option ? option : "", .cuda = cuda};
+    key.major = nvrtc->major;
+    key.minor = nvrtc->minor;
+    snprintf(head, sizeof head, "%s|%s|%s|%d.%d", key.version, key.arch, key.option, key.major, key.minor);
+    XXH64_hash_t seed = XXH3_64bits(head, strlen(head));
     XXH128_hash_t hash = XXH3_128bits_withSeed(cuda, strlen(cuda), seed);
-    DiskKey key;
     snprintf(key.name, sizeof key.name, "%016llx%016llx%s",
              (unsigned long long)hash.high64, (unsigned long long)hash.low64, suffix);
     return key;
 }
 
-/* The directory; 0 if the environment names none, else its length. */
-static size_t cache_directory(char path[PATH_MAX])
+static bool same_key(const DiskKey *a, const DiskKey *b)
 {
-    const char *chosen = getenv("FUSEC_CACHE_DIR");
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    return a->major == b->major && a->minor == b->minor && strcmp(a->version, b->version) == 0
+           && strcmp(a->arch, b->arch) == 0 && strcmp(a->option, b->option) == 0 && strcmp(a->cuda, b->cuda) == 0;
+}
+
+/* ---- the directory ---- */
+
+/* As the environment names it; "": it names none. */
+static void name_directory(char path[PATH_MAX])
+{
+    const char *chosen = secure_getenv("FUSEC_CACHE_DIR");
+    const char *xdg = secure_getenv("XDG_CACHE_HOME");
+    const char *home = secure_getenv("HOME");
     int length = 0;
     if (chosen && *chosen)
         length = snprintf(path, PATH_MAX, "%s", chosen);
@@ -51,25 +57,65 @@ static size_t cache_directory(char path[PATH_MAX])
         length = snprintf(path, PATH_MAX, "%s/fusec", xdg);
     else if (home && *home)
         length = snprintf(path, PATH_MAX, "%s/.cache/fusec", home);
-    return length > 0 && length < PATH_MAX ? (size_t)length : 0;
+    if (length <= 0 || length >= PATH_MAX)
+        *path = 0;
 }
 
 size_t fusec_cache_path(char *path, size_t size)
 {
     char directory[PATH_MAX];
-    size_t length = cache_directory(directory);
+    name_directory(directory);
+    if (*directory != '/')
+        *directory = 0;
     if (size)
-        snprintf(path, size, "%s", length ? directory : "");
-    return length;
+        snprintf(path, size, "%s", directory);
+    return strlen(directory);
 }
 
-static bool entry_path(const char *name, char path[PATH_MAX])
+/* A directory that is not ours alone is not used. */
+static int check_directory(int directory, const char *path, char *why, size_t size)
 {
-    char directory[PATH_MAX];
-    if (!cache_directory(directory))
-        return false;
-    int length = snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - 64, directory, name);
-    return length > 0 && length < PATH_MAX;
+    struct stat about;
+    const char *reason = fstat(directory, &about) == 0 ? file_distrust(&about) : strerror(errno);
+    if (!reason)
+        return directory;
+    snprintf(why, size, "the disk cache %.300s is not used: %s", path, reason);
+    close(directory);
+    errno = EPERM;
+    return -1;
+}
+
+/* The directory, opened; `make`: made where it is missing. -1: `why` says why there is none, errno ENOENT: there is just
+ * none yet. */
+static int open_cache(bool make, char *why, size_t size)
+{
+    char path[PATH_MAX];
+    name_directory(path);
+    if (*path != '/') {
+        if (*path)
+            snprintf(why, size, "the disk cache %.300s is not used: its path is not absolute", path);
+        else
+            snprintf(why, size, "no directory for the disk cache: set FUSEC_CACHE_DIR");
+        errno = *path ? EPERM : ENOENT;
+        return -1;
+    }
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')    /* behind which a link would be followed */
+        path[--length] = 0;
+    int directory = -1;
+    if (!make || make_directories(path))
+        directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory >= 0)
+        return check_directory(directory, path, why, size);
+    struct stat about;
+    int error = errno;
+    if (lstat(path, &about) == 0 && S_ISLNK(about.st_mode))
+        snprintf(why, size, "the disk cache %.300s is not used: it is a symbolic link", path);
+    else
+        snprintf(why, size, "the disk cache %.300s cannot be %s (%s); going on without it", path,
+                 make ? "written" : "read", strerror(error));
+    errno = error;
+    return -1;
 }
 
 /* ------------------------------------------------------------------------- loading,
@@ -77,8 +123,11 @@ static bool entry_path(const char *name, char path[PATH_MAX])
 
 void disk_encode(Writer *w, const DiskEntry *entry)
 {
-    put_string(w, entry->arch, strlen(entry->arch));
-    put_string(w, entry->kernel, strlen(entry->kernel));
+    const char *const texts[] = {entry->key.version, entry->key.arch, entry->key.option, entry->key.cuda, entry->kernel};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        put_string(w, texts[i], strlen(texts[i]));
+    put_int(w, entry->key.major);
+    put_int(w, entry->key.minor);
     put_double(w, entry->milliseconds);
     put_string(w, entry->log, entry->log_bytes);
     put_string(w, entry->binary, entry->binary_bytes);
@@ -87,12 +136,29 @@ void disk_encode(Writer *w, const DiskEntry *entry)
 bool disk_decode(const char *payload, size_t bytes, DiskEntry *entry)
 {
     Reader r = {payload, bytes, false};
-    entry->arch = get_string(&r, NULL);
+    *entry = (DiskEntry){0};
+    entry->key.version = get_string(&r, NULL);
+    entry->key.arch = get_string(&r, NULL);
+    entry->key.option = get_string(&r, NULL);
+    entry->key.cuda = get_string(&r, NULL);
     entry->kernel = get_string(&r, NULL);
+    entry->key.major = (int)get_range(&r, 0, INT_MAX);
+    entry->key.minor = (int)get_range(&r, 0, INT_MAX);
     entry->milliseconds = get_double(&r);
     entry->log = get_string(&r, &entry->log_bytes);
     entry->binary = get_string(&r, &entry->binary_bytes);
     return !r.failed && !r.left && entry->binary_bytes;
+}
+
+/* The shortest of its kernels' names, which the others have before endings of their own; "": none is known. */
+static const char *main_kernel_name(const char *code, size_t bytes)
+{
+    const char *found = "";
+    for (int i = 0;; i++) {
+        const char *name = cubin_kernel_name(code, bytes, i);
+        if (!name) return found;
+        if (!*found || strlen(name) < strlen(found)) found = name;
+    }
 }
 
 static bool copy_code(const DiskEntry *entry, Code *code)
@@ -109,35 +175,62 @@ static bool copy_code(const DiskEntry *entry, Code *code)
     return true;
 }
 
+static void drop_entry(int directory, const char *name)
+{
+    if (unlinkat(directory, name, 0) != 0)
+        unlinkat(directory, name, AT_REMOVEDIR);
+}
+
+/* Whether these bytes are the entry of that key, and its code is what it says. */
+static bool holds_key(const char *data, size_t bytes, const DiskKey *key, DiskEntry *entry)
+{
+    return disk_decode(data, bytes, entry) && same_key(&entry->key, key)
+           && strcmp(main_kernel_name(entry->binary, entry->binary_bytes), entry->kernel) == 0;
+}
+
+static bool load_entry(int directory, const DiskKey *key, Code *code)
+{
+    char *data, why[FILE_WHY];
+    size_t bytes;
+    DiskEntry entry;
+    Sealed sealed = file_read_sealed(directory, key->name, FILE_OF_OURS, disk_magic, &data, &bytes, why);
+    bool right = sealed == SEALED_OK && holds_key(data, bytes, key, &entry);
+    bool loaded = right && copy_code(&entry, code);
+    free(data);
+    if (loaded)
+        utimensat(directory, key->name, NULL, AT_SYMLINK_NOFOLLOW);
+    else if (!right && (sealed != SEALED_ABSENT || errno != ENOENT))
+        drop_entry(directory, key->name);
+    return loaded;
+}
+
 bool disk_load(const DiskKey *key, Code *code)
 {
-    char path[PATH_MAX], *data;
-    size_t bytes;
+    char why[512];
     *code = (Code){0};
-    if (!entry_path(key->name, path))
+    int directory = open_cache(false, why, sizeof why);
+    if (directory < 0)
         return false;
-    DiskEntry entry;
-    Sealed sealed = file_read_sealed(path, disk_magic, &data, &bytes);
-    bool ok = sealed == SEALED_OK && disk_decode(data, bytes, &entry)
-              && copy_code(&entry, code);
-    free(data);
-    if (ok)
-        utimensat(AT_FDCWD, path, NULL, 0);
-    else if (sealed != SEALED_ABSENT)
-        unlink(path);
-    return ok;
+    bool loaded = load_entry(directory, key, code);
+    close(directory);
+    return loaded;
 }
 
-static bool is_entry(const char *name)
+void disk_drop(const DiskKey *key)
 {
+    char why[512];
+    int directory = open_cache(false, why, sizeof why);
+    if (directory < 0)
+        return;
+    drop_entry(directory, key->name);
+    close(directory);
+}
+
+static bool is_entry(const void *unused, const char *name)
+{
+    (void)unused;
     return strlen(name) == NAME_LENGTH && strspn(name, "0123456789abcdef") == KEY_DIGITS
            && strcmp(name + KEY_DIGITS, suffix) == 0;
-}
-
-static bool is_temporary(const char *name)
-{
-    return strlen(name) > NAME_LENGTH && strspn(name, "0123456789abcdef") == KEY_DIGITS
-           && strncmp(name + NAME_LENGTH, ".tmp-", 5) == 0;
 }
 
 typedef struct {
@@ -176,29 +269,23 @@ static bool add_entry(Entries *entries, const char *name, const struct stat *abo
     return true;
 }
 
-/* All entries, most recently used first. Temporary files older than `stale_before` are
- * removed: their writers are gone. */
-static bool read_entries(Entries *entries, time_t stale_before)
+/* All entries, most recently used first. */
+static bool read_entries(int directory, Entries *entries)
 {
-    char directory[PATH_MAX];
     *entries = (Entries){0};
-    if (!cache_directory(directory))
-        return true;
-    DIR *dir = opendir(directory);
-    if (!dir)
-        return errno == ENOENT;
+    int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = again < 0 ? NULL : fdopendir(again);
+    if (!dir) {
+        if (again >= 0)
+            close(again);
+        return false;
+    }
     bool ok = true;
     for (struct dirent *item; ok && (item = readdir(dir)) != NULL;) {
         struct stat about;
-        bool temporary = is_temporary(item->d_name);
-        if ((!temporary && !is_entry(item->d_name))
-            || fstatat(dirfd(dir), item->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0
-            || !S_ISREG(about.st_mode))
-            continue;
-        if (!temporary)
+        if (is_entry(NULL, item->d_name) && fstatat(directory, item->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0
+            && !S_ISDIR(about.st_mode))
             ok = add_entry(entries, item->d_name, &about);
-        else if (about.st_mtim.tv_sec < stale_before)
-            unlinkat(dirfd(dir), item->d_name, 0);
     }
     closedir(dir);
     if (entries->count)
@@ -209,7 +296,7 @@ static bool read_entries(Entries *entries, time_t stale_before)
 /* False where the environment says a size that is none; *cap is the default then. */
 static bool size_cap(uint64_t *cap)
 {
-    const char *text = getenv("FUSEC_CACHE_BYTES");
+    const char *text = secure_getenv("FUSEC_CACHE_BYTES");
     char *end;
     *cap = default_cap;
     if (!text || !*text)
@@ -223,80 +310,88 @@ static bool size_cap(uint64_t *cap)
 }
 
 /* Keeps the most recently used entries that fit below the cap. */
-static void drop_old_entries(uint64_t cap)
+static void drop_old_entries(int directory, uint64_t cap)
 {
     Entries entries;
-    char path[PATH_MAX];
     uint64_t total = 0;
-    read_entries(&entries, time(NULL) - STALE_SECONDS);
+    file_sweep(directory, is_entry, NULL);
+    read_entries(directory, &entries);
     for (size_t i = 0; i < entries.count; i++) {
         total += entries.data[i].bytes;
-        if (total > cap && entry_path(entries.data[i].name, path))
-            unlink(path);
+        if (total > cap)
+            drop_entry(directory, entries.data[i].name);
     }
     free(entries.data);
 }
 
-/* The shortest of its kernels' names, which the others have before endings of their own; "": none is known. */
-static const char *main_kernel_name(const Code *code)
+/* Nobody but us may write to an entry, whatever the umask. */
+static bool write_entry(int directory, const DiskKey *key, const Writer *payload)
 {
-    const char *found = "";
-    for (int i = 0;; i++) {
-        const char *name = cubin_kernel_name(code->data, code->bytes, i);
-        if (!name) return found;
-        if (!*found || strlen(name) < strlen(found)) found = name;
-    }
+    NewFile file;
+    if (!file_begin_at(&file, directory, key->name, S_IRUSR | S_IWUSR))
+        return false;
+    if (put_sealed(&file, disk_magic, payload))
+        return file_finish(&file);
+    file_drop(&file);
+    return false;
 }
 
-bool disk_store(const DiskKey *key, const char *arch, const Code *code, char *why,
-                size_t size)
+static bool store_entry(int directory, const DiskKey *key, const Code *code)
 {
-    char directory[PATH_MAX], path[PATH_MAX];
-    if (!cache_directory(directory) || !entry_path(key->name, path)) {
-        snprintf(why, size, "no directory for the disk cache: set FUSEC_CACHE_DIR");
-        return false;
-    }
-    DiskEntry entry = {arch, main_kernel_name(code), code->milliseconds,
+    DiskEntry entry = {*key, main_kernel_name(code->data, code->bytes), code->milliseconds,
                        code->log, code->data, strlen(code->log), code->bytes};
     Writer w = {0};
     disk_encode(&w, &entry);
-    bool ok = !w.failed && make_directories(directory)
-              && file_write_sealed(path, disk_magic, &w);
-    if (!ok)
-        snprintf(why, size,
-                 "the disk cache %.300s cannot be written (%s); going on without it",
-                 directory, strerror(w.failed ? ENOMEM : errno));
+    errno = ENOMEM;
+    bool ok = !w.failed && write_entry(directory, key, &w);
+    int error = errno;
     writer_free(&w);
-    if (!ok)
-        return false;
+    errno = error;
+    return ok;
+}
+
+bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size)
+{
     uint64_t cap;
-    ok = size_cap(&cap);
-    if (!ok)
+    int directory = open_cache(true, why, size);
+    if (directory < 0)
+        return false;
+    bool ok = store_entry(directory, key, code);
+    if (!ok) {
+        int error = errno;
+        char path[PATH_MAX];
+        name_directory(path);
+        snprintf(why, size, "the disk cache %.300s cannot be written (%s); going on without it", path, strerror(error));
+    } else if (!size_cap(&cap)) {
         snprintf(why, size, "FUSEC_CACHE_BYTES is no number of bytes: '%.64s'; the disk cache keeps %llu",
                  getenv("FUSEC_CACHE_BYTES"), (unsigned long long)cap);
-    drop_old_entries(cap);
+        ok = false;
+        drop_old_entries(directory, cap);
+    } else {
+        drop_old_entries(directory, cap);
+    }
+    close(directory);
     return ok;
 }
 
 /* ------------------------------------------------------------------------ for `fusec
  * cache` -- */
 
-/* Describes an entry; false if it is gone or damaged. */
-static bool list_entry(const Entry *found,
+/* Describes an entry; false if it is gone, damaged or not to be trusted. */
+static bool list_entry(int directory, const Entry *found,
                        int (*entry)(void *data, const fusec_cache_entry *entry),
                        void *data, bool *stop)
 {
-    char path[PATH_MAX], *payload;
+    char *payload, why[FILE_WHY];
     size_t bytes;
-    if (!entry_path(found->name, path)
-        || file_read_sealed(path, disk_magic, &payload, &bytes) != SEALED_OK)
+    if (file_read_sealed(directory, found->name, FILE_OF_OURS, disk_magic, &payload, &bytes, why) != SEALED_OK)
         return false;
     DiskEntry holds;
     bool ok = disk_decode(payload, bytes, &holds);
     if (ok) {
         fusec_cache_entry about = {.name = found->name, .bytes = found->bytes};
         about.used = (int64_t)found->used.tv_sec;
-        about.arch = holds.arch;
+        about.arch = holds.key.arch;
         about.kernel = holds.kernel;
         *stop = entry(data, &about) != 0;
     }
@@ -304,40 +399,62 @@ static bool list_entry(const Entry *found,
     return ok;
 }
 
+/* The directory and what is in it. *directory -1 with OK: there is none, nor any entry. */
+static fusec_status open_entries(int *directory, Entries *entries, fusec_error *error)
+{
+    char why[512];
+    *entries = (Entries){0};
+    *directory = open_cache(false, why, sizeof why);
+    if (*directory < 0)
+        return errno == ENOENT ? FUSEC_OK : fail(error, FUSEC_IO_ERROR, "%s", why);
+    if (read_entries(*directory, entries))
+        return FUSEC_OK;
+    fusec_status status = fail(error, FUSEC_IO_ERROR, "the disk cache cannot be read: %s", strerror(errno));
+    free(entries->data);
+    close(*directory);
+    return status;
+}
+
 fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *entry),
                               void *data, fusec_error *error)
 {
     Entries entries;
+    int directory;
+    bool stop = false;
     if (!entry)
         return fail(error, FUSEC_INVALID_ARGUMENT, "no function to call for the entries");
-    bool ok = read_entries(&entries, 0), stop = false;
-    int why = errno;
+    fusec_status status = open_entries(&directory, &entries, error);
+    if (status != FUSEC_OK)
+        return status;
     for (size_t i = 0; i < entries.count && !stop; i++)
-        list_entry(&entries.data[i], entry, data, &stop);
+        list_entry(directory, &entries.data[i], entry, data, &stop);
     free(entries.data);
-    if (!ok)
-        return fail(error, FUSEC_IO_ERROR, "the disk cache cannot be read: %s",
-                    strerror(why));
+    if (directory >= 0)
+        close(directory);
     return succeed(error);
 }
 
+/* Another process may clear it at the same time. What writers are writing stays. */
 fusec_status fusec_cache_clear(size_t *count, fusec_error *error)
 {
     Entries entries;
-    char path[PATH_MAX];
+    int directory, why = 0;
     size_t removed = 0;
-    bool ok = read_entries(&entries, time(NULL) + 1);
-    int why = errno;
+    fusec_status status = open_entries(&directory, &entries, error);
+    if (status != FUSEC_OK)
+        return status;
     for (size_t i = 0; i < entries.count; i++) {
-        if (entry_path(entries.data[i].name, path) && unlink(path) == 0) {
+        if (unlinkat(directory, entries.data[i].name, 0) == 0)
             removed++;
-        } else if (errno != ENOENT) {
-            ok = false;
+        else if (errno != ENOENT)
             why = errno;
-        }
     }
     free(entries.data);
-    if (!ok)
+    if (directory >= 0) {
+        file_sweep(directory, is_entry, NULL);
+        close(directory);
+    }
+    if (why)
         return fail(error, FUSEC_IO_ERROR, "the disk cache cannot be cleared: %s",
                     strerror(why));
     if (count)

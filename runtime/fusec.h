@@ -153,11 +153,10 @@ typedef struct fusec_tensor {
 
 /* Parses and checks a program.
  *   text, length   the .fuse source; need not end in NUL
- *   name           of the file, for diagnostics, and what imports are relative to; NULL:
- *                  "<memory>"
- * The program holds one or more graphs. Imports are read now and again by
- * fusec_plan_create.
- * Errors: INVALID_PROGRAM with the diagnostics as message; OUT_OF_MEMORY; IO_ERROR. */
+ *   name           of the file, for diagnostics; NULL: "<memory>"
+ * The program holds one or more graphs. It may import "std", which is embedded, and nothing
+ * else: no file is opened. fusec_program_open and fusec_program_parse_with allow imports.
+ * Errors: INVALID_PROGRAM with the diagnostics as message; OUT_OF_MEMORY. */
 FUSEC_API fusec_status fusec_program_parse(const char *text, size_t length,
                                            const char *name, fusec_program **program,
                                            fusec_error *error);
@@ -296,8 +295,74 @@ FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan,
 
 /* ======================================================================= explicit == */
 
+/* What an import statement is answered with. Beside `struct_size`, which the library sets,
+ * everything is zero before. */
+typedef struct fusec_imported {
+    size_t struct_size; /* sizeof(fusec_imported) of the library */
+    const char *text; /* .fuse source; need not end in NUL */
+    size_t length; /* at most 16 MiB; 64 MiB for all imports of a program */
+    /* Of the file, for diagnostics, and the `importer` of the imports in it; NULL: the path
+     * as written. */
+    const char *name;
+    /* Tells files apart: imports with equal ones are one file, read once; an import of one
+     * that is importing it is a cycle. NULL: the name. */
+    const char *identity;
+    void *memory; /* for the release function; the library leaves it alone */
+    char message[256]; /* where there is no text: why, one line for the diagnostics */
+} fusec_imported;
+
+/* Finds an import.
+ *   data       of the options
+ *   importer   the name of the importing file: the program's, or what an answer gave
+ *   path       as written in the import statement
+ * Returns OK with text, length and name; INVALID_PROGRAM: there is no such file;
+ * IO_ERROR: it cannot be read; OUT_OF_MEMORY. Called in the thread that parses, before that
+ * call returns, for each import statement once. It must not unwind past the library. */
+typedef fusec_status fusec_import_function(void *data, const char *importer,
+                                           const char *path, fusec_imported *imported);
+/* Frees what an answer holds. Called once for each answer of OK, when the library has
+ * copied it, at the latest before parsing returns. */
+typedef void fusec_release_function(void *data, fusec_imported *imported);
+
+/* Options of parsing; pass NULL for none, or begin with `= {.struct_size = sizeof options}`.
+ * Fields that a caller's older header does not have count as zero. */
+typedef struct fusec_parse_options {
+    size_t struct_size; /* sizeof(fusec_parse_options) */
+    fusec_import_function *import; /* NULL: no imports but "std" */
+    fusec_release_function *release; /* NULL: answers need not be released */
+    void *data; /* for both */
+} fusec_parse_options;
+
+/* fusec_program_parse with options. The texts of imports are kept with the program: neither
+ * fusec_plan_create nor anything else asks for them again. A text that is not UTF-8 or does
+ * not begin as a program does is refused without a line of it in the diagnostics.
+ * Errors: those of fusec_program_parse; IO_ERROR where an import cannot be read;
+ * INVALID_ARGUMENT for options with a wrong size. */
+FUSEC_API fusec_status fusec_program_parse_with(const char *text, size_t length,
+                                                const char *name,
+                                                const fusec_parse_options *options,
+                                                fusec_program **program,
+                                                fusec_error *error);
+
+/* Reads a program from a file. `path` is its name, too. Options without an import function,
+ * or NULL: imports are files, as fusec_import_file finds them.
+ * Errors: those of fusec_program_parse_with; INVALID_PROGRAM if there is no such file, or
+ * none that is a regular one of at most 16 MiB. */
+FUSEC_API fusec_status fusec_program_open(const char *path,
+                                          const fusec_parse_options *options,
+                                          fusec_program **program, fusec_error *error);
+
+/* An import function and its release function for imports that are files: paths are
+ * relative to the importing file's name. Only regular files of at most 16 MiB are read; links
+ * are followed. They may be any that the process can read: programs from strangers want a
+ * function of your own, that knows which. `data` is not used. */
+FUSEC_API fusec_status fusec_import_file(void *data, const char *importer,
+                                         const char *path, fusec_imported *imported);
+FUSEC_API void fusec_release_file(void *data, fusec_imported *imported);
+
 /* Writes a plan as one checksummed file: machine code, launch data and the text, for
- * machines without NVRTC. Written to a temporary name and renamed. Plans of the CPU
+ * machines without NVRTC. Written to a temporary name, synced and renamed; a file that is
+ * replaced gives its owner and mode, links are followed. Plans of the CPU
  * device hold no machine code and cannot be saved: UNSUPPORTED. Errors: IO_ERROR,
  * OUT_OF_MEMORY, UNSUPPORTED. */
 FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
@@ -306,8 +371,10 @@ FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
 /* Reads it back; needs neither NVRTC nor the program. The device must be able to run the
  * plan's architecture (a plan for sm_90a runs on compute capability 9.0 alone), and hold
  * at once all CTAs that wait for each other (very long rows): else UNSUPPORTED.
- * A damaged file never does more harm than INVALID_FILE, but it holds machine code: load
- * only what you trust. Errors: IO_ERROR, INVALID_FILE, UNSUPPORTED, OUT_OF_MEMORY,
+ * Only a regular file of at most 256 MiB is read. A damaged one never does more harm than
+ * INVALID_FILE, but it holds machine code, which the GPU runs as it is: unlike the disk cache,
+ * which takes nothing that another user could have written, this takes the file that it is
+ * given, whoever owns it. Load only what you trust. Errors: IO_ERROR, INVALID_FILE, UNSUPPORTED, OUT_OF_MEMORY,
  * CUDA_ERROR. */
 FUSEC_API fusec_status fusec_plan_load(fusec_device *device, const char *path,
                                        fusec_plan **plan, fusec_error *error);
@@ -373,8 +440,8 @@ typedef struct fusec_device_info {
 
 FUSEC_API void fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
 
-/* Copies the device's standing warning (the first of: the disk cache cannot be written,
- * the tuning file is damaged or has a schedule that is none any more; everything works
+/* Copies the device's standing warning (the first of: the disk cache cannot be written or
+ * is not one to be trusted, the tuning file is damaged or has a schedule that is none any more; everything works
  * without them) and returns its length; 0: none. `text` may be NULL when
  * size is 0. */
 FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text,
@@ -478,7 +545,7 @@ FUSEC_API fusec_status fusec_binary_compile(const char *cuda, const char *arch,
 FUSEC_API void fusec_binary_destroy(fusec_binary *binary);
 /* The bytes; PTX is ended by a NUL that does not count. */
 FUSEC_API const void *fusec_binary_data(const fusec_binary *binary, size_t *bytes);
-/* That the disk cache cannot be written, which is no error; "": all is well. Lives as
+/* That the disk cache cannot be used, which is no error; "": all is well. Lives as
  * long as the binary. */
 FUSEC_API const char *fusec_binary_warning(const fusec_binary *binary);
 /* Milliseconds that NVRTC took when this code was compiled; what it cost, also if
@@ -496,7 +563,12 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
 /* The disk cache: $FUSEC_CACHE_DIR, else $XDG_CACHE_HOME/fusec, else ~/.cache/fusec. It
  * keeps at most $FUSEC_CACHE_BYTES (256 MiB by default, and where that is no number, which
  * is a warning), dropping what was used least recently.
+ * The directory must have an absolute path, belong to the effective user, be writable by
+ * nobody else and be no symbolic link: else it is not used, which is a warning. So must each
+ * entry, which also holds all that it was made from; one that does not fit, or that the
+ * driver refuses, is removed and compiled anew.
  * path:   its directory, whether it exists or not; the length written, 0 if there is none
+ *         or its path is relative
  * list:   calls `entry` for each entry, most recently used first; a return other than 0
  *         stops
  * clear:  removes all entries (and nothing else); *count is how many, may be NULL */

@@ -18,7 +18,8 @@
 struct fusec_program {
     char *text, *name;
     size_t length;
-    Compilation checked; /* its arena holds the names */
+    Compilation checked; /* its arena holds the names, and the texts of imports */
+    Imports kept; /* from there */
     const char **graphs;
     int graph_count;
 };

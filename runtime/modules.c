@@ -101,45 +101,70 @@ static fusec_status load_module(fusec_device *device, CodeModule *module,
     return status;
 }
 
-/* Code for the architecture: from the disk cache, else from NVRTC. An architecture that
- * NVRTC does not know gets PTX of the newest one below it, for the driver to compile. */
-static fusec_status make_code(fusec_device *device, CodeModule *module, const char *cuda,
-                              const char *arch, const char *option, bool use_cache,
-                              fusec_error *error)
+/* What a module is made of. */
+typedef struct {
+    const char *cuda, *arch, *option;
+    bool use_cache;
+} CodeSource;
+
+/* What NVRTC is asked for: an architecture that it does not know gets PTX of the newest one below it, for the driver to
+ * compile. */
+static void choose_code(const Nvrtc *nvrtc, const char *arch, char name[32], bool *is_ptx)
 {
-    const Nvrtc *nvrtc;
-    fusec_status status = device_nvrtc(device, &nvrtc, error);
-    if (status != FUSEC_OK)
-        return status;
     int cc = atoi(arch + strlen("sm_"));
-    char ptx_arch[32];
-    if (!nvrtc_knows(nvrtc, cc)) {
-        while (cc > 75 && !nvrtc_knows(nvrtc, cc))
-            cc--;
-        snprintf(ptx_arch, sizeof ptx_arch, "compute_%d", cc);
-        arch = ptx_arch;
-        module->is_ptx = true;
+    *is_ptx = !nvrtc_knows(nvrtc, cc);
+    if (!*is_ptx) {
+        snprintf(name, 32, "%s", arch);
+        return;
     }
-    DiskKey key = disk_key(cuda, arch, option, nvrtc);
-    if (use_cache && disk_load(&key, &module->code)) {
-        module->from_disk = true;
-        return FUSEC_OK;
-    }
-    status = nvrtc_compile(nvrtc, cuda, arch, option, &module->code, error);
+    while (cc > 75 && !nvrtc_knows(nvrtc, cc))
+        cc--;
+    snprintf(name, 32, "compute_%d", cc);
+}
+
+static fusec_status compile_code(fusec_device *device, CodeModule *module, const Nvrtc *nvrtc, const DiskKey *key,
+                                 bool use_cache, fusec_error *error)
+{
     char why[512];
-    if (status == FUSEC_OK && use_cache
-        && !disk_store(&key, arch, &module->code, why, sizeof why))
+    fusec_status status = nvrtc_compile(nvrtc, key->cuda, key->arch, key->option, &module->code, error);
+    if (status == FUSEC_OK && use_cache && !disk_store(key, &module->code, why, sizeof why))
         device_warn(device, why);
     return status;
 }
 
-static void make_module(fusec_device *device, CodeModule *module, const char *cuda,
-                        const char *arch, const char *option, bool use_cache)
+/* Whether the driver may have refused the code for what it is, so that other code would do. */
+static bool refused_code(const CodeModule *module, fusec_status status)
 {
-    fusec_status status =
-        make_code(device, module, cuda, arch, option, use_cache, &module->error);
+    return module->from_disk && status != FUSEC_OK && status != FUSEC_OUT_OF_MEMORY;
+}
+
+/* Code from the disk cache, else from NVRTC, loaded. What the driver does not take from the cache is compiled anew. */
+static fusec_status load_source(fusec_device *device, CodeModule *module, const CodeSource *source, fusec_error *error)
+{
+    char name[32];
+    const Nvrtc *nvrtc;
+    fusec_status status = device_nvrtc(device, &nvrtc, error);
+    if (status != FUSEC_OK)
+        return status;
+    choose_code(nvrtc, source->arch, name, &module->is_ptx);
+    DiskKey key = disk_key(source->cuda, name, source->option, nvrtc);
+    module->from_disk = source->use_cache && disk_load(&key, &module->code);
+    if (!module->from_disk)
+        status = compile_code(device, module, nvrtc, &key, source->use_cache, error);
     if (status == FUSEC_OK)
-        status = load_module(device, module, &module->error);
+        status = load_module(device, module, error);
+    if (!refused_code(module, status))
+        return status;
+    disk_drop(&key);
+    code_free(&module->code);
+    module->from_disk = false;
+    status = compile_code(device, module, nvrtc, &key, true, error);
+    return status == FUSEC_OK ? load_module(device, module, error) : status;
+}
+
+static void make_module(fusec_device *device, CodeModule *module, const CodeSource *source)
+{
+    fusec_status status = load_source(device, module, source, &module->error);
     Modules *modules = &device->modules;
     pthread_mutex_lock(&modules->lock);
     module->state = status == FUSEC_OK ? MODULE_READY : MODULE_FAILED;
@@ -189,7 +214,7 @@ fusec_status module_acquire(fusec_device *device, const char *cuda, const char *
     if (!m)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     if (is_new)
-        make_module(device, m, cuda, arch, option, use_cache);
+        make_module(device, m, &(CodeSource){cuda, arch, option, use_cache});
     if (m->state == MODULE_READY) {
         *module = m;
         *was_cached = !is_new || m->from_disk;

@@ -222,6 +222,7 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
         return status;
     m->request = (CompileRequest){.text = program->text, .length = program->length};
     m->request.name = program->name;
+    m->request.imports = &program->kept;
     m->request.graph = graph;
     m->request.sizes = m->sizes;
     m->request.size_count = (int)count;

@@ -1,6 +1,8 @@
 /* program.c: parsed programs. A program keeps its text: every plan compiles it for its
  * own sizes. */
 #include "internal.h"
+
+#include "import_file.h"
 #include "lower.h"
 
 #include <stdlib.h>
@@ -52,46 +54,108 @@ static bool name_graphs(fusec_program *program)
     return good;
 }
 
-static fusec_status check_program_text(fusec_program *program, fusec_error *error)
+static fusec_status check_program_text(fusec_program *program, const fusec_parse_options *options,
+                                       const char *identity, fusec_error *error)
 {
-    const Target *target = target_find("sm_90a");
+    ImportCalls calls;
     CompileRequest request = {.text = program->text, .length = program->length};
+    import_calls_open(&calls, options, identity);
     request.name = program->name;
-    request.target = *target;
+    request.imports = &calls.imports;
+    request.target = *target_find("sm_90a");
     request.until = UNTIL_CHECK;
     fusec_status status = compile_checked(&request, &program->checked, error);
-    if (status == FUSEC_OK && !name_graphs(program))
-        status = fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    return status;
+    import_calls_close(&calls);
+    if (status != FUSEC_OK)
+        return status;
+    program->kept = kept_imports(program->checked.program);
+    return name_graphs(program) ? FUSEC_OK : fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
 }
 
-fusec_status fusec_program_parse(const char *text, size_t length, const char *name,
-                                 fusec_program **result, fusec_error *error)
+static fusec_status read_options(const fusec_parse_options *given, fusec_parse_options *options, fusec_error *error)
 {
-    CLEAR_RESULT(result, "the program", error);
-    if (!text && length)
-        return fail_null(error, "the text");
-    if (length > UINT32_MAX - 1)
-        return fail(error, FUSEC_INVALID_PROGRAM, "the program has more than 4 GiB");
+    *options = (fusec_parse_options){0};
+    if (!given)
+        return FUSEC_OK;
+    if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "options.struct_size must be sizeof(fusec_parse_options), not %zu",
+                    given->struct_size);
+    const char *bytes = (const char *)given;
+    for (size_t i = sizeof *options; i < given->struct_size; i++)
+        if (bytes[i])
+            return fail(error, FUSEC_UNSUPPORTED, "an option is set that libfusec " FUSEC_VERSION " does not know");
+    memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+    if (options->import == fusec_import_file && !options->release)
+        options->release = fusec_release_file;
+    return FUSEC_OK;
+}
+
+/* `text` is malloc'ed and taken over. */
+static fusec_status make_program(char *text, size_t length, const char *name, const fusec_parse_options *options,
+                                 const char *identity, fusec_program **result, fusec_error *error)
+{
     fusec_program *program = calloc(1, sizeof *program);
-    if (!program)
+    if (!program) {
+        free(text);
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    if (!name)
-        name = "<memory>";
-    program->text = copy_text(text ? text : "", length);
+    }
+    program->text = text;
     program->name = copy_text(name, strlen(name));
     program->length = length;
-    fusec_status status = FUSEC_OK;
-    if (!program->text || !program->name)
-        status = fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    if (status == FUSEC_OK)
-        status = check_program_text(program, error);
+    fusec_status status = program->text && program->name
+                              ? check_program_text(program, options, identity, error)
+                              : fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     if (status != FUSEC_OK) {
         fusec_program_destroy(program);
         return status;
     }
     *result = program;
     return succeed(error);
+}
+
+fusec_status fusec_program_parse_with(const char *text, size_t length, const char *name,
+                                      const fusec_parse_options *given, fusec_program **result, fusec_error *error)
+{
+    fusec_parse_options options;
+    char identity[FILE_IDENTITY];
+    CLEAR_RESULT(result, "the program", error);
+    if (!text && length)
+        return fail_null(error, "the text");
+    if (length > UINT32_MAX - 1)
+        return fail(error, FUSEC_INVALID_PROGRAM, "the program has more than 4 GiB");
+    fusec_status status = read_options(given, &options, error);
+    if (status != FUSEC_OK)
+        return status;
+    bool is_file = options.import == fusec_import_file && name && file_identity(name, identity);
+    return make_program(copy_text(text ? text : "", length), length, name ? name : "<memory>", &options,
+                        is_file ? identity : NULL, result, error);
+}
+
+fusec_status fusec_program_parse(const char *text, size_t length, const char *name,
+                                 fusec_program **result, fusec_error *error)
+{
+    return fusec_program_parse_with(text, length, name, NULL, result, error);
+}
+
+fusec_status fusec_program_open(const char *path, const fusec_parse_options *given, fusec_program **result,
+                                fusec_error *error)
+{
+    fusec_parse_options options;
+    char *text, identity[FILE_IDENTITY], message[256];
+    size_t length;
+    CLEAR_RESULT(result, "the program", error);
+    if (!path)
+        return fail_null(error, "the path");
+    fusec_status status = read_options(given, &options, error);
+    if (status != FUSEC_OK)
+        return status;
+    if (!options.import)
+        options = (fusec_parse_options){sizeof options, fusec_import_file, fusec_release_file, NULL};
+    status = program_file_read(path, &text, &length, identity, message, sizeof message);
+    if (status != FUSEC_OK)
+        return fail(error, status, "%s", status == FUSEC_OUT_OF_MEMORY ? "out of memory" : message);
+    bool is_file = options.import == fusec_import_file;
+    return make_program(text, length, path, &options, is_file ? identity : NULL, result, error);
 }
 
 void fusec_program_destroy(fusec_program *program)

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +123,7 @@ static fusec_status load_plan(fusec_device *device, const char *data, size_t byt
 fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan **result,
                              fusec_error *error)
 {
-    char *data;
+    char *data, why[FILE_WHY];
     size_t bytes;
     CLEAR_RESULT(result, "the plan", error);
     if (!device || !path)
@@ -130,12 +131,11 @@ fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan 
     if (device->cpu)
         return fail(error, FUSEC_UNSUPPORTED,
                     "the CPU device runs no machine code of a saved plan");
-    Sealed sealed = file_read_sealed(path, magic, &data, &bytes);
+    Sealed sealed = file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why);
     if (sealed == SEALED_ABSENT)
-        return fail(error, FUSEC_IO_ERROR, "%.600s: %s", path, strerror(errno));
-    if (sealed == SEALED_DAMAGED)
-        return fail(error, FUSEC_INVALID_FILE, "%.600s: no plan file, or a damaged one",
-                    path);
+        return fail(error, errno == ENOMEM ? FUSEC_OUT_OF_MEMORY : FUSEC_IO_ERROR, "%.600s: %s", path, why);
+    if (sealed == SEALED_REFUSED)
+        return fail(error, FUSEC_INVALID_FILE, "%.600s: no plan file, or a damaged one: %s", path, why);
     fusec_status status = load_plan(device, data, bytes, result, error);
     free(data);
     return status == FUSEC_OK ? succeed(error) : status;

@@ -26,9 +26,9 @@ enum { MAX_BYTES = 16 << 20 };
 
 size_t tuning_path(char path[PATH_MAX])
 {
-    const char *chosen = getenv("FUSEC_TUNING_FILE");
-    const char *xdg = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
+    const char *chosen = secure_getenv("FUSEC_TUNING_FILE");
+    const char *xdg = secure_getenv("XDG_CONFIG_HOME");
+    const char *home = secure_getenv("HOME");
     int length = 0;
     if (chosen && *chosen)
         length = snprintf(path, PATH_MAX, "%s", chosen);
@@ -73,31 +73,15 @@ bool tuning_key(const Compilation *c, TuningKey *key)
 
 /* ---- reading ---- */
 
-/* The whole file, malloc'ed and NUL-ended; "" where there is none, or none that is regular. NULL
- * with errno set: it cannot be read. */
-static char *read_text(const char *path)
+/* The whole file, malloc'ed and NUL-ended; "" where there is none, or none that is regular. NULL: it cannot be read. */
+static char *read_text(const char *path, char why[FILE_WHY])
 {
     struct stat about;
-    if (stat(path, &about) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? calloc(1, 1) : NULL;
-    if (!S_ISREG(about.st_mode))
+    size_t length;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
         return calloc(1, 1);
-    if (about.st_size > MAX_BYTES) {
-        errno = EFBIG;
-        return NULL;
-    }
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return NULL;
-    size_t size = (size_t)about.st_size;
-    char *text = calloc(1, size + 1);
-    if (text && fread(text, 1, size, file) != size) {
-        free(text);
-        text = NULL;
-        errno = EIO;
-    }
-    fclose(file);
-    return text;
+    char *text = file_read(AT_FDCWD, path, FILE_OF_ANYONE, MAX_BYTES, &length, why);
+    return text || (errno != ENOENT && errno != ENOTDIR) ? text : calloc(1, 1);
 }
 
 enum { KEY, ARCH, SCHEDULE, US, CHOSEN_US, DEVICE, WHAT, FIELDS };
@@ -189,15 +173,15 @@ static void find_entry(void *data, const Field fields[FIELDS], const char *line,
 bool tuning_find(const TuningKey *key, const char *arch, const char *device,
                  char schedule[TUNING_SCHEDULE], char why[TUNING_WHY])
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], reason[FILE_WHY] = "";
     Search search = {key, arch, device, schedule};
     *schedule = *why = 0;
     if (!tuning_path(path))
         return false;
-    char *text = read_text(path);
+    char *text = read_text(path, reason);
     if (!text) {
         snprintf(why, TUNING_WHY, "the tuning file %.300s cannot be read (%s); going on without it",
-                 path, strerror(errno));
+                 path, reason);
         return false;
     }
     int wrong = visit_entries(text, find_entry, &search);
@@ -245,7 +229,7 @@ static bool put_entry(Writer *w, const TuningEntry *e)
 static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_WHY])
 {
     Rewrite r = {.search = {&entry->key, entry->arch, entry->device, NULL}};
-    char *text = read_text(path);
+    char reason[FILE_WHY] = "", *text = read_text(path, reason);
     int wrong = text ? visit_entries(text, keep_entry, &r) : 0;
     bool needed = entry->schedule || r.found, ok = text && !wrong;
     bool fits = !ok || !entry->schedule || put_entry(&r.text, entry);
@@ -257,28 +241,39 @@ static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_
         snprintf(why, TUNING_WHY, "%.300s is no tuning file (line %d): remove it, or set"
                  " FUSEC_TUNING_FILE", path, wrong);
     else if (!ok)
-        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, strerror(errno));
+        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, text ? strerror(errno) : reason);
     writer_free(&r.text);
     free(text);
     return ok;
 }
 
-/* The directory of `path`, made if need be and locked; -1: it cannot be. Where the file system has
- * no locks it is only opened. */
-static int lock_directory(const char *path)
+/* Makes the directory that `path` is in. */
+static bool make_directory_of(const char *path)
 {
     char directory[PATH_MAX];
     snprintf(directory, sizeof directory, "%s", path);
     char *slash = strrchr(directory, '/');
-    if (slash)
-        slash[slash == directory] = 0;
-    else
-        snprintf(directory, sizeof directory, ".");
-    if (!make_directories(directory))
-        return -1;
-    int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!slash || slash == directory)
+        return true;
+    *slash = 0;
+    return make_directories(directory);
+}
+
+static bool is_name(const void *name, const char *other)
+{
+    return strcmp(name, other) == 0;
+}
+
+/* The directory of `path`, made if need be and locked, and rid of what writers that were killed left there; -1: it cannot
+ * be. Where the file system has no locks it is only opened. */
+static int lock_directory(const char *path)
+{
+    char name[NAME_MAX + 1];
+    int file = make_directory_of(path) ? file_open_directory(path, name) : -1;
     while (file >= 0 && flock(file, LOCK_EX) != 0 && errno == EINTR)
         continue;
+    if (file >= 0)
+        file_sweep(file, is_name, name);
     return file;
 }
 

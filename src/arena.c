@@ -52,7 +52,7 @@ void arena_on_out_of_memory(Arena *arena, OutOfMemory *handler, void *data)
     arena->handler_data = data;
 }
 
-static _Noreturn void out_of_memory(Arena *arena)
+_Noreturn void arena_out_of_memory(Arena *arena)
 {
     if (arena->handler)
         arena->handler(arena->handler_data);
@@ -63,7 +63,7 @@ static Block *new_block(Arena *arena, size_t capacity)
 {
     Block *block = calloc(1, sizeof *block + capacity);
     if (!block)
-        out_of_memory(arena);
+        arena_out_of_memory(arena);
     block
         ->capacity = capacity;
     return block;
@@ -97,7 +97,7 @@ static void open_block(Arena *arena)
 void *arena_alloc(Arena *arena, size_t bytes)
 {
     if (bytes > PTRDIFF_MAX - sizeof(Block) - ALIGNMENT)
-        out_of_memory(arena);
+        arena_out_of_memory(arena);
     bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (bytes > arena->next_capacity / 4)
         return alloc_large(arena, bytes);
@@ -145,7 +145,7 @@ void *list_grow(Arena *arena, void *data, int count, int *capacity, size_t item)
     if (count < *capacity)
         return data;
     if (*capacity > INT_MAX / 2)
-        out_of_memory(arena);
+        arena_out_of_memory(arena);
     *capacity = *capacity ? *capacity * 2 : 8;
     void *grown = arena_alloc(arena, (size_t)*capacity * item);
     if (count)

@@ -14,6 +14,7 @@ typedef void OutOfMemory(void *data);
 Arena *arena_new(void);          /* NULL when there is no memory at all */
 void arena_free(Arena *arena);   /* NULL allowed */
 void arena_on_out_of_memory(Arena *arena, OutOfMemory *handler, void *data);
+_Noreturn void arena_out_of_memory(Arena *arena);   /* for memory that did not come from it */
 
 void *arena_alloc(Arena *arena, size_t bytes);
 char *arena_copy(Arena *arena, const char *text, size_t length);   /* NUL-terminated */

@@ -84,19 +84,22 @@ struct Item {
     ParamDecl *outputs;
     Statement *body;         /* FUNCTION: the last one is the return */
     bool is_short;           /* fn f(x) = e */
+    const struct Module *imported; /* IMPORT: NULL where it could not be had */
     Item *next;
 };
 
 typedef struct Module Module;
 struct Module {              /* one file */
     const Source *source;
+    const char *identity;    /* one for each file, however it is named */
     Item *items;
     Module *next;            /* all modules of a program, the main one first, each file once */
 };
 
-/* Parses a source and all that it imports (relative to the importing file; "std" is embedded).
+/* Parses a source and all that it imports ("std" is embedded; where the others come from import.h says, NULL: from nowhere).
  * Reports errors, recovers at the next statement, and returns what it could read. */
-Module *parse_program(Arena *arena, Diagnostics *d, const Source *main);
+struct Imports;
+Module *parse_program(Arena *arena, Diagnostics *d, const Source *main, const struct Imports *imports);
 /* The names of the functions that "std" defines. */
 const char *const *std_functions(Arena *arena, int *count);
 /* `--emit=tokens` (one a line: line:col kind text) and `--emit=ast`. */

@@ -139,7 +139,7 @@ static void run_pipeline(Pipeline *p)
                  arena_copy(arena, request->text, request->length), request->length};
 
     p->failure = COMPILE_WRONG;
-    c->program = parse_program(arena, &p->d, source);
+    c->program = parse_program(arena, &p->d, source, request->imports);
     stop_on_errors(&p->d);
     if (request->until == UNTIL_AST) return;
     if (request->until == UNTIL_CHECK) {

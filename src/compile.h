@@ -4,6 +4,7 @@
 
 #include "ast.h"
 #include "graph.h"
+#include "import.h"
 #include "launch.h"
 #include "target.h"
 
@@ -37,7 +38,8 @@ typedef enum {
 typedef struct {
     const char *text;            /* the program, need not be NUL-terminated */
     size_t length;
-    const char *name;            /* of the file, for diagnostics and relative imports */
+    const char *name;            /* of the file, for diagnostics */
+    const Imports *imports;      /* NULL: none are allowed but "std" */
     const char *graph;           /* NULL: the only one */
     const AxisSize *sizes;       /* override the declared defaults */
     int size_count;

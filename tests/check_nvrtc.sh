@@ -3,7 +3,7 @@
 # something else, for every architecture it knows, and no kernel may spill.
 set -u
 cd "$(dirname "$0")/.."
-export FUSEC_CACHE_DIR=${FUSEC_CACHE_DIR:-build/cache}
+export FUSEC_CACHE_DIR=${FUSEC_CACHE_DIR:-$PWD/build/cache}
 out=build/nvrtc_check
 command -v readelf >/dev/null || { echo "check_nvrtc: no readelf (binutils)"; exit 1; }
 mkdir -p $out

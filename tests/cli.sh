@@ -931,7 +931,7 @@ cp "$root"/examples/rmsnorm_bwd.fuse sums.fuse    # whose second kernel is named
 expect 0 'kernels: 2' explain sums.fuse --arch sm_90a
 grep -q ' registers a thread' stdout && expect 0 ' rmsnorm_bwd$' cache list
 touch nowhere
-FUSEC_CACHE_DIR=nowhere/cache expect 0 'kernels: ' explain one.fuse
+FUSEC_CACHE_DIR=$work/nowhere/cache expect 0 'kernels: ' explain one.fuse
 if ! grep -q ' registers a thread' stdout; then
     echo '-- command line: a cache that cannot be written, skipped: NVRTC makes no cubin'
 elif [ "$(grep -c 'cannot be written' stderr)" != 1 ]; then

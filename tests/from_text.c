@@ -11,7 +11,7 @@ static Graph *lower_first(Arena *arena, Diagnostics *d, const Source *source)
     d->escape = &escape;
     if (setjmp(escape))
         return NULL;
-    const Module *program = parse_program(arena, d, source);
+    const Module *program = parse_program(arena, d, source, NULL);
     check_program(arena, d, program);
     const Item *graph;
     if (program_graphs(program, &graph, 1) == 0)

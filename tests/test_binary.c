@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -312,7 +313,7 @@ END_TEST
 START_TEST(sealed_files)
 {
     static const char magic[SEAL_MAGIC] = {'T', 'E', 'S', 'T', 'T', 'E', 'S', 'T'};
-    char path[256], *data;
+    char path[256], why[FILE_WHY], *data;
     size_t bytes, length;
     Writer w = {0};
     put_int(&w, -5);
@@ -320,7 +321,7 @@ START_TEST(sealed_files)
     put_double(&w, 0.5);
     snprintf(path, sizeof path, "%s/sealed", directory);
     ck_assert(file_write_sealed(path, magic, &w));
-    ck_assert_int_eq(file_read_sealed(path, magic, &data, &bytes), SEALED_OK);
+    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_OURS, magic, &data, &bytes, why), SEALED_OK);
     Reader r = {data, bytes, false};
     ck_assert_int_eq(get_int(&r), -5);
     ck_assert_mem_eq(get_string(&r, &length), "a\0b", 4);
@@ -331,7 +332,7 @@ START_TEST(sealed_files)
     free(data);
     writer_free(&w);
     remove(path);
-    ck_assert_int_eq(file_read_sealed(path, magic, &data, &bytes), SEALED_ABSENT);
+    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_OURS, magic, &data, &bytes, why), SEALED_ABSENT);
 }
 END_TEST
 

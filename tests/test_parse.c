@@ -1,5 +1,6 @@
 /* test_parse.c: the front end from text to tree, its diagnostics, and the canonical
  * formatting. */
+#include "import_file.h"
 #include "suites.h"
 
 #include "ast.h"
@@ -16,7 +17,7 @@ typedef struct {
     const char *tree, *formatted;
 } Parsed;
 
-static void parse_source(Parsed *p, Source text)
+static void parse_with(Parsed *p, Source text, const Imports *imports)
 {
     jmp_buf escape;
     *p = (Parsed){.arena = arena_new(), .tree = "", .formatted = ""};
@@ -27,7 +28,7 @@ static void parse_source(Parsed *p, Source text)
         (Diagnostics){.arena = p->arena, .text = text_new(p->arena), .escape = &escape};
     Text *tree = text_new(p->arena), *formatted = text_new(p->arena);
     if (!setjmp(escape)) {
-        p->program = parse_program(p->arena, &p->d, source);
+        p->program = parse_program(p->arena, &p->d, source, imports);
         print_ast(tree, p->program);
         if (!p->d.errors)
             format_source(formatted, p->arena, &p->d, source);
@@ -40,7 +41,7 @@ static void parse_source(Parsed *p, Source text)
 static Parsed parse_bytes(const char *text, size_t length)
 {
     Parsed p;
-    parse_source(&p, (Source){"t.fuse", text, length});
+    parse_with(&p, (Source){"t.fuse", text, length}, NULL);
     return p;
 }
 
@@ -372,7 +373,11 @@ static void write_file(Place *place, const char *name, const char *text)
 static Parsed parse_in(Place *place, const char *text)
 {
     Parsed p;
-    parse_source(&p, (Source){in_place(place, "main.fuse"), text, strlen(text)});
+    ImportCalls calls;
+    const fusec_parse_options files = {sizeof files, fusec_import_file, fusec_release_file, NULL};
+    import_calls_open(&calls, &files, NULL);
+    parse_with(&p, (Source){in_place(place, "main.fuse"), text, strlen(text)}, &calls.imports);
+    import_calls_close(&calls);
     return p;
 }
 

@@ -127,6 +127,7 @@ int command_emit(Options *o)
     } else {
         status = open_program(&p, o, o->files.data[0]);
         if (status == EXIT_DONE) status = emit_stage(&p, out);
+        close_program(&p);
     }
     if (status != EXIT_DONE) return status;
     return save_result(o->arena, o->output, text_string(out), out->length);
@@ -138,22 +139,28 @@ static int worse(int a, int b)
     return a > b ? a : b;
 }
 
+static int check_program_file(Program *p)
+{
+    int status = EXIT_DONE;
+    Compilation c;
+    if (p->graph_count == 0 || !p->options->graph) {
+        status = compile_graph(p, NULL, UNTIL_CHECK, NULL, 0, &c);
+        compile_free(&c);
+        return status;
+    }
+    for (int i = 0; i < p->graph_count; i++) {
+        status = worse(status, compile_graph(p, p->graphs[i], UNTIL_GRAPH, NULL, 0, &c));
+        compile_free(&c);
+    }
+    return status;
+}
+
 static int check_file(const Options *o, const char *file)
 {
     Program p;
     int status = open_program(&p, o, file);
-    if (status != EXIT_DONE) return status;
-    if (p.graph_count == 0 || !o->graph) {
-        Compilation c;
-        status = compile_graph(&p, NULL, UNTIL_CHECK, NULL, 0, &c);
-        compile_free(&c);
-        return status;
-    }
-    for (int i = 0; i < p.graph_count; i++) {
-        Compilation c;
-        status = worse(status, compile_graph(&p, p.graphs[i], UNTIL_GRAPH, NULL, 0, &c));
-        compile_free(&c);
-    }
+    if (status == EXIT_DONE) status = check_program_file(&p);
+    close_program(&p);
     return status;
 }
 

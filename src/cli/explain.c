@@ -82,9 +82,12 @@ int command_explain(Options *o)
     Compilation c;
     int status = open_program(&p, o, o->files.data[0]);
     if (status == EXIT_DONE) status = need_one_graph(&p);
-    if (status != EXIT_DONE) return status;
-    status = compile_graph(&p, p.graphs[0], UNTIL_CUDA, NULL, 0, &c);
     Text *out = text_new(o->arena);
+    if (status != EXIT_DONE) {
+        close_program(&p);
+        return status;
+    }
+    status = compile_graph(&p, p.graphs[0], UNTIL_CUDA, NULL, 0, &c);
     if (status == EXIT_DONE) {
         Origin origin = settle_schedule(&p, &c);
         const KernelUsage *usage = measure_usage(o, &c, &p.target);
@@ -93,6 +96,7 @@ int command_explain(Options *o)
         (o->json ? explain_json : explain_words)(out, c.plan, usage, origin, o->candidates ? &near : NULL);
     }
     compile_free(&c);
+    close_program(&p);
     if (status != EXIT_DONE) return status;
     return save_result(o->arena, o->output, text_string(out), out->length);
 }

@@ -1,6 +1,9 @@
 /* files.c: see files.h. */
 #include "files.h"
 
+#include "file_read.h"
+#include "import.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,31 +12,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+typedef LIST(char) Bytes;
+
+static int complain_unreadable(const char *path, const char *why)
+{
+    int error = errno;
+    complain(NULL, "cannot read %s: %s", path, why);
+    return !error || error == ENOENT || error == ENOTDIR || error == EISDIR ? EXIT_USAGE : EXIT_MACHINE;
+}
+
+/* Reads until the end, or one byte more than a program may have. */
+static bool read_bytes(Arena *arena, int fd, Bytes *bytes)
+{
+    for (;;) {
+        if (bytes->capacity - bytes->count < 1 << 16)
+            bytes->data = list_grow(arena, bytes->data, bytes->capacity, &bytes->capacity, 1);
+        size_t room = (size_t)(bytes->capacity - bytes->count);
+        ssize_t got = room ? read(fd, bytes->data + bytes->count, room) : 0;
+        if (got < 0 && errno != EINTR) return false;
+        if (got == 0 && room) return true;
+        bytes->count += got > 0 ? (int)got : 0;
+        if (bytes->count > MAX_PROGRAM_BYTES) return true;
+    }
+}
+
 int read_file(Arena *arena, const char *path, const char **text, size_t *length)
 {
-    LIST(char) bytes = {0};
+    Bytes bytes = {0};
+    char why[FILE_WHY];
     bool is_stdin = !strcmp(path, "-");
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : 1;
-    while (got > 0) {
-        if (bytes.count > INT32_MAX / 2) {
-            complain(NULL, "%s is too large for a program", path);
-            if (!is_stdin) close(fd);
-            return EXIT_WRONG;
-        }
-        if (bytes.capacity - bytes.count < 1 << 16)
-            bytes.data = list_grow(arena, bytes.data, bytes.capacity, &bytes.capacity, 1);
-        size_t room = (size_t)(bytes.capacity - bytes.count);
-        if (room == 0) continue;
-        got = read(fd, bytes.data + bytes.count, room);
-        if (got < 0 && errno == EINTR) got = 1;
-        else if (got > 0) bytes.count += (int)got;
-    }
+    int fd = is_stdin ? STDIN_FILENO : file_open_stream(path, why);
+    if (fd < 0) return complain_unreadable(path, why);
+    bool done = read_bytes(arena, fd, &bytes);
     int error = errno;
-    if (fd >= 0 && !is_stdin) close(fd);
-    if (got < 0) {
-        complain(NULL, "cannot read %s: %s", path, strerror(error));
-        return error == ENOENT || error == ENOTDIR || error == EISDIR ? EXIT_USAGE : EXIT_MACHINE;
+    if (!is_stdin) close(fd);
+    errno = error;
+    if (!done) return complain_unreadable(path, strerror(error));
+    if (bytes.count > MAX_PROGRAM_BYTES) {
+        complain(NULL, "%s is too large for a program: it has more than %d bytes", path, (int)MAX_PROGRAM_BYTES);
+        return EXIT_WRONG;
     }
     *text = arena_copy(arena, bytes.data ? bytes.data : "", (size_t)bytes.count);
     *length = (size_t)bytes.count;
@@ -45,38 +62,26 @@ static void complain_unwritable(const char *path)
     complain(NULL, "cannot write %s: %s", path ? path : "to stdout", strerror(errno));
 }
 
-/* The permissions the file has, or a new one gets. */
-static mode_t result_mode(const struct stat *old)
+/* What is no regular file, as a device or a FIFO, is written to as it is. */
+static bool is_written_directly(const char *path)
 {
-    if (old) return old->st_mode & 07777;
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
+    struct stat about;
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode);
 }
 
 bool open_result(Arena *arena, const char *path, Result *result)
 {
-    *result = (Result){-1, NULL, NULL};
+    *result = (Result){.fd = -1};
     if (!path || !strcmp(path, "-")) {
         result->fd = STDOUT_FILENO;
         return true;
     }
-    char *real = realpath(path, NULL);
-    result->path = arena_format(arena, "%s", real ? real : path);
-    free(real);
-    struct stat old;
-    bool exists = stat(result->path, &old) == 0;
-    if (exists && !S_ISREG(old.st_mode)) {
-        result->fd = open(result->path, O_WRONLY | O_CLOEXEC);
-    } else if (exists && access(result->path, W_OK) != 0) {
-        result->fd = -1;
-    } else {
-        char *temporary = arena_format(arena, "%s.XXXXXX", result->path);
-        result->fd = mkostemp(temporary, O_CLOEXEC);
-        if (result->fd >= 0) {
-            result->temporary = temporary;
-            if (fchmod(result->fd, result_mode(exists ? &old : NULL)) != 0) errno = 0;
-        }
+    result->path = arena_format(arena, "%s", path);
+    if (is_written_directly(path)) {
+        result->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    } else if (file_begin(&result->file, path, 0666)) {
+        result->fd = result->file.fd;
+        result->renamed = true;
     }
     if (result->fd < 0) complain_unwritable(path);
     return result->fd >= 0;
@@ -86,8 +91,8 @@ bool can_write_result(Arena *arena, const char *path)
 {
     Result result;
     struct stat old;
-    if (path && stat(path, &old) == 0 && !S_ISREG(old.st_mode)) {    /* not opened: a pipe waits for its reader */
-        bool is_directory = S_ISDIR(old.st_mode), can = !is_directory && access(path, W_OK) == 0;
+    if (path && strcmp(path, "-") && is_written_directly(path)) {    /* not opened: a pipe waits for its reader */
+        bool is_directory = stat(path, &old) == 0 && S_ISDIR(old.st_mode), can = !is_directory && access(path, W_OK) == 0;
         if (is_directory) errno = EISDIR;
         if (!can) complain_unwritable(path);
         return can;
@@ -99,36 +104,26 @@ bool can_write_result(Arena *arena, const char *path)
 
 bool write_result(Result *result, const void *data, size_t length)
 {
-    const char *p = data;
-    while (length > 0) {
-        ssize_t put = write(result->fd, p, length);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) {
-            complain_unwritable(result->path);
-            return false;
-        }
-        p += put;
-        length -= (size_t)put;
-    }
-    return true;
+    NewFile file = {.fd = result->fd};
+    if (file_put(&file, data, length)) return true;
+    complain_unwritable(result->path);
+    return false;
 }
 
 void drop_result(Result *result)
 {
-    if (result->fd >= 0 && result->path) close(result->fd);
-    if (result->temporary) unlink(result->temporary);
-    result->fd = -1;
+    if (result->renamed) file_drop(&result->file);
+    else if (result->fd >= 0 && result->path) close(result->fd);
+    *result = (Result){.fd = -1};
 }
 
 bool close_result(Result *result)
 {
     if (!result->path) return true;
-    bool closed = close(result->fd) == 0;
-    result->fd = -1;
-    if (closed && (!result->temporary || rename(result->temporary, result->path) == 0)) return true;
-    complain_unwritable(result->path);
-    if (result->temporary) unlink(result->temporary);
-    return false;
+    bool good = result->renamed ? file_finish(&result->file) : close(result->fd) == 0;
+    if (!good) complain_unwritable(result->path);
+    *result = (Result){.fd = -1};
+    return good;
 }
 
 int save_result(Arena *arena, const char *path, const char *text, size_t length)

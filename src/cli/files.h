@@ -2,18 +2,19 @@
 #ifndef FUSEC_CLI_FILES_H
 #define FUSEC_CLI_FILES_H
 
+#include "file_write.h"
 #include "options.h"
 
-/* Reads a file ("-": stdin) into the arena, a NUL behind it. Complains and returns an exit status
+/* Reads a program's file ("-": stdin) into the arena, a NUL behind it. Complains and returns an exit status
  * (EXIT_DONE: read). */
 int read_file(Arena *arena, const char *path, const char **text, size_t *length);
 
-/* A file being written: to a temporary name beside it, renamed by close_result; devices, pipes and
- * stdout (path NULL or "-") are written directly. */
+/* A file being written: as file_write.h says; devices, pipes and stdout (path NULL or "-") are written directly. */
 typedef struct {
     int fd;                   /* -1: failed */
     const char *path;         /* NULL: stdout */
-    const char *temporary;    /* NULL: written directly */
+    bool renamed;             /* by close_result; else written directly */
+    NewFile file;
 } Result;
 
 /* All complain themselves and return false when the machine could not. */

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include "files.h"
+#include "import_file.h"
 #include "lower.h"
 #include "device.h"
 
@@ -82,18 +83,56 @@ static int check_sizes(const Program *p, const Module *module)
     return EXIT_DONE;
 }
 
+/* Parses the text and the files that it imports, which are read once. `path` of the file itself; NULL: stdin. */
+static int parse_file(Program *p, const char *path)
+{
+    ImportCalls calls;
+    char identity[FILE_IDENTITY];
+    const fusec_parse_options files = {sizeof files, fusec_import_file, fusec_release_file, NULL};
+    import_calls_open(&calls, &files, path && file_identity(path, identity) ? identity : NULL);
+    p->imports = calls.imports;
+    int status = compile_graph(p, NULL, UNTIL_AST, NULL, 0, &p->parsed);
+    import_calls_close(&calls);
+    p->imports = status == EXIT_DONE ? kept_imports(p->parsed.program) : (Imports){0};
+    return status;
+}
+
 int open_program(Program *p, const Options *o, const char *file)
 {
     *p = (Program){.options = o, .name = strcmp(file, "-") ? file : "<stdin>"};
     int status = choose_target(o, &p->target, p->device);
     if (status == EXIT_DONE) status = read_file(o->arena, file, &p->text, &p->length);
     if (status != EXIT_DONE) return status;
-    Compilation c;
-    status = compile_graph(p, NULL, UNTIL_AST, NULL, 0, &c);
-    if (status == EXIT_DONE) status = choose_graphs(p, c.program);
-    if (status == EXIT_DONE && p->graph_count != 1) status = check_sizes(p, c.program);
-    compile_free(&c);
+    status = parse_file(p, strcmp(file, "-") ? file : NULL);
+    if (status == EXIT_DONE) status = choose_graphs(p, p->parsed.program);
+    if (status == EXIT_DONE && p->graph_count != 1) status = check_sizes(p, p->parsed.program);
     return status;
+}
+
+void close_program(Program *p)
+{
+    compile_free(&p->parsed);
+}
+
+static fusec_status give_import(void *data, const char *importer, const char *path, fusec_imported *imported)
+{
+    const Program *p = data;
+    const Module *from = p->parsed.program;
+    while (from && strcmp(from->source->name, importer)) from = from->next;
+    const Module *module = from ? find_import(p->parsed.program, from->identity, path) : NULL;
+    if (!module) return FUSEC_INVALID_PROGRAM;
+    imported->text = module->source->text;
+    imported->length = module->source->length;
+    imported->name = module->source->name;
+    imported->identity = module->identity;
+    return FUSEC_OK;
+}
+
+int parse_for_plans(const Program *p, fusec_program **program)
+{
+    fusec_error error;
+    fusec_parse_options options = {.struct_size = sizeof options, .import = give_import, .data = (void *)(uintptr_t)p};
+    return finish_call(fusec_program_parse_with(p->text, p->length, p->name, &options, program, &error), &error);
 }
 
 int need_one_graph(const Program *p)
@@ -116,7 +155,7 @@ static bool has_axis(const Program *p, const char *graph, const char *axis)
 {
     if (p->graph_count <= 1) return true;   /* let the compiler say what is wrong with it */
     CompileRequest request = {.text = p->text, .length = p->length, .name = p->name,
-                              .graph = graph, .target = p->target, .until = UNTIL_GRAPH};
+                              .imports = &p->imports, .graph = graph, .target = p->target, .until = UNTIL_GRAPH};
     Compilation c = compile(&request);
     bool found = false;
     for (int i = 0; c.lowered && i < c.lowered->axis_count && !found; i++)
@@ -144,7 +183,7 @@ static CompileRequest request_for(Program *p, const char *graph, CompileUntil un
     for (int i = 0; i < size_count && graph; i++)
         if (has_axis(p, graph, sizes[i].axis)) *list_push(o->arena, &given) = sizes[i];
     return (CompileRequest){
-        .text = p->text, .length = p->length, .name = p->name, .graph = graph,
+        .text = p->text, .length = p->length, .name = p->name, .imports = &p->imports, .graph = graph,
         .sizes = given.data, .size_count = given.count, .outputs = o->outputs,
         .schedule = o->schedule, .target = p->target, .until = until,
         .rows_at_launch = o->command == COMMAND_EMIT && until >= UNTIL_PLAN};

@@ -11,6 +11,8 @@ typedef struct {
     const Options *options;
     const char *name, *text;              /* of the file */
     size_t length;
+    Compilation parsed;                   /* the first: all later ones take its imports */
+    Imports imports;                      /* from there; none before */
     const char *const *graphs;            /* those that the command takes, in order */
     int graph_count;
     Target target;                        /* from --arch */
@@ -22,6 +24,9 @@ typedef struct {
 /* Reads and parses FILE and finds its graphs: the one of --graph, else all. Complains and returns
  * an exit status. */
 int open_program(Program *p, const Options *o, const char *file);
+void close_program(Program *p);
+/* The same text and imports as a program of the library. */
+int parse_for_plans(const Program *p, fusec_program **program);
 /* Exit 2 with the names unless exactly one graph is left. */
 int need_one_graph(const Program *p);
 /* Compiles a graph as far as `until`, with the sizes of the command line, or with `sizes` where not

@@ -1,19 +1,19 @@
 /* safetensors.c: reads safetensors files for the command line.
  *
- * A regular file is mapped, so that reading costs nothing; a pipe is read whole. Then
+ * A file is read into memory, never mapped, so that nothing happens when it shrinks. Then
  * the header is checked against the bytes that are really there before any tensor is
  * believed. */
 #include "safetensors.h"
 
+#include "file_read.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -262,7 +262,7 @@ static bool read_header(Reader *r, const char *text, size_t length)
     if (!json_is_object(header)) {
         json_decref(header);
         return header ? fail(r, "its header is not a JSON object")
-                      : fail(r, "its header is not valid: %s",
+                      : fail(r, "its header is not valid at byte %d: %s", PREFIX + error.position,
                              shown(error.text, (char[SHOWN_NAME + 4]){0}));
     }
     const size_t count = json_object_size(header) + 1;
@@ -321,24 +321,11 @@ bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *fil
 
 /* ---- files ---- */
 
-static bool map_file(Reader *r, int fd, off_t size)
-{
-    if (size < PREFIX)
-        return fail(r, "is not a safetensors file: %lld bytes", (long long)size);
-    void *bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return fail(r, "%s", strerror(errno));
-    r->file->bytes = bytes;
-    r->file->length = (size_t)size;
-    r->file->mapped = true;
-    return true;
-}
-
-/* Reads up to `wanted` bytes more. */
+/* Room for `wanted` bytes more, which are there or are not: memory comes with what is read. */
 static bool read_more(Reader *r, int fd, size_t wanted)
 {
     TensorFile *file = r->file;
-    char *grown = realloc(file->bytes, file->length + wanted);
+    char *grown = realloc(file->bytes, file->length + wanted + 1);
     if (!grown)
         return fail(r, "out of memory");
     file->bytes = grown;
@@ -347,7 +334,7 @@ static bool read_more(Reader *r, int fd, size_t wanted)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail(r, "%s", strerror(errno));
+            return fail(r, "cannot be read at byte %zu: %s", file->length, strerror(errno));
         if (got == 0)
             return true;
         file->length += (size_t)got;
@@ -356,54 +343,74 @@ static bool read_more(Reader *r, int fd, size_t wanted)
     return true;
 }
 
-/* The first bytes are checked before more is read: a pipe may be endless. */
-static bool read_stream(Reader *r, int fd)
+/* Where the last tensor's data ends, as the header has it; wrong ones are complained about later. */
+static size_t data_wanted(const char *header, size_t length)
 {
-    size_t step = 1 << 16, before;
-    if (!read_more(r, fd, PREFIX) || !check_prefix(r, r->file->bytes, r->file->length))
-        return false;
+    size_t most = 0, end;
+    const char *name;
+    json_t *entry, *tensors = json_loadb(header, length, JSON_REJECT_DUPLICATES, NULL);
+    json_object_foreach(tensors, name, entry)
+        if (read_offset(json_object_get(entry, "data_offsets"), 1, &end) && end > most)
+            most = end;
+    json_decref(tensors);
+    return most;
+}
+
+/* Reads up to `wanted` bytes, taking memory for those that are there: `size` of the file, 0 for a pipe. */
+static bool read_data(Reader *r, int fd, size_t wanted, size_t size)
+{
+    enum { STEP = 1 << 20 };
+    size_t before;
     do {
         before = r->file->length;
-        if (!read_more(r, fd, step))
+        size_t step = before + STEP;
+        if (size > before && size - before > step)
+            step = size - before;
+        if (!read_more(r, fd, wanted < step ? wanted : step))
             return false;
-        step = r->file->length;
-    } while (r->file->length > before);
+        wanted -= r->file->length - before;
+    } while (wanted > 0 && r->file->length > before);
     return true;
+}
+
+/* Each part is checked before the next is read: a pipe may be endless, and a file grow. One byte is asked for behind the
+ * last tensor. */
+static bool read_parts(Reader *r, int fd, size_t size)
+{
+    if (!read_more(r, fd, PREFIX) || !check_prefix(r, r->file->bytes, r->file->length))
+        return false;
+    const size_t header = (size_t)header_length(r->file->bytes), begin = PREFIX + header;
+    if (!read_data(r, fd, header, 0))
+        return false;
+    if (r->file->length < begin)
+        return true;    /* which is then found to be truncated */
+    const size_t wanted = data_wanted((const char *)r->file->bytes + PREFIX, header);
+    return read_data(r, fd, wanted < SIZE_MAX ? wanted + 1 : wanted, size);
 }
 
 static bool read_file(Reader *r, int fd)
 {
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0)
+    if (fstat(fd, &status) != 0)
         return fail(r, "cannot be read: %s", strerror(errno));
-    if (S_ISDIR(status.st_mode))
-        return fail(r, "cannot be read: %s", strerror(EISDIR));
-    const bool whole = S_ISREG(status.st_mode) && fd != STDIN_FILENO;
-    return (whole ? map_file(r, fd, status.st_size) : read_stream(r, fd)) &&
+    return read_parts(r, fd, S_ISREG(status.st_mode) ? (size_t)status.st_size : 0) &&
            parse(r, r->file->bytes, r->file->length);
 }
 
 bool tensors_read(const char *path, TensorFile *file, char *message, size_t capacity)
 {
+    char why[FILE_WHY];
     const bool standard = strcmp(path, "-") == 0;
     Reader r = {.path = standard ? "standard input" : path, .file = file,
                 .message = message, .capacity = capacity};
-    *file = (TensorFile){0};
-    const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    const bool good = read_file(&r, fd);
+    *file = (TensorFile){.owned = true};
+    const int fd = standard ? STDIN_FILENO : file_open_stream(path, why);
+    const bool good = fd >= 0 ? read_file(&r, fd) : fail(&r, "cannot be read: %s", why);
     if (fd >= 0 && !standard)
         close(fd);
     if (!good)
         tensors_close(file);
     return good;
-}
-
-static void release_bytes(TensorFile *file)
-{
-    if (file->mapped)
-        munmap(file->bytes, file->length);
-    else
-        free(file->bytes);
 }
 
 void tensors_close(TensorFile *file)
@@ -412,6 +419,7 @@ void tensors_close(TensorFile *file)
         free(file->tensors[i].name);
     free(file->tensors);
     free(file->copy);
-    release_bytes(file);
+    if (file->owned)
+        free(file->bytes);
     *file = (TensorFile){0};
 }

@@ -26,7 +26,7 @@ typedef struct {
     int count;
     void *bytes;                      /* the whole file; tensors point into it ... */
     size_t length;
-    bool mapped;
+    bool owned;                       /* by this */
     void *copy;                       /* ... or into this, where the file's data is not aligned */
 } TensorFile;
 

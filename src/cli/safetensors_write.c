@@ -1,9 +1,10 @@
 /* safetensors_write.c: writes safetensors files for the command line.
  *
- * Nobody ever sees half a file: it is written under a temporary name beside the real
- * one, synced and renamed. Tensors go widest elements first, so that all of them are
+ * Nobody ever sees half a file (file_write.h). Tensors go widest elements first, so that all of them are
  * aligned without holes. */
 #include "safetensors.h"
+
+#include "file_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,21 +17,6 @@
 #include <unistd.h>
 
 enum { PREFIX = 8, WIDEST = 8 };
-
-static bool write_all(int fd, const void *bytes, size_t length)
-{
-    const char *at = bytes;
-    while (length > 0) {
-        const ssize_t written = write(fd, at, length < SSIZE_MAX ? length : SSIZE_MAX);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        at += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
 
 static json_t *describe_tensor(const Tensor *t, size_t begin)
 {
@@ -69,18 +55,18 @@ static char *make_header(const Tensor *tensors, int count, size_t *length)
     return text;
 }
 
-static bool write_tensors(int fd, const Tensor *tensors, int count, const char *header,
+static bool write_tensors(NewFile *file, const Tensor *tensors, int count, const char *header,
                           size_t length)
 {
     unsigned char prefix[PREFIX];
     for (int i = 0; i < PREFIX; i++)
         prefix[i] = (unsigned char)(length >> 8 * i);
-    if (!write_all(fd, prefix, sizeof prefix) || !write_all(fd, header, length))
+    if (!file_put(file, prefix, sizeof prefix) || !file_put(file, header, length))
         return false;
     for (int width = WIDEST; width > 0; width /= 2)
         for (int i = 0; i < count; i++)
             if (dtype_info[tensors[i].dtype].bytes == width &&
-                !write_all(fd, tensors[i].data, tensor_bytes(&tensors[i])))
+                !file_put(file, tensors[i].data, tensor_bytes(&tensors[i])))
                 return false;
     return true;
 }
@@ -88,71 +74,36 @@ static bool write_tensors(int fd, const Tensor *tensors, int count, const char *
 /* ---- where it goes ---- */
 
 typedef struct {
-    char target[PATH_MAX];      /* symbolic links followed */
-    char temporary[PATH_MAX];   /* "": written directly */
     int fd;
+    bool renamed;    /* at the end; else written directly */
+    NewFile file;
 } Destination;
-
-static bool open_temporary(Destination *d, mode_t mode)
-{
-    for (int attempt = 0; attempt < 100; attempt++) {
-        const int length = snprintf(d->temporary, sizeof d->temporary, "%s.%ld.%d.tmp",
-                                    d->target, (long)getpid(), attempt);
-        if (length < 0 || (size_t)length >= sizeof d->temporary) {
-            errno = ENAMETOOLONG;
-            break;
-        }
-        d->fd = open(d->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (d->fd >= 0 || errno != EEXIST)
-            break;
-    }
-    if (d->fd < 0)
-        d->temporary[0] = 0;
-    return d->fd >= 0;
-}
 
 static bool open_destination(Destination *d, const char *path)
 {
     struct stat status;
-    d->fd = -1;
-    d->temporary[0] = 0;
-    if (strcmp(path, "-") == 0) {
-        d->fd = STDOUT_FILENO;
+    *d = (Destination){.fd = STDOUT_FILENO};
+    if (strcmp(path, "-") == 0)
         return true;
-    }
-    const bool exists = stat(path, &status) == 0;
-    if (exists && !S_ISREG(status.st_mode)) {
-        d->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        d->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         return d->fd >= 0;
     }
-    if (exists && access(path, W_OK) != 0)
-        return false;
-    if (!realpath(path, d->target)) {
-        const int length = snprintf(d->target, sizeof d->target, "%s", path);
-        if (length < 0 || (size_t)length >= sizeof d->target) {
-            errno = ENAMETOOLONG;
-            return false;
-        }
-    }
-    return open_temporary(d, exists ? status.st_mode & 0777 : 0666);
+    d->renamed = file_begin(&d->file, path, 0666);
+    d->fd = d->file.fd;
+    return d->renamed;
 }
 
 /* Closes, and gives a good file its name. errno says what went wrong. */
 static bool finish_destination(Destination *d, bool good)
 {
-    if (good && d->temporary[0])
-        good = fsync(d->fd) == 0;
-    int problem = errno;
-    if (d->fd != STDOUT_FILENO && close(d->fd) != 0 && good) {
-        good = false;
-        problem = errno;
-    }
-    if (good && d->temporary[0] && rename(d->temporary, d->target) != 0) {
-        good = false;
-        problem = errno;
-    }
-    if (!good && d->temporary[0])
-        unlink(d->temporary);
+    if (d->renamed && good)
+        return file_finish(&d->file);
+    const int problem = errno;
+    if (d->renamed)
+        file_drop(&d->file);
+    else if (d->fd != STDOUT_FILENO && close(d->fd) != 0 && good)
+        return false;
     errno = problem;
     return good;
 }
@@ -170,7 +121,7 @@ bool tensors_write(const char *path, const Tensor *tensors, int count, char *mes
     }
     bool good = open_destination(&destination, path);
     if (good)
-        good = finish_destination(&destination, write_tensors(destination.fd, tensors, count,
+        good = finish_destination(&destination, write_tensors(&(NewFile){.fd = destination.fd}, tensors, count,
                                                               header, length));
     if (!good)
         snprintf(message, capacity, "cannot write %s: %s", shown, strerror(errno));

@@ -132,9 +132,7 @@ int open_plan(Session *s, bool no_cache)
                                   .schedule = o->schedule, .arch = o->arch, .no_cache = no_cache,
                                   .no_tuning = o->no_tuning || o->arch};
     int status = EXIT_DONE;
-    if (!s->parsed)
-        status = finish_call(fusec_program_parse(s->program.text, s->program.length,
-                                                 s->program.name, &s->parsed, &error), &error);
+    if (!s->parsed) status = parse_for_plans(&s->program, &s->parsed);
     if (status != EXIT_DONE) return status;
     status = finish_call(fusec_plan_create(s->device, s->parsed, g->name, sizes,
                                            (size_t)g->axis_count, &options, &s->plan, &error),
@@ -150,6 +148,7 @@ void close_session(Session *s)
     fusec_plan_destroy(s->plan);
     if (s->owns_device) fusec_device_destroy(s->device);
     fusec_program_destroy(s->parsed);
+    close_program(&s->program);
     compile_free(&s->simulated);
     compile_free(&s->checked);
 }

@@ -88,15 +88,13 @@ static void report_tuning(Text *out, Tuning *t, const fusec_device_info *info, b
 static int open_tuning(Tuning *t, const Options *o)
 {
     Session *s = &t->session;
-    fusec_error error;
     int status = open_session(s, o);
     if (status == EXIT_DONE) status = settle_sizes(s, NULL);
     if (status == EXIT_DONE && !can_write_result(o->arena, o->output)) status = EXIT_MACHINE;
     if (status == EXIT_DONE) status = open_device(s, "cuda");
     if (status == EXIT_DONE) status = list_trials(t);
     if (status == EXIT_DONE)
-        status = finish_call(fusec_program_parse(s->program.text, s->program.length,
-                                                 s->program.name, &s->parsed, &error), &error);
+        status = parse_for_plans(&s->program, &s->parsed);
     if (status == EXIT_DONE) status = compile_trials(s, t->trials, t->count);
     if (status != EXIT_DONE) return status;
     char warning[1024];

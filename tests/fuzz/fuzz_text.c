@@ -21,7 +21,7 @@ static const char *format_text(Arena *arena, Diagnostics *d, const Source *sourc
 static const char *tree_of(Arena *arena, Diagnostics *d, const Source *source)
 {
     Text *out = text_new(arena);
-    Module *program = parse_program(arena, d, source);
+    Module *program = parse_program(arena, d, source, NULL);
     program->next = NULL;
     print_ast(out, program);
     return text_string(out);
