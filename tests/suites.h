@@ -17,6 +17,7 @@ Suite *arguments_suite(void);
 Suite *plan_file_suite(void);
 Suite *binary_suite(void);
 Suite *trust_suite(void);
+Suite *import_suite(void);
 Suite *dtype_suite(void);
 Suite *safetensors_suite(void);
 Suite *reference_suite(void);
