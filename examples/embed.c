@@ -4,7 +4,7 @@
  *     gcc examples/embed.c -Iruntime -Lbuild -lfusec -lm -o embed
  *     LD_LIBRARY_PATH=build ./embed examples/layernorm_bwd.fuse
  *
- * A program is parsed, a plan is made for 256 columns and launched for 1000 rows; a few
+ * A program is read and parsed, a plan is made for 256 columns and launched for 1000 rows; a few
  * values of dx and dbeta are checked against plain C. The tensors are in the order of the
  * declaration: inputs x dy gamma mean rstd, outputs dx dgamma dbeta. Another graph has other
  * tensors, and is refused. */
@@ -43,19 +43,6 @@ static uint16_t to_bf16(float value)
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return (uint16_t)(bits >> 16);
-}
-
-static char *read_program(const char *path, size_t *length)
-{
-    FILE *file = fopen(path, "rb");
-    char *text = malloc(1 << 16);
-    if (!file || !text) {
-        perror(path);
-        exit(EXIT_FAILURE);
-    }
-    *length = fread(text, 1, 1 << 16, file);
-    fclose(file);
-    return text;
 }
 
 static void check_that_it_fits(int fits, const fusec_plan *plan)
@@ -145,14 +132,12 @@ int main(int count, char **arguments)
     fusec_device *device;
     fusec_plan *plan;
     fusec_device_info about;
-    size_t length;
     fusec_tensor tensors[TENSORS];
     void *host[TENSORS], *workspace;
     double milliseconds;
     const char *path = count > 1 ? arguments[1] : "examples/layernorm_bwd.fuse";
 
-    char *text = read_program(path, &length);
-    check(fusec_program_parse(text, length, path, &program, &error), "parse");
+    check(fusec_program_open(path, NULL, &program, &error), "parse");
     if (fusec_device_open(0, &device, &error) != FUSEC_OK) {
         printf("no GPU (%s): the CPU evaluator runs it\n", error.message);
         check(fusec_device_cpu(&device, &error), "device");
@@ -199,6 +184,5 @@ int main(int count, char **arguments)
     fusec_plan_destroy(plan);
     fusec_device_destroy(device);
     fusec_program_destroy(program);
-    free(text);
     return status;
 }

@@ -3,10 +3,13 @@
 #include "safetensors.h"
 #include "suites.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define X(shape, begin, end)                                                             \
@@ -31,7 +34,7 @@ static const struct {
     {"{" X("[2]", 0, 8) "}", 9, "belong to no tensor"},
     {"{" X("[1]", 4, 8) "}", 8, "belong to no tensor"},
     {"{" X("[2]", 0, 8) "," Y(4, 8) "}", 8, "overlap"},
-    {"{" X("[1]", 0, 4) "," X("[1]", 0, 4) "}", 4, "not valid"},
+    {"{" X("[1]", 0, 4) "," X("[1]", 0, 4) "}", 4, "not valid at byte 65: duplicate object key"},
     {"{" X("[3]", 0, 8) "}", 8, "a shape of 12 bytes"},
     {"{" X("[-1]", 0, 4) "}", 4, "not a whole number"},
     {"{" X("[1.5]", 0, 4) "}", 4, "not a whole number"},
@@ -135,6 +138,82 @@ START_TEST(files_that_cannot_be_are_named)
 }
 END_TEST
 
+/* Who cuts a file off does no harm to who has read it. */
+START_TEST(a_file_that_shrinks_does_no_harm)
+{
+    enum { COUNT = 1 << 20 };
+    char directory[] = "/tmp/fusec-safetensors-XXXXXX", path[64], message[256];
+    unsigned char *bytes = calloc(COUNT, 1);
+    unsigned sum = 0;
+    Tensor tensor = {"x", DTYPE_U8, 1, {COUNT}, bytes};
+    TensorFile file;
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/t", directory);
+    memset(bytes, 1, COUNT);
+    ck_assert(tensors_write(path, &tensor, 1, message, sizeof message));
+    ck_assert_msg(tensors_read(path, &file, message, sizeof message), "%s", message);
+    ck_assert_int_eq(truncate(path, 0), 0);
+    for (int i = 0; i < COUNT; i++)
+        sum += ((unsigned char *)file.tensors[0].data)[i];
+    ck_assert_uint_eq(sum, COUNT);
+    tensors_close(&file);
+    ck_assert(truncate(path, 8 + 64 + COUNT / 2) == 0 && !tensors_read(path, &file, message, sizeof message));
+    unlink(path);
+    rmdir(directory);
+    free(bytes);
+}
+END_TEST
+
+/* A pipe that never ends is left where its last tensor does. */
+START_TEST(an_endless_pipe_is_left)
+{
+    unsigned char image[256], zeros[4096] = {0};
+    char path[32], message[256];
+    int ends[2], status;
+    TensorFile file;
+    const size_t length = make_image(image, "{" X("[2]", 0, 8) "}", 8);
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        for (ssize_t put = write(ends[1], image, length); put > 0;) put = write(ends[1], zeros, sizeof zeros);
+        _exit(0);
+    }
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    ck_assert(!tensors_read(path, &file, message, sizeof message));
+    ck_assert_msg(strstr(message, "belong to no tensor") != NULL, "%s", message);
+    close(ends[0]);
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+}
+END_TEST
+
+START_TEST(a_fifo_without_a_writer_is_given_up)
+{
+    char directory[] = "/tmp/fusec-safetensors-XXXXXX", path[64], message[256];
+    unsigned char image[256];
+    TensorFile file;
+    const size_t length = make_image(image, "{" X("[2]", 0, 8) "}", 8);
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/t", directory);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert(!tensors_read(path, &file, message, sizeof message));
+    ck_assert_msg(strstr(message, "/t: cannot be read: nobody writes to this FIFO") != NULL, "%s", message);
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = open(path, O_WRONLY);
+        usleep(200000);
+        _exit(write(fd, image, length) != (ssize_t)length);
+    }
+    ck_assert_msg(tensors_read(path, &file, message, sizeof message), "%s", message);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    tensors_close(&file);
+    unlink(path);
+    rmdir(directory);
+}
+END_TEST
+
 Suite *safetensors_suite(void)
 {
     Suite *suite = suite_create("safetensors");
@@ -144,6 +223,10 @@ Suite *safetensors_suite(void)
     tcase_add_test(tests, unaligned_data_is_copied);
     tcase_add_test(tests, files_are_written_and_read_back);
     tcase_add_test(tests, files_that_cannot_be_are_named);
+    tcase_set_timeout(tests, 30);
+    tcase_add_test(tests, a_file_that_shrinks_does_no_harm);
+    tcase_add_test(tests, an_endless_pipe_is_left);
+    tcase_add_test(tests, a_fifo_without_a_writer_is_given_up);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -25,7 +25,7 @@ static int print_path(void)
     char path[PATH_MAX];
     size_t length = fusec_cache_path(path, sizeof path);
     if (length == 0 || length >= sizeof path) {
-        complain("set FUSEC_CACHE_DIR", "there is no place for a cache");
+        complain("set FUSEC_CACHE_DIR to an absolute path", "there is no place for a cache");
         return EXIT_MACHINE;
     }
     puts(path);
