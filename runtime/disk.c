@@ -364,7 +364,7 @@ bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size)
         snprintf(why, size, "the disk cache %.300s cannot be written (%s); going on without it", path, strerror(error));
     } else if (!size_cap(&cap)) {
         snprintf(why, size, "FUSEC_CACHE_BYTES is no number of bytes: '%.64s'; the disk cache keeps %llu",
-                 getenv("FUSEC_CACHE_BYTES"), (unsigned long long)cap);
+                 secure_getenv("FUSEC_CACHE_BYTES"), (unsigned long long)cap);
         ok = false;
         drop_old_entries(directory, cap);
     } else {

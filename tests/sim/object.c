@@ -3,6 +3,8 @@
  * object's symbol table. */
 #include "object.h"
 
+#include "file_read.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -151,19 +153,24 @@ static const char *parent_directory(void)
     return tmp && *tmp ? tmp : "/tmp";
 }
 
-static bool make_directory(SimObject *o)
+/* Code is loaded from there, so it must be ours alone; else `why` says what it is. */
+static bool is_trusted(const char *directory, const char **why)
+{
+    struct stat about;
+    *why = stat(directory, &about) == 0 ? file_distrust(&about) : strerror(errno);
+    return !*why;
+}
+
+static bool make_directory(SimObject *o, const char **why)
 {
     const char *keep = getenv("FUSEC_SIM_KEEP");
     char path[PATH];
     o->keep = keep && *keep;
-    if (o->keep) {
-        o->directory = realpath(keep, NULL);
-        if (o->directory) return true;
-        if (mkdir(keep, 0777) != 0) return false;
-        return (o->directory = realpath(keep, NULL)) != NULL;
-    }
     snprintf(path, sizeof path, "%s/fusec-sim-XXXXXX", parent_directory());
-    return mkdtemp(path) && (o->directory = strdup(path));
+    bool made = o->keep ? mkdir(keep, 0700) == 0 || errno == EEXIST : mkdtemp(path) != NULL;
+    o->directory = made ? realpath(o->keep ? keep : path, NULL) : NULL;
+    *why = strerror(errno);
+    return o->directory && is_trusted(o->directory, why);
 }
 
 static void remove_directory(const SimObject *o)
@@ -352,10 +359,10 @@ static bool build(SimObject *o, const char *prelude, const char *text,
             snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
         return false;
     }
-    if (!make_directory(o)) {
-        const char *why = strerror(errno);
+    const char *why;
+    if (!make_directory(o, &why)) {
         if (o->keep)
-            snprintf(message, size, "cannot make the directory that $FUSEC_SIM_KEEP names, %s: %s",
+            snprintf(message, size, "cannot use the directory that $FUSEC_SIM_KEEP names, %s: %s",
                      getenv("FUSEC_SIM_KEEP"), why);
         else
             snprintf(message, size, "cannot make a directory in %s ($TMPDIR, else /tmp): %s", parent_directory(), why);
