@@ -105,14 +105,27 @@ static char *read_opened(int file, size_t size, char why[FILE_WHY])
     return NULL;
 }
 
+/* Opening a device may already do something, so none is; what comes in its place meanwhile is found by fstat. */
+static int open_no_device(int directory, const char *path, int flags)
+{
+    struct stat about;
+    if (fstatat(directory, path, &about, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0
+        && (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode) || S_ISSOCK(about.st_mode))) {
+        errno = 0;
+        return -1;
+    }
+    return openat(directory, path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 char *file_read_known(int directory, const char *path, FileTrust trust, size_t limit, size_t *length,
                       struct stat *about, char why[FILE_WHY])
 {
-    int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (trust == FILE_OF_OURS ? O_NOFOLLOW : 0);
-    int file = openat(directory, path, flags);
+    int file = open_no_device(directory, path, trust == FILE_OF_OURS ? O_NOFOLLOW : 0);
     *length = 0;
     if (file < 0) {
-        if (errno == ELOOP && trust == FILE_OF_OURS)
+        if (errno == 0)
+            refuse(why, "it is no regular file");
+        else if (errno == ELOOP && trust == FILE_OF_OURS)
             refuse(why, "it is a symbolic link");
         else
             give_up(why);
@@ -164,8 +177,10 @@ static bool accept_stream(int file, char why[FILE_WHY])
 
 int file_open_stream(const char *path, char why[FILE_WHY])
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file < 0)
+    int file = open_no_device(AT_FDCWD, path, 0);
+    if (file < 0 && errno == 0)
+        refuse(why, "it is a device");
+    else if (file < 0)
         give_up(why);
     if (file < 0 || accept_stream(file, why))
         return file;
