@@ -13,9 +13,16 @@ EXTRA    =
 VERSION := $(shell sed -n 's/^\#define FUSEC_VERSION "\(.*\)"/\1/p' runtime/fusec.h 2>/dev/null)
 
 STRICT   = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
-           -Wmissing-prototypes
+           -Wmissing-prototypes -Wframe-larger-than=32768
 LOOSE    = -std=c11 -Wall -Wextra
 CODEGEN  = -fPIC -fvisibility=hidden
+# As Debian builds its packages. The builds with sanitizers leave it out: they check the same calls themselves.
+HARDENING = -fstack-protector-strong -fstack-clash-protection -Wformat -Werror=format-security \
+            $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+HARD_LINK = -Wl,-z,relro -Wl,-z,now
+# The number in the SONAME changes when programs must be compiled anew.
+ABI      = 0
+SHARED   = build/libfusec.so.$(VERSION)
 CPPFLAGS = -D_GNU_SOURCE -DXXH_INLINE_ALL -Isrc -Iruntime -Isrc/cli -Ibuild/gen
 LDLIBS   = -lm -ldl -lpthread
 JANSSON  = $(or $(wildcard $(shell pkg-config --variable=libdir jansson 2>/dev/null)/libjansson.a),\
@@ -86,18 +93,18 @@ build/gen/suites.inc: tests/suites.h
 $(BUILD)/obj/build/gen/%.o: build/gen/%.c | $(INC)
 	@mkdir -p $(@D)
 	@echo cc $<
-	@$(CC) $(LOOSE) $(OPT) $(EXTRA) $(CODEGEN) $(CPPFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(LOOSE) $(OPT) $(HARDENING) $(EXTRA) $(CODEGEN) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/obj/tests/run_suites.o: build/gen/suites.inc
 
 $(BUILD)/obj/%.o: %.c | $(INC)
 	@mkdir -p $(@D)
 	@echo cc $<
-	@$(CC) $(STRICT) $(OPT) $(EXTRA) $(CODEGEN) $(CPPFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(STRICT) $(OPT) $(HARDENING) $(EXTRA) $(CODEGEN) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/fusec: $(LIBRARY_OBJ) $(CLI_OBJ)
 	@echo link $@
-	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+	@$(CC) $(OPT) $(EXTRA) -pie $(HARD_LINK) $^ $(JANSSON) $(LDLIBS) -o $@
 
 # One object whose only global names are the public ones.
 build/libfusec.a: $(LIBRARY_OBJ)
@@ -107,10 +114,14 @@ build/libfusec.a: $(LIBRARY_OBJ)
 	@rm -f $@
 	@ar rcs $@ build/libfusec.o
 
-build/libfusec.so: $(LIBRARY_OBJ)
+$(SHARED): $(LIBRARY_OBJ) runtime/libfusec.map
 	@echo link $@
-	@$(CC) -shared $(OPT) -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-soname,libfusec.so \
-	    $^ $(JANSSON) $(LDLIBS) -o $@
+	@$(CC) -shared $(OPT) $(HARD_LINK) -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-soname,libfusec.so.$(ABI) \
+	    -Wl,--version-script=runtime/libfusec.map $(LIBRARY_OBJ) $(JANSSON) $(LDLIBS) -o $@
+
+build/libfusec.so: $(SHARED)
+	@ln -sf libfusec.so.$(VERSION) build/libfusec.so.$(ABI)
+	@ln -sf libfusec.so.$(ABI) $@
 
 $(BUILD)/suites: $(PARTS_OBJ) $(SUITES_OBJ)
 	@echo link $@
@@ -158,7 +169,7 @@ check: deps
 	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop
 	@$(MAKE) checks
 
-SANITIZED = BUILD=build/asan OPT='-O1 -g1' \
+SANITIZED = BUILD=build/asan HARDENING= OPT='-O1 -g1' \
             EXTRA='-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # All suites, two at a time; what one says only if it fails, for they provoke many complaints.
@@ -242,7 +253,7 @@ bless: build/fusec
 
 ## fuzz       fuzz the readers of text, tensors, cache and tuning file with libFuzzer (SECONDS_EACH=60)
 fuzz: $(INC) $(GEN)
-	@$(MAKE) BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' \
+	@$(MAKE) BUILD=build/fuzz CC=$(CLANG) HARDENING= OPT='-O1 -g' \
 	    EXTRA='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' $(FUZZERS:%=build/fuzz/fuzz_%)
 	@tests/fuzz.sh
 
@@ -261,7 +272,9 @@ install: all
 	    $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 build/fusec $(DESTDIR)$(PREFIX)/bin
 	install -m 644 build/libfusec.a $(DESTDIR)$(PREFIX)/lib
-	install -m 755 build/libfusec.so $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib
+	ln -sf libfusec.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libfusec.so.$(ABI)
+	ln -sf libfusec.so.$(ABI) $(DESTDIR)$(PREFIX)/lib/libfusec.so
 	install -m 644 runtime/fusec.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/fusec.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \

@@ -47,7 +47,7 @@ extern "C" {
 #define FUSEC_API
 #endif
 
-#define FUSEC_VERSION "0.2.2"
+#define FUSEC_VERSION "0.3.0"
 
 /* ========================================================================= simple == */
 
