@@ -59,8 +59,8 @@ static void check_that_it_fits(int fits, const fusec_plan *plan)
 static fusec_tensor make_tensor(fusec_device *device, const fusec_plan *plan, size_t i,
                                 void **host)
 {
-    fusec_tensor_info info;
-    fusec_axis_info axis;
+    fusec_tensor_info info = {.struct_size = sizeof info};
+    fusec_axis_info axis = {.struct_size = sizeof axis};
     check(fusec_plan_tensor(plan, i, &info), "tensor");
     fusec_tensor t = {.dtype = info.dtype, .rank = info.rank};
     size_t count = 1;
@@ -131,7 +131,7 @@ int main(int count, char **arguments)
     fusec_program *program;
     fusec_device *device;
     fusec_plan *plan;
-    fusec_device_info about;
+    fusec_device_info about = {.struct_size = sizeof about};
     fusec_tensor tensors[TENSORS];
     void *host[TENSORS], *workspace;
     double milliseconds;
@@ -142,7 +142,7 @@ int main(int count, char **arguments)
         printf("no GPU (%s): the CPU evaluator runs it\n", error.message);
         check(fusec_device_cpu(&device, &error), "device");
     }
-    fusec_device_get_info(device, &about);
+    check(fusec_device_get_info(device, &about), "device info");
 
     fusec_size columns[] = {{"N", N}};
     check(fusec_plan_create(device, program, NULL, columns, 1, NULL, &plan, &error),

@@ -85,18 +85,18 @@ void fusec_binary_destroy(fusec_binary *binary)
 const void *fusec_binary_data(const fusec_binary *binary, size_t *bytes)
 {
     if (bytes)
-        *bytes = binary->code.bytes;
-    return binary->code.data;
+        *bytes = binary ? binary->code.bytes : 0;
+    return binary ? binary->code.data : NULL;
 }
 
 const char *fusec_binary_warning(const fusec_binary *binary)
 {
-    return binary->warning;
+    return binary ? binary->warning : "";
 }
 
 double fusec_binary_milliseconds(const fusec_binary *binary)
 {
-    return binary->code.milliseconds;
+    return binary ? binary->code.milliseconds : 0;
 }
 
 fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
@@ -107,11 +107,11 @@ fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
         || !cubin_usage(binary->code.data, binary->code.bytes, binary->code.log, kernel,
                         &usage))
         return FUSEC_INVALID_ARGUMENT;
-    *info = (fusec_kernel_info){.name = kernel, .registers = usage.registers};
-    info->spill_bytes = usage.spill_bytes;
-    info->stack_bytes = usage.stack_bytes;
-    info->static_smem_bytes = usage.smem_bytes;
-    return FUSEC_OK;
+    fusec_kernel_info own = {.name = kernel, .registers = usage.registers};
+    own.spill_bytes = usage.spill_bytes;
+    own.stack_bytes = usage.stack_bytes;
+    own.static_smem_bytes = usage.smem_bytes;
+    return copy_info(info, &own, sizeof own) ? FUSEC_OK : FUSEC_INVALID_ARGUMENT;
 }
 
 fusec_status fusec_nvrtc_version(int *major, int *minor, char *path, size_t size,

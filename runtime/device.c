@@ -265,15 +265,21 @@ size_t fusec_device_warning(const fusec_device *device, char *text, size_t size)
 {
     fusec_device *d =
         (fusec_device *)device; /* the lock, not the device, is what changes */
+    if (text && size)
+        *text = 0;
+    if (!device)
+        return 0;
     pthread_mutex_lock(&d->warning_lock);
     size_t length = strlen(d->warning);
-    if (size)
+    if (text && size)
         snprintf(text, size, "%s", d->warning);
     pthread_mutex_unlock(&d->warning_lock);
     return length;
 }
 
-void fusec_device_get_info(const fusec_device *device, fusec_device_info *info)
+fusec_status fusec_device_get_info(const fusec_device *device, fusec_device_info *info)
 {
-    *info = device->info;
+    if (!device || !info || !copy_info(info, &device->info, sizeof device->info))
+        return FUSEC_INVALID_ARGUMENT;
+    return FUSEC_OK;
 }

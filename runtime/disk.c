@@ -67,7 +67,7 @@ size_t fusec_cache_path(char *path, size_t size)
     name_directory(directory);
     if (*directory != '/')
         *directory = 0;
-    if (size)
+    if (path && size)
         snprintf(path, size, "%s", directory);
     return strlen(directory);
 }
@@ -389,7 +389,7 @@ static bool list_entry(int directory, const Entry *found,
     DiskEntry holds;
     bool ok = disk_decode(payload, bytes, &holds);
     if (ok) {
-        fusec_cache_entry about = {.name = found->name, .bytes = found->bytes};
+        fusec_cache_entry about = {.struct_size = sizeof about, .name = found->name, .bytes = found->bytes};
         about.used = (int64_t)found->used.tv_sec;
         about.arch = holds.key.arch;
         about.kernel = holds.kernel;

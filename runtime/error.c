@@ -82,3 +82,14 @@ fusec_status succeed(fusec_error *error)
     }
     return FUSEC_OK;
 }
+
+bool copy_info(void *info, const void *own, size_t size)
+{
+    size_t known;
+    memcpy(&known, info, sizeof known);
+    if (known <= sizeof known)
+        return false;
+    const size_t bytes = known < size ? known : size;
+    memcpy((char *)info + sizeof known, (const char *)own + sizeof known, bytes - sizeof known);
+    return true;
+}

@@ -4,12 +4,18 @@
 
 #include "fusec.h"
 
+#include <stdbool.h>
+
 fusec_status fail(fusec_error *error, fusec_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* INVALID_ARGUMENT: `what` is NULL and must not be. */
 fusec_status fail_null(fusec_error *error, const char *what);
 /* Sets FUSEC_OK and "". */
 fusec_status succeed(fusec_error *error);
+
+/* Copies a struct to the caller's *info, whose first field says how much the caller's header knows
+ * of it: no more than that is written. False, and *info as it was: `size` of its fields is none. */
+bool copy_info(void *info, const void *own, size_t size);
 
 /* How a call that makes something begins, before it looks at any other argument: whatever
  * fails from here on, *result is NULL. `what` is a literal: "the plan". */

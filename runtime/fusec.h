@@ -28,6 +28,14 @@
  *    plans made from it; the context of a device lives until its last plan is gone.
  *  - Strings returned live as long as the object they were asked of. Strings given are
  *    copied.
+ *  - A NULL where an object, a place for a result or a text is needed is never followed:
+ *    calls with a status answer INVALID_ARGUMENT, counts and sizes 0, numbers 0, texts
+ *    that are never absent "", other pointers NULL, and calls without a result do nothing.
+ *  - A struct with a struct_size begins with its size in the caller's header, which the
+ *    caller sets: `fusec_axis_info axis = {.struct_size = sizeof axis};`. The library writes
+ *    no more than that, so new fields go to the end; less than its first field and one more
+ *    is INVALID_ARGUMENT. fusec_error, fusec_size, fusec_tensor and the enums' numbers are
+ *    frozen: they never change.
  *  - libcuda and libnvrtc are opened at run time. Without libcuda there is only the CPU
  *    device, without libnvrtc a CUDA device runs only saved plans.
  *  - No CUDA header is needed, neither here nor to build the library. */
@@ -79,7 +87,7 @@ typedef enum fusec_status {
         FUSEC_STATUS_COUNT
 } fusec_status;
 
-/* What went wrong. `message` is one or more lines without a newline at the end: for
+/* Frozen. What went wrong. `message` is one or more lines without a newline at the end: for
  * programs the diagnostics with places and carets; long ones are cut at the end of a
  * line. */
 typedef struct fusec_error {
@@ -123,7 +131,7 @@ FUSEC_API const char *
 fusec_dtype_name(fusec_dtype dtype); /* "bf16", as in .fuse; NULL if none */
 FUSEC_API size_t fusec_dtype_bytes(fusec_dtype dtype); /* of one element; 0 if none */
 
-/* The size of an axis, by the axis's name in the graph. */
+/* Frozen. The size of an axis, by the axis's name in the graph. */
 typedef struct fusec_size {
     const char *axis;
     int64_t size;
@@ -131,7 +139,7 @@ typedef struct fusec_size {
 
 enum { FUSEC_MAX_RANK = 8 };
 
-/* A tensor in the device's memory (the host's for the CPU device), owned by the caller.
+/* Frozen. A tensor in the device's memory (the host's for the CPU device), owned by the caller.
  * Axis 0 is the outermost, in the order of the graph's declaration. Strides are in
  * ELEMENTS.
  *  - The last axis must be dense (stride 1); an axis of size 0 or 1 may have any stride.
@@ -379,7 +387,7 @@ FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
 FUSEC_API fusec_status fusec_plan_load(fusec_device *device, const char *path,
                                        fusec_plan **plan, fusec_error *error);
 
-/* The graphs of a program, in order; the name of graph `index`, or NULL. */
+/* The graphs of a program, in order; the name of graph `index`, NULL if there is none. */
 FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
 FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t index);
 /* The warnings of a program that has no errors, as text; "" if there are none. */
@@ -387,6 +395,7 @@ FUSEC_API const char *fusec_program_warnings(const fusec_program *program);
 
 /* A tensor of a plan. Its axes are numbers of the plan's axes, outermost first. */
 typedef struct fusec_tensor_info {
+    size_t struct_size; /* sizeof(fusec_tensor_info), set by the caller */
     const char *name;
     fusec_dtype dtype;
     int32_t rank;
@@ -396,6 +405,7 @@ typedef struct fusec_tensor_info {
 } fusec_tensor_info;
 
 typedef struct fusec_scalar_info {
+    size_t struct_size; /* sizeof(fusec_scalar_info), set by the caller */
     const char *name;
     fusec_dtype dtype;
     int32_t has_default;
@@ -403,14 +413,15 @@ typedef struct fusec_scalar_info {
 } fusec_scalar_info;
 
 typedef struct fusec_axis_info {
+    size_t struct_size; /* sizeof(fusec_axis_info), set by the caller */
     const char *name;
     int64_t size; /* compiled in, or what the plan was made with */
     int32_t is_fixed; /* nonzero: compiled in; every launch must have this size */
 } fusec_axis_info;
 
 /* What bindings need to know about a plan. Tensors are numbered inputs first, then
- * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone, as does
- * a NULL. */
+ * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone, as do
+ * a NULL and a struct_size that is none. */
 FUSEC_API const char *fusec_plan_graph(const fusec_plan *plan);
 FUSEC_API size_t fusec_plan_input_count(const fusec_plan *plan);
 FUSEC_API size_t fusec_plan_output_count(const fusec_plan *plan);
@@ -426,6 +437,7 @@ FUSEC_API fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index,
 
 /* What a device is. */
 typedef struct fusec_device_info {
+    size_t struct_size; /* sizeof(fusec_device_info), set by the caller */
     char name[128]; /* "NVIDIA H100 80GB HBM3", "CPU" */
     char arch[16]; /* what plans are made for: "sm_90a" */
     int32_t is_cpu;
@@ -438,7 +450,8 @@ typedef struct fusec_device_info {
     uint64_t memory_bytes;
 } fusec_device_info;
 
-FUSEC_API void fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
+FUSEC_API fusec_status fusec_device_get_info(const fusec_device *device,
+                                             fusec_device_info *info);
 
 /* Copies the device's standing warning (the first of: the disk cache cannot be written or
  * is not one to be trusted, the tuning file is damaged or has a schedule that is none any more; everything works
@@ -455,6 +468,7 @@ FUSEC_API fusec_status fusec_device_synchronize(fusec_device *device, fusec_erro
 
 /* What a compiled kernel uses. Numbers that are not known are -1. */
 typedef struct fusec_kernel_info {
+    size_t struct_size; /* sizeof(fusec_kernel_info), set by the caller */
     const char *name;
     int32_t registers; /* a thread */
     /* Stores plus loads that the assembler put in for lack of registers. */
@@ -573,6 +587,7 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
  *         stops
  * clear:  removes all entries (and nothing else); *count is how many, may be NULL */
 typedef struct fusec_cache_entry {
+    size_t struct_size; /* of this library's, set by the library */
     const char *name; /* the file in the directory */
     const char *arch;
     const char *kernel; /* the main one in it: others are named after it; "": it is PTX */

@@ -26,42 +26,47 @@ size_t fusec_dtype_bytes(fusec_dtype dtype)
 
 const char *fusec_plan_text(const fusec_plan *plan)
 {
-    return plan->cuda ? plan->cuda : "";
+    return plan && plan->cuda ? plan->cuda : "";
 }
 
 const char *fusec_plan_graph(const fusec_plan *plan)
 {
-    return plan->launch->graph;
+    return plan ? plan->launch->graph : "";
 }
 
 size_t fusec_plan_input_count(const fusec_plan *plan)
 {
-    return (size_t)plan->launch->input_count;
+    return plan ? (size_t)plan->launch->input_count : 0;
 }
 
 size_t fusec_plan_output_count(const fusec_plan *plan)
 {
-    return (size_t)(plan->launch->tensor_count - plan->launch->input_count);
+    return fusec_plan_tensor_count(plan) - fusec_plan_input_count(plan);
 }
 
 size_t fusec_plan_tensor_count(const fusec_plan *plan)
 {
-    return (size_t)plan->launch->tensor_count;
+    return plan ? (size_t)plan->launch->tensor_count : 0;
 }
 
 size_t fusec_plan_scalar_count(const fusec_plan *plan)
 {
-    return (size_t)plan->launch->scalar_count;
+    return plan ? (size_t)plan->launch->scalar_count : 0;
 }
 
 size_t fusec_plan_axis_count(const fusec_plan *plan)
 {
-    return (size_t)plan->launch->axis_count;
+    return plan ? (size_t)plan->launch->axis_count : 0;
 }
 
 size_t fusec_plan_kernel_count(const fusec_plan *plan)
 {
-    return (size_t)plan->launch->kernel_count;
+    return plan ? (size_t)plan->launch->kernel_count : 0;
+}
+
+static fusec_status answer(void *info, const void *own, size_t size)
+{
+    return copy_info(info, own, size) ? FUSEC_OK : FUSEC_INVALID_ARGUMENT;
 }
 
 fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index,
@@ -70,14 +75,13 @@ fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index,
     if (!plan || !info || index >= fusec_plan_tensor_count(plan))
         return FUSEC_INVALID_ARGUMENT;
     const LaunchTensor *tensor = &plan->launch->tensors[index];
-    *info =
-        (fusec_tensor_info){.name = tensor->name, .dtype = (fusec_dtype)tensor->dtype};
-    info->is_output = tensor->output;
-    info->is_wanted = tensor->wanted;
+    fusec_tensor_info own = {.name = tensor->name, .dtype = (fusec_dtype)tensor->dtype};
+    own.is_output = tensor->output;
+    own.is_wanted = tensor->wanted;
     for (int axis = 0; axis < plan->launch->axis_count; axis++)
         if (tensor->axes >> axis & 1)
-            info->axes[info->rank++] = axis;
-    return FUSEC_OK;
+            own.axes[own.rank++] = axis;
+    return answer(info, &own, sizeof own);
 }
 
 fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
@@ -86,19 +90,21 @@ fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
     if (!plan || !info || index >= fusec_plan_scalar_count(plan))
         return FUSEC_INVALID_ARGUMENT;
     const LaunchScalar *scalar = &plan->launch->scalars[index];
-    *info = (fusec_scalar_info){scalar->name, (fusec_dtype)scalar->dtype,
-                                scalar->has_default, scalar->default_value};
-    return FUSEC_OK;
+    const fusec_scalar_info own = {.name = scalar->name,
+                                   .dtype = (fusec_dtype)scalar->dtype,
+                                   .has_default = scalar->has_default,
+                                   .default_value = scalar->default_value};
+    return answer(info, &own, sizeof own);
 }
 
 fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_info *info)
 {
     if (!plan || !info || index >= fusec_plan_axis_count(plan))
         return FUSEC_INVALID_ARGUMENT;
-    *info =
-        (fusec_axis_info){plan->launch->axis_names[index], plan->launch->sizes.of[index],
-                          plan->launch->fixed >> index & 1};
-    return FUSEC_OK;
+    const fusec_axis_info own = {.name = plan->launch->axis_names[index],
+                                 .size = plan->launch->sizes.of[index],
+                                 .is_fixed = plan->launch->fixed >> index & 1};
+    return answer(info, &own, sizeof own);
 }
 
 fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
@@ -106,28 +112,28 @@ fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
 {
     if (!plan || !info || index >= fusec_plan_kernel_count(plan))
         return FUSEC_INVALID_ARGUMENT;
-    *info = plan->kernels[index];
-    return FUSEC_OK;
+    return answer(info, &plan->kernels[index], sizeof plan->kernels[index]);
 }
 
 const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes)
 {
+    const CodeModule *module = plan ? plan->module : NULL;
     if (bytes)
-        *bytes = plan->module ? plan->module->code.bytes : 0;
-    return plan->module ? plan->module->code.data : NULL;
+        *bytes = module ? module->code.bytes : 0;
+    return module ? module->code.data : NULL;
 }
 
 const char *fusec_plan_schedule(const fusec_plan *plan)
 {
-    return plan->schedule;
+    return plan ? plan->schedule : NULL;
 }
 
 double fusec_plan_milliseconds(const fusec_plan *plan)
 {
-    return plan->milliseconds;
+    return plan ? plan->milliseconds : 0;
 }
 
 int fusec_plan_was_cached(const fusec_plan *plan)
 {
-    return plan->module && plan->was_cached;
+    return plan && plan->module && plan->was_cached;
 }

@@ -172,15 +172,15 @@ void fusec_program_destroy(fusec_program *program)
 
 size_t fusec_program_graph_count(const fusec_program *program)
 {
-    return (size_t)program->graph_count;
+    return program ? (size_t)program->graph_count : 0;
 }
 
 const char *fusec_program_graph(const fusec_program *program, size_t index)
 {
-    return index < (size_t)program->graph_count ? program->graphs[index] : NULL;
+    return index < fusec_program_graph_count(program) ? program->graphs[index] : NULL;
 }
 
 const char *fusec_program_warnings(const fusec_program *program)
 {
-    return program->checked.diagnostics ? program->checked.diagnostics : "";
+    return program && program->checked.diagnostics ? program->checked.diagnostics : "";
 }

@@ -91,7 +91,7 @@ static void only_entry(char *path, size_t size)
 
 START_TEST(usage_is_read_off_the_cubin)
 {
-    fusec_kernel_info info;
+    fusec_kernel_info info = {.struct_size = sizeof info};
     if (no_nvrtc("usage_is_read_off_the_cubin"))
         return;
     fusec_binary *binary = compile_text();
@@ -223,7 +223,7 @@ START_TEST(damaged_entries_are_rebuilt)
             fclose(file);
         }
         fusec_binary *binary = compile_text();
-        fusec_kernel_info info;
+        fusec_kernel_info info = {.struct_size = sizeof info};
         ck_assert_int_eq(fusec_binary_kernel(binary, "shuffle", &info), FUSEC_OK);
         fusec_binary_destroy(binary);
         ck_assert_int_eq(stat(path, &now), 0);

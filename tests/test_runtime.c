@@ -141,9 +141,9 @@ END_TEST
 START_TEST(plan_describes_itself)
 {
     Case c;
-    fusec_tensor_info tensor;
-    fusec_scalar_info scalar;
-    fusec_axis_info axis;
+    fusec_tensor_info tensor = {.struct_size = sizeof tensor};
+    fusec_scalar_info scalar = {.struct_size = sizeof scalar};
+    fusec_axis_info axis = {.struct_size = sizeof axis};
     open_case(&c, NULL);
     ck_assert_uint_eq(fusec_program_graph_count(c.program), 1);
     ck_assert_str_eq(fusec_program_graph(c.program, 0), "scale");
@@ -326,12 +326,12 @@ START_TEST(memory_and_events_on_the_cpu)
 {
     fusec_device *device;
     fusec_event *begin, *end;
-    fusec_device_info about;
+    fusec_device_info about = {.struct_size = sizeof about};
     void *memory;
     char back[4] = "";
     double milliseconds = -1;
     ck_assert_int_eq(fusec_device_cpu(&device, NULL), FUSEC_OK);
-    fusec_device_get_info(device, &about);
+    ck_assert_int_eq(fusec_device_get_info(device, &about), FUSEC_OK);
     ck_assert_int_eq(about.is_cpu, 1);
     ck_assert_int_eq(fusec_alloc(device, 0, &memory, NULL), FUSEC_OK);
     ck_assert_ptr_null(memory);

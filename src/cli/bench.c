@@ -140,7 +140,7 @@ static Sizes few_rows(const Session *s)
 {
     Sizes sizes = s->sizes;
     for (int i = 0; i < s->graph->axis_count; i++) {
-        fusec_axis_info axis;
+        fusec_axis_info axis = {.struct_size = sizeof axis};
         if (fusec_plan_axis(s->plan, (size_t)i, &axis) == FUSEC_OK && !axis.is_fixed &&
             sizes.of[i] > FEW_ROWS)
             sizes.of[i] = FEW_ROWS;
@@ -196,6 +196,7 @@ static int measure(Session *s, Figures *f)
     Batch small = {0}, full = {0};
     fusec_error error;
     PlanWork work = {s, &full};
+    f->info.struct_size = sizeof f->info;
     fusec_device_get_info(s->device, &f->info);
     int status = describe_plan(s, f);
     if (status == EXIT_DONE) status = verify_few_rows(s, &small);

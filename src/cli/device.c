@@ -105,7 +105,7 @@ void remark_warning(const fusec_binary *binary)
 static void remark_kernels(const fusec_binary *binary, const char *const *kernels, int kernel_count)
 {
     for (int i = 0; i < kernel_count; i++) {
-        fusec_kernel_info info;
+        fusec_kernel_info info = {.struct_size = sizeof info};
         if (fusec_binary_kernel(binary, kernels[i], &info) == FUSEC_OK && info.spill_bytes > 0)
             remark("%s spills %d bytes; `fusec explain` tells whether another schedule runs in its place", kernels[i],
                    info.spill_bytes);

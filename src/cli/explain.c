@@ -11,7 +11,7 @@ static int count_spills(void *data, const Compilation *c)
 {
     const Target *target = data;
     fusec_binary *binary;
-    fusec_kernel_info info;
+    fusec_kernel_info info = {.struct_size = sizeof info};
     int bytes = 0;
     if (fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, NULL) != FUSEC_OK)
         return -1;
@@ -38,7 +38,7 @@ static KernelUsage *measure_usage(const Options *o, const Compilation *c, const 
     if (status == FUSEC_NO_NVRTC && !o->json) remark("without NVRTC nothing is known of registers and spills");
     if (status == FUSEC_OK) remark_warning(binary);
     for (int i = 0; i < count; i++) {
-        fusec_kernel_info info;
+        fusec_kernel_info info = {.struct_size = sizeof info};
         const LaunchKernel *kernel = &c->launch->kernels[i];
         KernelUsage *of = &usage[i];
         *of = (KernelUsage){-1, -1, -1, -1};

@@ -8,7 +8,7 @@
 
 void read_usage(Arena *arena, Trial *trial)
 {
-    fusec_kernel_info info;
+    fusec_kernel_info info = {.struct_size = sizeof info};
     trial->registers = trial->spill_bytes = -1;
     for (size_t i = 0; fusec_plan_kernel(trial->plan, i, &info) == FUSEC_OK; i++) {
         if (info.registers > trial->registers) trial->registers = info.registers;

@@ -115,7 +115,7 @@ static void close_tuning(Tuning *t)
 int command_tune(Options *o)
 {
     Tuning t = {0};
-    fusec_device_info info;
+    fusec_device_info info = {.struct_size = sizeof info};
     Text *out = text_new(o->arena);
     int status = open_tuning(&t, o);
     if (status == EXIT_DONE) {

@@ -28,7 +28,7 @@ static Sizes verified_sizes(const Session *s)
     enum { MOST_ROWS = 1021, LEAST_ROWS = 37, ELEMENTS = 4 << 20 };
     Sizes sizes = s->sizes;
     int64_t columns = 1, rows;
-    fusec_axis_info axis;
+    fusec_axis_info axis = {.struct_size = sizeof axis};
     for (size_t i = 0; fusec_plan_axis(s->plan, i, &axis) == FUSEC_OK; i++)
         if (axis.is_fixed && axis.size > 0) columns *= axis.size < ELEMENTS ? axis.size : ELEMENTS;
     rows = ELEMENTS / columns;

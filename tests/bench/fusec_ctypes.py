@@ -35,18 +35,18 @@ class Tensor(ctypes.Structure):
 
 
 class TensorInfo(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("dtype", c_int), ("rank", c_int32), ("axes", c_int32 * 8),
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("dtype", c_int), ("rank", c_int32), ("axes", c_int32 * 8),
                 ("is_output", c_int32), ("is_wanted", c_int32)]
 
 
 class KernelInfo(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("registers", c_int32), ("spill_bytes", c_int32),
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("registers", c_int32), ("spill_bytes", c_int32),
                 ("stack_bytes", c_int32), ("static_smem_bytes", c_int32), ("threads", c_int32),
                 ("cluster", c_int32), ("dynamic_smem_bytes", c_int64), ("grid", c_int64 * 3)]
 
 
 class DeviceInfo(ctypes.Structure):
-    _fields_ = [("name", c_char * 128), ("arch", c_char * 16), ("is_cpu", c_int32),
+    _fields_ = [("struct_size", c_size_t), ("name", c_char * 128), ("arch", c_char * 16), ("is_cpu", c_int32),
                 ("ordinal", c_int32), ("major", c_int32), ("minor", c_int32), ("sms", c_int32),
                 ("smem_per_cta", c_int32), ("l2_bytes", c_int32), ("driver_version", c_int32),
                 ("memory_bytes", c_uint64)]
@@ -61,7 +61,7 @@ SIGNATURES = {
     "fusec_device_open": (STATUS, [c_int, POINTER(c_void_p)]),
     "fusec_device_cpu": (STATUS, [POINTER(c_void_p)]),
     "fusec_device_destroy": (None, [c_void_p]),
-    "fusec_device_get_info": (None, [c_void_p, POINTER(DeviceInfo)]),
+    "fusec_device_get_info": (c_int, [c_void_p, POINTER(DeviceInfo)]),
     "fusec_plan_create": (STATUS, [c_void_p, c_void_p, c_char_p, POINTER(Size), c_size_t, c_void_p,
                                    POINTER(c_void_p)]),
     "fusec_plan_destroy": (None, [c_void_p]),
@@ -79,7 +79,7 @@ SIGNATURES = {
     "fusec_call_launch": (STATUS, [c_void_p, c_void_p]),
     "fusec_call_destroy": (None, [c_void_p]),
 }
-WITHOUT_ERROR = {"fusec_plan_tensor", "fusec_plan_kernel"}
+WITHOUT_ERROR = {"fusec_plan_tensor", "fusec_plan_kernel", "fusec_device_get_info"}
 
 
 class Library:
@@ -113,7 +113,7 @@ class Device:
             library.check("fusec_device_open", ordinal, byref(self.handle))
 
     def info(self):
-        info = DeviceInfo()
+        info = DeviceInfo(struct_size=ctypes.sizeof(DeviceInfo))
         self.fusec.c.fusec_device_get_info(self.handle, byref(info))
         return info
 
@@ -144,7 +144,7 @@ class Plan:
         return self.fusec.c.fusec_plan_workspace(self.handle, self.sizes, len(self.sizes))
 
     def kernels(self):
-        info, c = KernelInfo(), self.fusec.c
+        info, c = KernelInfo(struct_size=ctypes.sizeof(KernelInfo)), self.fusec.c
         result = []
         for index in range(c.fusec_plan_kernel_count(self.handle)):
             c.fusec_plan_kernel(self.handle, index, byref(info))
@@ -171,7 +171,7 @@ class Call:
         count = c.fusec_plan_tensor_count(plan.handle)
         inputs = c.fusec_plan_input_count(plan.handle)
         described = (Tensor * count)()
-        info = TensorInfo()
+        info = TensorInfo(struct_size=ctypes.sizeof(TensorInfo))
         for index in range(count):
             c.fusec_plan_tensor(plan.handle, index, byref(info))
             described[index] = describe(*tensors[info.name.decode()])
