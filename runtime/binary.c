@@ -56,6 +56,7 @@ static fusec_status make_binary(fusec_binary *binary, const char *cuda, const ch
 fusec_status fusec_binary_compile(const char *cuda, const char *arch, fusec_format format,
                                   fusec_binary **result, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the binary", error);
     if (!cuda || !arch)
         return fail_null(error, cuda ? "the architecture" : "the text");
@@ -117,6 +118,7 @@ fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
 fusec_status fusec_nvrtc_version(int *major, int *minor, char *path, size_t size,
                                  fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     Nvrtc nvrtc;
     fusec_status status = nvrtc_open(&nvrtc, error);
     if (status != FUSEC_OK)

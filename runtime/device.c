@@ -17,11 +17,37 @@ double milliseconds_now(void)
 /* --------------------------------------------------------------------------------
  * opening -- */
 
+static atomic_int generation; /* forks between the first process and this one */
+static pthread_once_t counts_forks = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+    atomic_fetch_add(&generation, 1);
+}
+
+static void begin_counting(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
+bool device_is_inherited(const fusec_device *device)
+{
+    return device->generation != atomic_load(&generation);
+}
+
+fusec_status fail_inherited(fusec_error *error)
+{
+    return fail(error, FUSEC_CUDA_ERROR,
+                "a CUDA device does not survive a fork, nor can its child open one: start another process");
+}
+
 static fusec_device *device_new(void)
 {
     fusec_device *device = calloc(1, sizeof *device);
     if (!device)
         return NULL;
+    pthread_once(&counts_forks, begin_counting);
+    device->generation = atomic_load(&generation);
     if (!modules_init(&device->modules)) {
         free(device);
         return NULL;
@@ -39,15 +65,18 @@ void device_retain(fusec_device *device)
 
 void fusec_device_destroy(fusec_device *device)
 {
+    OWN_ENVIRONMENT;
     if (!device
         || atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) != 1)
         return;
     modules_free(device);
-    if (device->primary)
-        device->driver.cuDevicePrimaryCtxRelease(device->handle);
-    nvrtc_close(&device->nvrtc);
-    pthread_mutex_destroy(&device->nvrtc_lock);
-    pthread_mutex_destroy(&device->warning_lock);
+    if (!device_is_inherited(device)) {
+        if (device->primary)
+            device->driver.cuDevicePrimaryCtxRelease(device->handle);
+        nvrtc_close(&device->nvrtc);
+        pthread_mutex_destroy(&device->nvrtc_lock);
+        pthread_mutex_destroy(&device->warning_lock);
+    }
     free(device);
 }
 
@@ -155,6 +184,7 @@ static fusec_status open_primary_context(fusec_device *device, int ordinal,
 
 fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the device", error);
     fusec_device *device = device_new();
     if (!device)
@@ -175,6 +205,7 @@ fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *
 
 fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the device", error);
     fusec_device *device = device_new();
     const Target *target = target_find("sm_90a");
@@ -198,6 +229,9 @@ fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
 fusec_status device_enter(const fusec_device *device, CurrentContext *current,
                           fusec_error *error)
 {
+    *current = (CurrentContext){&device->driver, false};
+    if (device_is_inherited(device))
+        return fail_inherited(error);
     return context_enter(&device->driver, device->context, current, error);
 }
 
@@ -214,6 +248,9 @@ unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int
 fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error *error)
 {
     fusec_status status = FUSEC_OK;
+    *nvrtc = NULL;
+    if (device_is_inherited(device))
+        return fail_inherited(error);
     pthread_mutex_lock(&device->nvrtc_lock);
     if (!device->nvrtc_open)
         status = nvrtc_open(&device->nvrtc, error);
@@ -255,6 +292,8 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
 
 void device_warn(fusec_device *device, const char *text)
 {
+    if (device_is_inherited(device))
+        return;
     pthread_mutex_lock(&device->warning_lock);
     if (!device->warning[0])
         snprintf(device->warning, sizeof device->warning, "%s", text);
@@ -265,15 +304,18 @@ size_t fusec_device_warning(const fusec_device *device, char *text, size_t size)
 {
     fusec_device *d =
         (fusec_device *)device; /* the lock, not the device, is what changes */
+    const bool alone = device && device_is_inherited(device);
     if (text && size)
         *text = 0;
     if (!device)
         return 0;
-    pthread_mutex_lock(&d->warning_lock);
+    if (!alone)
+        pthread_mutex_lock(&d->warning_lock);
     size_t length = strlen(d->warning);
     if (text && size)
         snprintf(text, size, "%s", d->warning);
-    pthread_mutex_unlock(&d->warning_lock);
+    if (!alone)
+        pthread_mutex_unlock(&d->warning_lock);
     return length;
 }
 

@@ -5,6 +5,7 @@
 
 #include "cubin.h"
 #include "error.h"
+#include "library.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,14 +49,14 @@ static bool same_key(const DiskKey *a, const DiskKey *b)
 static void name_directory(char path[PATH_MAX])
 {
     const char *chosen = secure_getenv("FUSEC_CACHE_DIR");
-    const char *xdg = secure_getenv("XDG_CACHE_HOME");
-    const char *home = secure_getenv("HOME");
+    const char *xdg = environment_path("XDG_CACHE_HOME");
+    const char *home = environment_path("HOME");
     int length = 0;
     if (chosen && *chosen)
         length = snprintf(path, PATH_MAX, "%s", chosen);
-    else if (xdg && *xdg == '/')
+    else if (xdg)
         length = snprintf(path, PATH_MAX, "%s/fusec", xdg);
-    else if (home && *home)
+    else if (home)
         length = snprintf(path, PATH_MAX, "%s/.cache/fusec", home);
     if (length <= 0 || length >= PATH_MAX)
         *path = 0;
@@ -63,6 +64,7 @@ static void name_directory(char path[PATH_MAX])
 
 size_t fusec_cache_path(char *path, size_t size)
 {
+    OWN_ENVIRONMENT;
     char directory[PATH_MAX];
     name_directory(directory);
     if (*directory != '/')
@@ -418,6 +420,7 @@ static fusec_status open_entries(int *directory, Entries *entries, fusec_error *
 fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *entry),
                               void *data, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     Entries entries;
     int directory;
     bool stop = false;
@@ -437,6 +440,7 @@ fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *
 /* Another process may clear it at the same time. What writers are writing stays. */
 fusec_status fusec_cache_clear(size_t *count, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     Entries entries;
     int directory, why = 0;
     size_t removed = 0;

@@ -2,6 +2,7 @@
 #include "driver.h"
 
 #include "error.h"
+#include "library.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -47,12 +48,10 @@ static fusec_status resolve_entry_points(Driver *driver, fusec_error *error)
 fusec_status driver_open(Driver *driver, fusec_error *error)
 {
     memset(driver, 0, sizeof *driver);
-    driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!driver->library) {
-        const char *why = dlerror();
-        return fail(error, FUSEC_NO_DRIVER, "no CUDA driver: %s",
-                    why ? why : "libcuda.so.1");
-    }
+    const char *why;
+    driver->library = library_open("libcuda.so.1", &why);
+    if (!driver->library)
+        return fail(error, FUSEC_NO_DRIVER, "no CUDA driver: %s", why);
     fusec_status status = resolve_entry_points(driver, error);
     if (status != FUSEC_OK)
         return status;

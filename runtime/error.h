@@ -2,6 +2,7 @@
 #ifndef FUSEC_ERROR_H
 #define FUSEC_ERROR_H
 
+#include "environment.h"
 #include "fusec.h"
 
 #include <stdbool.h>
@@ -13,10 +14,6 @@ fusec_status fail_null(fusec_error *error, const char *what);
 /* Sets FUSEC_OK and "". */
 fusec_status succeed(fusec_error *error);
 
-/* Copies a struct to the caller's *info, whose first field says how much the caller's header knows
- * of it: no more than that is written. False, and *info as it was: `size` of its fields is none. */
-bool copy_info(void *info, const void *own, size_t size);
-
 /* How a call that makes something begins, before it looks at any other argument: whatever
  * fails from here on, *result is NULL. `what` is a literal: "the plan". */
 #define CLEAR_RESULT(result, what, error)                                                \
@@ -25,5 +22,9 @@ bool copy_info(void *info, const void *own, size_t size);
             return fail_null((error), "the place for " what);                            \
         *(result) = NULL;                                                                \
     } while (0)
+
+/* Copies a struct to the caller's *info, whose first field says how much the caller's header knows
+ * of it: no more than that is written. False, and *info as it was: `size` of its fields is none. */
+bool copy_info(void *info, const void *own, size_t size);
 
 #endif

@@ -36,6 +36,18 @@
  *    no more than that, so new fields go to the end; less than its first field and one more
  *    is INVALID_ARGUMENT. fusec_error, fusec_size, fusec_tensor and the enums' numbers are
  *    frozen: they never change.
+ *  - The process stays the caller's. Locale, floating-point environment, working directory
+ *    and signals change no text and no result, and no call leaves any of them changed.
+ *    Calls compute in a C locale of their own, rounding to nearest, without traps, and so
+ *    do functions of the caller that they call, which may run in a thread of the library
+ *    while the call waits. 256 KiB of stack are enough: compiling has a stack of its own.
+ *    Threads that the library makes take no signals and are gone when the call returns.
+ *  - No environment variable names a relative path: such a one is passed over. None is read
+ *    in a program that runs with more rights than its user has (secure_getenv).
+ *  - After fork the child may use programs, the CPU device and its plans, unless another
+ *    thread was making or destroying that very object. CUDA does not survive a fork: calls
+ *    on a CUDA device or what was made from it answer CUDA_ERROR, and _destroy lets go of
+ *    the memory alone.
  *  - libcuda and libnvrtc are opened at run time. Without libcuda there is only the CPU
  *    device, without libnvrtc a CUDA device runs only saved plans.
  *  - No CUDA header is needed, neither here nor to build the library. */

@@ -49,6 +49,7 @@ typedef struct {
 
 struct fusec_device {
     atomic_int references;
+    int generation; /* of the process that opened it: see device_is_inherited */
     bool cpu;
     Driver driver;
     CUdevice handle;
@@ -97,6 +98,10 @@ fusec_status compile_checked(const CompileRequest *request, Compilation *c,
 /* The interval between a kernel's rows that its memory just keeps up with; 0: rows come as fast as they can. Launches use it
  * without a call of the driver. */
 unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel, const Sizes *sizes);
+/* Whether this process is a child, made by fork, of the one that opened the device. CUDA is dead in
+ * it, and another thread of the parent may have held any of the device's locks. */
+bool device_is_inherited(const fusec_device *device);
+fusec_status fail_inherited(fusec_error *error);
 void device_retain(fusec_device *device);
 void device_warn(fusec_device *device, const char *text);
 fusec_status device_enter(const fusec_device *device, CurrentContext *current,

@@ -247,6 +247,7 @@ fusec_status fusec_plan_launch(const fusec_plan *plan, const fusec_tensor *input
                                const fusec_tensor *outputs, const double *scalars,
                                void *workspace, fusec_stream stream, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!plan)
         return fail_null(error, "the plan");
     Launch launch;
@@ -291,6 +292,7 @@ fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *input
                                const fusec_tensor *outputs, const double *scalars,
                                void *workspace, fusec_call **result, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the call", error);
     if (!plan)
         return fail_null(error, "the plan");
@@ -319,6 +321,7 @@ fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *input
 fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
                                fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!call)
         return fail_null(error, "the call");
     const fusec_device *device = call->plan->device;

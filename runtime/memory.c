@@ -34,6 +34,7 @@ static fusec_status allocate_on_device(fusec_device *device, size_t bytes,
 fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
                          fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(memory, "the memory", error);
     if (!device)
         return fail_null(error, "the device");
@@ -57,6 +58,7 @@ fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
 
 void fusec_free(fusec_device *device, void *memory)
 {
+    OWN_ENVIRONMENT;
     CurrentContext current;
     if (!device || !memory)
         return;
@@ -72,6 +74,7 @@ void fusec_free(fusec_device *device, void *memory)
 fusec_status fusec_copy(fusec_device *device, void *to, const void *from, size_t bytes,
                         fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!device || (bytes && (!to || !from)))
         return fail_null(error,
                          !device ? "the device" : !to ? "the target" : "the source");
@@ -88,6 +91,7 @@ fusec_status fusec_copy(fusec_device *device, void *to, const void *from, size_t
 fusec_status fusec_copy_async(fusec_device *device, void *to, const void *from,
                               size_t bytes, fusec_stream stream, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!device || bytes == 0 || !to || !from || device->cpu)
         return fusec_copy(device, to, from, bytes, error);
     IN_CONTEXT(device, "cuMemcpyAsync", error,
@@ -98,6 +102,7 @@ fusec_status fusec_copy_async(fusec_device *device, void *to, const void *from,
 fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
                               size_t bytes, fusec_stream stream, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!device || (bytes && !memory))
         return fail_null(error, device ? "the memory" : "the device");
     if (bytes == 0)
@@ -112,6 +117,7 @@ fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
 
 fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!device)
         return fail_null(error, "the device");
     if (device->cpu)
@@ -125,6 +131,7 @@ fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error)
 fusec_status fusec_stream_create(fusec_device *device, fusec_stream *stream,
                                  fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(stream, "the stream", error);
     if (!device)
         return fail_null(error, "the device");
@@ -136,6 +143,7 @@ fusec_status fusec_stream_create(fusec_device *device, fusec_stream *stream,
 
 void fusec_stream_destroy(fusec_device *device, fusec_stream stream)
 {
+    OWN_ENVIRONMENT;
     CurrentContext current;
     if (!device || !stream || device->cpu)
         return;
@@ -152,6 +160,7 @@ static fusec_status create_handle(fusec_event *event, fusec_error *error)
 fusec_status fusec_event_create(fusec_device *device, fusec_event **result,
                                 fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the event", error);
     if (!device)
         return fail_null(error, "the device");
@@ -176,6 +185,7 @@ static fusec_status record(const fusec_event *event, fusec_stream stream, fusec_
 fusec_status fusec_event_record(fusec_event *event, fusec_stream stream,
                                 fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!event)
         return fail_null(error, "the event");
     fusec_status status = event->device->cpu ? succeed(error) : record(event, stream, error);
@@ -202,6 +212,7 @@ static fusec_status elapsed(const fusec_event *begin, const fusec_event *end,
 fusec_status fusec_event_elapsed(const fusec_event *begin, const fusec_event *end,
                                  double *milliseconds, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!begin || !end || !milliseconds)
         return fail_null(error, "an event, or the place for the time,");
     if (!begin->recorded || !end->recorded)
@@ -221,6 +232,7 @@ fusec_status fusec_event_elapsed(const fusec_event *begin, const fusec_event *en
 
 void fusec_event_destroy(fusec_event *event)
 {
+    OWN_ENVIRONMENT;
     CurrentContext current;
     if (!event)
         return;

@@ -45,6 +45,8 @@ void modules_free(fusec_device *device)
         next = module->next;
         module_free(device, module);
     }
+    if (device_is_inherited(device))
+        return;
     pthread_cond_destroy(&modules->changed);
     pthread_mutex_destroy(&modules->lock);
 }
@@ -207,6 +209,8 @@ fusec_status module_acquire(fusec_device *device, const char *cuda, const char *
 {
     uint64_t key[2];
     bool is_new;
+    if (device_is_inherited(device))
+        return fail_inherited(error);
     make_key(key, cuda, arch, option);
     pthread_mutex_lock(&device->modules.lock);
     CodeModule *m = find_module(&device->modules, key, use_cache, &is_new);
@@ -248,8 +252,10 @@ void module_release(fusec_device *device, CodeModule *module)
     if (!module)
         return;
     Modules *modules = &device->modules;
-    pthread_mutex_lock(&modules->lock);
     CodeModule *unused = NULL;
+    if (device_is_inherited(device))
+        return; /* its list may be half changed: modules_free takes what it holds */
+    pthread_mutex_lock(&modules->lock);
     if (--module->users == 0)
         unused = module->shared ? take_oldest_idle(modules) : module;
     pthread_mutex_unlock(&modules->lock);

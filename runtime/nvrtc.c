@@ -6,6 +6,8 @@
 #include "nvrtc.h"
 
 #include "error.h"
+#include "library.h"
+#include "thread.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -63,11 +65,11 @@ static bool try_library(void *data, const char *path)
 {
     Search *search = data;
     Nvrtc *nvrtc = search->nvrtc;
-    nvrtc->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const char *reason;
+    nvrtc->library = library_open(path, &reason);
     if (!nvrtc->library) {
-        const char *why = dlerror();
         if (strchr(path, '/'))
-            refuse(search, path, why ? why : "cannot be opened");
+            refuse(search, path, reason);
         return false;
     }
     char why[64] = "is not an NVRTC";
@@ -90,7 +92,7 @@ fusec_status nvrtc_open(Nvrtc *nvrtc, fusec_error *error)
     memset(nvrtc, 0, sizeof *nvrtc);
     if (nvrtc_search(try_library, &search))
         return FUSEC_OK;
-    const char *chosen = getenv("FUSEC_NVRTC");
+    const char *chosen = secure_getenv("FUSEC_NVRTC");
     if (chosen && *chosen)
         return fail(
             error, FUSEC_NO_NVRTC,
@@ -192,8 +194,8 @@ static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program,
     return FUSEC_OK;
 }
 
-fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arch,
-                           const char *option, Code *code, fusec_error *error)
+static fusec_status compile_here(const Nvrtc *nvrtc, const char *cuda, const char *arch,
+                                 const char *option, Code *code, fusec_error *error)
 {
     *code = (Code){0};
     NvrtcProgram program = NULL;
@@ -204,6 +206,31 @@ fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arc
     if (status != FUSEC_OK)
         code_free(code);
     return status;
+}
+
+typedef struct {
+    const Nvrtc *nvrtc;
+    const char *cuda, *arch, *option;
+    Code *code;
+    fusec_error *error;
+    fusec_status status;
+} Job;
+
+static void *do_job(void *data)
+{
+    OWN_ENVIRONMENT;
+    Job *job = data;
+    job->status = compile_here(job->nvrtc, job->cuda, job->arch, job->option, job->code, job->error);
+    return NULL;
+}
+
+/* NVRTC is a whole C++ compiler, with the stack that such a one takes. */
+fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arch,
+                           const char *option, Code *code, fusec_error *error)
+{
+    Job job = {nvrtc, cuda, arch, option, code, error, FUSEC_OK};
+    run_on_large_stack(do_job, &job);
+    return job.status;
 }
 
 void code_free(Code *code)

@@ -6,14 +6,13 @@
  * millisecond. */
 #include "nvrtc.h"
 
-#include <dlfcn.h>
+#include "library.h"
+
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char status_anchor[] = "fusec"; /* an address within this library */
 
 /* Visits what matches, highest name first, so that newer versions come before older ones.
  */
@@ -51,8 +50,8 @@ static bool visit_toolkits(VisitLibrary *visit, void *data)
     static const char *const toolkits[] = {"cuda/lib64/libnvrtc.so.[0-9]*",
                                            "cuda-[0-9]*/lib64/libnvrtc.so.[0-9]*", NULL};
     for (int i = 0; i < 2; i++) {
-        const char *home = getenv(variables[i]);
-        if (home && *home && visit_under(visit, data, home, in_toolkit))
+        const char *home = environment_path(variables[i]);
+        if (home && visit_under(visit, data, home, in_toolkit))
             return true;
     }
     return visit_under(visit, data, "/usr/local", toolkits)
@@ -71,12 +70,12 @@ static bool visit_python(VisitLibrary *visit, void *data)
         WHEELS("lib64/python3*/site-packages"), NULL};
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
     for (int i = 0; i < 2; i++) {
-        const char *prefix = getenv(variables[i]);
-        if (prefix && *prefix && visit_under(visit, data, prefix, below_prefix))
+        const char *prefix = environment_path(variables[i]);
+        if (prefix && visit_under(visit, data, prefix, below_prefix))
             return true;
     }
     char local[PATH_MAX];
-    const char *home = getenv("HOME");
+    const char *home = environment_path("HOME");
     int length = snprintf(local, sizeof local, "%s/.local", home ? home : "");
     if (home && length > 0 && (size_t)length < sizeof local
         && visit_under(visit, data, local, below_prefix))
@@ -95,7 +94,7 @@ static bool visit_path_python(VisitLibrary *visit, void *data)
     static const char *const beside_bin[] = {WHEELS("../lib/python3*/site-packages"),
                                              NULL};
     char directory[PATH_MAX], python[PATH_MAX];
-    const char *path = getenv("PATH");
+    const char *path = secure_getenv("PATH");
     while (path && *path) {
         size_t length = strcspn(path, ":");
         int printed = snprintf(directory, sizeof directory, "%.*s", (int)length, path);
@@ -117,10 +116,7 @@ static bool visit_own_directory(VisitLibrary *visit, void *data)
         "nvrtc/libnvrtc.so.[0-9]*", "nvrtc/*/libnvrtc.so.[0-9]*",
         "nvrtc/*/*/libnvrtc.so.[0-9]*", "nvrtc/*/*/*/libnvrtc.so.[0-9]*", NULL};
     char own[PATH_MAX];
-    Dl_info info;
-    if (dladdr((const void *)status_anchor, &info) && info.dli_fname
-        && strchr(info.dli_fname, '/') && strlen(info.dli_fname) < sizeof own) {
-        memcpy(own, info.dli_fname, strlen(info.dli_fname) + 1);
+    if (library_own_path(own)) {
         *strrchr(own, '/') = 0;
         if (visit_under(visit, data, own, below))
             return true;
@@ -135,7 +131,7 @@ static bool visit_own_directory(VisitLibrary *visit, void *data)
 
 bool nvrtc_search(VisitLibrary *visit, void *data)
 {
-    const char *chosen = getenv("FUSEC_NVRTC");
+    const char *chosen = secure_getenv("FUSEC_NVRTC");
     if (chosen && *chosen)
         return visit(data, chosen);
     return visit(data, "libnvrtc.so.13") || visit(data, "libnvrtc.so.12")

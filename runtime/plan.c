@@ -32,6 +32,7 @@ void plan_retain(const fusec_plan *plan)
 
 void fusec_plan_destroy(fusec_plan *plan)
 {
+    OWN_ENVIRONMENT;
     if (!plan
         || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1)
         return;
@@ -330,6 +331,7 @@ fusec_status fusec_plan_create(fusec_device *device, const fusec_program *progra
                                const fusec_plan_options *given, fusec_plan **result,
                                fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the plan", error);
     if (!device || !program || (count && !sizes))
         return fail_null(error, !device    ? "the device"

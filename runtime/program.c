@@ -116,6 +116,7 @@ static fusec_status make_program(char *text, size_t length, const char *name, co
 fusec_status fusec_program_parse_with(const char *text, size_t length, const char *name,
                                       const fusec_parse_options *given, fusec_program **result, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     fusec_parse_options options;
     char identity[FILE_IDENTITY];
     CLEAR_RESULT(result, "the program", error);
@@ -140,6 +141,7 @@ fusec_status fusec_program_parse(const char *text, size_t length, const char *na
 fusec_status fusec_program_open(const char *path, const fusec_parse_options *given, fusec_program **result,
                                 fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     fusec_parse_options options;
     char *text, identity[FILE_IDENTITY], message[256];
     size_t length;

@@ -11,6 +11,7 @@ static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '5'};
 
 fusec_status fusec_plan_save(const fusec_plan *plan, const char *path, fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     if (!plan || !path)
         return fail_null(error, plan ? "the path" : "the plan");
     if (!plan->module)
@@ -123,6 +124,7 @@ static fusec_status load_plan(fusec_device *device, const char *data, size_t byt
 fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan **result,
                              fusec_error *error)
 {
+    OWN_ENVIRONMENT;
     char *data, why[FILE_WHY];
     size_t bytes;
     CLEAR_RESULT(result, "the plan", error);

@@ -9,6 +9,7 @@
 
 #include "analyze.h"
 #include "bytes.h"
+#include "library.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +28,14 @@ enum { MAX_BYTES = 16 << 20 };
 size_t tuning_path(char path[PATH_MAX])
 {
     const char *chosen = secure_getenv("FUSEC_TUNING_FILE");
-    const char *xdg = secure_getenv("XDG_CONFIG_HOME");
-    const char *home = secure_getenv("HOME");
+    const char *xdg = environment_path("XDG_CONFIG_HOME");
+    const char *home = environment_path("HOME");
     int length = 0;
     if (chosen && *chosen)
-        length = snprintf(path, PATH_MAX, "%s", chosen);
-    else if (xdg && *xdg == '/')
+        length = *chosen == '/' ? snprintf(path, PATH_MAX, "%s", chosen) : 0;
+    else if (xdg)
         length = snprintf(path, PATH_MAX, "%s/fusec/tuning", xdg);
-    else if (home && *home)
+    else if (home)
         length = snprintf(path, PATH_MAX, "%s/.config/fusec/tuning", home);
     return length > 0 && length < PATH_MAX ? (size_t)length : 0;
 }
@@ -283,7 +284,7 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
     struct stat about;
     *why = 0;
     if (!tuning_path(path)) {
-        snprintf(why, TUNING_WHY, "no place for a tuning file: set FUSEC_TUNING_FILE");
+        snprintf(why, TUNING_WHY, "no place for a tuning file: set FUSEC_TUNING_FILE to an absolute path");
         return false;
     }
     if (realpath(path, real))   /* a link stays, what it leads to is replaced */

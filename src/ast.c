@@ -8,7 +8,6 @@
 #include "fuse.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,24 +50,12 @@ static void make_integer(Syntax *s, Expr *expr)
                      "the integer literal does not fit in 64 bits");
 }
 
-/* strtod reads the decimal point of the process's locale, whatever the embedding program
- * set. */
-static double parse_float(Arena *arena, const char *text)
-{
-    const char *radix = nl_langinfo(RADIXCHAR), *point = strchr(text, '.');
-    if (!point || strcmp(radix, ".") == 0)
-        return strtod(text, NULL);
-    const char *local = arena_format(arena, "%.*s%s%s", (int)(point - text), text, radix,
-                                     point + 1);
-    return strtod(local, NULL);
-}
-
 Expr *make_number(Syntax *s, const Token *token)
 {
     Expr *expr = new_expr(s, EXPR_INTEGER, token->text, token->span);
     if (token->kind == TOKEN_FLOAT) {
         expr->kind = EXPR_FLOAT;
-        expr->number = parse_float(s->arena, token->text);
+        expr->number = strtod(token->text, NULL);
         if (isinf(expr->number))
             report_error(s->d, expr->span, "write inf", "the float literal is too large");
     } else if (strspn(token->text, "0123456789") == strlen(token->text)) {

@@ -8,9 +8,11 @@
 #include "analyze.h"
 #include "candidates.h"
 #include "cuda.h"
+#include "environment.h"
 #include "lower.h"
 #include "schedule.h"
 #include "simplify.h"
+#include "thread.h"
 
 #include <string.h>
 
@@ -190,7 +192,7 @@ static void leave(void *data)
     longjmp(*p->d.escape, 2);
 }
 
-Compilation compile(const CompileRequest *request)
+static Compilation compile_here(const CompileRequest *request)
 {
     static const char no_memory[] = "error: out of memory\n";
     Compilation result = {
@@ -211,6 +213,26 @@ Compilation compile(const CompileRequest *request)
     result.diagnostics = result.out_of_memory ? no_memory : text_string(p.d.text);
     arena_on_out_of_memory(result.arena, NULL, NULL);
     return result;
+}
+
+typedef struct {
+    const CompileRequest *request;
+    Compilation result;
+} Job;
+
+static void *do_job(void *data)
+{
+    OWN_ENVIRONMENT;
+    Job *job = data;
+    job->result = compile_here(job->request);
+    return NULL;
+}
+
+Compilation compile(const CompileRequest *request)
+{
+    Job job = {.request = request};
+    run_on_large_stack(do_job, &job);
+    return job.result;
 }
 
 void compile_free(Compilation *c)

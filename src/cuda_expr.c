@@ -143,12 +143,8 @@ static const char *float_text(Emitter *e, Type type, double value)
     if (type == TYPE_F32) value = (float)value;
     if (isnan(value)) return "not_a_number()";
     if (isinf(value)) return value > 0 ? "infinity()" : "-infinity()";
-    char digits[64];
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        double back = strtod(digits, NULL);
-        if (type == TYPE_F32 ? (float)back == (float)value : back == value) break;
-    }
+    char digits[NUMBER_DIGITS];
+    shortest_digits(digits, value, type == TYPE_F32);
     const char *point = strpbrk(digits, ".e") ? "" : ".0";
     return arena_format(e->arena, "%s%s%s", digits, point, type == TYPE_F32 ? "f" : "");
 }

@@ -37,12 +37,6 @@ const char *axes_text(Arena *arena, const Graph *g, AxisSet axes)
     return text_string(out);
 }
 
-static bool reads_back(const char *digits, Type type, double number)
-{
-    double read = strtod(digits, NULL);
-    return type == TYPE_F32 ? (float)read == (float)number : read == number;
-}
-
 /* The shortest literal that reads back as the same value of its type, always with a point
  * or an exponent: 2.0, 1e-5, 0.044715. */
 static void put_number(Text *out, Type type, double number)
@@ -51,12 +45,8 @@ static void put_number(Text *out, Type type, double number)
         text_print(out, "%s", isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
         return;
     }
-    char digits[40];
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, number);
-        if (reads_back(digits, type, number))
-            break;
-    }
+    char digits[NUMBER_DIGITS];
+    shortest_digits(digits, number, type == TYPE_F32);
     char *exponent = strchr(digits, 'e');
     if (exponent) {
         int power = atoi(exponent + 1);

@@ -4,15 +4,16 @@
  * A pass is cut into blocks by sizes alone; threads take blocks as they come, each with
  * chunks of its own, and the blocks' partial reductions are merged in order, so the
  * result does not depend on the number of threads. Only the calling thread allocates. */
+#include "environment.h"
 #include "reference_plan.h"
+#include "thread.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 256 };
+enum { MAX_THREADS = 256, WORKER_STACK = 1 << 20 };
 
 /* What one thread computes in: chunk k's values, then its bounds. */
 typedef struct {
@@ -259,6 +260,7 @@ static void work(Run *run, Worker *w, bool reports)
 
 static void *start_worker(void *data)
 {
+    OWN_ENVIRONMENT;
     Run *run = data;
     const int worker = __atomic_add_fetch(&run->next_worker, 1, __ATOMIC_RELAXED);
     work(run, &run->workers[worker], false);
@@ -272,8 +274,7 @@ static void run_threads(Run *run, int threads)
     int count = 0;
     if (threads > run->pass->blocks)
         threads = run->pass->blocks;
-    while (count < threads - 1 &&
-           pthread_create(&started[count], NULL, start_worker, run) == 0)
+    while (count < threads - 1 && thread_start(&started[count], WORKER_STACK, start_worker, run))
         count++;
     work(run, &run->workers[0], true);
     for (int i = 0; i < count; i++)

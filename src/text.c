@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 Text *text_new(Arena *arena)
@@ -88,6 +89,16 @@ void line(Text *text, const char *format, ...)
     vline(text, format, args);
     va_end(args);
     text_put(text, "\n", 1);
+}
+
+void shortest_digits(char digits[NUMBER_DIGITS], double value, bool single)
+{
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, NUMBER_DIGITS, "%.*g", precision, value);
+        const double back = strtod(digits, NULL);
+        if (single ? (float)back == (float)value : back == value)
+            return;
+    }
 }
 
 void text_quote(Text *text, const char *string)

@@ -25,6 +25,10 @@ void text_put(Text *text, const char *bytes, size_t length);
 void text_print(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_vprint(Text *text, const char *format, va_list args);
 
+enum { NUMBER_DIGITS = 40 };
+/* The fewest digits that read back as the same value (`single`: the same f32), as %g writes them. */
+void shortest_digits(char digits[NUMBER_DIGITS], double value, bool single);
+
 /* As a JSON string, in its quotes. */
 void text_quote(Text *text, const char *string);
 

@@ -15,6 +15,8 @@ Suite *lower_suite(void);
 Suite *runtime_suite(void);
 Suite *arguments_suite(void);
 Suite *nulls_suite(void);
+Suite *process_suite(void);
+Suite *places_suite(void);
 Suite *plan_file_suite(void);
 Suite *binary_suite(void);
 Suite *trust_suite(void);

@@ -4,6 +4,7 @@
 #include "object.h"
 
 #include "file_read.h"
+#include "library.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -71,7 +72,7 @@ static bool can_run(const char *compiler)
 
 static const char *find_compiler(void)
 {
-    const char *named = getenv("CXX");
+    const char *named = secure_getenv("CXX");
     if (named && *named) return can_run(named) ? named : NULL;
     return can_run("g++") ? "g++" : can_run("clang++") ? "clang++" : NULL;
 }
@@ -149,8 +150,8 @@ static bool write_unit(const SimObject *o, const char *const *kernels, int count
 /* Where that of a run is made, but for one that is kept. */
 static const char *parent_directory(void)
 {
-    const char *tmp = getenv("TMPDIR");
-    return tmp && *tmp ? tmp : "/tmp";
+    const char *tmp = environment_path("TMPDIR");
+    return tmp ? tmp : "/tmp";
 }
 
 /* Code is loaded from there, so it must be ours alone; else `why` says what it is. */
@@ -163,7 +164,7 @@ static bool is_trusted(const char *directory, const char **why)
 
 static bool make_directory(SimObject *o, const char **why)
 {
-    const char *keep = getenv("FUSEC_SIM_KEEP");
+    const char *keep = secure_getenv("FUSEC_SIM_KEEP");
     char path[PATH];
     o->keep = keep && *keep;
     snprintf(path, sizeof path, "%s/fusec-sim-XXXXXX", parent_directory());
@@ -351,7 +352,7 @@ static bool build(SimObject *o, const char *prelude, const char *text,
 {
     const char *compiler = find_compiler();
     if (!compiler) {
-        const char *named = getenv("CXX");
+        const char *named = secure_getenv("CXX");
         if (named && *named)
             snprintf(message, size, "the simulator's C++ compiler, which $CXX names, cannot be run: %s%s", named,
                      strchr(named, ' ') ? " ($CXX is to be one program, without arguments)" : "");
@@ -363,7 +364,7 @@ static bool build(SimObject *o, const char *prelude, const char *text,
     if (!make_directory(o, &why)) {
         if (o->keep)
             snprintf(message, size, "cannot use the directory that $FUSEC_SIM_KEEP names, %s: %s",
-                     getenv("FUSEC_SIM_KEEP"), why);
+                     secure_getenv("FUSEC_SIM_KEEP"), why);
         else
             snprintf(message, size, "cannot make a directory in %s ($TMPDIR, else /tmp): %s", parent_directory(), why);
         return false;

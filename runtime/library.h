@@ -1,0 +1,20 @@
+/* library.h: shared libraries and directories that are found without the working directory, which
+ * is anybody's. */
+#ifndef FUSEC_LIBRARY_H
+#define FUSEC_LIBRARY_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* An environment variable that names a file or directory; NULL unless it is an absolute path, and in
+ * a program that has more rights than its user. */
+const char *environment_path(const char *variable);
+
+/* dlopen of an absolute path, or of a name without a slash, which the dynamic linker searches for;
+ * relative directories among those it would search are left out. NULL: *why says why. */
+void *library_open(const char *name, const char **why);
+
+/* The file that this code was loaded from, absolute; false: not known. */
+bool library_own_path(char path[PATH_MAX]);
+
+#endif
