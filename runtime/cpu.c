@@ -128,12 +128,22 @@ static void scatter_outputs(const CpuLaunch *launch, const fusec_tensor *outputs
     }
 }
 
+/* The graph as written; where an input that it names has no say in the outputs, and so no memory, the
+ * simplified one, which does not name it. Both give the same. */
+static const Graph *graph_to_evaluate(const fusec_plan *plan)
+{
+    for (int i = 0; i < plan->launch->input_count; i++)
+        if (!plan->launch->tensors[i].wanted)
+            return plan->compilation.graph;
+    return plan->compilation.lowered;
+}
+
 static bool run(CpuLaunch *launch, const fusec_tensor *inputs,
                 const fusec_tensor *outputs, const double *scalars, const Sizes *sizes)
 {
     if (!bind_inputs(launch, inputs, scalars) || !bind_outputs(launch, outputs))
         return false;
-    Evaluation evaluation = {.graph = launch->plan->compilation.lowered, .sizes = *sizes};
+    Evaluation evaluation = {.graph = graph_to_evaluate(launch->plan), .sizes = *sizes};
     evaluation.inputs = launch->inputs;
     evaluation.scalars = launch->scalars;
     evaluation.outputs = launch->outputs;

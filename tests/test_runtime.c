@@ -607,10 +607,35 @@ START_TEST(gpu_runs_a_plan)
 }
 END_TEST
 
+/* c decides nothing, so the plan does not want it, and the launch gives no memory for it. */
+START_TEST(an_unwanted_input_is_not_read)
+{
+    static const char text[] = "graph g[N = 4](x : f32[N], c : bool[N]) -> (y : f32[N]) { y = where(c, x, x) }";
+    float x[4] = {1, 2, 3, 4}, y[4] = {0};
+    fusec_device *device;
+    fusec_program *program;
+    fusec_plan *plan;
+    const fusec_tensor inputs[] = {{.data = x, .dtype = FUSEC_F32, .rank = 1, .sizes = {4}, .strides = {1}}, {.data = NULL}};
+    const fusec_tensor output = {.data = y, .dtype = FUSEC_F32, .rank = 1, .sizes = {4}, .strides = {1}};
+    fusec_tensor_info info = {.struct_size = sizeof info};
+    ck_assert_int_eq(fusec_device_cpu(&device, NULL), FUSEC_OK);
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, NULL), FUSEC_OK);
+    ck_assert_int_eq(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, NULL), FUSEC_OK);
+    ck_assert_int_eq(fusec_plan_tensor(plan, 1, &info), FUSEC_OK);
+    ck_assert_int_eq(info.is_wanted, 0);
+    ck_assert_int_eq(fusec_plan_launch(plan, inputs, &output, NULL, NULL, NULL, NULL), FUSEC_OK);
+    ck_assert_mem_eq(x, y, sizeof x);
+    fusec_plan_destroy(plan);
+    fusec_program_destroy(program);
+    fusec_device_destroy(device);
+}
+END_TEST
+
 Suite *runtime_suite(void)
 {
     Suite *suite = suite_create("runtime");
     TCase *tests = tcase_create("api");
+    tcase_add_test(tests, an_unwanted_input_is_not_read);
     tcase_add_test(tests, statuses_have_names);
     tcase_add_test(tests, parse_errors_are_told);
     tcase_add_test(tests, a_wrong_name_is_not_out_of_memory);
