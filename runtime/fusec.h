@@ -336,8 +336,9 @@ typedef struct fusec_imported {
  *   importer   the name of the importing file: the program's, or what an answer gave
  *   path       as written in the import statement
  * Returns OK with text, length and name; INVALID_PROGRAM: there is no such file;
- * IO_ERROR: it cannot be read; OUT_OF_MEMORY. Called in the thread that parses, before that
- * call returns, for each import statement once. It must not unwind past the library. */
+ * IO_ERROR: it cannot be read; OUT_OF_MEMORY. Called for each import statement once, while the
+ * thread that parses waits, mostly in a thread of the library. It must not unwind past the
+ * library. */
 typedef fusec_status fusec_import_function(void *data, const char *importer,
                                            const char *path, fusec_imported *imported);
 /* Frees what an answer holds. Called once for each answer of OK, when the library has

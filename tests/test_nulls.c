@@ -46,6 +46,8 @@ static union {
     fusec_tensor_info tensor;
 } info;
 
+static fusec_imported imported;
+
 static int stop_at_once(void *data, const fusec_cache_entry *entry)
 {
     (void)data;
@@ -91,6 +93,7 @@ static void *argument(char letter)
     case 'm': return memory;
     case 'M': return more_memory;
     case 'I': return &info;
+    case 'A': return &imported;
     case 'e': return &error;
     case 'D': return &new_device;
     case 'P': return &new_program;
