@@ -1,21 +1,24 @@
 /* judge.c: compares stored results with the evaluator's exact values and bounds.
  *
- * The law: |out - ref| <= 0.53 ulp of the stored type + 4 E. NaN must be NaN, infinity
- * infinity, except where f32 arithmetic may leave its range (E infinite), and where the
- * stored type's own overflow is within the tolerance. */
+ * The law, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E. NaN must be NaN,
+ * infinity infinity, except where f32 arithmetic may leave its range or meet NaN (E says so), and
+ * where the stored type's own overflow is within the tolerance. An integer is exact but for E. */
 #include "reference.h"
 
 #include <math.h>
 #include <string.h>
 
 #define ULPS_ALLOWED 0.53
-#define BOUNDS_ALLOWED 4
 
 typedef struct {
     double error, ulps, share;
+    bool nan, unchecked;    /* NaN as it is to be; nothing to compare with */
 } Deviation;
 
-static const Deviation hopeless = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+static const Deviation hopeless = {.error = HUGE_VAL, .ulps = HUGE_VAL, .share = HUGE_VAL};
+static const Deviation unknown = {.unchecked = true};
+
+/* ---- floats ---- */
 
 static bool is_fp8(DType dtype)
 {
@@ -36,8 +39,6 @@ static double largest(DType dtype)
 /* What a perfect store may be compared with: saturation is part of the dtype. */
 static double target_value(DType dtype, double exact)
 {
-    if (!dtype_is_float(dtype))
-        return dtype == DTYPE_I64 ? exact : dtype_round(dtype, exact);
     const double end = largest(dtype);
     return is_fp8(dtype) && fabs(exact) > end ? copysign(end, exact) : exact;
 }
@@ -46,72 +47,132 @@ static double target_value(DType dtype, double exact)
  * tolerance. */
 static Deviation judge_infinity(DType dtype, double out, double ref, double tolerance)
 {
-    const Deviation none = {0, 0, 0};
     if (out == dtype_round(dtype, ref))
-        return none;
+        return (Deviation){0};
     if (signbit(out) != signbit(ref) || isinf(ref))
         return hopeless;
     const double end = largest(dtype) + dtype_ulp(dtype, largest(dtype)) / 2;
     const double beyond = isinf(out) ? end - fabs(ref) : fabs(ref) - fabs(out);
-    return beyond <= tolerance ? (Deviation){0, 0, 1} : hopeless;
+    return beyond <= tolerance ? (Deviation){.share = 1} : hopeless;
 }
 
-static Deviation deviation(DType dtype, double out, double exact, double bound)
+/* A bound that is infinite still says that NaN is wrong; one that is NaN says nothing. */
+static Deviation judge_float(DType dtype, double out, double exact, double bound)
 {
+    if (isnan(bound))
+        return unknown;
+    if (isnan(out) || isnan(exact))
+        return isnan(out) && isnan(exact) ? (Deviation){.nan = true} : hopeless;
+    if (!(bound < HUGE_VAL))
+        return unknown;
     const double ref = target_value(dtype, exact);
     const double ulp = dtype_ulp(dtype, ref);
-    const double tolerance = ULPS_ALLOWED * ulp + BOUNDS_ALLOWED * bound;
-    if (!(bound < HUGE_VAL) || (isnan(out) && isnan(ref)))
-        return (Deviation){0, 0, 0};
-    if (isnan(out) || isnan(ref))
-        return hopeless;
+    const double tolerance = ULPS_ALLOWED * ulp + DOUBT * bound;
     if (isinf(out) || isinf(dtype_round(dtype, ref)))
         return judge_infinity(dtype, out, ref, tolerance);
     const double error = fabs(out - ref);
-    return (Deviation){error, error / ulp, error / tolerance};
+    return (Deviation){error, error / ulp, error / tolerance, false, false};
 }
 
-static double stored_value(DType dtype, const void *out, int64_t i)
+/* ---- integers ---- */
+
+static int64_t least_int(DType dtype)
 {
-    const void *element = (const char *)out + i * dtype_info[dtype].bytes;
-    return dtype_is_float(dtype) ? dtype_load_float(dtype, element)
-                                 : (double)dtype_load_int(dtype, element);
+    return dtype_saturate(dtype, INT64_MIN);
 }
 
-Verdict judge(DType dtype, const void *out, const double *exact, const float *bound,
-              int64_t count, bool discontinuous)
+static int64_t most_int(DType dtype)
 {
-    Verdict verdict = {.count = count, .worst = -1, .discontinuous = discontinuous};
+    return dtype == DTYPE_BOOL ? 1 : dtype_saturate(dtype, INT64_MAX);
+}
+
+/* As it lies in memory: no bool is stored as 2. */
+static int64_t stored_int(DType dtype, const void *element)
+{
+    return dtype_load_int(dtype == DTYPE_BOOL ? DTYPE_U8 : dtype, element);
+}
+
+/* |a - b|, which may be larger than any int64_t. */
+static uint64_t int_distance(int64_t a, int64_t b)
+{
+    return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+}
+
+static Deviation judge_int(DType dtype, int64_t out, int64_t exact, double bound)
+{
+    const int64_t ref = dtype_saturate(dtype, exact);
+    const double tolerance = DOUBT * bound, error = (double)int_distance(out, ref);
+    const bool possible = dtype != DTYPE_BOOL || int_distance(out, 0) <= 1;
+    if (!(bound > 0))
+        return out == ref ? (Deviation){0} : (Deviation){.error = error, .ulps = error, .share = HUGE_VAL};
+    if (possible && tolerance >= (double)int_distance(ref, least_int(dtype)) &&
+        tolerance >= (double)int_distance(ref, most_int(dtype)))
+        return unknown;
+    return (Deviation){error, error, possible ? error / tolerance : HUGE_VAL, false, false};
+}
+
+/* ---- outputs ---- */
+
+static Deviation judge_element(DType dtype, const void *element, const void *exact, double bound)
+{
+    double real;
+    int64_t whole;
+    if (dtype_is_float(dtype)) {
+        memcpy(&real, exact, sizeof real);
+        return judge_float(dtype, dtype_load_float(dtype, element), real, bound);
+    }
+    memcpy(&whole, exact, sizeof whole);
+    return judge_int(dtype, stored_int(dtype, element), whole, bound);
+}
+
+static double exact_value(DType dtype, const void *exact)
+{
+    double real;
+    int64_t whole;
+    memcpy(&real, exact, sizeof real);
+    memcpy(&whole, exact, sizeof whole);
+    return dtype_is_float(dtype) ? real : (double)whole;
+}
+
+static void take_in(Verdict *v, const Deviation *d, int64_t element)
+{
+    v->wrong += d->share > 1;
+    v->nans += d->nan;
+    v->unchecked += d->unchecked;
+    v->worst_ulps = fmax(v->worst_ulps, d->ulps);
+    if (v->worst < 0 || d->share > v->worst_share) {
+        v->worst = element;
+        v->worst_share = d->share;
+    }
+}
+
+Verdict judge(DType dtype, const void *out, const void *exact, const float *bound, int64_t count)
+{
+    Verdict verdict = {.count = count, .worst = -1};
     double errors = 0, norm = 0;
     for (int64_t i = 0; i < count; i++) {
-        const double value = stored_value(dtype, out, i);
-        const Deviation d = deviation(dtype, value, exact[i], (double)bound[i]);
-        verdict.wrong += d.share > 1;
-        const bool nan = isnan(value) && isnan(exact[i]);
-        verdict.nans += nan;
-        verdict.unbounded += !nan && !(bound[i] < HUGE_VALF);
-        if (verdict.worst < 0 || d.share > verdict.worst_share) {
-            verdict.worst = i;
-            verdict.worst_ulps = d.ulps;
-            verdict.worst_share = d.share;
-        }
-        if (isfinite(exact[i]) && isfinite(d.error)) {
+        const char *ref = (const char *)exact + i * (int64_t)sizeof(double);
+        const char *element = (const char *)out + i * dtype_info[dtype].bytes;
+        const Deviation d = judge_element(dtype, element, ref, (double)bound[i]);
+        const double value = exact_value(dtype, ref);
+        take_in(&verdict, &d, i);
+        if (!d.unchecked && isfinite(value) && isfinite(d.error)) {
             errors += d.error * d.error;
-            norm += exact[i] * exact[i];
+            norm += value * value;
         }
     }
     verdict.relative = errors == 0 ? 0 : sqrt(errors / norm);
     return verdict;
 }
 
-int64_t judge_changed(DType dtype, const void *out, const void *judged, const double *exact,
+int64_t judge_changed(DType dtype, const void *out, const void *judged, const void *exact,
                       const float *bound, int64_t count)
 {
     const size_t bytes = (size_t)dtype_info[dtype].bytes;
-    const char *element = out, *other = judged;
+    const char *element = out, *other = judged, *ref = exact;
     int64_t wrong = 0;
-    for (int64_t i = 0; i < count; i++, element += bytes, other += bytes)
+    for (int64_t i = 0; i < count; i++, element += bytes, other += bytes, ref += sizeof(double))
         if (memcmp(element, other, bytes))
-            wrong += judge(dtype, element, exact + i, bound + i, 1, false).wrong;
+            wrong += judge(dtype, element, ref, bound + i, 1).wrong;
     return wrong;
 }

@@ -152,14 +152,15 @@ static void put_output(const Plan *p, const Sink *sink, int64_t offset, int n, O
 {
     const Evaluation *e = p->evaluation;
     const HostTensor *out = &e->outputs[sink->output];
-    const double *real = x.v;
     const int64_t *whole = x.v;
+    const bool same = dtype_is_float(out->dtype) == type_is_float(sink->type);
+    double *exact = e->exact ? e->exact[sink->output] : NULL;
     if (out->data)
         store_chunk(out->dtype, out->data, offset, n, sink->type, x.v);
-    if (e->exact && e->exact[sink->output])
-        for (int i = 0; i < n; i++)
-            e->exact[sink->output][offset + i] =
-                type_is_float(sink->type) ? real[i] : (double)whole[i];
+    if (exact && same)
+        memcpy(exact + offset, x.v, (size_t)n * sizeof *exact);
+    for (int i = 0; exact && !same && i < n; i++)
+        exact[offset + i] = (double)whole[i];
     if (e->bound && e->bound[sink->output])
         for (int i = 0; i < n; i++)
             e->bound[sink->output][offset + i] = float_above(x.e[i]);

@@ -15,6 +15,11 @@
 #define EACH for (int i = 0; i < n; i++)
 #define LN2 0.693147180559945309417
 
+static bool is_wild(double e)
+{
+    return !(e < HUGE_VAL);
+}
+
 /* |x|; for infinity the largest f32, which keeps 0 * infinity out of the sums, and for NaN. */
 static double size_of(double x)
 {
@@ -22,7 +27,34 @@ static double size_of(double x)
     return magnitude < HUGE_VAL ? magnitude : MAX_F32;
 }
 
-#define SMALL 1e-4    /* an error for which two terms of a series do */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double distance(double a, double b)
+{
+    return a == b ? 0 : fabs(a - b);
+}
+
+/* The ends of where an operand may be; its bound is not NaN. */
+static double highest(double a, double e)
+{
+    return e < HUGE_VAL ? a + DOUBT * e : HUGE_VAL;
+}
+
+static double lowest(double a, double e)
+{
+    return e < HUGE_VAL ? a - DOUBT * e : -HUGE_VAL;
+}
+
+/* The bound of a value that may be as far as the one or the other end. */
+static double bound_between(double v, double low, double high)
+{
+    return larger(distance(v, low), distance(v, high)) / DOUBT;
+}
+
+#define SMALL 1e-4    /* a distance for which two terms of a series do */
 
 /* exp(x) - 1 for x >= 0, cheap for the usual tiny errors. */
 static double growth(double x)
@@ -30,88 +62,158 @@ static double growth(double x)
     return x < SMALL ? x * (1 + x) : expm1(x);
 }
 
-/* How far exp, exp2 or exp - 1 rises within a large error: to nothing where all of that is far below zero, as where a mask
- * has put -1e30. */
-static double rise(double v, double above, double growth)
+static double exponential(Op op, double x)
 {
-    return fabs(v) < HUGE_VAL ? above - v : size_of(v) * growth;
+    return op == OP_EXP2 ? exp2(x) : op == OP_EXPM1 ? expm1(x) : exp(x);
 }
 
-static double bound_exp(Op op, double v, double a, double ea)
+/* Far below zero, as where a mask has put -1e30, nothing is left of a large error. */
+static double bound_exp(const Operation *op, double v, double a, double e)
 {
-    if (!(ea > 0)) return 0;
-    const double e = op == OP_EXP2 ? LN2 * ea : ea, size = op == OP_EXPM1 ? size_of(v + 1) : size_of(v);
-    if (e < SMALL) return size * growth(e);
-    const double up = a + ea;
-    return rise(v, op == OP_EXP2 ? exp2(up) : op == OP_EXPM1 ? expm1(up) : exp(up), growth(e));
+    if (!(e > 0) || is_wild(e))
+        return e;
+    const double reach = (op->op == OP_EXP2 ? LN2 : 1) * DOUBT * e;
+    if (reach < SMALL)
+        return (op->op == OP_EXPM1 ? size_of(v + 1) : size_of(v)) * growth(reach) / DOUBT;
+    const double low = exponential(op->op, a - DOUBT * e), high = exponential(op->op, a + DOUBT * e);
+    const double most = op->type == TYPE_F32 ? MAX_F32 * (1 + UNIT_F32) : 0x1.fffffffffffffp1023;
+    if (high > most)
+        return low > most ? 0 : HUGE_VAL;
+    return bound_between(v, low, high);
 }
 
-/* -log(1 - x) for x >= 0. */
+/* -log(1 - x) for 0 <= x < 1. */
 static double shrink(double x)
 {
-    return x < 1e-4 ? x * (1 + x) : x < 1 ? -log1p(-x) : HUGE_VAL;
+    return x < SMALL ? x * (1 + x) : -log1p(-x);
 }
 
-/* An infinite error times 0 is NaN here: also anything. */
-static double ratio(double e, double room)
+/* Of an operand that may be below what the function takes. */
+static double bound_outside(double a, double e, bool nonnegative)
 {
-    return !(e <= 0) ? (room > 0 ? e / room : HUGE_VAL) : 0;
+    if (a + DOUBT * e < 0)
+        return 0;   /* NaN for certain */
+    return nonnegative && !isnan(e) ? HUGE_VAL : (double)NAN;
+}
+
+/* In units of the natural logarithm. */
+static double bound_log(double a, double e, bool nonnegative)
+{
+    if (!(e > 0))
+        return e;
+    if (!is_wild(e) && a > DOUBT * e)
+        return shrink(DOUBT * e / a) / DOUBT;
+    return bound_outside(a, e, nonnegative);
+}
+
+static double bound_log1p(double v, double a, double e, bool nonnegative)
+{
+    if (nonnegative && a <= DOUBT * e)
+        return bound_between(v, 0, log1p(highest(a, e)));
+    return bound_log(1 + a, e, nonnegative);
 }
 
 /* Infinity times what may be 0 may be NaN. (No branches: the loop over this is one of vectors.) */
 static double bound_product(double a, double ea, double b, double eb)
 {
-    const bool lost = ((fabs(a) > MAX_F32) & (eb > 0) & (fabs(b) <= DOUBT * eb)) |
-                      ((fabs(b) > MAX_F32) & (ea > 0) & (fabs(a) <= DOUBT * ea));
-    const double sum = size_of(a) * eb + size_of(b) * ea + ea * eb;
-    return lost ? HUGE_VAL : sum;
+    const bool doubt = (ea > 0) | (eb > 0);
+    const bool lost = (((fabs(a) > MAX_F32) | (ea >= HUGE_VAL)) & (fabs(b) <= DOUBT * eb)) |
+                      (((fabs(b) > MAX_F32) | (eb >= HUGE_VAL)) & (fabs(a) <= DOUBT * ea));
+    const double both = (ea > 0) & (eb > 0) ? DOUBT * ea * eb : 0;
+    const double sum = size_of(a) * eb + size_of(b) * ea + both;
+    return doubt & lost ? (double)NAN : sum;
 }
 
-static double bound_quotient(double v, double ea, double b, double eb)
+static bool may_be_zero(double a, double e)
 {
-    return ratio(ea + size_of(v) * eb, fabs(b) - eb);
+    return fabs(a) <= DOUBT * e;
+}
+
+static bool may_be_infinite(double a, double e)
+{
+    return fabs(a) > MAX_F32 || e >= HUGE_VAL;
+}
+
+static double bound_quotient(const Operation *op, double v, double a, double ea, double b, double eb)
+{
+    if (!(ea > 0) && !(eb > 0))
+        return ea + eb;
+    const bool over_zero = may_be_zero(b, eb) && !op->nonzero;
+    if (isnan(ea) || isnan(eb) || (may_be_infinite(a, ea) && may_be_infinite(b, eb)) ||
+        (over_zero && may_be_zero(a, ea)))
+        return (double)NAN;
+    if (over_zero && b == 0 && !(eb > 0))
+        return is_wild(ea) ? HUGE_VAL : 0;
+    if (may_be_zero(b, eb) || is_wild(ea))
+        return HUGE_VAL;
+    return (ea + size_of(v) * eb) / (size_of(b) - DOUBT * eb);
 }
 
 static double bound_sqrt(double v, double a, double e, bool nonnegative)
 {
-    if (!nonnegative && e > 0 && a < DOUBT * e)
+    const double reach = DOUBT * e;
+    if (!(e > 0))
+        return e;
+    if (a > reach)
+        return reach / (v + sqrt(a - reach)) / DOUBT;
+    if (is_wild(e) || !nonnegative)
+        return a == reach ? v / DOUBT : bound_outside(a, e, nonnegative);
+    return bound_between(v > 0 ? v : 0, 0, sqrt(a + reach));
+}
+
+static double bound_rsqrt(double v, double a, double e, bool nonnegative)
+{
+    const double reach = DOUBT * e;
+    if (!(e > 0))
+        return e;
+    if (!(a > reach))
+        return a == reach ? HUGE_VAL : bound_outside(a, e, nonnegative);
+    const double x = reach / (a - reach);
+    return size_of(v) * x / (sqrt(1 + x) + 1) / DOUBT;
+}
+
+/* Of a base that may be 0. Only a whole exponent takes a negative one. */
+static double bound_power_of_zero(double v, double a, double ea, double b, double eb, bool nonnegative)
+{
+    const bool whole = eb == 0 && b == rint(b);
+    if (!nonnegative && !whole)
+        return (double)NAN;
+    const double most = fabs(a) + DOUBT * ea, spread = DOUBT * eb;
+    if (!(b > spread) || is_wild(most))
         return HUGE_VAL;
-    return a > e ? e / (v + sqrt(a - e)) : sqrt(fabs(a) + e);
+    return (pow(most, b + (most < 1 ? -spread : spread)) + fabs(v)) / DOUBT;
 }
 
-static double bound_rsqrt(double v, double a, double e)
+static double bound_power(const Operation *op, double v, double a, double ea, double b, double eb)
 {
-    const double x = ratio(e, a - e);
-    return size_of(v) * x / (sqrt(1 + x) + 1);
+    const double base = fabs(a), reach = DOUBT * ea, spread = DOUBT * eb;
+    const bool one = (b == 0 && eb == 0) || (a == 1 && ea == 0);
+    if (one || (ea == 0 && eb == 0))
+        return 0;    /* whatever the other is, NaN too */
+    if (isnan(ea) || is_wild(eb) || (a < 0 && eb > 0))
+        return (double)NAN;
+    if (base <= reach || base == 0)
+        return bound_power_of_zero(v, a, ea, b, eb, op->nonnegative);
+    return size_of(v) * growth((fabs(b) + spread) * shrink(reach / base) + fabs(log(base)) * spread) / DOUBT;
 }
 
-static double bound_power(double v, double a, double ea, double b, double eb)
+static double bound_max(double v, double a, double ea, double b, double eb)
 {
-    if (ea == 0 && eb == 0)
-        return 0;
-    const double base = fabs(a);
-    if (a < 0 && eb > 0)
-        return HUGE_VAL;
-    if (base <= ea || base == 0)
-        return b > eb ? pow(base + ea, b - (base + ea < 1 ? eb : -eb)) + fabs(v) : HUGE_VAL;
-    return size_of(v) * growth(fabs(b) * shrink(ea / base) + fabs(log(base)) * eb);
-}
-
-static double bound_minmax(double a, double ea, double b, double eb, bool takes_a)
-{
-    const double doubt = DOUBT * (ea + eb);
-    if (fabs(a - b) <= doubt || isnan(a) || isnan(b))
-        return fmax(ea, eb);
-    return takes_a ? ea : eb;
+    if (isnan(ea) || isnan(eb))
+        return (double)NAN;
+    if (isnan(v))
+        return (isnan(a) && ea == 0) || (isnan(b) && eb == 0) ? 0 : (double)NAN;
+    return bound_between(v, larger(lowest(a, ea), lowest(b, eb)), larger(highest(a, ea), highest(b, eb)));
 }
 
 /* An uncertain condition may take the other branch. */
-static double bound_where(bool chosen, double condition, double b, double eb, double c,
-                          double ec)
+static double bound_where(double condition, double v, double e, double other, double e_other)
 {
     if (!(condition > 0))
-        return chosen ? eb : ec;
-    return fmax(eb, ec) + (b == c ? 0 : fabs(b - c));
+        return e;
+    if (isnan(v) != isnan(other) || isnan(e) || isnan(e_other))
+        return (double)NAN;
+    return isnan(v) ? 0 : larger(e, distance(v, other) / DOUBT + e_other);
 }
 
 static double step(Op op, double x)
@@ -127,24 +229,17 @@ static double step(Op op, double x)
 static double bound_step(Op op, double a, double e)
 {
     if (!(e > 0))
-        return 0;
-    const double middle = step(op, a);
-    return fmax(step(op, a + DOUBT * e) - middle, middle - step(op, a - DOUBT * e));
+        return e;
+    return bound_between(step(op, a), step(op, lowest(a, e)), step(op, highest(a, e)));
 }
 
-/* A cast hides an error that reaches no rounding boundary, and makes a whole ulp of one
+/* A cast hides an error that reaches no rounding boundary, and makes a whole unit in the last place of one
  * that does. */
 static double bound_cast(const Operation *op, double v, double a, double e)
 {
     if (!(e > 0))
-        return 0;
-    if (!(e < HUGE_VAL))
-        return HUGE_VAL;    /* NaN, for one */
-    const double up = dtype_round(op->dtype, a + DOUBT * e);
-    const double down = dtype_round(op->dtype, a - DOUBT * e);
-    if (up == down)
-        return 0;
-    return fmin(fmax(fabs(up - v), fabs(v - down)), e + dtype_ulp(op->dtype, a));
+        return e;
+    return bound_between(v, dtype_round(op->dtype, lowest(a, e)), dtype_round(op->dtype, highest(a, e)));
 }
 
 static void bound_casts(const Operation *op, int n, const double *v, double *e, Operand x)
@@ -158,43 +253,61 @@ static void bound_casts(const Operation *op, int n, const double *v, double *e, 
         EACH e[i] = x.e[i];
 }
 
-/* Of a function whose values are in a range: an operand that may be anything may be NaN. */
-static double bound_in_range(double bound, double range, double ea)
+static double sigmoid(double x)
 {
-    return ea < HUGE_VAL ? fmin(bound, range) : HUGE_VAL;
+    return 1 / (1 + exp(-x));
+}
+
+/* Of a function that rises from one limit to another; `slope` is its derivative. Where it is flat little is left
+ * of any error. */
+static double bound_rise(double f(double), double slope, double v, double a, double e)
+{
+    if (!(e > 0))
+        return e;
+    if (DOUBT * e < SMALL)
+        return e * slope * 1.1;
+    return bound_between(v, f(lowest(a, e)), f(highest(a, e)));
+}
+
+/* 1 / (1 + exp(-x)) is lost where exp(-x) leaves the range of f32. */
+static double bound_sigmoid(double v, double a, double e)
+{
+    const double bound = bound_rise(sigmoid, v * (1 - v), v, a, e);
+    const double most = v + DOUBT * bound;
+    return bound + (most < 0x1p-126 ? most : 0x1p-126) / DOUBT;
 }
 
 static double bound_sine(double derivative, double e)
 {
-    return bound_in_range(fabs(derivative) * e + e * e / 2, 2, e);
+    if (is_wild(e))
+        return (double)NAN;
+    return fabs(derivative) * e + DOUBT * e * e / 2;
 }
 
 static void bound_function(const Operation *op, int n, const double *v, double *e,
                            const double *a, const double *ea)
 {
+    const bool nonnegative = op->nonnegative;
     switch (op->op) {
-    case OP_EXP: EACH e[i] = bound_exp(OP_EXP, v[i], a[i], ea[i]); break;
-    case OP_EXP2: EACH e[i] = bound_exp(OP_EXP2, v[i], a[i], ea[i]); break;
-    case OP_LOG: EACH e[i] = shrink(ratio(ea[i], a[i])); break;
-    case OP_LOG2: EACH e[i] = shrink(ratio(ea[i], a[i])) / LN2; break;
-    case OP_LOG1P: EACH e[i] = shrink(ratio(ea[i], 1 + a[i])); break;
-    case OP_EXPM1: EACH e[i] = bound_exp(OP_EXPM1, v[i], a[i], ea[i]); break;
+    case OP_EXP: case OP_EXP2: case OP_EXPM1: EACH e[i] = bound_exp(op, v[i], a[i], ea[i]); break;
+    case OP_LOG: EACH e[i] = bound_log(a[i], ea[i], nonnegative); break;
+    case OP_LOG2: EACH e[i] = bound_log(a[i], ea[i], nonnegative) / LN2; break;
+    case OP_LOG1P: EACH e[i] = bound_log1p(v[i], a[i], ea[i], nonnegative); break;
     case OP_SIN: EACH e[i] = bound_sine(cos(a[i]), ea[i]); break;
     case OP_COS: EACH e[i] = bound_sine(sin(a[i]), ea[i]); break;
-    /* The square terms: half the largest second derivative. */
-    case OP_TANH:
-        EACH e[i] = bound_in_range(ea[i] * (1 - v[i] * v[i]) + 0.4 * ea[i] * ea[i], 2, ea[i]);
-        break;
-    /* 1 / (1 + exp(-x)) is lost where exp(-x) leaves the range of f32. */
-    case OP_SIGMOID:
-        EACH e[i] = 0x1p-126 +
-                    bound_in_range(ea[i] * v[i] * (1 - v[i]) + 0.05 * ea[i] * ea[i], 1, ea[i]);
-        break;
-    case OP_ERF:
-        EACH e[i] = bound_in_range(ea[i] * 1.12838 * exp(-a[i] * a[i]) + 0.5 * ea[i] * ea[i], 2, ea[i]);
-        break;
+    case OP_TANH: EACH e[i] = bound_rise(tanh, 1 - v[i] * v[i], v[i], a[i], ea[i]); break;
+    case OP_SIGMOID: EACH e[i] = bound_sigmoid(v[i], a[i], ea[i]); break;
+    case OP_ERF: EACH e[i] = bound_rise(erf, 1.12838 * exp(-a[i] * a[i]), v[i], a[i], ea[i]); break;
     default: EACH e[i] = bound_step(op->op, a[i], ea[i]); break;
     }
+}
+
+/* Infinities of either sign may meet. */
+static double bound_sum(double a, double ea, double b, double eb)
+{
+    const bool lost = ((ea >= HUGE_VAL) & ((eb >= HUGE_VAL) | (fabs(b) > MAX_F32))) |
+                      ((eb >= HUGE_VAL) & (fabs(a) > MAX_F32));
+    return lost ? (double)NAN : ea + eb;
 }
 
 static void take_errors_through(const Operation *op, int n, const double *v, double *e,
@@ -207,20 +320,17 @@ static void take_errors_through(const Operation *op, int n, const double *v, dou
     case OP_NEG:
     case OP_ABS: EACH e[i] = ea[i]; break;
     case OP_ADD:
-    case OP_SUB: EACH e[i] = ea[i] + eb[i]; break;
+    case OP_SUB: EACH e[i] = bound_sum(a[i], ea[i], b[i], eb[i]); break;
     case OP_MUL: EACH e[i] = bound_product(a[i], ea[i], b[i], eb[i]); break;
-    case OP_DIV: EACH e[i] = bound_quotient(v[i], ea[i], b[i], eb[i]); break;
-    case OP_POW: EACH e[i] = bound_power(v[i], a[i], ea[i], b[i], eb[i]); break;
+    case OP_DIV: EACH e[i] = bound_quotient(op, v[i], a[i], ea[i], b[i], eb[i]); break;
+    case OP_POW: EACH e[i] = bound_power(op, v[i], a[i], ea[i], b[i], eb[i]); break;
     case OP_SQRT: EACH e[i] = bound_sqrt(v[i], a[i], ea[i], op->nonnegative); break;
-    case OP_RSQRT: EACH e[i] = bound_rsqrt(v[i], a[i], ea[i]); break;
-    case OP_MIN:
-        EACH e[i] = bound_minmax(a[i], ea[i], b[i], eb[i], a[i] < b[i]);
-        break;
-    case OP_MAX:
-        EACH e[i] = bound_minmax(a[i], ea[i], b[i], eb[i], a[i] > b[i]);
-        break;
+    case OP_RSQRT: EACH e[i] = bound_rsqrt(v[i], a[i], ea[i], op->nonnegative); break;
+    case OP_MIN: EACH e[i] = bound_max(-v[i], -a[i], ea[i], -b[i], eb[i]); break;
+    case OP_MAX: EACH e[i] = bound_max(v[i], a[i], ea[i], b[i], eb[i]); break;
     case OP_WHERE:
-        EACH e[i] = bound_where(condition[i] != 0, ea[i], b[i], eb[i], c[i], ec[i]);
+        EACH e[i] = condition[i] ? bound_where(ea[i], b[i], eb[i], c[i], ec[i])
+                                 : bound_where(ea[i], c[i], ec[i], b[i], eb[i]);
         break;
     case OP_CONVERT:
     case OP_CAST: bound_casts(op, n, v, e, args[0]); break;
@@ -228,19 +338,38 @@ static void take_errors_through(const Operation *op, int n, const double *v, dou
     }
 }
 
+/* No value lies beyond the range of its operation, whatever its operands' errors. */
+static void limit_to_range(Range r, int n, const double *v, double *e)
+{
+    if (r.low == -HUGE_VAL || r.high == HUGE_VAL)
+        return;
+    EACH {
+        const double most = larger(r.high - v[i], v[i] - r.low) / DOUBT;
+        e[i] = e[i] > most ? most : e[i];
+    }
+}
+
+/* These round to their limits where they come near them. */
+static bool is_saturating(Op op)
+{
+    return op == OP_TANH || op == OP_ERF || op == OP_SIGMOID;
+}
+
 /* Adds the operation's own rounding, and makes what f32 cannot hold infinite. Near the
  * end of the range f32 may be infinite or not. A NaN is one in f32 too, unless an
  * operand could be anything. What is 0 without an error is 0 in f32 too: of exp(-infinity) so is whatever it is multiplied by. */
-static void finish_f32(int n, double units, double *v, double *e)
+static void finish_f32(int n, double units, bool saturating, double *v, double *e)
 {
     EACH {
         const double magnitude = fabs(v[i]);
         const bool over = magnitude > MAX_F32 * (1 + UNIT_F32), zero = !(magnitude + e[i] > 0);
-        const double own = zero ? 0 : units * SMALLEST_F32;
-        const double sum = e[i] + size_of(v[i]) * units * UNIT_F32 + own;
+        const double rounding = size_of(v[i]) * units * UNIT_F32 + (zero ? 0 : units * SMALLEST_F32);
+        const double left = units * (1 - magnitude);
+        const double sum = e[i] + (saturating && rounding > left ? left : rounding);
         const double room = over ? magnitude - MAX_F32 : MAX_F32 * (1 + UNIT_F32) - magnitude;
-        const double edge = sum > room ? HUGE_VAL : over || isnan(magnitude) ? 0 : sum;
-        e[i] = e[i] < HUGE_VAL ? edge : HUGE_VAL;
+        const double edge = DOUBT * sum > room ? HUGE_VAL : over || isnan(magnitude) ? 0 : sum;
+        const double wild = isnan(magnitude) ? magnitude : e[i];
+        e[i] = e[i] < HUGE_VAL ? edge : wild;
         v[i] = over ? copysign(HUGE_VAL, v[i]) : v[i];
     }
 }
@@ -250,23 +379,25 @@ static void finish_f64(int n, double units, const double *v, double *e)
     EACH {
         const double magnitude = fabs(v[i]);
         const double sum = magnitude < HUGE_VAL ? e[i] + magnitude * units * UNIT_F64 : 0;
-        e[i] = e[i] < HUGE_VAL ? sum : HUGE_VAL;
+        const double wild = isnan(magnitude) ? magnitude : e[i];
+        e[i] = e[i] < HUGE_VAL ? sum : wild;
     }
 }
 
 void compute_bounds(const Operation *op, int n, void *v, double *e, const Operand args[])
 {
     if (!type_is_float(op->type)) {
-        compute_int_bounds(op, n, e, args);
+        compute_int_bounds(op, n, v, e, args);
         return;
     }
     take_errors_through(op, n, v, e, args);
+    limit_to_range(op->range, n, v, e);
     const bool exact = op->op == OP_CONVERT || op->op == OP_CAST;
     const double units = exact ? 0 : op_info[op->op].error;
     if (op->type == TYPE_F64)
         finish_f64(n, units, v, e);
     else
-        finish_f32(n, units, v, e);
+        finish_f32(n, units, is_saturating(op->op), v, e);
 }
 
 /* What limits a value of type f32 where nobody asks for bounds. */

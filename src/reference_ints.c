@@ -1,8 +1,7 @@
 /* reference_ints.c: the evaluator's operations whose result is an integer or a bool:
  * their values, and how far they may be off where they step on computed floats.
  *
- * Integers wrap, so they are computed unsigned. A bool that may be either way has the
- * bound 1. */
+ * Integers wrap, so they are computed unsigned. An infinite bound means any integer; none is NaN. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
 #endif
@@ -94,13 +93,19 @@ void compute_int_values(const Operation *op, int n, int64_t *v, const Operand ar
     }
 }
 
+#define EITHER (1.0 / DOUBT)    /* the bound of a bool that may be true or false */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* The operands may stand the other way round. A NaN decides for itself. */
 static double doubt_order(double a, double ea, double b, double eb)
 {
     const double doubt = DOUBT * (ea + eb);
-    if (!(doubt > 0) || ((isnan(a) || isnan(b)) && doubt < HUGE_VAL))
-        return 0;
-    return !(fabs(a - b) > doubt);
+    const bool certain = doubt == 0 || ((isnan(a) || isnan(b)) && doubt < HUGE_VAL);
+    return certain || fabs(a - b) > doubt ? 0 : EITHER;
 }
 
 static void bound_comparison(const Operation *op, int n, double *e, const Operand args[])
@@ -114,19 +119,37 @@ static void bound_comparison(const Operation *op, int n, double *e, const Operan
         EACH e[i] = doubt_order((double)whole_a[i], ea[i], (double)whole_b[i], eb[i]);
 }
 
-static void bound_cast_to_int(const Operation *op, int n, double *e, Operand x)
+/* NaN gives 0, or true. */
+static double bound_float_to_int(DType dtype, int64_t v, double a, double e)
+{
+    if (e == 0)
+        return 0;
+    if (dtype == DTYPE_BOOL)
+        return fabs(a) > DOUBT * e ? 0 : EITHER;
+    if (isnan(e))
+        return HUGE_VAL;
+    const double reach = DOUBT * e;
+    const double low = (double)int_of_float(dtype, e < HUGE_VAL ? a - reach : -HUGE_VAL);
+    const double high = (double)int_of_float(dtype, e < HUGE_VAL ? a + reach : HUGE_VAL);
+    return larger((double)v - low, high - (double)v) / DOUBT;
+}
+
+static double bound_int_to_bool(int64_t a, double e)
+{
+    return e == 0 || fabs((double)a) > DOUBT * e ? 0 : EITHER;
+}
+
+static void bound_cast_to_int(const Operation *op, int n, const int64_t *v, double *e, Operand x)
 {
     const double *a = x.v;
-    if (!type_is_float(op->from)) {
+    const int64_t *whole = x.v;
+    const DType dtype = op->op == OP_CAST ? op->dtype : op->type == TYPE_BOOL ? DTYPE_BOOL : DTYPE_I64;
+    if (type_is_float(op->from))
+        EACH e[i] = bound_float_to_int(dtype, v[i], a[i], x.e[i]);
+    else if (dtype == DTYPE_BOOL)
+        EACH e[i] = bound_int_to_bool(whole[i], x.e[i]);
+    else
         EACH e[i] = x.e[i];
-        return;
-    }
-    EACH {
-        const double doubt = DOUBT * x.e[i];
-        const double low = (double)int_of_float(op->dtype, a[i] - doubt);
-        const double high = (double)int_of_float(op->dtype, a[i] + doubt);
-        e[i] = op->dtype == DTYPE_BOOL ? fabs(a[i]) <= doubt && doubt > 0 : high - low;
-    }
 }
 
 /* A certain `decisive` value of either operand decides. */
@@ -134,35 +157,66 @@ static double doubt_logic(int64_t a, double ea, int64_t b, double eb, int64_t de
 {
     if ((a == decisive && ea == 0) || (b == decisive && eb == 0))
         return 0;
-    return ea > 0 || eb > 0;
+    return ea > 0 || eb > 0 ? EITHER : 0;
 }
 
-void compute_int_bounds(const Operation *op, int n, double *e, const Operand args[])
+/* 0 times whatever it may be is 0. */
+static double times(double x, double e)
+{
+    return x == 0 || e == 0 ? 0 : fabs(x) * e;
+}
+
+static double bound_choice(double condition, int64_t v, double e, int64_t other, double e_other)
+{
+    return condition > 0 ? larger(e, e_other + fabs((double)v - (double)other) / DOUBT) : e;
+}
+
+static void take_errors_through(const Operation *op, int n, const int64_t *v, double *e,
+                                const Operand args[])
 {
     const int64_t *a = args[0].v, *b = args[1].v, *c = args[2].v;
     const double *ea = args[0].e, *eb = args[1].e, *ec = args[2].e;
-    if (is_comparison(op->op)) {
-        bound_comparison(op, n, e, args);
-        return;
-    }
     switch (op->op) {
     case OP_ADD:
     case OP_SUB: EACH e[i] = ea[i] + eb[i]; break;
     case OP_MUL:
-        EACH e[i] = fabs((double)a[i]) * eb[i] + fabs((double)b[i]) * ea[i] + ea[i] * eb[i];
+        EACH e[i] = times((double)a[i], eb[i]) + times((double)b[i], ea[i]) +
+                    DOUBT * times(ea[i], eb[i]);
         break;
     case OP_AND: EACH e[i] = doubt_logic(a[i], ea[i], b[i], eb[i], 0); break;
     case OP_OR: EACH e[i] = doubt_logic(a[i], ea[i], b[i], eb[i], 1); break;
-    case OP_SIGN: EACH e[i] = ea[i] >= fabs((double)a[i]) && ea[i] > 0 ? 2 : 0; break;
+    case OP_SIGN: EACH e[i] = bound_int_to_bool(a[i], ea[i]) * 2; break;
     case OP_MIN:
-    case OP_MAX: EACH e[i] = fmax(ea[i], eb[i]); break;
+    case OP_MAX: EACH e[i] = larger(ea[i], eb[i]); break;
     case OP_WHERE:
-        EACH e[i] = ea[i] > 0 ? fmax(eb[i], ec[i]) + fabs((double)b[i] - (double)c[i])
-                              : a[i] ? eb[i] : ec[i];
+        EACH e[i] = a[i] ? bound_choice(ea[i], b[i], eb[i], c[i], ec[i])
+                         : bound_choice(ea[i], c[i], ec[i], b[i], eb[i]);
         break;
-    case OP_ISNAN: EACH e[i] = ea[i] < HUGE_VAL ? 0 : 1; break;
+    case OP_ISNAN: EACH e[i] = isnan(ea[i]) ? EITHER : 0; break;
     case OP_CONVERT:
-    case OP_CAST: bound_cast_to_int(op, n, e, args[0]); break;
+    case OP_CAST: bound_cast_to_int(op, n, v, e, args[0]); break;
     default: EACH e[i] = ea[i]; break;
     }
+}
+
+/* No value lies beyond the range of its operation; what may wrap around may be anything. */
+static void limit_bounds(const Operation *op, int n, const int64_t *v, double *e)
+{
+    const bool wraps = op->op == OP_ADD || op->op == OP_SUB || op->op == OP_MUL;
+    const double end = 0x1p63 - 0x1p10, low = op->range.low, high = op->range.high;
+    EACH {
+        const double x = (double)v[i], most = larger(high - x, x - low) / DOUBT;
+        if (wraps && e[i] > 0 && fabs(x) + DOUBT * e[i] >= end)
+            e[i] = HUGE_VAL;
+        e[i] = e[i] > most ? most : e[i];
+    }
+}
+
+void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e, const Operand args[])
+{
+    if (is_comparison(op->op))
+        bound_comparison(op, n, e, args);
+    else
+        take_errors_through(op, n, v, e, args);
+    limit_bounds(op, n, v, e);
 }

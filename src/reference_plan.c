@@ -177,14 +177,18 @@ static void leaf_step(const Plan *p, const Pass *pass, Step *step, const NodeInf
     step->data = e->inputs[info->param].data;
 }
 
-static Operation operation_of(const Plan *p, const NodeInfo *info)
+static Operation operation_of(const Plan *p, uint32_t id)
 {
+    const NodeInfo *info = &p->graph->nodes.data[id];
+    const Range first = p->ranges[info->args[0].id], second = p->ranges[info->args[1].id];
     const Node operand = info->args[info->op == OP_WHERE ? 1 : 0];
     Operation operation = {
         .op = info->op,
         .type = info->type,
         .from = node(p->graph, operand)->type,
-        .nonnegative = p->nonnegative[info->args[0].id],
+        .range = p->ranges[id],
+        .nonnegative = first.low >= 0,
+        .nonzero = second.low > 0 || second.high < 0,
     };
     if (info->op == OP_CAST)
         operation.dtype = info->dtype;
@@ -196,7 +200,7 @@ static Step make_step(const Plan *p, const Pass *pass, uint32_t id, const int *s
 {
     const NodeInfo *info = &p->graph->nodes.data[id];
     Step step = {
-        .operation = operation_of(p, info),
+        .operation = operation_of(p, id),
         .inner = has_inner(pass, info->axes),
         .exact = p->exact[id] || !p->bounds,
         .slot = slot_of[id],
@@ -297,7 +301,7 @@ static void add_sink(const Plan *p, Pass *pass, const Target *t, int slot)
     find_strides(p, pass, info->axes, sink.strides);
     if (sink.kind == SINK_KEEP && is_reduction(p->graph, (Node){t->node})) {
         sink.kind = SINK_REDUCE;
-        sink.operation = operation_of(p, info);
+        sink.operation = operation_of(p, t->node);
         sink.exact_source = !p->bounds || p->exact[source_of(p, t)];
         sink.reduces_inner = !has_inner(pass, info->axes);
         sink.count = axes_size(&p->evaluation->sizes, info->axes);
@@ -486,7 +490,7 @@ Plan *plan_evaluation(Arena *arena, const Evaluation *e)
         p->bounds = p->bounds || e->bound[i];
     p->graph = expand_graph(arena, e);
     p->exact = find_exact(arena, p->graph);
-    p->nonnegative = find_nonnegative(arena, p->graph);
+    p->ranges = find_ranges(arena, p->graph, e);
     choose_kept(p);
     plan_passes(p);
     return p;

@@ -71,7 +71,8 @@ typedef struct {
     const Evaluation *evaluation;
     const Graph *graph;           /* with var expanded */
     bool bounds;
-    bool *exact, *nonnegative;    /* by node id */
+    bool *exact;                  /* by node id */
+    Range *ranges;                /* by node id */
     Kept **kept;                  /* by node id; NULL: recomputed where needed */
     LIST(Pass *) passes;
 } Plan;

@@ -2,8 +2,10 @@
  *
  * Partial results are kept item by item, so that blocks of rows can be reduced apart and
  * merged in a fixed order: the result does not depend on the number of threads. Sums
- * carry sum |t| of their finite terms beside them for the bound; products carry
- * m = prod (|t| + E) and, as e, how far a part of the terms can reach: prod max(1, |t| + E). */
+ * carry as m the sum |t| of their finite terms for the bound; products carry
+ * m = prod (|t| + DOUBT E) and, as e, how far a part of the terms can reach:
+ * prod max(1, |t| + DOUBT E); maxima and minima carry the ends between which they lie: m, the lowest,
+ * and e, the highest. A product of integers that any doubt touches may be anything. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
 #endif
@@ -25,6 +27,12 @@ static bool is_sum(Op op)
 static bool is_real_product(const Operation *op)
 {
     return op->op == OP_PROD && type_is_float(op->from);
+}
+
+/* A maximum or a minimum. */
+static bool is_real_choice(const Operation *op)
+{
+    return type_is_float(op->from) && !is_sum(op->op) && op->op != OP_PROD;
 }
 
 Accumulator accumulator_at(Accumulator a, int64_t offset)
@@ -50,8 +58,8 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
         else
             w[i] = whole;
         if (a.e) {
-            a.m[i] = o == OP_PROD ? 1 : 0;
-            a.e[i] = is_real_product(op) ? 1 : 0;
+            a.m[i] = o == OP_PROD ? 1 : is_real_choice(op) ? real : 0;
+            a.e[i] = is_real_product(op) ? 1 : is_real_choice(op) ? real : 0;
         }
     }
 }
@@ -120,14 +128,42 @@ static double sum_of_magnitudes(int n, const double *x)
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
-/* The error that one term adds to m and e; each product rounds a few times. */
+/* A term that is NaN for certain says nothing of the others: m and e are not NaN. */
+static void add_choice(Op op, double *m, double *e, double t, double et)
+{
+    if (et == 0 && isnan(t))
+        return;
+    const double reach = DOUBT * et;
+    *m = combine_floats(op, *m, et < HUGE_VAL ? t - reach : isnan(et) ? et : -HUGE_VAL);
+    *e = combine_floats(op, *e, et < HUGE_VAL ? t + reach : et);
+}
+
+/* Each product rounds a few times. */
+static void add_factor(double *m, double *e, double t, double et)
+{
+    if (et == 0 && isnan(t))
+        return;
+    const double most = fabs(t) + DOUBT * et;
+    *m *= most * (1 + DOUBT * op_info[OP_PROD].error * UNIT_F32);
+    *e *= larger(1, isnan(et) ? et : most);
+}
+
+/* What one term adds to m and e. */
 static void add_term_error(Op op, double *m, double *e, double t, double et)
 {
-    if (op == OP_PROD) {
-        *m *= (fabs(t) + et) * (1 + op_info[OP_PROD].error * UNIT_F32);
-        *e *= larger(1, fabs(t) + et);
-    } else {
-        *e = larger(*e, et);
+    if (op == OP_PROD)
+        add_factor(m, e, t, et);
+    else
+        add_choice(op, m, e, t, et);
+}
+
+/* The bound of integers that one more term gives. */
+static double int_bound(Op op, double e, double more)
+{
+    switch (op) {
+    case OP_PROD: return e > 0 || more > 0 ? HUGE_VAL : 0;
+    case OP_MAX_OVER: case OP_MIN_OVER: return larger(e, more);
+    default: return e + more;
     }
 }
 
@@ -140,7 +176,7 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
     if (!type_is_float(op->from)) {
         EACH *w = combine_ints(op->op, *w, k[i]);
         if (a.e)
-            *a.e += sum_of(n, x.e);
+            EACH *a.e = int_bound(op->op, *a.e, x.e[i]);
         return;
     }
     if (is_sum(op->op)) {
@@ -177,7 +213,7 @@ void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x)
     if (!type_is_float(op->from)) {
         EACH w[i] = combine_ints(op->op, w[i], k[i]);
         if (a.e)
-            EACH a.e[i] += x.e[i];
+            EACH a.e[i] = int_bound(op->op, a.e[i], x.e[i]);
     } else if (is_sum(op->op)) {
         add_columns(a, n, x);
     } else {
@@ -193,7 +229,7 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
     int64_t *w = a.v;
     const double *t = from.v;
     const int64_t *k = from.v;
-    const bool adds = is_sum(op->op) || !type_is_float(op->from);
+    const bool chooses = is_real_choice(op), multiplies = is_real_product(op);
     for (int64_t i = 0; i < count; i++) {
         if (type_is_float(op->from))
             v[i] = combine_floats(op->op, v[i], t[i]);
@@ -201,47 +237,66 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
             w[i] = combine_ints(op->op, w[i], k[i]);
         if (!a.e)
             continue;
-        a.m[i] = op->op == OP_PROD ? a.m[i] * from.m[i] : a.m[i] + from.m[i];
-        a.e[i] = is_real_product(op) ? a.e[i] * from.e[i]
-                 : adds              ? a.e[i] + from.e[i]
-                                     : larger(a.e[i], from.e[i]);
+        a.m[i] = multiplies ? a.m[i] * from.m[i]
+                 : chooses  ? combine_floats(op->op, a.m[i], from.m[i])
+                            : a.m[i] + from.m[i];
+        a.e[i] = multiplies                 ? a.e[i] * from.e[i]
+                 : chooses                  ? combine_floats(op->op, a.e[i], from.e[i])
+                 : type_is_float(op->from)  ? a.e[i] + from.e[i]
+                                            : int_bound(op->op, a.e[i], from.e[i]);
     }
 }
 
 /* A product's partial products may leave the range of f32 where the whole does not: above
- * it anything can come of them; below it each loses half a subnormal, times what the
+ * it anything can come of them, NaN where one is 0; below it each loses half a subnormal, times what the
  * other terms reach. */
 static double product_bound(const Operation *op, double v, double m, double reach,
                             int64_t terms)
 {
-    if (op->type != TYPE_F64 && reach > MAX_F32 && !(reach <= m && isfinite(m)))
-        return HUGE_VAL;
+    if (isnan(reach) || (op->type != TYPE_F64 && reach > MAX_F32 && !(reach <= m && isfinite(m))))
+        return (double)NAN;
     if (!isfinite(m))
-        return 0;
-    if (op->type == TYPE_F64)
-        return m - fabs(v);
-    return m - fabs(v) + (double)terms * SMALLEST_F32 * reach;
+        return isnan(v) ? 0 : HUGE_VAL;
+    const double spread = (m - fabs(v)) / DOUBT;
+    return op->type == TYPE_F64 ? spread : spread + (double)terms * SMALLEST_F32 * reach;
 }
 
-/* The bound of one finished reduction. Terms that cancel beyond the range of f32 may have
- * left it in either direction, and then meet an infinite one of the other sign. */
+static double choice_bound(double v, double low, double high)
+{
+    if (isnan(low) || isnan(high))
+        return (double)NAN;
+    if (isnan(v))
+        return 0;
+    const double below = low == v ? 0 : v - low, above = high == v ? 0 : high - v;
+    return larger(below, above) / DOUBT;
+}
+
+/* Terms that cancel beyond the range of f32 may have left it in either direction, and then meet an
+ * infinite one of the other sign, as infinite terms may. */
+static double sum_bound(const Operation *op, double v, double m, double e)
+{
+    const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
+    const double anything = op->nonnegative ? HUGE_VAL : (double)NAN;
+    const bool leaves = op->type != TYPE_F64 && m > MAX_F32;
+    if (e >= HUGE_VAL || (isinf(v) && leaves))
+        return isinf(v) && op->nonnegative && e < HUGE_VAL ? 0 : anything;
+    if (isnan(v) || isinf(v))
+        return e;
+    e += op_info[OP_SUM].error * unit * m;
+    if (!leaves)
+        return e;
+    /* a mean comes back into the range that its sum may have left */
+    bool may_fit = m > fabs(v) * (1 + 16 * UNIT_F32) || fabs(v) - DOUBT * e < MAX_F32;
+    return op->op == OP_MEAN || may_fit ? anything : 0;
+}
+
+/* The bound of one finished reduction. */
 static double reduction_bound(const Operation *op, double v, double m, double e,
                               int64_t terms)
 {
-    const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
-    const double magnitude = fabs(v);
     if (op->op == OP_PROD)
         return product_bound(op, v, m, e, terms);
-    if (!is_sum(op->op) || !isfinite(m) || isnan(v))
-        return e;
-    if (isinf(v))
-        return op->type != TYPE_F64 && m > MAX_F32 ? HUGE_VAL : e;
-    e += op_info[OP_SUM].error * unit * m;
-    if (op->type == TYPE_F64 || m <= MAX_F32)
-        return e;
-    /* a mean comes back into the range that its sum may have left */
-    bool may_fit = m > magnitude * (1 + 16 * UNIT_F32) || magnitude - e < MAX_F32;
-    return op->op == OP_MEAN || may_fit ? HUGE_VAL : 0;
+    return is_sum(op->op) ? sum_bound(op, v, m, e) : choice_bound(v, m, e);
 }
 
 /* One result: the mean's division, and what f32 cannot hold. */
@@ -255,7 +310,7 @@ static double finish_result(const Operation *op, double sum, int64_t terms, doub
     if (e) {
         const double bound = reduction_bound(op, sum, m, *e, terms);
         const double rounding = op->op == OP_MEAN ? 2 * unit * fabs(v) : 0;
-        *e = bound >= HUGE_VAL ? HUGE_VAL : isfinite(v) ? bound / divisor + rounding : 0;
+        *e = bound < HUGE_VAL ? (isfinite(v) ? bound / divisor + rounding : 0) : bound;
     }
     return over ? copysign(HUGE_VAL, v) : v;
 }

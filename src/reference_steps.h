@@ -3,13 +3,15 @@
  * these only compute.
  *
  * A chunk is up to CHUNK elements of one row. Floats are double, integers and bool
- * int64_t. The bounds `e` are absolute; HUGE_VAL means that f32 arithmetic may give
- * anything here (overflow, division by something that may be zero). Values known to be
- * exact carry no bounds at all. */
+ * int64_t. The bounds `e` are absolute: f32 arithmetic stays within DOUBT * e, and that is how far
+ * the rules look where they are not linear. HUGE_VAL means that it may give any number, infinities
+ * included (overflow, division by something that may be zero), and NaN that it may give NaN, too
+ * (infinity minus infinity, the root of something that may be negative). A NaN whose bound is 0 is
+ * certain. Values known to be exact carry no bounds at all. */
 #ifndef FUSEC_REFERENCE_STEPS_H
 #define FUSEC_REFERENCE_STEPS_H
 
-#include "graph.h"
+#include "reference.h"
 
 enum { CHUNK = 512 };
 
@@ -17,15 +19,20 @@ enum { CHUNK = 512 };
 #define UNIT_F64 0x1p-53
 #define MAX_F32 0x1.fffffep127
 #define SMALLEST_F32 0x1p-150   /* half the distance of f32 subnormals */
-/* Judges allow this many times the first-order bound, so decisions are doubted as far. */
-#define DOUBT 4
+
+/* Both ends may be infinite, and belong to it. */
+typedef struct {
+    double low, high;
+} Range;
 
 typedef struct {
     Op op;
     Type type;        /* of the result */
     Type from;        /* of the operands (of WHERE: the second) */
     DType dtype;      /* CAST */
+    Range range;      /* of the result */
     bool nonnegative; /* the first operand is so in f32 too, whatever its bound */
+    bool nonzero;     /* the second is so */
 } Operation;
 
 typedef struct {
@@ -40,12 +47,12 @@ void compute_bounds(const Operation *op, int n, void *v, double *e, const Operan
 void limit_to_f32(int n, double *v);
 /* The operations on integers and bool, and all comparisons. */
 void compute_int_values(const Operation *op, int n, int64_t *v, const Operand args[]);
-void compute_int_bounds(const Operation *op, int n, double *e, const Operand args[]);
+void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e, const Operand args[]);
 bool is_comparison(Op op);
 
-/* Partial results of a reduction, one item for each element of its result. m: the sum of
- * magnitudes, or the product of magnitudes with their errors; m and e are NULL where
- * exact. */
+/* Partial results of a reduction, one item for each element of its result. Of a sum, m is that of
+ * magnitudes and e that of bounds; reference_reduce.c says what they are of the others. Both are
+ * NULL where exact. */
 typedef struct {
     void *v;
     double *m, *e;
@@ -66,9 +73,8 @@ void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64
 void load_chunk(DType dtype, const void *data, int64_t offset, int n, void *v);
 void store_chunk(DType dtype, void *data, int64_t offset, int n, Type type, const void *v);
 
-/* By node id: whether f32 arithmetic gives the value without error, and whether it is >=
- * 0. */
+/* By node id: whether f32 arithmetic gives the value without error, and where it lies unless it is NaN. */
 bool *find_exact(Arena *arena, const Graph *g);
-bool *find_nonnegative(Arena *arena, const Graph *g);
+Range *find_ranges(Arena *arena, const Graph *g, const Evaluation *e);
 
 #endif

@@ -28,7 +28,6 @@ typedef struct {
     HostTensor *outputs;    /* by output: what the CPU stores */
     double **exact;
     float **bound;
-    bool *discontinuous;
 } Data;
 
 /* Random inputs of the seed, and the reference's results; false when memory ran out. */
@@ -37,6 +36,8 @@ bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *size
 /* Evaluates another graph of the same program on the same inputs. */
 bool evaluate_again(const Data *data, const Graph *g, int threads, HostTensor *outputs,
                     double **exact, float **bound);
+/* What the reference says of one element. */
+double exact_value(const Data *data, int output, int64_t element);
 int64_t bytes_of(const Sizes *sizes, DType dtype, AxisSet axes);
 
 /* The program's tensors in memory: inputs, then outputs. */

@@ -174,18 +174,19 @@ static bool judge_outputs(const Variant *v, const Layout *layout, Finding *f)
         const void *out = read_output(data, layout, i);
         const Verdict verdict =
             judge(o->dtype, out, data->exact[i], data->bound[i],
-                  axes_size(&data->sizes, o->axes), data->discontinuous[i]);
-        if (!verdict.wrong || verdict.discontinuous) continue;
+                  axes_size(&data->sizes, o->axes));
+        if (!verdict.wrong) continue;
         const char *worst =
             (const char *)out + verdict.worst * dtype_info[o->dtype].bytes;
         const double value = dtype_is_float(o->dtype)
                                  ? dtype_load_float(o->dtype, worst)
                                  : (double)dtype_load_int(o->dtype, worst);
+        const double exact = exact_value(data, i, verdict.worst);
         found(f, "wrong",
               "schedule '%s': %s: %lld of %lld elements are wrong, the worst is "
               "element %lld: %.9g for %.9g, bound %g",
               v->schedule, o->name, (long long)verdict.wrong, (long long)verdict.count,
-              (long long)verdict.worst, value, data->exact[i][verdict.worst],
+              (long long)verdict.worst, value, exact,
               (double)data->bound[i][verdict.worst]);
         return blame(v, f);
     }
