@@ -44,15 +44,15 @@ static double target_value(DType dtype, double exact)
 }
 
 /* An infinity on either side: right if the rounded value is so, or may be within the
- * tolerance. */
+ * tolerance, of which rounding to infinity takes no part. */
 static Deviation judge_infinity(DType dtype, double out, double ref, double tolerance)
 {
     if (out == dtype_round(dtype, ref))
         return (Deviation){0};
     if (signbit(out) != signbit(ref) || isinf(ref))
         return hopeless;
-    const double end = largest(dtype) + dtype_ulp(dtype, largest(dtype)) / 2;
-    const double beyond = isinf(out) ? end - fabs(ref) : fabs(ref) - fabs(out);
+    const double half = dtype_ulp(dtype, largest(dtype)) / 2, end = largest(dtype) + half;
+    const double beyond = isinf(out) ? end - fabs(ref) + half : fabs(ref) - fabs(out);
     return beyond <= tolerance ? (Deviation){.share = 1} : hopeless;
 }
 

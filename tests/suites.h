@@ -24,6 +24,7 @@ Suite *import_suite(void);
 Suite *dtype_suite(void);
 Suite *safetensors_suite(void);
 Suite *reference_suite(void);
+Suite *judge_suite(void);
 Suite *tuning_suite(void);
 Suite *tune_suite(void);
 
