@@ -119,9 +119,9 @@ static double bound_product(double a, double ea, double b, double eb)
     const bool doubt = (ea > 0) | (eb > 0);
     const bool lost = (((fabs(a) > MAX_F32) | (ea >= HUGE_VAL)) & (fabs(b) <= DOUBT * eb)) |
                       (((fabs(b) > MAX_F32) | (eb >= HUGE_VAL)) & (fabs(a) <= DOUBT * ea));
-    const double both = (ea > 0) & (eb > 0) ? DOUBT * ea * eb : 0;
+    const double both = ((ea > 0) & (eb > 0)) ? DOUBT * ea * eb : 0;
     const double sum = size_of(a) * eb + size_of(b) * ea + both;
-    return doubt & lost ? (double)NAN : sum;
+    return (doubt & lost) ? (double)NAN : sum;
 }
 
 static bool may_be_zero(double a, double e)
@@ -279,6 +279,8 @@ static double bound_sigmoid(double v, double a, double e)
 
 static double bound_sine(double derivative, double e)
 {
+    if (!(e > 0))
+        return e;    /* of infinity, too */
     if (is_wild(e))
         return (double)NAN;
     return fabs(derivative) * e + DOUBT * e * e / 2;

@@ -391,6 +391,7 @@ START_TEST(errors_end_where_functions_are_flat)
         "1.0 / (1.0 + exp(x))", "1.0 / (1.0 + exp(-x))", "min(max(x * 3.0, -2.0), 2.0)", "clamp(1.0 / (x * 0.1 - x / 10.0 + 0.0 * z), -2.0, 2.0)",
         "tanh(x * x * x * 1e9)", "where(x * 3.0 > 5.0, 1.0, x)", "x * 1.5 * sigmoid(-x * 1.5)", "0.5 * -x * (1.0 + erf(-x * 0.7071))",
         "log1p(exp(-x * 2.0))", "1.0 / (x * x * 1e10)", "max[N](where(index(N) == 9, -x * 3.0, z))", "sin(x * 0.0)",
+        "log(sum[N](exp(30.0 * tanh(x / 30.0))))",
         "log(sum[N](exp(where(index(N) == 9, -x * 3.0, z))))", "f8e4m3(x * 3.0)", "sign(x * 3.0)", "1.0 / (1.0 + x * 2.0 * x)",
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -412,14 +413,15 @@ END_TEST
 
 START_TEST(what_may_be_nan_is_apart_from_what_may_be_infinite)
 {
-    Judged j = open_judged("(x : f32[M, N]) -> (a : f32[M, N], b : f32[M, N], c : f32[M, N], d : f32[M, N]) {"
+    Judged j = open_judged("(x : f32[M, N]) -> (a : f32[M, N], b : f32[M, N], c : f32[M, N], d : f32[M, N], s : f32[M, N]) {"
                            " near = x * 0.1 - x / 10.0\n a = 1.0 / near\n b = log(near)\n c = near / near\n"
-                           " tiny = x * 1e-30\n d = 0.0 / (tiny * tiny) }");
+                           " tiny = x * 1e-30\n d = 0.0 / (tiny * tiny)\n s = sin(1.0 / (x * 0.0)) }");
     ck_assert_int_eq(wrong_with(&j, 0, 3, HUGE_VAL), 0);
     ck_assert_int_eq(wrong_with(&j, 0, 3, (double)NAN), 1);    /* 1 / 0 is no NaN */
     for (int output = 1; output < 4; output++) ck_assert_int_eq(wrong_with(&j, output, 3, (double)NAN), 0);
     ck_assert_int_eq(judge_now(&j, 0).unchecked, 256);
     ck_assert_int_eq(judge_now(&j, 3).unchecked, 256);
+    ck_assert_int_eq(judge_now(&j, 4).nans, 256);
     close_judged(&j);
 }
 END_TEST
