@@ -107,7 +107,7 @@ static const char *take_stem(Emitter *e, const char *base, const char *suffix)
     for (int i = 1;; i++) {
         name = i == 1 ? plain : arena_format(e->arena, "%s%d", plain, i);
         const char *derived = arena_format(e->arena, "%s%s", name, suffix);
-        if (!is_reserved_name(name) && !is_prelude_name(name) &&
+        if (name_find(e->words, name) < 0 &&
             !strcmp(unique_name(e, derived), derived))
             return name;
     }
@@ -192,7 +192,23 @@ static void count_users(Emitter *e)
     }
 }
 
-static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, Text *out)
+/* Operations that a program has written without names for their values, or that a function repeats, may be a million: an
+ * expression holds so many at most, so that neither a reader nor a compiler has to nest deeper. Operands come first. */
+static void break_lines(Emitter *e)
+{
+    enum { LONGEST = 64 };
+    int *length = NEW_ARRAY(e->arena, int, e->g->nodes.count);
+    for (int i = 1; e->k->computed && i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        length[i] = 1;
+        if (!e->k->computed[i] || is_reduction(e->g, n)) continue;
+        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
+            if (!wants_line(e, arg(e->g, n, j))) length[i] += length[arg(e->g, n, j).id];
+        e->breaks[i] = length[i] > LONGEST;
+    }
+}
+
+static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, const Map *words, Text *out)
 {
     const Graph *g = plan->analysis->graph;
     Emitter *e = NEW(arena, Emitter);
@@ -215,8 +231,10 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     e->serves = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->breaks = NEW_ARRAY(arena, bool, g->nodes.count);
     e->bits = NEW_ARRAY(arena, int, g->nodes.count);
-    *list_push(arena, &e->used) = e->entry->name;
+    e->words = words;
+    name_add(arena, &e->used, e->entry->name, 0);
     e->k = name_accesses(e);
     name_arguments(e);
     bool finish = e->k->finishes >= 0;
@@ -228,6 +246,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
                                                      : "1";
     e->end = e->k->slice && e->k->ragged ? "end" : e->columns;
     count_users(e);
+    break_lines(e);
     emit_comment(e);
     if (e->k->clears >= 0)
         emit_clear_kernel(e);
@@ -276,17 +295,20 @@ static void emit_helpers(Text *module, Arena *arena, const Plan *const *plans, i
 const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
 {
     Text *kernels = text_new(arena), *module = text_new(arena);
+    Map words = {0};
+    add_reserved_names(arena, &words);
+    add_prelude_names(arena, &words);
     for (int i = 0; i < count; i++) {
         line(module, "// graph %s, for %s; the comment above each kernel says how to launch it",
              plans[i]->analysis->graph->name, plans[i]->target.arch);
         for (int j = 0; j < plans[i]->kernel_count; j++) {
             blank_line(kernels);
-            emit_kernel(arena, plans[i], j, false, kernels);
+            emit_kernel(arena, plans[i], j, false, &words, kernels);
         }
         for (int j = 0; j < plans[i]->kernel_count; j++) {
             if (!plans[i]->launch.kernels[j].collapsed) continue;
             blank_line(kernels);
-            emit_kernel(arena, plans[i], j, true, kernels);
+            emit_kernel(arena, plans[i], j, true, &words, kernels);
         }
     }
     emit_helpers(module, arena, plans, count, text_string(kernels));

@@ -46,7 +46,9 @@ typedef struct {
     const LaunchEntry *entry;       /* that is being printed */
     AxisSet collapsed;              /* row axes that it counts as one, `row`; 0: each has a coordinate */
     Text *out;
-    NameList used;                  /* C identifiers of this kernel */
+    const Map *words;               /* C identifiers that no kernel can have: reserved, or the prelude's */
+    Map used;                       /* C identifiers of this kernel */
+    Map gaps, numbers;              /* by name: the next number to try behind it, with an underscore between and without */
     const char **args;              /* identifiers of the kernel's parameters, as entry->args */
     const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
     const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
@@ -64,7 +66,9 @@ typedef struct {
     const char **places;            /* by node id: the variable with the place of a column that those of a pass compare with */
     int *users;                     /* by node id: how many times this kernel mentions it */
     bool *serves;                   /* by node id: a row's value that is computed once for all elements which use it */
-    int *bits;                      /* by node id: 1 + magnitude_bits() of cuda_expr.c; 0: not known yet */
+    bool *breaks;                   /* by node id: it would make a line too long, and gets one of its own */
+    int *bits;                      /* by node id: magnitude_bits() of cuda_expr.c, of the first ... */
+    uint32_t bits_known;            /* ... so many nodes */
     const char **vector_sums;       /* by node id: the variable with the sum of a vector's terms, in a pass that adds those */
     int ahead;                      /* vectors of each tensor that a pass over a streamed row loads before it computes */
     LIST(Carried) carried;          /* with lag */

@@ -317,15 +317,14 @@ static int bits_of_dtype(DType dtype)
     return dtype == DTYPE_BOOL ? 0 : bytes == 8 ? MOST_BITS + 1 : 8 * bytes;
 }
 
-/* An integer's magnitude is 2 to the so many at most; over MOST_BITS: it may wrap around. */
+/* An integer's magnitude is 2 to the so many at most; over MOST_BITS: it may wrap around. Its operands' are known. */
 static int magnitude_bits(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
     int bits[MAX_OPERANDS] = {0}, arity = op_info[info->op].arity;
     if (info->type == TYPE_BOOL) return 0;
     if (info->type != TYPE_I64) return MOST_BITS + 1;
-    if (e->bits[n.id]) return e->bits[n.id] - 1;
-    for (int i = 0; i < arity; i++) bits[i] = magnitude_bits(e, arg(e->g, n, i));
+    for (int i = 0; i < arity; i++) bits[i] = e->bits[info->args[i].id];
     int larger = bits[0] > bits[1] ? bits[0] : bits[1], own = MOST_BITS + 1;
     switch (info->op) {
     case OP_CONST: own = bits_of(info->integer < 0 ? 0 - (uint64_t)info->integer : (uint64_t)info->integer); break;
@@ -346,14 +345,15 @@ static int magnitude_bits(const Emitter *e, Node n)
     case OP_SUM: own = bits[0] + bits_of_size(e, info->reduced); break;
     default: break;    /* the maximum of nothing is the smallest i64 */
     }
-    if (own > MOST_BITS) own = MOST_BITS + 1;
-    e->bits[n.id] = own + 1;
-    return own;
+    return own > MOST_BITS ? MOST_BITS + 1 : own;
 }
 
-static bool may_wrap(const Emitter *e, Node n)
+/* Finds the magnitudes of all nodes up to n that are not known yet: operands come first. */
+static bool may_wrap(Emitter *e, Node n)
 {
-    return magnitude_bits(e, n) > MOST_BITS;
+    for (; e->bits_known <= n.id; e->bits_known++)
+        e->bits[e->bits_known] = magnitude_bits(e, (Node){e->bits_known});
+    return e->bits[n.id] > MOST_BITS;
 }
 
 /* Of what wraps around, which signed operators of C++ do not; NULL: it is another operation. */
@@ -488,9 +488,9 @@ bool wants_line(const Emitter *e, Node n)
     case OP_INDEX: return e->users[n.id] > 0 && is_column_value(e, n);
     case OP_CONVERT: {
         Op from = node(e->g, info->args[0])->op;
-        return e->users[n.id] > 1 && from != OP_SIZE && from != OP_CONST;
+        return (e->users[n.id] > 1 && from != OP_SIZE && from != OP_CONST) || e->breaks[n.id];
     }
-    default: return info->name || e->users[n.id] > 1 || e->serves[n.id];
+    default: return info->name || e->users[n.id] > 1 || e->serves[n.id] || e->breaks[n.id];
     }
 }
 

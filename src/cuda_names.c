@@ -8,20 +8,26 @@
 
 static bool is_taken(const Emitter *e, const char *name)
 {
-    if (is_reserved_name(name)) return true;
-    for (int i = 0; i < e->used.count; i++)
-        if (!strcmp(e->used.data[i], name)) return true;
-    return is_prelude_name(name);
+    return name_find(e->words, name) >= 0 || name_find(&e->used, name) >= 0;
+}
+
+/* The number from which on a search for a free name begins: names are never given back, so those below are taken. */
+static int first_number(const Map *numbers, const char *base, int least)
+{
+    int last = name_find(numbers, base);
+    return last < least ? least : last;
 }
 
 const char *unique_name(Emitter *e, const char *base)
 {
     const char *plain = plain_name(e->arena, base), *name = plain;
     const char *gap = plain[strlen(plain) - 1] == '_' ? "" : "_";
-    for (int i = 1; is_taken(e, name); i++)
+    int first = first_number(&e->gaps, plain, 1), i = first;
+    for (; is_taken(e, name); i++)
         name = i == 1 ? arena_format(e->arena, "%s%s", plain, gap)
                       : arena_format(e->arena, "%s%s%d", plain, gap, i);
-    *list_push(e->arena, &e->used) = name;
+    if (i > first) name_add(e->arena, &e->gaps, plain, i);
+    name_add(e->arena, &e->used, name, 0);
     return name;
 }
 
@@ -57,10 +63,12 @@ static const char *made_name(Op op)
 }
 
 /* Unnamed values of one kind are told apart by numbers: row_sum, row_sum2. */
-static const char *numbered(const Emitter *e, const char *base)
+static const char *numbered(Emitter *e, const char *base)
 {
     const char *name = base;
-    for (int i = 2; is_taken(e, name); i++) name = arena_format(e->arena, "%s%d", base, i);
+    int first = first_number(&e->numbers, base, 2), i = first;
+    for (; is_taken(e, name); i++) name = arena_format(e->arena, "%s%d", base, i);
+    if (i > first) name_add(e->arena, &e->numbers, base, i);
     return name;
 }
 

@@ -5,22 +5,7 @@
 #define FUSEC_LOWERING_H
 
 #include "lower.h"
-
-/* A hash map from bytes (names, memo keys) to small integers. */
-typedef struct {
-    const void *key;
-    size_t length;
-    int value;
-} MapEntry;
-typedef struct {
-    MapEntry *entries;
-    uint32_t capacity, count;
-} Map;
-
-int map_find(const Map *map, const void *key, size_t length);   /* -1: absent */
-void map_add(Arena *arena, Map *map, const void *key, size_t length, int value);
-int name_find(const Map *map, const char *name);
-void name_add(Arena *arena, Map *map, const char *name, int value);
+#include "map.h"
 
 typedef struct {
     const char *name;

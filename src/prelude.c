@@ -178,6 +178,19 @@ bool is_prelude_name(const char *name)
     return false;
 }
 
+void add_prelude_names(Arena *arena, Map *names)
+{
+    Section sections[MAX_SECTIONS];
+    int count = find_sections(sections);
+    for (int i = 0; i < count; i++) {
+        const char *at = sections[i].names, *end = at + sections[i].names_length;
+        for (size_t n; at < end; at += n + 1) {
+            n = strcspn(at, " \n");
+            map_add(arena, names, at, n, 0);
+        }
+    }
+}
+
 /* A section without the optional lines whose section is not wanted. */
 static void print_section(Text *out, const Section *sections, int count, const Section *s)
 {

@@ -44,51 +44,69 @@ static bool is_positive_name(const char *name)
     return false;
 }
 
-/* Which integer parameter and axes stand in an integer expression. */
-static void look_through(const Graph *g, Node n, uint32_t param, bool *has_param, AxisSet *axes)
-{
-    const NodeInfo *info = node(g, n);
-    switch (info->op) {
-    case OP_PARAM:
-        *has_param = *has_param || info->param == param;
-        return;
-    case OP_INDEX:
-    case OP_SIZE:
-        *axes |= (AxisSet)1 << info->axis;
-        return;
-    case OP_CONVERT: case OP_CAST: case OP_NEG:
-        look_through(g, info->args[0], param, has_param, axes);
-        return;
-    case OP_ADD: case OP_SUB: case OP_MUL:
-        look_through(g, info->args[0], param, has_param, axes);
-        look_through(g, info->args[1], param, has_param, axes);
-        return;
-    default: return;
-    }
-}
+/* What stands in an integer expression. */
+typedef struct {
+    bool has_param;      /* the one asked for */
+    AxisSet axes;
+} Parts;
 
 static bool is_comparison_op(Op op)
 {
     return op >= OP_EQ && op <= OP_GE;
 }
 
+static Parts join_parts(const Parts *parts, const NodeInfo *info)
+{
+    const Parts *a = &parts[info->args[0].id], *b = &parts[info->args[1].id];
+    return (Parts){a->has_param || b->has_param, a->axes | b->axes};
+}
+
+/* Of a node whose operands are known. */
+static Parts find_parts(const Parts *parts, const NodeInfo *info, uint32_t param)
+{
+    switch (info->op) {
+    case OP_PARAM: return (Parts){.has_param = info->param == param};
+    case OP_INDEX:
+    case OP_SIZE: return (Parts){.axes = (AxisSet)1 << info->axis};
+    case OP_CONVERT: case OP_CAST: case OP_NEG: case OP_ADD: case OP_SUB: case OP_MUL:
+        return join_parts(parts, info);
+    default: return (Parts){0};
+    }
+}
+
+static int64_t smallest_axis(const Graph *g, const Sizes *sizes, AxisSet axes)
+{
+    int64_t smallest = INT64_MAX;
+    for (int axis = 0; axis < g->axis_count; axis++)
+        if (axes >> axis & 1 && sizes->of[axis] < smallest)
+            smallest = sizes->of[axis];
+    return smallest;
+}
+
 /* Integers below the smallest axis that the parameter is compared with. */
-static uint64_t integer_limit(const Graph *g, uint32_t param, const Sizes *sizes)
+static uint64_t integer_limit(Arena *arena, const Graph *g, uint32_t param, const Sizes *sizes)
 {
     int64_t limit = INT64_MAX;
+    Parts *parts = NEW_ARRAY(arena, Parts, g->nodes.count);
     for (int id = 1; id < g->nodes.count; id++) {
         const NodeInfo *info = &g->nodes.data[id];
-        bool has_param = false;
-        AxisSet axes = 0;
+        parts[id] = find_parts(parts, info, param);
         if (!is_comparison_op(info->op))
             continue;
-        look_through(g, info->args[0], param, &has_param, &axes);
-        look_through(g, info->args[1], param, &has_param, &axes);
-        for (int axis = 0; has_param && axis < g->axis_count; axis++)
-            if (axes >> axis & 1 && sizes->of[axis] < limit)
-                limit = sizes->of[axis];
+        const Parts compared = join_parts(parts, info);
+        const int64_t smallest = compared.has_param ? smallest_axis(g, sizes, compared.axes) : INT64_MAX;
+        if (smallest < limit)
+            limit = smallest;
     }
     return limit == INT64_MAX ? USUAL_LIMIT : limit < 1 ? 1 : (uint64_t)limit;
+}
+
+static uint64_t limit_of(const Graph *g, uint32_t param, const Sizes *sizes)
+{
+    Arena *arena = arena_new();
+    const uint64_t limit = arena ? integer_limit(arena, g, param, sizes) : USUAL_LIMIT;
+    arena_free(arena);
+    return limit;
 }
 
 static void random_integers(const Param *p, uint64_t key, uint64_t limit, int64_t count,
@@ -124,5 +142,5 @@ void random_input(const Graph *g, int param, const Sizes *sizes, uint64_t seed, 
     else if (dtype_info[p->dtype].bytes == 1)
         random_integers(p, key, 2, count, data);
     else
-        random_integers(p, key, integer_limit(g, (uint32_t)param, sizes), count, data);
+        random_integers(p, key, limit_of(g, (uint32_t)param, sizes), count, data);
 }

@@ -94,6 +94,11 @@ bool is_reserved_name(const char *name)
     return false;
 }
 
+void add_reserved_names(Arena *arena, Map *names)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) name_add(arena, names, reserved[i], 0);
+}
+
 static bool lists(const char *words, const char *name, size_t length)
 {
     for (size_t n; (n = strcspn(words, " ")) > 0; words += n + (words[n] == ' '))

@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
-#include "arena.h"
+#include "map.h"
 
 bool is_reserved_name(const char *name);   /* a word of C++ or CUDA, or a variable of every kernel */
+void add_reserved_names(Arena *arena, Map *names);   /* all of those */
 
 /* What C or CUDA declares: a variable of that name shadows it, a kernel clashes with it. */
 bool is_library_name(const char *name);

@@ -133,25 +133,54 @@ static bool is_there(const Scheduler *s, Node n, Node last)
     return same || s->level[n.id] <= s->home[last.id];
 }
 
-/* Whether all reductions are there that a number is made of. */
-static bool has_operands(const Scheduler *s, Node v, Node last)
+/* The operands of a node in order, and of those that are no reductions theirs, each node's once. */
+typedef struct {
+    LIST(Node) users, operands;    /* still to be visited, the next one last */
+    bool *opened;                  /* by node id */
+} Descent;
+
+static void open_operands(Scheduler *s, Descent *d, Node user)
 {
-    for (int i = 0; i < op_info[node(s->g, v)->op].arity; i++) {
-        Node n = arg(s->g, v, i);
-        if (is_reduction(s->g, n) ? !is_there(s, n, last) : !has_operands(s, n, last)) return false;
+    if (d->opened[user.id]) return;
+    d->opened[user.id] = true;
+    for (int i = op_info[node(s->g, user)->op].arity - 1; i >= 0; i--) {
+        *list_push(s->arena, &d->users) = user;
+        *list_push(s->arena, &d->operands) = arg(s->g, user, i);
     }
+}
+
+static Descent descend(Scheduler *s, Node v)
+{
+    Descent d = {.opened = NEW_ARRAY(s->arena, bool, s->g->nodes.count)};
+    open_operands(s, &d, v);
+    return d;
+}
+
+static bool next_operand(Scheduler *s, Descent *d, Node *user, Node *operand)
+{
+    if (!d->operands.count) return false;
+    *user = d->users.data[--d->users.count];
+    *operand = d->operands.data[--d->operands.count];
+    if (!is_reduction(s->g, *operand)) open_operands(s, d, *operand);
+    return true;
+}
+
+/* Whether all reductions are there that a number is made of. */
+static bool has_operands(Scheduler *s, Node v, Node last)
+{
+    Node user, n;
+    for (Descent d = descend(s, v); next_operand(s, &d, &user, &n);)
+        if (is_reduction(s->g, n) && !is_there(s, n, last)) return false;
     return true;
 }
 
 /* Of the reductions that a value is made of at last, one that has a kernel by itself and gives a single number; 0: none. */
-static Node last_by_itself(const Scheduler *s, Node v)
+static Node last_by_itself(Scheduler *s, Node v)
 {
-    for (int i = 0; i < op_info[node(s->g, v)->op].arity; i++) {
-        Node n = arg(s->g, v, i);
+    Node user, n;
+    for (Descent d = descend(s, v); next_operand(s, &d, &user, &n);) {
         bool number = is_reduction(s->g, n) && reduction_way(s, n) == BY_ITSELF && !node(s->g, n)->axes;
-        if (number && s->level[n.id] == s->level[v.id]) return n;
-        Node below = is_reduction(s->g, n) ? (Node){0} : last_by_itself(s, n);
-        if (below.id) return below;
+        if (number && s->level[n.id] == s->level[user.id]) return n;
     }
     return (Node){0};
 }

@@ -25,13 +25,15 @@ static bool is_costly(Op op)
     }
 }
 
-/* Marks what n is computed from, of the columns. */
-static void mark(const Scheduler *s, const Kernel *k, Node n, bool *needed)
+/* Adds to marked nodes what they are computed from, of the columns, and takes away what is none of that. */
+static void mark_operands(const Scheduler *s, const Kernel *k, bool *needed)
 {
-    const NodeInfo *info = node(s->g, n);
-    if (!n.id || needed[n.id] || !k->computed[n.id] || !(info->axes & k->columns) || is_reduction(s->g, n)) return;
-    needed[n.id] = true;
-    for (int i = 0; i < op_info[info->op].arity; i++) mark(s, k, info->args[i], needed);
+    for (int i = s->g->nodes.count - 1; i > 0; i--) {
+        const Node n = {(uint32_t)i};
+        const NodeInfo *info = node(s->g, n);
+        needed[i] &= k->computed[i] && (info->axes & k->columns) && !is_reduction(s->g, n);
+        for (int j = 0; needed[i] && j < op_info[info->op].arity; j++) needed[info->args[j].id] = true;
+    }
 }
 
 /* Whether a later phase would compute again what takes many instructions, as a sigmoid does (norm of x * silu(z) of 8192
@@ -40,8 +42,10 @@ bool repeats_costly(const Scheduler *s, const Kernel *k)
 {
     bool *first = NEW_ARRAY(s->arena, bool, s->g->nodes.count), *later = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
     for (int i = 0; i < k->inner_count; i++)
-        mark(s, k, arg(s->g, k->inner[i].node, 0), k->inner[i].phase ? later : first);
-    for (int i = 0; i < k->store_count; i++) mark(s, k, k->stores[i].node, k->stores[i].phase ? later : first);
+        (k->inner[i].phase ? later : first)[arg(s->g, k->inner[i].node, 0).id] = true;
+    for (int i = 0; i < k->store_count; i++) (k->stores[i].phase ? later : first)[k->stores[i].node.id] = true;
+    mark_operands(s, k, first);
+    mark_operands(s, k, later);
     for (int i = 1; i < s->g->nodes.count; i++)
         if (first[i] && later[i] && !k->phase[i] && is_costly(s->g->nodes.data[i].op)) return true;
     return false;
