@@ -62,7 +62,8 @@ static Node find_difference(const Graph *g, Node term)
     return fits && node(g, info->args[0])->op == OP_SUB ? info->args[0] : (Node){0};
 }
 
-Node find_partner(const Graph *g, const Sizes *sizes, Node n)
+/* The mean or maximum of x that the terms of a reduction are differences from; 0: there is none. */
+static Node compared_partner(const Graph *g, const Sizes *sizes, Node n)
 {
     const NodeInfo *info = node(g, n);
     const Node none = {0};
@@ -76,9 +77,18 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n)
                 node(g, partner)->reduced == info->reduced &&
                 arg(g, partner, 0).id == arg(g, difference, 0).id;
     /* the sum of no columns is 0, that of nothing but -inf is NaN: both have -inf as maximum */
-    if (!same || axes_size(sizes, info->reduced) <= 0) return none;
-    /* what a partner accumulates is known, not made of its own partner's result */
-    return find_partner(g, sizes, partner).id ? none : partner;
+    return same && axes_size(sizes, info->reduced) > 0 ? partner : none;
+}
+
+/* What a partner accumulates is known, not made of its own partner's result: where one follows the other, every second one
+ * has a partner. How far that goes on the program decides, and so many are looked at. */
+Node find_partner(const Graph *g, const Sizes *sizes, Node n)
+{
+    enum { FAR = 64 };
+    const Node partner = compared_partner(g, sizes, n);
+    int count = 0;
+    for (Node at = partner; at.id && count < FAR; count++) at = compared_partner(g, sizes, at);
+    return count % 2 ? partner : (Node){0};
 }
 
 /* The reduction in whose phase one over the columns is accumulated. */

@@ -289,8 +289,17 @@ static bool has_short_vectors(const Plan *plan)
     return false;
 }
 
+/* The model was fitted on norms and losses of dozens of operations. It knows nothing of what is far larger, and hundreds of
+ * plans for that take long. */
+static bool is_small(const Plan *plan)
+{
+    enum { LARGE = 1000 };
+    return plan->analysis->graph->nodes.count < LARGE;
+}
+
 Plan *find_faster(Arena *arena, Plan *rules)
 {
+    if (!is_small(rules)) return rules;
     if (rules->advice) return rules;    /* which was measured */
     Estimate own = estimate_speed(rules);
     if (own.unknown || has_short_vectors(rules)) return rules;

@@ -107,7 +107,7 @@ static const char *take_stem(Emitter *e, const char *base, const char *suffix)
     for (int i = 1;; i++) {
         name = i == 1 ? plain : arena_format(e->arena, "%s%d", plain, i);
         const char *derived = arena_format(e->arena, "%s%s", name, suffix);
-        if (name_find(e->words, name) < 0 &&
+        if (name_find(&e->words, name) < 0 &&
             !strcmp(unique_name(e, derived), derived))
             return name;
     }
@@ -135,9 +135,8 @@ static const Kernel *name_accesses(Emitter *e)
 
 static bool is_paired_sum(const Kernel *k, Node n)
 {
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].node.id == n.id) return k->inner[i].partner.id != 0;
-    return false;
+    const InnerReduction *r = inner_of(k, n);
+    return r && r->partner.id;
 }
 
 /* Whether what a node is made of is computed for it, element by element: not where another reduction's pass or a single
@@ -208,7 +207,7 @@ static void break_lines(Emitter *e)
     }
 }
 
-static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, const Map *words, Text *out)
+static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, Text *out)
 {
     const Graph *g = plan->analysis->graph;
     Emitter *e = NEW(arena, Emitter);
@@ -231,9 +230,11 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     e->serves = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->paired_terms = NEW_ARRAY(arena, bool, g->nodes.count);
     e->breaks = NEW_ARRAY(arena, bool, g->nodes.count);
     e->bits = NEW_ARRAY(arena, int, g->nodes.count);
-    e->words = words;
+    add_reserved_names(arena, &e->words);
+    add_prelude_names(arena, &e->words);
     name_add(arena, &e->used, e->entry->name, 0);
     e->k = name_accesses(e);
     name_arguments(e);
@@ -246,6 +247,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
                                                      : "1";
     e->end = e->k->slice && e->k->ragged ? "end" : e->columns;
     count_users(e);
+    mark_paired_terms(e);
     break_lines(e);
     emit_comment(e);
     if (e->k->clears >= 0)
@@ -295,20 +297,17 @@ static void emit_helpers(Text *module, Arena *arena, const Plan *const *plans, i
 const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
 {
     Text *kernels = text_new(arena), *module = text_new(arena);
-    Map words = {0};
-    add_reserved_names(arena, &words);
-    add_prelude_names(arena, &words);
     for (int i = 0; i < count; i++) {
         line(module, "// graph %s, for %s; the comment above each kernel says how to launch it",
              plans[i]->analysis->graph->name, plans[i]->target.arch);
         for (int j = 0; j < plans[i]->kernel_count; j++) {
             blank_line(kernels);
-            emit_kernel(arena, plans[i], j, false, &words, kernels);
+            emit_kernel(arena, plans[i], j, false, kernels);
         }
         for (int j = 0; j < plans[i]->kernel_count; j++) {
             if (!plans[i]->launch.kernels[j].collapsed) continue;
             blank_line(kernels);
-            emit_kernel(arena, plans[i], j, true, &words, kernels);
+            emit_kernel(arena, plans[i], j, true, kernels);
         }
     }
     emit_helpers(module, arena, plans, count, text_string(kernels));

@@ -46,9 +46,10 @@ typedef struct {
     const LaunchEntry *entry;       /* that is being printed */
     AxisSet collapsed;              /* row axes that it counts as one, `row`; 0: each has a coordinate */
     Text *out;
-    const Map *words;               /* C identifiers that no kernel can have: reserved, or the prelude's */
+    Map words;                      /* C identifiers that no kernel can have: reserved, or the prelude's */
     Map used;                       /* C identifiers of this kernel */
-    Map gaps, numbers;              /* by name: the next number to try behind it, with an underscore between and without */
+    Map gaps, numbers;              /* by name: which of ... */
+    LIST(int) next;                 /* ... is the next number to try behind it, with an underscore between and without */
     const char **args;              /* identifiers of the kernel's parameters, as entry->args */
     const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
     const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
@@ -66,6 +67,7 @@ typedef struct {
     const char **places;            /* by node id: the variable with the place of a column that those of a pass compare with */
     int *users;                     /* by node id: how many times this kernel mentions it */
     bool *serves;                   /* by node id: a row's value that is computed once for all elements which use it */
+    bool *paired_terms;             /* by node id: what a sum adds that is found together with a maximum */
     bool *breaks;                   /* by node id: it would make a line too long, and gets one of its own */
     int *bits;                      /* by node id: magnitude_bits() of cuda_expr.c, of the first ... */
     uint32_t bits_known;            /* ... so many nodes */
@@ -178,7 +180,7 @@ void emit_row_accumulators(Emitter *e, int phase);
 void emit_row_stores(Emitter *e, int phase);
 /* Reductions that go with another: schedule_online.c. */
 const InnerReduction *paired_sum(const Emitter *e, Node partner);   /* NULL: none goes with it */
-bool is_paired_term(const Emitter *e, Node n);                      /* exp(x - maximum) */
+void mark_paired_terms(Emitter *e);                                 /* exp(x - maximum) */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
 const char *slots_text(Emitter *e, int values, const char *threads);          /* 2 * (threads / 32): what row_reduce wants */
 void declare_reductions(Emitter *e, int phase);

@@ -237,9 +237,7 @@ static const char *vector_element(Emitter *e, const Load *load)
 
 const Load *find_load(const Emitter *e, Node n)
 {
-    for (int i = 0; i < e->k->load_count; i++)
-        if (e->k->loads[i].node.id == n.id) return &e->k->loads[i];
-    return NULL;
+    return load_of(e->k, n);
 }
 
 /* A loop over a streamed row ends where its columns do, and they are whole vectors. */
@@ -404,7 +402,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
         *precedence = info->dtype == DTYPE_BOOL ? 9 : 15;
         return cast_text(e, n);
     case OP_EXP:
-        if (is_paired_term(e, n)) return fill_pattern(e, n, "quick_exp($0)");
+        if (e->paired_terms[n.id]) return fill_pattern(e, n, "quick_exp($0)");
         break;
     case OP_DIV:
         if (divides_by_constant(e, n)) {

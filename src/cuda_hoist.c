@@ -104,9 +104,8 @@ void emit_hoisted(Emitter *e, const bool *needed)
 
 static const InnerReduction *find_pick(const Emitter *e, Node n)
 {
-    for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].node.id == n.id && e->k->inner[i].picked.id) return &e->k->inner[i];
-    return NULL;
+    const InnerReduction *r = inner_of(e->k, n);
+    return r && r->picked.id ? r : NULL;
 }
 
 bool picks_element(const Emitter *e, Node n) { return find_pick(e, n) != NULL; }

@@ -7,8 +7,8 @@
  */
 static bool is_row_result(const Emitter *e, Node n)
 {
-    for (int i = 0; i < e->k->load_count; i++)
-        if (e->k->loads[i].node.id == n.id) return is_ahead(e, &e->k->loads[i]);
+    const Load *load = find_load(e, n);
+    if (load) return is_ahead(e, load);
     if (!e->k->computed[n.id]) return false;
     if (is_reduction(e->g, n))
         return e->k->cluster == 1; /* in a cluster it is collected where it is needed */

@@ -8,25 +8,30 @@
 
 static bool is_taken(const Emitter *e, const char *name)
 {
-    return name_find(e->words, name) >= 0 || name_find(&e->used, name) >= 0;
+    return name_find(&e->words, name) >= 0 || name_find(&e->used, name) >= 0;
 }
 
 /* The number from which on a search for a free name begins: names are never given back, so those below are taken. */
-static int first_number(const Map *numbers, const char *base, int least)
+static int *next_number(Emitter *e, Map *numbers, const char *base, int first)
 {
-    int last = name_find(numbers, base);
-    return last < least ? least : last;
+    int found = name_find(numbers, base);
+    if (found >= 0) return &e->next.data[found];
+    name_add(e->arena, numbers, base, e->next.count);
+    int *next = list_push(e->arena, &e->next);
+    *next = first;
+    return next;
 }
 
 const char *unique_name(Emitter *e, const char *base)
 {
     const char *plain = plain_name(e->arena, base), *name = plain;
     const char *gap = plain[strlen(plain) - 1] == '_' ? "" : "_";
-    int first = first_number(&e->gaps, plain, 1), i = first;
-    for (; is_taken(e, name); i++)
-        name = i == 1 ? arena_format(e->arena, "%s%s", plain, gap)
-                      : arena_format(e->arena, "%s%s%d", plain, gap, i);
-    if (i > first) name_add(e->arena, &e->gaps, plain, i);
+    if (is_taken(e, name)) {
+        int *i = next_number(e, &e->gaps, plain, 1);
+        for (; is_taken(e, name); ++*i)
+            name = *i == 1 ? arena_format(e->arena, "%s%s", plain, gap)
+                           : arena_format(e->arena, "%s%s%d", plain, gap, *i);
+    }
     name_add(e->arena, &e->used, name, 0);
     return name;
 }
@@ -66,9 +71,9 @@ static const char *made_name(Op op)
 static const char *numbered(Emitter *e, const char *base)
 {
     const char *name = base;
-    int first = first_number(&e->numbers, base, 2), i = first;
-    for (; is_taken(e, name); i++) name = arena_format(e->arena, "%s%d", base, i);
-    if (i > first) name_add(e->arena, &e->numbers, base, i);
+    if (!is_taken(e, name)) return name;
+    int *i = next_number(e, &e->numbers, base, 2);
+    for (; is_taken(e, name); ++*i) name = arena_format(e->arena, "%s%d", base, *i);
     return name;
 }
 
@@ -82,11 +87,8 @@ static const char *lower_case(Arena *arena, const char *name)
 /* Whether it is the mean of squares that is found together with the mean that they are about. */
 static bool is_squares(const Emitter *e, Node n)
 {
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *r = &e->k->inner[i];
-        if (r->node.id == n.id && r->partner.id) return node(e->g, r->partner)->op == OP_MEAN;
-    }
-    return false;
+    const InnerReduction *r = inner_of(e->k, n);
+    return r && node(e->g, r->partner)->op == OP_MEAN;
 }
 
 const char *node_name(Emitter *e, Node n)

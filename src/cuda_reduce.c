@@ -3,19 +3,17 @@
 
 const InnerReduction *paired_sum(const Emitter *e, Node partner)
 {
-    for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].partner.id == partner.id) return &e->k->inner[i];
-    return NULL;
+    const InnerReduction *r = inner_of(e->k, partner);
+    return r && r->sum.id ? inner_of(e->k, r->sum) : NULL;
 }
 
-bool is_paired_term(const Emitter *e, Node n)
+void mark_paired_terms(Emitter *e)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
         bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
-        if (softmax && arg(e->g, r->node, 0).id == n.id) return true;
+        if (softmax) e->paired_terms[arg(e->g, r->node, 0).id] = true;
     }
-    return false;
 }
 
 /* What a thread has of a reduction, or (received) what another CTA has sent of it. */

@@ -1,4 +1,4 @@
-/* map.c: open addressing; see map.h. */
+/* map.c: see map.h. Open addressing; the table is at most half full. */
 #include "map.h"
 
 #include <string.h>
@@ -32,9 +32,8 @@ void map_add(Arena *arena, Map *map, const void *key, size_t length, int value)
                 *map_slot(map, old.entries[i].key, old.entries[i].length) =
                     old.entries[i];
     }
-    MapEntry *entry = map_slot(map, key, length);
-    if (!entry->key) map->count++;
-    *entry = (MapEntry){key, length, value};
+    *map_slot(map, key, length) = (MapEntry){key, length, value};
+    map->count++;
 }
 
 int name_find(const Map *map, const char *name)

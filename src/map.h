@@ -1,4 +1,4 @@
-/* map.h: a hash map from bytes (names, memo keys) to small integers. It keeps pointers to the keys. */
+/* map.h: a hash map from bytes (names, memo keys) to small integers. */
 #ifndef FUSEC_MAP_H
 #define FUSEC_MAP_H
 
@@ -17,7 +17,7 @@ typedef struct {
 } Map;
 
 int map_find(const Map *map, const void *key, size_t length);   /* -1: absent */
-/* A key that is there already gets the new value. */
+/* The key must be absent; it is not copied. */
 void map_add(Arena *arena, Map *map, const void *key, size_t length, int value);
 int name_find(const Map *map, const char *name);
 void name_add(Arena *arena, Map *map, const char *name, int value);

@@ -99,6 +99,7 @@ static bool cut_and_map(Scheduler *s, bool ride)
     s->problem = NULL;
     s->groups = ride ? find_groups(s) : 0;
     cut_graph(s);
+    if (s->problem) return false;
     for (int i = 0; i < s->kernels.count; i++)
         if (!map_kernel(s, &s->kernels.data[i])) return false;
     return true;

@@ -87,6 +87,7 @@ typedef struct {
     int phase;
     Node partner;            /* the maximum or mean that it is accumulated together with:
                                 schedule_online.c; 0: by itself */
+    Node sum;                /* the first of which it is the partner itself; 0: of none */
     bool inverse;            /* column values are multiplied by 1 / it where the program divides */
     Node picked, place;      /* the tensor of which it is the element at that place: schedule_picks.c; 0: it is a sum */
 } InnerReduction;
@@ -203,6 +204,9 @@ static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + 
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }
 
+/* What a kernel reads of a node, and a reduction that it computes in each row; NULL: none. Both are in the order of their nodes. */
+const Load *load_of(const Kernel *k, Node n);
+const InnerReduction *inner_of(const Kernel *k, Node n);
 /* Bytes of a row's column that it reads as vectors. */
 int row_bytes(const Kernel *k);
 /* Whether anything is done for each element of a row. */

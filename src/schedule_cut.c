@@ -6,6 +6,17 @@
 
 #include <string.h>
 
+/* An array with room for one more item: it doubles where it is full. */
+static void *make_room(Arena *arena, void *items, int count, size_t size)
+{
+    if (count & (count - 1)) return items;    /* full at powers of two */
+    char *more = NEW_ARRAY(arena, char, size * 2 * ((size_t)count + 1));
+    if (count) memcpy(more, items, size * (size_t)count);
+    return more;
+}
+#define push_item(s, items, count) \
+    (*((items) = make_room((s)->arena, (items), (count), sizeof *(items)), &(items)[(count)++]))
+
 static Kernel *add_kernel(Scheduler *s, int level, AxisSet rows, AxisSet columns)
 {
     Kernel *k = list_push(s->arena, &s->kernels);
@@ -14,10 +25,6 @@ static Kernel *add_kernel(Scheduler *s, int level, AxisSet rows, AxisSet columns
     k->rows = rows;
     k->columns = columns;
     k->finishes = k->clears = -1;
-    k->loads = NEW_ARRAY(s->arena, Load, s->g->nodes.count + 1);
-    k->stores = NEW_ARRAY(s->arena, Store, s->g->nodes.count + s->g->outputs.count + 1);
-    k->inner = NEW_ARRAY(s->arena, InnerReduction, s->g->nodes.count + 1);
-    k->accumulators = NEW_ARRAY(s->arena, Accumulator, s->g->nodes.count + 1);
     return k;
 }
 
@@ -64,7 +71,7 @@ DType slot_dtype(Type type)
 static void add_store(const Scheduler *s, Kernel *k, Node n, int output, int tensor, int slot)
 {
     const Graph *g = s->g;
-    Store *store = &k->stores[k->store_count++];
+    Store *store = &push_item(s, k->stores, k->store_count);
     *store = (Store){.node = n, .tensor = tensor, .slot = slot};
     store->axes = node(g, n)->axes;
     store->dtype = slot_dtype(node(g, n)->type);
@@ -210,18 +217,17 @@ static void place_roots(Scheduler *s)
         if (!s->live[i] || !is_reduction(g, n) || reduction_way(s, n) == BY_ROW) continue;
         Kernel *k = reduction_kernel(s, n);
         if (reduction_way(s, n) != BY_ITSELF)
-            k->accumulators[k->accumulator_count++] =
+            push_item(s, k->accumulators, k->accumulator_count) =
                 (Accumulator){.node = n, .per_column = node(g, n)->axes != 0, .slot = -1};
         else
-            k->inner[k->inner_count++].node = n;
+            push_item(s, k->inner, k->inner_count) = (InnerReduction){.node = n};
     }
 }
 
 /* Whether kernel k itself computes reduction n on the way to its roots. */
 static bool computes(const Scheduler *s, const Kernel *k, Node n)
 {
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].node.id == n.id) return true;
+    if (inner_of(k, n)) return true;
     return computes_rows(s, k) && reduction_way(s, n) == BY_ROW && s->home[n.id] == k->level &&
            axes_within(node(s->g, n)->axes, k->rows);
 }
@@ -283,7 +289,7 @@ static void add_load(Scheduler *s, int kernel, Node n)
     }
     Kernel *k = &s->kernels.data[kernel];
     load.access = find_access(s, k, load.axes);
-    k->loads[k->load_count++] = load;
+    push_item(s, k->loads, k->load_count) = load;
 }
 
 /* Fills in what kernel computes and loads. */
@@ -301,7 +307,7 @@ static void find_contents(Scheduler *s, int kernel)
         if (!own)
             add_load(s, kernel, n);
         else if (is_reduction(s->g, n) && inner == 0)
-            k->inner[k->inner_count++].node = n;
+            push_item(s, k->inner, k->inner_count) = (InnerReduction){.node = n};
     }
 }
 
@@ -313,9 +319,8 @@ static int max_int(int a, int b)
 /* The reduction whose phase one shares. */
 static Node partner_of(const Kernel *k, Node n)
 {
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].node.id == n.id) return k->inner[i].partner;
-    return (Node){0};
+    const InnerReduction *r = inner_of(k, n);
+    return r ? r->partner : (Node){0};
 }
 
 /* Phases within one kernel: only the reductions it computes itself end one. */
@@ -397,7 +402,7 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
         acc.slot = s->slots.count;
         *list_push(s->arena, &s->slots) = (Slot){.node = acc.node, .partial = true};
         s->kernels.data[producer].accumulators[i] = acc;
-        made->accumulators[made->accumulator_count++] = acc;
+        push_item(s, made->accumulators, made->accumulator_count) = acc;
         store_results(s, made, acc.node);
     }
 }
@@ -447,6 +452,7 @@ static void cut(Scheduler *s, bool late)
     s->slot_of = NEW_ARRAY(s->arena, int, s->g->nodes.count);
     for (int i = 0; i < s->g->nodes.count; i++) s->slot_of[i] = -1;
     find_levels(s, late);
+    if ((s->problem = find_depth(s))) return;
     place_roots(s);
     if (late) find_homes(s);
     int top = 0;
@@ -467,6 +473,7 @@ static void cut(Scheduler *s, bool late)
         find_load_phases(s, k);
         leave_picked(k);
     }
+    if ((s->problem = find_oversize(s))) return;
     for (int i = 0; i < s->kernels.count; i++) group_rows(s, &s->kernels.data[i]);
     end_accumulators(s, s->kernels.count);
     for (int i = 0; i < s->kernels.count; i++)
@@ -488,7 +495,7 @@ static int *count_reads(const Scheduler *s)
 void cut_graph(Scheduler *s)
 {
     cut(s, false);
-    if (s->kernels.count == 1) return;
+    if (s->kernels.count == 1 || s->problem) return;
     const int *early = count_reads(s);
     cut(s, true);
     const int *late = count_reads(s);
@@ -497,5 +504,5 @@ void cut_graph(Scheduler *s)
         fewer |= late[i] < early[i];
         more |= late[i] > early[i];
     }
-    if (!fewer || more) cut(s, false);
+    if (!fewer || more || s->problem) cut(s, false);
 }

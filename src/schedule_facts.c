@@ -1,6 +1,25 @@
 /* schedule_facts.c: what the rules ask of a kernel: its columns, what it reads of them and adds up. */
 #include "scheduling.h"
 
+#include <stdlib.h>
+
+static int compare_ids(uint32_t a, uint32_t b) { return (a > b) - (a < b); }
+static int order_load(const void *id, const void *load) { return compare_ids(*(const uint32_t *)id, ((const Load *)load)->node.id); }
+static int order_inner(const void *id, const void *inner)
+{
+    return compare_ids(*(const uint32_t *)id, ((const InnerReduction *)inner)->node.id);
+}
+
+const Load *load_of(const Kernel *k, Node n)
+{
+    return k->load_count ? bsearch(&n.id, k->loads, (size_t)k->load_count, sizeof *k->loads, order_load) : NULL;
+}
+
+const InnerReduction *inner_of(const Kernel *k, Node n)
+{
+    return k->inner_count ? bsearch(&n.id, k->inner, (size_t)k->inner_count, sizeof *k->inner, order_inner) : NULL;
+}
+
 int64_t column_count(const Scheduler *s, const Kernel *k)
 {
     return k->columns ? axes_size(&s->a->sizes, k->columns) : 1;
@@ -210,9 +229,8 @@ bool has_short_functions(const Scheduler *s, const Kernel *k)
 
 static bool multiplies_by_inverse(const Scheduler *s, const Kernel *k, Node division)
 {
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].inverse && k->inner[i].node.id == arg(s->g, division, 1).id) return true;
-    return false;
+    const InnerReduction *r = inner_of(k, arg(s->g, division, 1));
+    return r && r->inverse;
 }
 
 bool has_short_arithmetic(const Scheduler *s, const Kernel *k)

@@ -303,7 +303,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
     int largest = s->target->bulk_copy && sms > clusters ? sms : clusters;
     Kernel single = *k;
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
-    memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
+    if (k->load_count) memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
     if (wants_cluster(s, k)) {
         int first = 0;    /* that has room */
         for (int ctas = 2; ctas <= largest && may_try(s, k, ctas, first); ctas *= 2) {
@@ -315,7 +315,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
         if (!s->forced.cluster && try_cluster(s, k, pack, clusters)) return true;
     }
     *k = single;
-    memcpy(k->loads, loads, sizeof *loads * (size_t)k->load_count);
+    if (k->load_count) memcpy(k->loads, loads, sizeof *loads * (size_t)k->load_count);
     return false;
 }
 

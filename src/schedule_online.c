@@ -48,33 +48,28 @@ bool exchanges_wide(const Graph *g, const Kernel *k)
     return false;
 }
 
-static bool is_inner(const Kernel *k, Node n)
+/* By node id: what columns are divided by. */
+static bool *find_divisors(const Scheduler *s, const Kernel *k)
 {
-    for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].node.id == n.id) return true;
-    return false;
-}
-
-static bool divides_columns(const Scheduler *s, const Kernel *k, Node sum)
-{
+    bool *divides = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
     for (int i = 1; i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
-        if (k->computed[i] && info->op == OP_DIV && info->args[1].id == sum.id &&
-            (info->axes & k->columns))
-            return true;
+        if (k->computed[i] && info->op == OP_DIV && (info->axes & k->columns)) divides[info->args[1].id] = true;
     }
-    return false;
+    return divides;
 }
 
 void pair_reductions(const Scheduler *s, Kernel *k)
 {
+    const bool *divides = find_divisors(s, k);
     for (int i = 0; i < k->inner_count; i++) {
         InnerReduction *r = &k->inner[i];
         Node partner = find_partner(s->g, &s->a->sizes, r->node);
-        if (!partner.id || !is_inner(k, partner)) continue;
+        if (!partner.id || !inner_of(k, partner)) continue;
         r->partner = partner;
+        InnerReduction *of = &k->inner[inner_of(k, partner) - k->inner];
+        if (!of->sum.id) of->sum = r->node;
         /* a sum of exponentials is at least 1; the inverse of squares may be out of range */
-        r->inverse =
-            node(s->g, partner)->op == OP_MAX_OVER && divides_columns(s, k, r->node);
+        r->inverse = node(s->g, partner)->op == OP_MAX_OVER && divides[r->node.id];
     }
 }

@@ -24,11 +24,8 @@ static bool is_zero(const NodeInfo *info)
 
 static const Load *find_vector_load(const Kernel *k, Node n)
 {
-    for (int i = 0; i < k->load_count; i++) {
-        const Load *load = &k->loads[i];
-        if (load->node.id == n.id) return load->tensor >= 0 && load->access == ACCESS_VECTOR ? load : NULL;
-    }
-    return NULL;
+    const Load *load = load_of(k, n);
+    return load && load->tensor >= 0 && load->access == ACCESS_VECTOR ? load : NULL;
 }
 
 static void find_pick(const Scheduler *s, const Kernel *k, InnerReduction *r)

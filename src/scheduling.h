@@ -18,6 +18,7 @@
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
  *   schedule_columns.c   where column vectors are: registers beside a ring, a tile ahead, shared memory of few rows
  *   schedule_groups.c    rows that a group of CTAs reads anew in each phase
+ *   schedule_size.c      what a plan would be too large for
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_picks.c     sums of which one element counts
  *   schedule_map.c       a kernel's threads, vectors, tiles, cluster
@@ -83,7 +84,10 @@ static inline bool computes_rows(const Scheduler *s, const Kernel *k)
     return k->columns == s->a->columns && !k->columnwise;
 }
 void find_homes(Scheduler *s);    /* late: of reductions inside rows, once all kernels' roots are placed */
-void cut_graph(Scheduler *s);
+/* Why a plan would be too large, once its levels or its kernels' contents are known; NULL: it is not. */
+const char *find_depth(const Scheduler *s);
+const char *find_oversize(const Scheduler *s);
+void cut_graph(Scheduler *s);    /* s->problem: into too much */
 void pair_reductions(const Scheduler *s, Kernel *k);
 /* Which sums pick one element; and what is read by them alone, once it is known which phases need what. */
 void find_picks(const Scheduler *s, Kernel *k);
