@@ -82,6 +82,13 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
 /* ---- the choice
  * ------------------------------------------------------------------------------ */
 
+static const int *count_tensors(Arena *arena, const Graph *g)
+{
+    int *before = NEW_ARRAY(arena, int, g->params.count + 1);
+    for (int i = 0; i < g->params.count; i++) before[i + 1] = before[i] + !g->params.data[i].scalar;
+    return before;
+}
+
 static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
 {
     Scheduler *s = NEW(arena, Scheduler);
@@ -90,6 +97,7 @@ static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *t
     s->g = a->graph;
     s->target = target;
     s->live = graph_live(a->graph);
+    s->tensor_of = count_tensors(arena, a->graph);
     return s;
 }
 

@@ -101,16 +101,9 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
     return find_kernel(s, s->home[n.id], left, reduced);
 }
 
-static int input_tensor(const Graph *g, uint32_t param)
+static int output_tensor(const Scheduler *s, int output)
 {
-    int tensor = 0;
-    for (uint32_t i = 0; i < param; i++) tensor += !g->params.data[i].scalar;
-    return tensor;
-}
-
-static int output_tensor(const Graph *g, int output)
-{
-    return input_tensor(g, (uint32_t)g->params.count) + output;
+    return s->tensor_of[s->g->params.count] + output;
 }
 
 /* Outputs that are a reduction's very value are stored where the reduction ends. */
@@ -118,7 +111,7 @@ static void store_results(Scheduler *s, Kernel *k, Node n)
 {
     for (int i = 0; i < s->g->outputs.count; i++)
         if (s->g->outputs.data[i].value.id == n.id)
-            add_store(s, k, n, i, output_tensor(s->g, i), -1);
+            add_store(s, k, n, i, output_tensor(s, i), -1);
     if (s->slot_of[n.id] >= 0) add_store(s, k, n, -1, -1, s->slot_of[n.id]);
 }
 
@@ -131,74 +124,13 @@ static AxisSet columns_of_store(const Scheduler *s, AxisSet axes)
     return lost && axes & columns ? axes & columns : columns;
 }
 
-/* Whether the kernel that computes `last` by itself computes reduction n as well, or finds it in the workspace. */
-static bool is_there(const Scheduler *s, Node n, Node last)
-{
-    const NodeInfo *info = node(s->g, n), *other = node(s->g, last);
-    bool same = reduction_way(s, n) == BY_ITSELF && s->home[n.id] == s->home[last.id] && info->axes == other->axes &&
-                info->reduced == other->reduced;
-    return same || s->level[n.id] <= s->home[last.id];
-}
-
-/* The operands of a node in order, and of those that are no reductions theirs, each node's once. */
-typedef struct {
-    LIST(Node) users, operands;    /* still to be visited, the next one last */
-    bool *opened;                  /* by node id */
-} Descent;
-
-static void open_operands(Scheduler *s, Descent *d, Node user)
-{
-    if (d->opened[user.id]) return;
-    d->opened[user.id] = true;
-    for (int i = op_info[node(s->g, user)->op].arity - 1; i >= 0; i--) {
-        *list_push(s->arena, &d->users) = user;
-        *list_push(s->arena, &d->operands) = arg(s->g, user, i);
-    }
-}
-
-static Descent descend(Scheduler *s, Node v)
-{
-    Descent d = {.opened = NEW_ARRAY(s->arena, bool, s->g->nodes.count)};
-    open_operands(s, &d, v);
-    return d;
-}
-
-static bool next_operand(Scheduler *s, Descent *d, Node *user, Node *operand)
-{
-    if (!d->operands.count) return false;
-    *user = d->users.data[--d->users.count];
-    *operand = d->operands.data[--d->operands.count];
-    if (!is_reduction(s->g, *operand)) open_operands(s, d, *operand);
-    return true;
-}
-
-/* Whether all reductions are there that a number is made of. */
-static bool has_operands(Scheduler *s, Node v, Node last)
-{
-    Node user, n;
-    for (Descent d = descend(s, v); next_operand(s, &d, &user, &n);)
-        if (is_reduction(s->g, n) && !is_there(s, n, last)) return false;
-    return true;
-}
-
-/* Of the reductions that a value is made of at last, one that has a kernel by itself and gives a single number; 0: none. */
-static Node last_by_itself(Scheduler *s, Node v)
-{
-    Node user, n;
-    for (Descent d = descend(s, v); next_operand(s, &d, &user, &n);) {
-        bool number = is_reduction(s->g, n) && reduction_way(s, n) == BY_ITSELF && !node(s->g, n)->axes;
-        if (number && s->level[n.id] == s->level[user.id]) return n;
-    }
-    return (Node){0};
-}
-
 /* The kernel that stores an output: of a single number made of others, as a loss, that which has its last reduction. One that
  * walks other columns than rows have reads what rows reduce to, so it comes after that. */
 static Kernel *output_kernel(Scheduler *s, const Output *output)
 {
     Node v = output->value, last = {0};
-    if (!output->axes && !is_reduction(s->g, v)) last = last_by_itself(s, v);
-    if (last.id && has_operands(s, v, last)) return reduction_kernel(s, last);
+    if (!output->axes && !is_reduction(s->g, v)) last = last_reduction(s, v);
+    if (last.id) return reduction_kernel(s, last);
     AxisSet columns = columns_of_store(s, output->axes);
     int level = columns == s->a->columns ? s->level[v.id] : s->cut[v.id];
     return find_kernel(s, level, node(s->g, v)->axes & s->a->rows, columns);
@@ -210,7 +142,7 @@ static void place_roots(Scheduler *s)
     for (int i = 0; i < g->outputs.count; i++) {
         Node v = g->outputs.data[i].value;
         if (!v.id || (is_reduction(g, v) && reduction_way(s, v) != BY_ROW)) continue;
-        add_store(s, output_kernel(s, &g->outputs.data[i]), v, i, output_tensor(g, i), -1);
+        add_store(s, output_kernel(s, &g->outputs.data[i]), v, i, output_tensor(s, i), -1);
     }
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
@@ -280,7 +212,7 @@ static void add_load(Scheduler *s, int kernel, Node n)
     const NodeInfo *info = node(s->g, n);
     Load load = {.node = n, .tensor = -1, .slot = -1, .axes = info->axes};
     if (info->op == OP_PARAM) {
-        load.tensor = input_tensor(s->g, info->param);
+        load.tensor = s->tensor_of[info->param];
         load.name = s->g->params.data[info->param].name;
         load.dtype = s->g->params.data[info->param].dtype;
     } else {

@@ -175,6 +175,17 @@ static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed
     return used & ~s->a->columns;
 }
 
+/* By parameter. */
+static const bool *find_computed_params(const Scheduler *s, const Kernel *k)
+{
+    bool *computed = NEW_ARRAY(s->arena, bool, s->g->params.count + 1);
+    for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
+        const NodeInfo *info = &s->g->nodes.data[i];
+        if (k->computed[i] && info->op == OP_PARAM) computed[info->param] = true;
+    }
+    return computed;
+}
+
 static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name, AxisSet collapsed)
 {
     Kernel *k = &plan->kernels[kernel];
@@ -205,13 +216,11 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
                  k->accumulators[i].slot_name);
     int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
     if (mailbox >= 0) push(s, &args, ARG_SLOT, mailbox, 0, slots[mailbox].name);
+    const bool *used = find_computed_params(s, k);
     int scalar = 0;
     for (int i = 0; i < s->g->params.count; i++) {
         if (!s->g->params.data[i].scalar) continue;
-        for (int n = 1; k->computed && n < s->g->nodes.count; n++)
-            if (k->computed[n] && s->g->nodes.data[n].op == OP_PARAM &&
-                s->g->nodes.data[n].param == (uint32_t)i)
-                push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
+        if (used[i]) push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
         scalar++;
     }
     if (collapsed && !k->one_row) push(s, &args, ARG_ROWS, kernel, 0, "rows");

@@ -18,6 +18,7 @@
  *   schedule_bulk.c      which rows come to shared memory by one bulk copy
  *   schedule_columns.c   where column vectors are: registers beside a ring, a tile ahead, shared memory of few rows
  *   schedule_groups.c    rows that a group of CTAs reads anew in each phase
+ *   schedule_number.c    which reduction's kernel computes a number that is made of several
  *   schedule_size.c      what a plan would be too large for
  *   schedule_online.c    which reductions go with another, and what that allows
  *   schedule_picks.c     sums of which one element counts
@@ -57,6 +58,7 @@ typedef struct {
     const bool *live;
     int *level, *cut, *home;    /* by node id: see schedule_levels.c */
     bool *crosses;              /* the same */
+    const int *tensor_of;  /* by parameter: how many before it are tensors */
     int *slot_of;          /* by node id: the slot with the value, -1 none */
     LIST(Kernel) kernels;
     LIST(Slot) slots;
@@ -84,6 +86,8 @@ static inline bool computes_rows(const Scheduler *s, const Kernel *k)
     return k->columns == s->a->columns && !k->columnwise;
 }
 void find_homes(Scheduler *s);    /* late: of reductions inside rows, once all kernels' roots are placed */
+/* The reduction with a kernel by itself that can compute as well what single number is made of it; 0: there is none. */
+Node last_reduction(Scheduler *s, Node v);
 /* Why a plan would be too large, once its levels or its kernels' contents are known; NULL: it is not. */
 const char *find_depth(const Scheduler *s);
 const char *find_oversize(const Scheduler *s);
