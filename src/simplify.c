@@ -3,6 +3,7 @@
  * axes of a value: a rule that would drop an operand's axes does not apply. Constants are
  * in fold.c. */
 #include "fold.h"
+#include "map.h"
 #include "simplify.h"
 
 #include <math.h>
@@ -195,6 +196,8 @@ typedef struct {
     LIST(Naming) namings;    /* of nodes made here; they yield to the user's own names */
 } Simplify;
 
+typedef LIST(int) Numbers;
+
 static void name_later(Simplify *s, Node n, const char *base, const char *what, Span span)
 {
     const char *name = base ? arena_format(s->into->arena, "%s_%s", base, what) : what;
@@ -215,30 +218,54 @@ static Node expand_var(Simplify *s, const NodeInfo *old, Node x)
     return graph_reduce(g, OP_MEAN, old->reduced, square);
 }
 
-static bool is_taken(const Graph *g, const char *name)
+static void take_name(Arena *arena, Map *taken, const char *name)
 {
+    if (name && name_find(taken, name) < 0)
+        name_add(arena, taken, name, 0);
+}
+
+static Map find_taken(const Graph *g)
+{
+    Map taken = {0};
     for (int i = 0; i < g->params.count; i++)
-        if (strcmp(g->params.data[i].name, name) == 0)
-            return true;
+        take_name(g->arena, &taken, g->params.data[i].name);
     for (int i = 0; i < g->outputs.count; i++)
-        if (strcmp(g->outputs.data[i].name, name) == 0)
-            return true;
+        take_name(g->arena, &taken, g->outputs.data[i].name);
     for (int i = 1; i < g->nodes.count; i++)
-        if (g->nodes.data[i].name && strcmp(g->nodes.data[i].name, name) == 0)
-            return true;
-    return false;
+        take_name(g->arena, &taken, g->nodes.data[i].name);
+    return taken;
+}
+
+/* The name itself or the first number behind it that is free. Names are never given back, so those that were passed over
+ * once for a name are not tried again: `next` has, for each, where to go on. */
+static const char *free_name(Arena *arena, Map *taken, Map *numbered, Numbers *next, const char *name)
+{
+    if (name_find(taken, name) < 0)
+        return name;
+    int at = name_find(numbered, name);
+    if (at < 0) {
+        at = next->count;
+        name_add(arena, numbered, name, at);
+        *list_push(arena, next) = 2;
+    }
+    const char *free = name;
+    for (int *number = &next->data[at]; name_find(taken, free) >= 0; ++*number)
+        free = arena_format(arena, "%s_%d", name, *number);
+    return free;
 }
 
 static void give_names(Simplify *s)
 {
+    Arena *arena = s->into->arena;
+    Map taken = find_taken(s->into), numbered = {0};
+    Numbers next = {0};
     for (int i = 0; i < s->namings.count; i++) {
         const Naming *naming = &s->namings.data[i];
         if (node(s->into, naming->node)->name)
             continue;
-        const char *name = naming->name;
-        for (int number = 2; is_taken(s->into, name); number++)
-            name = arena_format(s->into->arena, "%s_%d", naming->name, number);
+        const char *name = free_name(arena, &taken, &numbered, &next, naming->name);
         graph_name(s->into, naming->node, name, naming->span);
+        take_name(arena, &taken, name);
     }
 }
 
