@@ -33,7 +33,7 @@ INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/a
 LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
-PROGRAMS = tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
+PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
 PROGRAMS_A_CHECK = 100
@@ -135,6 +135,10 @@ $(BUILD)/gpu_order: $(LIBRARY_OBJ) $(call objects,tests/gpu_order.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
+$(BUILD)/growth: $(LIBRARY_OBJ) $(call objects,tests/growth.c)
+	@echo link $@
+	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
+
 $(BUILD)/sim_cases: $(PARTS_OBJ) $(call objects,tests/sim_cases.c tests/sim_run.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
@@ -166,7 +170,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
 
 ## check      everything that can be checked without a GPU
 check: deps
-	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop
+	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop build/growth
 	@$(MAKE) checks
 
 SANITIZED = BUILD=build/asan HARDENING= OPT='-O1 -g1' \
@@ -192,6 +196,7 @@ checks:
 	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && tests/docs.sh && \
 	    tests/check_nvrtc.sh && tests/sim/check_prelude.sh && tests/library.sh && wait $$! || \
 	    { kill $$! 2>/dev/null; wait $$!; exit 1; }; }
+	@tests/growth.sh
 	@tests/sim.sh
 	@build/prop --replay tests/cases --device sim --schedules --jobs 2
 	@echo '-- random programs' && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2

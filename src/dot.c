@@ -25,18 +25,19 @@ static const char *escape(Arena *arena, const char *text)
     return out;
 }
 
-static const Reduction *find_reduction(const Analysis *a, uint32_t id)
-{
-    for (int i = 0; i < a->reduction_count; i++)
-        if (a->reductions[i].node.id == id) return &a->reductions[i];
-    return NULL;
-}
+/* By node id: what the analysis says of it; NULL: nothing. */
+typedef struct {
+    const Reduction **reductions;
+    const Persistent **persistent;
+} Facts;
 
-static const Persistent *find_persistent(const Analysis *a, uint32_t id)
+static Facts find_facts(Arena *arena, const Analysis *a)
 {
-    for (int i = 0; i < a->persistent_count; i++)
-        if (a->persistent[i].node.id == id) return &a->persistent[i];
-    return NULL;
+    const int count = a->graph->nodes.count;
+    Facts facts = {NEW_ARRAY(arena, const Reduction *, count), NEW_ARRAY(arena, const Persistent *, count)};
+    for (int i = 0; i < a->reduction_count; i++) facts.reductions[a->reductions[i].node.id] = &a->reductions[i];
+    for (int i = 0; i < a->persistent_count; i++) facts.persistent[a->persistent[i].node.id] = &a->persistent[i];
+    return facts;
 }
 
 static const char *param_label(Arena *arena, const Graph *g, const Param *p)
@@ -45,13 +46,12 @@ static const char *param_label(Arena *arena, const Graph *g, const Param *p)
                         p->scalar ? "" : axes_text(arena, g, p->axes));
 }
 
-static void print_node(Text *out, const Analysis *a, Node n)
+static void print_node(Text *out, const Graph *g, const Facts *facts, Node n)
 {
-    const Graph *g = a->graph;
     Arena *arena = out->arena;
     const NodeInfo *info = node(g, n);
-    const Reduction *reduction = find_reduction(a, n.id);
-    const Persistent *persistent = find_persistent(a, n.id);
+    const Reduction *reduction = facts->reductions[n.id];
+    const Persistent *persistent = facts->persistent[n.id];
     const char *label = info->op == OP_PARAM
         ? param_label(arena, g, &g->params.data[info->param])
         : node_text(arena, g, n, true);
@@ -84,11 +84,12 @@ void print_dot(Text *out, const Analysis *a)
 {
     const Graph *g = a->graph;
     const bool *live = graph_live(g);
+    const Facts facts = find_facts(out->arena, a);
     block(out, "digraph \"%s\"", g->name) {
         line(out, "node [fontname=\"monospace\", fontsize=10];");
         for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) {
             if (!live[id]) continue;
-            print_node(out, a, (Node){id});
+            print_node(out, g, &facts, (Node){id});
             for (int i = 0; i < op_info[g->nodes.data[id].op].arity; i++)
                 line(out, "n%u -> n%u;", arg(g, (Node){id}, i).id, id);
         }
