@@ -54,7 +54,7 @@ static void print_node(Text *out, const Graph *g, const Facts *facts, Node n)
     const Persistent *persistent = facts->persistent[n.id];
     const char *label = info->op == OP_PARAM
         ? param_label(arena, g, &g->params.data[info->param])
-        : node_text(arena, g, n, true);
+        : brief_text(arena, g, n);
     if (info->name && info->op != OP_PARAM)
         label = arena_format(arena, "%s = %s", info->name, label);
     label = escape(arena, label);

@@ -141,5 +141,7 @@ const char *axes_text(Arena *arena, const Graph *g, AxisSet axes);
 /* The expression of a node in the language's own syntax, e.g. `sum[N](xmu * wdy)`. Named operands
  * print as their names; with `expand_top`, the node's own name is not used. */
 const char *node_text(Arena *arena, const Graph *g, Node n, bool expand_top);
+/* The same of the top expanded, where what is nested deeper than a short label shows does not matter. */
+const char *brief_text(Arena *arena, const Graph *g, Node n);
 
 #endif

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { MAX_CHECK_DEPTH = 2500 };
-
 /* ---- duplicate items ---- */
 
 static void check_duplicate(Arena *arena, Diagnostics *d, Map *seen, const Item **items,
@@ -73,7 +71,17 @@ static void check_items(Arena *arena, Diagnostics *d, const Module *program)
 
 /* ---- names in functions ---- */
 
-static void check_expr(Lowering *l, Scope *s, const Expr *e);
+static void check_later(Lowering *l, const Expr *e) { *list_push(l->arena, &l->unchecked) = e; }
+
+/* Those that were put off from `first` on are taken in their order. */
+static void reverse(Lowering *l, int first)
+{
+    for (int last = l->unchecked.count - 1; first < last; first++, last--) {
+        const Expr *e = l->unchecked.data[first];
+        l->unchecked.data[first] = l->unchecked.data[last];
+        l->unchecked.data[last] = e;
+    }
+}
 
 static void check_call(Lowering *l, Scope *s, const Expr *e)
 {
@@ -85,49 +93,29 @@ static void check_call(Lowering *l, Scope *s, const Expr *e)
     }
     if (strcmp(e->name, "index") == 0 || strcmp(e->name, "size") == 0)
         return;
+    int first = l->unchecked.count;
     for (const Expr *a = e->left; a; a = a->next)
-        check_expr(l, s, a);
+        check_later(l, a);
+    reverse(l, first);
 }
 
-/* Chains lean to the left and may be very long: they are walked, not recursed into. */
-static void check_chain(Lowering *l, Scope *s, const Expr *e)
+/* Expressions put off, from the left to the right: threads may have small stacks. */
+static void check_expr(Lowering *l, Scope *s, const Expr *root)
 {
-    int count = 0;
-    for (const Expr *at = e; at->kind == EXPR_BINARY; at = at->left)
-        count++;
-    const Expr **right = NEW_ARRAY(l->arena, const Expr *, count);
-    for (int i = count - 1; i >= 0; i--, e = e->left)
-        right[i] = e->right;
-    check_expr(l, s, e);
-    for (int i = 0; i < count; i++)
-        check_expr(l, s, right[i]);
-}
-
-static bool is_too_deep(Lowering *l, const Expr *e)
-{
-    if (l->depth < MAX_CHECK_DEPTH)
-        return false;
-    if (!l->overflowed)
-        report_error(l->d, e->span, NULL, "expressions nest over %d levels",
-                     MAX_CHECK_DEPTH);
-    l->overflowed = true;
-    return true;
-}
-
-static void check_expr(Lowering *l, Scope *s, const Expr *e)
-{
-    while (e->kind == EXPR_PAREN || e->kind == EXPR_UNARY)
-        e = e->left;
-    if (is_too_deep(l, e))
-        return;
-    l->depth++;
-    if (e->kind == EXPR_BINARY)
-        check_chain(l, s, e);
-    if (e->kind == EXPR_NAME)
-        find_value(l, s, e);
-    if (e->kind == EXPR_CALL)
-        check_call(l, s, e);
-    l->depth--;
+    check_later(l, root);
+    while (l->unchecked.count > 0) {
+        const Expr *e = l->unchecked.data[--l->unchecked.count];
+        while (e->kind == EXPR_PAREN || e->kind == EXPR_UNARY)
+            e = e->left;
+        if (e->kind == EXPR_BINARY) {
+            check_later(l, e->right);
+            check_later(l, e->left);
+        }
+        if (e->kind == EXPR_NAME)
+            find_value(l, s, e);
+        if (e->kind == EXPR_CALL)
+            check_call(l, s, e);
+    }
 }
 
 static void check_function(Lowering *l, const Item *function)

@@ -110,28 +110,36 @@ static Node combine(Lowering *l, Scope *s, const Expr *e, Node a, Node b)
                                        : promote(l, op, a, b);
 }
 
-/* Chains like a + b + c + ... lean to the left and may be very long: they are walked, not
- * recursed into. */
-static Node lower_chain(Lowering *l, Scope *s, const Expr *e)
+/* Chains like a + b + c + ... lean to the left and may be very long. Returns the innermost operand on the left. */
+static const Expr *begin_chain(Lowering *l, Task *t)
 {
-    int count = 0;
+    const Expr *e = t->e;
     for (const Expr *at = e; at->kind == EXPR_BINARY; at = at->left)
-        count++;
-    const Expr **chain = NEW_ARRAY(l->arena, const Expr *, count);
-    for (int i = count - 1; i >= 0; i--, e = e->left)
-        chain[i] = e;
-    Node value = lower_expr(l, s, e);
-    for (int i = 0; i < count; i++) {
-        value = combine(l, s, chain[i], value, lower_expr(l, s, chain[i]->right));
-        if (value.id)
-            graph_name(l->g, value, NULL, chain[i]->span);
-    }
-    return value;
+        t->count++;
+    t->chain = NEW_ARRAY(l->arena, const Expr *, t->count);
+    for (int i = t->count - 1; i >= 0; i--, e = e->left)
+        t->chain[i] = e;
+    return e;
 }
 
-static Node lower_unary(Lowering *l, Scope *s, const Expr *e)
+/* Returns the next operand; NULL: there are no more. */
+static const Expr *step_chain(Lowering *l, Task *t, Node operand)
 {
-    Node a = lower_expr(l, s, e->left);
+    if (!t->begun)
+        return begin_chain(l, t);
+    if (t->next == 0) {
+        t->value = operand;
+    } else {
+        const Expr *e = t->chain[t->next - 1];
+        t->value = combine(l, t->s, e, t->value, operand);
+        if (t->value.id)
+            graph_name(l->g, t->value, NULL, e->span);
+    }
+    return t->next < t->count ? t->chain[t->next++]->right : NULL;
+}
+
+static Node unary(Lowering *l, Scope *s, const Expr *e, Node a)
+{
     if (!a.id)
         return none;
     if (find_operator(e->name, 1) == OP_NOT)
@@ -265,104 +273,128 @@ static bool is_active(const Scope *s, const Item *function)
     return false;
 }
 
-static Node lower_body(Lowering *l, Scope *s)
+static Scope *function_scope(Lowering *l, const Task *t)
 {
-    Node value = none;
-    for (const Statement *at = s->item->body; at; at = at->next) {
-        value = lower_expr(l, s, at->value);
-        if (!at->name.name)
-            return value;
-        bind_value(l, s, &at->name, value);
-        if (value.id)
-            graph_name(l->g, value, at->name.name, at->value->span);
-    }
-    return value;
-}
-
-static Node inline_function(Lowering *l, Scope *caller, const Expr *e,
-                            const Callee *callee, const Node *args)
-{
-    const Item *function = callee->function;
-    if (is_active(caller, function)) {
-        name_error(l, caller, e->span, NULL, "recursion: '%s' calls itself", e->name);
-        return none;
-    }
+    const Item *function = t->callee.function;
     Scope *s = scope_new(l, function);
-    s->caller = caller;
-    s->call = e->span;
+    s->caller = t->s;
+    s->call = t->e->span;
     int i = 0;
     for (const AxisDecl *axis = function->axes; axis; axis = axis->next)
-        bind_axis(l, s, &axis->name, callee->axis_args[i++]);
+        bind_axis(l, s, &axis->name, t->callee.axis_args[i++]);
     i = 0;
     for (const Ident *name = function->arguments; name; name = name->next)
-        bind_value(l, s, name, args[i++]);
-    return lower_body(l, s);
+        bind_value(l, s, name, t->args[i++]);
+    return s;
 }
 
 /* A function's value depends only on its axes and arguments, so equal calls are inlined
  * once; without this, functions that call each other twice would take exponential time.
  */
-static Node call_function(Lowering *l, Scope *s, const Expr *e, const Callee *callee,
-                          const Node *args, int count)
+static void make_key(Lowering *l, Task *t)
 {
     int axes = 0, length = 0;
-    for (const AxisDecl *axis = callee->function->axes; axis; axis = axis->next)
+    for (const AxisDecl *axis = t->callee.function->axes; axis; axis = axis->next)
         axes++;
-    uint64_t *key = NEW_ARRAY(l->arena, uint64_t, 1 + axes + count);
-    key[length++] = (uint64_t)(uintptr_t)callee->function;
+    uint64_t *key = NEW_ARRAY(l->arena, uint64_t, 1 + axes + t->count);
+    key[length++] = (uint64_t)(uintptr_t)t->callee.function;
     for (int i = 0; i < axes; i++)
-        key[length++] = callee->axis_args[i];
-    for (int i = 0; i < count; i++)
-        key[length++] = args[i].id;
-    size_t bytes = sizeof *key * (size_t)length;
-    int found = map_find(&l->inlined, key, bytes);
-    if (found >= 0)
-        return l->results.data[found];
-    Node value = inline_function(l, s, e, callee, args);
-    map_add(l->arena, &l->inlined, key, bytes, l->results.count);
+        key[length++] = t->callee.axis_args[i];
+    for (int i = 0; i < t->count; i++)
+        key[length++] = t->args[i].id;
+    t->key = key;
+    t->key_bytes = sizeof *key * (size_t)length;
+}
+
+static const Expr *end_function(Lowering *l, Task *t, Node value)
+{
+    t->value = value;
+    map_add(l->arena, &l->inlined, t->key, t->key_bytes, l->results.count);
     *list_push(l->arena, &l->results) = value;
-    return value;
+    return NULL;
+}
+
+/* Returns the first expression of the function's body; NULL: its value is known. */
+static const Expr *begin_function(Lowering *l, Task *t)
+{
+    make_key(l, t);
+    int found = map_find(&l->inlined, t->key, t->key_bytes);
+    if (found >= 0) {
+        t->value = l->results.data[found];
+        return NULL;
+    }
+    if (is_active(t->s, t->callee.function)) {
+        name_error(l, t->s, t->e->span, NULL, "recursion: '%s' calls itself", t->e->name);
+        return end_function(l, t, none);
+    }
+    t->body = function_scope(l, t);
+    t->at = t->callee.function->body;
+    return t->at ? t->at->value : end_function(l, t, none);
+}
+
+static const Expr *step_body(Lowering *l, Task *t, Node value)
+{
+    const Statement *at = t->at;
+    if (!at->name.name)
+        return end_function(l, t, value);
+    bind_value(l, t->body, &at->name, value);
+    if (value.id)
+        graph_name(l->g, value, at->name.name, at->value->span);
+    t->at = at->next;
+    return t->at ? t->at->value : end_function(l, t, value);
+}
+
+static Node builtin(Lowering *l, Task *t)
+{
+    switch (t->callee.kind) {
+    case CALLEE_ELEMENT: return element(l, t->s, t->e, t->callee.op, t->args);
+    case CALLEE_CLAMP: return clamp(l, t->args);
+    case CALLEE_CAST: return cast(l, t->callee.dtype, t->args[0]);
+    default: return reduction(l, t->s, t->e, &t->callee, t->args[0]);
+    }
 }
 
 /* All arguments are lowered even after an error in one, so that each is reported. */
-static Node *lower_arguments(Lowering *l, Scope *s, const Expr *e, int *count)
+static const Expr *end_arguments(Lowering *l, Task *t)
 {
-    *count = 0;
-    for (const Expr *a = e->left; a; a = a->next)
-        ++*count;
-    Node *args = NEW_ARRAY(l->arena, Node, *count + 1);
-    bool whole = true;
-    int i = 0;
-    for (const Expr *a = e->left; a; a = a->next, i++) {
-        args[i] = lower_expr(l, s, a);
-        whole &= args[i].id != 0;
-    }
-    return whole ? args : NULL;
+    for (int i = 0; i < t->count; i++)
+        if (!t->args[i].id)
+            return NULL;
+    if (t->callee.kind == CALLEE_FUNCTION)
+        return begin_function(l, t);
+    t->value = builtin(l, t);
+    return NULL;
 }
 
-static Node lower_call(Lowering *l, Scope *s, const Expr *e)
+static const Expr *begin_call(Lowering *l, Task *t)
 {
-    Callee callee;
-    if (!resolve_call(l, s, e, &callee))
-        return none;
-    if (callee.kind == CALLEE_INDEX || callee.kind == CALLEE_SIZE)
-        return axis_call(l, s, e, &callee);
-    int count;
-    const Node *args = lower_arguments(l, s, e, &count);
-    if (!args)
-        return none;
-    switch (callee.kind) {
-    case CALLEE_ELEMENT: return element(l, s, e, callee.op, args);
-    case CALLEE_CLAMP: return clamp(l, args);
-    case CALLEE_CAST: return cast(l, callee.dtype, args[0]);
-    case CALLEE_REDUCTION: return reduction(l, s, e, &callee, args[0]);
-    default: return call_function(l, s, e, &callee, args, count);
+    if (!resolve_call(l, t->s, t->e, &t->callee))
+        return NULL;
+    if (t->callee.kind == CALLEE_INDEX || t->callee.kind == CALLEE_SIZE) {
+        t->value = axis_call(l, t->s, t->e, &t->callee);
+        return NULL;
     }
+    for (const Expr *a = t->e->left; a; a = a->next)
+        t->count++;
+    t->args = NEW_ARRAY(l->arena, Node, t->count + 1);
+    t->argument = t->e->left;
+    return t->argument ? t->argument : end_arguments(l, t);
+}
+
+static const Expr *step_call(Lowering *l, Task *t, Node value)
+{
+    if (!t->begun)
+        return begin_call(l, t);
+    if (t->body)
+        return step_body(l, t, value);
+    t->args[t->next++] = value;
+    t->argument = t->argument->next;
+    return t->argument ? t->argument : end_arguments(l, t);
 }
 
 /* ---- expressions ---- */
 
-static Node dispatch(Lowering *l, Scope *s, const Expr *e)
+static Node leaf(Lowering *l, Scope *s, const Expr *e)
 {
     switch (e->kind) {
     case EXPR_INTEGER: case EXPR_FLOAT: case EXPR_CONSTANT:
@@ -371,15 +403,29 @@ static Node dispatch(Lowering *l, Scope *s, const Expr *e)
         Binding *found = find_value(l, s, e);
         return found ? found->value : none;
     }
-    case EXPR_UNARY:
-        return lower_unary(l, s, e);
-    case EXPR_BINARY:
-        return lower_chain(l, s, e);
-    case EXPR_CALL:
-        return lower_call(l, s, e);
     default:
         l->failed = true;
         return none;
+    }
+}
+
+/* Goes on with what is inside, of which `value` was lowered last: returns what of it comes next; NULL: there is no more,
+ * and the task has its value. */
+static const Expr *step(Lowering *l, Task *t, Node value)
+{
+    switch (t->e->kind) {
+    case EXPR_UNARY:
+        if (!t->begun)
+            return t->e->left;
+        t->value = unary(l, t->s, t->e, value);
+        return NULL;
+    case EXPR_BINARY:
+        return step_chain(l, t, value);
+    case EXPR_CALL:
+        return step_call(l, t, value);
+    default:
+        t->value = leaf(l, t->s, t->e);
+        return NULL;
     }
 }
 
@@ -387,7 +433,7 @@ static bool is_too_large(Lowering *l, Scope *s, const Expr *e)
 {
     if (l->overflowed)
         return true;
-    bool deep = l->depth >= MAX_DEPTH;
+    bool deep = l->tasks.count >= MAX_DEPTH;
     if (!deep && l->g->nodes.count < MAX_NODES)
         return false;
     l->overflowed = true;
@@ -397,16 +443,33 @@ static bool is_too_large(Lowering *l, Scope *s, const Expr *e)
     return true;
 }
 
-Node lower_expr(Lowering *l, Scope *s, const Expr *e)
+static bool begin_task(Lowering *l, Scope *s, const Expr *e)
 {
     while (e->kind == EXPR_PAREN)
         e = e->left;
     if (is_too_large(l, s, e))
+        return false;
+    *list_push(l->arena, &l->tasks) = (Task){.e = e, .s = s};
+    return true;
+}
+
+Node lower_expr(Lowering *l, Scope *s, const Expr *e)
+{
+    Node value = none;
+    if (!begin_task(l, s, e))
         return none;
-    l->depth++;
-    Node value = dispatch(l, s, e);
-    l->depth--;
-    if (value.id)
-        graph_name(l->g, value, NULL, e->span);
+    while (l->tasks.count > 0) {
+        Task *t = &l->tasks.data[l->tasks.count - 1];
+        const Expr *inside = step(l, t, value);
+        t->begun = true;
+        value = inside ? none : t->value;
+        if (inside) {
+            begin_task(l, t->body ? t->body : t->s, inside);    /* where it is too large, its value is none */
+            continue;
+        }
+        if (value.id)
+            graph_name(l->g, value, NULL, t->e->span);
+        l->tasks.count--;
+    }
     return value;
 }

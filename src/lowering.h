@@ -31,21 +31,6 @@ struct Scope {
     Span call;                    /* where the caller calls */
 };
 
-typedef struct {
-    Arena *arena;
-    Diagnostics *d;
-    Graph *g;                     /* NULL in check_program */
-    Map function_map;             /* name -> index into functions */
-    LIST(const Item *) functions;
-    LIST(Span) reported;          /* places in functions that have their error */
-    Map inlined;                  /* (function, axes, arguments) -> index into results */
-    LIST(Node) results;
-    LIST(const Item *) callees;   /* in check_program: what each function calls ... */
-    LIST(Span) callee_spans;      /* ... and where */
-    int depth;
-    bool failed, overflowed;
-} Lowering;
-
 typedef enum {
     CALLEE_ELEMENT, CALLEE_CLAMP, CALLEE_INDEX, CALLEE_SIZE, CALLEE_CAST,
     CALLEE_REDUCTION, CALLEE_FUNCTION
@@ -59,6 +44,39 @@ typedef struct {
     AxisSet axes;            /* REDUCTION: all of them; INDEX and SIZE: the argument's */
     AxisSet *axis_args;      /* FUNCTION: by axis parameter */
 } Callee;
+
+/* An expression that is being lowered, once what is inside it has been: so deep is the stack of no thread that compiles. */
+typedef struct Task {
+    const Expr *e;
+    Scope *s;
+    bool begun;
+    const Expr **chain;       /* BINARY: its operators from the left ... */
+    int count, next;          /* ... how many, and which comes next; of a call, its arguments */
+    Callee callee;            /* CALL */
+    const Expr *argument;     /* that is being lowered */
+    Node *args;
+    Scope *body;              /* of the function ... */
+    const Statement *at;      /* ... and where in it */
+    const uint64_t *key;      /* in Lowering.inlined */
+    size_t key_bytes;
+    Node value;
+} Task;
+
+typedef struct {
+    Arena *arena;
+    Diagnostics *d;
+    Graph *g;                     /* NULL in check_program */
+    Map function_map;             /* name -> index into functions */
+    LIST(const Item *) functions;
+    LIST(Span) reported;          /* places in functions that have their error */
+    Map inlined;                  /* (function, axes, arguments) -> index into results */
+    LIST(Node) results;
+    LIST(const Item *) callees;   /* in check_program: what each function calls ... */
+    LIST(Span) callee_spans;      /* ... and where */
+    LIST(const Expr *) unchecked; /* in check_program */
+    LIST(Task) tasks;             /* of lower_expr.c: the innermost last */
+    bool failed, overflowed;
+} Lowering;
 
 /* Reports an error of names. Those inside functions are check_program's to report, so a
  * lowering is silent about them. */

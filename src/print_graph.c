@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Expressions are for reading: what is deeper or longer than this prints as "...". */
-enum { TEXT_DEPTH = 100, TEXT_LENGTH = 2000 };
+enum { TEXT_DEPTH = 100, BRIEF_DEPTH = 16, TEXT_LENGTH = 2000 };
 
 /* Precedences of the language, loosest first. */
 enum {
@@ -172,6 +172,13 @@ const char *node_text(Arena *arena, const Graph *g, Node n, bool expand_top)
 {
     Text *out = text_new(arena);
     put_node(out, g, n, LEVEL_OR, 0, expand_top);
+    return text_string(out);
+}
+
+const char *brief_text(Arena *arena, const Graph *g, Node n)
+{
+    Text *out = text_new(arena);
+    put_node(out, g, n, LEVEL_OR, TEXT_DEPTH - BRIEF_DEPTH, true);
     return text_string(out);
 }
 

@@ -3,7 +3,7 @@
 # time they take grows about as fast as the program (growth.c).
 set -u
 cd "$(dirname "$0")/.."
-work=build/growth.d
+work=build/deep
 mkdir -p $work
 export FUSEC_NVRTC=/dev/null NO_COLOR=1
 ulimit -s 256
@@ -22,16 +22,31 @@ awk 'BEGIN {
     print "    y = v79999\n}"
 }' >$work/statements.fuse
 
-for file in functions statements; do
-    for command in 'check' 'emit --arch sm_90a' 'emit --emit=dot' 'explain --arch sm_90a' 'run --device cpu --verify' 'fmt'; do
-        # shellcheck disable=SC2086
-        timeout 60 build/fusec ${command%% *} $work/$file.fuse ${command#"${command%% *}"} >$work/out 2>$work/err ||
-            { echo "FAILED: $command $file.fuse: exit status $?"; head -n 3 $work/err; bad=1; }
-    done
+# 1000 functions that call each other, and as many levels of parentheses and calls.
+awk 'BEGIN {
+    print "fn a0(x) = x + 1"
+    for (i = 1; i < 1000; i++) print "fn a" i "(x) = exp(a" i - 1 "(x * " i ".5))"
+    print "graph nested[M = 1, N = 4](\n    x : f32[M, N]\n) -> (\n    y : f32[M, N],\n    z : f32[M, N]\n) {"
+    for (i = 1; i < 330; i++) { inner = inner "a0(("; outer = outer ") + x)" }
+    print "    y = a999(x)\n    z = " inner "x" outer "\n}"
+}' >$work/nested.fuse
+
+run() {
+    timeout 60 build/fusec "$@" >$work/out 2>$work/err || { echo "FAILED: $*: exit status $?"; head -n 3 $work/err; bad=1; }
+}
+for file in $work/functions.fuse $work/statements.fuse; do
+    run check $file
+    run explain $file --arch sm_90a
+    run run $file --device cpu --verify
+    run emit $file --arch sm_90a
     # no line holds more than a compiler can nest
-    build/fusec $work/$file.fuse --arch sm_90a | awk 'length > 2000 { exit 1 }' || { echo "FAILED: a long line of $file.fuse"; bad=1; }
+    awk 'length > 2000 { exit 1 }' $work/out || { echo "FAILED: a long line of $file"; bad=1; }
 done
+for stage in ast cuda; do run emit $work/nested.fuse --arch sm_90a --emit=$stage; done
+run fmt $work/nested.fuse
+run emit $work/functions.fuse --emit=dot
+run fmt $work/statements.fuse
 
 timeout 100 build/growth >$work/table || { cat $work/table; echo "FAILED: growth"; bad=1; }
-[ $bad = 0 ] && echo "-- growth: $(wc -l <$work/table) shapes of programs with up to 16000 values, and two of 80000 and more"
+[ $bad = 0 ] && echo "-- growth: $(wc -l <$work/table) shapes of programs with up to 16000 values, and three that are long or deep"
 exit $bad
