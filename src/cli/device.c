@@ -129,12 +129,3 @@ int emit_machine_code(const Options *o, const Target *target, const char *cuda, 
     fusec_binary_destroy(binary);
     return EXIT_DONE;
 }
-
-void remark_spills(const Target *target, const char *cuda, const char *const *kernels, int kernel_count)
-{
-    fusec_binary *binary;
-    if (fusec_binary_compile(cuda, target->arch, FUSEC_CUBIN, &binary, NULL) != FUSEC_OK) return;
-    remark_warning(binary);
-    remark_kernels(binary, kernels, kernel_count);
-    fusec_binary_destroy(binary);
-}

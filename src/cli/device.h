@@ -20,10 +20,7 @@ int finish_call(fusec_status status, const fusec_error *error);
 /* Says once what the runtime warns of: a command compiles several texts. */
 void remark_warning(const fusec_binary *binary);
 
-/* Says which kernels of a generated text spill, where there is an NVRTC to tell. */
-void remark_spills(const Target *target, const char *cuda, const char *const *kernels, int kernel_count);
-
-/* The PTX or cubin of a generated text. */
+/* The PTX or cubin of a generated text; of a cubin it says which kernels spill. */
 int emit_machine_code(const Options *o, const Target *target, const char *cuda, const char *const *kernels,
                       int kernel_count, Text *out);
 

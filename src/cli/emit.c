@@ -85,12 +85,8 @@ static int emit_module(Program *p, Text *out)
     }
     if (status == EXIT_DONE) {
         const char *text = emit_cuda(o->arena, plans, count);
-        if (o->emit == EMIT_CUDA) {
-            text_print(out, "%s", text);
-            if (!o->schedule) remark_spills(&p->target, text, names.data, names.count);
-        } else {
-            status = emit_machine_code(o, &p->target, text, names.data, names.count, out);
-        }
+        if (o->emit == EMIT_CUDA) text_print(out, "%s", text);
+        else status = emit_machine_code(o, &p->target, text, names.data, names.count, out);
     }
     while (count > 0) compile_free(&c[--count]);
     return status;

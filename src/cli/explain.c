@@ -7,52 +7,72 @@
 #include "files.h"
 #include "program.h"
 
+#include <string.h>
+
+/* What NVRTC made of the last text that was compiled. */
+typedef struct {
+    Arena *arena;
+    const char *arch;
+    const char *text;        /* in the arena; NULL: none yet */
+    fusec_binary *binary;    /* NULL: there is none, for this reason: */
+    fusec_status status;
+    fusec_error error;
+    int count;               /* of texts */
+} Compiled;
+
+/* A text is compiled once in a row: what does not spill is asked for its registers next. */
+static void compile_text(Compiled *of, const char *cuda)
+{
+    if (of->text && !strcmp(of->text, cuda)) return;
+    fusec_binary_destroy(of->binary);
+    of->binary = NULL;
+    of->text = arena_format(of->arena, "%s", cuda);
+    progress_wait(++of->count == 1 ? "NVRTC compiles the kernels"
+                                   : arena_format(of->arena, "NVRTC compiles the kernels by schedule %d, since others spill", of->count));
+    of->status = fusec_binary_compile(cuda, of->arch, FUSEC_CUBIN, &of->binary, &of->error);
+    progress_wait(NULL);
+    if (of->binary) remark_warning(of->binary);
+}
+
 static int count_spills(void *data, const Compilation *c)
 {
-    const Target *target = data;
-    fusec_binary *binary;
+    Compiled *of = data;
     fusec_kernel_info info = {.struct_size = sizeof info};
     int bytes = 0;
-    if (fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, NULL) != FUSEC_OK)
-        return -1;
-    remark_warning(binary);
+    compile_text(of, c->cuda);
+    if (of->status != FUSEC_OK) return -1;
     for (int i = 0; i < c->launch->kernel_count; i++)
-        if (fusec_binary_kernel(binary, c->launch->kernels[i].entry.name, &info) == FUSEC_OK &&
+        if (fusec_binary_kernel(of->binary, c->launch->kernels[i].entry.name, &info) == FUSEC_OK &&
             info.spill_bytes > 0)
             bytes += info.spill_bytes;
-    fusec_binary_destroy(binary);
     return bytes;
 }
 
 /* Registers and spills of each kernel; -1 where NVRTC cannot tell, which --json says by null. */
-static KernelUsage *measure_usage(const Options *o, const Compilation *c, const Target *target)
+static KernelUsage *measure_usage(const Options *o, const Compilation *c, Compiled *of)
 {
     int count = c->plan->kernel_count;
     KernelUsage *usage = NEW_ARRAY(o->arena, KernelUsage, count + 1);
-    fusec_binary *binary = NULL;
-    fusec_error error;
-    fusec_status status =
-        fusec_binary_compile(c->cuda, target->arch, FUSEC_CUBIN, &binary, &error);
+    compile_text(of, c->cuda);
+    const fusec_status status = of->status;
     if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
-        remark("%s", error.message);
+        remark("%s", of->error.message);
     if (status == FUSEC_NO_NVRTC && !o->json) remark("without NVRTC nothing is known of registers and spills");
-    if (status == FUSEC_OK) remark_warning(binary);
     for (int i = 0; i < count; i++) {
         fusec_kernel_info info = {.struct_size = sizeof info};
         const LaunchKernel *kernel = &c->launch->kernels[i];
-        KernelUsage *of = &usage[i];
-        *of = (KernelUsage){-1, -1, -1, -1};
-        if (status == FUSEC_OK && fusec_binary_kernel(binary, kernel->entry.name, &info) == FUSEC_OK)
-            of->registers = info.registers, of->spill_bytes = info.spill_bytes;
-        if (status == FUSEC_OK && kernel->collapsed && fusec_binary_kernel(binary, kernel->strided.name, &info) == FUSEC_OK)
-            of->strided_registers = info.registers, of->strided_spill_bytes = info.spill_bytes;
+        KernelUsage *at = &usage[i];
+        *at = (KernelUsage){-1, -1, -1, -1};
+        if (status == FUSEC_OK && fusec_binary_kernel(of->binary, kernel->entry.name, &info) == FUSEC_OK)
+            at->registers = info.registers, at->spill_bytes = info.spill_bytes;
+        if (status == FUSEC_OK && kernel->collapsed && fusec_binary_kernel(of->binary, kernel->strided.name, &info) == FUSEC_OK)
+            at->strided_registers = info.registers, at->strided_spill_bytes = info.spill_bytes;
     }
-    fusec_binary_destroy(binary);
     return usage;
 }
 
 /* What the plan in *c was made by; where the rules' choice spills, it becomes another one. */
-static Origin settle_schedule(Program *p, Compilation *c)
+static Origin settle_schedule(Program *p, Compiled *of, Compilation *c)
 {
     const Options *o = p->options;
     if (*p->tuned.schedule)
@@ -64,7 +84,7 @@ static Origin settle_schedule(Program *p, Compilation *c)
     }
     const bool by_model = c->plan->by_model;
     const int rejections = c->plan->rejection_count;
-    const char *other = replace_spilling(p, p->graphs[0], count_spills, &p->target, c);
+    const char *other = replace_spilling(p, p->graphs[0], count_spills, of, c);
     const bool tried = c->plan->rejection_count > rejections;
     const char *who = by_model ? "the model chooses" : "the rules choose";
     if (other)
@@ -89,8 +109,10 @@ int command_explain(Options *o)
     }
     status = compile_graph(&p, p.graphs[0], UNTIL_CUDA, NULL, 0, &c);
     if (status == EXIT_DONE) {
-        Origin origin = settle_schedule(&p, &c);
-        const KernelUsage *usage = measure_usage(o, &c, &p.target);
+        Compiled compiled = {.arena = o->arena, .arch = p.target.arch};
+        Origin origin = settle_schedule(&p, &compiled, &c);
+        const KernelUsage *usage = measure_usage(o, &c, &compiled);
+        fusec_binary_destroy(compiled.binary);
         Candidates near = {0};
         if (o->candidates) near = list_near(o->arena, c.plan);
         (o->json ? explain_json : explain_words)(out, c.plan, usage, origin, o->candidates ? &near : NULL);

@@ -109,3 +109,8 @@ void progress_end(Progress *p)
 {
     if (p->shown > 0) fputs("\r\033[K", stderr);
 }
+
+void progress_wait(const char *what)
+{
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", what ? what : "");
+}

@@ -25,5 +25,7 @@ Progress progress_begin(const char *what);
  * of evaluate(). */
 void progress_step(void *progress, double fraction);
 void progress_end(Progress *progress);
+/* What is waited for, where no fraction of it is known; NULL: nothing any more. */
+void progress_wait(const char *what);
 
 #endif
