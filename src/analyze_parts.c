@@ -15,7 +15,7 @@ typedef struct {
 
 static int root_of(const Outputs *o, int output)
 {
-    while (o->root[output] != output) output = o->root[output];
+    while (o->root[output] != output) output = o->root[output] = o->root[o->root[output]];
     return output;
 }
 
@@ -36,22 +36,35 @@ static bool is_leaf(Op op)
     return op == OP_PARAM || op == OP_CONST || op == OP_INDEX || op == OP_SIZE;
 }
 
-/* Joins outputs that share a value; inputs may be shared. */
+/* Joins two outputs' roots, to that of `into`. */
+static void join_roots(Outputs *o, int from, int into)
+{
+    o->root[root_of(o, from)] = root_of(o, into);
+}
+
+/* Joins outputs that share a value; inputs may be shared. From the outputs down each value is owned by one of those that
+ * need it, which are one with all others that do. */
 static void join_outputs(Arena *arena, Outputs *o)
 {
     const Graph *g = o->g;
-    int *owner = NEW_ARRAY(arena, int, g->nodes.count), *alone = NEW_ARRAY(arena, int, g->outputs.count + 1);
+    int *owner = NEW_ARRAY(arena, int, g->nodes.count);    /* an output, from 1 */
     for (int i = 0; i < g->outputs.count; i++) {
-        if (!g->outputs.data[i].value.id) continue;
-        alone[i] = 1;
-        const Graph *only = with_outputs(arena, g, alone, 1);
-        const bool *live = graph_live(only);
-        alone[i] = 0;
-        o->axes[i] = live_axes(only, live);
-        for (int n = 1; n < g->nodes.count; n++) {
-            if (!live[n] || is_leaf(g->nodes.data[n].op)) continue;
-            if (owner[n]) o->root[root_of(o, owner[n] - 1)] = root_of(o, i);
-            owner[n] = i + 1;
+        const Output *output = &g->outputs.data[i];
+        const uint32_t id = output->value.id;
+        if (!id) continue;
+        o->axes[i] = output->axes | g->nodes.data[id].axes;
+        if (is_leaf(g->nodes.data[id].op)) continue;
+        if (owner[id]) join_roots(o, owner[id] - 1, i);
+        owner[id] = i + 1;
+    }
+    for (int id = g->nodes.count - 1; id > 0; id--) {
+        const NodeInfo *info = &g->nodes.data[id];
+        for (int k = 0; owner[id] && k < op_info[info->op].arity; k++) {
+            const uint32_t operand = info->args[k].id;
+            o->axes[owner[id] - 1] |= g->nodes.data[operand].axes;
+            if (is_leaf(g->nodes.data[operand].op)) continue;
+            if (owner[operand]) join_roots(o, owner[operand] - 1, owner[id] - 1);
+            else owner[operand] = owner[id];
         }
     }
 }

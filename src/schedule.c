@@ -89,6 +89,19 @@ static const int *count_tensors(Arena *arena, const Graph *g)
     return before;
 }
 
+static void index_outputs(Scheduler *s)
+{
+    const Graph *g = s->g;
+    s->first_output = NEW_ARRAY(s->arena, int, g->nodes.count);
+    s->next_output = NEW_ARRAY(s->arena, int, g->outputs.count + 1);
+    for (int i = 0; i < g->nodes.count; i++) s->first_output[i] = -1;
+    for (int i = g->outputs.count - 1; i >= 0; i--) {
+        const uint32_t id = g->outputs.data[i].value.id;
+        s->next_output[i] = s->first_output[id];
+        s->first_output[id] = i;
+    }
+}
+
 static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
 {
     Scheduler *s = NEW(arena, Scheduler);
@@ -98,6 +111,7 @@ static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *t
     s->target = target;
     s->live = graph_live(a->graph);
     s->tensor_of = count_tensors(arena, a->graph);
+    index_outputs(s);
     return s;
 }
 
@@ -283,11 +297,6 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
         }
     *problem = why;
     return NULL;
-}
-
-static const char *too_many(Arena *arena, const char *what, int count, int most)
-{
-    return arena_format(arena, "%s has %d, more than %d: fewer outputs at a time would need fewer", what, count, most);
 }
 
 /* What a launch cannot pass; NULL: nothing. */

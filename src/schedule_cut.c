@@ -109,9 +109,8 @@ static int output_tensor(const Scheduler *s, int output)
 /* Outputs that are a reduction's very value are stored where the reduction ends. */
 static void store_results(Scheduler *s, Kernel *k, Node n)
 {
-    for (int i = 0; i < s->g->outputs.count; i++)
-        if (s->g->outputs.data[i].value.id == n.id)
-            add_store(s, k, n, i, output_tensor(s, i), -1);
+    for (int i = s->first_output[n.id]; i >= 0; i = s->next_output[i])
+        add_store(s, k, n, i, output_tensor(s, i), -1);
     if (s->slot_of[n.id] >= 0) add_store(s, k, n, -1, -1, s->slot_of[n.id]);
 }
 
@@ -386,6 +385,7 @@ static void cut(Scheduler *s, bool late)
     find_levels(s, late);
     if ((s->problem = find_depth(s))) return;
     place_roots(s);
+    if ((s->problem = find_crowd(s))) return;
     if (late) find_homes(s);
     int top = 0;
     for (int i = 0; i < s->kernels.count; i++)
@@ -394,6 +394,7 @@ static void cut(Scheduler *s, bool late)
     for (int level = top; level >= 0; level--)
         for (int i = 0; i < s->kernels.count; i++)
             if (s->kernels.data[i].level == level) find_contents(s, i);
+    if ((s->problem = find_crowd(s))) return;
     for (int i = 0; i < s->kernels.count; i++) {
         Kernel *k = &s->kernels.data[i];
         for (int j = 0; j < k->inner_count; j++)

@@ -68,6 +68,26 @@ const char *find_oversize(const Scheduler *s)
     return arena_format(s->arena, "values: the phases of all kernels compute more than %d, each what it needs of a row", MOST_VALUES);
 }
 
+const char *too_many(Arena *arena, const char *what, int count, int most)
+{
+    return arena_format(arena, "%s has %d, more than %d: fewer outputs at a time would need fewer", what, count, most);
+}
+
+/* Each load, store and sum over rows is an argument at least, and each reduction that has a kernel by itself is stored. */
+const char *find_crowd(const Scheduler *s)
+{
+    int most = 0;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        const bool by_itself = k->inner_count && reduction_way(s, k->inner[0].node) == BY_ITSELF;
+        const int counts[] = {k->load_count + k->store_count, k->accumulator_count, by_itself ? k->inner_count : 0};
+        for (int c = 0; c < 3; c++) most = counts[c] > most ? counts[c] : most;
+    }
+    if (most > MAX_LAUNCH_ARGS) return too_many(s->arena, "arguments: a kernel", most, MAX_LAUNCH_ARGS);
+    if (s->slots.count > MAX_LAUNCH_SLOTS) return too_many(s->arena, "workspace: a plan", s->slots.count, MAX_LAUNCH_SLOTS);
+    return NULL;
+}
+
 const char *find_depth(const Scheduler *s)
 {
     int top = 0;

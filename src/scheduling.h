@@ -59,6 +59,7 @@ typedef struct {
     int *level, *cut, *home;    /* by node id: see schedule_levels.c */
     bool *crosses;              /* the same */
     const int *tensor_of;  /* by parameter: how many before it are tensors */
+    int *first_output, *next_output;    /* the outputs of each node, in order: by node id, by output; -1: no more */
     int *slot_of;          /* by node id: the slot with the value, -1 none */
     LIST(Kernel) kernels;
     LIST(Slot) slots;
@@ -88,8 +89,11 @@ static inline bool computes_rows(const Scheduler *s, const Kernel *k)
 void find_homes(Scheduler *s);    /* late: of reductions inside rows, once all kernels' roots are placed */
 /* The reduction with a kernel by itself that can compute as well what single number is made of it; 0: there is none. */
 Node last_reduction(Scheduler *s, Node v);
+/* "arguments: a kernel has 513, more than 512: ..." */
+const char *too_many(Arena *arena, const char *what, int count, int most);
 /* Why a plan would be too large, once its levels or its kernels' contents are known; NULL: it is not. */
 const char *find_depth(const Scheduler *s);
+const char *find_crowd(const Scheduler *s);    /* of what is placed so far */
 const char *find_oversize(const Scheduler *s);
 void cut_graph(Scheduler *s);    /* s->problem: into too much */
 void pair_reductions(const Scheduler *s, Kernel *k);
