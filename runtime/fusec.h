@@ -89,7 +89,9 @@ extern "C" {
     STATUS(CUDA_ERROR,       "a CUDA call failed")                                       \
     STATUS(IO_ERROR,         "a file could not be read or written")                      \
     STATUS(INVALID_FILE,     "a plan file is damaged or of another version")             \
-    STATUS(UNSUPPORTED,      "this device cannot do that")
+    STATUS(UNSUPPORTED,      "this device cannot do that")                              \
+    STATUS(LIMIT_EXCEEDED,   "the compilation is beyond a limit")                        \
+    STATUS(CANCELLED,        "the caller cancelled the compilation")
 /* clang-format on */
 
 typedef enum fusec_status {
@@ -176,7 +178,8 @@ typedef struct fusec_tensor {
  *   name           of the file, for diagnostics; NULL: "<memory>"
  * The program holds one or more graphs. It may import "std", which is embedded, and nothing
  * else: no file is opened. fusec_program_open and fusec_program_parse_with allow imports.
- * Errors: INVALID_PROGRAM with the diagnostics as message; OUT_OF_MEMORY. */
+ * Limits: 64 MiB of text, and for the whole what fusec_plan_options has by default.
+ * Errors: INVALID_PROGRAM with the diagnostics as message; OUT_OF_MEMORY; LIMIT_EXCEEDED. */
 FUSEC_API fusec_status fusec_program_parse(const char *text, size_t length,
                                            const char *name, fusec_program **program,
                                            fusec_error *error);
@@ -239,6 +242,22 @@ typedef struct fusec_plan_options {
     /* Nonzero: each kernel begins when all before it in the stream is done, not while the
      * last one still ends (fusec_plan_launch). A saved plan does not keep this. */
     int32_t no_early_start;
+    /* Limits of the compilation; 0: the default. Beyond one it ends with LIMIT_EXCEEDED,
+     * and the message names it. A plan that is made is the same whatever the limits.
+     *   max_nodes     operations of the graph, its functions inlined; 2^20
+     *   max_bytes     memory that fusec's compiler holds at a time, NVRTC's apart; 4 GiB
+     *   max_seconds   of fusec_plan_create, NVRTC's time included, though no call of NVRTC is
+     *                 broken off; 600 */
+    int64_t max_nodes, max_bytes;
+    double max_seconds;
+    /* NULL: never. Else asked every few thousand steps of the compiler, before and after each
+     * call of NVRTC, and while another thread compiles the same text: nonzero ends
+     * fusec_plan_create with CANCELLED. It is called by the thread that called
+     * fusec_plan_create, which holds no lock then, with cancel_data; it must return, and may
+     * set no other floating-point environment or locale. What other threads wait for goes on:
+     * each asks its own. */
+    int32_t (*is_cancelled)(void *cancel_data);
+    void *cancel_data;
 } fusec_plan_options;
 
 /* Compiles one graph of a program for a device.
@@ -253,7 +272,8 @@ typedef struct fusec_plan_options {
  * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, a column
  * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED
- * with NVRTC's log, OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED. */
+ * with NVRTC's log, OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED, LIMIT_EXCEEDED, CANCELLED; after
+ * any of them nothing is left behind, and the next attempt begins anew. */
 FUSEC_API fusec_status fusec_plan_create(fusec_device *device,
                                          const fusec_program *program, const char *graph,
                                          const fusec_size *sizes, size_t count,

@@ -90,10 +90,14 @@ struct fusec_plan {
 
 double milliseconds_now(void);
 
+/* The error of a budget that was stopped. */
+fusec_status fail_stopped(const Budget *budget, fusec_error *error);
 /* compile() with its status and diagnostics as an error; on failure there is nothing to
  * free. */
 fusec_status compile_checked(const CompileRequest *request, Compilation *c,
                              fusec_error *error);
+/* The same of what was compiled before. */
+fusec_status check_compiled(Compilation *c, fusec_error *error);
 
 /* The interval between a kernel's rows that its memory just keeps up with; 0: rows come as fast as they can. Launches use it
  * without a call of the driver. */
@@ -115,9 +119,10 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
 
 bool modules_init(Modules *modules);
 void modules_free(fusec_device *device);
-/* The module of a text, compiled for `arch`, or loaded from a cache. */
+/* The module of a text, compiled for `arch`, or loaded from a cache. The budget, which may be NULL, is
+ * asked while another thread makes it. */
 fusec_status module_acquire(fusec_device *device, const char *cuda, const char *arch,
-                            const char *option, bool use_cache, CodeModule **module,
+                            const char *option, bool use_cache, Budget *budget, CodeModule **module,
                             bool *was_cached, fusec_error *error);
 /* A module of its own from code at hand; takes the code over, also on failure. */
 fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx,

@@ -19,10 +19,16 @@ bool modules_init(Modules *modules)
     memset(modules, 0, sizeof *modules);
     if (pthread_mutex_init(&modules->lock, NULL) != 0)
         return false;
-    if (pthread_cond_init(&modules->changed, NULL) == 0)
-        return true;
-    pthread_mutex_destroy(&modules->lock);
-    return false;
+    pthread_condattr_t monotonic;
+    bool made = pthread_condattr_init(&monotonic) == 0;
+    if (made) {
+        made = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0
+               && pthread_cond_init(&modules->changed, &monotonic) == 0;
+        pthread_condattr_destroy(&monotonic);
+    }
+    if (!made)
+        pthread_mutex_destroy(&modules->lock);
+    return made;
 }
 
 /* The caller has the context current, or the module was never loaded. */
@@ -176,7 +182,29 @@ static void make_module(fusec_device *device, CodeModule *module, const CodeSour
     pthread_mutex_unlock(&modules->lock);
 }
 
-/* With the lock held: the module with this key, waiting until it is made; or a new one,
+/* With the lock held, but while the budget is asked: waits until another thread has made a module; false: no longer. */
+static bool wait_for(Modules *modules, const CodeModule *m, Budget *budget)
+{
+    enum { A_WHILE = 20 * 1000 * 1000, SECOND = 1000 * 1000 * 1000 }; /* ns */
+    while (m->state == MODULE_COMPILING) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += A_WHILE;
+        until.tv_sec += until.tv_nsec / SECOND;
+        until.tv_nsec %= SECOND;
+        pthread_cond_timedwait(&modules->changed, &modules->lock, &until);
+        if (m->state != MODULE_COMPILING)
+            break;
+        pthread_mutex_unlock(&modules->lock);
+        bool go_on = !budget || budget_ask(budget);
+        pthread_mutex_lock(&modules->lock);
+        if (!go_on)
+            return false;
+    }
+    return true;
+}
+
+/* With the lock held: the module with this key, which another thread may be making; or a new one,
  * which the caller has to make (*is_new). */
 static CodeModule *find_module(Modules *modules, const uint64_t key[2], bool use_cache,
                                bool *is_new)
@@ -198,13 +226,11 @@ static CodeModule *find_module(Modules *modules, const uint64_t key[2], bool use
     }
     m->users++;
     m->last_use = ++modules->clock;
-    while (!*is_new && m->state == MODULE_COMPILING)
-        pthread_cond_wait(&modules->changed, &modules->lock);
     return m;
 }
 
 fusec_status module_acquire(fusec_device *device, const char *cuda, const char *arch,
-                            const char *option, bool use_cache, CodeModule **module,
+                            const char *option, bool use_cache, Budget *budget, CodeModule **module,
                             bool *was_cached, fusec_error *error)
 {
     uint64_t key[2];
@@ -214,9 +240,14 @@ fusec_status module_acquire(fusec_device *device, const char *cuda, const char *
     make_key(key, cuda, arch, option);
     pthread_mutex_lock(&device->modules.lock);
     CodeModule *m = find_module(&device->modules, key, use_cache, &is_new);
+    const bool waited = !m || is_new || wait_for(&device->modules, m, budget);
     pthread_mutex_unlock(&device->modules.lock);
     if (!m)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!waited) {
+        module_release(device, m);
+        return fail_stopped(budget, error);
+    }
     if (is_new)
         make_module(device, m, &(CodeSource){cuda, arch, option, use_cache});
     if (m->state == MODULE_READY) {

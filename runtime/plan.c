@@ -150,6 +150,17 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 /* -------------------------------------------------------------------------------
  * creating -- */
 
+static fusec_status check_limits(const fusec_plan_options *options, fusec_error *error)
+{
+    const char *wrong = options->max_nodes < 0          ? "max_nodes"
+                        : options->max_bytes < 0        ? "max_bytes"
+                        : !(options->max_seconds >= 0)  ? "max_seconds"
+                                                        : NULL;
+    if (!wrong)
+        return FUSEC_OK;
+    return fail(error, FUSEC_INVALID_ARGUMENT, "options.%s must be above 0, or 0 for the default", wrong);
+}
+
 /* Copies what the caller's header knew of the options. Wanting no output is an error here: to
  * the compiler it would be a plan without kernels. */
 static fusec_status read_options(const fusec_plan_options *given,
@@ -173,7 +184,7 @@ static fusec_status read_options(const fusec_plan_options *given,
     if (options->outputs && !*options->outputs)
         return fail(error, FUSEC_INVALID_ARGUMENT,
                     "options.outputs names no output; NULL is for all of them");
-    return FUSEC_OK;
+    return check_limits(options, error);
 }
 
 /* A plan on its way: what its compilations have in common. */
@@ -183,6 +194,7 @@ typedef struct {
     const char *code_arch;
     AxisSize sizes[MAX_AXES];
     CompileRequest request;
+    Budget budget;
     int loads;                     /* texts that plan->module was made of, one after another ... */
     fusec_status status;           /* ... and how the last went */
     fusec_error *error;
@@ -231,6 +243,7 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
     m->request.outputs = m->options->outputs;
     m->request.schedule = m->options->schedule;
     m->request.until = UNTIL_CUDA;
+    m->request.budget = &m->budget;
     return device_target(m->plan->device, m->options->arch, &m->request.target, &m->code_arch,
                          m->error);
 }
@@ -260,6 +273,9 @@ static fusec_status compile_graph(Making *m)
         return status;
     if (may_tune(m))
         compile_tuned(&m->request, plan->device->info.name, &plan->compilation, &tuned);
+    status = check_compiled(&plan->compilation, m->error);
+    if (status != FUSEC_OK)
+        return status;
     if (*tuned.warning)
         device_warn(plan->device, tuned.warning);
     if (!keep_schedule(plan, *tuned.schedule ? tuned.schedule : m->options->schedule))
@@ -273,10 +289,12 @@ static fusec_status load_text(Making *m, const char *cuda)
     fusec_plan *plan = m->plan;
     module_release(plan->device, plan->module);
     plan->module = NULL;
+    if (!budget_ask(&m->budget))
+        return m->status = fail_stopped(&m->budget, m->error);
     m->loads++;
     m->status = module_acquire(plan->device, cuda, m->code_arch,
                                m->options->in_place ? no_restrict : NULL, !m->options->no_cache,
-                               &plan->module, &plan->was_cached, m->error);
+                               &m->budget, &plan->module, &plan->was_cached, m->error);
     return m->status;
 }
 
@@ -312,11 +330,18 @@ static fusec_status make_plan(fusec_plan *plan, const fusec_program *program,
                               const fusec_plan_options *options, fusec_error *error)
 {
     Making m = {.plan = plan, .options = options, .error = error};
+    m.budget = (Budget){.nodes = options->max_nodes, .bytes = options->max_bytes, .seconds = options->max_seconds,
+                        .is_cancelled = options->is_cancelled, .data = options->cancel_data};
+    budget_begin(&m.budget);
     fusec_status status = begin_request(&m, program, graph, sizes, count);
     if (status == FUSEC_OK)
         status = compile_graph(&m);
     if (status == FUSEC_OK && !plan->device->cpu)
         status = load_plan(&m);
+    if (status == FUSEC_OK && m.budget.is_cancelled && m.budget.is_cancelled(m.budget.data)) {
+        m.budget.stopped = STOPPED_BY_CALLER;
+        status = fail_stopped(&m.budget, error);
+    }
     if (status != FUSEC_OK)
         return status;
     plan->launch = plan->compilation.launch;

@@ -26,13 +26,27 @@ static fusec_status compile_failure(const Compilation *c, fusec_error *error)
     const char *text = c->diagnostics && *c->diagnostics ? c->diagnostics : NULL;
     if (c->out_of_memory)
         status = FUSEC_OUT_OF_MEMORY;
+    if (c->stopped)
+        status = c->stopped == STOPPED_BY_CALLER ? FUSEC_CANCELLED : FUSEC_LIMIT_EXCEEDED;
     return fail(error, status, "%s", text ? text : "the program was refused");
+}
+
+fusec_status fail_stopped(const Budget *budget, fusec_error *error)
+{
+    char reason[256];
+    budget_reason(budget, reason, sizeof reason);
+    return fail(error, budget->stopped == STOPPED_BY_CALLER ? FUSEC_CANCELLED : FUSEC_LIMIT_EXCEEDED, "%s", reason);
 }
 
 fusec_status compile_checked(const CompileRequest *request, Compilation *c,
                              fusec_error *error)
 {
     *c = compile(request);
+    return check_compiled(c, error);
+}
+
+fusec_status check_compiled(Compilation *c, fusec_error *error)
+{
     if (c->status == COMPILE_OK)
         return FUSEC_OK;
     fusec_status status = compile_failure(c, error);

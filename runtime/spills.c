@@ -25,8 +25,8 @@ static void free_leaner(Leaner *leaner)
     leaner->count = 0;
 }
 
-/* None where memory runs out. */
-static void find_leaner(const Compilation *c, Leaner *leaner)
+/* None where memory runs out, or the budget. */
+static void find_leaner(const Compilation *c, Budget *budget, Leaner *leaner)
 {
     jmp_buf escape;
     Arena *arena = arena_new();
@@ -34,6 +34,8 @@ static void find_leaner(const Compilation *c, Leaner *leaner)
     if (!arena)
         return;
     arena_on_out_of_memory(arena, give_up, &escape);
+    if (budget) budget->used = 0;
+    arena_set_budget(arena, budget);
     if (setjmp(escape)) {
         arena_free(arena);
         return;
@@ -75,7 +77,7 @@ char *compile_without_spills(const CompileRequest *request, CountSpills *count, 
     int bytes = count(data, c);
     if (bytes <= 0)
         return NULL;
-    find_leaner(c, &leaner);
+    find_leaner(c, request->budget, &leaner);
     again.spilling = spilling;
     if (leaner.count)
         spilling[again.spilling_count++] = (Spilling){leaner.schedules[0], bytes};

@@ -318,7 +318,7 @@ void compile_tuned(const CompileRequest *request, const char *device, Compilatio
     CompileRequest again = *request;
     again.schedule = tuned->schedule;
     Compilation better = compile(&again);
-    if (better.status == COMPILE_OK) {
+    if (better.status == COMPILE_OK || better.status == COMPILE_STOPPED) {
         compile_free(c);
         *c = better;
         return;

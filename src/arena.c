@@ -25,6 +25,8 @@ struct Arena {
     size_t next_capacity;
     OutOfMemory *handler;
     void *handler_data;
+    Budget *budget; /* NULL: none */
+    int64_t bytes;  /* of all blocks */
 };
 
 Arena *arena_new(void)
@@ -39,6 +41,7 @@ void arena_free(Arena *arena)
 {
     if (!arena)
         return;
+    arena_set_budget(arena, NULL);
     for (Block *block = arena->blocks, *next; block; block = next) {
         next = block->next;
         free(block);
@@ -59,8 +62,60 @@ _Noreturn void arena_out_of_memory(Arena *arena)
     abort();
 }
 
+void arena_set_budget(Arena *arena, Budget *budget)
+{
+    if (arena->budget)
+        arena->budget->used -= arena->bytes;
+    if (budget)
+        budget->used += arena->bytes;
+    arena->budget = budget;
+}
+
+Budget *arena_budget(const Arena *arena)
+{
+    return arena->budget;
+}
+
+Arena *arena_scratch(Arena *arena)
+{
+    Arena *scratch = arena_new();
+    if (!scratch)
+        arena_out_of_memory(arena);
+    arena_on_out_of_memory(scratch, arena->handler, arena->handler_data);
+    arena_set_budget(scratch, arena->budget);
+    return scratch;
+}
+
+void arena_ask(Arena *arena)
+{
+    if (arena->budget && !budget_ask(arena->budget))
+        arena_out_of_memory(arena);
+}
+
+void arena_poll(Arena *arena)
+{
+    if (arena->budget && --arena->budget->countdown < 0)
+        arena_ask(arena);
+}
+
+/* Counts a block before it is allocated. */
+static void count_bytes(Arena *arena, size_t bytes)
+{
+    Budget *budget = arena->budget;
+    arena->bytes += (int64_t)bytes;
+    if (!budget)
+        return;
+    budget->used += (int64_t)bytes;
+    if (budget->used <= budget->bytes)
+        return;
+    if (!budget->stopped)
+        budget->stopped = STOPPED_BY_BYTES;
+    arena_out_of_memory(arena);
+}
+
 static Block *new_block(Arena *arena, size_t capacity)
 {
+    count_bytes(arena, sizeof(Block) + capacity);
     Block *block = calloc(1, sizeof *block + capacity);
     if (!block)
         arena_out_of_memory(arena);
@@ -98,6 +153,7 @@ void *arena_alloc(Arena *arena, size_t bytes)
 {
     if (bytes > PTRDIFF_MAX - sizeof(Block) - ALIGNMENT)
         arena_out_of_memory(arena);
+    arena_poll(arena);
     bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (bytes > arena->next_capacity / 4)
         return alloc_large(arena, bytes);

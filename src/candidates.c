@@ -97,7 +97,7 @@ static Candidate *find_same(Candidates *found, const Plan *plan, const char *cud
 static void add_plan(Search *s, const char *text, const Plan *plan)
 {
     Candidates *found = &s->found;
-    const char *cuda = emit_cuda(s->arena, &plan, 1);
+    const char *cuda = emit_cuda(s->arena, plan);
     Candidate *same = find_same(found, plan, cuda);
     if (!same)
         *list_push(s->arena, &found->list) = (Candidate){text, plan, cuda};
@@ -259,11 +259,11 @@ static void give_up(void *escape) { longjmp(*(jmp_buf *)escape, 1); }
 static const char *search_faster(Arena *arena, const Plan *rules, double *most)
 {
     jmp_buf escape;
-    Arena *scratch = arena_new();
-    if (!scratch) return NULL;
+    Arena *scratch = arena_scratch(arena);
     arena_on_out_of_memory(scratch, give_up, &escape);
     if (setjmp(escape)) {
         arena_free(scratch);
+        arena_ask(arena);    /* leaves where it was stopped */
         return NULL;
     }
     Search s = begin_search(scratch, rules);
@@ -332,7 +332,7 @@ static bool names_plan(Arena *arena, const char *text, const Plan *plan, const c
 {
     const char *problem;
     const Plan *named = try_schedule(arena, plan->analysis, &plan->target, text, &problem);
-    return named && same_launch(&named->launch, &plan->launch) && !strcmp(emit_cuda(arena, &named, 1), cuda);
+    return named && same_launch(&named->launch, &plan->launch) && !strcmp(emit_cuda(arena, named), cuda);
 }
 
 /* A family with some of seven keys, as the plan has them. */
@@ -366,7 +366,7 @@ const char *name_plan(Arena *arena, const Plan *plan)
 {
     const Kernel *k = main_kernel(plan);
     if (!k) return NULL;
-    const char *cuda = emit_cuda(arena, &plan, 1);
+    const char *cuda = emit_cuda(arena, plan);
     int per_sm = (k->wanted_ctas > 0) << 5;
     int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4 |
                (k->reuses ? per_sm : 0) | k->reuses << 6;
@@ -488,6 +488,7 @@ static void add_unadvised(Search *s)
 Candidates list_leaner(Arena *arena, const Plan *chosen, int most)
 {
     Search s = begin_search(arena, chosen);
+    if (!is_small(chosen)) return s.found;
     for (int level = 0; level <= 1; level++) try_level(&s, level);
     int own = headroom(s.chosen, true);
     s.groups = has_group(s.chosen);

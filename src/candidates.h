@@ -37,7 +37,8 @@ Candidates list_near(Arena *arena, const Plan *chosen);
 Plan *find_faster(Arena *arena, Plan *rules);
 
 /* For a chosen plan that spills: the chosen one and at most `most` others that by the estimate leave
- * more registers unused, in even steps up to those that leave the most. */
+ * more registers unused, in even steps up to those that leave the most. None of a graph so large that hundreds of plans for
+ * it take long. */
 Candidates list_leaner(Arena *arena, const Plan *chosen, int most);
 
 /* A text by which --schedule asks for that plan, with as many of the keys threads, rows, cluster, stages, limit, per_sm and

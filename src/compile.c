@@ -14,12 +14,15 @@
 #include "simplify.h"
 #include "thread.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct {
     const CompileRequest *request;
     Diagnostics d;
     Compilation *result;
+    Arena *scratch;        /* of one stage; NULL: none */
+    char *reason;          /* room for why it was stopped, when there may be no more memory */
     CompileStatus failure; /* what an error would mean now */
 } Pipeline;
 
@@ -29,23 +32,25 @@ static Span no_place(const Pipeline *p)
     return whole_file(p->result->program ? p->result->program->source : NULL);
 }
 
-static const Item *find_graph(Pipeline *p)
+/* The graph that the request names, or the only one. */
+static const Item *choose_graph(Pipeline *p)
 {
     int count;
-    const Item **graphs = list_graphs(p->d.arena, p->result->program, &count);
-    const char *wanted = p->request->graph, **names = NEW_ARRAY(p->d.arena, const char *, count + 1);
+    Arena *arena = p->d.arena;
+    const char *wanted = p->request->graph;
+    const Item *named = wanted ? find_graph(arena, p->result->program, wanted) : NULL;
     p->failure = COMPILE_USAGE;
-    for (int i = 0; i < count; i++) {
-        names[i] = graphs[i]->name.name;
-        if (wanted && !strcmp(names[i], wanted)) return graphs[i];
-    }
+    if (named) return named;
+    const Item **graphs = list_graphs(arena, p->result->program, &count);
+    const char **names = NEW_ARRAY(arena, const char *, count + 1);
+    for (int i = 0; i < count; i++) names[i] = graphs[i]->name.name;
     if (wanted)
-        report_error(&p->d, no_place(p), hint_name(p->d.arena, wanted, names, count),
+        report_error(&p->d, no_place(p), hint_name(arena, wanted, names, count),
                      "there is no graph '%s'", wanted);
     else if (count == 0)
         report_error(&p->d, no_place(p), NULL, "there is no graph in this file");
     else if (count > 1)
-        report_error(&p->d, no_place(p), hint_name(p->d.arena, "", names, count),
+        report_error(&p->d, no_place(p), hint_name(arena, "", names, count),
                      "the file has several graphs: name one");
     stop_on_errors(&p->d);
     return graphs[0];
@@ -130,44 +135,73 @@ static bool *find_wanted(Pipeline *p, const Graph *g)
     return wanted;
 }
 
+static void parse(Pipeline *p)
+{
+    const CompileRequest *request = p->request;
+    Compilation *c = p->result;
+    Arena *arena = c->arena;
+    c->program = request->parsed;
+    if (c->program) return;
+    Source *source = NEW(arena, Source);
+    source->name = arena_copy(arena, request->name, strlen(request->name));
+    source->text = arena_copy(arena, request->text, request->length);
+    source->length = request->length;
+    index_lines(arena, source);
+    Module *program = parse_program(arena, &p->d, source, request->imports);
+    c->program = program;
+    stop_on_errors(&p->d);
+    index_program(arena, program);
+}
+
+/* The graphs of a program one after another, each in memory of its own. */
+static void check_graphs(Pipeline *p)
+{
+    int count;
+    const Item **graphs = list_graphs(p->d.arena, p->result->program, &count);
+    for (int i = 0; i < count; i++) {
+        p->scratch = arena_scratch(p->d.arena);
+        lower(p->scratch, &p->d, p->result->program, graphs[i]);
+        arena_free(p->scratch);
+        p->scratch = NULL;
+        arena_ask(p->d.arena);
+    }
+    stop_on_errors(&p->d);
+}
+
 static void run_pipeline(Pipeline *p)
 {
     const CompileRequest *request = p->request;
     Compilation *c = p->result;
     Arena *arena = c->arena;
-    Source *source = NEW(arena, Source);
-    *source =
-        (Source){arena_copy(arena, request->name, strlen(request->name)),
-                 arena_copy(arena, request->text, request->length), request->length};
 
     p->failure = COMPILE_WRONG;
-    c->program = parse_program(arena, &p->d, source, request->imports);
-    stop_on_errors(&p->d);
+    parse(p);
     if (request->until == UNTIL_AST) return;
+    arena_ask(arena);
     if (request->until == UNTIL_CHECK) {
-        int count;
-        const Item **graphs = list_graphs(arena, c->program, &count);
         check_program(arena, &p->d, c->program);
-        for (int i = 0; i < count; i++) lower(arena, &p->d, c->program, graphs[i]);
-        stop_on_errors(&p->d);
+        check_graphs(p);
         return;
     }
 
-    const Item *declaration = find_graph(p);
+    const Item *declaration = choose_graph(p);
     p->failure = COMPILE_WRONG;
-    check_program(arena, &p->d, c->program);
+    if (!request->is_checked) check_program(arena, &p->d, c->program);
     c->lowered = lower(arena, &p->d, c->program, declaration);
     stop_on_errors(&p->d);
     verify_graph(c->lowered);
+    arena_ask(arena);
 
     c->graph = simplify(arena, c->lowered, find_wanted(p, c->lowered));
     verify_graph(c->graph);
     if (request->until == UNTIL_GRAPH) return;
+    arena_ask(arena);
 
     bind_sizes(p, c->graph);
     check_sizes(p, c->graph);
     c->analysis = analyze(arena, c->graph, &c->sizes);
     if (request->until == UNTIL_ANALYSIS) return;
+    arena_ask(arena);
 
     bool refused = false;
     p->failure = COMPILE_USAGE;
@@ -181,8 +215,9 @@ static void run_pipeline(Pipeline *p)
                       arena_format(arena, "spills %d bytes in the compiled kernel",
                                    request->spilling[i].bytes));
     if (request->until == UNTIL_PLAN) return;
+    arena_ask(arena);
 
-    c->cuda = emit_cuda(arena, (const Plan *const *)&c->plan, 1);
+    c->cuda = emit_cuda(arena, c->plan);
 }
 
 static void leave(void *data)
@@ -192,6 +227,29 @@ static void leave(void *data)
     longjmp(*p->d.escape, 2);
 }
 
+enum { REASON = 512 };
+
+static void end_compilation(Pipeline *p, int jumped, const Budget *budget)
+{
+    Compilation *result = p->result;
+    arena_free(p->scratch);
+    arena_set_budget(result->arena, NULL);
+    arena_on_out_of_memory(result->arena, NULL, NULL);
+    result->stopped = jumped && p->reason ? budget->stopped : NOT_STOPPED;
+    result->status = jumped == 0         ? COMPILE_OK
+                     : result->stopped   ? COMPILE_STOPPED
+                     : p->d.machine      ? COMPILE_MACHINE
+                                         : p->failure;
+    result->out_of_memory = !result->stopped && (jumped == 2 || !p->d.text);
+    if (result->out_of_memory) return;
+    result->diagnostics = p->d.text ? text_string(p->d.text) : "";
+    if (jumped != 2) return;
+    char why[REASON / 2];
+    budget_reason(budget, why, sizeof why);
+    snprintf(p->reason, REASON, "%.200s: error: %s\n", p->request->name, why);
+    result->diagnostics = p->reason;
+}
+
 static Compilation compile_here(const CompileRequest *request)
 {
     static const char no_memory[] = "error: out of memory\n";
@@ -199,19 +257,22 @@ static Compilation compile_here(const CompileRequest *request)
         .arena = arena_new(), .diagnostics = no_memory, .out_of_memory = true, .status = COMPILE_MACHINE};
     if (!result.arena) return result;
     jmp_buf escape;
+    Budget own = {0}, *budget = request->budget ? request->budget : &own;
+    if (!request->budget) budget_begin(&own);
     Pipeline p = {.request = request, .result = &result, .failure = COMPILE_MACHINE};
     p.d.escape = &escape;
     p.d.arena = result.arena;
     arena_on_out_of_memory(result.arena, leave, &p);
     int jumped = setjmp(escape);
     if (jumped == 0) {
+        p.reason = arena_alloc(result.arena, REASON);
         p.d.text = text_new(result.arena);
+        budget->used = 0;
+        arena_set_budget(result.arena, budget);
+        arena_ask(result.arena);
         run_pipeline(&p);
     }
-    result.status = jumped == 0 ? COMPILE_OK : p.d.machine ? COMPILE_MACHINE : p.failure;
-    result.out_of_memory = jumped == 2 || !p.d.text;
-    result.diagnostics = result.out_of_memory ? no_memory : text_string(p.d.text);
-    arena_on_out_of_memory(result.arena, NULL, NULL);
+    end_compilation(&p, jumped, budget);
     return result;
 }
 

@@ -285,32 +285,42 @@ static void name_needs(Text *names, const Plan *plan)
         if (used[i]) text_print(names, "storage_of_%s ", dtype_info[i].fuse);
 }
 
-/* The helpers that the kernels mention. */
-static void emit_helpers(Text *module, Arena *arena, const Plan *const *plans, int count, const char *kernels)
+/* The kernels mention which helpers the module needs. */
+static void emit_helpers(Text *module, Arena *arena, const char *needs, const char *kernels)
 {
-    Text *names = text_new(arena);
-    for (int i = 0; i < count; i++) name_needs(names, plans[i]);
-    if (mentions(kernels, "double")) text_print(names, "storage_of_double");
-    emit_prelude(module, arena_format(arena, "%s\n%s\n", kernels, text_string(names)));
+    const char *doubles = mentions(kernels, "double") ? "storage_of_double" : "";
+    emit_prelude(module, arena_format(arena, "%s\n%s%s\n", kernels, needs, doubles));
 }
 
-const char *emit_cuda(Arena *arena, const Plan *const *plans, int count)
+CudaText cuda_begin(Arena *arena)
 {
-    Text *kernels = text_new(arena), *module = text_new(arena);
-    for (int i = 0; i < count; i++) {
-        line(module, "// graph %s, for %s; the comment above each kernel says how to launch it",
-             plans[i]->analysis->graph->name, plans[i]->target.arch);
-        for (int j = 0; j < plans[i]->kernel_count; j++) {
-            blank_line(kernels);
-            emit_kernel(arena, plans[i], j, false, kernels);
+    return (CudaText){text_new(arena), text_new(arena), text_new(arena)};
+}
+
+void cuda_add(CudaText *module, Arena *scratch, const Plan *plan)
+{
+    line(module->heads, "// graph %s, for %s; the comment above each kernel says how to launch it",
+         plan->analysis->graph->name, plan->target.arch);
+    name_needs(module->needs, plan);
+    for (int strided = 0; strided <= 1; strided++)
+        for (int i = 0; i < plan->kernel_count; i++) {
+            if (strided && !plan->launch.kernels[i].collapsed) continue;
+            blank_line(module->kernels);
+            emit_kernel(scratch, plan, i, strided, module->kernels);
         }
-        for (int j = 0; j < plans[i]->kernel_count; j++) {
-            if (!plans[i]->launch.kernels[j].collapsed) continue;
-            blank_line(kernels);
-            emit_kernel(arena, plans[i], j, true, kernels);
-        }
-    }
-    emit_helpers(module, arena, plans, count, text_string(kernels));
-    text_print(module, "%s", text_string(kernels));
-    return text_string(module);
+}
+
+const char *cuda_end(CudaText *module)
+{
+    const char *kernels = text_string(module->kernels);
+    emit_helpers(module->heads, module->heads->arena, text_string(module->needs), kernels);
+    text_print(module->heads, "%s", kernels);
+    return text_string(module->heads);
+}
+
+const char *emit_cuda(Arena *arena, const Plan *plan)
+{
+    CudaText module = cuda_begin(arena);
+    cuda_add(&module, arena, plan);
+    return cuda_end(&module);
 }

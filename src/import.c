@@ -172,7 +172,7 @@ static const Module *load_std(Importer *im, const Item *import, int depth)
     if (known)
         return known->module;
     Source *source = NEW(im->arena, Source);
-    *source = (Source){std_name, std_text, sizeof std_text - 1};
+    *source = (Source){.name = std_name, .text = std_text, .length = sizeof std_text - 1};
     return load_source(im, source, std_name, depth);
 }
 
@@ -187,8 +187,8 @@ static const Module *take_file(Importer *im, const Item *import, const Imported 
     char *identity = NULL;
     if (!known && !problem) {
         source = NEW(im->arena, Source);
-        *source = (Source){arena_copy(im->arena, file->name, strlen(file->name)),
-                           arena_copy(im->arena, file->text, file->length), file->length};
+        *source = (Source){.name = arena_copy(im->arena, file->name, strlen(file->name)),
+                           .text = arena_copy(im->arena, file->text, file->length), .length = file->length};
         identity = arena_copy(im->arena, given, strlen(given));
         problem = why_no_program(im, file, source);
     }

@@ -146,14 +146,13 @@ typedef struct {
 
 static int function_index(const Lowering *l, const Item *function)
 {
-    return name_find(&l->function_map, function->name.name);
+    return name_find(&l->items->function_map, function->name.name);
 }
 
 /* Depth first along the calls without recursing; a call of an active function is an
  * error. */
-static void check_recursion(Lowering *l, Visit *visits, int root)
+static void check_recursion(Lowering *l, Visit *visits, int *stack, int root)
 {
-    int *stack = NEW_ARRAY(l->arena, int, l->functions.count + 1);
     int depth = 0;
     stack[depth++] = root;
     visits[root].state = ACTIVE;
@@ -172,7 +171,7 @@ static void check_recursion(Lowering *l, Visit *visits, int root)
                          callee == caller
                              ? "recursion: '%s' calls itself"
                              : "recursion: '%s' is called again while it runs",
-                         l->functions.data[callee]->name.name);
+                         l->items->functions.data[callee]->name.name);
         if (visits[callee].state == UNSEEN) {
             visits[callee].state = ACTIVE;
             stack[depth++] = callee;
@@ -184,13 +183,14 @@ void check_program(Arena *arena, Diagnostics *d, const Module *program)
 {
     check_items(arena, d, program);
     Lowering *l = lowering_new(arena, d, program);
-    Visit *visits = NEW_ARRAY(arena, Visit, l->functions.count + 1);
-    for (int i = 0; i < l->functions.count; i++) {
+    Visit *visits = NEW_ARRAY(arena, Visit, l->items->functions.count + 1);
+    for (int i = 0; i < l->items->functions.count; i++) {
         visits[i].next = l->callees.count;
-        check_function(l, l->functions.data[i]);
+        check_function(l, l->items->functions.data[i]);
         visits[i].end = l->callees.count;
     }
-    for (int i = 0; i < l->functions.count; i++)
+    int *stack = NEW_ARRAY(arena, int, l->items->functions.count + 1);
+    for (int i = 0; i < l->items->functions.count; i++)
         if (visits[i].state == UNSEEN)
-            check_recursion(l, visits, i);
+            check_recursion(l, visits, stack, i);
 }

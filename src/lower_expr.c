@@ -10,7 +10,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MAX_DEPTH = 2500, MAX_NODES = 1 << 20 };
+enum { MAX_DEPTH = 2500 };
 
 static const Node none = {0};
 
@@ -429,26 +429,37 @@ static const Expr *step(Lowering *l, Task *t, Node value)
     }
 }
 
-static bool is_too_large(Lowering *l, Scope *s, const Expr *e)
+static bool is_too_deep(Lowering *l, Scope *s, const Expr *e)
 {
     if (l->overflowed)
         return true;
-    bool deep = l->tasks.count >= MAX_DEPTH;
-    if (!deep && l->g->nodes.count < MAX_NODES)
+    if (l->tasks.count < MAX_DEPTH)
         return false;
     l->overflowed = true;
-    type_error(l, s, e->span, NULL, deep ? "functions and expressions nest over %d levels"
-                                         : "the graph has over %d operations",
-               deep ? MAX_DEPTH : MAX_NODES);
+    type_error(l, s, e->span, NULL, "functions and expressions nest over %d levels", MAX_DEPTH);
     return true;
+}
+
+/* Leaves the compilation where a graph has more nodes than it may, with the place that goes beyond. */
+static void limit_nodes(Lowering *l, const Expr *e)
+{
+    Budget *budget = arena_budget(l->arena);
+    char reason[256];
+    if (!budget || l->g->nodes.count - 1 <= budget->nodes)
+        return;
+    budget->stopped = STOPPED_BY_NODES;
+    budget_reason(budget, reason, sizeof reason);
+    report_error(l->d, e->span, NULL, "%s", reason);
+    stop(l->d);
 }
 
 static bool begin_task(Lowering *l, Scope *s, const Expr *e)
 {
     while (e->kind == EXPR_PAREN)
         e = e->left;
-    if (is_too_large(l, s, e))
+    if (is_too_deep(l, s, e))
         return false;
+    limit_nodes(l, e);
     *list_push(l->arena, &l->tasks) = (Task){.e = e, .s = s};
     return true;
 }

@@ -6,11 +6,16 @@
 
 /* ---- errors ---- */
 
+bool is_silent(const Lowering *l, const Scope *s)
+{
+    return l->g && s && s->item->kind == ITEM_FUNCTION;
+}
+
 void name_error(Lowering *l, const Scope *s, Span at, const char *hint,
                 const char *format, ...)
 {
     l->failed = true;
-    if (l->g && s && s->item->kind == ITEM_FUNCTION)
+    if (is_silent(l, s))
         return;
     va_list args;
     va_start(args, format);
@@ -71,21 +76,58 @@ const char *did_you_mean(Lowering *l, const char *name, const char *const *names
 
 /* ---- scopes ---- */
 
+static void index_function(Arena *arena, ItemIndex *index, const Item *item)
+{
+    if (name_find(&index->function_map, item->name.name) >= 0)
+        return;
+    name_add(arena, &index->function_map, item->name.name, index->functions.count);
+    *list_push(arena, &index->functions) = item;
+}
+
+static void index_graph(Arena *arena, ItemIndex *index, const Item *item)
+{
+    if (name_find(&index->graph_map, item->name.name) >= 0)
+        return;
+    name_add(arena, &index->graph_map, item->name.name, index->graphs.count);
+    *list_push(arena, &index->graphs) = item;
+}
+
+static const ItemIndex *index_items(Arena *arena, const Module *program)
+{
+    ItemIndex *index = NEW(arena, ItemIndex);
+    for (const Module *module = program; module; module = module->next)
+        for (const Item *item = module->items; item; item = item->next) {
+            if (item->kind == ITEM_FUNCTION && item->name.name)
+                index_function(arena, index, item);
+            if (item->kind == ITEM_GRAPH && item->name.name && module == program)
+                index_graph(arena, index, item);
+        }
+    return index;
+}
+
+void index_program(Arena *arena, Module *program)
+{
+    program->index = index_items(arena, program);
+}
+
+static const ItemIndex *index_of(Arena *arena, const Module *program)
+{
+    return program->index ? program->index : index_items(arena, program);
+}
+
+const Item *find_graph(Arena *arena, const Module *program, const char *name)
+{
+    const ItemIndex *index = index_of(arena, program);
+    int found = name_find(&index->graph_map, name);
+    return found < 0 ? NULL : index->graphs.data[found];
+}
+
 Lowering *lowering_new(Arena *arena, Diagnostics *d, const Module *program)
 {
     Lowering *l = NEW(arena, Lowering);
     l->arena = arena;
     l->d = d;
-    for (const Module *module = program; module; module = module->next) {
-        for (const Item *item = module->items; item; item = item->next) {
-            const char *name = item->name.name;
-            if (item->kind != ITEM_FUNCTION || !name ||
-                name_find(&l->function_map, name) >= 0)
-                continue;
-            name_add(arena, &l->function_map, name, l->functions.count);
-            *list_push(arena, &l->functions) = item;
-        }
-    }
+    l->items = index_of(arena, program);
     return l;
 }
 
@@ -112,6 +154,9 @@ bool bind_value(Lowering *l, Scope *s, const Ident *name, Node value)
     int first = name_find(&s->values, name->name);
     if (first >= 0) {
         int row, column;
+        l->failed = true;
+        if (is_silent(l, s))
+            return false;
         Span span = s->bindings.data[first].span;
         source_place(span.source, span.begin, &row, &column);
         name_error(l, s, name->span,
@@ -142,7 +187,7 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
         names[i] = s->bindings.data[i].name;
     const char *hint = did_you_mean(l, name, names, s->bindings.count);
     if (!hint) hint = constant_meant(l->arena, name);
-    if (!hint && (is_builtin(name) || name_find(&l->function_map, name) >= 0))
+    if (!hint && (is_builtin(name) || name_find(&l->items->function_map, name) >= 0))
         hint = arena_format(l->arena, "'%s' is a function: write %s(...)", name, name);
     return hint;
 }
@@ -151,7 +196,7 @@ Binding *find_value(Lowering *l, Scope *s, const Expr *name)
 {
     int found = name_find(&s->values, name->name);
     if (found < 0) {
-        name_error(l, s, name->span, value_hint(l, s, name->name, name->span), "unknown name '%s'",
+        name_error(l, s, name->span, is_silent(l, s) ? NULL : value_hint(l, s, name->name, name->span), "unknown name '%s'",
                    name->name);
         return NULL;
     }
@@ -166,6 +211,9 @@ bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *
         *set = s->axes.data[found].set;
         return true;
     }
+    l->failed = true;
+    if (is_silent(l, s))
+        return false;
     const char **names = NEW_ARRAY(l->arena, const char *, s->axes.count + 1);
     for (int i = 0; i < s->axes.count; i++)
         names[i] = s->axes.data[i].name;
@@ -245,7 +293,7 @@ static const char *function_hint(Lowering *l, const Scope *s, const char *name)
     if (has_string(std, of_std, name)) return "the standard library has it: import \"std\"";
     const char *meant = function_meant(l->arena, name, axis_from_end(s, 1), axis_from_end(s, 2));
     if (meant) return meant;
-    int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->functions.count + of_std;
+    int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->items->functions.count + of_std;
     const char **names = NEW_ARRAY(l->arena, const char *, capacity);
     for (int op = 1; op < OP_COUNT; op++)
         if ((op_info[op].class == CLASS_CALL && op != OP_POW) ||
@@ -255,11 +303,11 @@ static const char *function_hint(Lowering *l, const Scope *s, const char *name)
         names[count++] = dtype_info[i].fuse;
     for (size_t i = 0; i < sizeof special_names / sizeof *special_names; i++)
         names[count++] = special_names[i];
-    for (int i = 0; i < l->functions.count; i++)
-        names[count++] = l->functions.data[i]->name.name;
+    for (int i = 0; i < l->items->functions.count; i++)
+        names[count++] = l->items->functions.data[i]->name.name;
     for (int i = 0; i < of_std; i++) names[count++] = std[i];
     const char *near = nearest_name(name, names, count);
-    bool imported = near && name_find(&l->function_map, near) >= 0;
+    bool imported = near && name_find(&l->items->function_map, near) >= 0;
     return near && has_string(std, of_std, near) && !imported
                ? arena_format(l->arena, "did you mean '%s'? The standard library has it: import \"std\"", near)
                : did_you_mean(l, name, names, count);
@@ -402,21 +450,22 @@ static bool resolve_axis_arguments(Lowering *l, const Scope *s, const Expr *call
 static bool resolve_function(Lowering *l, const Scope *s, const Expr *call,
                              Callee *callee)
 {
-    int found = name_find(&l->function_map, call->name);
+    int found = name_find(&l->items->function_map, call->name);
     if (found < 0) {
-        const char *hint = function_hint(l, s, call->name);
+        const char *hint = is_silent(l, s) ? NULL : function_hint(l, s, call->name);
         if (!hint && name_find(&s->values, call->name) >= 0)
             hint = arena_format(l->arena, "'%s' is a value; '*' multiplies", call->name);
         name_error(l, s, call->name_span, hint, "unknown function '%s'", call->name);
         return false;
     }
     callee->kind = CALLEE_FUNCTION;
-    callee->function = l->functions.data[found];
+    callee->function = l->items->functions.data[found];
     int arguments = 0;
     for (const Ident *name = callee->function->arguments; name; name = name->next)
         arguments++;
     return resolve_axis_arguments(l, s, call, callee) &&
-           check_arguments(l, s, call, arguments, signature(l, callee->function));
+           check_arguments(l, s, call, arguments,
+                           count_arguments(call) == arguments ? NULL : signature(l, callee->function));
 }
 
 bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)

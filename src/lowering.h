@@ -31,6 +31,14 @@ struct Scope {
     Span call;                    /* where the caller calls */
 };
 
+/* The first item of each name: functions of all modules, graphs of the main one. */
+typedef struct ItemIndex {
+    Map function_map;             /* name -> index into functions */
+    LIST(const Item *) functions;
+    Map graph_map;                /* name -> index into graphs */
+    LIST(const Item *) graphs;
+} ItemIndex;
+
 typedef enum {
     CALLEE_ELEMENT, CALLEE_CLAMP, CALLEE_INDEX, CALLEE_SIZE, CALLEE_CAST,
     CALLEE_REDUCTION, CALLEE_FUNCTION
@@ -66,8 +74,7 @@ typedef struct {
     Arena *arena;
     Diagnostics *d;
     Graph *g;                     /* NULL in check_program */
-    Map function_map;             /* name -> index into functions */
-    LIST(const Item *) functions;
+    const ItemIndex *items;
     LIST(Span) reported;          /* places in functions that have their error */
     Map inlined;                  /* (function, axes, arguments) -> index into results */
     LIST(Node) results;
@@ -78,6 +85,8 @@ typedef struct {
     bool failed, overflowed;
 } Lowering;
 
+/* Whether name_error would say nothing, so that no hint need be looked for. */
+bool is_silent(const Lowering *l, const Scope *s);
 /* Reports an error of names. Those inside functions are check_program's to report, so a
  * lowering is silent about them. */
 void name_error(Lowering *l, const Scope *s, Span at, const char *hint,

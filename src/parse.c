@@ -113,8 +113,8 @@ Module *parse_module(Arena *arena, Diagnostics *d, const Source *source)
 {
     Module *module = NEW(arena, Module);
     module->source = source;
-    if (source->length > INT32_MAX) {
-        report_error(d, (Span){.source = NULL}, NULL, "%s is too large", source->name);
+    if (source->length > MAX_TEXT) {
+        report_error(d, whole_file(source), NULL, "the file has over %d MiB", MAX_TEXT >> 20);
         return module;
     }
     Syntax s = {.arena = arena, .d = d};

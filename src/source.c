@@ -62,9 +62,38 @@ static uint32_t line_end(const Source *source, uint32_t offset)
     return offset;
 }
 
+void index_lines(Arena *arena, Source *source)
+{
+    LIST(uint32_t) lines = {0};
+    const char *at = source->text, *end = at + source->length;
+    *list_push(arena, &lines) = 0;
+    while ((at = memchr(at, '\n', (size_t)(end - at))))
+        *list_push(arena, &lines) = (uint32_t)(++at - source->text);
+    source->lines = lines.data;
+    source->line_count = lines.count;
+}
+
+/* The number, from 0, of the last line that begins at or before an offset. */
+static int find_line(const Source *source, uint32_t offset)
+{
+    int first = 0, count = source->line_count;
+    while (count > 1) {
+        const int half = count / 2;
+        if (source->lines[first + half] <= offset) first += half, count -= half;
+        else count = half;
+    }
+    return first;
+}
+
 void source_place(const Source *source, uint32_t offset, int *line_number, int *column)
 {
     offset = clamp_offset(source, offset);
+    if (source->lines) {
+        const int line = find_line(source, offset);
+        *line_number = line + 1;
+        *column = (int)(offset - source->lines[line]) + 1;
+        return;
+    }
     *line_number = 1;
     for (uint32_t at = 0; at < offset; at++)
         *line_number += source->text[at] == '\n';
@@ -246,7 +275,7 @@ void report_warning(Diagnostics *d, Span at, const char *hint, const char *forma
     d->warnings++;
 }
 
-enum { LONGEST_NAME = 63 };
+enum { LONGEST_NAME = 63, MOST_NAMES = 50 };
 
 /* Damerau-Levenshtein (adjacent swaps count once) on names of at most LONGEST_NAME bytes.
  */
@@ -313,6 +342,8 @@ const char *list_names(Arena *arena, const char *const *candidates, int count)
 {
     if (count == 0) return "there is none";
     Text *list = text_new(arena);
-    for (int i = 0; i < count; i++) text_print(list, "%s%s", i ? ", " : "", candidates[i]);
+    const int shown = count <= MOST_NAMES ? count : MOST_NAMES;
+    for (int i = 0; i < shown; i++) text_print(list, "%s%s", i ? ", " : "", candidates[i]);
+    if (shown < count) text_print(list, " and %d more", count - shown);
     return arena_format(arena, "there %s %s", count == 1 ? "is" : "are", text_string(list));
 }

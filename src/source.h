@@ -14,6 +14,8 @@ typedef struct {
     const char *name;   /* as printed before `:line:col` */
     const char *text;   /* NUL behind the last byte (the scanner's sentinel) */
     size_t length;
+    const uint32_t *lines;    /* where each line begins (index_lines); NULL: places are searched from the begin */
+    int line_count;
 } Source;
 
 typedef struct {
@@ -45,6 +47,8 @@ void stop_on_errors(Diagnostics *d);
 Span span_join(Span first, Span last);
 /* For what is wrong with a request rather than with a place of the program: `file: error: …`. */
 Span whole_file(const Source *source);
+/* Finds the lines of a source of which many places are asked for. */
+void index_lines(Arena *arena, Source *source);
 /* 1-based line and column (in bytes) of an offset. */
 void source_place(const Source *source, uint32_t offset, int *line_number, int *column);
 /* The candidate that is `name` in other capitals, else the nearest in edit distance if that is near enough for a hint,

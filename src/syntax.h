@@ -9,7 +9,8 @@
 
 #include "ast.h"
 
-enum { MAX_DEPTH = 1000 }; /* of expressions and of imports */
+enum { MAX_DEPTH = 1000 };      /* of expressions and of imports */
+enum { MAX_TEXT = 64 << 20 };   /* bytes of a file */
 
 typedef struct {
     int kind;         /* TOKEN_..., 0 at the end of the file */

@@ -47,6 +47,7 @@ void text_put(Text *text, const char *bytes, size_t length)
 
 void text_vprint(Text *text, const char *format, va_list args)
 {
+    arena_poll(text->arena);
     va_list again;
     va_copy(again, args);
     reserve(text, 128);

@@ -23,7 +23,7 @@ FromText from_text(const char *text)
 {
     Arena *arena = arena_new();
     Source *source = NEW(arena, Source);
-    *source = (Source){"t.fuse", text, strlen(text)};
+    *source = (Source){.name = "t.fuse", .text = text, .length = strlen(text)};
     Diagnostics d = {.arena = arena, .text = text_new(arena)};
     Graph *graph = lower_first(arena, &d, source);
     return (FromText){arena, d.errors ? NULL : graph, d.errors, d.warnings,

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 awk '
 BEGIN {
-    n = split("arena map environment thread text source dtype target prelude reserved:" \
+    n = split("budget arena map environment thread text source dtype target prelude reserved:" \
               "ast syntax parse import format scan fuse print_ast:" \
               "graph print_graph lower simplify fold rewrite verify:" \
               "reference judge random analyze analysis:" \

@@ -27,5 +27,6 @@ Suite *reference_suite(void);
 Suite *judge_suite(void);
 Suite *tuning_suite(void);
 Suite *tune_suite(void);
+Suite *limits_suite(void);
 
 #endif

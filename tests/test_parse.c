@@ -41,7 +41,7 @@ static void parse_with(Parsed *p, Source text, const Imports *imports)
 static Parsed parse_bytes(const char *text, size_t length)
 {
     Parsed p;
-    parse_with(&p, (Source){"t.fuse", text, length}, NULL);
+    parse_with(&p, (Source){.name = "t.fuse", .text = text, .length = length}, NULL);
     return p;
 }
 
@@ -376,7 +376,7 @@ static Parsed parse_in(Place *place, const char *text)
     ImportCalls calls;
     const fusec_parse_options files = {sizeof files, fusec_import_file, fusec_release_file, NULL};
     import_calls_open(&calls, &files, NULL);
-    parse_with(&p, (Source){in_place(place, "main.fuse"), text, strlen(text)}, &calls.imports);
+    parse_with(&p, (Source){.name = in_place(place, "main.fuse"), .text = text, .length = strlen(text)}, &calls.imports);
     import_calls_close(&calls);
     return p;
 }

@@ -344,7 +344,7 @@ static fusec_status make_module(int refused, bool *was_cached)
     fusec_device *device = stub_device();
     refusals = refused;
     loads = compilations = 0;
-    fusec_status status = module_acquire(device, "text", "sm_90a", NULL, true, &module, was_cached, &error);
+    fusec_status status = module_acquire(device, "text", "sm_90a", NULL, true, NULL, &module, was_cached, &error);
     if (status == FUSEC_OK)
         module_release(device, module);
     free_stub(device);

@@ -22,6 +22,8 @@ int status_of(fusec_status status)
     case FUSEC_CUDA_ERROR:
     case FUSEC_IO_ERROR:
     case FUSEC_UNSUPPORTED:
+    case FUSEC_LIMIT_EXCEEDED:
+    case FUSEC_CANCELLED:
     case FUSEC_STATUS_COUNT: return EXIT_MACHINE;
     }
     return EXIT_MACHINE;

@@ -50,46 +50,55 @@ static int emit_graph(Program *p, const char *graph, Text *out)
     return status;
 }
 
-typedef LIST(const char *) Names;
+/* The entries of all graphs before, in order and by name. */
+typedef struct {
+    LIST(const char *) list;
+    Map map;
+} Names;
 
 /* A graph's kernels are named after it (`a`, `a_finish`), which may be another graph's name. */
-static int add_names(const Options *o, const Plan *plan, const char *graph, Names *names)
+static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch, const char *graph, Names *names)
 {
-    const LaunchEntry **entries = NEW_ARRAY(o->arena, const LaunchEntry *, 2 * plan->kernel_count + 1);
-    const int count = list_entries(&plan->launch, entries), before = names->count;
+    const LaunchEntry **entries = NEW_ARRAY(scratch, const LaunchEntry *, 2 * launch->kernel_count + 1);
+    const int count = list_entries(launch, entries), before = names->list.count;
     for (int i = 0; i < count; i++) {
-        for (int k = 0; k < before; k++)
-            if (!strcmp(names->data[k], entries[i]->name)) {
-                complain("give one of the graphs another name, or emit each by --graph",
-                         "kernels are named after their graph, and one of graph '%s' and one of a graph before it are both called '%s'", graph,
-                         entries[i]->name);
-                return EXIT_WRONG;
-            }
-        *list_push(o->arena, names) = entries[i]->name;
+        const char *name = arena_format(o->arena, "%s", entries[i]->name);
+        const int known = name_find(&names->map, name);
+        if (known >= 0 && known < before) {
+            complain("give one of the graphs another name, or emit each by --graph",
+                     "kernels are named after their graph, and one of graph '%s' and one of a graph before it are both called '%s'", graph,
+                     name);
+            return EXIT_WRONG;
+        }
+        if (known < 0) name_add(o->arena, &names->map, name, names->list.count);
+        *list_push(o->arena, &names->list) = name;
     }
     return EXIT_DONE;
 }
 
-/* One module with the kernels of all graphs, or what NVRTC makes of it. */
+/* One module with the kernels of all graphs, or what NVRTC makes of it. A graph's compilation is dropped as soon as its
+ * kernels are printed. */
 static int emit_module(Program *p, Text *out)
 {
     const Options *o = p->options;
-    Compilation *c = NEW_ARRAY(o->arena, Compilation, p->graph_count);
-    const Plan **plans = NEW_ARRAY(o->arena, const Plan *, p->graph_count);
+    CudaText module = cuda_begin(o->arena);
     Names names = {0};
-    int status = EXIT_DONE, count = 0;
-    for (; count < p->graph_count && status == EXIT_DONE; count++) {
-        status = compile_for(p, p->graphs[count], &c[count]);
-        plans[count] = c[count].plan;
-        if (status == EXIT_DONE) status = add_names(o, plans[count], p->graphs[count], &names);
+    int status = EXIT_DONE;
+    for (int i = 0; i < p->graph_count && status == EXIT_DONE; i++) {
+        Compilation c;
+        Arena *scratch = arena_scratch(o->arena);
+        status = compile_for(p, p->graphs[i], &c);
+        if (status == EXIT_DONE) status = add_names(o, scratch, &c.plan->launch, p->graphs[i], &names);
+        if (status == EXIT_DONE) cuda_add(&module, scratch, c.plan);
+        arena_free(scratch);
+        compile_free(&c);
     }
-    if (status == EXIT_DONE) {
-        const char *text = emit_cuda(o->arena, plans, count);
-        if (o->emit == EMIT_CUDA) text_print(out, "%s", text);
-        else status = emit_machine_code(o, &p->target, text, names.data, names.count, out);
-    }
-    while (count > 0) compile_free(&c[--count]);
-    return status;
+    if (status != EXIT_DONE) return status;
+    const char *text = cuda_end(&module);
+    if (o->emit != EMIT_CUDA)
+        return emit_machine_code(o, &p->target, text, names.list.data, names.list.count, out);
+    text_print(out, "%s", text);
+    return EXIT_DONE;
 }
 
 static int emit_ast(Program *p, Text *out)

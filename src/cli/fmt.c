@@ -14,6 +14,7 @@ static int print_source(const Options *o, const char *file, Printer *printer, So
     int status = read_file(o->arena, file, &source->text, &source->length);
     if (status != EXIT_DONE) return status;
     source->name = strcmp(file, "-") ? file : "<stdin>";
+    index_lines(o->arena, source);
     jmp_buf escape;
     Diagnostics d = {.arena = o->arena, .text = text_new(o->arena), .escape = &escape};
     if (setjmp(escape) == 0) printer(out, o->arena, &d, source);
@@ -24,13 +25,13 @@ static int print_source(const Options *o, const char *file, Printer *printer, So
 
 int list_tokens(const Options *o, Text *out)
 {
-    Source source;
+    Source source = {0};
     return print_source(o, o->files.data[0], print_tokens, &source, out);
 }
 
 static int format_file(const Options *o, const char *file)
 {
-    Source source;
+    Source source = {0};
     Text *out = text_new(o->arena);
     int status = print_source(o, file, format_source, &source, out);
     if (status != EXIT_DONE) return status;

@@ -251,6 +251,35 @@ static bool parse_memory(Options *o, const char *text)
     return true;
 }
 
+/* One of nodes=N, seconds=S, bytes=B. */
+static bool set_limit(Budget *limits, const char *name, const char *text)
+{
+    int64_t count = 0;
+    double seconds = 0;
+    const bool timed = !strcmp(name, "seconds");
+    if (timed ? !parse_number(text, &seconds) || !isdigit((unsigned char)*text) : !parse_integer(text, &count))
+        return false;
+    if (timed) limits->seconds = seconds;
+    else if (!strcmp(name, "nodes")) limits->nodes = count;
+    else if (!strcmp(name, "bytes")) limits->bytes = count;
+    else return false;
+    return timed ? seconds > 0 : count > 0;
+}
+
+static bool parse_limits(Options *o, const char *text)
+{
+    for (const char *at = text; *at; at += *at == ',') {
+        const size_t length = strcspn(at, ",");
+        const char *rest, *name = split_name(o->arena, arena_copy(o->arena, at, length), &rest);
+        at += length;
+        if (name && set_limit(&o->limits, name, rest)) continue;
+        complain("as in --limit nodes=100000,seconds=60,bytes=1000000000: each above 0, any of them",
+                 "--limit cannot take '%s'", text);
+        return false;
+    }
+    return true;
+}
+
 /* ---- the walk over argv ---- */
 
 static bool store_option(Options *o, Option option, const char *value)
@@ -278,6 +307,7 @@ static bool store_option(Options *o, Option option, const char *value)
     case OPTION_SEED: return parse_seed(o, value);
     case OPTION_SMS: return parse_sms(o, value);
     case OPTION_MEMORY: return parse_memory(o, value);
+    case OPTION_LIMIT: return parse_limits(o, value);
     case OPTION_GRAPH: o->graph = value; return true;
     case OPTION_ARCH: o->arch = value; return true;
     case OPTION_OUTPUTS: o->outputs = value; return true;

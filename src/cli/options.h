@@ -53,6 +53,7 @@ typedef struct {
     const char *in, *out, *device;
     uint64_t seed;
     int sms;                       /* of the simulated GPU; 0: not given */
+    Budget limits;                 /* of a compilation; 0: the defaults */
     int memory;                    /* GB/s of the GPU that --arch names; 0: not given */
     bool json, verify, write, check, no_tuning, candidates;
 } Options;

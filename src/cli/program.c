@@ -15,7 +15,8 @@ static int exit_status(CompileStatus status)
     case COMPILE_OK: return EXIT_DONE;
     case COMPILE_WRONG: return EXIT_WRONG;
     case COMPILE_USAGE: return EXIT_USAGE;
-    case COMPILE_MACHINE: return EXIT_MACHINE;
+    case COMPILE_MACHINE:
+    case COMPILE_STOPPED: return EXIT_MACHINE;
     }
     return EXIT_MACHINE;
 }
@@ -31,26 +32,22 @@ static void show(Program *p, const char *text)
             if (*end) end++;
         } while (*end && !begins_report(end));
         const char *report = arena_copy(arena, text, (size_t)(end - text));
-        bool seen = false;
-        for (int i = 0; i < p->shown.count && !seen; i++)
-            seen = !strcmp(p->shown.data[i], report);
-        if (!seen) {
+        if (name_find(&p->shown, report) < 0) {
             print_diagnostics(report);
-            *list_push(arena, &p->shown) = report;
+            name_add(arena, &p->shown, report, 1);
         }
         text = end;
     }
 }
 
-/* The graphs of the parsed file that the command takes, as names in our own arena. */
-static int choose_graphs(Program *p, const Module *module)
+/* The graphs of the parsed file that the command takes. */
+static int choose_graphs(Program *p)
 {
     Arena *arena = p->options->arena;
     int count;
-    const Item **items = list_graphs(arena, module, &count);
+    const Item **items = list_graphs(arena, p->parsed.program, &count);
     const char **names = NEW_ARRAY(arena, const char *, count + 1);
-    for (int i = 0; i < count; i++)
-        names[i] = arena_format(arena, "%s", items[i]->name.name);
+    for (int i = 0; i < count; i++) names[i] = items[i]->name.name;
     p->graphs = names;
     p->graph_count = count;
     const char *wanted = p->options->graph;
@@ -65,17 +62,22 @@ static int choose_graphs(Program *p, const Module *module)
     return EXIT_USAGE;
 }
 
+static bool has_axis(const Program *p, const char *graph, const char *axis)
+{
+    const Item *item = find_graph(p->options->arena, p->parsed.program, graph);
+    for (const AxisDecl *a = item ? item->axes : NULL; a; a = a->next)
+        if (!strcmp(a->name.name, axis)) return true;
+    return false;
+}
+
 /* Every axis on the command line belongs to some graph that is taken. */
-static int check_sizes(const Program *p, const Module *module)
+static int check_sizes(const Program *p)
 {
     const Options *o = p->options;
-    int count;
-    const Item **items = list_graphs(o->arena, module, &count);
     for (int i = 0; i < o->sizes.count; i++) {
-        bool known = count == 0;
-        for (int g = 0; g < count && !known; g++)
-            for (const AxisDecl *a = items[g]->axes; a && !known; a = a->next)
-                known = !strcmp(a->name.name, o->sizes.data[i].axis);
+        bool known = p->graph_count == 0;
+        for (int g = 0; g < p->graph_count && !known; g++)
+            known = has_axis(p, p->graphs[g], o->sizes.data[i].axis);
         if (known) continue;
         complain(NULL, "no graph of %s has an axis %s", p->name, o->sizes.data[i].axis);
         return EXIT_USAGE;
@@ -104,8 +106,8 @@ int open_program(Program *p, const Options *o, const char *file)
     if (status == EXIT_DONE) status = read_file(o->arena, file, &p->text, &p->length);
     if (status != EXIT_DONE) return status;
     status = parse_file(p, strcmp(file, "-") ? file : NULL);
-    if (status == EXIT_DONE) status = choose_graphs(p, p->parsed.program);
-    if (status == EXIT_DONE && p->graph_count != 1) status = check_sizes(p, p->parsed.program);
+    if (status == EXIT_DONE) status = choose_graphs(p);
+    if (status == EXIT_DONE && p->graph_count != 1) status = check_sizes(p);
     return status;
 }
 
@@ -142,26 +144,10 @@ int need_one_graph(const Program *p)
         complain(NULL, "%s holds no graph", p->name);
         return EXIT_WRONG;
     }
-    Text *names = text_new(p->options->arena);
-    for (int i = 0; i < p->graph_count; i++)
-        text_print(names, "%s%s", i ? ", " : "", p->graphs[i]);
     complain(arena_format(p->options->arena, "--graph %s", p->graphs[0]),
-             "%s holds %d graphs, name one of them: %s", p->name, p->graph_count,
-             text_string(names));
+             "%s holds %d graphs, name one of them (%s)", p->name, p->graph_count,
+             list_names(p->options->arena, p->graphs, p->graph_count));
     return EXIT_USAGE;
-}
-
-static bool has_axis(const Program *p, const char *graph, const char *axis)
-{
-    if (p->graph_count <= 1) return true;   /* let the compiler say what is wrong with it */
-    CompileRequest request = {.text = p->text, .length = p->length, .name = p->name,
-                              .imports = &p->imports, .graph = graph, .target = p->target, .until = UNTIL_GRAPH};
-    Compilation c = compile(&request);
-    bool found = false;
-    for (int i = 0; c.lowered && i < c.lowered->axis_count && !found; i++)
-        found = !strcmp(c.lowered->axes[i].name, axis);
-    compile_free(&c);
-    return found;
 }
 
 static bool may_tune(const Program *p)
@@ -172,6 +158,7 @@ static bool may_tune(const Program *p)
 static void tune_graph(Program *p, const CompileRequest *request, Compilation *c)
 {
     compile_tuned(request, p->device, c, &p->tuned);
+    if (c->status != COMPILE_OK) show(p, c->diagnostics);
     if (*p->tuned.warning) remark("%s", p->tuned.warning);
 }
 
@@ -181,9 +168,10 @@ static CompileRequest request_for(Program *p, const char *graph, CompileUntil un
     const Options *o = p->options;
     LIST(AxisSize) given = {0};
     for (int i = 0; i < size_count && graph; i++)
-        if (has_axis(p, graph, sizes[i].axis)) *list_push(o->arena, &given) = sizes[i];
+        if (p->graph_count <= 1 || has_axis(p, graph, sizes[i].axis)) *list_push(o->arena, &given) = sizes[i];
     return (CompileRequest){
         .text = p->text, .length = p->length, .name = p->name, .imports = &p->imports, .graph = graph,
+        .parsed = p->parsed.program, .is_checked = p->is_checked, .budget = &p->budget,
         .sizes = given.data, .size_count = given.count, .outputs = o->outputs,
         .schedule = o->schedule, .target = p->target, .until = until,
         .rows_at_launch = o->command == COMMAND_EMIT && until >= UNTIL_PLAN};
@@ -193,10 +181,13 @@ int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisS
                   int size_count, Compilation *c)
 {
     const Options *o = p->options;
+    p->budget = o->limits;
+    budget_begin(&p->budget);
     CompileRequest request = request_for(p, graph, until, sizes ? sizes : o->sizes.data,
                                          sizes ? size_count : o->sizes.count);
     *c = compile(&request);
     show(p, c->diagnostics);
+    p->is_checked |= c->status == COMPILE_OK && until > UNTIL_AST;
     if (c->status == COMPILE_OK && until >= UNTIL_PLAN && may_tune(p)) tune_graph(p, &request, c);
     return exit_status(c->status);
 }

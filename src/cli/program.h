@@ -3,6 +3,7 @@
 #define FUSEC_CLI_PROGRAM_H
 
 #include "device.h"
+#include "map.h"
 #include "options.h"
 #include "spills.h"
 #include "tuning.h"
@@ -11,14 +12,16 @@ typedef struct {
     const Options *options;
     const char *name, *text;              /* of the file */
     size_t length;
-    Compilation parsed;                   /* the first: all later ones take its imports */
+    Compilation parsed;                   /* the first: all later ones take its syntax tree and imports */
     Imports imports;                      /* from there; none before */
     const char *const *graphs;            /* those that the command takes, in order */
     int graph_count;
     Target target;                        /* from --arch */
     char device[DEVICE_NAME];             /* the GPU that the target was taken from; "": none */
     Tuned tuned;                          /* what the tuning file said about the latest plan */
-    LIST(const char *) shown;             /* diagnostics already printed */
+    Map shown;                            /* diagnostics already printed */
+    bool is_checked;                      /* whether that was, too, without an error */
+    Budget budget;                        /* of the latest graph's compilations */
 } Program;
 
 /* Reads and parses FILE and finds its graphs: the one of --graph, else all. Complains and returns

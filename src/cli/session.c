@@ -130,7 +130,9 @@ int open_plan(Session *s, bool no_cache)
         sizes[i] = (fusec_size){g->axes[i].name, s->sizes.of[i]};
     fusec_plan_options options = {.struct_size = sizeof options, .outputs = o->outputs,
                                   .schedule = o->schedule, .arch = o->arch, .no_cache = no_cache,
-                                  .no_tuning = o->no_tuning || o->arch};
+                                  .no_tuning = o->no_tuning || o->arch,
+                                  .max_nodes = o->limits.nodes, .max_bytes = o->limits.bytes,
+                                  .max_seconds = o->limits.seconds};
     int status = EXIT_DONE;
     if (!s->parsed) status = parse_for_plans(&s->program, &s->parsed);
     if (status != EXIT_DONE) return status;

@@ -41,7 +41,7 @@ static void check_formatting(Arena *arena, Diagnostics *d, const Source *source)
     if (d->errors)
         return;
     const char *once = format_text(arena, d, source);
-    Source formatted = {"formatted", once, strlen(once)};
+    Source formatted = {.name = "formatted", .text = once, .length = strlen(once)};
     const char *twice = format_text(arena, d, &formatted);
     demand(!d->errors, "formatting broke the program", once);
     demand(strcmp(once, twice) == 0, "formatting is not idempotent", once);
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Arena *arena = arena_new();
     jmp_buf escape;
     Diagnostics d = {.arena = arena, .text = text_new(arena), .escape = &escape};
-    Source source = {"fuzz", arena_copy(arena, (const char *)data, size), size};
+    Source source = {.name = "fuzz", .text = arena_copy(arena, (const char *)data, size), .length = size};
     if (!setjmp(escape))
         check_formatting(arena, &d, &source);
     arena_free(arena);

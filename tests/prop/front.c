@@ -63,7 +63,7 @@ static const char *format_text(Arena *arena, const char *text)
     Source *source = NEW(arena, Source);
     Text *out = text_new(arena);
     Diagnostics d = {.arena = arena, .text = text_new(arena), .escape = &escape};
-    *source = (Source){"prop.fuse", text, strlen(text)};
+    *source = (Source){.name = "prop.fuse", .text = text, .length = strlen(text)};
     if (setjmp(escape) == 0) format_source(out, arena, &d, source);
     return d.errors ? NULL : text_string(out);
 }
