@@ -16,10 +16,10 @@
 #include <stdatomic.h>
 
 struct fusec_program {
+    atomic_int references; /* plans read its syntax tree */
     char *text, *name;
     size_t length;
     Compilation checked; /* its arena holds the names, and the texts of imports */
-    Imports kept; /* from there */
     const char **graphs;
     int graph_count;
 };
@@ -76,6 +76,7 @@ typedef struct {
 struct fusec_plan {
     atomic_int references;
     fusec_device *device;
+    fusec_program *program; /* NULL: it was loaded */
     Compilation compilation; /* a loaded plan has none ... */
     Arena *arena; /* ... but this */
     const LaunchPlan *launch;
@@ -89,6 +90,9 @@ struct fusec_plan {
 };
 
 double milliseconds_now(void);
+
+/* To be undone by fusec_program_destroy. */
+fusec_program *program_retain(const fusec_program *program);
 
 /* The error of a budget that was stopped. */
 fusec_status fail_stopped(const Budget *budget, fusec_error *error);

@@ -39,6 +39,7 @@ void fusec_plan_destroy(fusec_plan *plan)
     module_release(plan->device, plan->module);
     if (plan->compilation.arena)
         compile_free(&plan->compilation);
+    fusec_program_destroy(plan->program);
     arena_free(plan->arena);
     free(plan->schedule);
     free(plan->entries);
@@ -234,8 +235,10 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
     if (status != FUSEC_OK)
         return status;
     m->request = (CompileRequest){.text = program->text, .length = program->length};
+    m->plan->program = program_retain(program);
     m->request.name = program->name;
-    m->request.imports = &program->kept;
+    m->request.parsed = program->checked.program;
+    m->request.is_checked = true;
     m->request.graph = graph;
     m->request.sizes = m->sizes;
     m->request.size_count = (int)count;

@@ -1,5 +1,4 @@
-/* program.c: parsed programs. A program keeps its text: every plan compiles it for its
- * own sizes. */
+/* program.c: parsed programs. Every plan compiles its syntax tree for its own sizes. */
 #include "internal.h"
 
 #include "import_file.h"
@@ -82,7 +81,6 @@ static fusec_status check_program_text(fusec_program *program, const fusec_parse
     import_calls_close(&calls);
     if (status != FUSEC_OK)
         return status;
-    program->kept = kept_imports(program->checked.program);
     return name_graphs(program) ? FUSEC_OK : fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
 }
 
@@ -113,6 +111,7 @@ static fusec_status make_program(char *text, size_t length, const char *name, co
         free(text);
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     }
+    atomic_init(&program->references, 1);
     program->text = text;
     program->name = copy_text(name, strlen(name));
     program->length = length;
@@ -174,9 +173,16 @@ fusec_status fusec_program_open(const char *path, const fusec_parse_options *giv
     return make_program(text, length, path, &options, is_file ? identity : NULL, result, error);
 }
 
+fusec_program *program_retain(const fusec_program *program)
+{
+    fusec_program *counted = (fusec_program *)(uintptr_t)program; /* the count is no part of the program's value */
+    atomic_fetch_add_explicit(&counted->references, 1, memory_order_relaxed);
+    return counted;
+}
+
 void fusec_program_destroy(fusec_program *program)
 {
-    if (!program)
+    if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1)
         return;
     if (program->checked.arena)
         compile_free(&program->checked);

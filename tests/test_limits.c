@@ -120,6 +120,30 @@ START_TEST(texts_are_limited)
 }
 END_TEST
 
+/* Of a program with many graphs each is planned from what was parsed once; the program may go before its plans. */
+START_TEST(plans_share_a_program)
+{
+    enum { GRAPHS = 3000, ROOM = 96 };
+    char *text = malloc(GRAPHS * ROOM), *at = text, name[16];
+    ck_assert_ptr_nonnull(text);
+    for (int i = 0; i < GRAPHS; i++) at += snprintf(at, ROOM, "graph g%d[M = 4](x : f32[M]) -> (y : f32[M]) { y = x * %d }\n", i, i);
+    fusec_program *many;
+    fusec_plan *plans[GRAPHS];
+    ck_assert_int_eq(fusec_program_parse(text, (size_t)(at - text), "many.fuse", &many, &error), FUSEC_OK);
+    free(text);
+    for (int i = 0; i < GRAPHS; i++) {
+        snprintf(name, sizeof name, "g%d", i);
+        ck_assert_int_eq(fusec_plan_create(device, many, name, NULL, 0, NULL, &plans[i], &error), FUSEC_OK);
+    }
+    fusec_program_destroy(many);
+    float x[] = {1, 2, 3, 4}, y[4];
+    const fusec_tensor in = {x, FUSEC_F32, 1, {4}, {1}}, out = {y, FUSEC_F32, 1, {4}, {1}};
+    ck_assert_int_eq(fusec_plan_launch(plans[7], &in, &out, NULL, NULL, NULL, &error), FUSEC_OK);
+    ck_assert_float_eq(y[3], 28);
+    for (int i = 0; i < GRAPHS; i++) fusec_plan_destroy(plans[i]);
+}
+END_TEST
+
 /* ---- cancelling ---- */
 
 typedef struct {
@@ -348,6 +372,7 @@ Suite *limits_suite(void)
     tcase_add_test(limits, limits_that_are_none);
     tcase_add_test(limits, inlining_is_limited);
     tcase_add_test(limits, texts_are_limited);
+    tcase_add_test(limits, plans_share_a_program);
     tcase_add_test(limits, cancelled_at_every_question);
     tcase_add_test(limits, cancelled_by_another_thread);
     tcase_add_test(limits, no_other_schedule_is_tried_once_cancelled);
