@@ -193,7 +193,7 @@ checks:
 	    $(call run_suites,build/asan)
 	@tests/golden.sh
 	@echo '-- the command line, as it is and under ASan and UBSan, and what takes one core beside it' && \
-	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && tests/docs.sh && \
+	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && tests/docs.sh && tests/growth_files.sh && \
 	    tests/check_nvrtc.sh && tests/sim/check_prelude.sh && tests/library.sh && wait $$! || \
 	    { kill $$! 2>/dev/null; wait $$!; exit 1; }; }
 	@tests/growth.sh
