@@ -31,6 +31,25 @@ static AxisSet last_of(AxisSet axes)
     return axes;
 }
 
+/* Whether what has axes has all of these: else a number that reduces them is made of one tensor,
+ * and rows of others are along some of them or along none. */
+static bool shared_by_all(const Graph *g, const bool *live, AxisSet axes)
+{
+    for (int i = 1; i < g->nodes.count; i++) {
+        AxisSet own = g->nodes.data[i].axes;
+        if (live[i] && own && !axes_within(axes, own)) return false;
+    }
+    return true;
+}
+
+/* Whether a suffix is the columns for a reduction that removes exactly it. */
+static bool makes_columns(const Graph *g, const bool *live, Node n)
+{
+    AxisSet reduced = node(g, n)->reduced;
+    bool several = reduced & (reduced - 1);
+    return node(g, n)->axes || !several || shared_by_all(g, live, reduced);
+}
+
 /* The longest proper suffix of the axes that some reduction removes exactly; else the
  * last axis. */
 AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
@@ -38,7 +57,7 @@ AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
     for (AxisSet suffix = axes & (axes - 1); suffix; suffix &= suffix - 1)
         for (int i = 1; i < g->nodes.count; i++) {
             Node n = {(uint32_t)i};
-            if (live[i] && is_reduction(g, n) && node(g, n)->reduced == suffix)
+            if (live[i] && is_reduction(g, n) && node(g, n)->reduced == suffix && makes_columns(g, live, n))
                 return suffix;
         }
     return last_of(axes);
@@ -164,7 +183,7 @@ static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
 
 static int64_t param_bytes(const Param *p, const Sizes *sizes, AxisSet over)
 {
-    return dtype_info[p->dtype].bytes * axes_size(sizes, p->axes & over);
+    return axes_bytes(sizes, p->axes & over, p->dtype);
 }
 
 static void find_persistent(Arena *arena, Analysis *a, const bool *live)
@@ -178,8 +197,7 @@ static void find_persistent(Arena *arena, Analysis *a, const bool *live)
         AxisSet differing = a->rows ? a->rows : a->columns;    /* what has no rows is one row */
         if (!live[i] || info->op != OP_PARAM || !several || !(info->axes & differing)) continue;
         const Param *p = &g->params.data[info->param];
-        int64_t bytes =
-            info->axes & a->columns ? param_bytes(p, &a->sizes, a->columns) : info->type == TYPE_F32 ? 4 : 8;
+        int64_t bytes = param_bytes(p, &a->sizes, a->columns);
         *list_push(arena, &found) =
             (Persistent){.node = {(uint32_t)i}, .name = p->name, .bytes_per_row = bytes};
     }
@@ -194,12 +212,12 @@ static void count_traffic(Analysis *a, const bool *live)
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
         if (live[i] && info->op == OP_PARAM && !g->params.data[info->param].scalar)
-            a->read_bytes += param_bytes(&g->params.data[info->param], &a->sizes, all);
+            a->read_bytes = add_bytes(a->read_bytes, param_bytes(&g->params.data[info->param], &a->sizes, all));
     }
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *o = &g->outputs.data[i];
         if (o->value.id)
-            a->write_bytes += dtype_info[o->dtype].bytes * axes_size(&a->sizes, o->axes);
+            a->write_bytes = add_bytes(a->write_bytes, axes_bytes(&a->sizes, o->axes, o->dtype));
     }
 }
 

@@ -97,18 +97,34 @@ static void bind_sizes(Pipeline *p, const Graph *g)
     stop_on_errors(&p->d);
 }
 
-/* A tensor's bytes must fit 63 bits whatever the dtype. */
+static void report_overflow(Pipeline *p, Span span, const char *what)
+{
+    report_error(&p->d, span, NULL, "the sizes of '%s' overflow", what);
+}
+
+/* The bytes of a tensor, and the elements of a value that is computed, must fit 63 bits. Axes that no
+ * tensor and no value has together may have any sizes. */
 static void check_sizes(Pipeline *p, const Graph *g)
 {
+    const Sizes *sizes = &p->result->sizes;
     p->failure = COMPILE_WRONG;
-    int64_t elements = axes_size(&p->result->sizes, ((AxisSet)1 << g->axis_count) - 1);
-    for (int i = 0; i < g->params.count; i++)
-        if (axes_size(&p->result->sizes, g->params.data[i].axes) > INT64_MAX / 16)
-            report_error(&p->d, g->params.data[i].span, NULL,
-                         "the sizes of '%s' overflow", g->params.data[i].name);
-    if (elements > INT64_MAX / 16)
-        report_error(&p->d, g->span, NULL, "the sizes of the graph's axes overflow");
+    for (int i = 0; i < g->params.count; i++) {
+        const Param *param = &g->params.data[i];
+        if (axes_bytes(sizes, param->axes, param->dtype) == INT64_MAX) report_overflow(p, param->span, param->name);
+    }
+    for (int i = 0; i < g->outputs.count; i++) {
+        const Output *output = &g->outputs.data[i];
+        if (output->value.id && axes_bytes(sizes, output->axes, output->dtype) == INT64_MAX)
+            report_overflow(p, output->span, output->name);
+    }
     stop_on_errors(&p->d);
+    const bool *live = graph_live(g);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        if (live[i] && axes_size(sizes, info->axes) == INT64_MAX)
+            report_overflow(p, info->span, node_text(p->d.arena, g, (Node){(uint32_t)i}, false));
+        stop_on_errors(&p->d);
+    }
 }
 
 /* Which outputs --outputs names; NULL for all. */

@@ -344,7 +344,7 @@ static int64_t bytes_read(const Sizes *sizes, const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         AxisSet axes = load->access == ACCESS_PICKED ? load->axes & ~k->columns : load->axes;
-        if (load->tensor >= 0) bytes += axes_size(sizes, axes) * dtype_info[load->dtype].bytes;
+        if (load->tensor >= 0) bytes = add_bytes(bytes, axes_bytes(sizes, axes, load->dtype));
     }
     return bytes;
 }
@@ -354,7 +354,7 @@ static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
     int64_t bytes = 0;
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].tensor >= 0 && !k->stores[i].result)
-            bytes += axes_size(sizes, k->stores[i].axes) * dtype_info[k->stores[i].dtype].bytes;
+            bytes = add_bytes(bytes, axes_bytes(sizes, k->stores[i].axes, k->stores[i].dtype));
     return bytes;
 }
 
@@ -372,8 +372,8 @@ Traffic count_traffic(const Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++) {
         if (!has_work(plan, i)) continue;
         all.again |= reads_rows_again(&plan->kernels[i]);
-        all.read += bytes_read(sizes, &plan->kernels[i]);
-        all.written += bytes_written(sizes, &plan->kernels[i]);
+        all.read = add_bytes(all.read, bytes_read(sizes, &plan->kernels[i]));
+        all.written = add_bytes(all.written, bytes_written(sizes, &plan->kernels[i]));
     }
     return all;
 }
@@ -385,7 +385,8 @@ static int64_t bytes_passed(const Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++)
         for (int j = 0; j < plan->kernels[i].store_count; j++) {
             const Store *store = &plan->kernels[i].stores[j];
-            if (store->slot >= 0) bytes += axes_size(&plan->analysis->sizes, store->axes) * dtype_info[store->dtype].bytes;
+            if (store->slot >= 0)
+                bytes = add_bytes(bytes, axes_bytes(&plan->analysis->sizes, store->axes, store->dtype));
         }
     return bytes;
 }

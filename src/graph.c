@@ -240,6 +240,19 @@ int64_t axes_size(const Sizes *sizes, AxisSet axes)
     return overflow ? INT64_MAX : product;
 }
 
+int64_t axes_bytes(const Sizes *sizes, AxisSet axes, DType dtype)
+{
+    int64_t bytes;
+    bool overflow = __builtin_mul_overflow(axes_size(sizes, axes), (int64_t)dtype_info[dtype].bytes, &bytes);
+    return overflow ? INT64_MAX : bytes;
+}
+
+int64_t add_bytes(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 int axes_count(AxisSet axes)
 {
     return __builtin_popcount(axes);

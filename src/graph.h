@@ -129,6 +129,9 @@ Node graph_copy_node(Graph *into, const Graph *from, Node n, const Node operands
 /* Product of the sizes of the axes in a set; saturates at INT64_MAX. */
 int64_t axes_size(const Sizes *sizes, AxisSet axes);
 int axes_count(AxisSet axes);
+/* Bytes of elements with these axes; a sum of bytes. Both saturate. */
+int64_t axes_bytes(const Sizes *sizes, AxisSet axes, DType dtype);
+int64_t add_bytes(int64_t a, int64_t b);
 
 /* Marks by node id which nodes the outputs need. */
 bool *graph_live(const Graph *g);

@@ -102,6 +102,18 @@ static void index_outputs(Scheduler *s)
     }
 }
 
+static bool *find_columned(Arena *arena, const Analysis *a)
+{
+    const Graph *g = a->graph;
+    bool *columned = NEW_ARRAY(arena, bool, g->nodes.count);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        columned[i] = info->axes & a->columns;
+        for (int k = 0; k < op_info[info->op].arity; k++) columned[i] |= columned[info->args[k].id];
+    }
+    return columned;
+}
+
 static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
 {
     Scheduler *s = NEW(arena, Scheduler);
@@ -112,6 +124,7 @@ static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *t
     s->live = graph_live(a->graph);
     s->tensor_of = count_tensors(arena, a->graph);
     index_outputs(s);
+    s->columned = find_columned(arena, a);
     return s;
 }
 

@@ -114,13 +114,42 @@ static void store_results(Scheduler *s, Kernel *k, Node n)
     if (s->slot_of[n.id] >= 0) add_store(s, k, n, -1, -1, s->slot_of[n.id]);
 }
 
-/* The columns of a kernel that stores a value with these axes: the graph's, but where one
- * of them is empty and the value has only others, those, lest nothing be stored. */
-static AxisSet columns_of_store(const Scheduler *s, AxisSet axes)
+/* All axes of what a value is made of, but for what other kernels leave. */
+static AxisSet axes_below(const Scheduler *s, Node v)
 {
-    AxisSet columns = s->a->columns;
-    bool lost = axes_size(&s->a->sizes, columns & ~axes) == 0;
-    return lost && axes & columns ? axes & columns : columns;
+    bool *below = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
+    AxisSet axes = 0;
+    below[v.id] = true;
+    for (uint32_t i = v.id; i > 0; i--) {
+        Node n = {i};
+        if (!below[i]) continue;
+        axes |= node(s->g, n)->axes;
+        if (is_reduction(s->g, n) && reduction_way(s, n) != BY_ROW) continue;
+        for (int k = 0; k < op_info[node(s->g, n)->op].arity; k++) below[arg(s->g, n, k).id] = true;
+    }
+    return axes;
+}
+
+/* Whether a kernel with the graph's columns stores another output with the rows of a value. */
+static bool walks_them_anyway(const Scheduler *s, Node v)
+{
+    for (int i = 0; i < s->g->outputs.count; i++) {
+        Node other = s->g->outputs.data[i].value;
+        AxisSet axes = node(s->g, other)->axes;
+        bool same = axes == ((node(s->g, v)->axes & s->a->rows) | s->a->columns);
+        if (other.id && same && s->level[other.id] == s->level[v.id]) return true;
+    }
+    return false;
+}
+
+/* The columns of a kernel that stores a value: the graph's, but where the value has some of their axes, and the others
+ * are empty or nothing that it is made of has them, those that it has. */
+static AxisSet columns_of_store(const Scheduler *s, Node v)
+{
+    AxisSet columns = s->a->columns, own = node(s->g, v)->axes & columns, others = columns & ~own;
+    if (!own || !others) return columns;
+    bool lost = axes_size(&s->a->sizes, others) == 0;
+    return lost || (!(axes_below(s, v) & others) && !walks_them_anyway(s, v)) ? own : columns;
 }
 
 /* The kernel that stores an output: of a single number made of others, as a loss, that which has its last reduction. One that
@@ -130,7 +159,7 @@ static Kernel *output_kernel(Scheduler *s, const Output *output)
     Node v = output->value, last = {0};
     if (!output->axes && !is_reduction(s->g, v)) last = last_reduction(s, v);
     if (last.id) return reduction_kernel(s, last);
-    AxisSet columns = columns_of_store(s, output->axes);
+    AxisSet columns = columns_of_store(s, v);
     int level = columns == s->a->columns ? s->level[v.id] : s->cut[v.id];
     return find_kernel(s, level, node(s->g, v)->axes & s->a->rows, columns);
 }

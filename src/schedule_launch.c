@@ -279,6 +279,17 @@ static void set_clear_grid(const Scheduler *s, const Plan *plan, const Kernel *k
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
 }
 
+/* Whether columns of which there are none are all that a kernel stores and adds up. */
+static bool has_nothing(const Scheduler *s, const Kernel *k)
+{
+    bool nothing = walks_rows(k) && column_count(s, k) == 0;
+    for (int i = 0; i < k->store_count; i++)
+        nothing &= axes_size(&s->a->sizes, k->stores[i].axes & k->columns) == 0;
+    for (int i = 0; i < k->accumulator_count; i++)
+        nothing &= axes_size(&s->a->sizes, node(s->g, arg(s->g, k->accumulators[i].node, 0))->axes & k->columns) == 0;
+    return nothing && axes_within(k->columns, s->a->columns);
+}
+
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
     int64_t most = 0x7fffffff;
@@ -300,6 +311,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
         grid[1] = (LaunchGrid){k->columns,
                                (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
+    if (has_nothing(s, k)) grid[0].axes |= k->columns;
 }
 
 /* A kernel's name is the text's to use everywhere: what is declared by others gets

@@ -44,6 +44,14 @@ static AxisSet groups_of(const Scheduler *s, Node n)
     return all && axes_within(reduced, rows) ? rows & ~reduced : 0;
 }
 
+/* Whether a number is the sum of a tensor beside those whose rows the graph's are, over several axes: there is much to add,
+ * which a single CTA would take long for. */
+static bool adds_apart(const Scheduler *s, Node n)
+{
+    AxisSet reduced = node(s->g, n)->reduced;
+    return reduced & (reduced - 1) && reduced != s->a->rows && !s->columned[arg(s->g, n, 0).id];
+}
+
 Way reduction_way(const Scheduler *s, Node n)
 {
     AxisSet rows = s->a->rows, columns = s->a->columns;
@@ -52,7 +60,7 @@ Way reduction_way(const Scheduler *s, Node n)
     if (reduced == columns) return BY_ROW;
     bool all_rows = (from & rows) && axes_within(from & rows, reduced);
     if (all_rows && !left && (from & columns) == columns) return BY_RIDING;
-    if (all_rows && !left && !(from & columns) && !has_long_rows(s)) return BY_RIDING;
+    if (all_rows && !left && !(from & columns) && (!has_long_rows(s) || adds_apart(s, n))) return BY_RIDING;
     if (all_rows && left == columns && s->ride) return BY_RIDING;
     if (s->ride && s->groups && groups_of(s, n) == s->groups) return BY_RIDING;
     if (axes_within(reduced, rows) && (left & columns) == columns) return BY_COLUMN;

@@ -7,7 +7,7 @@ static bool is_there(const Scheduler *s, Node n, Node last)
     const NodeInfo *info = node(s->g, n), *other = node(s->g, last);
     bool same = reduction_way(s, n) == BY_ITSELF && s->home[n.id] == s->home[last.id] && info->axes == other->axes &&
                 info->reduced == other->reduced;
-    return same || s->level[n.id] <= s->home[last.id];
+    return same || s->cut[n.id] <= s->home[last.id];
 }
 
 /* The operands of a node in order, and of those that are no reductions theirs, each node's once. */

@@ -56,6 +56,7 @@ typedef struct {
     bool ride;             /* reductions over rows, kept by column, ride on the row kernels: those over all rows, or ... */
     AxisSet groups;        /* ... those over the rows of each group, which is an element of these axes; 0: none do */
     const bool *live;
+    const bool *columned;  /* by node id: something that it is made of has columns */
     int *level, *cut, *home;    /* by node id: see schedule_levels.c */
     bool *crosses;              /* the same */
     const int *tensor_of;  /* by parameter: how many before it are tensors */

@@ -794,6 +794,51 @@ for sizes in 'M=0' 'M=1' 'N=0' 'N=1' 'M=0 N=0' 'M=3 N=7' 'M=1 N=1'; do
 done
 expect 3 'memory' run one.fuse M=100000000 N=100000 --device cpu
 
+# ---- sizes whose product is no tensor's ----
+cat >apart.fuse <<'END'
+graph apart[A = 65536, B = 65536, C = 65536, D = 65536](a : f32[A], b : f32[B], c : f32[C], d : f32[D]) -> (norm : f32[]) {
+    norm = sqrt(sum[A](a * a) + sum[B](b * b) + sum[C](c * c) + sum[D](d * d))
+}
+END
+expect 0 'global__' apart.fuse --arch sm_90a
+expect 0 '^norm ' run apart.fuse --device cpu
+expect 0 ' ok$' run apart.fuse --device sim --verify A=64 B=33 C=5 D=40
+clip=$root/tests/cases/clip_by_norm.fuse
+expect 0 'walks rows A, B,' explain "$clip" A=4096 B=14336 C=4096 D=4096 E=32000
+expect 0 'traffic: at least 38.4 MB read and 38.4 MB' explain "$root/tests/cases/norms_of_three.fuse" A=100000 B=100000 C=100000 N=64
+also 'walks rows B, columns N;'
+also 'walks rows C, columns N;'
+cat >exabytes.fuse <<'END'
+graph exabytes[A = 4611686018427387904, B = 2, C = 0](x : u8[A, B], y : u8[A, B], w : u8[A, B, C]) -> (z : u8[B], e : u8[A, B, C]) {
+    z = u8(max[A](f32(x + y)))
+    e = w
+}
+END
+expect 1 "the sizes of 'x' overflow" explain exabytes.fuse
+expect 0 'read 9223372036854775807, write 1 bytes' emit exabytes.fuse B=1 --emit=analysis
+expect 0 'write 0 bytes' emit exabytes.fuse B=1 --emit=analysis --outputs e
+cat >nothing.fuse <<'END'
+graph nothing[B = 9000000000000000000, C = 9000000000000000000, A = 0](x : f32[B, C, A], w : f32[C, A]) -> (
+    y : f32[B, C, A], s : f32[A], t : f32[C, A]) {
+    y = x * 2.0
+    s = sum[B, C](x)
+    t = w * 2.0
+}
+END
+expect 0 ' 0 run at these sizes' explain nothing.fuse
+expect 0 ' ok$' run nothing.fuse --device sim --verify
+
+# ---- bytes that persist are those of a tensor as it is stored ----
+cat >narrow_rows.fuse <<'END'
+graph narrow_rows[M = 8, N = 64](x : bf16[M, N], b : bool[M], h : bf16[M], d : f64[M]) -> (y : bf16[M, N]) {
+    y = where(b, x - mean[N](where(b, x * h * f32(d), 0.0)), x * h * f32(d))
+}
+END
+expect 0 ' b  *1 bytes* a row' explain narrow_rows.fuse
+also ' h  *2 bytes a row'
+also ' d  *8 bytes a row'
+expect 0 '"name": "b", "bytes_per_row": 1}' explain narrow_rows.fuse --json
+
 # ---- tensors ----
 x='"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}'
 w='"w":{"dtype":"F32","shape":[3],"data_offsets":[24,36]}'
