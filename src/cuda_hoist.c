@@ -124,7 +124,8 @@ static void emit_pick(Emitter *e, const InnerReduction *sum)
     line(e->out, "if (member == 0 && %s%s >= %s && %s < %s)",
          takes_turns(e->k) ? arena_format(e->arena, "%s == 0 && ", rank_text(e)) : "", at, slices ? "begin" : "0", at,
          slices ? slice_end(e) : e->columns);
-    line(e->out, "    %s += (%s)%s;", node_name(e, sum->node), type_cuda(node(e->g, sum->node)->type), x);
+    const char *takes = node(e->g, sum->node)->op == OP_SUM ? "+=" : "=";
+    line(e->out, "    %s %s (%s)%s;", node_name(e, sum->node), takes, type_cuda(node(e->g, sum->node)->type), x);
 }
 
 void emit_picks(Emitter *e, int phase)

@@ -126,7 +126,7 @@ static Node choose(Graph *g, Node c, Node a, Node b)
     return graph_op(g, OP_WHERE, c, a, b);
 }
 
-static Node apply(Graph *g, Op op, Node a, Node b, Node c)
+Node simplify_op(Graph *g, Op op, Node a, Node b, Node c)
 {
     Node folded = fold(g, op, a, b, c);
     if (folded.id)
@@ -159,7 +159,7 @@ static bool is_stored_as(const Graph *g, Node n, DType dtype)
     return false;
 }
 
-static Node convert(Graph *g, Type type, Node a)
+Node simplify_convert(Graph *g, Type type, Node a)
 {
     Node folded = fold_convert(g, type, a);
     return folded.id ? folded : graph_convert(g, type, a);
@@ -175,10 +175,10 @@ static Node cast(Graph *g, DType dtype, Node a)
         return a;
     /* Casts to a compute type: nothing, or a conversion that widens. */
     if (dtype == DTYPE_F64)
-        return convert(g, TYPE_F64, a);
+        return simplify_convert(g, TYPE_F64, a);
     if ((dtype == DTYPE_F32 && from != TYPE_F64) ||
         (dtype == DTYPE_I64 && from == TYPE_I64))
-        return convert(g, dtype_info[dtype].type, a);
+        return simplify_convert(g, dtype_info[dtype].type, a);
     return graph_cast(g, dtype, a);
 }
 
@@ -271,22 +271,35 @@ static void give_names(Simplify *s)
 
 /* ---- the walk ---- */
 
+static Node like_node(Graph *into, const Graph *from, Node n, const Node args[MAX_OPERANDS])
+{
+    const NodeInfo *old = node(from, n);
+    if (old->op == OP_CAST)
+        return cast(into, old->dtype, args[0]);
+    if (old->op == OP_CONVERT)
+        return simplify_convert(into, old->type, args[0]);
+    OpClass class = op_info[old->op].class;
+    if (class == CLASS_LEAF || class == CLASS_REDUCE)
+        return graph_copy_node(into, from, n, args);
+    return simplify_op(into, old->op, args[0], args[1], args[2]);
+}
+
+Node simplify_node(Graph *g, Node like, const Node operands[MAX_OPERANDS])
+{
+    return like_node(g, g, like, operands);
+}
+
 static Node rebuild(Simplify *s, Node n)
 {
     const NodeInfo *old = node(s->from, n);
-    Node args[MAX_OPERANDS];
+    Node args[MAX_OPERANDS], pick = none;
     for (int i = 0; i < MAX_OPERANDS; i++)
         args[i] = s->map[old->args[i].id];
     if (old->op == OP_VAR)
         return expand_var(s, old, args[0]);
-    if (old->op == OP_CAST)
-        return cast(s->into, old->dtype, args[0]);
-    if (old->op == OP_CONVERT)
-        return convert(s->into, old->type, args[0]);
-    OpClass class = op_info[old->op].class;
-    if (class == CLASS_LEAF || class == CLASS_REDUCE)
-        return graph_copy_node(s->into, s->from, n, args);
-    return apply(s->into, old->op, args[0], args[1], args[2]);
+    if (op_info[old->op].class == CLASS_REDUCE)
+        pick = simplify_pick(s->into, old->op, old->reduced, args[0]);
+    return pick.id ? pick : like_node(s->into, s->from, n, args);
 }
 
 static Graph *rewrite(Arena *arena, Graph *from)

@@ -828,6 +828,24 @@ END
 expect 0 ' 0 run at these sizes' explain nothing.fuse
 expect 0 ' ok$' run nothing.fuse --device sim --verify
 
+# ---- one element of a row, whatever is made of it ----
+cat >picks.fuse <<'END'
+graph picks[M = 64, N = 4096](x : bf16[M, N], i : i64[M], t : f32 = 0.5) -> (
+    plain : f32[M], scaled : f32[M], divided : f32[M], negated : f32[M], turned : f32[M], within : f32[M], highest : f32[M]) {
+    plain   = sum[N](where(index(N) == i, x, 0.0))
+    scaled  = sum[N](where(index(N) == i, x * t, 0.0))
+    divided = sum[N](where(index(N) == i, x / 2.0, 0.0))
+    negated = -sum[N](where(i == index(N), bf16(-x), 0.0) * 3.0)
+    turned  = sum[N](where(index(N) != i, 0.0, x))
+    within  = mean[N](where(i >= 7 && index(N) == i - 7, x, 0.0))
+    highest = max[N](where(index(N) == i, x, -inf))
+}
+END
+for output in plain scaled divided negated turned within highest; do
+    expect 0 '^traffic: at least 640 bytes read' explain picks.fuse --outputs $output
+done
+expect 0 '^within .* ok$' run picks.fuse M=9 N=40 --device sim --verify
+
 # ---- bytes that persist are those of a tensor as it is stored ----
 cat >narrow_rows.fuse <<'END'
 graph narrow_rows[M = 8, N = 64](x : bf16[M, N], b : bool[M], h : bf16[M], d : f64[M]) -> (y : bf16[M, N]) {
