@@ -846,6 +846,27 @@ for output in plain scaled divided negated turned within highest; do
 done
 expect 0 '^within .* ok$' run picks.fuse M=9 N=40 --device sim --verify
 
+# ---- rows whose largest element is infinite ----
+cat >infinite.fuse <<'END'
+import "std"
+graph infinite[M = 3, N = 4](kind : i64[M]) -> (y : f32[M], p : f32[M, N], l : f32[M, N]) {
+    x = where(kind == 0, -inf, where(kind == 1 && index(N) == 2, inf, f32(index(N))))
+    y = logsumexp[N](x)
+    p = softmax[N](x)
+    l = log_softmax[N](x)
+}
+END
+expect 0 'together with largest' explain infinite.fuse --outputs y
+also 'reductions: 2, in 2 phases'
+sed 's/kind == 0/kind != 3/; s/\[M = 3/[M = 1/' infinite.fuse >low.fuse
+sed 's/kind == 0/kind == 3/; s/kind == 1/kind != 3/; s/\[M = 3/[M = 1/' infinite.fuse >high.fuse
+for device in cpu sim; do
+    expect 0 '^y .* -inf ' run low.fuse --device $device
+    also '4 of 4 elements are NaN'
+    expect 0 '^y .* inf  .* inf ' run high.fuse --device $device
+    also '4 of 4 elements are NaN'
+done
+
 # ---- bytes that persist are those of a tensor as it is stored ----
 cat >narrow_rows.fuse <<'END'
 graph narrow_rows[M = 8, N = 64](x : bf16[M, N], b : bool[M], h : bf16[M], d : f64[M]) -> (y : bf16[M, N]) {

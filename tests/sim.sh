@@ -226,6 +226,14 @@ list_long_cases() {
         done
     done
     echo "tests/cases/picked_chain.fuse M=11 N=4096 --sms 1 --schedule warp-specialized:cluster=2"
+    for size in "N=2049" "N=4096 --schedule row:cluster=2" "N=8200 --schedule warp-specialized:cluster=2"; do
+        echo "tests/cases/picked_made.fuse M=7 $size"
+    done
+    # infinite maxima, in registers, streamed, by a cluster, through a ring, by a group
+    for size in "N=2048" "N=2049 --schedule row:reads=2" "N=4100 --schedule row:cluster=2" "N=4096 --schedule warp-specialized" \
+        "N=32776 --sms 32 --schedule warp-specialized:cluster=32"; do
+        echo "tests/cases/std_extremes.fuse $size"
+    done
     echo "examples/cross_entropy.fuse M=3 N=4096 --schedule row:cluster=2"
     for size in "M=300 N=40" "M=9 N=3001 --sms 2" "M=5 N=16648 --sms 1" "M=0 N=8" "M=3 N=0"; do
         echo "tests/cases/mean_cross_entropy.fuse $size"
