@@ -337,60 +337,6 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
              usage_text(arena, usage[index].strided_registers, usage[index].strided_spill_bytes));
 }
 
-/* Of the tensors that a kernel reads, each once, and what it stores; the sums of a group are the finish kernel's. */
-static int64_t bytes_read(const Sizes *sizes, const Kernel *k)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < k->load_count; i++) {
-        const Load *load = &k->loads[i];
-        AxisSet axes = load->access == ACCESS_PICKED ? load->axes & ~k->columns : load->axes;
-        if (load->tensor >= 0) bytes = add_bytes(bytes, axes_bytes(sizes, axes, load->dtype));
-    }
-    return bytes;
-}
-
-static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].tensor >= 0 && !k->stores[i].result)
-            bytes = add_bytes(bytes, axes_bytes(sizes, k->stores[i].axes, k->stores[i].dtype));
-    return bytes;
-}
-
-/* Whether a kernel has anything to do, be it that another does it in its place: what the parts of a group come to. */
-static bool has_work(const Plan *plan, int index)
-{
-    bool in_place = plan->launch.kernels[index].adds_parts >= 0;
-    return kernel_ctas(plan, index) > 0 || (in_place && kernel_ctas(plan, plan->kernels[index].finishes) > 0);
-}
-
-Traffic count_traffic(const Plan *plan)
-{
-    Traffic all = {0};
-    const Sizes *sizes = &plan->analysis->sizes;
-    for (int i = 0; i < plan->kernel_count; i++) {
-        if (!has_work(plan, i)) continue;
-        all.again |= reads_rows_again(&plan->kernels[i]);
-        all.read = add_bytes(all.read, bytes_read(sizes, &plan->kernels[i]));
-        all.written = add_bytes(all.written, bytes_written(sizes, &plan->kernels[i]));
-    }
-    return all;
-}
-
-/* Of values that cross kernels; partials are many or few by the grid. */
-static int64_t bytes_passed(const Plan *plan)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < plan->kernel_count; i++)
-        for (int j = 0; j < plan->kernels[i].store_count; j++) {
-            const Store *store = &plan->kernels[i].stores[j];
-            if (store->slot >= 0)
-                bytes = add_bytes(bytes, axes_bytes(&plan->analysis->sizes, store->axes, store->dtype));
-        }
-    return bytes;
-}
-
 static void explain_traffic(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
@@ -399,7 +345,8 @@ static void explain_traffic(Text *out, const Plan *plan)
     const char *inputs = bytes_text(arena, a->read_bytes), *read = bytes_text(arena, all.read);
     line(out, "traffic: at least %s read and %s written", read, bytes_text(arena, all.written));
     if (all.read > a->read_bytes && strcmp(read, inputs))
-        line(out, "    inputs are %s: several kernels read some of them", inputs);
+        line(out, "    inputs are %s: %s", inputs,
+             all.repeats ? "some are read anew for each of the rows that share them" : "several kernels read some of them");
     if (all.again) line(out, "    rows are read again: more, where the caches do not hold them");
     int64_t passed = bytes_passed(plan);
     if (passed) line(out, "    besides, kernels write %s for each other, and read them", bytes_text(arena, passed));

@@ -18,10 +18,12 @@ typedef struct {
 typedef struct {
     int64_t read, written;    /* bytes, by all kernels */
     bool again;               /* rows are read in more than one phase */
+    bool repeats;             /* some rows are read for each of several that a kernel walks */
 } Traffic;
 
 double rounded_gbps(double gbps);
-Traffic count_traffic(const Plan *plan);    /* each kernel's inputs and outputs once */
+Traffic count_traffic(const Plan *plan);    /* each kernel's inputs and outputs, once or as often as its rows take them */
+int64_t bytes_passed(const Plan *plan);     /* of values that cross kernels */
 int64_t kernel_ctas(const Plan *plan, int kernel);
 
 /* `usage` has an entry for each kernel of the plan; `candidates` is NULL where nobody asked for them. */

@@ -133,6 +133,7 @@ static bool cut_and_map(Scheduler *s, bool ride)
     s->ride = ride;
     s->problem = NULL;
     s->groups = ride ? find_groups(s) : 0;
+    find_reductions_apart(s);
     cut_graph(s);
     if (s->problem) return false;
     for (int i = 0; i < s->kernels.count; i++)

@@ -458,10 +458,10 @@ void cut_graph(Scheduler *s)
 {
     cut(s, false);
     if (s->kernels.count == 1 || s->problem) return;
-    const int *early = count_reads(s);
+    const int *early = count_reads(s), kernels = s->kernels.count;
     cut(s, true);
     const int *late = count_reads(s);
-    bool fewer = false, more = false;
+    bool fewer = s->kernels.count < kernels, more = false;
     for (int i = 0; i < s->g->params.count; i++) {
         fewer |= late[i] < early[i];
         more |= late[i] > early[i];

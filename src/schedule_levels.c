@@ -118,7 +118,8 @@ static void set_levels(Scheduler *s, const int *later)
         Node n = {(uint32_t)i};
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
             uint32_t from = arg(g, n, k).id;
-            s->level[i] = s->level[from] > s->level[i] ? s->level[from] : s->level[i];
+            int there = leaves_apart(s, arg(g, n, k), n) ? s->cut[from] : s->level[from];
+            s->level[i] = there > s->level[i] ? there : s->level[i];
             s->cut[i] = s->cut[from] > s->cut[i] ? s->cut[from] : s->cut[i];
         }
         s->home[i] = s->level[i];
@@ -201,10 +202,12 @@ void find_homes(Scheduler *s)
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (wants[i] == INT_MAX || (is_reduction(s->g, n) && reduction_way(s, n) != BY_ROW)) continue;
-        if (is_reduction(s->g, n) || s->crosses[i]) s->home[i] = wants[i];
+        bool kept = is_reduction(s->g, n) || s->crosses[i];
+        if (kept && wants[i] < s->level[i]) wants[i] = s->level[i];    /* none is there earlier, and none has to be */
+        if (kept) s->home[i] = wants[i];
         for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++) {
-            int *operand = &wants[arg(s->g, n, j).id];
-            if (wants[i] < *operand) *operand = wants[i];
+            int *operand = &wants[arg(s->g, n, j).id], by = wants[i] - leaves_apart(s, arg(s->g, n, j), n);
+            if (by < *operand) *operand = by;
         }
     }
 }

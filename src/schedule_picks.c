@@ -6,17 +6,17 @@
 
 #include <math.h>
 
-static bool is_place(const Graph *g, const Kernel *k, Node n)
+static bool is_place(const Graph *g, AxisSet columns, Node n)
 {
-    return node(g, n)->op == OP_INDEX && node(g, n)->axes & k->columns;
+    return node(g, n)->op == OP_INDEX && node(g, n)->axes & columns;
 }
 
 /* The number of a row that a comparison compares its elements' places with; 0: it does not. */
-static Node row_number(const Graph *g, const Kernel *k, Node comparison)
+static Node row_number(const Graph *g, AxisSet columns, Node comparison)
 {
     Node left = arg(g, comparison, 0), right = arg(g, comparison, 1);
-    if (is_place(g, k, right)) return node(g, left)->axes & k->columns ? (Node){0} : left;
-    return is_place(g, k, left) && !(node(g, right)->axes & k->columns) ? right : (Node){0};
+    if (is_place(g, columns, right)) return node(g, left)->axes & columns ? (Node){0} : left;
+    return is_place(g, columns, left) && !(node(g, right)->axes & columns) ? right : (Node){0};
 }
 
 /* What the elements of a sum or maximum must be that do not count. */
@@ -33,17 +33,32 @@ static const Load *find_vector_load(const Kernel *k, Node n)
     return load && load->tensor >= 0 && load->access == ACCESS_VECTOR ? load : NULL;
 }
 
+/* The tensor of which a reduction over the columns picks an element, and the place; 0: it is no pick. */
+static Node find_picked(const Graph *g, AxisSet columns, Node reduction, Node *place)
+{
+    const NodeInfo *info = node(g, reduction);
+    Node chosen = arg(g, reduction, 0);
+    if ((info->op != OP_SUM && info->op != OP_MAX_OVER) || info->reduced != columns) return (Node){0};
+    if (node(g, chosen)->op != OP_WHERE) return (Node){0};
+    Node holds = arg(g, chosen, 0), x = arg(g, chosen, 1);
+    if (node(g, holds)->op != OP_EQ || !is_neutral(info->op, node(g, arg(g, chosen, 2)))) return (Node){0};
+    *place = row_number(g, columns, holds);
+    if (node(g, x)->op == OP_CONVERT) x = arg(g, x, 0);
+    return place->id && node(g, x)->op == OP_PARAM ? x : (Node){0};
+}
+
+Node place_of_pick(const Scheduler *s, Node reduction)
+{
+    Node place = {0};
+    AxisSet columns = s->a->columns;
+    bool picks = !(columns & (columns - 1)) && find_picked(s->g, columns, reduction, &place).id;
+    return picks ? place : (Node){0};
+}
+
 static void find_pick(const Scheduler *s, const Kernel *k, InnerReduction *r)
 {
-    const NodeInfo *sum = node(s->g, r->node);
-    Node chosen = arg(s->g, r->node, 0);
-    if ((sum->op != OP_SUM && sum->op != OP_MAX_OVER) || sum->reduced != k->columns) return;
-    if (node(s->g, chosen)->op != OP_WHERE) return;
-    Node holds = arg(s->g, chosen, 0), x = arg(s->g, chosen, 1);
-    if (node(s->g, holds)->op != OP_EQ || !is_neutral(sum->op, node(s->g, arg(s->g, chosen, 2)))) return;
-    if (node(s->g, x)->op == OP_CONVERT) x = arg(s->g, x, 0);
-    Node place = row_number(s->g, k, holds);
-    if (!place.id || !find_vector_load(k, x)) return;
+    Node place = {0}, x = find_picked(s->g, k->columns, r->node, &place);
+    if (!x.id || !find_vector_load(k, x)) return;
     r->picked = x;
     r->place = place;
 }

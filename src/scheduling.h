@@ -2,6 +2,7 @@
  *
  *   schedule.c           the choice: tries ways to cut the graph, maps them, keeps the first that fits
  *   schedule_levels.c    when each value can be computed, and when it is
+ *   schedule_apart.c     row reductions that kernels with more rows read from the workspace
  *   schedule_cut.c       graph -> kernels: who computes what, and which values cross
  *   schedule_facts.c     what rules ask of a kernel
  *   schedule_homes.c     where rows and columns live between phases
@@ -57,6 +58,7 @@ typedef struct {
     AxisSet groups;        /* ... those over the rows of each group, which is an element of these axes; 0: none do */
     const bool *live;
     const bool *columned;  /* by node id: something that it is made of has columns */
+    bool *apart;           /* by node id: made of row reductions that kernels with more rows do not compute: schedule_apart.c */
     int *level, *cut, *home;    /* by node id: see schedule_levels.c */
     bool *crosses;              /* the same */
     const int *tensor_of;  /* by parameter: how many before it are tensors */
@@ -82,6 +84,9 @@ Way reduction_way(const Scheduler *s, Node n);
 bool has_long_rows(const Scheduler *s);             /* so long that what adds one number of each has a kernel of its own */
 bool adds_long_rows(const Scheduler *s, Node n);    /* whether a reduction by itself takes no column: where rows are long, such numbers */
 AxisSet find_groups(Scheduler *s);                  /* of sums that may ride: see Scheduler.groups */
+void find_reductions_apart(Scheduler *s);
+/* Whether what has more rows than `n` takes from the workspace what n is made of. */
+bool leaves_apart(const Scheduler *s, Node n, Node user);
 void find_levels(Scheduler *s, bool late);
 static inline bool computes_rows(const Scheduler *s, const Kernel *k)
 {
@@ -99,6 +104,7 @@ const char *find_oversize(const Scheduler *s);
 void cut_graph(Scheduler *s);    /* s->problem: into too much */
 void pair_reductions(const Scheduler *s, Kernel *k);
 /* Which sums pick one element; and what is read by them alone, once it is known which phases need what. */
+Node place_of_pick(const Scheduler *s, Node reduction);    /* inside a row; 0: it takes all of the row */
 void find_picks(const Scheduler *s, Kernel *k);
 void leave_picked(Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
