@@ -261,6 +261,7 @@ static bool has_other_columns(const Scheduler *s, Node n)
 static void explain_cuts(Scheduler *s, Plan *plan)
 {
     static const char *const why[] = {
+        [BY_ROW] = "it is the same for several rows of what uses it, so a kernel that walks its own rows computes it once",
         [BY_RIDING] = "it is complete when every CTA has added its rows",
         [BY_COLUMN] =
             "it reduces rows, in a kernel of its own whose threads keep their columns",
@@ -270,9 +271,10 @@ static void explain_cuts(Scheduler *s, Plan *plan)
     LIST(const char *) cuts = {0};
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        if (!s->live[i] || !is_reduction(s->g, n) || reduction_way(s, n) == BY_ROW)
-            continue;
-        const char *reason = why[reduction_way(s, n)];
+        if (!s->live[i] || !is_reduction(s->g, n)) continue;
+        const Way way = reduction_way(s, n);
+        if (way == BY_ROW && !(s->apart[i] && s->slot_of[i] >= 0)) continue;
+        const char *reason = why[way];
         if (adds_long_rows(s, n) && has_long_rows(s))
             reason = "it takes one number of each row, and rows are long: a kernel of its own reads those";
         if (has_other_columns(s, n))

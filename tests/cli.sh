@@ -846,6 +846,29 @@ for output in plain scaled divided negated turned within highest; do
 done
 expect 0 '^within .* ok$' run picks.fuse M=9 N=40 --device sim --verify
 
+# ---- what a row reduces to, for several ids of each ----
+ids=$root/tests/cases/ids_of_rows.fuse
+expect 0 '^traffic: at least 272.4 kB read' explain "$ids" M=64 K=16 N=2048 --outputs logp
+also 'computes m, l'
+also '^kernels: 2'
+also 'a kernel ends with l: it is the same for several rows'
+cat >scaled_ids.fuse <<'END'
+graph scaled_ids[M = 64, K = 16, N = 2048](x : bf16[M, N], t : bf16[M, K], n : i64[M, K], w : bf16[K, N]) -> (
+    y : bf16[M, K], c : f32[M, K], z : bf16[M, K, N]) {
+    rstd = rsqrt(mean[N](x * x))
+    y = t * rstd
+    c = sum[N](where(index(N) < n, x, 0.0))
+    z = x * w * rstd
+}
+END
+expect 0 '^traffic: at least 264.2 kB read' explain scaled_ids.fuse --outputs y
+expect 0 '^traffic: at least 4.2 MB read' explain scaled_ids.fuse --outputs c    # a row for each of its 16 sums
+also 'read anew for each of the rows'
+expect 0 '^kernels: 1' explain scaled_ids.fuse --outputs z    # where each element is needed anyway
+for outputs in y c z y,c,z; do
+    expect 0 ' ok$' run scaled_ids.fuse M=3 K=2 N=40 --device sim --verify --outputs $outputs
+done
+
 # ---- rows whose largest element is infinite ----
 cat >infinite.fuse <<'END'
 import "std"
