@@ -263,11 +263,8 @@ static void explain_cuts(Scheduler *s, Plan *plan)
     static const char *const why[] = {
         [BY_ROW] = "it is the same for several rows of what uses it, so a kernel that walks its own rows computes it once",
         [BY_RIDING] = "it is complete when every CTA has added its rows",
-        [BY_COLUMN] =
-            "it reduces rows, in a kernel of its own whose threads keep their columns",
-        [BY_ITSELF] =
-            "it reduces neither exactly the columns nor only rows, so a kernel walks its "
-            "axes for it alone"};
+        [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads keep their columns",
+        [BY_ITSELF] = "it reduces neither exactly the columns nor only rows, so a kernel walks its axes for it alone"};
     LIST(const char *) cuts = {0};
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
