@@ -6,6 +6,8 @@
  * persist, the rest is recomputed. */
 #include "analyze.h"
 
+#include <math.h>
+
 const char *kind_name(ReductionKind kind)
 {
     static const char *const names[] = {"inner", "outer", "partial_outer", "full",
@@ -81,6 +83,43 @@ static Node find_difference(const Graph *g, Node term)
     return fits && node(g, info->args[0])->op == OP_SUB ? info->args[0] : (Node){0};
 }
 
+/* Which infinities of r a condition excludes, or (contrary) includes: r > -inf, abs(r) < inf, r != inf, ... */
+static unsigned excluded_infinities(const Graph *g, Node condition, Node r, bool contrary)
+{
+    const NodeInfo *info = node(g, condition);
+    Node value = info->args[0], limit = info->args[1];
+    bool swapped = info->op != OP_NONE && node(g, value)->op == OP_CONST;
+    if (swapped) value = limit, limit = info->args[0];
+    bool absolute = node(g, value)->op == OP_ABS;
+    if (node(g, limit)->op != OP_CONST || node(g, limit)->type != TYPE_F32 || !isinf(node(g, limit)->number)) return 0;
+    if (value.id != r.id && !(absolute && arg(g, value, 0).id == r.id)) return 0;
+    bool low = node(g, limit)->number < 0;
+    bool order = info->op == (low != swapped ? OP_GT : OP_LT);
+    if (!(contrary ? info->op == OP_EQ : info->op == OP_NE || order) || (absolute && low)) return 0;
+    return absolute ? EXCLUDES_LOW | EXCLUDES_HIGH : low ? EXCLUDES_LOW : EXCLUDES_HIGH;
+}
+
+/* r of where(r is infinite, 0, r), where the other is small enough for what is left of it to be exp's; or r itself. And which
+ * infinities it is not. */
+static Node find_base(const Graph *g, Node by, unsigned *excludes)
+{
+    const NodeInfo *info = node(g, by);
+    *excludes = 0;
+    if (info->op != OP_WHERE) return by;
+    bool contrary = node(g, info->args[1])->op == OP_CONST;
+    Node r = info->args[contrary ? 2 : 1], other = info->args[contrary ? 1 : 2];
+    bool finite = node(g, other)->op == OP_CONST && node(g, other)->type == TYPE_F32 && fabs(node(g, other)->number) <= 1;
+    *excludes = finite ? excluded_infinities(g, info->args[0], r, contrary) : 0;
+    return *excludes ? r : by;
+}
+
+unsigned excluded_of_base(const Graph *g, Node sum)
+{
+    unsigned excludes;
+    find_base(g, arg(g, find_difference(g, arg(g, sum, 0)), 1), &excludes);
+    return excludes;
+}
+
 /* The mean or maximum of x that the terms of a reduction are differences from; 0: there is none. */
 static Node compared_partner(const Graph *g, const Sizes *sizes, Node n)
 {
@@ -90,7 +129,8 @@ static Node compared_partner(const Graph *g, const Sizes *sizes, Node n)
     Node term = info->args[0], difference = find_difference(g, term);
     if (!difference.id) return none;
     bool squares = node(g, term)->op == OP_MUL;
-    Node partner = arg(g, difference, 1);
+    unsigned excludes;
+    Node partner = squares ? arg(g, difference, 1) : find_base(g, arg(g, difference, 1), &excludes);
     bool same = info->op == (squares ? OP_MEAN : OP_SUM) &&
                 node(g, partner)->op == (squares ? OP_MEAN : OP_MAX_OVER) &&
                 node(g, partner)->reduced == info->reduced &&
@@ -110,12 +150,24 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n)
     return count % 2 ? partner : (Node){0};
 }
 
-/* The reduction in whose phase one over the columns is accumulated. */
-static Node paired_with(const Analysis *a, Node n)
+/* By node the reduction in whose phase one over the columns is accumulated: one for each that has any. */
+static Node *find_partners(Arena *arena, const Analysis *a)
 {
-    bool columns = is_reduction(a->graph, n) && node(a->graph, n)->reduced == a->columns;
-    return columns ? find_partner(a->graph, &a->sizes, n) : (Node){0};
+    const Graph *g = a->graph;
+    Node *partners = NEW_ARRAY(arena, Node, g->nodes.count);
+    bool *taken = NEW_ARRAY(arena, bool, g->nodes.count);
+    for (int i = 1; i < g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        bool columns = is_reduction(g, n) && node(g, n)->reduced == a->columns;
+        Node partner = columns ? find_partner(g, &a->sizes, n) : (Node){0};
+        if (!partner.id || taken[partner.id]) continue;
+        taken[partner.id] = true;
+        partners[i] = partner;
+    }
+    return partners;
 }
+
+static Node paired_with(const Analysis *a, Node n) { return a->partners[n.id]; }
 
 static int *find_phases(Arena *arena, const Analysis *a)
 {
@@ -230,6 +282,7 @@ Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes)
     const AxisSet axes = live_axes(g, live);
     a->columns = find_columns(g, live, axes);
     a->rows = axes & ~a->columns;
+    a->partners = find_partners(arena, a);
     a->phase = find_phases(arena, a);
     for (int i = 1; i < g->nodes.count; i++)
         if (live[i] && a->phase[i] >= a->phases) a->phases = a->phase[i] + 1;

@@ -40,6 +40,7 @@ typedef struct Analysis {
     const Reduction *reductions;
     int persistent_count;
     const Persistent *persistent;
+    const Node *partners;          /* by node id: the reduction that one goes with; 0: none */
     const int *phase;              /* by node id: how many inner reductions lie before the value */
     int phases;                    /* 1 + the largest phase */
     int64_t read_bytes, write_bytes;   /* each used input once, each wanted output once */
@@ -60,6 +61,9 @@ static inline uint64_t phase_bit(int phase)
  *                                common mean by one addition each (Chan, Golub, LeVeque 1979)
  * Gives r; 0: the reduction is none of these. f32 alone, where the errors are within the bound. */
 Node find_partner(const Graph *g, const Sizes *sizes, Node n);
+/* The first of these may be of exp(x - where(abs(r) == inf, 0, r)): which infinite maxima are replaced. */
+enum { EXCLUDES_LOW = 1, EXCLUDES_HIGH = 2 };
+unsigned excluded_of_base(const Graph *g, Node sum);
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
 /* For analyze_parts.c. The axes of what is live; the columns of that; the analysis of a graph as one part. */
 AxisSet live_axes(const Graph *g, const bool *live);

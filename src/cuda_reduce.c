@@ -112,6 +112,16 @@ static void emit_mean(Emitter *e, Node n)
         line(e->out, "%s /= %s;", sum, count);
 }
 
+static void emit_online_end(Emitter *e, Node largest, Node sum)
+{
+    const unsigned excludes = excluded_of_base(e->g, sum);
+    const char *end = "online_end";
+    if (excludes)
+        end = arena_format(e->arena, "online_end_at<%s, %s>", excludes & EXCLUDES_LOW ? "true" : "false",
+                           excludes & EXCLUDES_HIGH ? "true" : "false");
+    line(e->out, "%s(%s, %s);", end, node_name(e, largest), node_name(e, sum));
+}
+
 /* From here on the reductions' names mean their results. */
 void finish_reductions(Emitter *e, int phase)
 {
@@ -121,7 +131,7 @@ void finish_reductions(Emitter *e, int phase)
         if (node(e->g, n)->op == OP_MEAN) emit_mean(e, n);
         Node partner = e->k->inner[i].partner;
         if (node(e->g, partner)->op == OP_MAX_OVER)
-            line(e->out, "online_end(%s, %s);", node_name(e, partner), node_name(e, n));
+            emit_online_end(e, partner, n);
         make_local(e, n);
     }
 }

@@ -975,6 +975,18 @@ template <int lanes> DEVICE void lane_reduce(Online r)
     lane_reduce<lanes>(sum_of(r.sum));
 }
 
+//@ online_end_at
+// the same where a number is subtracted in place of the largest: of one that is -infinity (low), or infinity (high)
+template <bool low, bool high> DEVICE void online_end_at(float largest, float &sum)
+{
+    if (low && largest == -infinity())
+        sum = 0;
+    else if (high && largest == infinity())
+        sum = infinity();
+    else
+        online_end(largest, sum);
+}
+
 //@ online_add
 // joins some of a thread's values to what it has
 template <int n> DEVICE void online_add(float &largest, float &sum, const float (&values)[n])

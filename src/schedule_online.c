@@ -65,10 +65,10 @@ void pair_reductions(const Scheduler *s, Kernel *k)
     for (int i = 0; i < k->inner_count; i++) {
         InnerReduction *r = &k->inner[i];
         Node partner = find_partner(s->g, &s->a->sizes, r->node);
-        if (!partner.id || !inner_of(k, partner)) continue;
+        const InnerReduction *found = partner.id ? inner_of(k, partner) : NULL;
+        if (!found || found->sum.id) continue;    /* a second sum waits for the result */
         r->partner = partner;
-        InnerReduction *of = &k->inner[inner_of(k, partner) - k->inner];
-        if (!of->sum.id) of->sum = r->node;
+        k->inner[found - k->inner].sum = r->node;
         /* a sum of exponentials is at least 1; the inverse of squares may be out of range */
         r->inverse = node(s->g, partner)->op == OP_MAX_OVER && divides[r->node.id];
     }

@@ -881,6 +881,9 @@ graph infinite[M = 3, N = 4](kind : i64[M]) -> (y : f32[M], p : f32[M, N], l : f
 END
 expect 0 'together with largest' explain infinite.fuse --outputs y
 also 'reductions: 2, in 2 phases'
+for output in t u v w p; do
+    expect 0 'together with m$' explain "$root/tests/cases/online_at.fuse" --outputs $output
+done
 sed 's/kind == 0/kind != 3/; s/\[M = 3/[M = 1/' infinite.fuse >low.fuse
 sed 's/kind == 0/kind == 3/; s/kind == 1/kind != 3/; s/\[M = 3/[M = 1/' infinite.fuse >high.fuse
 for device in cpu sim; do
