@@ -225,6 +225,8 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->taken = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->vector_sums = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->seen = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->shifts = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->rests = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->places = NEW_ARRAY(arena, const char *, g->nodes.count);

@@ -62,6 +62,8 @@ typedef struct {
     bool *local;                    /* by node id: a variable of that name is in scope */
     const char **taken;             /* by node id: the vector that a maximum and its sum take */
     const char **seen;              /* by node id: how many values are in a mean so far */
+    const char **shifts;            /* by node id: where their distances are summed from */
+    const char **rests;             /* by node id: what a rounded mean lacks */
     const char **inverses;          /* by node id: the variable with 1 / its value, once it is there */
     const char **divisors;          /* by node id: what the columns of a pass are divided by, where that is one of a row */
     const char **places;            /* by node id: the variable with the place of a column that those of a pass compare with */
@@ -182,6 +184,8 @@ void emit_row_stores(Emitter *e, int phase);
 const InnerReduction *paired_sum(const Emitter *e, Node partner);   /* NULL: none goes with it */
 void mark_paired_terms(Emitter *e);                                 /* exp(x - maximum) */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
+const char *mean_rest(const Emitter *e, Node n);    /* what is to be subtracted with the mean, of x - mean; or NULL */
+Node scale_of_centred(const Emitter *e, Node n);    /* the row value that x - mean is but multiplied by; or 0 */
 const char *slots_text(Emitter *e, int values, const char *threads);          /* 2 * (threads / 32): what row_reduce wants */
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);

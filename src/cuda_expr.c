@@ -366,6 +366,14 @@ static const char *wrapping_pattern(Op op)
     }
 }
 
+/* (x - mean - rest) * scale, where what does not depend on x is computed once. */
+static const char *scaled_text(Emitter *e, Node centred, Node by)
+{
+    const char *scale = expression(e, by, op_info[OP_MUL].precedence + 1);
+    return arena_format(e->arena, "fmaf(%s - %s, %s, -%s * %s)", expression(e, arg(e->g, centred, 0), op_info[OP_SUB].precedence),
+                        node_name(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
+}
+
 static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);
@@ -403,6 +411,16 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
         return cast_text(e, n);
     case OP_EXP:
         if (e->paired_terms[n.id]) return fill_pattern(e, n, "quick_exp($0)");
+        break;
+    case OP_MUL:
+        for (int k = 0; k < 2; k++)
+            if (scale_of_centred(e, info->args[k]).id) {
+                *precedence = 16;
+                return scaled_text(e, info->args[k], info->args[1 - k]);
+            }
+        break;
+    case OP_SUB:
+        if (mean_rest(e, n)) return fill_pattern(e, n, arena_format(e->arena, "$0 - $1 - %s", mean_rest(e, n)));
         break;
     case OP_DIV:
         if (divides_by_constant(e, n)) {
@@ -482,6 +500,7 @@ bool wants_line(const Emitter *e, Node n)
     case OP_CONST:
     case OP_SIZE:
     case OP_NONE: return false;
+    case OP_SUB: return (info->name || e->users[n.id] > 1 || e->serves[n.id]) && !scale_of_centred(e, n).id;
     case OP_PARAM: return !e->g->params.data[info->param].scalar;
     case OP_INDEX: return e->users[n.id] > 0 && is_column_value(e, n);
     case OP_CONVERT: {

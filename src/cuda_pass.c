@@ -313,8 +313,8 @@ static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
     bool guarded = e->k->ragged && !e->k->streamed;
     if (guarded)
         line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
-    line(e->out, "%smoments_add(%s, %s, %s, %s);", guarded ? "    " : "", node_name(e, mean),
-         node_name(e, squares->node), e->seen[mean.id], e->taken[mean.id]);
+    line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "", reduce_call(e, mean, node_name(e, mean)),
+         e->taken[mean.id]);
 }
 
 static void emit_pair_adds(const Pass *pass)
@@ -337,9 +337,12 @@ static void emit_pair_ends(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
-        if (is_pass_pair(pass, sum) && !is_moments(e, sum))
-            line(e->out, "online_settle(%s, %s);", node_name(e, sum->partner),
-                 node_name(e, sum->node));
+        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum)) continue;
+        const char *name = node_name(e, sum->partner);
+        if (is_moments(e, sum))
+            line(e->out, "moments_settle(%s);", reduce_call(e, sum->partner, name));
+        else if (e->k->streamed)
+            line(e->out, "online_settle(%s, %s);", name, node_name(e, sum->node));
     }
 }
 
@@ -485,7 +488,7 @@ void emit_pass(Emitter *e, int phase)
     else
         emit_tiles(e, tile, tile_unrolling(pass));
     e->ahead = 0;
-    if (e->k->streamed) emit_pair_ends(pass);
+    emit_pair_ends(pass);
     emit_whole_takes(pass);
     emit_blocks_written(e, phase);
 }

@@ -23,8 +23,8 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
     const InnerReduction *sum = paired_sum(e, reduction);
     if (sum && op == OP_MEAN) {
         const char *kind = received ? "" : e->k->whole_moments ? "warp_" : e->k->even_moments ? "even_" : "";
-        return arena_format(e->arena, "%smoments_of(%s, %s, %s)", kind, variable, node_name(e, sum->node),
-                            e->seen[reduction.id]);
+        return arena_format(e->arena, "%smoments_of(%s, %s, %s, %s)", kind, variable, node_name(e, sum->node),
+                            e->seen[reduction.id], e->shifts[reduction.id]);
     }
     if (sum)
         return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
@@ -46,12 +46,12 @@ const char *reduce_call(Emitter *e, Node reduction, const char *variable)
     return part_call(e, reduction, variable, false);
 }
 
-/* The variable that counts the values of a mean. */
-static const char *seen_name(Emitter *e, Node mean)
+/* Names the variables that count the values of a mean, and say from where their distances are summed. */
+static void name_moments(Emitter *e, Node mean)
 {
-    if (!e->seen[mean.id])
-        e->seen[mean.id] = name_after(e, mean, "_seen");
-    return e->seen[mean.id];
+    if (e->seen[mean.id]) return;
+    e->seen[mean.id] = name_after(e, mean, "_seen");
+    e->shifts[mean.id] = name_after(e, mean, "_shift");
 }
 
 void declare_reductions(Emitter *e, int phase)
@@ -63,8 +63,9 @@ void declare_reductions(Emitter *e, int phase)
         line(e->out, "%s %s = %s;%s%s", type_cuda(info->type), node_name(e, r->node),
              identity_text(e->g, r->node), info->name ? "" : "    // ",
              info->name ? "" : node_text(e->arena, e->g, r->node, true));
-        if (node(e->g, r->partner)->op == OP_MEAN)
-            line(e->out, "float %s = 0;", seen_name(e, r->partner));
+        if (node(e->g, r->partner)->op != OP_MEAN) continue;
+        name_moments(e, r->partner);
+        line(e->out, "float %s = 0, %s = 0;", e->seen[r->partner.id], e->shifts[r->partner.id]);
     }
 }
 
@@ -74,9 +75,11 @@ void declare_received(Emitter *e, int phase)
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
         if (r->phase != phase) continue;
-        const char *seen = node(e->g, r->partner)->op == OP_MEAN ? seen_name(e, r->partner) : NULL;
-        line(e->out, "%s %s%s%s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node),
-             seen ? ", " : "", seen ? seen : "");
+        bool moments = node(e->g, r->partner)->op == OP_MEAN;
+        line(e->out, "%s %s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node));
+        if (!moments) continue;
+        name_moments(e, r->partner);
+        line(e->out, "float %s, %s;", e->seen[r->partner.id], e->shifts[r->partner.id]);
     }
 }
 
@@ -122,6 +125,50 @@ static void emit_online_end(Emitter *e, Node largest, Node sum)
     line(e->out, "%s(%s, %s);", end, node_name(e, largest), node_name(e, sum));
 }
 
+/* x - mean where the mean of x was found with its squares: what the rounded mean lacks is subtracted too. */
+static bool is_centred(const Emitter *e, Node n, Node mean)
+{
+    const NodeInfo *info = node(e->g, n);
+    return info->op == OP_SUB && info->args[1].id == mean.id && info->args[0].id == arg(e->g, mean, 0).id;
+}
+
+static bool computes_centred(const Emitter *e, Node mean)
+{
+    for (int i = 1; i < e->g->nodes.count; i++)
+        if (e->users[i] > 0 && is_centred(e, (Node){(uint32_t)i}, mean)) return true;
+    return false;
+}
+
+const char *mean_rest(const Emitter *e, Node n)
+{
+    Node mean = node(e->g, n)->op == OP_SUB ? arg(e->g, n, 1) : (Node){0};
+    return mean.id && is_centred(e, n, mean) ? e->rests[mean.id] : NULL;
+}
+
+/* The row value that x - mean is multiplied by, if nothing else is done with that: one operation then scales the
+ * distance and subtracts the rest. */
+Node scale_of_centred(const Emitter *e, Node n)
+{
+    Node found = {0};
+    if (!mean_rest(e, n) || e->users[n.id] != 1) return found;
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        const NodeInfo *user = &e->g->nodes.data[i];
+        if (user->op != OP_MUL || e->users[i] < 1 || user->args[0].id == user->args[1].id) continue;
+        for (int k = 0; k < 2; k++)
+            if (user->args[k].id == n.id && !is_column_value(e, user->args[1 - k])) found = user->args[1 - k];
+    }
+    return found;
+}
+
+/* A mean found with its squares is so far its distance from the shift. */
+static void emit_moments_end(Emitter *e, Node mean)
+{
+    bool centred = computes_centred(e, mean);
+    if (centred && !e->rests[mean.id]) e->rests[mean.id] = name_after(e, mean, "_rest");
+    line(e->out, "%s%s%smoments_end(%s, %s);", centred ? "const float " : "", centred ? e->rests[mean.id] : "",
+         centred ? " = " : "", node_name(e, mean), e->shifts[mean.id]);
+}
+
 /* From here on the reductions' names mean their results. */
 void finish_reductions(Emitter *e, int phase)
 {
@@ -129,6 +176,7 @@ void finish_reductions(Emitter *e, int phase)
         Node n = e->k->inner[i].node;
         if (e->k->inner[i].phase != phase) continue;
         if (node(e->g, n)->op == OP_MEAN) emit_mean(e, n);
+        if (node(e->g, n)->op == OP_MEAN && paired_sum(e, n)) emit_moments_end(e, n);
         Node partner = e->k->inner[i].partner;
         if (node(e->g, partner)->op == OP_MAX_OVER)
             emit_online_end(e, partner, n);

@@ -1042,15 +1042,26 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Online 
     slots += 2 * count;
 }
 
+//@ share_shift
+// all lanes take the shift of the first, which has seen values if any has
+template <int lanes, class R> DEVICE void share_shift(R r)
+{
+    const float shift = __shfl_sync(0xffffffff, r.shift, 0, lanes);
+    r.sum += r.seen * (r.shift - shift);
+    r.shift = shift;
+}
+
 //@ Moments moments_of
-// A row's sum and the squares of its values about their mean in one go. What saw a part of a row
-// keeps squares about that part's mean; where parts meet, the distances of their means come to it.
+// A row's sum and the squares of its values about their mean in one go, however far from 0 they are. `sum` is that of their
+// distances from `shift`, which is near them. What saw a part of a row keeps squares about that part's mean; where parts
+// meet, the distances of their means come to it.
 struct Moments {
-    float &sum, &squares, &seen;
+    float &sum, &squares, &seen, &shift;
 };
-DEVICE Moments moments_of(float &sum, float &squares, float &seen) { return {sum, squares, seen}; }
+DEVICE Moments moments_of(float &sum, float &squares, float &seen, float &shift) { return {sum, squares, seen, shift}; }
 template <int lanes> DEVICE void lane_reduce(Moments r)
 {
+    share_shift<lanes>(r);
     const float count = r.seen, mean = r.sum * quick_inverse(fmaxf(count, 1));
     lane_reduce<lanes>(sum_of(r.sum));
     lane_reduce<lanes>(sum_of(r.seen));
@@ -1062,18 +1073,21 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
 //@ WarpMoments warp_moments_of
 // The same where all lanes of a warp have its sum and its count, and each has its own values' squares about the warp's mean.
 struct WarpMoments : Moments {};
-DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen) { return {{sum, squares, seen}}; }
+DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen, float &shift)
+{
+    return {{sum, squares, seen, shift}};
+}
 template <int lanes> DEVICE void lane_reduce(WarpMoments r) { lane_reduce<lanes>(sum_of(r.squares)); }
 
 //@ EvenMoments even_moments_of
-// A row's sum and the squares of its values about their mean in one go, where all that meet have seen as many: each keeps
-// squares about the mean of what it saw; where two meet, the distance of their means comes to it.
+// The same where all that meet have seen as many: they need no counts from each other, and no divisions.
 struct EvenMoments {
-    float &sum, &squares, &seen;
+    float &sum, &squares, &seen, &shift;
 };
-DEVICE EvenMoments even_moments_of(float &sum, float &squares, float &seen) { return {sum, squares, seen}; }
+DEVICE EvenMoments even_moments_of(float &sum, float &squares, float &seen, float &shift) { return {sum, squares, seen, shift}; }
 template <int lanes> DEVICE void lane_reduce(EvenMoments r)
 {
+    share_shift<lanes>(r);
     #pragma unroll
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
         const float sum = __shfl_xor_sync(0xffffffff, r.sum, distance), off = sum - r.sum;
@@ -1084,29 +1098,60 @@ template <int lanes> DEVICE void lane_reduce(EvenMoments r)
     }
 }
 
-//@ moments_join
-// joins `count` values, their sum and their squares about their mean, to what a thread has
-DEVICE void moments_join(float &sum, float &squares, float &seen, float more, float more_squares, float count)
+//@ moments_shift
+// x, for distances from it. Infinity and NaN are near nothing; nor need numbers beyond 2^96 be, whose squares are infinite
+// unless all are equal.
+DEVICE float moments_shift(float x) { return fabsf(x) < 0x1p96f ? x : 0; }
+
+//@ moments_move
+// moves the shift to the mean of what a thread has seen so far, where that is a number
+template <class R> DEVICE void moments_move(R r)
 {
-    const float off = more * (1 / count) - sum * (1 / fmaxf(seen, 1));
-    squares += more_squares + off * (off * (seen * count / (seen + count)));
-    sum += more;
-    seen += count;
+    const float to = r.shift + r.sum * (1 / r.seen), by = to - r.shift;
+    if (fabsf(to) < 0x1p96f) {
+        r.squares -= by * (2 * r.sum - r.seen * by);
+        r.sum -= r.seen * by;
+        r.shift = to;
+    }
 }
 
 //@ moments_add
-// joins some of a row's values to the sum, the squares about the mean and the count that a thread has
-template <int n> DEVICE void moments_add(float &sum, float &squares, float &seen, const float (&values)[n])
+// Adds some of a row's values to what a thread has: until moments_settle, squares about the shift. That is the first of the
+// values, and moves as often as their number doubles: so it is never much farther from their mean than they are.
+template <class R, int n> DEVICE void moments_add(R r, const float (&values)[n])
 {
+    if (r.seen == 0)
+        r.shift = moments_shift(values[0]);
+    else if ((__float_as_int(r.seen) & 0x7fffff) == 0)    // a power of two
+        moments_move(r);
     float more = 0, more_squares = 0;
     #pragma unroll
-    for (int i = 0; i < n; i++)
-        more += values[i];
-    const float mean = more * (1.0f / n);
-    #pragma unroll
-    for (int i = 0; i < n; i++)
-        more_squares += (values[i] - mean) * (values[i] - mean);
-    moments_join(sum, squares, seen, more, more_squares, n);
+    for (int i = 0; i < n; i++) {
+        const float off = values[i] - r.shift;
+        more += off;
+        more_squares += off * off;
+    }
+    r.sum += more;
+    r.squares += more_squares;
+    r.seen += n;
+}
+
+//@ moments_settle
+// from squares about the shift to squares about the mean
+
+//@ Moments+moments_settle
+DEVICE void moments_settle(Moments r) { r.squares -= r.sum * (r.sum * quick_inverse(fmaxf(r.seen, 1))); }
+
+//@ EvenMoments+moments_settle
+DEVICE void moments_settle(EvenMoments r) { r.squares -= r.sum * (r.sum * (1 / r.seen)); }
+
+//@ moments_end
+// from a mean's distance from the shift to the mean, rounded, and what that lacks: none where it is infinite
+DEVICE float moments_end(float &mean, float shift)
+{
+    const float distance = mean;
+    mean += shift;
+    return fabsf(mean) < infinity() ? shift - mean + distance : 0;
 }
 
 //@ moments_take
@@ -1120,16 +1165,18 @@ DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int fir
     for (int t = full; t < tiles; t++)
         vectors += __popc(__ballot_sync(0xffffffff, first + t * step < size));
     r.seen = n * vectors;
+    r.shift = moments_shift(__shfl_sync(0xffffffff, values[0][0], 0));
     r.sum = 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
             if (t < full || first + t * step < size)
-                r.sum += values[t][i];
+                r.sum += values[t][i] - r.shift;
     lane_reduce<32>(sum_of(r.sum));
-    const float mean = r.sum * quick_inverse(r.seen);    // where none was seen nobody asks for it
-    r.squares = 0;
+    float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
+    const float rest = moments_end(mean, r.shift);
+    r.squares = -r.seen / 32 * (rest * rest);    // a lane's share, for they are about a rounded mean
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
@@ -1143,6 +1190,7 @@ template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments
 {
     put_slot<stride>(slot, mine, sum_of(r.sum));
     put_slot<stride>(slot, mine, sum_of(r.squares));
+    put_slot<stride>(slot, mine, sum_of(r.shift));
     put_slot<stride>(slot, mine, sum_of(r.seen));
 }
 
@@ -1151,6 +1199,7 @@ template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, EvenMom
 {
     put_slot<stride>(slot, mine, sum_of(r.sum));
     put_slot<stride>(slot, mine, sum_of(r.squares));
+    put_slot<stride>(slot, mine, sum_of(r.shift));
 }
 
 //@ EvenMoments+combine_slots
@@ -1159,8 +1208,9 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, EvenMom
     const int lane = threadIdx.x % count;
     r.sum = *(const float *)(slots + lane);
     r.squares = *(const float *)(slots + count + lane);
+    r.shift = *(const float *)(slots + 2 * count + lane);
     lane_reduce<count>(r);
-    slots += 2 * count;
+    slots += 3 * count;
 }
 
 //@ Moments+combine_slots
@@ -1170,9 +1220,10 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
     const int lane = threadIdx.x % lanes;
     r.sum = lane < count ? *(const float *)(slots + lane) : 0;
     r.squares = lane < count ? *(const float *)(slots + count + lane) : 0;
-    r.seen = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    r.shift = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    r.seen = lane < count ? *(const float *)(slots + 3 * count + lane) : 0;
     lane_reduce<lanes>(r);
-    slots += 3 * count;
+    slots += 4 * count;
 }
 
 //@ team_barrier
@@ -1524,13 +1575,13 @@ template <class R> constexpr int width_of = 1;
 template <> constexpr int width_of<Online> = 2;
 
 //@ Moments+width_of
-template <> constexpr int width_of<Moments> = 3;
+template <> constexpr int width_of<Moments> = 4;
 
 //@ WarpMoments+width_of
-template <> constexpr int width_of<WarpMoments> = 3;
+template <> constexpr int width_of<WarpMoments> = 4;
 
 //@ EvenMoments+width_of
-template <> constexpr int width_of<EvenMoments> = 2;
+template <> constexpr int width_of<EvenMoments> = 3;
 
 //@ send_slot
 // an integer travels as the bits of a double
@@ -1555,6 +1606,7 @@ template <int stride, class S> DEVICE void send_slot(S *&twin, Moments r, unsign
 {
     send_slot<stride>(twin, sum_of(r.sum), barrier);
     send_slot<stride>(twin, sum_of(r.squares), barrier);
+    send_slot<stride>(twin, sum_of(r.shift), barrier);
     send_slot<stride>(twin, sum_of(r.seen), barrier);
 }
 
@@ -1563,6 +1615,7 @@ template <int stride, class S> DEVICE void send_slot(S *&twin, EvenMoments r, un
 {
     send_slot<stride>(twin, sum_of(r.sum), barrier);
     send_slot<stride>(twin, sum_of(r.squares), barrier);
+    send_slot<stride>(twin, sum_of(r.shift), barrier);
 }
 
 //@ Exchange exchange_init cluster_send cluster_collect
@@ -1643,6 +1696,7 @@ template <class S> DEVICE void take(const S *&from, Moments r)
 {
     take(from, sum_of(r.sum));
     take(from, sum_of(r.squares));
+    take(from, sum_of(r.shift));
     take(from, sum_of(r.seen));
 }
 

@@ -27,7 +27,7 @@
  * less than the registers that would keep them. */
 #include "scheduling.h"
 
-/* A mean and its squares count theirs besides, but where all threads have as many. */
+/* A mean and its squares have a shift besides, and count theirs, but where all threads have as many. */
 int most_exchanged(const Graph *g, const Kernel *k)
 {
     int most = 0;
@@ -35,7 +35,7 @@ int most_exchanged(const Graph *g, const Kernel *k)
         int count = 0;
         for (int i = 0; i < k->inner_count; i++)
             if (k->inner[i].phase == phase)
-                count += node(g, k->inner[i].partner)->op == OP_MEAN && !k->even_moments ? 2 : 1;
+                count += node(g, k->inner[i].partner)->op != OP_MEAN ? 1 : k->even_moments ? 2 : 3;
         most = count > most ? count : most;
     }
     return most;
