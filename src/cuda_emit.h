@@ -186,6 +186,7 @@ void mark_paired_terms(Emitter *e);                                 /* exp(x - m
 const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
 const char *mean_rest(const Emitter *e, Node n);    /* what is to be subtracted with the mean, of x - mean; or NULL */
 Node scale_of_centred(const Emitter *e, Node n);    /* the row value that x - mean is but multiplied by; or 0 */
+const char *scaled_text(Emitter *e, Node centred, Node by);    /* x - mean, times that row value */
 const char *slots_text(Emitter *e, int values, const char *threads);          /* 2 * (threads / 32): what row_reduce wants */
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);

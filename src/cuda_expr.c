@@ -366,14 +366,6 @@ static const char *wrapping_pattern(Op op)
     }
 }
 
-/* (x - mean - rest) * scale, where what does not depend on x is computed once. */
-static const char *scaled_text(Emitter *e, Node centred, Node by)
-{
-    const char *scale = expression(e, by, op_info[OP_MUL].precedence + 1);
-    return arena_format(e->arena, "fmaf(%s - %s, %s, -%s * %s)", expression(e, arg(e->g, centred, 0), op_info[OP_SUB].precedence),
-                        node_name(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
-}
-
 static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);

@@ -160,6 +160,14 @@ Node scale_of_centred(const Emitter *e, Node n)
     return found;
 }
 
+/* (x - mean - rest) * scale, where what does not depend on x is computed once. */
+const char *scaled_text(Emitter *e, Node centred, Node by)
+{
+    const char *scale = expression(e, by, op_info[OP_MUL].precedence + 1);
+    return arena_format(e->arena, "fmaf(%s - %s, %s, -%s * %s)", expression(e, arg(e->g, centred, 0), op_info[OP_SUB].precedence),
+                        node_name(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
+}
+
 /* A mean found with its squares is so far its distance from the shift. */
 static void emit_moments_end(Emitter *e, Node mean)
 {

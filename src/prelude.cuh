@@ -1104,11 +1104,11 @@ template <int lanes> DEVICE void lane_reduce(EvenMoments r)
 DEVICE float moments_shift(float x) { return fabsf(x) < 0x1p96f ? x : 0; }
 
 //@ moments_move
-// moves the shift to the mean of what a thread has seen so far, where that is a number
+// moves the shift to the mean of what a thread has seen so far, where their squares are finite
 template <class R> DEVICE void moments_move(R r)
 {
     const float to = r.shift + r.sum * (1 / r.seen), by = to - r.shift;
-    if (fabsf(to) < 0x1p96f) {
+    if (r.squares < infinity()) {
         r.squares -= by * (2 * r.sum - r.seen * by);
         r.sum -= r.seen * by;
         r.shift = to;
@@ -1137,13 +1137,17 @@ template <class R, int n> DEVICE void moments_add(R r, const float (&values)[n])
 }
 
 //@ moments_settle
-// from squares about the shift to squares about the mean
+// From squares about the shift to squares about the mean. Infinite ones stay so, unless the sum is infinite too: then they are NaN.
+template <class R> DEVICE void moments_settle(R r, float inverse)
+{
+    r.squares -= r.squares < infinity() ? r.sum * (r.sum * inverse) : r.sum - r.sum;
+}
 
 //@ Moments+moments_settle
-DEVICE void moments_settle(Moments r) { r.squares -= r.sum * (r.sum * quick_inverse(fmaxf(r.seen, 1))); }
+DEVICE void moments_settle(Moments r) { moments_settle(r, quick_inverse(fmaxf(r.seen, 1))); }
 
 //@ EvenMoments+moments_settle
-DEVICE void moments_settle(EvenMoments r) { r.squares -= r.sum * (r.sum * (1 / r.seen)); }
+DEVICE void moments_settle(EvenMoments r) { moments_settle(r, 1 / r.seen); }
 
 //@ moments_end
 // from a mean's distance from the shift to the mean, rounded, and what that lacks: none where it is infinite
@@ -1176,7 +1180,8 @@ DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int fir
     lane_reduce<32>(sum_of(r.sum));
     float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
     const float rest = moments_end(mean, r.shift);
-    r.squares = -r.seen / 32 * (rest * rest);    // a lane's share, for they are about a rounded mean
+    const float over = r.seen / 32 * (rest * rest);    // a lane's share, for the squares are about a rounded mean
+    r.squares = over < infinity() ? -over : 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
