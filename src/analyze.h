@@ -65,6 +65,8 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n);
 enum { EXCLUDES_LOW = 1, EXCLUDES_HIGH = 2 };
 unsigned excluded_of_base(const Graph *g, Node sum);
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
+/* The graph with what a rounded mean lacks put right, in squares about it that are added up by other kernels; NULL: it has none. */
+Graph *correct_moments(Arena *arena, const Analysis *a);
 /* For analyze_parts.c. The axes of what is live; the columns of that; the analysis of a graph as one part. */
 AxisSet live_axes(const Graph *g, const bool *live);
 AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes);

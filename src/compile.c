@@ -216,6 +216,11 @@ static void run_pipeline(Pipeline *p)
     bind_sizes(p, c->graph);
     check_sizes(p, c->graph);
     c->analysis = analyze(arena, c->graph, &c->sizes);
+    Graph *corrected = correct_moments(arena, c->analysis);
+    if (corrected) {
+        verify_graph(c->graph = corrected);
+        c->analysis = analyze(arena, c->graph, &c->sizes);
+    }
     if (request->until == UNTIL_ANALYSIS) return;
     arena_ask(arena);
 
