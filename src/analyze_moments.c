@@ -20,6 +20,14 @@ static Node distance_of(const Graph *g, Node squares)
     return arg(g, arg(g, squares, 0), 0);
 }
 
+/* x where what is compared is below infinity, else 0: what is not finite has no rest. */
+static Node finite_part(Graph *g, Node x, Node compared)
+{
+    const Node infinity = graph_number(g, TYPE_F32, HUGE_VAL);
+    const Node below = graph_op(g, OP_LT, compared, infinity, (Node){0});
+    return graph_op(g, OP_WHERE, below, x, graph_number(g, TYPE_F32, 0));
+}
+
 /* Rounding may leave less than nothing. */
 static Node correct_squares(Correction *c, Node q)
 {
@@ -28,19 +36,18 @@ static Node correct_squares(Correction *c, Node q)
     const Node none = {0}, d = c->plain[distance_of(c->from, q).id];
     const Node rest = graph_reduce(g, OP_MEAN, reduced, d);
     const Node mean = graph_reduce(g, OP_MEAN, reduced, graph_op(g, OP_MUL, d, d, none));
-    const Node left = graph_op(g, OP_SUB, mean, graph_op(g, OP_MUL, rest, rest, none), none);
+    const Node over = graph_op(g, OP_MUL, rest, rest, none);
+    const Node left = graph_op(g, OP_SUB, mean, finite_part(g, over, over), none);
     return graph_op(g, OP_MAX, left, graph_number(g, TYPE_F32, 0), none);
 }
 
-/* The distance from an infinite mean has no rest. */
 static Node correct_distance(Correction *c, Node n)
 {
     Graph *g = c->into;
     const AxisSet reduced = node(c->from, arg(c->from, n, 1))->reduced;
-    const Node none = {0}, zero = graph_number(g, TYPE_F32, 0), infinity = graph_number(g, TYPE_F32, HUGE_VAL);
-    const Node rest = graph_reduce(g, OP_MEAN, reduced, c->plain[n.id]);
-    const Node finite = graph_op(g, OP_LT, graph_op(g, OP_ABS, rest, none, none), infinity, none);
-    return graph_op(g, OP_SUB, c->plain[n.id], graph_op(g, OP_WHERE, finite, rest, zero), none);
+    const Node none = {0}, rest = graph_reduce(g, OP_MEAN, reduced, c->plain[n.id]);
+    const Node finite = finite_part(g, rest, graph_op(g, OP_ABS, rest, none, none));
+    return graph_op(g, OP_SUB, c->plain[n.id], finite, none);
 }
 
 static void rebuild(Correction *c, Node n)
