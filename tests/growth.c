@@ -37,31 +37,31 @@ static void print_chain(Text *t, int n)
 static int print_functions(Text *t, const char *first, const char *call, int n)
 {
     int depth = 0;
-    text_print(t, "fn f0(x) = %s\n", first);
+    text_print(t, "fn g0(x) = %s\n", first);
     for (int values = 2; values < n; values *= 2, depth++) text_print(t, call, depth + 1, depth, depth, depth + 1);
     return depth;
 }
 
 static void print_doubling(Text *t, int n)
 {
-    int depth = print_functions(t, "x * 1.001 + 0.5", "fn f%d(x) = f%d(f%d(x))    # %d\n", n);
+    int depth = print_functions(t, "x * 1.001 + 0.5", "fn g%d(x) = g%d(g%d(x))    # %d\n", n);
     print_head(t, "", "y : f32[M, N]");
-    text_print(t, "    y = f%d(x)\n}\n", depth);
+    text_print(t, "    y = g%d(x)\n}\n", depth);
 }
 
 static void print_names(Text *t, int n)
 {
-    int depth = print_functions(t, "x * 1.5", "fn f%d(x) = f%d(x) + f%d(x + %d.25)\n", n);
+    int depth = print_functions(t, "x * 1.5", "fn g%d(x) = g%d(x) + g%d(x + %d.25)\n", n);
     print_head(t, "", "y : f32[M, N]");
-    text_print(t, "    y = f%d(x)\n}\n", depth);
+    text_print(t, "    y = g%d(x)\n}\n", depth);
 }
 
 /* One reduction after the other of what functions make, and a sum over rows. */
 static void print_phases(Text *t, int n)
 {
-    int depth = print_functions(t, "x * 1.001 + 0.5", "fn f%d(x) = f%d(f%d(x))    # %d\n", n / 8);
+    int depth = print_functions(t, "x * 1.001 + 0.5", "fn g%d(x) = g%d(g%d(x))    # %d\n", n / 8);
     print_head(t, "", "y : bf16[M, N], w : f32[N]");
-    text_print(t, "    m = f%d(mean[N](f%d(x)))\n    z = f%d(x - m)\n    y = bf16(z)\n    w = f%d(sum[M](z * x))\n}\n", depth, depth, depth, depth);
+    text_print(t, "    m = g%d(mean[N](g%d(x)))\n    z = g%d(x - m)\n    y = bf16(z)\n    w = g%d(sum[M](z * x))\n}\n", depth, depth, depth, depth);
 }
 
 static void print_fan(Text *t, int n)
