@@ -3,6 +3,9 @@
 
 #define DEVICE static __device__ __forceinline__ __attribute__((unused))
 
+// constants that C has no literal for
+DEVICE float infinity() { return __int_as_float(0x7f800000); }
+
 // to_storage(value, (T *)0) is the value rounded or saturated to what T stores
 template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
 
@@ -226,14 +229,24 @@ DEVICE float quick_inverse(float x)
     return r;
 }
 
-// A row's sum and the squares of its values about their mean in one go. What saw a part of a row
-// keeps squares about that part's mean; where parts meet, the distances of their means come to it.
+// all lanes take the shift of the first, which has seen values if any has
+template <int lanes, class R> DEVICE void share_shift(R r)
+{
+    const float shift = __shfl_sync(0xffffffff, r.shift, 0, lanes);
+    r.sum += r.seen * (r.shift - shift);
+    r.shift = shift;
+}
+
+// A row's sum and the squares of its values about their mean in one go, however far from 0 they are. `sum` is that of their
+// distances from `shift`, which is near them. What saw a part of a row keeps squares about that part's mean; where parts
+// meet, the distances of their means come to it.
 struct Moments {
-    float &sum, &squares, &seen;
+    float &sum, &squares, &seen, &shift;
 };
-DEVICE Moments moments_of(float &sum, float &squares, float &seen) { return {sum, squares, seen}; }
+DEVICE Moments moments_of(float &sum, float &squares, float &seen, float &shift) { return {sum, squares, seen, shift}; }
 template <int lanes> DEVICE void lane_reduce(Moments r)
 {
+    share_shift<lanes>(r);
     const float count = r.seen, mean = r.sum * quick_inverse(fmaxf(count, 1));
     lane_reduce<lanes>(sum_of(r.sum));
     lane_reduce<lanes>(sum_of(r.seen));
@@ -242,33 +255,62 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
     lane_reduce<lanes>(sum_of(r.squares));
 }
 
-// joins `count` values, their sum and their squares about their mean, to what a thread has
-DEVICE void moments_join(float &sum, float &squares, float &seen, float more, float more_squares, float count)
+// x, for distances from it. Infinity and NaN are near nothing; nor need numbers beyond 2^96 be, whose squares are infinite
+// unless all are equal.
+DEVICE float moments_shift(float x) { return fabsf(x) < 0x1p96f ? x : 0; }
+
+// moves the shift to the mean of what a thread has seen so far, where their squares are finite
+template <class R> DEVICE void moments_move(R r)
 {
-    const float off = more * (1 / count) - sum * (1 / fmaxf(seen, 1));
-    squares += more_squares + off * (off * (seen * count / (seen + count)));
-    sum += more;
-    seen += count;
+    const float to = r.shift + r.sum * (1 / r.seen), by = to - r.shift;
+    if (r.squares < infinity()) {
+        r.squares -= by * (2 * r.sum - r.seen * by);
+        r.sum -= r.seen * by;
+        r.shift = to;
+    }
 }
 
-// joins some of a row's values to the sum, the squares about the mean and the count that a thread has
-template <int n> DEVICE void moments_add(float &sum, float &squares, float &seen, const float (&values)[n])
+// Adds some of a row's values to what a thread has: until moments_settle, squares about the shift. That is the first of the
+// values, and moves as often as their number doubles: so it is never much farther from their mean than they are.
+template <class R, int n> DEVICE void moments_add(R r, const float (&values)[n])
 {
+    if (r.seen == 0)
+        r.shift = moments_shift(values[0]);
+    else if ((__float_as_int(r.seen) & 0x7fffff) == 0)    // a power of two
+        moments_move(r);
     float more = 0, more_squares = 0;
     #pragma unroll
-    for (int i = 0; i < n; i++)
-        more += values[i];
-    const float mean = more * (1.0f / n);
-    #pragma unroll
-    for (int i = 0; i < n; i++)
-        more_squares += (values[i] - mean) * (values[i] - mean);
-    moments_join(sum, squares, seen, more, more_squares, n);
+    for (int i = 0; i < n; i++) {
+        const float off = values[i] - r.shift;
+        more += off;
+        more_squares += off * off;
+    }
+    r.sum += more;
+    r.squares += more_squares;
+    r.seen += n;
+}
+
+// From squares about the shift to squares about the mean. Infinite ones stay so, unless the sum is infinite too: then they are NaN.
+template <class R> DEVICE void moments_settle(R r, float inverse)
+{
+    r.squares -= r.squares < infinity() ? r.sum * (r.sum * inverse) : r.sum - r.sum;
+}
+
+DEVICE void moments_settle(Moments r) { moments_settle(r, quick_inverse(fmaxf(r.seen, 1))); }
+
+// from a mean's distance from the shift to the mean, rounded, and what that lacks: none where it is infinite
+DEVICE float moments_end(float &mean, float shift)
+{
+    const float distance = mean;
+    mean += shift;
+    return fabsf(mean) < infinity() ? shift - mean + distance : 0;
 }
 
 template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments r)
 {
     put_slot<stride>(slot, mine, sum_of(r.sum));
     put_slot<stride>(slot, mine, sum_of(r.squares));
+    put_slot<stride>(slot, mine, sum_of(r.shift));
     put_slot<stride>(slot, mine, sum_of(r.seen));
 }
 
@@ -278,9 +320,10 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
     const int lane = threadIdx.x % lanes;
     r.sum = lane < count ? *(const float *)(slots + lane) : 0;
     r.squares = lane < count ? *(const float *)(slots + count + lane) : 0;
-    r.seen = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    r.shift = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    r.seen = lane < count ? *(const float *)(slots + 3 * count + lane) : 0;
     lane_reduce<lanes>(r);
-    slots += 3 * count;
+    slots += 4 * count;
 }
 
 // A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
@@ -383,7 +426,7 @@ DEVICE void send_value(double *twin, double value, unsigned long long &barrier, 
 // how many values a reduction sends
 template <class R> constexpr int width_of = 1;
 
-template <> constexpr int width_of<Moments> = 3;
+template <> constexpr int width_of<Moments> = 4;
 
 // an integer travels as the bits of a double
 template <int stride, class S, template <class> class R, class T>
@@ -399,6 +442,7 @@ template <int stride, class S> DEVICE void send_slot(S *&twin, Moments r, unsign
 {
     send_slot<stride>(twin, sum_of(r.sum), barrier);
     send_slot<stride>(twin, sum_of(r.squares), barrier);
+    send_slot<stride>(twin, sum_of(r.shift), barrier);
     send_slot<stride>(twin, sum_of(r.seen), barrier);
 }
 
@@ -482,8 +526,8 @@ void handed_on(
     const int member = threadIdx.x;
     const int begin = blockIdx.x % cluster * slice;
     const int local = member * vec, first = begin + local;
-    __shared__ float scratch[1][2][3 * (threads / 32)];
-    __shared__ Exchange<float, 3, cluster> exchange;
+    __shared__ float scratch[1][2][4 * (threads / 32)];
+    __shared__ Exchange<float, 4, cluster> exchange;
     int round = 0;    // of the exchange
     exchange_init(exchange);
 
@@ -520,7 +564,7 @@ void handed_on(
         fetch(now, row + row_step * stages);
         float mean = 0;
         float row_variance = 0;    // mean[N]((x - mean) * (x - mean))
-        float mean_seen = 0;
+        float mean_seen = 0, mean_shift = 0;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             float mean_of[vec];
@@ -529,10 +573,12 @@ void handed_on(
                 const float x_ = x_v[t][i];
                 mean_of[i] = x_;
             }
-            moments_add(mean, row_variance, mean_seen, mean_of);
+            moments_add(moments_of(mean, row_variance, mean_seen, mean_shift), mean_of);
         }
-        cluster_reduce<threads>(scratch, exchange, round, moments_of(mean, row_variance, mean_seen));
+        moments_settle(moments_of(mean, row_variance, mean_seen, mean_shift));
+        cluster_reduce<threads>(scratch, exchange, round, moments_of(mean, row_variance, mean_seen, mean_shift));
         mean /= N;
+        const float mean_rest = moments_end(mean, mean_shift);
         row_variance /= N;
 
         const float rstd = rsqrtf(row_variance + eps);
@@ -547,7 +593,7 @@ void handed_on(
                 const float x_ = x_v[t][i];
                 const float gamma_ = gamma_v[i];
                 const float beta_ = beta_v[i];
-                y_out[i] = (x_ - mean) * rstd * gamma_ + beta_;
+                y_out[i] = fmaf(x_ - mean, rstd, -mean_rest * rstd) * gamma_ + beta_;
             }
             store_row(y + row * y_M, col, y_out, N);
         }

@@ -223,14 +223,24 @@ DEVICE float quick_inverse(float x)
     return r;
 }
 
-// A row's sum and the squares of its values about their mean in one go. What saw a part of a row
-// keeps squares about that part's mean; where parts meet, the distances of their means come to it.
+// all lanes take the shift of the first, which has seen values if any has
+template <int lanes, class R> DEVICE void share_shift(R r)
+{
+    const float shift = __shfl_sync(0xffffffff, r.shift, 0, lanes);
+    r.sum += r.seen * (r.shift - shift);
+    r.shift = shift;
+}
+
+// A row's sum and the squares of its values about their mean in one go, however far from 0 they are. `sum` is that of their
+// distances from `shift`, which is near them. What saw a part of a row keeps squares about that part's mean; where parts
+// meet, the distances of their means come to it.
 struct Moments {
-    float &sum, &squares, &seen;
+    float &sum, &squares, &seen, &shift;
 };
-DEVICE Moments moments_of(float &sum, float &squares, float &seen) { return {sum, squares, seen}; }
+DEVICE Moments moments_of(float &sum, float &squares, float &seen, float &shift) { return {sum, squares, seen, shift}; }
 template <int lanes> DEVICE void lane_reduce(Moments r)
 {
+    share_shift<lanes>(r);
     const float count = r.seen, mean = r.sum * quick_inverse(fmaxf(count, 1));
     lane_reduce<lanes>(sum_of(r.sum));
     lane_reduce<lanes>(sum_of(r.seen));
@@ -241,8 +251,23 @@ template <int lanes> DEVICE void lane_reduce(Moments r)
 
 // The same where all lanes of a warp have its sum and its count, and each has its own values' squares about the warp's mean.
 struct WarpMoments : Moments {};
-DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen) { return {{sum, squares, seen}}; }
+DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen, float &shift)
+{
+    return {{sum, squares, seen, shift}};
+}
 template <int lanes> DEVICE void lane_reduce(WarpMoments r) { lane_reduce<lanes>(sum_of(r.squares)); }
+
+// x, for distances from it. Infinity and NaN are near nothing; nor need numbers beyond 2^96 be, whose squares are infinite
+// unless all are equal.
+DEVICE float moments_shift(float x) { return fabsf(x) < 0x1p96f ? x : 0; }
+
+// from a mean's distance from the shift to the mean, rounded, and what that lacks: none where it is infinite
+DEVICE float moments_end(float &mean, float shift)
+{
+    const float distance = mean;
+    mean += shift;
+    return fabsf(mean) < infinity() ? shift - mean + distance : 0;
+}
 
 // all values below `size` that a warp's lanes have of a row: values[t] are the n from column first + t * step on, of which
 // every lane of every warp has the first `full`
@@ -254,16 +279,19 @@ DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int fir
     for (int t = full; t < tiles; t++)
         vectors += __popc(__ballot_sync(0xffffffff, first + t * step < size));
     r.seen = n * vectors;
+    r.shift = moments_shift(__shfl_sync(0xffffffff, values[0][0], 0));
     r.sum = 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
             if (t < full || first + t * step < size)
-                r.sum += values[t][i];
+                r.sum += values[t][i] - r.shift;
     lane_reduce<32>(sum_of(r.sum));
-    const float mean = r.sum * quick_inverse(r.seen);    // where none was seen nobody asks for it
-    r.squares = 0;
+    float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
+    const float rest = moments_end(mean, r.shift);
+    const float over = r.seen / 32 * (rest * rest);    // a lane's share, for the squares are about a rounded mean
+    r.squares = over < infinity() ? -over : 0;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
@@ -276,6 +304,7 @@ template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments
 {
     put_slot<stride>(slot, mine, sum_of(r.sum));
     put_slot<stride>(slot, mine, sum_of(r.squares));
+    put_slot<stride>(slot, mine, sum_of(r.shift));
     put_slot<stride>(slot, mine, sum_of(r.seen));
 }
 
@@ -285,9 +314,10 @@ template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments
     const int lane = threadIdx.x % lanes;
     r.sum = lane < count ? *(const float *)(slots + lane) : 0;
     r.squares = lane < count ? *(const float *)(slots + count + lane) : 0;
-    r.seen = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    r.shift = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
+    r.seen = lane < count ? *(const float *)(slots + 3 * count + lane) : 0;
     lane_reduce<lanes>(r);
-    slots += 3 * count;
+    slots += 4 * count;
 }
 
 // A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
@@ -390,9 +420,9 @@ DEVICE void send_value(double *twin, double value, unsigned long long &barrier, 
 // how many values a reduction sends
 template <class R> constexpr int width_of = 1;
 
-template <> constexpr int width_of<Moments> = 3;
+template <> constexpr int width_of<Moments> = 4;
 
-template <> constexpr int width_of<WarpMoments> = 3;
+template <> constexpr int width_of<WarpMoments> = 4;
 
 // an integer travels as the bits of a double
 template <int stride, class S, template <class> class R, class T>
@@ -408,6 +438,7 @@ template <int stride, class S> DEVICE void send_slot(S *&twin, Moments r, unsign
 {
     send_slot<stride>(twin, sum_of(r.sum), barrier);
     send_slot<stride>(twin, sum_of(r.squares), barrier);
+    send_slot<stride>(twin, sum_of(r.shift), barrier);
     send_slot<stride>(twin, sum_of(r.seen), barrier);
 }
 
@@ -486,8 +517,8 @@ void odd_slices(
     const int begin = blockIdx.x % cluster * slice;
     const int end = begin + slice < N ? begin + slice : N;
     const int local = member * vec, first = begin + local;
-    __shared__ float scratch[1][2][3 * (threads / 32)];
-    __shared__ Exchange<float, 3, cluster> exchange;
+    __shared__ float scratch[1][2][4 * (threads / 32)];
+    __shared__ Exchange<float, 4, cluster> exchange;
     int round = 0;    // of the exchange
     exchange_init(exchange);
 
@@ -496,7 +527,7 @@ void odd_slices(
     load_row<step>(x_v, x + row * x_M + begin, local, end - begin);
     float x_mean = 0;
     float row_variance = 0;    // mean[N](x_centred * x_centred)
-    float x_mean_seen = 0;
+    float x_mean_seen = 0, x_mean_shift = 0;
     float x_mean_of[tiles][vec];
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
@@ -506,9 +537,10 @@ void odd_slices(
             x_mean_of[t][i] = x_;
         }
     }
-    moments_take<step, tiles - 2>(warp_moments_of(x_mean, row_variance, x_mean_seen), x_mean_of, first, end);
-    cluster_reduce<threads>(scratch, exchange, round, warp_moments_of(x_mean, row_variance, x_mean_seen));
+    moments_take<step, tiles - 2>(warp_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift), x_mean_of, first, end);
+    cluster_reduce<threads>(scratch, exchange, round, warp_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift));
     x_mean = quotient(x_mean, N);
+    const float x_mean_rest = moments_end(x_mean, x_mean_shift);
     row_variance = quotient(row_variance, N);
 
     const float rsqrt_value = rsqrtf(row_variance + 0.001f);
@@ -519,8 +551,7 @@ void odd_slices(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
-            const float x_centred = x_ - x_mean;
-            y_out[i] = x_centred * rsqrt_value;
+            y_out[i] = fmaf(x_ - x_mean, rsqrt_value, -x_mean_rest * rsqrt_value);
         }
         store_row(y + row * y_M, col, y_out, end);
     }
