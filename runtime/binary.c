@@ -31,7 +31,11 @@ static fusec_status choose_arch(const Nvrtc *nvrtc, const char *arch, fusec_form
                                 char name[32], fusec_error *error)
 {
     const char *number = strncmp(arch, "sm_", 3) == 0 ? arch + 3 : "";
-    if (!nvrtc_knows(nvrtc, atoi(number)) || strlen(number) > 8)
+    bool knows;
+    fusec_status status = nvrtc_knows(nvrtc, atoi(number), &knows, error);
+    if (status != FUSEC_OK)
+        return status;
+    if (!knows || strlen(number) > 8)
         return fail(error, FUSEC_UNSUPPORTED, "NVRTC %d.%d does not know '%.32s'",
                     nvrtc->major, nvrtc->minor, arch);
     snprintf(name, 32, "%s%.8s", format == FUSEC_PTX ? "compute_" : "sm_", number);

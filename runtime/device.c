@@ -80,11 +80,33 @@ void fusec_device_destroy(fusec_device *device)
     free(device);
 }
 
-static int read_attribute(const fusec_device *device, int attribute)
+/* Into an int of the device's; false where the driver does not say. */
+static fusec_status read_attribute(const fusec_device *device, int attribute, int *value,
+                                   fusec_error *error)
 {
-    int value = 0;
-    device->driver.cuDeviceGetAttribute(&value, attribute, device->handle);
-    return value;
+    *value = 0;
+    return driver_check(&device->driver,
+                        device->driver.cuDeviceGetAttribute(value, attribute, device->handle),
+                        "cuDeviceGetAttribute", error);
+}
+
+static fusec_status read_attributes(fusec_device *device, fusec_error *error)
+{
+    fusec_device_info *info = &device->info;
+    const struct {
+        int attribute;
+        int *value;
+    } wanted[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &info->major},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &info->minor},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &info->sms},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &info->l2_bytes},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &info->smem_per_cta},
+    };
+    fusec_status status = FUSEC_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == FUSEC_OK; i++)
+        status = read_attribute(device, wanted[i].attribute, wanted[i].value, error);
+    return status;
 }
 
 /* The newest target that the device can run: "sm_90a" before "sm_90", and of its own
@@ -132,19 +154,20 @@ static fusec_status describe_device(fusec_device *device, fusec_error *error)
     fusec_device_info *info = &device->info;
     const Driver *driver = &device->driver;
     size_t bytes = 0;
-    driver->cuDeviceGetName(info->name, sizeof info->name, device->handle);
-    driver->cuDeviceTotalMem(&bytes, device->handle);
+    fusec_status status = driver_check(
+        driver, driver->cuDeviceGetName(info->name, sizeof info->name, device->handle),
+        "cuDeviceGetName", error);
+    if (status == FUSEC_OK)
+        status = driver_check(driver, driver->cuDeviceTotalMem(&bytes, device->handle),
+                              "cuDeviceTotalMem", error);
+    if (status == FUSEC_OK)
+        status = read_attributes(device, error);
+    if (status == FUSEC_OK)
+        status = driver_memory_rate(driver, device->handle, &device->memory_rate, error);
     info->memory_bytes = bytes;
     info->ordinal = device->handle;
     info->driver_version = driver->version;
-    info->major = read_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    info->minor = read_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    info->sms = read_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    info->l2_bytes = read_attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-    info->smem_per_cta =
-        read_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    device->memory_rate = driver_memory_rate(driver, device->handle);
-    return choose_arch(device, error);
+    return status == FUSEC_OK ? choose_arch(device, error) : status;
 }
 
 static fusec_status open_current_context(fusec_device *device, fusec_error *error)

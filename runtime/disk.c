@@ -74,16 +74,23 @@ size_t fusec_cache_path(char *path, size_t size)
     return strlen(directory);
 }
 
+/* Whether a file that was not read is of no use, rather than the machine unable to read it now. */
+static bool is_unusable(Sealed sealed, int error)
+{
+    return sealed == SEALED_REFUSED || (sealed == SEALED_ABSENT && (error == EISDIR || error == EACCES));
+}
+
 /* A directory that is not ours alone is not used. */
 static int check_directory(int directory, const char *path, char *why, size_t size)
 {
     struct stat about;
-    const char *reason = fstat(directory, &about) == 0 ? file_distrust(&about) : strerror(errno);
+    int error = fstat(directory, &about) == 0 ? EPERM : errno;
+    const char *reason = error == EPERM ? file_distrust(&about) : reason_of(error);
     if (!reason)
         return directory;
     snprintf(why, size, "the disk cache %.300s is not used: %s", path, reason);
     close(directory);
-    errno = EPERM;
+    errno = error;
     return -1;
 }
 
@@ -106,7 +113,9 @@ static int open_cache(bool make, char *why, size_t size)
         path[--length] = 0;
     int directory = -1;
     if (!make || make_directories(path))
-        directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        do
+            directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        while (directory < 0 && errno == EINTR);
     if (directory >= 0)
         return check_directory(directory, path, why, size);
     struct stat about;
@@ -115,7 +124,7 @@ static int open_cache(bool make, char *why, size_t size)
         snprintf(why, size, "the disk cache %.300s is not used: it is a symbolic link", path);
     else
         snprintf(why, size, "the disk cache %.300s cannot be %s (%s); going on without it", path,
-                 make ? "written" : "read", strerror(error));
+                 make ? "written" : "read", reason_of(error));
     errno = error;
     return -1;
 }
@@ -196,12 +205,12 @@ static bool load_entry(int directory, const DiskKey *key, Code *code)
     size_t bytes;
     DiskEntry entry;
     Sealed sealed = file_read_sealed(directory, key->name, FILE_OF_OURS, disk_magic, &data, &bytes, why);
-    bool right = sealed == SEALED_OK && holds_key(data, bytes, key, &entry);
+    bool unusable = is_unusable(sealed, errno), right = sealed == SEALED_OK && holds_key(data, bytes, key, &entry);
     bool loaded = right && copy_code(&entry, code);
     free(data);
     if (loaded)
         utimensat(directory, key->name, NULL, AT_SYMLINK_NOFOLLOW);
-    else if (!right && (sealed != SEALED_ABSENT || errno != ENOENT))
+    else if (unusable || (sealed == SEALED_OK && !right))
         drop_entry(directory, key->name);
     return loaded;
 }
@@ -216,16 +225,6 @@ bool disk_load(const DiskKey *key, Code *code)
     bool loaded = load_entry(directory, key, code);
     close(directory);
     return loaded;
-}
-
-void disk_drop(const DiskKey *key)
-{
-    char why[512];
-    int directory = open_cache(false, why, sizeof why);
-    if (directory < 0)
-        return;
-    drop_entry(directory, key->name);
-    close(directory);
 }
 
 static bool is_entry(const void *unused, const char *name)
@@ -283,16 +282,21 @@ static bool read_entries(int directory, Entries *entries)
         return false;
     }
     bool ok = true;
-    for (struct dirent *item; ok && (item = readdir(dir)) != NULL;) {
+    for (struct dirent *item; ok && (errno = 0, item = readdir(dir)) != NULL;) {
         struct stat about;
-        if (is_entry(NULL, item->d_name) && fstatat(directory, item->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0
-            && !S_ISDIR(about.st_mode))
+        if (!is_entry(NULL, item->d_name))
+            continue;
+        if (fstatat(directory, item->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0)
+            ok = errno == ENOENT;
+        else if (!S_ISDIR(about.st_mode))
             ok = add_entry(entries, item->d_name, &about);
     }
+    int why = errno; /* readdir's, where it ended the list */
     closedir(dir);
     if (entries->count)
         qsort(entries->data, entries->count, sizeof *entries->data, compare_entries);
-    return ok;
+    errno = why;
+    return ok && !why;
 }
 
 /* False where the environment says a size that is none; *cap is the default then. */
@@ -363,7 +367,7 @@ bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size)
         int error = errno;
         char path[PATH_MAX];
         name_directory(path);
-        snprintf(why, size, "the disk cache %.300s cannot be written (%s); going on without it", path, strerror(error));
+        snprintf(why, size, "the disk cache %.300s cannot be written (%s); going on without it", path, reason_of(error));
     } else if (!size_cap(&cap)) {
         snprintf(why, size, "FUSEC_CACHE_BYTES is no number of bytes: '%.64s'; the disk cache keeps %llu",
                  secure_getenv("FUSEC_CACHE_BYTES"), (unsigned long long)cap);
@@ -379,18 +383,18 @@ bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size)
 /* ------------------------------------------------------------------------ for `fusec
  * cache` -- */
 
-/* Describes an entry; false if it is gone, damaged or not to be trusted. */
+/* Describes an entry, unless it is gone, damaged or not to be trusted; false with errno set if it cannot be read. */
 static bool list_entry(int directory, const Entry *found,
                        int (*entry)(void *data, const fusec_cache_entry *entry),
                        void *data, bool *stop)
 {
     char *payload, why[FILE_WHY];
     size_t bytes;
-    if (file_read_sealed(directory, found->name, FILE_OF_OURS, disk_magic, &payload, &bytes, why) != SEALED_OK)
-        return false;
+    Sealed sealed = file_read_sealed(directory, found->name, FILE_OF_OURS, disk_magic, &payload, &bytes, why);
+    if (sealed != SEALED_OK)
+        return is_unusable(sealed, errno) || errno == ENOENT;
     DiskEntry holds;
-    bool ok = disk_decode(payload, bytes, &holds);
-    if (ok) {
+    if (disk_decode(payload, bytes, &holds)) {
         fusec_cache_entry about = {.struct_size = sizeof about, .name = found->name, .bytes = found->bytes};
         about.used = (int64_t)found->used.tv_sec;
         about.arch = holds.key.arch;
@@ -398,7 +402,7 @@ static bool list_entry(int directory, const Entry *found,
         *stop = entry(data, &about) != 0;
     }
     free(payload);
-    return ok;
+    return true;
 }
 
 /* The directory and what is in it. *directory -1 with OK: there is none, nor any entry. */
@@ -408,10 +412,10 @@ static fusec_status open_entries(int *directory, Entries *entries, fusec_error *
     *entries = (Entries){0};
     *directory = open_cache(false, why, sizeof why);
     if (*directory < 0)
-        return errno == ENOENT ? FUSEC_OK : fail(error, FUSEC_IO_ERROR, "%s", why);
+        return errno == ENOENT ? FUSEC_OK : fail(error, errno == ENOMEM ? FUSEC_OUT_OF_MEMORY : FUSEC_IO_ERROR, "%s", why);
     if (read_entries(*directory, entries))
         return FUSEC_OK;
-    fusec_status status = fail(error, FUSEC_IO_ERROR, "the disk cache cannot be read: %s", strerror(errno));
+    fusec_status status = fail_errno(error, errno, "the disk cache cannot be read");
     free(entries->data);
     close(*directory);
     return status;
@@ -422,7 +426,7 @@ fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *
 {
     OWN_ENVIRONMENT;
     Entries entries;
-    int directory;
+    int directory, why = 0;
     bool stop = false;
     if (!entry)
         return fail(error, FUSEC_INVALID_ARGUMENT, "no function to call for the entries");
@@ -430,10 +434,13 @@ fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *
     if (status != FUSEC_OK)
         return status;
     for (size_t i = 0; i < entries.count && !stop; i++)
-        list_entry(directory, &entries.data[i], entry, data, &stop);
+        if (!list_entry(directory, &entries.data[i], entry, data, &stop))
+            why = errno;
     free(entries.data);
     if (directory >= 0)
         close(directory);
+    if (why)
+        return fail_errno(error, why, "the disk cache cannot be read");
     return succeed(error);
 }
 
@@ -459,8 +466,7 @@ fusec_status fusec_cache_clear(size_t *count, fusec_error *error)
         close(directory);
     }
     if (why)
-        return fail(error, FUSEC_IO_ERROR, "the disk cache cannot be cleared: %s",
-                    strerror(why));
+        return fail_errno(error, why, "the disk cache cannot be cleared");
     if (count)
         *count = removed;
     return succeed(error);

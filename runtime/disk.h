@@ -21,8 +21,6 @@ bool disk_load(const DiskKey *key, Code *code);
 /* Stores an entry and drops old ones over the size cap. false: `why` is a warning: it could not be stored, or is but
  * FUSEC_CACHE_BYTES says no size and the default is kept. */
 bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size);
-/* Removes an entry. */
-void disk_drop(const DiskKey *key);
 
 /* What an entry holds. The texts are NUL-ended. */
 typedef struct {

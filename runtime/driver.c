@@ -5,6 +5,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -50,6 +51,8 @@ fusec_status driver_open(Driver *driver, fusec_error *error)
     memset(driver, 0, sizeof *driver);
     const char *why;
     driver->library = library_open("libcuda.so.1", &why);
+    if (!driver->library && errno == ENOMEM)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     if (!driver->library)
         return fail(error, FUSEC_NO_DRIVER, "no CUDA driver: %s", why);
     fusec_status status = resolve_entry_points(driver, error);
@@ -58,6 +61,8 @@ fusec_status driver_open(Driver *driver, fusec_error *error)
     CUresult result = driver->cuInit(0);
     if (result == CUDA_ERROR_NO_DEVICE)
         return fail(error, FUSEC_NO_DEVICE, "the CUDA driver finds no device");
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return driver_check(driver, result, "cuInit", error);
     if (result != CUDA_SUCCESS) {
         const char *text = NULL;
         driver->cuGetErrorString(result, &text);
@@ -85,12 +90,14 @@ fusec_status driver_check(const Driver *driver, CUresult result, const char *wha
                 text ? text : "no description");
 }
 
-double driver_memory_rate(const Driver *driver, CUdevice gpu)
+fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate, fusec_error *error)
 {
     int clock = 0, wires = 0;    /* in kHz; bits */
-    driver->cuDeviceGetAttribute(&clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, gpu);
-    driver->cuDeviceGetAttribute(&wires, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, gpu);
-    return clock > 0 && wires > 0 ? 2.0 * clock * wires / 8 / 1e6 : 0;    /* twice a clock on each wire */
+    CUresult result = driver->cuDeviceGetAttribute(&clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, gpu);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDeviceGetAttribute(&wires, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, gpu);
+    *rate = clock > 0 && wires > 0 ? 2.0 * clock * wires / 8 / 1e6 : 0;    /* twice a clock on each wire */
+    return driver_check(driver, result, "cuDeviceGetAttribute", error);
 }
 
 fusec_status context_enter(const Driver *driver, CUcontext context,

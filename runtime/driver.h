@@ -77,7 +77,7 @@ typedef struct {
  * does not survive being unloaded. */
 fusec_status driver_open(Driver *driver, fusec_error *error);
 /* Bytes that the GPU's memory moves in a ns at most; 0: not known. */
-double driver_memory_rate(const Driver *driver, CUdevice gpu);
+fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate, fusec_error *error);
 /* Turns a CUresult into a status with a message "cuName: CUDA_ERROR_… (description)". */
 fusec_status driver_check(const Driver *driver, CUresult result, const char *what,
                           fusec_error *error);

@@ -4,6 +4,7 @@
  * line's end. */
 #include "error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,11 @@ fusec_status fail(fusec_error *error, fusec_status status, const char *format, .
     va_end(args);
     trim_message(error->message, sizeof error->message, printed);
     return status;
+}
+
+fusec_status fail_errno(fusec_error *error, int why, const char *what)
+{
+    return fail(error, why == ENOMEM ? FUSEC_OUT_OF_MEMORY : FUSEC_IO_ERROR, "%.600s: %s", what, reason_of(why));
 }
 
 fusec_status fail_null(fusec_error *error, const char *what)

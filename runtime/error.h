@@ -4,6 +4,7 @@
 
 #include "environment.h"
 #include "fusec.h"
+#include "reason.h"
 
 #include <stdbool.h>
 
@@ -26,5 +27,8 @@ fusec_status succeed(fusec_error *error);
 /* Copies a struct to the caller's *info, whose first field says how much the caller's header knows
  * of it: no more than that is written. False, and *info as it was: `size` of its fields is none. */
 bool copy_info(void *info, const void *own, size_t size);
+
+/* A file, or what `what` names, failed with that errno: IO_ERROR, or OUT_OF_MEMORY. */
+fusec_status fail_errno(fusec_error *error, int why, const char *what);
 
 #endif

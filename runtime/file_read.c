@@ -1,6 +1,8 @@
 /* file_read.c: see file_read.h. */
 #include "file_read.h"
 
+#include "reason.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,8 +23,7 @@ static bool refuse(char why[FILE_WHY], const char *reason)
 static bool give_up(char why[FILE_WHY])
 {
     int error = errno;
-    char text[FILE_WHY];
-    snprintf(why, FILE_WHY, "%s", strerror_r(error, text, sizeof text));
+    snprintf(why, FILE_WHY, "%s", reason_of(error));
     errno = error;
     return false;
 }
@@ -114,7 +115,11 @@ static int open_no_device(int directory, const char *path, int flags)
         errno = 0;
         return -1;
     }
-    return openat(directory, path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int file;
+    do
+        file = openat(directory, path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (file < 0 && errno == EINTR);
+    return file;
 }
 
 char *file_read_known(int directory, const char *path, FileTrust trust, size_t limit, size_t *length,

@@ -79,12 +79,25 @@ int file_open_directory(const char *given, char name[NAME_MAX + 1])
 
 /* ---- the temporary file ---- */
 
-/* Whether the file is ours to write: a sweeper may have come between its making and its locking. Where the file system has no
- * locks it is. */
+/* Whether the file is ours to write: a sweeper may have come between its making and its locking, errno EEXIST. Where the
+ * file system has no locks it is. */
 static bool hold(int fd)
 {
     struct stat about;
-    return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(fd, &about) == 0 && about.st_nlink > 0;
+    bool swept = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!swept && fstat(fd, &about) != 0)
+        return false;
+    errno = EEXIST;
+    return !swept && about.st_nlink > 0;
+}
+
+static void drop_temporary(NewFile *file)
+{
+    int error = errno;
+    unlinkat(file->directory, file->temporary, 0);
+    close(file->fd);
+    file->fd = -1;
+    errno = error;
 }
 
 static bool open_temporary(NewFile *file, mode_t mode)
@@ -98,13 +111,12 @@ static bool open_temporary(NewFile *file, mode_t mode)
         snprintf(file->temporary, sizeof file->temporary, "%.*s%s%ld-%lx", KEPT, file->name, temporary_mark,
                  (long)getpid(), number);
         file->fd = openat(file->directory, file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (file->fd < 0 && errno != EEXIST)
-            return false;
         if (file->fd >= 0 && hold(file->fd))
             return true;
         if (file->fd >= 0)
-            close(file->fd);
-        file->fd = -1;
+            drop_temporary(file);
+        if (errno != EEXIST && errno != EINTR)
+            return false;
     }
     errno = EEXIST;
     return false;

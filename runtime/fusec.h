@@ -192,7 +192,7 @@ FUSEC_API void fusec_program_destroy(fusec_program *program);
  *             and its plans
  * No call leaves another current context behind than it found.
  * Errors: NO_DRIVER (libcuda missing, too old, or not initializing), NO_DEVICE,
- * CUDA_ERROR. */
+ * OUT_OF_MEMORY, CUDA_ERROR. */
 FUSEC_API fusec_status fusec_device_open(int ordinal, fusec_device **device,
                                          fusec_error *error);
 
@@ -603,7 +603,7 @@ FUSEC_API double fusec_binary_milliseconds(const fusec_binary *binary);
 FUSEC_API fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
                                            fusec_kernel_info *info);
 
-/* NVRTC's version and file, or NO_NVRTC with the places searched. path may be NULL. */
+/* NVRTC's version and file, or NO_NVRTC with the places searched, or OUT_OF_MEMORY. path may be NULL. */
 FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
                                            size_t size, fusec_error *error);
 
@@ -618,7 +618,8 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
  *         or its path is relative
  * list:   calls `entry` for each entry, most recently used first; a return other than 0
  *         stops
- * clear:  removes all entries (and nothing else); *count is how many, may be NULL */
+ * clear:  removes all entries (and nothing else); *count is how many, may be NULL
+ * Errors: IO_ERROR, OUT_OF_MEMORY: the list then has all that could be read. */
 typedef struct fusec_cache_entry {
     size_t struct_size; /* of this library's, set by the library */
     const char *name; /* the file in the directory */

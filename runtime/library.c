@@ -2,6 +2,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ const char *environment_path(const char *variable)
     return path && path[0] == '/' ? path : NULL;
 }
 
-/* The directories that the dynamic linker searches, malloc'ed; NULL: not known. */
+/* The directories that the dynamic linker searches, malloc'ed; NULL: not known, or no memory for them. */
 static Dl_serinfo *search_path(void)
 {
     Dl_serinfo size, *path = NULL;
@@ -46,7 +47,7 @@ static void *open_in_absolute(const Dl_serinfo *path, const char *name)
 {
     char file[PATH_MAX];
     void *library = NULL;
-    for (unsigned i = 0; i < path->dls_cnt && !library; i++) {
+    for (unsigned i = 0; i < path->dls_cnt && !library && errno != ENOMEM; i++) {
         const char *directory = path->dls_serpath[i].dls_name;
         int length = snprintf(file, sizeof file, "%s/%s", directory, name);
         if (directory[0] == '/' && length > 0 && length < PATH_MAX)
@@ -58,15 +59,20 @@ static void *open_in_absolute(const Dl_serinfo *path, const char *name)
 void *library_open(const char *name, const char **why)
 {
     *why = "is no absolute path";
+    errno = 0;
     if (name[0] != '/' && strchr(name, '/'))
         return NULL;
     Dl_serinfo *path = name[0] == '/' ? NULL : search_path();
-    void *library = !path || is_absolute(path) ? dlopen(name, FLAGS) : open_in_absolute(path, name);
+    void *library = NULL;
+    if (errno != ENOMEM)
+        library = !path || is_absolute(path) ? dlopen(name, FLAGS) : open_in_absolute(path, name);
+    int error = errno;
     free(path);
     if (!library)
         *why = dlerror();
-    if (!*why)
-        *why = "cannot be opened";
+    if (!*why || error == ENOMEM)
+        *why = error == ENOMEM ? "out of memory" : "cannot be opened";
+    errno = error;
     return library;
 }
 

@@ -117,17 +117,19 @@ typedef struct {
 
 /* What NVRTC is asked for: an architecture that it does not know gets PTX of the newest one below it, for the driver to
  * compile. */
-static void choose_code(const Nvrtc *nvrtc, const char *arch, char name[32], bool *is_ptx)
+static fusec_status choose_code(const Nvrtc *nvrtc, const char *arch, char name[32], bool *is_ptx, fusec_error *error)
 {
     int cc = atoi(arch + strlen("sm_"));
-    *is_ptx = !nvrtc_knows(nvrtc, cc);
-    if (!*is_ptx) {
+    bool knows;
+    fusec_status status = nvrtc_knows(nvrtc, cc, &knows, error);
+    *is_ptx = !knows;
+    while (status == FUSEC_OK && cc > 75 && !knows)
+        status = nvrtc_knows(nvrtc, --cc, &knows, error);
+    if (*is_ptx)
+        snprintf(name, 32, "compute_%d", cc);
+    else
         snprintf(name, 32, "%s", arch);
-        return;
-    }
-    while (cc > 75 && !nvrtc_knows(nvrtc, cc))
-        cc--;
-    snprintf(name, 32, "compute_%d", cc);
+    return status;
 }
 
 static fusec_status compile_code(fusec_device *device, CodeModule *module, const Nvrtc *nvrtc, const DiskKey *key,
@@ -146,7 +148,8 @@ static bool refused_code(const CodeModule *module, fusec_status status)
     return module->from_disk && status != FUSEC_OK && status != FUSEC_OUT_OF_MEMORY;
 }
 
-/* Code from the disk cache, else from NVRTC, loaded. What the driver does not take from the cache is compiled anew. */
+/* Code from the disk cache, else from NVRTC, loaded. What the driver does not take from the cache is compiled
+ * anew and replaces it there. */
 static fusec_status load_source(fusec_device *device, CodeModule *module, const CodeSource *source, fusec_error *error)
 {
     char name[32];
@@ -154,7 +157,9 @@ static fusec_status load_source(fusec_device *device, CodeModule *module, const 
     fusec_status status = device_nvrtc(device, &nvrtc, error);
     if (status != FUSEC_OK)
         return status;
-    choose_code(nvrtc, source->arch, name, &module->is_ptx);
+    status = choose_code(nvrtc, source->arch, name, &module->is_ptx, error);
+    if (status != FUSEC_OK)
+        return status;
     DiskKey key = disk_key(source->cuda, name, source->option, nvrtc);
     module->from_disk = source->use_cache && disk_load(&key, &module->code);
     if (!module->from_disk)
@@ -163,7 +168,6 @@ static fusec_status load_source(fusec_device *device, CodeModule *module, const 
         status = load_module(device, module, error);
     if (!refused_code(module, status))
         return status;
-    disk_drop(&key);
     code_free(&module->code);
     module->from_disk = false;
     status = compile_code(device, module, nvrtc, &key, true, error);

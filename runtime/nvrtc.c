@@ -10,12 +10,13 @@
 #include "thread.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 8 };
+enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 8, NVRTC_ERROR_OUT_OF_MEMORY = 1 };
 
 typedef struct {
     const char *name;
@@ -31,6 +32,7 @@ static const EntryPoint entry_points[] = {
 typedef struct {
     Nvrtc *nvrtc;
     char refused[512]; /* libraries found but not usable, and why */
+    bool no_memory;
 } Search;
 
 static void refuse(Search *search, const char *path, const char *why)
@@ -66,7 +68,9 @@ static bool try_library(void *data, const char *path)
     Search *search = data;
     Nvrtc *nvrtc = search->nvrtc;
     const char *reason;
-    nvrtc->library = library_open(path, &reason);
+    nvrtc->library = path ? library_open(path, &reason) : NULL;
+    if (!nvrtc->library && (!path || errno == ENOMEM))
+        return search->no_memory = true; /* another library would give other code */
     if (!nvrtc->library) {
         if (strchr(path, '/'))
             refuse(search, path, reason);
@@ -88,9 +92,12 @@ static bool try_library(void *data, const char *path)
 
 fusec_status nvrtc_open(Nvrtc *nvrtc, fusec_error *error)
 {
-    Search search = {nvrtc, ""};
+    Search search = {.nvrtc = nvrtc};
     memset(nvrtc, 0, sizeof *nvrtc);
-    if (nvrtc_search(try_library, &search))
+    bool ended = nvrtc_search(try_library, &search);
+    if (search.no_memory)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (ended)
         return FUSEC_OK;
     const char *chosen = secure_getenv("FUSEC_NVRTC");
     if (chosen && *chosen)
@@ -115,45 +122,67 @@ void nvrtc_close(Nvrtc *nvrtc)
     memset(nvrtc, 0, sizeof *nvrtc);
 }
 
-bool nvrtc_knows(const Nvrtc *nvrtc, int cc)
+/* What NVRTC's calls answer. */
+static fusec_status nvrtc_check(int result, const char *what, fusec_error *error)
 {
+    if (result == 0)
+        return FUSEC_OK;
+    if (result == NVRTC_ERROR_OUT_OF_MEMORY)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: NVRTC %s", what);
+    return fail(error, FUSEC_COMPILE_FAILED, "NVRTC %s (error %d)", what, result);
+}
+
+fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *error)
+{
+    static const char what[] = "does not tell its architectures";
     int count = 0;
-    if (nvrtc->nvrtcGetNumSupportedArchs(&count) != 0 || count <= 0)
-        return false;
+    *knows = false;
+    fusec_status status = nvrtc_check(nvrtc->nvrtcGetNumSupportedArchs(&count), what, error);
+    if (status != FUSEC_OK || count <= 0)
+        return status;
     int *archs = calloc((size_t)count, sizeof *archs);
-    bool known = false;
-    if (archs && nvrtc->nvrtcGetSupportedArchs(archs) == 0)
-        for (int i = 0; i < count; i++)
-            known |= archs[i] == cc;
+    if (!archs)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    status = nvrtc_check(nvrtc->nvrtcGetSupportedArchs(archs), what, error);
+    for (int i = 0; i < count && status == FUSEC_OK; i++)
+        *knows |= archs[i] == cc;
     free(archs);
-    return known;
+    return status;
 }
 
 /* ------------------------------------------------------------------------------
  * compiling -- */
 
-static char *read_log(const Nvrtc *nvrtc, NvrtcProgram program)
+/* The log has what is known of spills, so code without it is not taken. */
+static fusec_status read_log(const Nvrtc *nvrtc, NvrtcProgram program, Code *code, fusec_error *error)
 {
+    static const char what[] = "gives no log";
     size_t bytes = 0;
-    if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) != 0)
-        bytes = 0;
-    char *log = calloc(bytes + 1, 1);
-    if (log && bytes && nvrtc->nvrtcGetProgramLog(program, log) != 0)
-        log[0] = 0;
-    return log;
+    fusec_status status = nvrtc_check(nvrtc->nvrtcGetProgramLogSize(program, &bytes), what, error);
+    if (status != FUSEC_OK)
+        return status;
+    code->log = calloc(bytes + 1, 1);
+    if (!code->log)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    return bytes ? nvrtc_check(nvrtc->nvrtcGetProgramLog(program, code->log), what, error) : FUSEC_OK;
 }
 
-static bool read_code(const Nvrtc *nvrtc, NvrtcProgram program, bool ptx, Code *code)
+static fusec_status read_code(const Nvrtc *nvrtc, NvrtcProgram program, bool ptx, Code *code,
+                              fusec_error *error)
 {
+    static const char what[] = "gives no code";
     int got = ptx ? nvrtc->nvrtcGetPTXSize(program, &code->bytes)
                   : nvrtc->nvrtcGetCUBINSize(program, &code->bytes);
-    if (got != 0 || !(code->data = calloc(code->bytes + 1, 1)))
-        return false;
+    if (got != 0)
+        return nvrtc_check(got, what, error);
+    code->data = calloc(code->bytes + 1, 1);
+    if (!code->data)
+        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     got = ptx ? nvrtc->nvrtcGetPTX(program, code->data)
               : nvrtc->nvrtcGetCUBIN(program, code->data);
     if (ptx)
         code->bytes = strlen(code->data);
-    return got == 0;
+    return nvrtc_check(got, what, error);
 }
 
 static double now_milliseconds(void)
@@ -183,15 +212,15 @@ static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program,
     double begin = now_milliseconds();
     int result = nvrtc->nvrtcCompileProgram(program, count, options);
     code->milliseconds = now_milliseconds() - begin;
-    code->log = read_log(nvrtc, program);
-    if (!code->log)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (result == NVRTC_ERROR_OUT_OF_MEMORY)
+        return nvrtc_check(result, "has none to compile with", error);
+    fusec_status status = read_log(nvrtc, program, code, error);
+    if (status != FUSEC_OK)
+        return status;
     if (result != 0)
         return fail(error, FUSEC_COMPILE_FAILED, "NVRTC %d.%d for %s: %s", nvrtc->major,
                     nvrtc->minor, arch, *code->log ? code->log : "compilation failed");
-    if (!read_code(nvrtc, program, ptx, code))
-        return fail(error, FUSEC_OUT_OF_MEMORY, "NVRTC gives no code for %s", arch);
-    return FUSEC_OK;
+    return read_code(nvrtc, program, ptx, code, error);
 }
 
 static fusec_status compile_here(const Nvrtc *nvrtc, const char *cuda, const char *arch,
@@ -199,9 +228,12 @@ static fusec_status compile_here(const Nvrtc *nvrtc, const char *cuda, const cha
 {
     *code = (Code){0};
     NvrtcProgram program = NULL;
-    if (nvrtc->nvrtcCreateProgram(&program, cuda, "fusec.cu", 0, NULL, NULL) != 0)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "NVRTC cannot create a program");
-    fusec_status status = compile_program(nvrtc, program, arch, option, code, error);
+    fusec_status status =
+        nvrtc_check(nvrtc->nvrtcCreateProgram(&program, cuda, "fusec.cu", 0, NULL, NULL),
+                    "cannot create a program", error);
+    if (status != FUSEC_OK)
+        return status;
+    status = compile_program(nvrtc, program, arch, option, code, error);
     nvrtc->nvrtcDestroyProgram(&program);
     if (status != FUSEC_OK)
         code_free(code);

@@ -50,8 +50,8 @@ typedef struct {
  */
 fusec_status nvrtc_open(Nvrtc *nvrtc, fusec_error *error);
 void nvrtc_close(Nvrtc *nvrtc);
-/* Whether cubins can be made for compute capability `cc` = 10 major + minor. */
-bool nvrtc_knows(const Nvrtc *nvrtc, int cc);
+/* *knows: whether cubins can be made for compute capability `cc` = 10 major + minor. */
+fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *error);
 /* Compiles for "sm_90a" (cubin) or "compute_90" (PTX). `options` is one more option or
  * NULL. */
 fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arch,
@@ -61,6 +61,7 @@ void code_free(Code *code);
 /* The files nvrtc_search visits, in order, until `visit` returns true; see
  * nvrtc_search.c. */
 typedef bool VisitLibrary(void *data, const char *path);
+/* A path NULL says that memory ran out, which ends the search. */
 bool nvrtc_search(VisitLibrary *visit, void *data);
 
 #endif

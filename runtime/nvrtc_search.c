@@ -8,6 +8,7 @@
 
 #include "library.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,15 @@
  */
 static bool visit_matches(VisitLibrary *visit, void *data, const char *pattern)
 {
-    glob_t found;
-    if (glob(pattern, 0, NULL, &found) != 0)
+    glob_t found = {0};
+    errno = 0;
+    int failed = glob(pattern, 0, NULL, &found);
+    if (failed == GLOB_NOSPACE || (failed && errno == ENOMEM)) {
+        globfree(&found);
+        visit(data, NULL);
+        return true;
+    }
+    if (failed)
         return false;
     bool done = false;
     for (size_t i = found.gl_pathc; i-- > 0 && !done;)

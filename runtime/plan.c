@@ -274,8 +274,8 @@ static fusec_status compile_graph(Making *m)
     plan->arch = m->code_arch;
     if (status != FUSEC_OK)
         return status;
-    if (may_tune(m))
-        compile_tuned(&m->request, plan->device->info.name, &plan->compilation, &tuned);
+    if (may_tune(m) && !compile_tuned(&m->request, plan->device->info.name, &plan->compilation, &tuned))
+        return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
     status = check_compiled(&plan->compilation, m->error);
     if (status != FUSEC_OK)
         return status;
@@ -305,8 +305,10 @@ static int count_spills(void *data, const Compilation *c)
 {
     Making *m = data;
     int bytes = 0;
-    if (load_text(m, c->cuda) != FUSEC_OK || m->plan->module->is_ptx)
-        return -1;
+    if (load_text(m, c->cuda) != FUSEC_OK)
+        return m->loads == 1 || m->status == FUSEC_OUT_OF_MEMORY ? SPILLS_FAILED : SPILLS_UNKNOWN;
+    if (m->plan->module->is_ptx)
+        return SPILLS_UNKNOWN;
     for (int i = 0; i < c->launch->kernel_count; i++) {
         Usage usage = {-1, -1, -1, -1};
         const Code *code = &m->plan->module->code;
@@ -322,7 +324,11 @@ static fusec_status load_plan(Making *m)
     fusec_plan *plan = m->plan;
     if (plan->schedule)
         return load_text(m, plan->compilation.cuda);
-    plan->schedule = compile_without_spills(&m->request, count_spills, m, &plan->compilation);
+    switch (compile_without_spills(&m->request, count_spills, m, &plan->compilation, &plan->schedule)) {
+    case LEANER_DONE: break;
+    case LEANER_FAILED: return m->status;
+    case LEANER_OUT_OF_MEMORY: return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    }
     if (m->loads > 1 && !plan->schedule)   /* all spilled: back to the first */
         return load_text(m, plan->compilation.cuda);
     return m->status;

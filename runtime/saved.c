@@ -26,7 +26,7 @@ fusec_status fusec_plan_save(const fusec_plan *plan, const char *path, fusec_err
     if (w.failed)
         status = fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     else if (!file_write_sealed(path, magic, &w))
-        status = fail(error, FUSEC_IO_ERROR, "%.600s: %s", path, strerror(errno));
+        status = fail_errno(error, errno, path);
     writer_free(&w);
     return status == FUSEC_OK ? succeed(error) : status;
 }
@@ -135,7 +135,7 @@ fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan 
                     "the CPU device runs no machine code of a saved plan");
     Sealed sealed = file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why);
     if (sealed == SEALED_ABSENT)
-        return fail(error, errno == ENOMEM ? FUSEC_OUT_OF_MEMORY : FUSEC_IO_ERROR, "%.600s: %s", path, why);
+        return fail_errno(error, errno, path);
     if (sealed == SEALED_REFUSED)
         return fail(error, FUSEC_INVALID_FILE, "%.600s: no plan file, or a damaged one: %s", path, why);
     fusec_status status = load_plan(device, data, bytes, result, error);

@@ -25,75 +25,94 @@ static void free_leaner(Leaner *leaner)
     leaner->count = 0;
 }
 
-/* None where memory runs out, or the budget. */
-static void find_leaner(const Compilation *c, Budget *budget, Leaner *leaner)
+/* None where the budget ends. False: out of memory. */
+static bool find_leaner(const Compilation *c, Budget *budget, Leaner *leaner)
 {
     jmp_buf escape;
     Arena *arena = arena_new();
-    leaner->count = 0;
     if (!arena)
-        return;
+        return false;
     arena_on_out_of_memory(arena, give_up, &escape);
     if (budget) budget->used = 0;
     arena_set_budget(arena, budget);
     if (setjmp(escape)) {
         arena_free(arena);
-        return;
+        return budget && budget->stopped;
     }
     Candidates found = list_leaner(arena, c->plan, MOST_TRIES);
     for (int i = 0; i < found.list.count; i++) {
         const char *schedule = found.list.data[i].schedule;
         leaner->schedules[i] = strdup(schedule ? schedule : c->plan->advice ? c->plan->advice : family_name(c->plan->family));
         if (!leaner->schedules[i])
-            break;
+            arena_out_of_memory(arena);
         leaner->count++;
     }
     arena_free(arena);
+    return true;
 }
 
-/* Compiles with one of the others; true: it does not spill and is now *c. */
-static bool try_leaner(CompileRequest *request, Spilling *spilling, const char *schedule,
-                       CountSpills *count, void *data, Compilation *c)
+/* The search for one that does not spill: the request, changed for each, and what spilled so far. */
+typedef struct {
+    CompileRequest request;
+    Spilling spilling[MOST_TRIES + 1];
+    CountSpills *count;
+    void *data;
+} Attempt;
+
+/* Compiles with one of the others. *is_leaner: it does not spill and is now *c. */
+static LeanerResult try_leaner(Attempt *a, const char *schedule, Compilation *c, bool *is_leaner)
 {
-    request->schedule = schedule;
-    Compilation next = compile(request);
-    int bytes = next.status == COMPILE_OK ? count(data, &next) : -1;
-    Compilation *unused = bytes == 0 ? c : &next;
-    compile_free(unused);
-    if (bytes == 0)
+    a->request.schedule = schedule;
+    Compilation next = compile(&a->request);
+    const bool no_memory = next.out_of_memory;
+    int bytes = next.status == COMPILE_OK ? a->count(a->data, &next) : SPILLS_UNKNOWN;
+    *is_leaner = bytes == 0;
+    compile_free(*is_leaner ? c : &next);
+    if (*is_leaner)
         *c = next;
     else if (bytes > 0)
-        spilling[request->spilling_count++] = (Spilling){schedule, bytes};
-    return bytes == 0;
+        a->spilling[a->request.spilling_count++] = (Spilling){schedule, bytes};
+    return no_memory ? LEANER_OUT_OF_MEMORY : bytes == SPILLS_FAILED ? LEANER_FAILED : LEANER_DONE;
 }
 
-char *compile_without_spills(const CompileRequest *request, CountSpills *count, void *data,
-                             Compilation *c)
+/* The rules' choice once more, with all that spills among what it rejected. */
+static LeanerResult list_spilling(Attempt *a, Compilation *c)
 {
-    Spilling spilling[MOST_TRIES + 1];
-    Leaner leaner;
-    CompileRequest again = *request;
-    char *found = NULL;
-    int bytes = count(data, c);
-    if (bytes <= 0)
-        return NULL;
-    find_leaner(c, request->budget, &leaner);
-    again.spilling = spilling;
-    if (leaner.count)
-        spilling[again.spilling_count++] = (Spilling){leaner.schedules[0], bytes};
-    for (int i = 1; i < leaner.count && !found; i++)
-        if (try_leaner(&again, spilling, leaner.schedules[i], count, data, c)) {
-            found = leaner.schedules[i];
-            leaner.schedules[i] = NULL;
-        }
-    again.schedule = NULL;
-    Compilation listed = found ? (Compilation){0} : compile(&again);
-    if (listed.arena && listed.status == COMPILE_OK) {
+    a->request.schedule = NULL;
+    Compilation listed = compile(&a->request);
+    const bool no_memory = listed.out_of_memory;
+    if (listed.status == COMPILE_OK) {
         compile_free(c);
         *c = listed;
-    } else if (listed.arena) {
+    } else {
         compile_free(&listed);
     }
+    return no_memory ? LEANER_OUT_OF_MEMORY : LEANER_DONE;
+}
+
+LeanerResult compile_without_spills(const CompileRequest *request, CountSpills *count, void *data,
+                                    Compilation *c, char **found)
+{
+    Leaner leaner = {.count = 0};
+    Attempt a = {.request = *request, .count = count, .data = data};
+    int bytes = count(data, c);
+    *found = NULL;
+    if (bytes <= 0)
+        return bytes == SPILLS_FAILED ? LEANER_FAILED : LEANER_DONE;
+    LeanerResult result = find_leaner(c, request->budget, &leaner) ? LEANER_DONE : LEANER_OUT_OF_MEMORY;
+    a.request.spilling = a.spilling;
+    if (leaner.count)
+        a.spilling[a.request.spilling_count++] = (Spilling){leaner.schedules[0], bytes};
+    for (int i = 1; i < leaner.count && !*found && result == LEANER_DONE; i++) {
+        bool is_leaner;
+        result = try_leaner(&a, leaner.schedules[i], c, &is_leaner);
+        if (is_leaner) {
+            *found = leaner.schedules[i];
+            leaner.schedules[i] = NULL;
+        }
+    }
+    if (result == LEANER_DONE && !*found)
+        result = list_spilling(&a, c);
     free_leaner(&leaner);
-    return found;
+    return result;
 }

@@ -10,6 +10,7 @@
 #include "analyze.h"
 #include "bytes.h"
 #include "library.h"
+#include "reason.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,16 +178,20 @@ bool tuning_find(const TuningKey *key, const char *arch, const char *device,
     char path[PATH_MAX], reason[FILE_WHY] = "";
     Search search = {key, arch, device, schedule};
     *schedule = *why = 0;
+    errno = 0;
     if (!tuning_path(path))
         return false;
     char *text = read_text(path, reason);
     if (!text) {
+        int error = errno;
         snprintf(why, TUNING_WHY, "the tuning file %.300s cannot be read (%s); going on without it",
-                 path, reason);
+                 path, *reason ? reason : reason_of(error));
+        errno = error;
         return false;
     }
     int wrong = visit_entries(text, find_entry, &search);
     free(text);
+    errno = 0;
     if (wrong) {
         *schedule = 0;
         snprintf(why, TUNING_WHY, "the tuning file %.300s is damaged at line %d; going on without it",
@@ -242,7 +247,7 @@ static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_
         snprintf(why, TUNING_WHY, "%.300s is no tuning file (line %d): remove it, or set"
                  " FUSEC_TUNING_FILE", path, wrong);
     else if (!ok)
-        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, text ? strerror(errno) : reason);
+        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, !text && *reason ? reason : reason_of(errno));
     writer_free(&r.text);
     free(text);
     return ok;
@@ -287,9 +292,13 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
         snprintf(why, TUNING_WHY, "no place for a tuning file: set FUSEC_TUNING_FILE to an absolute path");
         return false;
     }
-    if (realpath(path, real))   /* a link stays, what it leads to is replaced */
+    bool exists = realpath(path, real) != NULL;   /* a link stays, what it leads to is replaced */
+    if (exists)
         memcpy(path, real, sizeof path);
-    bool exists = stat(path, &about) == 0;
+    if ((!exists && errno != ENOENT && errno != ENOTDIR) || (exists && stat(path, &about) != 0)) {
+        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, reason_of(errno));
+        return false;
+    }
     if (!entry->schedule && (!exists || !S_ISREG(about.st_mode)))
         return true;   /* there is nothing to remove */
     if (exists && !S_ISREG(about.st_mode)) {
@@ -298,7 +307,7 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
     }
     int directory = lock_directory(path);
     if (directory < 0) {
-        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, strerror(errno));
+        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, reason_of(errno));
         return false;
     }
     bool ok = rewrite(path, entry, why);
@@ -308,24 +317,29 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
 
 /* ---- compiling with it ---- */
 
-void compile_tuned(const CompileRequest *request, const char *device, Compilation *c, Tuned *tuned)
+bool compile_tuned(const CompileRequest *request, const char *device, Compilation *c, Tuned *tuned)
 {
     TuningKey key;
     *tuned = (Tuned){0};
-    if (!tuning_key(c, &key)
-        || !tuning_find(&key, request->target.arch, device, tuned->schedule, tuned->warning))
-        return;
+    if (!tuning_key(c, &key))
+        return false;
+    if (!tuning_find(&key, request->target.arch, device, tuned->schedule, tuned->warning))
+        return errno != ENOMEM;
     CompileRequest again = *request;
     again.schedule = tuned->schedule;
     Compilation better = compile(&again);
     if (better.status == COMPILE_OK || better.status == COMPILE_STOPPED) {
         compile_free(c);
         *c = better;
-        return;
+        return true;
     }
+    bool no_memory = better.out_of_memory;
     compile_free(&better);
+    if (no_memory)
+        return false;
     snprintf(tuned->warning, sizeof tuned->warning,
              "the tuning file's schedule %s is no longer one of graph %s: run `fusec tune` again",
              tuned->schedule, c->graph->name);
     *tuned->schedule = 0;
+    return true;
 }

@@ -33,7 +33,7 @@ size_t tuning_path(char path[PATH_MAX]);
 bool tuning_key(const Compilation *c, TuningKey *key);
 
 /* Looks an entry up. false: there is none; `why` then says what is wrong with the file, "" if
- * nothing is. */
+ * nothing is, and errno is ENOMEM where memory ran out, else not. */
 bool tuning_find(const TuningKey *key, const char *arch, const char *device,
                  char schedule[TUNING_SCHEDULE], char why[TUNING_WHY]);
 
@@ -49,8 +49,8 @@ typedef struct {
 
 /* Takes what `request` was compiled to. If the tuning file has a schedule for it on the device of
  * that name, compiles once more with it and puts the result in the place of *c; a schedule that is
- * refused leaves *c alone with a warning. */
-void compile_tuned(const CompileRequest *request, const char *device, Compilation *c,
+ * refused leaves *c alone with a warning. false: out of memory; *c is as it was. */
+bool compile_tuned(const CompileRequest *request, const char *device, Compilation *c,
                    Tuned *tuned);
 
 #endif

@@ -254,8 +254,8 @@ static bool is_well_known(const Candidate *c)
 
 static void give_up(void *escape) { longjmp(*(jmp_buf *)escape, 1); }
 
-/* The text of the fastest that is more than *most GB/s fast, which it then is; NULL: none is, or memory ran out. Hundreds of
- * plans are made for it, in memory of their own. */
+/* The text of the fastest that is more than *most GB/s fast, which it then is; NULL: none is. Hundreds of plans are made
+ * for it, in memory of their own. */
 static const char *search_faster(Arena *arena, const Plan *rules, double *most)
 {
     jmp_buf escape;
@@ -263,8 +263,7 @@ static const char *search_faster(Arena *arena, const Plan *rules, double *most)
     arena_on_out_of_memory(scratch, give_up, &escape);
     if (setjmp(escape)) {
         arena_free(scratch);
-        arena_ask(arena);    /* leaves where it was stopped */
-        return NULL;
+        arena_out_of_memory(arena);    /* another choice for lack of memory would be another text */
     }
     Search s = begin_search(scratch, rules);
     for (int level = 0; level <= 2; level++) try_level(&s, level);

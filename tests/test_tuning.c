@@ -271,7 +271,7 @@ static Compilation compile_with(const char *device, Tuned *tuned)
     CompileRequest request = request_for(plain, sizes);
     Compilation c = compile(&request);
     ck_assert_int_eq(c.status, COMPILE_OK);
-    compile_tuned(&request, device, &c, tuned);
+    ck_assert(compile_tuned(&request, device, &c, tuned));
     return c;
 }
 
@@ -347,7 +347,9 @@ static char *spill_of(const char *source, Assembler *a, Compilation *c)
     CompileRequest request = request_for(source, sizes);
     *c = compile(&request);
     ck_assert_int_eq(c->status, COMPILE_OK);
-    return compile_without_spills(&request, count_made_up, a, c);
+    char *found;
+    ck_assert_int_eq(compile_without_spills(&request, count_made_up, a, c, &found), LEANER_DONE);
+    return found;
 }
 
 static char *spill(Assembler *a, Compilation *c) { return spill_of(plain, a, c); }

@@ -49,7 +49,7 @@ static bool describe_all(const Session *s, Batch *b, size_t *total)
 
 static int complain_memory(size_t bytes)
 {
-    complain(NULL, "the tensors need %.1f GB of memory, which is not there", (double)bytes * 1e-9);
+    complain(NULL, "out of memory: the tensors need %.1f GB", (double)bytes * 1e-9);
     return EXIT_MACHINE;
 }
 

@@ -42,25 +42,38 @@ int finish_call(fusec_status status, const fusec_error *error)
     return status_of(status);
 }
 
-/* The architecture of GPU 0, its number of SMs, the rate of its memory and its name, without making a context. */
-static const Target *device_target(int *sms, double *memory_rate, char device[DEVICE_NAME])
+static const Target *target_of(int major, int minor)
 {
-    Driver driver;
-    CUdevice handle;
-    int major = 0, minor = 0;
-    if (driver_open(&driver, NULL) != FUSEC_OK || driver.cuDeviceGet(&handle, 0) != CUDA_SUCCESS)
-        return NULL;
-    driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle);
-    driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle);
-    driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle);
-    *memory_rate = driver_memory_rate(&driver, handle);
-    driver.cuDeviceGetName(device, DEVICE_NAME, handle);
     char name[32];
     snprintf(name, sizeof name, "sm_%d%da", major, minor);
     const Target *target = target_find(name);
     if (target) return target;
     snprintf(name, sizeof name, "sm_%d%d", major, minor);
     return target_find(name);
+}
+
+/* The architecture of GPU 0 (NULL: there is none, or none that is known), its number of SMs, the rate of its memory and
+ * its name, without making a context. */
+static fusec_status device_target(const Target **target, int *sms, double *memory_rate, char device[DEVICE_NAME],
+                                  fusec_error *error)
+{
+    Driver driver;
+    CUdevice gpu;
+    int major = 0, minor = 0;
+    *target = NULL;
+    fusec_status status = driver_open(&driver, error);
+    if (status == FUSEC_NO_DRIVER || status == FUSEC_NO_DEVICE) return FUSEC_OK;
+    if (status != FUSEC_OK) return status;
+    CUresult result = driver.cuDeviceGet(&gpu, 0);
+    if (result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_INVALID_DEVICE) return FUSEC_OK;
+    if (result == CUDA_SUCCESS) result = driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu);
+    if (result == CUDA_SUCCESS) result = driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
+    if (result == CUDA_SUCCESS) result = driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu);
+    if (result == CUDA_SUCCESS) result = driver.cuDeviceGetName(device, DEVICE_NAME, gpu);
+    status = driver_check(&driver, result, "what GPU 0 is", error);
+    if (status == FUSEC_OK) status = driver_memory_rate(&driver, gpu, memory_rate, error);
+    if (status == FUSEC_OK) *target = target_of(major, minor);
+    return status;
 }
 
 static int complain_arch(const Options *o)
@@ -81,10 +94,13 @@ int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
     int sms = !simulated ? 0 : o->sms ? o->sms : SIMULATED_SMS;
     double memory_rate = 0;
     *device = 0;
-    const Target *found = o->arch     ? target_find(o->arch)
-                          : simulated ? NULL
-                                      : device_target(&sms, &memory_rate, device);
+    const Target *found = o->arch ? target_find(o->arch) : NULL;
     if (!found && o->arch) return complain_arch(o);
+    if (!o->arch && !simulated) {
+        fusec_error error;
+        fusec_status status = device_target(&found, &sms, &memory_rate, device, &error);
+        if (status != FUSEC_OK) return finish_call(status, &error);
+    }
     if (!found) {
         *device = 0;   /* none, or one that nothing is compiled for */
         found = target_find("sm_90a");

@@ -34,13 +34,24 @@ static void compile_text(Compiled *of, const char *cuda)
     if (of->binary) remark_warning(of->binary);
 }
 
+/* A schedule in the place of the first need not compile. */
+static bool is_fatal(const Compiled *of)
+{
+    if (of->status == FUSEC_NO_NVRTC || of->status == FUSEC_UNSUPPORTED) return false;
+    return of->status == FUSEC_OUT_OF_MEMORY || of->count == 1;
+}
+
 static int count_spills(void *data, const Compilation *c)
 {
     Compiled *of = data;
     fusec_kernel_info info = {.struct_size = sizeof info};
     int bytes = 0;
     compile_text(of, c->cuda);
-    if (of->status != FUSEC_OK) return -1;
+    if (of->status != FUSEC_OK && is_fatal(of)) {
+        finish_call(of->status, &of->error);
+        return SPILLS_FAILED;
+    }
+    if (of->status != FUSEC_OK) return SPILLS_UNKNOWN;
     for (int i = 0; i < c->launch->kernel_count; i++)
         if (fusec_binary_kernel(of->binary, c->launch->kernels[i].entry.name, &info) == FUSEC_OK &&
             info.spill_bytes > 0)
@@ -48,15 +59,15 @@ static int count_spills(void *data, const Compilation *c)
     return bytes;
 }
 
-/* Registers and spills of each kernel; -1 where NVRTC cannot tell, which --json says by null. */
-static KernelUsage *measure_usage(const Options *o, const Compilation *c, Compiled *of)
+/* Registers and spills of each kernel; -1 where there is no NVRTC to tell, which --json says by null. */
+static int measure_usage(const Options *o, const Compilation *c, Compiled *of, KernelUsage **result)
 {
     int count = c->plan->kernel_count;
-    KernelUsage *usage = NEW_ARRAY(o->arena, KernelUsage, count + 1);
+    KernelUsage *usage = *result = NEW_ARRAY(o->arena, KernelUsage, count + 1);
     compile_text(of, c->cuda);
     const fusec_status status = of->status;
     if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
-        remark("%s", of->error.message);
+        return finish_call(status, &of->error);
     if (status == FUSEC_NO_NVRTC && !o->json) remark("without NVRTC nothing is known of registers and spills");
     for (int i = 0; i < count; i++) {
         fusec_kernel_info info = {.struct_size = sizeof info};
@@ -68,32 +79,43 @@ static KernelUsage *measure_usage(const Options *o, const Compilation *c, Compil
         if (status == FUSEC_OK && kernel->collapsed && fusec_binary_kernel(of->binary, kernel->strided.name, &info) == FUSEC_OK)
             at->strided_registers = info.registers, at->strided_spill_bytes = info.spill_bytes;
     }
-    return usage;
+    return EXIT_DONE;
 }
 
-/* What the plan in *c was made by; where the rules' choice spills, it becomes another one. */
-static Origin settle_schedule(Program *p, Compiled *of, Compilation *c)
+/* What the plan in *c was made by, as the rules or the model chose it; where it spills, it becomes another one. */
+static int replace_choice(Program *p, Compiled *of, Compilation *c, Origin *origin)
 {
     const Options *o = p->options;
-    if (*p->tuned.schedule)
-        return (Origin){p->tuned.schedule, "from the tuning file: `fusec tune` measured it to be"
-                                           " faster than what the rules choose"};
-    if (o->schedule) {
-        const char *named = name_plan(o->arena, c->plan);
-        return (Origin){named ? named : o->schedule, "as --schedule asks"};
-    }
     const bool by_model = c->plan->by_model;
     const int rejections = c->plan->rejection_count;
-    const char *other = replace_spilling(p, p->graphs[0], count_spills, of, c);
+    const char *other;
+    int status = replace_spilling(p, p->graphs[0], count_spills, of, c, &other);
+    if (status != EXIT_DONE) return status;
     const bool tried = c->plan->rejection_count > rejections;
     const char *who = by_model ? "the model chooses" : "the rules choose";
     if (other)
-        return (Origin){other, arena_format(o->arena, "since what %s spills (emit and the simulator take what %s, unless --schedule asks for this one)",
-                                            who, who)};
-    return (Origin){name_plan(o->arena, c->plan),
+        *origin = (Origin){other, arena_format(o->arena, "since what %s spills (emit and the simulator take what %s, unless --schedule asks for this one)",
+                                               who, who)};
+    else
+        *origin = (Origin){name_plan(o->arena, c->plan),
                     arena_format(o->arena, "as %s%s", who, tried      ? ": it spills, and so does what was tried in its place"
                                                            : by_model ? ": it expects 1.4 times the speed of the rules' choice, or more"
                                                                       : "")};
+    return EXIT_DONE;
+}
+
+static int settle_schedule(Program *p, Compiled *of, Compilation *c, Origin *origin)
+{
+    const Options *o = p->options;
+    if (*p->tuned.schedule) {
+        *origin = (Origin){p->tuned.schedule, "from the tuning file: `fusec tune` measured it to be"
+                                              " faster than what the rules choose"};
+        return EXIT_DONE;
+    }
+    if (!o->schedule) return replace_choice(p, of, c, origin);
+    const char *named = name_plan(o->arena, c->plan);
+    *origin = (Origin){named ? named : o->schedule, "as --schedule asks"};
+    return EXIT_DONE;
 }
 
 int command_explain(Options *o)
@@ -108,11 +130,13 @@ int command_explain(Options *o)
         return status;
     }
     status = compile_graph(&p, p.graphs[0], UNTIL_CUDA, NULL, 0, &c);
+    Compiled compiled = {.arena = o->arena, .arch = p.target.arch};
+    Origin origin;
+    KernelUsage *usage;
+    if (status == EXIT_DONE) status = settle_schedule(&p, &compiled, &c, &origin);
+    if (status == EXIT_DONE) status = measure_usage(o, &c, &compiled, &usage);
+    fusec_binary_destroy(compiled.binary);
     if (status == EXIT_DONE) {
-        Compiled compiled = {.arena = o->arena, .arch = p.target.arch};
-        Origin origin = settle_schedule(&p, &compiled, &c);
-        const KernelUsage *usage = measure_usage(o, &c, &compiled);
-        fusec_binary_destroy(compiled.binary);
         Candidates near = {0};
         if (o->candidates) near = list_near(o->arena, c.plan);
         (o->json ? explain_json : explain_words)(out, c.plan, usage, origin, o->candidates ? &near : NULL);

@@ -3,6 +3,7 @@
 
 #include "file_read.h"
 #include "import.h"
+#include "reason.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ int read_file(Arena *arena, const char *path, const char **text, size_t *length)
     int error = errno;
     if (!is_stdin) close(fd);
     errno = error;
-    if (!done) return complain_unreadable(path, strerror(error));
+    if (!done) return complain_unreadable(path, reason_of(error));
     if (bytes.count > MAX_PROGRAM_BYTES) {
         complain(NULL, "%s is too large for a program: it has more than %d bytes", path, (int)MAX_PROGRAM_BYTES);
         return EXIT_WRONG;
@@ -59,7 +60,7 @@ int read_file(Arena *arena, const char *path, const char **text, size_t *length)
 
 static void complain_unwritable(const char *path)
 {
-    complain(NULL, "cannot write %s: %s", path ? path : "to stdout", strerror(errno));
+    complain(NULL, "cannot write %s: %s", path ? path : "to stdout", reason_of(errno));
 }
 
 /* What is no regular file, as a device or a FIFO, is written to as it is. */
@@ -78,7 +79,9 @@ bool open_result(Arena *arena, const char *path, Result *result)
     }
     result->path = arena_format(arena, "%s", path);
     if (is_written_directly(path)) {
-        result->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        do
+            result->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        while (result->fd < 0 && errno == EINTR);
     } else if (file_begin(&result->file, path, 0666)) {
         result->fd = result->file.fd;
         result->renamed = true;

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "files.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 static void give_up(void *data)
@@ -27,8 +28,18 @@ static int dispatch(Options *o)
     return EXIT_USAGE;
 }
 
+/* A file that is opened must not become the standard stream that the caller closed; using such a stream stays an error. */
+static bool fill_streams(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd) return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!fill_streams()) return EXIT_MACHINE;
     Arena *arena = arena_new();
     if (!arena) give_up(NULL);
     arena_on_out_of_memory(arena, give_up, NULL);

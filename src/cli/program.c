@@ -157,7 +157,7 @@ static bool may_tune(const Program *p)
 
 static void tune_graph(Program *p, const CompileRequest *request, Compilation *c)
 {
-    compile_tuned(request, p->device, c, &p->tuned);
+    if (!compile_tuned(request, p->device, c, &p->tuned)) arena_out_of_memory(p->options->arena);
     if (c->status != COMPILE_OK) show(p, c->diagnostics);
     if (*p->tuned.warning) remark("%s", p->tuned.warning);
 }
@@ -192,13 +192,15 @@ int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisS
     return exit_status(c->status);
 }
 
-const char *replace_spilling(Program *p, const char *graph, CountSpills *count, void *data,
-                             Compilation *c)
+int replace_spilling(Program *p, const char *graph, CountSpills *count, void *data, Compilation *c,
+                     const char **schedule)
 {
     const Options *o = p->options;
     CompileRequest request = request_for(p, graph, UNTIL_CUDA, o->sizes.data, o->sizes.count);
-    char *found = compile_without_spills(&request, count, data, c);
-    const char *schedule = found ? arena_format(o->arena, "%s", found) : NULL;
+    char *found;
+    LeanerResult result = compile_without_spills(&request, count, data, c, &found);
+    if (result == LEANER_OUT_OF_MEMORY) arena_out_of_memory(o->arena);
+    *schedule = found ? arena_format(o->arena, "%s", found) : NULL;
     free(found);
-    return schedule;
+    return result == LEANER_DONE ? EXIT_DONE : EXIT_MACHINE;
 }

@@ -38,8 +38,9 @@ int need_one_graph(const Program *p);
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
                   int size_count, Compilation *c);
 /* For a graph compiled with the sizes of the command line: the plan that plan creation would go over
- * to, where the rules' choice spills. The text of its schedule, or NULL. */
-const char *replace_spilling(Program *p, const char *graph, CountSpills *count, void *data,
-                             Compilation *c);
+ * to, where the rules' choice spills. *schedule: its text, or NULL. An exit status; what `count` failed of it has
+ * complained about. */
+int replace_spilling(Program *p, const char *graph, CountSpills *count, void *data, Compilation *c,
+                     const char **schedule);
 
 #endif

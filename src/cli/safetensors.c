@@ -6,6 +6,7 @@
 #include "safetensors.h"
 
 #include "file_read.h"
+#include "reason.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,6 +41,19 @@ __attribute__((format(printf, 2, 3))) static bool fail(Reader *r, const char *fo
         va_end(args);
     }
     return false;
+}
+
+/* Not the file's fault: memory, or a device, gave out. */
+static bool fail_machine(Reader *r, int why)
+{
+    r->file->machine_failed = why != ENOENT && why != ENOTDIR && why != EISDIR;
+    return fail(r, "cannot be read: %s", reason_of(why));
+}
+
+/* `error` 0: it is no file to read, for this reason. */
+static bool fail_to_open(Reader *r, int error, const char *why)
+{
+    return error ? fail_machine(r, error) : fail(r, "cannot be read: %s", why);
 }
 
 /* A name fit for a terminal: names come from the file. */
@@ -155,7 +169,7 @@ static bool read_tensor(Reader *r, const char *name, const json_t *entry)
     Tensor *t = &r->file->tensors[r->file->count];
     t->name = strdup(name);
     if (!t->name)
-        return fail(r, "out of memory");
+        return fail_machine(r, ENOMEM);
     const bool good = json_is_object(entry)
                           ? read_dtype(r, t, entry) && read_shape(r, t, entry) &&
                                 read_offsets(r, t, entry)
@@ -197,7 +211,7 @@ static bool check_cover(Reader *r)
     const TensorFile *file = r->file;
     Extent *extents = calloc((size_t)file->count + 2, sizeof *extents);
     if (!extents)
-        return fail(r, "out of memory");
+        return fail_machine(r, ENOMEM);
     for (int i = 0; i < file->count; i++)
         extents[i + 1] = (Extent){r->begins[i], r->ends[i], file->tensors[i].name};
     qsort(extents + 1, (size_t)file->count, sizeof *extents, compare_extents);
@@ -226,7 +240,7 @@ static bool copy_data(Reader *r)
         total += (r->ends[i] - r->begins[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char *at = r->file->copy = malloc(total);
     if (!at)
-        return fail(r, "out of memory");
+        return fail_machine(r, ENOMEM);
     for (int i = 0; i < r->file->count; i++) {
         const size_t bytes = r->ends[i] - r->begins[i];
         memcpy(at, r->data + r->begins[i], bytes);
@@ -258,7 +272,10 @@ static bool read_tensors(Reader *r, json_t *header)
 static bool read_header(Reader *r, const char *text, size_t length)
 {
     json_error_t error;
+    errno = 0;
     json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (!header && errno == ENOMEM)
+        return fail_machine(r, ENOMEM);
     if (!json_is_object(header)) {
         json_decref(header);
         return header ? fail(r, "its header is not a JSON object")
@@ -270,7 +287,7 @@ static bool read_header(Reader *r, const char *text, size_t length)
     r->begins = calloc(count, sizeof *r->begins);
     r->ends = calloc(count, sizeof *r->ends);
     const bool good = r->file->tensors && r->begins && r->ends
-                          ? read_tensors(r, header) : fail(r, "out of memory");
+                          ? read_tensors(r, header) : fail_machine(r, ENOMEM);
     free(r->begins);
     free(r->ends);
     json_decref(header);
@@ -327,14 +344,16 @@ static bool read_more(Reader *r, int fd, size_t wanted)
     TensorFile *file = r->file;
     char *grown = realloc(file->bytes, file->length + wanted + 1);
     if (!grown)
-        return fail(r, "out of memory");
+        return fail_machine(r, ENOMEM);
     file->bytes = grown;
     while (wanted > 0) {
         const ssize_t got = read(fd, grown + file->length, wanted);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0)
-            return fail(r, "cannot be read at byte %zu: %s", file->length, strerror(errno));
+        if (got < 0) {
+            r->file->machine_failed = true;
+            return fail(r, "cannot be read at byte %zu: %s", file->length, reason_of(errno));
+        }
         if (got == 0)
             return true;
         file->length += (size_t)got;
@@ -343,17 +362,21 @@ static bool read_more(Reader *r, int fd, size_t wanted)
     return true;
 }
 
-/* Where the last tensor's data ends, as the header has it; wrong ones are complained about later. */
-static size_t data_wanted(const char *header, size_t length)
+/* Where the last tensor's data ends, as the header has it; wrong ones are complained about later. False: out of memory. */
+static bool find_end(const char *header, size_t length, size_t *most)
 {
-    size_t most = 0, end;
+    size_t end;
     const char *name;
+    errno = 0;
     json_t *entry, *tensors = json_loadb(header, length, JSON_REJECT_DUPLICATES, NULL);
+    *most = 0;
+    if (!tensors && errno == ENOMEM)
+        return false;
     json_object_foreach(tensors, name, entry)
-        if (read_offset(json_object_get(entry, "data_offsets"), 1, &end) && end > most)
-            most = end;
+        if (read_offset(json_object_get(entry, "data_offsets"), 1, &end) && end > *most)
+            *most = end;
     json_decref(tensors);
-    return most;
+    return true;
 }
 
 /* Reads up to `wanted` bytes, taking memory for those that are there: `size` of the file, 0 for a pipe. */
@@ -384,7 +407,9 @@ static bool read_parts(Reader *r, int fd, size_t size)
         return false;
     if (r->file->length < begin)
         return true;    /* which is then found to be truncated */
-    const size_t wanted = data_wanted((const char *)r->file->bytes + PREFIX, header);
+    size_t wanted;
+    if (!find_end((const char *)r->file->bytes + PREFIX, header, &wanted))
+        return fail_machine(r, ENOMEM);
     return read_data(r, fd, wanted < SIZE_MAX ? wanted + 1 : wanted, size);
 }
 
@@ -392,7 +417,7 @@ static bool read_file(Reader *r, int fd)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return fail(r, "cannot be read: %s", strerror(errno));
+        return fail_machine(r, errno);
     return read_parts(r, fd, S_ISREG(status.st_mode) ? (size_t)status.st_size : 0) &&
            parse(r, r->file->bytes, r->file->length);
 }
@@ -405,7 +430,7 @@ bool tensors_read(const char *path, TensorFile *file, char *message, size_t capa
                 .message = message, .capacity = capacity};
     *file = (TensorFile){.owned = true};
     const int fd = standard ? STDIN_FILENO : file_open_stream(path, why);
-    const bool good = fd >= 0 ? read_file(&r, fd) : fail(&r, "cannot be read: %s", why);
+    const bool good = fd >= 0 ? read_file(&r, fd) : fail_to_open(&r, errno, why);
     if (fd >= 0 && !standard)
         close(fd);
     if (!good)
@@ -421,5 +446,5 @@ void tensors_close(TensorFile *file)
     free(file->copy);
     if (file->owned)
         free(file->bytes);
-    *file = (TensorFile){0};
+    *file = (TensorFile){.machine_failed = file->machine_failed};
 }

@@ -28,10 +28,11 @@ typedef struct {
     size_t length;
     bool owned;                       /* by this */
     void *copy;                       /* ... or into this, where the file's data is not aligned */
+    bool machine_failed;              /* it was not read because the machine could not, whatever is in it */
 } TensorFile;
 
 /* Reads a file ("-": standard input). false: `message` says what is wrong, nothing is
- * held. */
+ * held; file->machine_failed says whose fault it is. */
 bool tensors_read(const char *path, TensorFile *file, char *message, size_t capacity);
 /* The same from bytes in memory, which stay the caller's and must outlive the tensors. */
 bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *file,

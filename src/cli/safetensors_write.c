@@ -5,6 +5,7 @@
 #include "safetensors.h"
 
 #include "file_write.h"
+#include "reason.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,17 +22,22 @@ enum { PREFIX = 8, WIDEST = 8 };
 static json_t *describe_tensor(const Tensor *t, size_t begin)
 {
     json_t *shape = json_array();
-    for (int i = 0; i < t->rank; i++)
-        json_array_append_new(shape, json_integer(t->sizes[i]));
+    for (int i = 0; i < t->rank; i++) {
+        if (json_array_append_new(shape, json_integer(t->sizes[i])) == 0)
+            continue;
+        json_decref(shape);
+        return NULL;
+    }
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_info[t->dtype].safetensors,
                      "shape", shape, "data_offsets", (json_int_t)begin,
                      (json_int_t)(begin + tensor_bytes(t)));
 }
 
 /* The header's text, padded so that the data is aligned; NULL for names that are not
- * UTF-8. */
+ * UTF-8, and with errno ENOMEM where memory ran out. */
 static char *make_header(const Tensor *tensors, int count, size_t *length)
 {
+    errno = 0;
     json_t *header = json_object();
     size_t offset = 0;
     bool good = header != NULL;
@@ -47,11 +53,19 @@ static char *make_header(const Tensor *tensors, int count, size_t *length)
     const size_t size = good ? json_dumpb(header, NULL, 0, JSON_COMPACT) : 0;
     *length = (size + PREFIX - 1) / PREFIX * PREFIX;
     char *text = size ? malloc(*length) : NULL;
+    int why = errno;
     if (text) {
         memset(text, ' ', *length);
-        json_dumpb(header, text, size, JSON_COMPACT);
+        errno = 0;
+        good = json_dumpb(header, text, size, JSON_COMPACT) == size;
+        why = errno;
+    }
+    if (!good) {
+        free(text);
+        text = NULL;
     }
     json_decref(header);
+    errno = why;
     return text;
 }
 
@@ -86,7 +100,9 @@ static bool open_destination(Destination *d, const char *path)
     if (strcmp(path, "-") == 0)
         return true;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        d->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        do
+            d->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        while (d->fd < 0 && errno == EINTR);
         return d->fd >= 0;
     }
     d->renamed = file_begin(&d->file, path, 0666);
@@ -116,7 +132,9 @@ bool tensors_write(const char *path, const Tensor *tensors, int count, char *mes
     Destination destination;
     char *header = make_header(tensors, count, &length);
     if (!header) {
-        snprintf(message, capacity, "%s: cannot make a header of these tensors' names", shown);
+        snprintf(message, capacity, errno == ENOMEM ? "cannot write %s: out of memory"
+                                                    : "%s: cannot make a header of these tensors' names",
+                 shown);
         return false;
     }
     bool good = open_destination(&destination, path);
@@ -124,7 +142,7 @@ bool tensors_write(const char *path, const Tensor *tensors, int count, char *mes
         good = finish_destination(&destination, write_tensors(&(NewFile){.fd = destination.fd}, tensors, count,
                                                               header, length));
     if (!good)
-        snprintf(message, capacity, "cannot write %s: %s", shown, strerror(errno));
+        snprintf(message, capacity, "cannot write %s: %s", shown, reason_of(errno));
     free(header);
     return good;
 }

@@ -274,6 +274,7 @@ static SimObject *load(const LaunchPlan *plan, const char *text, char *message,
     const LaunchEntry **entries = calloc(2 * (size_t)plan->kernel_count + 1, sizeof *entries);
     const char **names = calloc(2 * (size_t)plan->kernel_count + 1, sizeof *names);
     SimObject *object = NULL;
+    snprintf(message, size, "out of memory");
     if (entries && names) {
         int count = list_entries(plan, entries);
         for (int i = 0; i < count; i++) names[i] = entries[i]->name;

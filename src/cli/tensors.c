@@ -109,7 +109,7 @@ int open_inputs(const Session *s, const char *path, InputFile *file)
     char message[512];
     if (!tensors_read(path, &file->file, message, sizeof message)) {
         complain(NULL, "%s", message);
-        return EXIT_WRONG;
+        return file->file.machine_failed ? EXIT_MACHINE : EXIT_WRONG;
     }
     int status = match_names(s, file);
     for (int i = 0; i < g->params.count && status == EXIT_DONE; i++)

@@ -98,7 +98,9 @@ int compile_trials(Session *s, Trial *trials, int count)
     pthread_cond_destroy(&pool.changed);
     pthread_mutex_destroy(&pool.lock);
     for (int i = 0; i < count; i++)
-        if (pool.outcomes[i].status == FUSEC_OK)
+        if (pool.outcomes[i].status == FUSEC_OUT_OF_MEMORY)    /* says nothing about the schedule */
+            return finish_call(pool.outcomes[i].status, &pool.outcomes[i].error);
+        else if (pool.outcomes[i].status == FUSEC_OK)
             read_usage(s->arena, &trials[i]);
         else
             trials[i].rejected = arena_format(s->arena, "%s", pool.outcomes[i].error.message);

@@ -68,6 +68,7 @@ static int run_trial(Verification *v, Trial *t)
     if (status != FUSEC_OK) return finish_call(status, &error);
     status = fusec_plan_launch(t->plan, b->in, b->out, b->values, v->workspace, NULL, &error);
     if (status == FUSEC_OK) return download_batch(s, b);
+    if (status == FUSEC_OUT_OF_MEMORY) return finish_call(status, &error);
     t->rejected = arena_format(s->arena, "%s", error.message);
     return EXIT_DONE;
 }

@@ -81,7 +81,7 @@ int open_truth(const Session *s, const Batch *b, Truth *t)
     got = got && evaluate(&e);
     progress_end(&progress);
     if (got) return EXIT_DONE;
-    complain(NULL, "not enough memory for the reference");
+    complain(NULL, "out of memory for the reference");
     return EXIT_MACHINE;
 }
 

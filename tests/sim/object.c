@@ -5,6 +5,7 @@
 
 #include "file_read.h"
 #include "library.h"
+#include "reason.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -158,7 +159,7 @@ static const char *parent_directory(void)
 static bool is_trusted(const char *directory, const char **why)
 {
     struct stat about;
-    *why = stat(directory, &about) == 0 ? file_distrust(&about) : strerror(errno);
+    *why = stat(directory, &about) == 0 ? file_distrust(&about) : reason_of(errno);
     return !*why;
 }
 
@@ -170,7 +171,7 @@ static bool make_directory(SimObject *o, const char **why)
     snprintf(path, sizeof path, "%s/fusec-sim-XXXXXX", parent_directory());
     bool made = o->keep ? mkdir(keep, 0700) == 0 || errno == EEXIST : mkdtemp(path) != NULL;
     o->directory = made ? realpath(o->keep ? keep : path, NULL) : NULL;
-    *why = strerror(errno);
+    *why = reason_of(errno);
     return o->directory && is_trusted(o->directory, why);
 }
 
@@ -372,7 +373,7 @@ static bool build(SimObject *o, const char *prelude, const char *text,
     if (!write_text(o, "sim.h", header_text) ||
         !write_text(o, "abi.h", abi_text) || !write_text(o, "kernel.cu", text) ||
         !write_prelude(o, prelude, text) || !write_unit(o, kernels, count)) {
-        snprintf(message, size, "cannot write %s: %s", o->directory, strerror(errno));
+        snprintf(message, size, "cannot write %s: %s", o->directory, reason_of(errno));
         return false;
     }
     return compile_unit(o, compiler, message, size) && load_unit(o, message, size);
