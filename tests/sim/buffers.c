@@ -82,7 +82,7 @@ bool machine_add_buffer(Machine *m, const SimBuffer *buffer)
     if (buffer->kind != BUFFER_INPUT) {
         r->cells_size = (size_t)extent * sizeof *r->cells;
         r->cells = map_zeros(r->cells_size);
-        if (!r->cells) return complain_about(m, "no memory to watch %s", buffer->name);
+        if (!r->cells) return complain_about(m, "out of memory: nothing to watch %s with", buffer->name);
         poison(r);
     }
     m->region_count++;

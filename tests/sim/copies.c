@@ -39,9 +39,11 @@ static void begin(Machine *m, Copy copy, void *at)
     check_place(m, &copy);
     touch_memory(m, copy.to, copy.size, SIM_WRITE, 1, at);
     if (t->copy_count == t->copy_capacity) {
-        t->copy_capacity = t->copy_capacity ? 2 * t->copy_capacity : 16;
-        t->copies = realloc(t->copies, (size_t)t->copy_capacity * sizeof *t->copies);
-        if (!t->copies) abort();
+        const int capacity = t->copy_capacity ? 2 * t->copy_capacity : 16;
+        Copy *grown = realloc(t->copies, (size_t)capacity * sizeof *grown);
+        if (!grown) fault_out_of_memory(m);
+        t->copies = grown;
+        t->copy_capacity = capacity;
     }
     t->copies[t->copy_count++] = copy;
     mark_cells(t, &copy, true);

@@ -38,6 +38,7 @@ Machine *machine_new(SimObject *object, uint64_t seed, char *message, size_t mes
 {
     Machine *m = calloc(1, sizeof *m);
     if (!m) return NULL;
+    clocks_begin();
     m->object = object;
     m->seed = seed;
     m->random = (seed + 1) * 0x9e3779b97f4a7c15u | 1;
@@ -428,7 +429,7 @@ static bool make_room(Machine *m)
     for (int i = 0; i < m->resident && good; i++)
         m->clusters[i].ctas = &m->ctas[i * m->launch->cluster];
     for (int i = 0; i < resident_ctas(m) && good; i++) good = make_cta(m, i);
-    return good || complain_about(m, "%s: no memory for its threads", m->launch->kernel);
+    return good || complain_about(m, "%s: out of memory for its threads", m->launch->kernel);
 }
 
 static void free_room(Machine *m)
@@ -481,6 +482,7 @@ bool machine_launch(Machine *m, const SimLaunch *l)
     if (make_room(m)) {
         shuffle_clusters(m);
         run_all(m);
+        if (clocks_ran_out() && !m->failed) complain_about(m, "out of memory");
     }
     free_room(m);
     return !m->failed;

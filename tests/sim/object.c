@@ -3,6 +3,7 @@
  * object's symbol table. */
 #include "object.h"
 
+#include "child.h"
 #include "file_read.h"
 #include "library.h"
 #include "reason.h"
@@ -12,16 +13,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 static const char header_text[] = {
 #include "sim.inc"
@@ -35,34 +32,8 @@ static const char prelude_text[] = {
 
 enum { OUTPUT = 8192, PATH = 4096 };
 
-/* ---- programs
+/* ---- the compiler
  * ------------------------------------------------------------------------------ */
-
-/* Runs a program and gives the first part of what it says; its exit status, or -1. */
-static int run_program(char *const *words, char *said, size_t size)
-{
-    int ends[2], status = -1;
-    pid_t child;
-    char rest[512];
-    size_t used = 0;
-    posix_spawn_file_actions_t actions;
-    said[0] = 0;
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    const int failed = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    for (ssize_t n; !failed && (n = read(ends[0], rest, sizeof rest)) > 0;) {
-        const size_t kept = (size_t)n < size - 1 - used ? (size_t)n : size - 1 - used;
-        memcpy(said + used, rest, kept);
-        said[used += kept] = 0;
-    }
-    close(ends[0]);
-    if (failed || waitpid(child, &status, 0) != child) return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 static bool can_run(const char *compiler)
 {
@@ -71,11 +42,13 @@ static bool can_run(const char *compiler)
     return run_program(words, said, sizeof said) == 0;
 }
 
+/* NULL: there is none; errno ENOMEM: that is not known. */
 static const char *find_compiler(void)
 {
     const char *named = secure_getenv("CXX");
+    errno = 0;
     if (named && *named) return can_run(named) ? named : NULL;
-    return can_run("g++") ? "g++" : can_run("clang++") ? "clang++" : NULL;
+    return can_run("g++") ? "g++" : errno != ENOMEM && can_run("clang++") ? "clang++" : NULL;
 }
 
 /* ---- the directory
@@ -93,12 +66,22 @@ static FILE *create(const SimObject *o, const char *file)
     return fopen(path, "w");
 }
 
+/* Whether all that was written to it is there. */
+static bool close_written(FILE *f)
+{
+    const bool good = fflush(f) == 0 && !ferror(f);
+    const int why = errno;
+    if (fclose(f) != 0) return false;
+    errno = why;
+    return good;
+}
+
 static bool write_text(const SimObject *o, const char *file, const char *text)
 {
     FILE *f = create(o, file);
     if (!f) return false;
-    const bool good = fputs(text, f) >= 0;
-    return fclose(f) == 0 && good;
+    fputs(text, f);
+    return close_written(f);
 }
 
 /* Is there a twin of the section that begins with this line? */
@@ -136,7 +119,7 @@ static bool write_prelude(const SimObject *o, const char *prelude, const char *t
         if (strncmp(line, "//@ ", 4) == 0) kept = is_wanted(text, line) && !has_twin(line, length);
         fprintf(f, "%.*s\n", kept ? (int)length : 0, line);
     }
-    return fclose(f) == 0;
+    return close_written(f);
 }
 
 static bool write_unit(const SimObject *o, const char *const *kernels, int count)
@@ -145,7 +128,7 @@ static bool write_unit(const SimObject *o, const char *const *kernels, int count
     if (!f) return false;
     fputs("#include \"sim.h\"\n#include \"prelude.cuh\"\n#include \"kernel.cu\"\n", f);
     for (int i = 0; i < count; i++) fprintf(f, "SIM_KERNEL(%s)\n", kernels[i]);
-    return fclose(f) == 0;
+    return close_written(f);
 }
 
 /* Where that of a run is made, but for one that is kept. */
@@ -172,6 +155,7 @@ static bool make_directory(SimObject *o, const char **why)
     bool made = o->keep ? mkdir(keep, 0700) == 0 || errno == EEXIST : mkdtemp(path) != NULL;
     o->directory = made ? realpath(o->keep ? keep : path, NULL) : NULL;
     *why = reason_of(errno);
+    if (made && !o->directory && !o->keep) rmdir(path);
     return o->directory && is_trusted(o->directory, why);
 }
 
@@ -193,6 +177,12 @@ static void remove_directory(const SimObject *o)
 static bool is_clang(const char *compiler)
 {
     return strstr(compiler, "clang") != NULL;
+}
+
+static bool say_out_of_memory(char *message, size_t size)
+{
+    snprintf(message, size, "out of memory");
+    return false;
 }
 
 static bool compile_unit(const SimObject *o, const char *compiler, char *message,
@@ -240,9 +230,11 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
                     (char *)(uintptr_t) "-lm",
                     (char *)(uintptr_t) "-lgcc",
                     NULL};
+    errno = 0;
     if (run_program(words, said, sizeof said) == 0 &&
         run_program(link, said, sizeof said) == 0)
         return true;
+    if (errno == ENOMEM) return say_out_of_memory(message, size);
     snprintf(message, size, "%s cannot compile the generated text:\n%s", compiler, said);
     return false;
 }
@@ -271,23 +263,26 @@ static int find_segments(struct dl_phdr_info *info, size_t size, void *data)
 
 /* The name whose length stands at `at`, as mangled names have it; NULL if there is none.
  */
-static char *counted_name(const char *at)
+static const char *counted_name(const char *at, size_t *length)
 {
     char *end;
-    const unsigned long length = strtoul(at, &end, 10);
-    return end > at && strlen(end) >= length ? strndup(end, length) : NULL;
+    *length = strtoul(at, &end, 10);
+    return end > at && strlen(end) >= *length ? end : NULL;
 }
 
-/* "_ZZ3addE7scratch" is scratch of the kernel add. */
-static void split_symbol(const char *symbol, SharedVariable *v)
+/* "_ZZ3addE7scratch" is scratch of the kernel add. False: out of memory. */
+static bool split_symbol(const char *symbol, SharedVariable *v)
 {
-    const char *e = symbol + strlen(symbol);
+    const char *e = symbol + strlen(symbol), *name = NULL, *kernel = NULL;
+    size_t length = strlen(symbol), kernel_length;
     if (strncmp(symbol, "_ZZ", 3) == 0) {
-        v->kernel = counted_name(symbol + 3);
-        while (!v->name && --e > symbol)
-            if (*e == 'E') v->name = counted_name(e + 1);
+        kernel = counted_name(symbol + 3, &kernel_length);
+        while (!name && --e > symbol)
+            if (*e == 'E') name = counted_name(e + 1, &length);
     }
-    if (!v->name) v->name = strdup(symbol);
+    if (kernel) v->kernel = strndup(kernel, kernel_length);
+    v->name = name ? strndup(name, length) : strdup(symbol);
+    return v->name && (v->kernel || !kernel);
 }
 
 static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) * symbol)
@@ -298,8 +293,7 @@ static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) * symbol)
     o->shared = grown;
     SharedVariable *v = &o->shared[o->shared_count++];
     *v = (SharedVariable){.offset = symbol->st_value, .size = symbol->st_size};
-    split_symbol(name, v);
-    return v->name != NULL;
+    return split_symbol(name, v);
 }
 
 static bool scan_symbols(SimObject *o, const char *file)
@@ -328,8 +322,10 @@ static bool read_symbols(SimObject *o)
     char *file = fstat(fileno(f), &info) == 0 ? malloc((size_t)info.st_size) : NULL;
     const bool good =
         file && fread(file, (size_t)info.st_size, 1, f) == 1 && scan_symbols(o, file);
+    const int why = errno;
     free(file);
     fclose(f);
+    errno = why;
     return good;
 }
 
@@ -337,13 +333,18 @@ static bool load_unit(SimObject *o, char *message, size_t size)
 {
     char path[PATH];
     path_in(o, "unit.so", path);
+    errno = 0;
     o->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!o->handle && errno == ENOMEM) return say_out_of_memory(message, size);
     o->link = o->handle ? dlsym(o->handle, "sim_link") : NULL;
     if (!o->link) {
-        snprintf(message, size, "cannot load the simulated kernel: %s", dlerror());
+        const char *why = dlerror();
+        snprintf(message, size, "cannot load the simulated kernel: %s", why ? why : "it has no sim_link");
         return false;
     }
+    errno = 0;
     if (dl_iterate_phdr(find_segments, o) && read_symbols(o)) return true;
+    if (errno == ENOMEM) return say_out_of_memory(message, size);
     snprintf(message, size, "cannot read the simulated kernel's symbols");
     return false;
 }
@@ -352,6 +353,7 @@ static bool build(SimObject *o, const char *prelude, const char *text,
                   const char *const *kernels, int count, char *message, size_t size)
 {
     const char *compiler = find_compiler();
+    if (!compiler && errno == ENOMEM) return say_out_of_memory(message, size);
     if (!compiler) {
         const char *named = secure_getenv("CXX");
         if (named && *named)

@@ -26,7 +26,7 @@ static void append(Machine *m, const char *format, ...)
 static void vappend(Machine *m, const char *format, va_list args)
 {
     const size_t used = strlen(m->message);
-    if (used + 1 < m->message_size)
+    if (used + 1 < m->message_size && !m->exhausted)
         vsnprintf(m->message + used, m->message_size - used, format, args);
 }
 static void append(Machine *m, const char *format, ...)
@@ -40,7 +40,11 @@ static void append(Machine *m, const char *format, ...)
 static void begin_message(Machine *m)
 {
     m->failed = true;
-    snprintf(m->message, m->message_size, "seed %llu: ", (unsigned long long)m->seed);
+    m->exhausted |= clocks_ran_out();
+    if (m->exhausted)
+        snprintf(m->message, m->message_size, "out of memory");
+    else
+        snprintf(m->message, m->message_size, "seed %llu: ", (unsigned long long)m->seed);
 }
 
 bool complain_about(Machine *m, const char *format, ...)
@@ -51,6 +55,13 @@ bool complain_about(Machine *m, const char *format, ...)
     vappend(m, format, args);
     va_end(args);
     return false;
+}
+
+void fault_out_of_memory(Machine *m)
+{
+    m->exhausted = true;
+    begin_message(m);
+    for (;;) fiber_switch(&m->current->context, &m->context);
 }
 
 void fault(Machine *m, uint32_t place, const char *format, ...)

@@ -181,7 +181,7 @@ struct Machine {
     int sms;
     char *message;
     size_t message_size;
-    bool failed;
+    bool failed, exhausted; /* exhausted: it failed for lack of memory */
     unsigned char fill;
     char doubt[512];
 
@@ -301,6 +301,7 @@ bool check_landings(Machine *m, const Cta *cta);
 uint32_t place_of(const Machine *m, const void *at);
 _Noreturn void fault(Machine *m, uint32_t place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+_Noreturn void fault_out_of_memory(Machine *m);
 /* Not a fault yet: kept if it is the first. */
 void doubt(Machine *m, uint32_t place, const char *name, size_t offset);
 /* A fault that no thread runs at; returns false. */

@@ -181,13 +181,16 @@ static uint32_t engine_of(const Machine *m, const Cta *cta, int barrier)
 static BulkCopy *add_bulk(Machine *m, size_t size)
 {
     if (m->bulk_count == m->bulk_capacity) {
-        m->bulk_capacity = m->bulk_capacity ? 2 * m->bulk_capacity : 16;
-        m->bulk = realloc(m->bulk, (size_t)m->bulk_capacity * sizeof *m->bulk);
-        if (!m->bulk) abort();
+        const int capacity = m->bulk_capacity ? 2 * m->bulk_capacity : 16;
+        BulkCopy *grown = realloc(m->bulk, (size_t)capacity * sizeof *grown);
+        if (!grown) fault_out_of_memory(m);
+        m->bulk = grown;
+        m->bulk_capacity = capacity;
     }
+    void *before = malloc(size);
+    if (!before) fault_out_of_memory(m);
     BulkCopy *copy = &m->bulk[m->bulk_count++];
-    *copy = (BulkCopy){.before = malloc(size), .size = size};
-    if (!copy->before) abort();
+    *copy = (BulkCopy){.before = before, .size = size};
     return copy;
 }
 
