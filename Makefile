@@ -33,6 +33,7 @@ INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/a
 LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
+FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stub_nvrtc.c tests/faults/calls.c tests/faults/faults.c tests/faults/folder.c
 PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
@@ -46,7 +47,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites texts mutate bench chosen peers peers-busy bless layers lint format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites texts faults mutate bench chosen peers peers-busy bless layers lint format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -155,6 +156,27 @@ $(BUILD)/mutate: $(PARTS_OBJ) $(call objects,tests/mutate.c tests/sim_run.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
+# The injector, the stub libraries, the driver and the calls of `make faults`.
+FAULTS = build/faults/inject.so build/faults/libcuda.so.1 build/faults/libnvrtc_stub.so build/faults/calls build/faults/faults
+
+build/faults/inject.so: tests/faults/inject.c tests/faults/faults.h
+build/faults/libcuda.so.1: tests/faults/stub_cuda.c tests/faults/faults.h runtime/driver.h runtime/driver.def
+build/faults/libnvrtc_stub.so: tests/faults/stub_nvrtc.c tests/faults/faults.h runtime/nvrtc.h
+build/faults/inject.so build/faults/libcuda.so.1 build/faults/libnvrtc_stub.so:
+	@mkdir -p $(@D)
+	@echo link $@
+	@$(CC) $(STRICT) -O1 -g $(CODEGEN) $(CPPFLAGS) -shared -Wl,-soname,$(@F) $< -o $@ -ldl
+
+build/faults/calls: $(BUILD)/obj/tests/faults/calls.o build/libfusec.a
+	@mkdir -p $(@D)
+	@echo link $@
+	@$(CC) $(OPT) $^ $(LDLIBS) -o $@
+
+build/faults/faults: $(BUILD)/obj/tests/faults/faults.o $(BUILD)/obj/tests/faults/folder.o
+	@mkdir -p $(@D)
+	@echo link $@
+	@$(CC) $(OPT) $^ -o $@
+
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(PARTS_OBJ)
@@ -170,7 +192,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
 
 ## check      everything that can be checked without a GPU
 check: deps
-	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop build/growth
+	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop build/growth $(FAULTS)
 	@$(MAKE) checks
 
 SANITIZED = BUILD=build/asan HARDENING= OPT='-O1 -g1' \
@@ -198,6 +220,7 @@ checks:
 	    { kill $$! 2>/dev/null; wait $$!; exit 1; }; }
 	@tests/growth.sh
 	@tests/sim.sh
+	@echo '-- faults, a sample' && build/faults/faults --sample 2
 	@build/prop --replay tests/cases --device sim --schedules --jobs 2
 	@echo '-- random programs' && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2
 	@tests/fuzz.sh replay
@@ -208,7 +231,7 @@ suites: build/suites
 	build/suites
 
 ## lint       clang compiles every source with warnings as errors
-CLANG_OK = $(patsubst %.c,build/clang/%.ok,$(LIBRARY) $(CLI) $(SUITES) $(PROGRAMS))
+CLANG_OK = $(patsubst %.c,build/clang/%.ok,$(LIBRARY) $(CLI) $(SUITES) $(PROGRAMS) $(FAULT_PROGRAMS))
 lint: $(CLANG_OK)
 	@echo '-- clang: $(words $(CLANG_OK)) sources without a warning'
 build/clang/tests/run_suites.ok: build/gen/suites.inc
@@ -247,6 +270,10 @@ peers-busy: build/libfusec.so
 ## texts      a hash of all that is printed for many programs, lengths, dtypes and GPUs
 texts: build/texts
 	@ls examples/*.fuse tests/cases/*.fuse tests/golden/*.fuse tests/long/*.fuse | xargs -P 2 -n 4 build/texts | sort
+
+## faults     memory runs out, calls fail: each call of the C library and of the driver in turn, in all commands
+faults: build/fusec $(FAULTS)
+	@build/faults/faults --jobs 2
 
 ## mutate     break the generated text in one place at a time: does the simulator tell?
 mutate: build/mutate

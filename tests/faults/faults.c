@@ -1,0 +1,508 @@
+/* faults.c: the driver of `make faults`. Runs each case once as it is, counting its calls; then again and again, each
+ * time with another call that fails; and judges:
+ *
+ *   - no signal, no hang;
+ *   - exit 0 means all of it: the same stdout and the same files;
+ *   - any other exit is 3, says why on stderr ("out of memory" where memory ran out), and leaves each file as it was
+ *     or as it should become;
+ *   - no temporary file is left, and nothing in the disk cache is lost;
+ *   - the calls of the library lose no memory.
+ *
+ *     faults [--sample N] [--jobs N] [--only CASE] [--family NAME]
+ *
+ * --sample takes N calls of each kind and case, evenly spread, in place of all (where they are no more than MOST_CALLS:
+ * a benchmark launches thousands of times). */
+#include "cases.h"
+#include "faults.h"
+#include "folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WORDS = 24, MOST_CALLS = 500, SECONDS = 20, EXIT_MACHINE = 3 };
+
+static const char *const families[] = FAULT_NAMES;
+static char build[PATH], scratch[PATH], work[PATH], before_folder[PATH];    /* absolute */
+static FaultReport *report;
+static int failures;
+static long runs;
+
+/* ---- the folder of a run ---- */
+
+static bool is_cache(const char *path) { return !strncmp(path, "cache/", 6); }
+
+/* A name that entries of the cache have, and temporary files have not. */
+static bool is_entry(const char *path)
+{
+    return is_cache(path) && strspn(path + 6, "0123456789abcdef") == 32 && !strcmp(path + 6 + 32, ".fusec");
+}
+
+static void make_folders(const char *root)
+{
+    static const char *const names[] = {"cache", "tmp", "home"};
+    char path[PATH];
+    mkdir(root, 0777);
+    for (int i = 0; i < 3; i++) {
+        join(path, root, names[i]);
+        mkdir(path, 0777);
+    }
+}
+
+/* The folder as it is before each run. */
+static void lay_out(const Folder *before, unsigned flags)
+{
+    char path[PATH];
+    empty_folder(work);
+    make_folders(work);
+    for (int i = 0; i < before->count; i++) {
+        const File *file = &before->files[i];
+        join(path, work, file->path);
+        if (!(flags & FRESH && is_cache(file->path))) save(path, file->data, file->bytes);
+    }
+}
+
+/* ---- one run ---- */
+
+enum { TO_FILE, TO_FULL, TO_NOTHING };
+
+typedef struct {
+    const char *fault;      /* $FAULT, or NULL */
+    int out, error;         /* where stdout and stderr go */
+} How;
+
+typedef struct {
+    int status;             /* as waitpid has it */
+    bool late;
+    char *out, *error;
+    size_t out_bytes, error_bytes;
+} Result;
+
+static void set(const char *name, const char *folder, const char *file)
+{
+    char value[PATH];
+    join(value, folder, file);
+    setenv(name, value, 1);
+}
+
+static void redirect(int fd, int where, const char *path)
+{
+    close(fd);
+    if (where == TO_NOTHING) return;
+    const int opened = where == TO_FULL ? open("/dev/full", O_WRONLY) : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (opened != fd && (dup2(opened, fd) != fd || close(opened) != 0)) _exit(126);
+}
+
+static void start(const Case *c, const How *how)
+{
+    char words[512], program[PATH], out[PATH], error[PATH], *argv[WORDS];
+    int count = 0;
+    snprintf(words, sizeof words, "%s", c->words);
+    join(program, build, c->flags & CALLS ? "faults/calls" : "fusec");
+    snprintf(out, sizeof out, "%.4000s.out", work);
+    snprintf(error, sizeof error, "%.4000s.err", work);
+    argv[count++] = program;
+    for (char *word = strtok(words, " "); word && count < WORDS - 1; word = strtok(NULL, " ")) argv[count++] = word;
+    argv[count] = NULL;
+    if (chdir(work) != 0) _exit(126);
+    set("FUSEC_CACHE_DIR", work, "cache");
+    set("FUSEC_TUNING_FILE", work, "tuning");
+    set("HOME", work, "home");
+    set("TMPDIR", work, "tmp");
+    set("FUSEC_NVRTC", build, "faults/libnvrtc_stub.so");
+    set("LD_PRELOAD", build, "faults/inject.so");
+    set("FAULTS_BUILD", build, "faults");
+    set("LD_LIBRARY_PATH", build, c->flags & GPU ? "faults" : "faults/none");
+    setenv("FAULT_REPORT", getenv("FAULT_REPORT_FILE"), 1);
+    if (c->flags & SPILLS) setenv("STUB_SPILLS", "1", 1);
+    if (how->fault) setenv("FAULT", how->fault, 1);
+    redirect(1, how->out, out);
+    redirect(2, how->error, error);
+    execv(program, argv);
+    _exit(126);
+}
+
+static void wait_for(pid_t child, Result *result)
+{
+    for (int steps = 0;; steps++) {
+        const pid_t ended = waitpid(child, &result->status, WNOHANG);
+        if (ended == child) return;
+        if (ended < 0) die("waitpid");
+        if (steps > 5000 + SECONDS * 1000) {
+            result->late = true;
+            kill(-child, SIGKILL);
+            waitpid(child, &result->status, 0);
+            return;
+        }
+        nanosleep(&(struct timespec){0, steps < 5000 ? 100000 : 1000000}, NULL);
+    }
+}
+
+static Result run(const Case *c, const Folder *before, const How *how)
+{
+    char path[PATH];
+    Result result = {0};
+    lay_out(before, c->flags);
+    memset(report, 0, sizeof *report);
+    snprintf(path, sizeof path, "%.4000s.out", work);
+    save(path, "", 0);
+    snprintf(path, sizeof path, "%.4000s.err", work);
+    save(path, "", 0);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child < 0) die("fork");
+    if (child == 0) {
+        setpgid(0, 0);
+        start(c, how);
+    }
+    wait_for(child, &result);
+    runs++;
+    snprintf(path, sizeof path, "%.4000s.out", work);
+    result.out = load(path, &result.out_bytes);
+    snprintf(path, sizeof path, "%.4000s.err", work);
+    result.error = load(path, &result.error_bytes);
+    return result;
+}
+
+static void free_result(Result *result)
+{
+    free(result->out);
+    free(result->error);
+}
+
+/* ---- judging ---- */
+
+typedef struct {
+    const Case *c;
+    Folder before, after;
+    Result result;
+    FaultReport calls;
+} Clean;
+
+__attribute__((format(printf, 4, 5))) static void blame(const Clean *clean, const How *how, const Result *result,
+                                                        const char *format, ...)
+{
+    va_list args;
+    failures++;
+    printf("%s, %s%s%s: ", clean->c->name, how->fault ? how->fault : "", how->out == TO_FULL ? "stdout full" : how->out ? "no stdout" : "",
+           how->error == TO_FULL ? "stderr full" : how->error ? "no stderr" : "");
+    if (how->fault) printf("%s fails: ", report->what);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf(" (exit %d: %.200s)\n", WIFEXITED(result->status) ? WEXITSTATUS(result->status) : -1, result->error);
+}
+
+/* Without numbers, where those are times; runs of them, and of spaces, count as one. */
+static size_t plain(const Case *c, char *text, size_t bytes)
+{
+    size_t kept = 0;
+    if (!(c->flags & NUMBERS)) return bytes;
+    for (size_t i = 0; i < bytes; i++) {
+        const char to = strchr("0123456789.-+e", text[i]) && text[i] ? '#' : text[i];
+        if ((to == '#' || to == ' ') && kept && (text[kept - 1] == '#' || text[kept - 1] == ' ')) continue;
+        text[kept++] = to;
+    }
+    return kept;
+}
+
+static bool same(const Case *c, const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+    if (!(c->flags & NUMBERS)) return a_bytes == b_bytes && !memcmp(a, b, a_bytes);
+    char *x = malloc(a_bytes + 1), *y = malloc(b_bytes + 1);
+    if (!x || !y) die("malloc");
+    memcpy(x, a, a_bytes);
+    memcpy(y, b, b_bytes);
+    const size_t xs = plain(c, x, a_bytes), ys = plain(c, y, b_bytes);
+    const bool equal = xs == ys && !memcmp(x, y, xs);
+    free(x);
+    free(y);
+    return equal;
+}
+
+static bool is_same_file(const Case *c, const File *file, const File *other)
+{
+    return file && other ? same(c, file->data, file->bytes, other->data, other->bytes) : file == other;
+}
+
+/* differs: what is in a result may be another answer. */
+static void judge_files(const Clean *clean, const How *how, const Result *result, bool done, bool differs)
+{
+    Folder now = {0};
+    const Case *c = clean->c;
+    read_folder(work, "", &now);
+    for (int i = 0; i < now.count; i++) {
+        const File *file = &now.files[i];
+        const File *before = find_file(&clean->before, file->path), *after = find_file(&clean->after, file->path);
+        if (!before && !after && !is_entry(file->path))
+            blame(clean, how, result, "leaves %s", file->path);
+        else if (!differs && !is_cache(file->path) && !is_same_file(c, file, after) && (done || !is_same_file(c, file, before)))
+            blame(clean, how, result, "damages %s", file->path);
+    }
+    for (int i = 0; i < clean->before.count; i++) {
+        const char *path = clean->before.files[i].path;
+        const bool may = is_cache(path) ? c->flags & (CLEARS | FRESH) : !find_file(&clean->after, path);
+        if (!may && !find_file(&now, path)) blame(clean, how, result, "loses %s", path);
+    }
+    for (int i = 0; i < clean->after.count && done; i++) {
+        const char *path = clean->after.files[i].path;
+        if (!is_cache(path) && !find_file(&now, path)) blame(clean, how, result, "does not write %s", path);
+    }
+    free_folder(&now);
+}
+
+/* Without NVRTC or a driver there are other answers, as documented; without the tuning file too, and then it is said. A
+ * schedule that cannot be compiled takes no one's place. */
+static bool may_differ(const Case *c, const How *how, const Result *result, int family)
+{
+    const bool lasts = how->fault && strchr(how->fault, '+'), of_nvrtc = !strncmp(report->what, "nvrtc", 5);
+    return (family == FAULT_CUDA && of_nvrtc && (lasts || c->flags & SPILLS || !strcmp(report->what, "nvrtcVersion"))) ||
+           (family == FAULT_SYSTEM && !strcmp(report->what, "dlopen")) ||
+           (family == FAULT_CUDA && !strncmp(report->what, "cuGetProcAddress", 16)) ||
+           (family == FAULT_FILE && strstr(result->error, "going on without it"));
+}
+
+static void judge(const Clean *clean, const How *how, const Result *result, int family)
+{
+    const Case *c = clean->c;
+    if (result->late) {
+        blame(clean, how, result, "hangs");
+        return;
+    }
+    if (!WIFEXITED(result->status)) {
+        blame(clean, how, result, "signal %d", WTERMSIG(result->status));
+        return;
+    }
+    const int status = WEXITSTATUS(result->status), usual = WEXITSTATUS(clean->result.status);
+    const bool done = status == usual;
+    if (!done && status != EXIT_MACHINE) blame(clean, how, result, "another exit status");
+    const bool differs = done && may_differ(c, how, result, family);
+    if (done && how->out == TO_FILE && !differs &&
+        !same(c, result->out, result->out_bytes, clean->result.out, clean->result.out_bytes))
+        blame(clean, how, result, "not the whole output");
+    if (done && how->out != TO_FILE && clean->result.out_bytes) blame(clean, how, result, "lost output");
+    if (!done && how->error == TO_FILE && !result->error_bytes) blame(clean, how, result, "says nothing");
+    if (!done && family == FAULT_MEMORY && how->error == TO_FILE && !strstr(result->error, "out of memory"))
+        blame(clean, how, result, "another message");
+    if (c->flags & CALLS && report->live > clean->calls.live) blame(clean, how, result, "loses %ld allocations", report->live - clean->calls.live);
+    judge_files(clean, how, result, done, differs);
+}
+
+/* ---- all runs of a case ---- */
+
+static void run_fault(const Clean *clean, int family, long call, bool for_good)
+{
+    char fault[64];
+    snprintf(fault, sizeof fault, "%s:%ld%s", families[family], call, for_good ? "+" : "");
+    const How how = {.fault = fault};
+    Result result = run(clean->c, &clean->before, &how);
+    judge(clean, &how, &result, family);
+    free_result(&result);
+}
+
+static void run_streams(const Clean *clean)
+{
+    static const How hows[] = {{NULL, TO_FULL, TO_FILE}, {NULL, TO_NOTHING, TO_FILE}, {NULL, TO_FILE, TO_FULL},
+                               {NULL, TO_FILE, TO_NOTHING}, {NULL, TO_NOTHING, TO_NOTHING}, {"memory:9+", TO_FILE, TO_FULL},
+                               {"memory:20+", TO_FULL, TO_FULL}};
+    for (size_t i = 0; i < sizeof hows / sizeof *hows; i++) {
+        Result result = run(clean->c, &clean->before, &hows[i]);
+        judge(clean, &hows[i], &result, -1);
+        free_result(&result);
+    }
+}
+
+typedef struct {
+    int sample, job, jobs;
+    const char *only, *family;
+} Choice;
+
+static void run_family(const Clean *clean, const Choice *choice, int family)
+{
+    const long calls = clean->calls.calls[family];
+    const bool closely = clean->c->flags & CLOSELY && family == FAULT_MEMORY;
+    const long most = choice->sample ? choice->sample * (closely ? 20 : 1) : MOST_CALLS, wanted = calls < most ? calls : most;
+    for (long i = 0; i < wanted; i++) {
+        const long call = 1 + (wanted < calls ? i * calls / wanted + calls / wanted / 2 : i);
+        if (i % choice->jobs != choice->job) continue;
+        const bool once = family == FAULT_EINTR || (choice->sample && (i + (clean->c - cases) + family) % 2 == 0);
+        if (!choice->sample || once) run_fault(clean, family, call, false);
+        if (family != FAULT_EINTR && !(choice->sample && once)) run_fault(clean, family, call, true);
+    }
+}
+
+static void run_case(const Case *c, const Choice *choice)
+{
+    Clean clean = {.c = c};
+    const How as_it_is = {0};
+    read_folder(before_folder, "", &clean.before);
+    clean.result = run(c, &clean.before, &as_it_is);
+    clean.calls = *report;
+    read_folder(work, "", &clean.after);
+    if (clean.result.late || !WIFEXITED(clean.result.status) || WEXITSTATUS(clean.result.status) != 0)
+        blame(&clean, &as_it_is, &clean.result, "fails without a fault");
+    else {
+        if (choice->job == 0 && !choice->family && !(c->flags & CALLS)) run_streams(&clean);
+        for (int f = 0; f < FAULT_FAMILIES; f++)
+            if (!choice->family || !strcmp(choice->family, families[f])) run_family(&clean, choice, f);
+    }
+    if (choice->job == 0 && !choice->sample) {
+        printf("%-16s", c->name);
+        for (int f = 0; f < FAULT_FAMILIES; f++) printf(" %6ld %s", clean.calls.calls[f], families[f]);
+        printf("\n");
+    }
+    free_result(&clean.result);
+    free_folder(&clean.before);
+    free_folder(&clean.after);
+}
+
+/* ---- all cases ---- */
+
+static const char norm_text[] = "graph norm[M = 8, N = 16](x : f16[M, N], gamma : f32[N], eps : f32 = 1e-5) -> (y : f16[M, N], s : f32[M]) {\n"
+                                "    m = mean[N](x)\n    v = var[N](x)\n    s = m * m + v\n    y = (x - m) * rsqrt(v + eps) * gamma\n}\n";
+static const char uses_text[] = "import \"std\"\nimport \"shared.fuse\"\n"
+                                "graph uses[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = softmax[N](twice(x))\n}\n";
+static const char inputs_text[] = "graph inputs[M = 8, N = 16](a : f16[M, N], b : f32[N]) -> (x : f16[M, N], gamma : f32[N]) {\n    x = a\n    gamma = b\n}\n";
+static const char shared_text[] = "fn twice(x) = x * 2\n";
+static const char ugly_text[] = "graph ugly[M=4,N=8](x:f32[M,N])->(y:f32[M,N]){y=x*2+1}\n";
+static const char zero_text[] = "graph zero[M = 8, N = 16](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = (x - x) * sum[N](x)\n}\n";
+
+static void write_text(const char *name, const char *text)
+{
+    char path[PATH];
+    join(path, before_folder, name);
+    save(path, text, strlen(text));
+}
+
+/* What a run without faults leaves is part of the folder that all begin with. */
+static void keep_files(const Case *c)
+{
+    Folder before = {0}, after = {0};
+    read_folder(before_folder, "", &before);
+    Result result = run(c, &before, &(How){0});
+    if (!WIFEXITED(result.status) || WEXITSTATUS(result.status) != 0) {
+        fprintf(stderr, "faults: `fusec %s` fails: %s", c->words, result.error);
+        exit(1);
+    }
+    read_folder(work, "", &after);
+    for (int i = 0; i < after.count; i++) {
+        char path[PATH];
+        join(path, before_folder, after.files[i].path);
+        save(path, after.files[i].data, after.files[i].bytes);
+    }
+    free_result(&result);
+    free_folder(&before);
+    free_folder(&after);
+}
+
+static void make_before(void)
+{
+    static const Case fill[] = {
+        {"", "fmt -w norm.fuse", 0},
+        {"", "run inputs.fuse --device cpu --out in.safetensors", 0},
+        {"", "explain norm.fuse N=64 -o old.txt", 0},
+        {"", "explain zero.fuse", GPU},
+        {"", "emit zero.fuse --emit=cubin -o old.txt", 0},
+        {"", "run zero.fuse --device cuda", GPU},
+        {"", "tune zero.fuse", GPU},
+    };
+    empty_folder(before_folder);
+    make_folders(before_folder);
+    write_text("norm.fuse", norm_text);
+    write_text("uses.fuse", uses_text);
+    write_text("inputs.fuse", inputs_text);
+    write_text("shared.fuse", shared_text);
+    write_text("ugly.fuse", ugly_text);
+    write_text("zero.fuse", zero_text);
+    size_t bytes;
+    char *held = load("tests/cases/held_short.fuse", &bytes);
+    write_text("held.fuse", held);
+    free(held);
+    for (size_t i = 0; i < sizeof fill / sizeof *fill; i++) keep_files(&fill[i]);
+    write_text("old.txt", "what was there\n");
+    write_text("old.safetensors", "what was there\n");
+}
+
+static void map_report(const char *path)
+{
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || ftruncate(fd, sizeof *report) != 0) die(path);
+    report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (report == MAP_FAILED) die(path);
+    setenv("FAULT_REPORT_FILE", path, 1);
+    close(fd);
+}
+
+static int run_job(const Choice *choice)
+{
+    char path[PATH];
+    snprintf(work, sizeof work, "%.3000s/work%d", scratch, choice->job);
+    snprintf(path, sizeof path, "%.3000s/faults/report%d", build, choice->job);
+    map_report(path);
+    for (int i = 0; i < CASES; i++)
+        if (!choice->only || !strcmp(choice->only, cases[i].name)) run_case(&cases[i], choice);
+    printf("%ld runs, %d of them answered wrongly\n", runs, failures);
+    return failures != 0;
+}
+
+/* Where files need no disk, if there is such a place: the commands sync what they write. */
+static void make_scratch(void)
+{
+    snprintf(scratch, sizeof scratch, "/dev/shm/fusec-faults-XXXXXX");
+    if (mkdtemp(scratch)) return;
+    snprintf(scratch, sizeof scratch, "%.3000s/faults/XXXXXX", build);
+    if (!mkdtemp(scratch)) die(scratch);
+}
+
+static int read_choice(int argc, char **argv, Choice *choice)
+{
+    *choice = (Choice){.jobs = 1};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!strcmp(argv[i], "--sample")) choice->sample = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--jobs")) choice->jobs = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--only")) choice->only = argv[i + 1];
+        else if (!strcmp(argv[i], "--family")) choice->family = argv[i + 1];
+        else return 2;
+    }
+    return argc % 2 == 1 && choice->jobs > 0 ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+    Choice choice;
+    if (read_choice(argc, argv, &choice) != 0 || !realpath("build", build)) {
+        fprintf(stderr, "usage: build/faults/faults [--sample N] [--jobs N] [--only CASE] [--family NAME]\n");
+        return 2;
+    }
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    setenv("LC_ALL", "C", 1);
+    char compiler[PATH], path[PATH];
+    if (realpath("tests/faults/compiler.sh", compiler)) setenv("CXX", compiler, 1);
+    make_scratch();
+    join(before_folder, scratch, "before");
+    join(work, scratch, "work");
+    join(path, build, "faults/report");
+    map_report(path);
+    make_before();
+    for (choice.job = 1; choice.job < choice.jobs; choice.job++) {
+        const pid_t child = fork();
+        if (child < 0) die("fork");
+        if (child == 0) exit(run_job(&choice));
+    }
+    choice.job = 0;
+    int result = run_job(&choice), status;
+    while (wait(&status) > 0) result |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    empty_folder(scratch);
+    rmdir(scratch);
+    return result;
+}
