@@ -35,6 +35,7 @@ static const Case cases[] = {
     {"fmt-w", "fmt -w ugly.fuse norm.fuse", 0},
     {"fmt-check", "fmt --check norm.fuse", 0},
     {"run", "run norm.fuse M=8 N=16 --device cpu --verify", 0},
+    {"run-threads", "run norm.fuse M=2048 N=96 --device cpu", 0},
     {"run-out", "run norm.fuse --device cpu --in in.safetensors --out old.safetensors", CLOSELY},
     {"run-new", "run norm.fuse --device cpu --in in.safetensors --out new.safetensors --verify", 0},
     {"run-strides", "run norm.fuse M=8 N=16 --device cpu --stride x=32,1 --offset y=3", 0},

@@ -95,6 +95,13 @@ static void set(const char *name, const char *folder, const char *file)
     setenv(name, value, 1);
 }
 
+/* Where what a run says goes. */
+static char *beside(char path[PATH], const char *ending)
+{
+    snprintf(path, PATH, "%.4000s%s", work, ending);
+    return path;
+}
+
 static void redirect(int fd, int where, const char *path)
 {
     close(fd);
@@ -109,8 +116,6 @@ static void start(const Case *c, const How *how)
     int count = 0;
     snprintf(words, sizeof words, "%s", c->words);
     join(program, build, c->flags & CALLS ? "faults/calls" : "fusec");
-    snprintf(out, sizeof out, "%.4000s.out", work);
-    snprintf(error, sizeof error, "%.4000s.err", work);
     argv[count++] = program;
     for (char *word = strtok(words, " "); word && count < WORDS - 1; word = strtok(NULL, " ")) argv[count++] = word;
     argv[count] = NULL;
@@ -126,8 +131,8 @@ static void start(const Case *c, const How *how)
     setenv("FAULT_REPORT", getenv("FAULT_REPORT_FILE"), 1);
     if (c->flags & SPILLS) setenv("STUB_SPILLS", "1", 1);
     if (how->fault) setenv("FAULT", how->fault, 1);
-    redirect(1, how->out, out);
-    redirect(2, how->error, error);
+    redirect(1, how->out, beside(out, ".out"));
+    redirect(2, how->error, beside(error, ".err"));
     execv(program, argv);
     _exit(126);
 }
@@ -154,10 +159,8 @@ static Result run(const Case *c, const Folder *before, const How *how)
     Result result = {0};
     lay_out(before, c->flags);
     memset(report, 0, sizeof *report);
-    snprintf(path, sizeof path, "%.4000s.out", work);
-    save(path, "", 0);
-    snprintf(path, sizeof path, "%.4000s.err", work);
-    save(path, "", 0);
+    save(beside(path, ".out"), "", 0);
+    save(beside(path, ".err"), "", 0);
     fflush(stdout);
     const pid_t child = fork();
     if (child < 0) die("fork");
@@ -167,10 +170,8 @@ static Result run(const Case *c, const Folder *before, const How *how)
     }
     wait_for(child, &result);
     runs++;
-    snprintf(path, sizeof path, "%.4000s.out", work);
-    result.out = load(path, &result.out_bytes);
-    snprintf(path, sizeof path, "%.4000s.err", work);
-    result.error = load(path, &result.error_bytes);
+    result.out = load(beside(path, ".out"), &result.out_bytes);
+    result.error = load(beside(path, ".err"), &result.error_bytes);
     return result;
 }
 
@@ -203,31 +204,9 @@ __attribute__((format(printf, 4, 5))) static void blame(const Clean *clean, cons
     printf(" (exit %d: %.200s)\n", WIFEXITED(result->status) ? WEXITSTATUS(result->status) : -1, result->error);
 }
 
-/* Without numbers, where those are times; runs of them, and of spaces, count as one. */
-static size_t plain(const Case *c, char *text, size_t bytes)
-{
-    size_t kept = 0;
-    if (!(c->flags & NUMBERS)) return bytes;
-    for (size_t i = 0; i < bytes; i++) {
-        const char to = strchr("0123456789.-+e", text[i]) && text[i] ? '#' : text[i];
-        if ((to == '#' || to == ' ') && kept && (text[kept - 1] == '#' || text[kept - 1] == ' ')) continue;
-        text[kept++] = to;
-    }
-    return kept;
-}
-
 static bool same(const Case *c, const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
-    if (!(c->flags & NUMBERS)) return a_bytes == b_bytes && !memcmp(a, b, a_bytes);
-    char *x = malloc(a_bytes + 1), *y = malloc(b_bytes + 1);
-    if (!x || !y) die("malloc");
-    memcpy(x, a, a_bytes);
-    memcpy(y, b, b_bytes);
-    const size_t xs = plain(c, x, a_bytes), ys = plain(c, y, b_bytes);
-    const bool equal = xs == ys && !memcmp(x, y, xs);
-    free(x);
-    free(y);
-    return equal;
+    return c->flags & NUMBERS ? same_but_numbers(a, a_bytes, b, b_bytes) : a_bytes == b_bytes && !memcmp(a, b, a_bytes);
 }
 
 static bool is_same_file(const Case *c, const File *file, const File *other)

@@ -89,3 +89,27 @@ void empty_folder(const char *path)
     }
     if (dir) closedir(dir);
 }
+
+/* Digits as '#'; runs of them, and of spaces, count as one. */
+static char *plain(const char *text, size_t bytes, size_t *kept)
+{
+    char *copy = malloc(bytes + 1);
+    if (!copy) die("malloc");
+    *kept = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        const char to = text[i] && strchr("0123456789.-+e", text[i]) ? '#' : text[i];
+        const bool again = *kept && (copy[*kept - 1] == '#' || copy[*kept - 1] == ' ');
+        if (!again || (to != '#' && to != ' ')) copy[(*kept)++] = to;
+    }
+    return copy;
+}
+
+bool same_but_numbers(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+    size_t a_kept, b_kept;
+    char *x = plain(a, a_bytes, &a_kept), *y = plain(b, b_bytes, &b_kept);
+    const bool same = a_kept == b_kept && !memcmp(x, y, a_kept);
+    free(x);
+    free(y);
+    return same;
+}

@@ -2,6 +2,7 @@
 #ifndef FAULTS_FOLDER_H
 #define FAULTS_FOLDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { PATH = 4096, MOST_FILES = 64 };
@@ -27,5 +28,8 @@ void read_folder(const char *root, const char *below, Folder *folder);
 void free_folder(Folder *folder);
 const File *find_file(const Folder *folder, const char *path);    /* NULL: none */
 void empty_folder(const char *path);
+
+/* Whether two texts differ in nothing but their numbers. */
+bool same_but_numbers(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
 
 #endif
