@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS = 24, MOST_CALLS = 500, SECONDS = 20, EXIT_MACHINE = 3 };
+enum { WORDS = 24, MOST_CALLS = 200, SECONDS = 20, EXIT_MACHINE = 3 };
 
 static const char *const families[] = FAULT_NAMES;
 static char build[PATH], scratch[PATH], work[PATH], before_folder[PATH];    /* absolute */
@@ -246,6 +246,7 @@ static bool may_differ(const Case *c, const How *how, const Result *result, int 
 {
     const bool lasts = how->fault && strchr(how->fault, '+'), of_nvrtc = !strncmp(report->what, "nvrtc", 5);
     return (family == FAULT_CUDA && of_nvrtc && (lasts || c->flags & SPILLS || !strcmp(report->what, "nvrtcVersion"))) ||
+           (family == FAULT_CUDA && c->flags & TRIES) ||
            (family == FAULT_SYSTEM && !strcmp(report->what, "dlopen")) ||
            (family == FAULT_CUDA && !strncmp(report->what, "cuGetProcAddress", 16)) ||
            (family == FAULT_FILE && strstr(result->error, "going on without it"));
