@@ -2,7 +2,7 @@
  * stderr and tried once more: a call that failed must not have broken the next. Exit 3: something failed; 1: an argument
  * was refused, which none should be.
  *
- *     calls cpu|gpu|saved|cache */
+ *     calls cpu|gpu|saved|files|cache */
 #include "fusec.h"
 
 #include <stdbool.h>
@@ -66,7 +66,7 @@ static void launch(fusec_device *device, const fusec_plan *plan)
     fusec_call *call = NULL;
     double ms = 0;
     const size_t bytes = fusec_plan_workspace(plan, NULL, 0);
-    fusec_device_info info;
+    fusec_device_info info = {.struct_size = sizeof info};
     fusec_device_get_info(device, &info);
     for (int i = 0; i < ROWS * COLUMNS; i++) values[i] = (float)(i % 7);
     bool good = DO(fusec_alloc(device, sizeof values, &x, &error)) && DO(fusec_alloc(device, sizeof values, &y, &error)) &&
@@ -88,6 +88,16 @@ static void launch(fusec_device *device, const fusec_plan *plan)
     fusec_free(device, workspace);
     fusec_free(device, y);
     fusec_free(device, x);
+}
+
+/* A program of two files. */
+static void open_files(void)
+{
+    fusec_error error;
+    fusec_program *program = NULL;
+    if (DO(fusec_program_open("uses.fuse", NULL, &program, &error)))
+        printf("%zu graphs, the first is %s\n", fusec_program_graph_count(program), fusec_program_graph(program, 0));
+    fusec_program_destroy(program);
 }
 
 static void plan_and_launch(fusec_device *device, const char *graph, const char *path)
@@ -127,7 +137,7 @@ static void use_cache(void)
 {
     fusec_error error;
     fusec_binary *binary = NULL;
-    fusec_kernel_info info;
+    fusec_kernel_info info = {.struct_size = sizeof info};
     static const char cuda[] = "extern \"C\" __global__\nvoid nothing() {}\n";
     if (DO(fusec_binary_compile(cuda, "sm_90a", FUSEC_CUBIN, &binary, &error)) &&
         fusec_binary_kernel(binary, "nothing", &info) == FUSEC_OK)
@@ -154,6 +164,8 @@ int main(int argc, char **argv)
     } else if (!strcmp(what, "saved")) {
         if (DO(fusec_device_open(0, &device, &error))) plan_and_launch(device, "zero", "zero.plan");
         if (device && !failed) load_and_launch(device, "zero.plan");
+    } else if (!strcmp(what, "files")) {
+        open_files();
     } else {
         use_cache();
     }

@@ -10,6 +10,7 @@ enum {
     FRESH = 16,     /* the disk cache begins empty */
     CALLS = 32,     /* calls.c, not the command line */
     TRIES = 128,    /* a schedule that the driver refuses is listed as such, and others are tried */
+    STDIN = 256,    /* stdin is in.safetensors */
     CLOSELY = 64,   /* a sample of its faults in memory is a large one */
 };
 
@@ -39,6 +40,8 @@ static const Case cases[] = {
     {"run-threads", "run norm.fuse M=2048 N=96 --device cpu", 0},
     {"run-out", "run norm.fuse --device cpu --in in.safetensors --out old.safetensors", CLOSELY},
     {"run-new", "run norm.fuse --device cpu --in in.safetensors --out new.safetensors --verify", 0},
+    {"run-stdin", "run norm.fuse --device cpu --in - --out -", STDIN},
+    {"run-limit", "run norm.fuse M=8 N=16 --device cpu --verify --limit seconds=100,bytes=1000000000", 0},
     {"run-strides", "run norm.fuse M=8 N=16 --device cpu --stride x=32,1 --offset y=3", 0},
     {"run-gpu", "run zero.fuse --device cuda --verify", GPU},
     {"run-gpu-fresh", "run zero.fuse --device cuda --out old.safetensors", GPU | FRESH},
@@ -56,6 +59,7 @@ static const Case cases[] = {
     {"api-gpu-fresh", "gpu", CALLS | GPU | FRESH},
     {"api-spills", "gpu", CALLS | GPU | FRESH | SPILLS},
     {"api-saved", "saved", CALLS | GPU},
+    {"api-files", "files", CALLS},
     {"api-cache", "cache", CALLS},
 };
 enum { CASES = sizeof cases / sizeof *cases };

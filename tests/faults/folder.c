@@ -44,7 +44,8 @@ void read_folder(const char *root, const char *below, Folder *folder)
     char path[PATH], name[PATH];
     join(path, root, below);
     DIR *dir = opendir(path);
-    if (!dir) die(path);
+    if (!folder->files) folder->files = calloc(MOST_FILES, sizeof *folder->files);
+    if (!dir || !folder->files) die(path);
     for (struct dirent *item; (item = readdir(dir)) != NULL;) {
         struct stat about;
         if (item->d_name[0] == '.') continue;
@@ -66,7 +67,8 @@ void read_folder(const char *root, const char *below, Folder *folder)
 void free_folder(Folder *folder)
 {
     for (int i = 0; i < folder->count; i++) free(folder->files[i].data);
-    folder->count = 0;
+    free(folder->files);
+    *folder = (Folder){0};
 }
 
 const File *find_file(const Folder *folder, const char *path)

@@ -14,7 +14,7 @@ typedef struct {
 } File;
 
 typedef struct {
-    File files[MOST_FILES];
+    File *files;    /* NULL: none */
     int count;
 } Folder;
 

@@ -235,6 +235,8 @@ PLAIN(fdatasync, EIO, (int fd), (fd))
 PLAIN(ftruncate, ENOSPC, (int fd, off_t size), (fd, size))
 PLAIN(fchmod, EPERM, (int fd, mode_t mode), (fd, mode))
 PLAIN(fchown, EPERM, (int fd, uid_t user, gid_t group), (fd, user, group))
+PLAIN(renameat, EIO, (int from_fd, const char *from, int to_fd, const char *to), (from_fd, from, to_fd, to))
+PLAIN(faccessat, EIO, (int fd, const char *path, int mode, int flags), (fd, path, mode, flags))
 PLAIN(rename, EIO, (const char *from, const char *to), (from, to))
 PLAIN(mkdir, ENOSPC, (const char *path, mode_t mode), (path, mode))
 PLAIN(stat, EIO, (const char *path, struct stat *about), (path, about))
@@ -268,6 +270,16 @@ EXPORT char *mkdtemp(char *name)
 EXPORT DIR *opendir(const char *path)
 {
     return fails(FAULT_FILE, "opendir", EMFILE) ? NULL : NEXT(opendir)(path);
+}
+
+EXPORT DIR *fdopendir(int fd)
+{
+    return fails(FAULT_FILE, "fdopendir", ENOMEM) ? NULL : NEXT(fdopendir)(fd);
+}
+
+EXPORT ssize_t readlink(const char *path, char *to, size_t room)
+{
+    return fails(FAULT_FILE, "readlink", EIO) ? -1 : NEXT(readlink)(path, to, room);
 }
 
 EXPORT struct dirent *readdir(DIR *directory)
