@@ -84,7 +84,7 @@ Graph *correct_moments(Arena *arena, const Analysis *a)
     bool any = false;
     for (int i = 0; i < a->reduction_count; i++) {
         const Reduction *r = &a->reductions[i];
-        const Node mean = r->kind == KIND_INNER ? (Node){0} : find_partner(g, &a->sizes, r->node);
+        const Node mean = r->partner.id ? (Node){0} : find_partner(g, &a->sizes, r->node);
         if (!mean.id || node(g, mean)->op != OP_MEAN) continue;
         any = squares[r->node.id] = centred[distance_of(g, r->node).id] = true;
     }

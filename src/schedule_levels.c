@@ -189,6 +189,17 @@ static void want(const Scheduler *s, int *wants, const Kernel *k, Node n)
     if (level < wants[n.id]) wants[n.id] = level;
 }
 
+/* Squares about a mean are accumulated with it: alone they would be about a rounded one. They are made of nothing else that is
+ * not there yet. */
+static void join_means(Scheduler *s)
+{
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i}, mean = s->live[i] ? find_partner(s->g, &s->a->sizes, n) : (Node){0};
+        if (!mean.id || node(s->g, mean)->op != OP_MEAN || reduction_way(s, n) != BY_ROW) continue;
+        if (s->home[mean.id] < s->home[i]) s->home[i] = s->home[mean.id];
+    }
+}
+
 void find_homes(Scheduler *s)
 {
     int *wants = NEW_ARRAY(s->arena, int, s->g->nodes.count);
@@ -210,4 +221,5 @@ void find_homes(Scheduler *s)
             if (by < *operand) *operand = by;
         }
     }
+    join_means(s);
 }

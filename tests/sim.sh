@@ -337,11 +337,13 @@ large_mean N=4096 --schedule row:cluster=2
 large_mean N=4096 --schedule warp-specialized:cluster=2
 large_mean N=70001 M=1
 large_mean M=2 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32
-large_mean_over'
+large_mean_over
+large_mean_kernels
+large_mean_late'
 while read -r name options; do
     # shellcheck disable=SC2086
-    build/fusec run tests/cases/$name.fuse --device sim $options >build/sim/far 2>&1
-    awk '/_off / { found++; if (!($5 < 2e-6)) far = 1 } END { exit !found || far }' build/sim/far || {
+    build/fusec run tests/cases/$name.fuse --device sim --verify $options >build/sim/far 2>&1 &&
+        awk '/_by .*\[/ { found++; if (!($(NF - 3) > 1 - 2e-6 && $(NF - 2) < 1 + 2e-6)) far = 1 } END { exit !found || far }' build/sim/far || {
         echo "FAILED: tests/cases/$name.fuse $options"
         cat build/sim/far
         touch build/sim/failed
