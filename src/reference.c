@@ -284,12 +284,20 @@ static void run_threads(Run *run, int threads)
 
 /* ---- passes ---- */
 
-static Accumulator new_accumulator(Arena *arena, int64_t count, bool exact)
+static double *new_cells(Arena *arena, int64_t count, bool wanted)
 {
+    return wanted ? NEW_ARRAY(arena, double, count) : NULL;
+}
+
+static Accumulator new_accumulator(Arena *arena, const Sink *sink, int64_t count)
+{
+    const bool ends = sink->centre && !sink->mean;
     return (Accumulator){
-        .v = NEW_ARRAY(arena, double, count),
-        .m = exact ? NULL : NEW_ARRAY(arena, double, count),
-        .e = exact ? NULL : NEW_ARRAY(arena, double, count),
+        .v = new_cells(arena, count, true),
+        .m = new_cells(arena, count, !sink->exact),
+        .e = new_cells(arena, count, !sink->exact),
+        .low = new_cells(arena, count, ends),
+        .high = new_cells(arena, count, ends),
     };
 }
 
@@ -301,7 +309,7 @@ static void allocate_partials(Run *run, Arena *arena)
         const Sink *sink = &pass->sinks.data[i];
         for (int b = 0; sink->kind == SINK_REDUCE && b < pass->blocks; b++)
             run->partials[i * pass->blocks + b] =
-                new_accumulator(arena, slab_items(pass, sink, b), sink->exact);
+                new_accumulator(arena, sink, slab_items(pass, sink, b));
     }
 }
 
@@ -309,7 +317,7 @@ static void merge_partials(const Run *run, Arena *arena, int index)
 {
     const Pass *pass = run->pass;
     const Sink *sink = &pass->sinks.data[index];
-    const Accumulator all = new_accumulator(arena, sink->count, sink->exact);
+    const Accumulator all = new_accumulator(arena, sink, sink->count);
     accumulator_clear(&sink->operation, all, sink->count);
     for (int b = 0; b < pass->blocks; b++)
         accumulator_merge(&sink->operation,
@@ -317,6 +325,10 @@ static void merge_partials(const Run *run, Arena *arena, int index)
                           slab_items(pass, sink, b), run->partials[index * pass->blocks + b]);
     accumulator_finish(&sink->operation, all, sink->count, sink->terms, sink->kept->v,
                        sink->kept->e);
+    if (sink->mean)
+        finish_squares(sink->count, sink->terms, sink->kept->v, sink->kept->e, sink->mean->e, sink->centre->e);
+    else if (sink->centre)
+        finish_centres(all, sink->count, sink->terms, sink->kept->v, sink->kept->e, sink->centre->e);
 }
 
 static void run_pass(Run *run, Arena *arena, int threads)

@@ -124,6 +124,16 @@ static double bound_product(double a, double ea, double b, double eb)
     return (doubt & lost) ? (double)NAN : sum;
 }
 
+/* The square of a distance d from a mean, of which the bound is that of x, e - taken, and of the mean. What all distances are off
+ * by alike counts only by its own square: they add up to 0. */
+static double bound_centred(double d, double e, double taken, double centre)
+{
+    if (is_wild(e) || is_wild(taken) || is_wild(centre))
+        return bound_product(d, e, d, e);
+    const double own = larger(e - taken, 0), whole = own + centre;
+    return 2 * size_of(d) * own + DOUBT * whole * whole;
+}
+
 static bool may_be_zero(double a, double e)
 {
     return fabs(a) <= DOUBT * e;
@@ -323,7 +333,12 @@ static void take_errors_through(const Operation *op, int n, const double *v, dou
     case OP_ABS: EACH e[i] = ea[i]; break;
     case OP_ADD:
     case OP_SUB: EACH e[i] = bound_sum(a[i], ea[i], b[i], eb[i]); break;
-    case OP_MUL: EACH e[i] = bound_product(a[i], ea[i], b[i], eb[i]); break;
+    case OP_MUL:
+        if (op->centred)
+            EACH e[i] = bound_centred(a[i], ea[i], eb[i], ec[i]);
+        else
+            EACH e[i] = bound_product(a[i], ea[i], b[i], eb[i]);
+        break;
     case OP_DIV: EACH e[i] = bound_quotient(op, v[i], a[i], ea[i], b[i], eb[i]); break;
     case OP_POW: EACH e[i] = bound_power(op, v[i], a[i], ea[i], b[i], eb[i]); break;
     case OP_SQRT: EACH e[i] = bound_sqrt(v[i], a[i], ea[i], op->nonnegative); break;

@@ -93,7 +93,7 @@ static void compute_float_values(const Operation *op, int n, double *v, const Op
     case OP_NEG: EACH v[i] = -a[i]; break;
     case OP_ADD: EACH v[i] = a[i] + b[i]; break;
     case OP_SUB: EACH v[i] = a[i] - b[i]; break;
-    case OP_MUL: EACH v[i] = a[i] * b[i]; break;
+    case OP_MUL: b = op->centred ? a : b; EACH v[i] = a[i] * b[i]; break;
     case OP_DIV: EACH v[i] = a[i] / b[i]; break;
     case OP_POW: EACH v[i] = pow(a[i], b[i]); break;
     case OP_ABS: EACH v[i] = fabs(a[i]); break;

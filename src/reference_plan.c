@@ -2,8 +2,6 @@
  * them. */
 #include "reference_plan.h"
 
-#include <string.h>
-
 enum { MAX_BLOCKS = 64, KEEP_RATIO = 8 };
 
 #define MOST_ITEMS (INT64_C(1) << 56)   /* more than any memory holds, but its bytes can be counted */
@@ -76,9 +74,12 @@ static Kept *new_kept(Plan *p, uint32_t id)
     return kept;
 }
 
-static bool is_leaf(const NodeInfo *info)
+/* A mean's values once more, with bounds of their own. */
+static Kept *new_centre(Plan *p, uint32_t mean)
 {
-    return op_info[info->op].class == CLASS_LEAF;
+    Kept *centre = new_kept(p, mean);
+    centre->v = p->kept[mean]->v;
+    return centre;
 }
 
 /* A value much smaller than a value made of it is worth holding. */
@@ -95,163 +96,21 @@ static void choose_kept(Plan *p)
     const Graph *g = p->graph;
     const bool *live = graph_live(g);
     p->kept = NEW_ARRAY(p->arena, Kept *, g->nodes.count);
+    p->centres = NEW_ARRAY(p->arena, Kept *, g->nodes.count);
     for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) {
         const NodeInfo *info = &g->nodes.data[id];
         if (!live[id])
             continue;
         if (is_reduction(g, (Node){id}))
             p->kept[id] = new_kept(p, id);
+        if (p->moments[id].mean == id)
+            p->centres[id] = new_centre(p, id);
         for (int i = 0; i < MAX_OPERANDS; i++) {
             const uint32_t a = info->args[i].id;
             if (a && !p->kept[a] && is_worth_keeping(p, &g->nodes.data[a], info))
                 p->kept[a] = new_kept(p, a);
         }
     }
-}
-
-/* ---- the steps of one pass ---- */
-
-static bool has_inner(const Pass *pass, AxisSet axes)
-{
-    return pass->axes && (axes >> (31 - __builtin_clz(pass->axes)) & 1);
-}
-
-/* Strides of a dense tensor with `axes` along the outer axes of the pass. */
-static void find_strides(const Plan *p, const Pass *pass, AxisSet axes, int64_t *strides)
-{
-    int64_t stride = 1;
-    int position = pass->outer + 1;
-    for (int axis = MAX_AXES - 1; axis >= 0; axis--) {
-        if (!(pass->axes >> axis & 1))
-            continue;
-        const bool has = axes >> axis & 1;
-        if (--position < pass->outer)
-            strides[position] = has ? stride : 0;
-        if (has)
-            stride *= p->evaluation->sizes.of[axis];
-    }
-}
-
-static int axis_position(const Pass *pass, uint32_t axis)
-{
-    return __builtin_popcount(pass->axes & ((1U << axis) - 1));
-}
-
-static void scalar_step(const Plan *p, Step *step, const Param *param, uint32_t index)
-{
-    const double value = p->evaluation->scalars[index];
-    step->kind = STEP_CONST;
-    if (type_is_float(step->operation.type))
-        step->number = dtype_round(param->dtype, value);
-    else
-        step->integer = param->dtype == DTYPE_BOOL
-                            ? value != 0 : dtype_saturate(param->dtype, int_from_double(value));
-}
-
-static void leaf_step(const Plan *p, const Pass *pass, Step *step, const NodeInfo *info)
-{
-    const Evaluation *e = p->evaluation;
-    switch (info->op) {
-    case OP_CONST:
-        step->kind = STEP_CONST;
-        step->number = info->type == TYPE_F32 ? (double)(float)info->number : info->number;
-        step->integer = info->integer;
-        return;
-    case OP_SIZE:
-        step->kind = STEP_CONST;
-        step->integer = e->sizes.of[info->axis];
-        return;
-    case OP_INDEX:
-        step->kind = STEP_INDEX;
-        step->axis = axis_position(pass, info->axis);
-        return;
-    default: break;
-    }
-    const Param *param = &p->graph->params.data[info->param];
-    if (param->scalar) {
-        scalar_step(p, step, param, info->param);
-        return;
-    }
-    step->kind = STEP_TENSOR;
-    step->dtype = param->dtype;
-    step->data = e->inputs[info->param].data;
-}
-
-static Operation operation_of(const Plan *p, uint32_t id)
-{
-    const NodeInfo *info = &p->graph->nodes.data[id];
-    const Range first = p->ranges[info->args[0].id], second = p->ranges[info->args[1].id];
-    const Node operand = info->args[info->op == OP_WHERE ? 1 : 0];
-    Operation operation = {
-        .op = info->op,
-        .type = info->type,
-        .from = node(p->graph, operand)->type,
-        .range = p->ranges[id],
-        .nonnegative = first.low >= 0,
-        .nonzero = second.low > 0 || second.high < 0,
-    };
-    if (info->op == OP_CAST)
-        operation.dtype = info->dtype;
-    return operation;
-}
-
-static Step make_step(const Plan *p, const Pass *pass, uint32_t id, const int *slot_of,
-                      bool done)
-{
-    const NodeInfo *info = &p->graph->nodes.data[id];
-    Step step = {
-        .operation = operation_of(p, id),
-        .inner = has_inner(pass, info->axes),
-        .exact = p->exact[id] || !p->bounds,
-        .slot = slot_of[id],
-    };
-    find_strides(p, pass, info->axes, step.strides);
-    for (int i = 0; i < MAX_OPERANDS; i++) {
-        const uint32_t a = info->args[i].id;
-        step.args[i] = a ? slot_of[a] : -1;
-        if (!a || p->exact[a] || !p->bounds)
-            step.exact_args |= 1U << i;
-    }
-    if (done) {
-        step.kind = STEP_KEPT;
-        step.kept = p->kept[id];
-    } else if (is_leaf(info)) {
-        leaf_step(p, pass, &step, info);
-    }
-    return step;
-}
-
-/* Chunk numbers: a step once a row keeps its own; the others hand theirs on after the
- * last use. */
-typedef struct {
-    int *slot_of, *last_use;
-    LIST(int) free;
-} Slots;
-
-static void release_operands(const Plan *p, Pass *pass, Slots *s, uint32_t id)
-{
-    const NodeInfo *info = &p->graph->nodes.data[id];
-    for (int i = 0; i < MAX_OPERANDS; i++) {
-        const uint32_t a = info->args[i].id;
-        if (a && s->last_use[a] == (int)id && has_inner(pass, p->graph->nodes.data[a].axes)) {
-            *list_push(p->arena, &s->free) = s->slot_of[a];
-            s->last_use[a] = -1;
-        }
-    }
-}
-
-static void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done)
-{
-    const bool inner = has_inner(pass, p->graph->nodes.data[id].axes);
-    const bool reuse = inner && s->free.count > 0;
-    s->slot_of[id] = reuse ? s->free.data[--s->free.count] : pass->slots++;
-    const Step step = make_step(p, pass, id, s->slot_of, done);
-    if (inner)
-        *list_push(p->arena, &pass->chunk_steps) = step;
-    else
-        *list_push(p->arena, &pass->row_steps) = step;
-    if (inner && !done)
-        release_operands(p, pass, s, id);
 }
 
 /* ---- sinks ---- */
@@ -265,6 +124,8 @@ typedef struct {
 static uint32_t source_of(const Plan *p, const Target *t)
 {
     const bool reduces = t->output < 0 && is_reduction(p->graph, (Node){t->node});
+    if (reduces && p->moments[t->node].distance)
+        return p->moments[t->node].distance;
     return reduces ? p->graph->nodes.data[t->node].args[0].id : t->node;
 }
 
@@ -302,6 +163,8 @@ static void add_sink(const Plan *p, Pass *pass, const Target *t, int slot)
     if (sink.kind == SINK_KEEP && is_reduction(p->graph, (Node){t->node})) {
         sink.kind = SINK_REDUCE;
         sink.operation = operation_of(p, t->node);
+        sink.centre = p->centres[p->moments[t->node].mean];
+        sink.mean = p->moments[t->node].distance ? p->kept[p->moments[t->node].mean] : NULL;
         sink.exact_source = !p->bounds || p->exact[source_of(p, t)];
         sink.reduces_inner = !has_inner(pass, info->axes);
         sink.count = axes_size(&p->evaluation->sizes, info->axes);
@@ -400,7 +263,10 @@ static void add_pass(Plan *p, const Target *targets, int count, AxisSet space, b
     for (int i = 0; i < count; i++) {
         if (targets[i].space != space)
             continue;
-        add_sink(p, pass, &targets[i], slots.slot_of[source_of(p, &targets[i])]);
+        const Moments *m = &p->moments[targets[i].node];
+        const bool squares = targets[i].output < 0 && m->distance;
+        add_sink(p, pass, &targets[i], squares ? add_square(p, pass, m, slots.slot_of)
+                                               : slots.slot_of[source_of(p, &targets[i])]);
         if (targets[i].output < 0)
             done[targets[i].node] = true;
     }
@@ -491,6 +357,7 @@ Plan *plan_evaluation(Arena *arena, const Evaluation *e)
     p->graph = expand_graph(arena, e);
     p->exact = find_exact(arena, p->graph);
     p->ranges = find_ranges(arena, p->graph, e);
+    find_moments(p);
     choose_kept(p);
     plan_passes(p);
     return p;

@@ -17,6 +17,13 @@ typedef struct {
     double *e;         /* NULL: exact, or no bounds wanted */
 } Kept;
 
+/* By node id. Of a mean that the kernels find together with squares about it: itself. Of x - such a mean: that. Of the mean
+ * of its squares: that, and x - mean. 0: none of these. */
+typedef struct {
+    uint32_t mean, distance;
+    bool close;        /* x - mean knows what the mean's rounding lost wherever it is used, not in its squares alone */
+} Moments;
+
 typedef enum { STEP_COMPUTE, STEP_CONST, STEP_INDEX, STEP_TENSOR, STEP_KEPT } StepKind;
 
 /* Computes one node. A step without the innermost axis is done once a row and fills its
@@ -47,6 +54,8 @@ typedef struct {
     int64_t strides[MAX_AXES];    /* of the outer axes */
     int output;                   /* OUTPUT */
     Kept *kept;                   /* KEEP, REDUCE: the result */
+    Kept *centre;                 /* REDUCE: NULL, or of a mean, and of squares about it, see Plan */
+    const Kept *mean;             /* REDUCE: NULL, or of squares their mean */
     Operation operation;          /* REDUCE */
     bool reduces_inner, exact_source;
     int64_t count, terms;         /* items of the result; elements that each takes in */
@@ -74,8 +83,29 @@ typedef struct {
     bool *exact;                  /* by node id */
     Range *ranges;                /* by node id */
     Kept **kept;                  /* by node id; NULL: recomputed where needed */
+    Moments *moments;             /* by node id */
+    Kept **centres;               /* by node id of a mean in moments: its values, with what x less that adds to the error
+                                     of x; else NULL */
     LIST(Pass *) passes;
 } Plan;
+
+/* Chunk numbers: a step once a row keeps its own; the others hand theirs on after the
+ * last use. */
+typedef struct {
+    int *slot_of, *last_use;
+    LIST(int) free;
+} Slots;
+
+/* For reference_plan.c. Whether a value has the pass's innermost axis; strides of a dense tensor with `axes` along its outer axes. */
+bool has_inner(const Pass *pass, AxisSet axes);
+void find_strides(const Plan *p, const Pass *pass, AxisSet axes, int64_t *strides);
+Operation operation_of(const Plan *p, uint32_t id);
+void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done);
+/* The square of a distance, as the mean of those wants it: its chunk. */
+int add_square(const Plan *p, Pass *pass, const Moments *m, const int *slot_of);
+static inline bool is_leaf(const NodeInfo *info) { return op_info[info->op].class == CLASS_LEAF; }
+
+void find_moments(Plan *p);
 
 Plan *plan_evaluation(Arena *arena, const Evaluation *e);
 /* The items of a reduction's result that a block may touch: whole slabs, from its first

@@ -17,6 +17,10 @@
 
 enum { LANES = 8 };
 
+/* Of means that are found with squares about them, in units of 2^-24: of the largest distance from one; of the squares, which
+ * a thread may have about a value that is far from the first few others. */
+enum { SPREAD_ERROR = 4, SQUARES_ERROR = 16 };
+
 #define EACH for (int i = 0; i < n; i++)
 
 static bool is_sum(Op op)
@@ -41,6 +45,8 @@ Accumulator accumulator_at(Accumulator a, int64_t offset)
         (char *)a.v + offset * 8,
         a.m ? a.m + offset : NULL,
         a.e ? a.e + offset : NULL,
+        a.low ? a.low + offset : NULL,
+        a.high ? a.high + offset : NULL,
     };
 }
 
@@ -60,6 +66,10 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
         if (a.e) {
             a.m[i] = o == OP_PROD ? 1 : is_real_choice(op) ? real : 0;
             a.e[i] = is_real_product(op) ? 1 : is_real_choice(op) ? real : 0;
+        }
+        if (a.low) {
+            a.low[i] = HUGE_VAL;
+            a.high[i] = -HUGE_VAL;
         }
     }
 }
@@ -128,6 +138,12 @@ static double sum_of_magnitudes(int n, const double *x)
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
+static void widen(double *low, double *high, double from, double to)
+{
+    *low = from < *low ? from : *low;
+    *high = to > *high ? to : *high;
+}
+
 /* A term that is NaN for certain says nothing of the others: m and e are not NaN. */
 static void add_choice(Op op, double *m, double *e, double t, double et)
 {
@@ -185,6 +201,8 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
             *a.m += sum_of_magnitudes(n, t);
             *a.e += sum_of(n, x.e);
         }
+        if (a.low)
+            EACH widen(a.low, a.high, t[i], t[i]);
         return;
     }
     EACH *v = combine_floats(op->op, *v, t[i]);
@@ -202,6 +220,8 @@ static void add_columns(Accumulator a, int n, Operand x)
     double *restrict m = a.m, *restrict e = a.e;
     EACH m[i] += finite_size(t[i]);
     EACH e[i] += x.e[i];
+    if (a.low)
+        EACH widen(a.low + i, a.high + i, t[i], t[i]);
 }
 
 void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x)
@@ -235,6 +255,8 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
             v[i] = combine_floats(op->op, v[i], t[i]);
         else
             w[i] = combine_ints(op->op, w[i], k[i]);
+        if (a.low)
+            widen(a.low + i, a.high + i, from.low[i], from.high[i]);
         if (!a.e)
             continue;
         a.m[i] = multiplies ? a.m[i] * from.m[i]
@@ -330,5 +352,32 @@ void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64
         if (e)
             e[i] = a.e[i];
         v[i] = finish_result(op, sum[i], terms, e ? a.m[i] : 0, e ? e + i : NULL);
+    }
+}
+
+/* Distances from one value of a row are added up, which may be as far from the mean as any; beyond 2^96, plain values. */
+void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e, double *centre)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double spread = larger(a.high[i] - v[i], v[i] - a.low[i]);
+        const double reach = larger(a.high[i], -a.low[i]) + DOUBT * a.e[i];
+        const bool near = isfinite(v[i]) && reach < 0x1p96 && e[i] < HUGE_VAL;
+        if (near)
+            e[i] += SPREAD_ERROR * UNIT_F32 * spread;
+        centre[i] = near ? a.e[i] / (double)terms + UNIT_F32 * SPREAD_ERROR * (spread + e[i]) : e[i];
+    }
+}
+
+/* Squares about what is not yet the mean, a value of the row or a rounded mean, are put right, where they are finite. */
+void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean, const double *centre)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double lost = DOUBT * e_mean[i];
+        const double reach = 2 * (centre[i] / (UNIT_F32 * SPREAD_ERROR) + lost);
+        if (!isfinite(v[i]) || !(e[i] < HUGE_VAL) || !(lost < HUGE_VAL))
+            continue;
+        e[i] += UNIT_F32 * (SQUARES_ERROR * v[i] + SPREAD_ERROR * lost * lost);
+        if (reach * reach * (double)terms > MAX_F32)
+            e[i] = HUGE_VAL;
     }
 }

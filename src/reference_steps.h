@@ -27,6 +27,8 @@ typedef struct {
 
 typedef struct {
     Op op;
+    bool centred;     /* MUL: the square of x - its mean, for the mean of those; operands x - mean, the mean with the bound that
+                         was taken for it, and with that of its centre */
     Type type;        /* of the result */
     Type from;        /* of the operands (of WHERE: the second) */
     DType dtype;      /* CAST */
@@ -52,10 +54,10 @@ bool is_comparison(Op op);
 
 /* Partial results of a reduction, one item for each element of its result. Of a sum, m is that of
  * magnitudes and e that of bounds; reference_reduce.c says what they are of the others. Both are
- * NULL where exact. */
+ * NULL where exact. Of a mean that the kernels find with squares about it, low and high are the ends of its terms; else NULL. */
 typedef struct {
     void *v;
-    double *m, *e;
+    double *m, *e, *low, *high;
 } Accumulator;
 
 Accumulator accumulator_at(Accumulator a, int64_t offset);
@@ -68,6 +70,11 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
 /* The results and their bounds, after `terms` elements each; e may be NULL. */
 void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64_t terms,
                         void *v, double *e);
+/* The same kernels find means together with the squares about them. The bounds e of such means, finished, take in what
+ * their way of adding may lose; centre gets what a distance from one adds to the error of x. */
+void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e, double *centre);
+/* The bounds e of such squares, finished: e_mean and centre are those of the means. */
+void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean, const double *centre);
 
 /* n elements of a dense tensor to values and back (the store rounds or saturates). */
 void load_chunk(DType dtype, const void *data, int64_t offset, int n, void *v);

@@ -302,11 +302,10 @@ static Node rebuild(Simplify *s, Node n)
     return pick.id ? pick : like_node(s->into, s->from, n, args);
 }
 
-static Graph *rewrite(Arena *arena, Graph *from)
+static Graph *rewrite(Arena *arena, Graph *from, Node *map)
 {
-    Simplify s = {.from = from, .into = graph_like(arena, from)};
+    Simplify s = {.from = from, .into = graph_like(arena, from), .map = map};
     const bool *live = graph_live(from);
-    s.map = NEW_ARRAY(arena, Node, from->nodes.count);
     for (uint32_t id = 1; id < (uint32_t)from->nodes.count; id++) {
         if (!live[id])
             continue;
@@ -321,11 +320,10 @@ static Graph *rewrite(Arena *arena, Graph *from)
 }
 
 /* A copy of what the outputs need. */
-static Graph *drop_dead(Arena *arena, const Graph *from)
+static Graph *drop_dead(Arena *arena, const Graph *from, Node *map)
 {
     Graph *into = graph_like(arena, from);
     const bool *live = graph_live(from);
-    Node *map = NEW_ARRAY(arena, Node, from->nodes.count);
     for (uint32_t id = 1; id < (uint32_t)from->nodes.count; id++) {
         Node args[MAX_OPERANDS];
         for (int i = 0; i < MAX_OPERANDS; i++)
@@ -338,7 +336,7 @@ static Graph *drop_dead(Arena *arena, const Graph *from)
     return into;
 }
 
-Graph *simplify(Arena *arena, const Graph *g, const bool *wanted)
+Graph *simplify_mapped(Arena *arena, const Graph *g, const bool *wanted, Node *map)
 {
     Graph kept = *g;
     kept.arena = arena;
@@ -348,5 +346,15 @@ Graph *simplify(Arena *arena, const Graph *g, const bool *wanted)
         if (wanted && !wanted[i])
             kept.outputs.data[i].value = none;
     }
-    return drop_dead(arena, rewrite(arena, &kept));
+    const Graph *whole = rewrite(arena, &kept, map);
+    Node *left = NEW_ARRAY(arena, Node, whole->nodes.count);
+    Graph *live = drop_dead(arena, whole, left);
+    for (int id = 1; id < g->nodes.count; id++)
+        map[id] = left[map[id].id];
+    return live;
+}
+
+Graph *simplify(Arena *arena, const Graph *g, const bool *wanted)
+{
+    return simplify_mapped(arena, g, wanted, NEW_ARRAY(arena, Node, g->nodes.count));
 }

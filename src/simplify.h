@@ -7,6 +7,8 @@
 
 /* `wanted[i]` says whether output i is kept; NULL keeps all. Dropped outputs have value {0}. */
 Graph *simplify(Arena *arena, const Graph *g, const bool *wanted);
+/* The same; map[id], by id in g, is what a node becomes: 0 where that is not needed. */
+Graph *simplify_mapped(Arena *arena, const Graph *g, const bool *wanted, Node *map);
 
 /* For simplify_picks.c: a simplified operation; one like a node of the graph's own with other operands. */
 Node simplify_op(Graph *g, Op op, Node a, Node b, Node c);
