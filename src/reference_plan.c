@@ -206,6 +206,13 @@ int64_t slab_items(const Pass *pass, const Sink *sink, int block)
     return (last_row / sink->rows_per_slab - first_slab(pass, sink, block) + 1) * sink->slab;
 }
 
+/* Only where another axis has no elements can it be too large. */
+static int64_t multiply(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 static void measure_space(const Plan *p, Pass *pass)
 {
     const Sizes *sizes = &p->evaluation->sizes;
@@ -216,10 +223,12 @@ static void measure_space(const Plan *p, Pass *pass)
     for (int axis = 0; axis < MAX_AXES; axis++) {
         if (!(pass->axes >> axis & 1))
             continue;
-        if (position < pass->outer)
-            pass->rows *= pass->sizes[position++] = sizes->of[axis];
-        else
+        if (position < pass->outer) {
+            pass->rows = multiply(pass->rows, sizes->of[axis]);
+            pass->sizes[position++] = sizes->of[axis];
+        } else {
             pass->inner = sizes->of[axis];
+        }
     }
     pass->chunks = (pass->inner + CHUNK - 1) / CHUNK;
     pass->units = pass->rows * pass->chunks;

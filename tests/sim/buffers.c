@@ -15,14 +15,20 @@ static bool is_dense(const SimBuffer *b)
     return true;
 }
 
+/* The other sizes of such a tensor, and so its strides, may be as large as they like. */
+static bool is_empty(const SimBuffer *b)
+{
+    for (int i = 0; i < b->rank; i++)
+        if (b->sizes[i] == 0) return true;
+    return false;
+}
+
 /* Elements from the first to the last, 0 if there are none. */
 static int64_t extent_of(const SimBuffer *b)
 {
     int64_t extent = 1;
-    for (int i = 0; i < b->rank; i++) {
-        if (b->sizes[i] == 0) return 0;
-        extent += (b->sizes[i] - 1) * llabs(b->strides[i]);
-    }
+    if (is_empty(b)) return 0;
+    for (int i = 0; i < b->rank; i++) extent += (b->sizes[i] - 1) * llabs(b->strides[i]);
     return extent;
 }
 
@@ -30,6 +36,7 @@ static int64_t extent_of(const SimBuffer *b)
 static int64_t lowest_offset(const SimBuffer *b)
 {
     int64_t offset = 0;
+    if (is_empty(b)) return 0;
     for (int i = 0; i < b->rank; i++)
         if (b->strides[i] < 0) offset += (b->sizes[i] - 1) * b->strides[i];
     return offset;
