@@ -211,7 +211,7 @@ checks:
 	@echo '-- suites' && $(call run_suites,build)
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
-	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS=slow && \
+	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS="slow fork" && \
 	    $(call run_suites,build/asan)
 	@tests/golden.sh
 	@echo '-- the command line, as it is and under ASan and UBSan, and what takes one core beside it' && \

@@ -540,7 +540,13 @@ Suite *process_suite(void)
     tcase_add_test(tests, a_small_stack_is_enough);
     tcase_add_test(tests, deep_programs_take_no_stack_of_the_caller);
     tcase_add_test(tests, another_thread_sets_locales);
-    tcase_add_test(tests, children_compute_the_same);
     suite_add_tcase(suite, tests);
+    /* not under a sanitizer, whose allocator may be locked by another thread when the process forks */
+    TCase *forks = tcase_create("fork");
+    tcase_set_tags(forks, "fork");
+    tcase_set_timeout(forks, SECONDS);
+    tcase_add_checked_fixture(forks, prepare, clean_up);
+    tcase_add_test(forks, children_compute_the_same);
+    suite_add_tcase(suite, forks);
     return suite;
 }
