@@ -23,14 +23,15 @@ HARD_LINK = -Wl,-z,relro -Wl,-z,now
 # The number in the SONAME changes when programs must be compiled anew.
 ABI      = 0
 SHARED   = build/libfusec.so.$(VERSION)
-CPPFLAGS = -D_GNU_SOURCE -DXXH_INLINE_ALL -Isrc -Iruntime -Isrc/cli -Ibuild/gen
+CPPFLAGS = -D_GNU_SOURCE -DXXH_INLINE_ALL -Isrc -Iruntime -Ibuild/gen
 LDLIBS   = -lm -ldl -lpthread
 JANSSON  = $(or $(wildcard $(shell pkg-config --variable=libdir jansson 2>/dev/null)/libjansson.a),\
            $(error no libjansson.a: `make deps` installs what the build needs))
 
 GEN      = build/gen/scan.c build/gen/fuse.c
 INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h
-LIBRARY  = $(wildcard src/*.c) $(wildcard runtime/*.c)
+STAGES   = base frontend graph analyze reference schedule codegen explain
+LIBRARY  = $(wildcard src/*.c $(STAGES:%=src/%/*.c) runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stub_nvrtc.c tests/faults/calls.c tests/faults/faults.c tests/faults/folder.c
@@ -39,7 +40,7 @@ SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
 PROGRAMS_A_CHECK = 100
 PROP     = $(wildcard tests/prop/*.c)
-FORMATTED = $(LIBRARY) $(CLI) $(PROP) $(wildcard src/*.h src/cli/*.h runtime/*.h tests/*.[ch] tests/prop/*.h)
+FORMATTED = $(LIBRARY) $(CLI) $(PROP) $(wildcard src/*.h src/*/*.h runtime/*.h tests/*.[ch] tests/prop/*.h)
 
 objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBRARY_OBJ  = $(call objects,$(LIBRARY) $(GEN))
@@ -75,13 +76,20 @@ build/gen/fuse.c: grammar/fuse.y
 build/gen/fuse.h: build/gen/fuse.c
 
 # A text as the bytes of a C array, closed by a zero.
-build/gen/std.inc: src/std.fuse
-build/gen/prelude.inc: src/prelude.cuh
+build/gen/std.inc: src/frontend/std.fuse
+build/gen/prelude.inc: build/gen/prelude.cuh
 build/gen/sim.inc: tests/sim/sim.h
 build/gen/abi.inc: tests/sim/abi.h
 build/gen/%.inc:
 	@mkdir -p $(@D)
 	{ od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo 0; } > $@
+
+# The device helpers, in the order in which texts print them.
+PRELUDE  = $(addprefix src/codegen/prelude/,$(addsuffix .cuh,types vector copy store reduce online moments barrier row \
+           ring cluster group sums))
+build/gen/prelude.cuh: $(PRELUDE)
+	@mkdir -p $(@D)
+	grep -hv '^//:' $(PRELUDE) > $@
 
 # The names of the suites that tests/suites.h declares.
 build/gen/suites.inc: tests/suites.h

@@ -3,7 +3,7 @@
  * `NAME =` is one token, so that the grammar sees where a statement begins; `NAME ==`
  * is not. What is no token is reported, and then read as what was probably meant, so
  * that parsing can go on. */
-#include "syntax.h"
+#include "frontend/syntax.h"
 
 #include "fuse.h"
 

@@ -1,5 +1,5 @@
 /* fuse.y: the grammar of .fuse files (lemon). Each action is one constructor call of
- * ast.c.
+ * frontend/ast.c.
  *
  * `NAME =` is one token, BIND, so that a statement's begin is seen with one token of
  * lookahead and error recovery can wait for it. `lemon -g` prints the bare grammar. */
@@ -7,7 +7,7 @@
 #ifndef NDEBUG
 #define NDEBUG
 #endif
-#include "syntax.h"
+#include "frontend/syntax.h"
 
 #include "fuse.h"
 

@@ -2,7 +2,7 @@
 #ifndef FUSEC_DISK_H
 #define FUSEC_DISK_H
 
-#include "bytes.h"
+#include "serialize.h"
 #include "nvrtc.h"
 
 /* All that the code depends on, and the name of the entry, a hash of it. The strings are the caller's. */

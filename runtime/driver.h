@@ -1,7 +1,7 @@
 /* driver.h: libcuda, opened at run time, so that the library needs neither a GPU nor a
  * CUDA header.
  *
- * driver.def lists the entry points; the types here are the few of cuda.h that they need,
+ * driver.def lists the entry points; the types here are the few of codegen/cuda.h that they need,
  * with the same layout (the CUDA ABI is stable). Every entry point is resolved by
  * cuGetProcAddress_v2 for the CUDA version named in the list, since the plain symbols of
  * libcuda are versioned. */

@@ -2,7 +2,7 @@
 #ifndef FUSEC_ERROR_H
 #define FUSEC_ERROR_H
 
-#include "environment.h"
+#include "base/environment.h"
 #include "fusec.h"
 #include "reason.h"
 

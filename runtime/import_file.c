@@ -4,7 +4,7 @@
 
 #include "error.h"
 #include "file_read.h"
-#include "import.h"
+#include "frontend/import.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define FUSEC_IMPORT_FILE_H
 
 #include "fusec.h"
-#include "import.h"
+#include "frontend/import.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* internal.h: what the opaque handles of fusec.h are, shared by the files of runtime/.
  *
- *     program.c  device.c  modules.c  plan.c  check.c  launch.c  cpu.c  saved.c  binary.c
+ *     program.c  device.c  modules.c  plan.c  check.c  schedule/launch.c  launch_cpu.c  saved.c  binary.c
  */
 #ifndef FUSEC_INTERNAL_H
 #define FUSEC_INTERNAL_H
@@ -158,7 +158,7 @@ fusec_status check_scalars(const fusec_plan *plan, const double *scalars,
 /* The value of scalar `index`, rounded to its dtype. */
 double scalar_value(const LaunchPlan *plan, int index, const double *scalars);
 
-/* cpu.c: a launch on the CPU device, tensors already checked. */
+/* launch_cpu.c: a launch on the CPU device, tensors already checked. */
 fusec_status launch_on_cpu(const fusec_plan *plan, const fusec_tensor *inputs,
                            const fusec_tensor *outputs, const double *scalars,
                            const Sizes *sizes, fusec_error *error);

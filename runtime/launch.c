@@ -1,4 +1,4 @@
-/* launch.c: a launch: check, work out grids and arguments from the LaunchPlan, hand them
+/* schedule/launch.c: a launch: check, work out grids and arguments from the LaunchPlan, hand them
  * to the driver. Everything is on the stack; the only driver calls are those that make
  * the context current, cuStreamIsCapturing and cuLaunchKernelEx, so that a launch may be
  * captured into a CUDA graph. */

@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "library.h"
-#include "thread.h"
+#include "base/thread.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "internal.h"
 
 #include "cubin.h"
-#include "spills.h"
+#include "retry_spills.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* plan_file.c: see plan_file.h. A checksum (bytes.h) protects a file against damage, not against
+/* plan_file.c: see plan_file.h. A checksum (serialize.h) protects a file against damage, not against
  * malice, so everything read back is also checked to make sense. */
 #include "plan_file.h"
 

@@ -2,8 +2,8 @@
 #ifndef FUSEC_PLAN_FILE_H
 #define FUSEC_PLAN_FILE_H
 
-#include "bytes.h"
-#include "launch.h"
+#include "serialize.h"
+#include "schedule/launch.h"
 
 typedef struct {
     const char *arch, *cuda, *log; /* the compiler's log */

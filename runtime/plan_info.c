@@ -4,10 +4,10 @@
 #include <string.h>
 
 #define DTYPE(name, fuse, safetensors, cuda, bytes, type)                                \
-    _Static_assert((int)FUSEC_##name == (int)DTYPE_##name, "fusec_dtype is dtypes.def");
-#include "dtypes.def"
+    _Static_assert((int)FUSEC_##name == (int)DTYPE_##name, "fusec_dtype is base/dtypes.def");
+#include "base/dtypes.def"
 #undef DTYPE
-_Static_assert((int)FUSEC_DTYPE_COUNT == (int)DTYPE_COUNT, "fusec_dtype is dtypes.def");
+_Static_assert((int)FUSEC_DTYPE_COUNT == (int)DTYPE_COUNT, "fusec_dtype is base/dtypes.def");
 
 static bool is_dtype(fusec_dtype dtype)
 {

@@ -2,7 +2,7 @@
 #include "internal.h"
 
 #include "import_file.h"
-#include "lower.h"
+#include "frontend/lower.h"
 
 #include <stdlib.h>
 #include <string.h>

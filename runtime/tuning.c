@@ -7,8 +7,8 @@
  * that none overwrites what another added; readers need no lock, the file is replaced as a whole. */
 #include "tuning.h"
 
-#include "analyze.h"
-#include "bytes.h"
+#include "analyze/analyze.h"
+#include "serialize.h"
 #include "library.h"
 #include "reason.h"
 

@@ -1,9 +1,9 @@
-/* candidates.c: the schedules a graph can have, found by asking for each: schedule.c refuses what
+/* candidates.c: the schedules a graph can have, found by asking for each: schedule/schedule.c refuses what
  * cannot be, so no rule stands here twice. Texts are tried from short to long, so that a plan gets
  * the shortest text that names it. */
 #include "candidates.h"
 
-#include "cuda.h"
+#include "codegen/cuda.h"
 
 #include <limits.h>
 #include <setjmp.h>

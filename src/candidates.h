@@ -6,7 +6,7 @@
 #ifndef FUSEC_CANDIDATES_H
 #define FUSEC_CANDIDATES_H
 
-#include "schedule.h"
+#include "schedule/plan.h"
 
 enum { MOST_CANDIDATES = 64 };
 
@@ -32,7 +32,7 @@ Candidates list_candidates(Arena *arena, const Plan *chosen, int most);
 /* The chosen plan, every family by its bare name, and each with one key; what is refused is listed with its reason. */
 Candidates list_near(Arena *arena, const Plan *chosen);
 
-/* The plan that the model (schedule_model.c) finds fastest among those with up to two keys, if it finds it so much faster
+/* The plan that the model (schedule/cost.c) finds fastest among those with up to two keys, if it finds it so much faster
  * than the rules' choice as it can tell for sure; else the rules' choice. */
 Plan *find_faster(Arena *arena, Plan *rules);
 

@@ -5,14 +5,14 @@
  * Every stage reports errors to one Diagnostics and unwinds to the setjmp below. */
 #include "compile.h"
 
-#include "analyze.h"
+#include "analyze/analyze.h"
 #include "candidates.h"
-#include "cuda.h"
-#include "environment.h"
-#include "lower.h"
-#include "schedule.h"
-#include "simplify.h"
-#include "thread.h"
+#include "codegen/cuda.h"
+#include "base/environment.h"
+#include "frontend/lower.h"
+#include "schedule/plan.h"
+#include "graph/simplify.h"
+#include "base/thread.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 #ifndef FUSEC_COMPILE_H
 #define FUSEC_COMPILE_H
 
-#include "ast.h"
-#include "graph.h"
-#include "import.h"
-#include "launch.h"
+#include "frontend/ast.h"
+#include "graph/graph.h"
+#include "frontend/import.h"
+#include "schedule/launch.h"
 #include "target.h"
 
 struct Analysis;

@@ -13,7 +13,7 @@ typedef struct {
     int threads_per_sm;
     int most_ctas_per_sm;
     int max_cluster;           /* CTAs; 1: no clusters */
-    int enough_bytes;          /* of rows an SM asks for at once: more make memory slower (schedule_limit.c); 0: not known */
+    int enough_bytes;          /* of rows an SM asks for at once: more make memory slower (schedule/max_ctas.c); 0: not known */
     bool swift;                /* its memory moves about as much for each SM as an H200's: threads, L2 and exchanges bound kernels first */
     bool bulk_copy;            /* cp.async.bulk and mbarriers (sm_90 and later) */
 } Target;

@@ -1,7 +1,7 @@
 /* from_text.c: a program's text, lowered, for the suites of the middle stages. */
 #include "from_text.h"
 
-#include "lower.h"
+#include "frontend/lower.h"
 
 #include <string.h>
 

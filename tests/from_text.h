@@ -3,8 +3,8 @@
 #ifndef FUSEC_TESTS_FROM_TEXT_H
 #define FUSEC_TESTS_FROM_TEXT_H
 
-#include "ast.h"
-#include "graph.h"
+#include "frontend/ast.h"
+#include "graph/graph.h"
 
 typedef struct {
     Arena *arena;

@@ -8,7 +8,7 @@ targets=$(ls tests/fuzz/fuzz_*.c | sed 's/.*fuzz_\(.*\)\.c/\1/')
 
 seeds() {   # TARGET
     ls -d tests/fuzz/corpus/"$1"/* 2>/dev/null || true
-    [ "$1" = text ] && ls examples/*.fuse tests/golden/*.fuse src/std.fuse
+    [ "$1" = text ] && ls examples/*.fuse tests/golden/*.fuse src/frontend/std.fuse
     true
 }
 

@@ -5,7 +5,7 @@
  * Prints what went wrong, and at the end how many cases passed; exits 1 if any did not, and 3 with
  * the word `skipped` when there is no device. Each case is named on stderr before it runs, so that
  * the last line there tells which one never ended. */
-#include "session.h"
+#include "cli/session.h"
 
 #include <stdio.h>
 #include <string.h>

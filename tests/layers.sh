@@ -1,61 +1,45 @@
 #!/bin/bash
-# The include graph is the data flow: a file of src/ includes headers of its own layer and of those
-# before it, never of a later one; only src/cli includes runtime/, and runtime/ includes no CLI.
-# Layers: text -> tokens and ast -> graph -> analysis -> plan -> cuda -> compile.
+# The include graph is the data flow: a file of src/ includes headers of its own folder and of the folders before it,
+# never of a later one. A header is named by its path below src/, so that each include shows where it leads. Only src/cli
+# includes runtime/, and runtime/ includes nothing of the command line.
 set -eu
 cd "$(dirname "$0")/.."
 
 awk '
 BEGIN {
-    n = split("budget arena map environment thread text source dtype target prelude reserved:" \
-              "ast syntax parse import format scan fuse print_ast:" \
-              "graph print_graph lower simplify fold rewrite verify:" \
-              "reference judge random analyze analysis:" \
-              "launch schedul plan print_plan:" \
-              "cuda explain dot candidates:" \
-              "compile", layers, ":")
-    for (i = 1; i <= n; i++) {
-        m = split(layers[i], stems, " ")
-        for (k = 1; k <= m; k++) level[stems[k]] = i
-    }
+    # Files of src/ itself are stages of their own: what a GPU is comes early, the pipeline late.
+    n = split("base target graph frontend analyze reference schedule codegen candidates explain compile cli", order, " ")
+    for (i = 1; i <= n; i++) level[order[i]] = i
 }
-# The layer of a file: that of the longest stem its name begins with; 0 for none.
-function layer(path,    name, stem, longest, found) {
-    name = path
-    sub(/^.*\//, "", name)
-    for (stem in level)
-        if (index(name, stem) == 1 && length(stem) > longest) {
-            longest = length(stem)
-            found = level[stem]
-        }
-    return found + 0
+# "src/base/text.c" is of stage "base", "src/target.c" of "target".
+function stage(path,    parts, count) {
+    sub(/^src\//, "", path)
+    count = split(path, parts, "/")
+    sub(/\.[ch]$/, "", parts[1])
+    return parts[1]
 }
 function complain(text) {
     print FILENAME ":" FNR ": " text
     bad = 1
 }
+function exists(path) { return system("test -f " path) == 0 }
 /^#include "/ {
     header = $2
     gsub(/"/, "", header)
-    if (header ~ /\.(inc|def)$/) next
+    if (header ~ /\.inc$/ || header == "fuse.h") next    # generated
     files++
+    inside = exists("src/" header)
     if (FILENAME ~ /^runtime\//) {
-        if (system("test -f src/cli/" header) == 0 && system("test -f runtime/" header) != 0 &&
-            system("test -f src/" header) != 0)
-            complain("runtime/ includes " header " of the command line")
+        if (header ~ /^cli\//) complain("runtime/ includes " header " of the command line")
         next
     }
-    if (system("test -f src/" header) != 0 && system("test -f build/gen/" header) != 0) {
-        complain(header " is not in src/")
-        next
-    }
-    mine = layer(FILENAME)
-    theirs = layer(header)
-    if (!mine) complain("this file is in no layer; tests/layers.sh lists them")
-    else if (!theirs) complain(header " is in no layer; tests/layers.sh lists them")
-    else if (theirs > mine) complain(header " belongs to a later stage")
+    mine = stage(FILENAME)
+    if (!(mine in level)) complain("this file is in no stage; tests/layers.sh lists them")
+    else if (!inside && mine != "cli") complain(header " is not in src/; headers are named by their path below it")
+    else if (inside && !(stage(header) in level)) complain(header " is in no stage; tests/layers.sh lists them")
+    else if (inside && level[stage(header)] > level[mine]) complain(header " belongs to a later stage")
 }
 END {
     if (!bad) print "-- layers: " files " includes follow the flow"
     exit bad
-}' src/*.c src/*.h runtime/*.c runtime/*.h
+}' $(find src runtime -name '*.[ch]' | sort)

@@ -1,7 +1,7 @@
 /* sim_run.c: see sim_run.h. */
 #include "sim_run.h"
 
-#include "simulate.h"
+#include "cli/simulate.h"
 
 #include <stdio.h>
 #include <string.h>

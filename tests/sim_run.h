@@ -3,7 +3,7 @@
 #ifndef FUSEC_TESTS_SIM_RUN_H
 #define FUSEC_TESTS_SIM_RUN_H
 
-#include "session.h"
+#include "cli/session.h"
 
 struct SimObject;
 

@@ -1,6 +1,6 @@
 /* test_binary.c: from CUDA text to machine code: NVRTC, the cubin reader, the disk cache.
  * What needs NVRTC prints "skipped" where there is none. */
-#include "bytes.h"
+#include "serialize.h"
 #include "cubin.h"
 #include "fusec.h"
 #include "suites.h"

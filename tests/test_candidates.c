@@ -2,7 +2,7 @@
  * says, and is there once. */
 #include "candidates.h"
 #include "compile.h"
-#include "cuda.h"
+#include "codegen/cuda.h"
 #include "suites.h"
 
 #include <stdio.h>

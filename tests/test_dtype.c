@@ -1,6 +1,6 @@
 /* test_dtype.c: conversions between stored elements and values, exhaustively for 8 and
  * 16 bits. */
-#include "dtype.h"
+#include "base/dtype.h"
 #include "suites.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "from_text.h"
 #include "suites.h"
 
-#include "simplify.h"
+#include "graph/simplify.h"
 #include "target.h"
 
 #include <check.h>

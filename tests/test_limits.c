@@ -3,7 +3,7 @@
 #include "compile.h"
 #include "fusec.h"
 #include "internal.h"
-#include "spills.h"
+#include "retry_spills.h"
 #include "suites.h"
 
 #include <check.h>

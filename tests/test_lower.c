@@ -3,8 +3,8 @@
 #include "from_text.h"
 #include "suites.h"
 
-#include "lower.h"
-#include "lowering.h"
+#include "frontend/lower.h"
+#include "frontend/lower_internal.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* test_options.c: the command line as data: what it accepts and what it refuses with status 2. */
-#include "options.h"
+#include "cli/options.h"
 #include "suites.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "import_file.h"
 #include "suites.h"
 
-#include "ast.h"
+#include "frontend/ast.h"
 
 #include <stdio.h>
 #include <stdlib.h>

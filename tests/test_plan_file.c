@@ -2,7 +2,7 @@
  * get through as a plan that says something else. */
 #include "compile.h"
 #include "plan_file.h"
-#include "schedule.h"
+#include "schedule/plan.h"
 #include "suites.h"
 
 #include <stdio.h>

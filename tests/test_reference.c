@@ -1,7 +1,7 @@
 /* test_reference.c: the evaluator against plain loops, its bounds against real f32
  * arithmetic, and the judge against right and wrong results. */
 #include "from_text.h"
-#include "reference.h"
+#include "reference/reference.h"
 #include "suites.h"
 
 #include <math.h>

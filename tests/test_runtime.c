@@ -3,7 +3,7 @@
  * kernels. */
 #include "fusec.h"
 #include "internal.h"
-#include "launch.h"
+#include "schedule/launch.h"
 #include "suites.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* test_safetensors.c: tensor files: written and read back, and refused with a reason
  * when wrong. */
-#include "safetensors.h"
+#include "cli/safetensors.h"
 #include "suites.h"
 
 #include <fcntl.h>

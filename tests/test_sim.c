@@ -2,7 +2,7 @@
  * reported, what is right must pass under many seeds with the results of plain C. */
 #include "sim/machine.h"
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "suites.h"
 
 #include <math.h>

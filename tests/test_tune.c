@@ -1,10 +1,10 @@
 /* test_tune.c: which schedule `fusec tune` keeps, from times that are made up; and its way from
  * compiling to times, on the CPU device, which takes plans, poison and events like a GPU. */
 #include "candidates.h"
-#include "device.h"
+#include "cli/device.h"
 #include "suites.h"
-#include "timer.h"
-#include "tune.h"
+#include "cli/timer.h"
+#include "cli/tune.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* test_tuning.c: the tuning file: what is written is found again, other entries stay, damage is
  * noticed, writers at the same time lose nothing, and compiling takes what it says. And the way out
  * where what the rules choose spills. */
-#include "explain.h"
-#include "schedule.h"
-#include "spills.h"
+#include "explain/explain.h"
+#include "schedule/plan.h"
+#include "retry_spills.h"
 #include "suites.h"
 #include "tuning.h"
 

@@ -1,7 +1,7 @@
 /* batch.c: the tensors of one run: host memory, device memory, layouts, launch. See session.h. */
-#include "device.h"
-#include "session.h"
-#include "simulate.h"
+#include "cli/device.h"
+#include "cli/session.h"
+#include "cli/simulate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,13 +2,13 @@
  * add bandwidth of the same minute. The plan is verified on a few rows first. */
 #include "bench.h"
 
-#include "analyze.h"
-#include "commands.h"
-#include "device.h"
-#include "files.h"
-#include "schedule.h"
-#include "session.h"
-#include "timer.h"
+#include "analyze/analyze.h"
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/files.h"
+#include "schedule/plan.h"
+#include "cli/session.h"
+#include "cli/timer.h"
 
 #include <math.h>
 

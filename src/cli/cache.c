@@ -1,6 +1,6 @@
 /* cache.c: `fusec cache list|clear|path`. */
-#include "commands.h"
-#include "device.h"
+#include "cli/commands.h"
+#include "cli/device.h"
 
 #include <limits.h>
 #include <stdio.h>

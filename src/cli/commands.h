@@ -2,7 +2,7 @@
 #ifndef FUSEC_CLI_COMMANDS_H
 #define FUSEC_CLI_COMMANDS_H
 
-#include "options.h"
+#include "cli/options.h"
 
 int command_emit(Options *o);
 int command_check(Options *o);

@@ -1,5 +1,5 @@
 /* device.c: see device.h. */
-#include "device.h"
+#include "cli/device.h"
 
 #include "driver.h"
 

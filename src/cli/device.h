@@ -4,7 +4,7 @@
 #define FUSEC_CLI_DEVICE_H
 
 #include "fusec.h"
-#include "options.h"
+#include "cli/options.h"
 
 enum { DEVICE_NAME = 128 };
 

@@ -1,13 +1,13 @@
 /* emit.c: `fusec FILE`, `fusec emit`, `fusec check`: what each stage of the compiler made. */
-#include "analyze.h"
-#include "commands.h"
-#include "cuda.h"
-#include "device.h"
-#include "dot.h"
-#include "files.h"
-#include "program.h"
-#include "schedule.h"
-#include "fmt.h"
+#include "analyze/analyze.h"
+#include "cli/commands.h"
+#include "codegen/cuda.h"
+#include "cli/device.h"
+#include "explain/dot.h"
+#include "cli/files.h"
+#include "cli/program.h"
+#include "schedule/plan.h"
+#include "cli/fmt.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* explain.c: `fusec explain`: asks NVRTC, where there is one, what the kernels use. */
-#include "explain.h"
+/* explain/explain.c: `fusec explain`: asks NVRTC, where there is one, what the kernels use. */
+#include "explain/explain.h"
 
 #include "candidates.h"
-#include "commands.h"
-#include "device.h"
-#include "files.h"
-#include "program.h"
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/files.h"
+#include "cli/program.h"
 
 #include <string.h>
 

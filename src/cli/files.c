@@ -1,8 +1,8 @@
 /* files.c: see files.h. */
-#include "files.h"
+#include "cli/files.h"
 
 #include "file_read.h"
-#include "import.h"
+#include "frontend/import.h"
 #include "reason.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #define FUSEC_CLI_FILES_H
 
 #include "file_write.h"
-#include "options.h"
+#include "cli/options.h"
 
 /* Reads a program's file ("-": stdin) into the arena, a NUL behind it. Complains and returns an exit status
  * (EXIT_DONE: read). */

@@ -1,8 +1,8 @@
 /* fmt.c: `fusec fmt` and `--emit=tokens`: files, their text, no graph. */
-#include "fmt.h"
+#include "cli/fmt.h"
 
-#include "commands.h"
-#include "files.h"
+#include "cli/commands.h"
+#include "cli/files.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef FUSEC_CLI_FMT_H
 #define FUSEC_CLI_FMT_H
 
-#include "options.h"
+#include "cli/options.h"
 
 /* The tokens of FILE; an exit status. */
 int list_tokens(const Options *o, Text *out);

@@ -1,6 +1,6 @@
 /* main.c: the command line: options.c reads it, one function a command does it. */
-#include "commands.h"
-#include "files.h"
+#include "cli/commands.h"
+#include "cli/files.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

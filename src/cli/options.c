@@ -1,6 +1,6 @@
 /* options.c: parsing of the command line. Everything wrong with it is found here, said with a hint,
  * and exits with status 2; commands see only well-formed options. */
-#include "options.h"
+#include "cli/options.h"
 
 #include "fusec.h"
 
@@ -16,19 +16,19 @@
 
 static const char *const command_words[] = {
 #define COMMAND(name, word, arguments, help) word,
-#include "commands.def"
+#include "cli/commands.def"
 #undef COMMAND
 };
 
 static const struct { const char *arguments, *help; } command_info[] = {
 #define COMMAND(name, word, arguments, help) {arguments, help},
-#include "commands.def"
+#include "cli/commands.def"
 #undef COMMAND
 };
 
 typedef enum {
 #define OPTION(name, flag, value, commands, help) OPTION_##name,
-#include "options.def"
+#include "cli/options.def"
 #undef OPTION
     OPTION_COUNT
 } Option;
@@ -39,13 +39,13 @@ typedef enum {
 
 static const char *const flags[] = {
 #define OPTION(name, flag, value, commands, help) flag,
-#include "options.def"
+#include "cli/options.def"
 #undef OPTION
 };
 
 static const struct { const char *value; unsigned commands; const char *help; } flag_info[] = {
 #define OPTION(name, flag, value, commands, help) {value, commands, help},
-#include "options.def"
+#include "cli/options.def"
 #undef OPTION
 };
 

@@ -6,7 +6,7 @@
 #define FUSEC_CLI_OPTIONS_H
 
 #include "compile.h"
-#include "terminal.h"
+#include "cli/terminal.h"
 
 enum {
     EXIT_DONE = 0,
@@ -18,7 +18,7 @@ enum {
 
 typedef enum {
 #define COMMAND(name, word, arguments, help) COMMAND_##name,
-#include "commands.def"
+#include "cli/commands.def"
 #undef COMMAND
     COMMAND_COUNT
 } Command;

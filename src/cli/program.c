@@ -1,10 +1,10 @@
 /* program.c: see program.h. */
-#include "program.h"
+#include "cli/program.h"
 
-#include "files.h"
+#include "cli/files.h"
 #include "import_file.h"
-#include "lower.h"
-#include "device.h"
+#include "frontend/lower.h"
+#include "cli/device.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 #ifndef FUSEC_CLI_PROGRAM_H
 #define FUSEC_CLI_PROGRAM_H
 
-#include "device.h"
-#include "map.h"
-#include "options.h"
-#include "spills.h"
+#include "cli/device.h"
+#include "base/map.h"
+#include "cli/options.h"
+#include "retry_spills.h"
 #include "tuning.h"
 
 typedef struct {

@@ -1,9 +1,9 @@
 /* run.c: `fusec run`: inputs from a file or at random, one launch, the outputs to a file, to a table,
  * and against the reference. */
-#include "commands.h"
-#include "files.h"
-#include "session.h"
-#include "tensors.h"
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "cli/session.h"
+#include "cli/tensors.h"
 
 /* Everything between the open session and the finished outputs in b. */
 static int run_once(Session *s, Batch *b)

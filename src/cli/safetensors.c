@@ -3,7 +3,7 @@
  * A file is read into memory, never mapped, so that nothing happens when it shrinks. Then
  * the header is checked against the bytes that are really there before any tensor is
  * believed. */
-#include "safetensors.h"
+#include "cli/safetensors.h"
 
 #include "file_read.h"
 #include "reason.h"

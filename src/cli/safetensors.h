@@ -7,7 +7,7 @@
 #ifndef FUSEC_SAFETENSORS_H
 #define FUSEC_SAFETENSORS_H
 
-#include "dtype.h"
+#include "base/dtype.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  *
  * Nobody ever sees half a file (file_write.h). Tensors go widest elements first, so that all of them are
  * aligned without holes. */
-#include "safetensors.h"
+#include "cli/safetensors.h"
 
 #include "file_write.h"
 #include "reason.h"

@@ -1,7 +1,7 @@
 /* session.c: see session.h. */
-#include "session.h"
+#include "cli/session.h"
 
-#include "device.h"
+#include "cli/device.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #define FUSEC_CLI_SESSION_H
 
 #include "fusec.h"
-#include "program.h"
-#include "reference.h"
+#include "cli/program.h"
+#include "reference/reference.h"
 
 typedef struct {
     Arena *arena;

@@ -1,6 +1,6 @@
 /* simulate.c: see simulate.h. From a LaunchPlan to the simulator's buffers and launches,
  * as the runtime's launch goes from the same plan to the driver's. */
-#include "simulate.h"
+#include "cli/simulate.h"
 
 #include "../../tests/sim/machine.h"
 

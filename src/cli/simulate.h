@@ -3,7 +3,7 @@
 #ifndef FUSEC_CLI_SIMULATE_H
 #define FUSEC_CLI_SIMULATE_H
 
-#include "launch.h"
+#include "schedule/launch.h"
 
 #include <stddef.h>
 

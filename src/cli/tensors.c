@@ -1,5 +1,5 @@
 /* tensors.c: see tensors.h. */
-#include "tensors.h"
+#include "cli/tensors.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef FUSEC_CLI_TENSORS_H
 #define FUSEC_CLI_TENSORS_H
 
-#include "safetensors.h"
-#include "session.h"
+#include "cli/safetensors.h"
+#include "cli/session.h"
 
 typedef struct {
     const char *path;

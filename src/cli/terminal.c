@@ -1,5 +1,5 @@
 /* terminal.c: see terminal.h. */
-#include "terminal.h"
+#include "cli/terminal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* timer.c: see timer.h. */
-#include "timer.h"
+#include "cli/timer.h"
 
 #include "bench.h"
-#include "device.h"
+#include "cli/device.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* trials.c: see trials.h. */
-#include "trials.h"
+#include "cli/trials.h"
 
-#include "timer.h"
+#include "cli/timer.h"
 
 #include <stdlib.h>
 #include <string.h>

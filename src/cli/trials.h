@@ -4,7 +4,7 @@
 #define FUSEC_CLI_TRIALS_H
 
 #include "fusec.h"
-#include "text.h"
+#include "base/text.h"
 
 typedef struct {
     const char *schedule;      /* NULL: the chosen plan, which no text names */

@@ -1,12 +1,12 @@
 /* tune.c: `fusec tune`: times all admissible schedules of a graph and keeps the best in the tuning
  * file, which plans for this graph, its column sizes and this device are made by from then on. */
-#include "tune.h"
+#include "cli/tune.h"
 
-#include "analyze.h"
+#include "analyze/analyze.h"
 #include "candidates.h"
-#include "commands.h"
-#include "device.h"
-#include "files.h"
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/files.h"
 #include "tuning.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef FUSEC_CLI_TUNE_H
 #define FUSEC_CLI_TUNE_H
 
-#include "session.h"
-#include "trials.h"
+#include "cli/session.h"
+#include "cli/trials.h"
 
 /* Compiles all trials, on as many threads as there are cores; what does not compile, or spills, is
  * rejected. The default, trial 0, must compile: else an exit status. */

@@ -1,6 +1,6 @@
 /* tune_compile.c: the candidates compiled side by side: NVRTC takes most of a tuning's time. */
-#include "device.h"
-#include "tune.h"
+#include "cli/device.h"
+#include "cli/tune.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* tune_run.c: the candidates on the GPU: first whether they are right, then how long they take. */
-#include "device.h"
-#include "timer.h"
-#include "tune.h"
+#include "cli/device.h"
+#include "cli/timer.h"
+#include "cli/tune.h"
 
 #include <stdlib.h>
 #include <string.h>

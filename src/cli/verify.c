@@ -1,6 +1,6 @@
 /* verify.c: outputs against the f64 reference and its running error bound. See session.h. */
-#include "session.h"
-#include "tensors.h"
+#include "cli/session.h"
+#include "cli/tensors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* fuzz_safetensors.c: libFuzzer target: any bytes are either refused with a message or give tensors
  * whose every byte can be read. */
-#include "safetensors.h"
+#include "cli/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

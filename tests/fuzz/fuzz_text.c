@@ -2,7 +2,7 @@
  *
  * Any bytes must be parsed or refused without a crash. What is valid must format to a
  * text that parses to the same tree and formats to itself. */
-#include "ast.h"
+#include "frontend/ast.h"
 
 #include <stdio.h>
 #include <stdlib.h>

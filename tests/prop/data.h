@@ -4,7 +4,7 @@
 #define FUSEC_PROP_DATA_H
 
 #include "compile.h"
-#include "reference.h"
+#include "reference/reference.h"
 
 /* What went wrong; `kind` stays the same while a program shrinks. */
 typedef struct {

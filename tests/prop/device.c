@@ -3,7 +3,7 @@
 
 #include "nvrtc.h"
 #include "../sim/object.h"
-#include "simulate.h"
+#include "cli/simulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

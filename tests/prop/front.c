@@ -1,8 +1,8 @@
 /* front.c: see front.h. */
 #include "front.h"
 
-#include "ast.h"
-#include "graph.h"
+#include "frontend/ast.h"
+#include "graph/graph.h"
 #include "naive.h"
 
 #include <math.h>

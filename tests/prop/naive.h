@@ -3,7 +3,7 @@
 #ifndef FUSEC_PROP_NAIVE_H
 #define FUSEC_PROP_NAIVE_H
 
-#include "reference.h"
+#include "reference/reference.h"
 
 /* The values of a node in row-major order; NULL if that is
  * too much for it. */

@@ -2,7 +2,7 @@
  * that the parser's precedences are tested against the text with all of them. */
 #include "sketch.h"
 
-#include "text.h"
+#include "base/text.h"
 
 #include <string.h>
 

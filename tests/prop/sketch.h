@@ -4,7 +4,7 @@
 #ifndef FUSEC_PROP_SKETCH_H
 #define FUSEC_PROP_SKETCH_H
 
-#include "graph.h"
+#include "graph/graph.h"
 
 typedef enum {
     TERM_NAME,

@@ -11,9 +11,9 @@ file == 2 && /^\/\/@ / { section = $0; known[section] = 1; next }
 file == 2 && !/^ *\/\// && /(^|[^a-z_])asm( volatile)? *\(/ { if (!(section in twin)) lacking[section] = 1 }
 END {
     for (s in lacking) { print "tests/sim/sim.h has no twin of the prelude section: " s; bad = 1 }
-    for (s in twin) if (!(s in known)) { print "src/prelude.cuh has no section for the twin: " s; bad = 1 }
+    for (s in twin) if (!(s in known)) { print "the prelude has no section for the twin: " s; bad = 1 }
     exit bad
-}' tests/sim/sim.h src/prelude.cuh
+}' tests/sim/sim.h build/gen/prelude.cuh
 
 # Each name of a twin section must be defined in it.
 awk '

@@ -42,7 +42,7 @@ typedef struct SimObject {
  * clang++. */
 SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
                        char *message, size_t message_size);
-/* The same with another prelude in place of src/prelude.cuh. */
+/* The same with another prelude in place of src/codegen/prelude/. */
 SimObject *object_load_beside(const char *prelude, const char *text,
                               const char *const *kernels, int kernel_count, char *message,
                               size_t message_size);

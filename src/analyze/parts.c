@@ -1,0 +1,155 @@
+/* analyze/parts.c: outputs that share nothing, as norms of q [M, Q] and of k [M, K], need not have rows along the same axes.
+ *
+ * The graph's columns are those of the outputs that have them, and of what has no axes besides; the outputs that are left
+ * are looked at again, by themselves. */
+#include "analyze/analyze.h"
+
+enum { MOST_PARTS = 16 };
+
+typedef struct {
+    const Graph *g;
+    int *root;        /* by output: of those that share a value, one (of itself, if it is that) */
+    AxisSet *axes;    /* by root: of all that these are made of */
+    int *part;        /* by output: from 1; 0: not in any yet */
+} Outputs;
+
+static int root_of(const Outputs *o, int output)
+{
+    while (o->root[output] != output) output = o->root[output] = o->root[o->root[output]];
+    return output;
+}
+
+static Graph *with_outputs(Arena *arena, const Graph *g, const int *part, int which)
+{
+    Graph *only = NEW(arena, Graph);
+    *only = *g;
+    only->outputs.data = NEW_ARRAY(arena, Output, g->outputs.count + 1);
+    for (int i = 0; i < g->outputs.count; i++) {
+        only->outputs.data[i] = g->outputs.data[i];
+        if (part[i] != which) only->outputs.data[i].value = (Node){0};
+    }
+    return only;
+}
+
+static bool is_leaf(Op op)
+{
+    return op == OP_PARAM || op == OP_CONST || op == OP_INDEX || op == OP_SIZE;
+}
+
+/* Joins two outputs' roots, to that of `into`. */
+static void join_roots(Outputs *o, int from, int into)
+{
+    o->root[root_of(o, from)] = root_of(o, into);
+}
+
+/* Joins outputs that share a value; inputs may be shared. From the outputs down each value is owned by one of those that
+ * need it, which are one with all others that do. */
+static void join_outputs(Arena *arena, Outputs *o)
+{
+    const Graph *g = o->g;
+    int *owner = NEW_ARRAY(arena, int, g->nodes.count);    /* an output, from 1 */
+    for (int i = 0; i < g->outputs.count; i++) {
+        const Output *output = &g->outputs.data[i];
+        const uint32_t id = output->value.id;
+        if (!id) continue;
+        o->axes[i] = output->axes | g->nodes.data[id].axes;
+        if (is_leaf(g->nodes.data[id].op)) continue;
+        if (owner[id]) join_roots(o, owner[id] - 1, i);
+        owner[id] = i + 1;
+    }
+    for (int id = g->nodes.count - 1; id > 0; id--) {
+        const NodeInfo *info = &g->nodes.data[id];
+        for (int k = 0; owner[id] && k < op_info[info->op].arity; k++) {
+            const uint32_t operand = info->args[k].id;
+            o->axes[owner[id] - 1] |= g->nodes.data[operand].axes;
+            if (is_leaf(g->nodes.data[operand].op)) continue;
+            if (owner[operand]) join_roots(o, owner[operand] - 1, owner[id] - 1);
+            else owner[operand] = owner[id];
+        }
+    }
+}
+
+static void join_axes(Outputs *o)
+{
+    for (int i = 0; i < o->g->outputs.count; i++) o->axes[root_of(o, i)] |= o->axes[i];
+    for (int i = 0; i < o->g->outputs.count; i++) o->axes[i] = o->axes[root_of(o, i)];
+}
+
+/* Puts the outputs that have the columns of those that are left, and what has no axes besides, into a part; false: none is left. */
+static bool take_part(Arena *arena, Outputs *o, int which)
+{
+    const Graph *left = with_outputs(arena, o->g, o->part, 0);
+    const bool *live = graph_live(left);
+    AxisSet columns = find_columns(left, live, live_axes(left, live)), axes = 0;
+    bool any = false;
+    for (int i = 0; i < left->outputs.count; i++)
+        if (left->outputs.data[i].value.id && o->axes[i] & columns) axes |= o->axes[i];
+    for (int i = 0; i < left->outputs.count; i++) {
+        if (!left->outputs.data[i].value.id || !axes_within(o->axes[i], axes)) continue;
+        o->part[i] = which;
+        any = true;
+    }
+    return any;
+}
+
+/* A part's columns are compiled in, so no other part has them for rows. */
+static bool are_apart(const Analysis *const *parts, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count; j++)
+            if (i != j && parts[i]->columns & (parts[j]->rows | parts[j]->columns)) return false;
+    return true;
+}
+
+static int find_parts(Arena *arena, const Graph *g, const Sizes *sizes, const Analysis **parts)
+{
+    const int count = g->outputs.count;
+    Outputs o = {g, NEW_ARRAY(arena, int, count + 1), NEW_ARRAY(arena, AxisSet, count + 1), NEW_ARRAY(arena, int, count + 1)};
+    for (int i = 0; i < count; i++) o.root[i] = i;
+    join_outputs(arena, &o);
+    join_axes(&o);
+    int found = 0;
+    while (found < MOST_PARTS && take_part(arena, &o, found + 1)) found++;
+    for (int i = 0; i < found; i++) parts[i] = analyze_alone(arena, with_outputs(arena, g, o.part, i + 1), sizes);
+    return found == MOST_PARTS || !are_apart(parts, found) ? 0 : found;
+}
+
+static void add_part(Arena *arena, Analysis *whole, const Analysis *part, int *phase)
+{
+    Reduction *reductions = NEW_ARRAY(arena, Reduction, whole->reduction_count + part->reduction_count + 1);
+    Persistent *persistent = NEW_ARRAY(arena, Persistent, whole->persistent_count + part->persistent_count + 1);
+    for (int i = 0; i < whole->reduction_count; i++) reductions[i] = whole->reductions[i];
+    for (int i = 0; i < part->reduction_count; i++) reductions[whole->reduction_count + i] = part->reductions[i];
+    for (int i = 0; i < whole->persistent_count; i++) persistent[i] = whole->persistent[i];
+    for (int i = 0; i < part->persistent_count; i++) persistent[whole->persistent_count + i] = part->persistent[i];
+    whole->reductions = reductions;
+    whole->persistent = persistent;
+    whole->reduction_count += part->reduction_count;
+    whole->persistent_count += part->persistent_count;
+    whole->rows |= part->rows;
+    whole->columns |= part->columns;
+    if (part->phases > whole->phases) whole->phases = part->phases;
+    for (int i = 0; i < whole->graph->nodes.count; i++)
+        if (part->phase[i] > phase[i]) phase[i] = part->phase[i];
+}
+
+/* All that the parts have; each input once. */
+static void join_parts(Arena *arena, Analysis *whole, const Analysis *const *parts, int count)
+{
+    int *phase = NEW_ARRAY(arena, int, whole->graph->nodes.count);
+    whole->rows = whole->columns = 0;
+    whole->reduction_count = whole->persistent_count = whole->phases = 0;
+    whole->phase = phase;
+    for (int i = 0; i < count; i++) add_part(arena, whole, parts[i], phase);
+    whole->parts = parts;
+    whole->part_count = count;
+}
+
+Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
+{
+    Analysis *whole = analyze_alone(arena, g, sizes);
+    const Analysis **parts = NEW_ARRAY(arena, const Analysis *, MOST_PARTS);
+    const int count = find_parts(arena, g, sizes, parts);
+    if (count > 1) join_parts(arena, whole, parts, count);
+    return whole;
+}

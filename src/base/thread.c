@@ -1,0 +1,31 @@
+/* base/thread.c: see base/thread.h. */
+#include "base/thread.h"
+
+#include <signal.h>
+
+/* Address space alone; a thread takes as much memory as it uses. */
+enum { LARGE_STACK = 32 << 20 };
+
+bool thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *data)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* which a new thread inherits */
+    const bool started = pthread_create(thread, &attributes, run, data) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+void run_on_large_stack(void *(*run)(void *), void *data)
+{
+    pthread_t thread;
+    if (thread_start(&thread, LARGE_STACK, run, data))
+        pthread_join(thread, NULL);
+    else
+        run(data);
+}

@@ -1,0 +1,62 @@
+/* codegen/cluster.c: the threads of a CTA that share a row, and CTAs that do, as a cluster or a group:
+ * which columns each has, and where they leave each other their results. */
+#include "codegen/emit.h"
+
+const char *sharers(const Emitter *e)
+{
+    return e->k->grouped ? "group" : "cluster";
+}
+
+/* `blockIdx.x % cluster`: of the CTAs that share a row. */
+const char *rank_text(Emitter *e)
+{
+    return arena_format(e->arena, "blockIdx.x %% %s", sharers(e));
+}
+
+const char *slice_text(const Emitter *e) { return e->k->uneven ? "end - begin" : "slice"; }
+
+const char *slice_end(const Emitter *e)
+{
+    return e->k->uneven || e->k->ragged ? "end" : "begin + slice";
+}
+
+const char *own_columns(const Emitter *e) { return e->k->slice ? slice_text(e) : e->columns; }
+
+const char *team_threads(const Emitter *e)
+{
+    return e->k->teams > 1 ? "threads_per_row" : "threads";
+}
+
+const char *team_barrier(const Emitter *e)
+{
+    if (e->k->threads_per_row <= 32) return "__syncwarp()";
+    return e->k->teams > 1 ? "team_barrier<threads_per_row, teams>()" : "team_barrier<threads, 1>()";
+}
+
+/* The columns of this CTA. */
+void emit_slice(Emitter *e)
+{
+    line(e->out, "const int begin = %s * slice;", rank_text(e));
+    if (e->k->uneven)
+        line(e->out, "const int end = begin + slice < %s ? begin + slice : %s;", e->columns,
+             e->columns);
+    else if (e->k->ragged)
+        line(e->out, "const int end = begin + slice;");
+    line(e->out, "const int local = member * vec, first = begin + local;");
+}
+
+/* Where the CTAs that share a row leave each other their results. */
+void emit_exchange(Emitter *e, int values)
+{
+    const char *type = exchanges_wide(e->g, e->k) ? "double" : "float";
+    if (!e->k->grouped) {
+        line(e->out, "__shared__ Exchange<%s, %d, cluster> exchange;", type, values);
+        return;
+    }
+    const char *mailbox = arg_name(e, ARG_SLOT, e->k->mailbox, 0);
+    line(e->out, "constexpr int rounds = %d;    // of mail that there is room for",
+         mailbox_rounds(e->k));
+    line(e->out, "typedef Mailbox<%s, %d, group, rounds> Box;", type, values);
+    line(e->out, "Box *const boxes = (Box *)%s + blockIdx.x / group * group;", mailbox);
+    line(e->out, "__shared__ News<%s, %d, group, rounds> news;", type, values);
+}

@@ -1,0 +1,221 @@
+/* codegen/copy_warp.c: rows that bulk copies bring. The copy warp of a warp-specialized kernel keeps a ring of
+ * stages full; the others compute. Two transaction barriers a stage
+ * carry the hand-over: `full` when a row's bytes have landed, `empty` when every
+ * computing warp is done with it. A CTA that has one row alone has one stage and no such warp. */
+#include "codegen/emit.h"
+
+static bool is_ringed(const Load *load)
+{
+    return load->staged && !load->hoisted;
+}
+
+static int64_t column_count(const Emitter *e)
+{
+    return axes_size(&e->plan->analysis->sizes, e->k->columns);
+}
+
+/* How rows come to lie in a stage: at its start; where they begin within a line, at the same
+ * place of one; or with the blocks that their ends are in. */
+typedef enum { AT_START, SHIFTED, BLOCKS } Placement;
+
+static Placement placement(const Emitter *e, const Load *load)
+{
+    int64_t columns = column_count(e);
+    if (is_whole_lines(columns, load->dtype)) return AT_START;
+    return is_whole_blocks(columns, load->dtype) ? SHIFTED : BLOCKS;
+}
+
+/* A thread's vector of the row that the computing warps have. */
+const char *copied_vector(Emitter *e, const Load *load)
+{
+    static const char *const read[] = {"vector_at", "shifted_at", "elements_at"};
+    Placement place = placement(e, load);
+    const char *row = place == AT_START ? "" : arena_format(e->arena, ", %s", slice_address(e, load));
+    return arena_format(e->arena, "%s<vec>(now.%s, local + t * step%s)", read[place], load->name, row);
+}
+
+/* Room for rows that start within a line. */
+static const char *more_elements(Emitter *e, const Load *load)
+{
+    int bytes = line_room(column_count(e), load->dtype);
+    return bytes ? arena_format(e->arena, " + %d", bytes / dtype_info[load->dtype].bytes) : "";
+}
+
+static void emit_stage(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const char *columns = k->slice && !k->ragged ? "slice" : "tiles * step";
+    line(e->out, "struct Stage {");
+    for (int i = 0; i < k->load_count; i++)
+        if (is_ringed(&k->loads[i]))
+            line(e->out, "    alignas(128) %s %s[%s%s];", dtype_info[k->loads[i].dtype].cuda,
+                 k->loads[i].name, columns, more_elements(e, &k->loads[i]));
+    line(e->out, "};");
+}
+
+static void emit_stages(Emitter *e)
+{
+    line(e->out, "constexpr int stages = %d;", e->k->stages);
+    emit_stage(e);
+    emit_ring_memory(e);
+    line(e->out, "__shared__ unsigned long long full[stages], empty[stages];");
+    block (e->out, "if (threadIdx.x < stages)") {
+        line(e->out, "barrier_init(full[threadIdx.x], 1);");
+        line(e->out, "barrier_init(empty[threadIdx.x], threads / 32);");
+    }
+    line(e->out, "__syncthreads();");
+}
+
+/* Starts the copies of a row's tensors and announces their bytes. */
+static void emit_copies(Emitter *e, const char *into, const char *full)
+{
+    line(e->out, "int bytes = 0;");
+    static const char *const copy[] = {"copy_row<vec>", "copy_shifted<vec>", "copy_blocks"};
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (is_ringed(load))
+            line(e->out, "bytes += %s(%s.%s, %s, %s, %s);", copy[placement(e, load)], into, load->name,
+                 slice_address(e, load), e->k->slice ? slice_text(e) : e->columns, full);
+    }
+    line(e->out, "copies_end(bytes, %s);", full);
+}
+
+static void emit_listening(Emitter *e)
+{
+    for (int phase = 0; phase < e->k->phases; phase++) {
+        declare_received(e, phase);
+        const char *list = received_list(e, phase);
+        if (*list) line(e->out, "group_listen(boxes, news, round, %s);", list);
+    }
+}
+
+/* The branch of the warp that hears for its CTA what the others of the group found. */
+static void emit_listening_warp(Emitter *e)
+{
+    block (e->out, e->k->copy_warp ? "if (threadIdx.x >= threads + 32)" : "if (threadIdx.x >= threads)") {
+        line(e->out, "int round = 0;");
+        if (e->k->rows) {
+            block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) emit_listening(e);
+        } else {
+            emit_listening(e);
+        }
+        line(e->out, "return;");
+    }
+}
+
+/* That warp where there is no copy warp. */
+void emit_listener(Emitter *e)
+{
+    blank_line(e->out);
+    line(e->out, "// one warp listens to the other CTAs, the others compute");
+    line(e->out, "__syncthreads();    // the barriers of news are there for all");
+    emit_listening_warp(e);
+}
+
+/* The ring, its barriers, and the branch in which the copy warp lives. The computing
+ * threads go on. */
+void emit_copy_warp(Emitter *e)
+{
+    blank_line(e->out);
+    line(e->out,
+         e->k->grouped
+             ? "// one warp copies rows into a ring of stages, one listens to the other CTAs, the rest compute"
+             : "// one warp copies rows into a ring of stages, the others compute");
+    emit_stages(e);
+    if (e->k->grouped) emit_listening_warp(e);
+    block (e->out, "if (threadIdx.x >= threads)") {
+        line(
+            e->out,
+            "int stage = 0, parity = 1;    // the first time round, every stage is empty");
+        if (e->k->paced) line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
+        block (e->out, "for (long long row = first_row; row < %s; row += row_step)",
+               e->rows) {
+            if (splits_rows(e)) emit_split(e, "row", e->k->rows);
+            line(e->out, "Stage &into = ring[stage];");
+            line(e->out, "barrier_wait(empty[stage], parity);");
+            if (e->k->paced) line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
+            emit_copies(e, "into", "full[stage]");
+            emit_advance(e);
+        }
+        if (e->k->cluster > 1 && !e->k->grouped)
+            line(e->out, "cluster_wait();    // as the others do before they first send");
+        line(e->out, "return;");
+    }
+    if (!e->k->slice) line(e->out, "const int local = first;");
+}
+
+void emit_advance(Emitter *e)
+{
+    block (e->out, "if (++stage == stages)") {
+        line(e->out, "stage = 0;");
+        line(e->out, "parity ^= 1;");
+    }
+}
+
+/* The computing warps' side: a stage is theirs from the wait to the release. */
+void emit_stage_wait(Emitter *e)
+{
+    line(e->out, "barrier_wait(full[stage], parity);");
+    line(e->out, "const Stage &now = ring[stage];");
+}
+
+void emit_stage_release(Emitter *e)
+{
+    line(e->out, "release(empty[stage]);");
+}
+
+/* ---- a row by one copy ---- */
+
+/* Starts the copy of a row. */
+static void emit_bulk_copies(Emitter *e)
+{
+    if (splits_rows(e)) emit_split(e, "row", e->k->rows);
+    emit_copies(e, "now", "full");
+}
+
+/* The same for any row, where a CTA has several. */
+static void emit_bulk_start(Emitter *e)
+{
+    line(e->out, "int parity = 0;");
+    line(e->out, "const auto start = [&](long long row) {    // by the first warp");
+    e->out->indent++;
+    emit_bulk_copies(e);
+    e->out->indent--;
+    line(e->out, "};");
+}
+
+/* By one warp, that rows which are misaligned may come element by element; before all else that the CTA does. */
+void emit_bulk_stage(Emitter *e)
+{
+    blank_line(e->out);
+    line(e->out, "// the row comes to shared memory at once, and stays there");
+    emit_stage(e);
+    emit_dynamic_memory(e);
+    line(e->out, "Stage &now = *(Stage *)smem;");
+    line(e->out, "__shared__ unsigned long long full;");
+    if (!e->k->one_row) emit_bulk_start(e);
+    block (e->out, "if (threadIdx.x < 32)") {
+        line(e->out, "if (threadIdx.x == 0)");
+        line(e->out, "    barrier_init(full, 1);");
+        if (e->k->one_row)
+            emit_bulk_copies(e);
+        else
+            line(e->out, "start(first_row);");
+    }
+    if (!e->k->slice) line(e->out, "const int local = first;");
+}
+
+void emit_bulk_wait(Emitter *e)
+{
+    if (e->k->one_row) {
+        line(e->out, "barrier_wait(full, 0);");
+        return;
+    }
+    block (e->out, "if (row > first_row)") {
+        line(e->out, "__syncthreads();    // all have read the row before");
+        line(e->out, "if (threadIdx.x < 32)");
+        line(e->out, "    start(row);");
+    }
+    line(e->out, "barrier_wait(full, parity);");
+    line(e->out, "parity ^= 1;");
+}

@@ -1,0 +1,328 @@
+/* codegen/cuda.c: plan -> CUDA C. The module is the prelude sections its kernels mention, then
+ * the kernels in launch order, each with the comment of codegen/comment.c. */
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *arg_type(const Emitter *e, const LaunchArg *arg)
+{
+    const LaunchPlan *plan = &e->plan->launch;
+    switch (arg->kind) {
+    case ARG_TENSOR: {
+        const LaunchTensor *tensor = &plan->tensors[arg->index];
+        return arena_format(e->arena, "%s%s *__restrict__ ",
+                            tensor->output ? "" : "const ",
+                            dtype_info[tensor->dtype].cuda);
+    }
+    case ARG_SLOT: {
+        bool reads = e->k->finishes >= 0 && plan->slots[arg->index].copies_kernel >= 0;
+        for (int i = 0; i < e->k->load_count; i++)
+            reads |= e->k->loads[i].slot == arg->index;
+        return arena_format(e->arena, "%s%s *__restrict__ ", reads ? "const " : "",
+                            dtype_info[plan->slots[arg->index].dtype].cuda);
+    }
+    case ARG_SCALAR:
+        return arena_format(e->arena, "%s ",
+                            type_cuda(dtype_info[plan->scalars[arg->index].dtype].type));
+    case ARG_ALONE:
+    case ARG_GRID: return "int ";
+    case ARG_INTERVAL: return "unsigned ";
+    case ARG_STRIDE:
+    case ARG_ROW_STRIDE:
+    case ARG_ROWS:
+    case ARG_SIZE: break;
+    }
+    return "long long ";
+}
+
+/* Whether the text says how large a cluster is, and not the launch alone: ptxas then leaves out what a kernel without one
+ * would do. Sums over rows fill the registers, and would spill by it (layernorm_bwd of 262144 columns; on an H100). */
+bool names_cluster(const Emitter *e)
+{
+    return e->launch->cluster > 1 && !e->k->grouped && !e->k->accumulator_count;
+}
+
+/* The parameters, a tensor with its strides on one line. */
+const char *signature_text(Emitter *e)
+{
+    Text *text = text_new(e->arena);
+    const LaunchKernel *launch = e->launch;
+    const LaunchEntry *entry = e->entry;
+    const char *ctas =
+        e->k->wanted_ctas ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
+    const char *cluster = names_cluster(e) ? arena_format(e->arena, "__cluster_dims__(%d, 1, 1) ", launch->cluster) : "";
+    line(text, "extern \"C\" __global__ %s__launch_bounds__(%d%s)", cluster, launch->threads, ctas);
+    text_print(text, "void %s(", entry->name);
+    for (int i = 0; i < entry->arg_count; i++) {
+        bool same_line = i && entry->args[i].kind == entry->args[i - 1].kind &&
+                         entry->args[i].kind != ARG_TENSOR &&
+                         entry->args[i].kind != ARG_SLOT;
+        same_line |= entry->args[i].kind == ARG_STRIDE || entry->args[i].kind == ARG_ROW_STRIDE;
+        text_print(text, "%s%s%s", i ? same_line ? ", " : ",\n    " : "\n    ",
+                   arg_type(e, &entry->args[i]), e->args[i]);
+    }
+    text_put(text, ")", 1);
+    return text_string(text);
+}
+
+static const char *lower_case(Emitter *e, const char *name)
+{
+    char *copy = arena_copy(e->arena, name, strlen(name));
+    for (char *c = copy; *c; c++) *c = (char)tolower((unsigned char)*c);
+    return copy;
+}
+
+static void name_arguments(Emitter *e)
+{
+    for (int i = 0; i < e->g->axis_count; i++)
+        e->sizes[i] = unique_name(e, e->g->axes[i].name);
+    e->args = NEW_ARRAY(e->arena, const char *, e->entry->arg_count + 1);
+    for (int i = 0; i < e->entry->arg_count; i++) {
+        const LaunchArg *arg = &e->entry->args[i];
+        bool reserved = arg->kind == ARG_GRID || arg->kind == ARG_ALONE || arg->kind == ARG_ROWS;
+        e->args[i] = arg->kind == ARG_SIZE ? e->sizes[arg->axis]
+                     : reserved            ? arg->name
+                                           : unique_name(e, arg->name);
+    }
+}
+
+/* One axis is counted by the loop variable itself, several get a coordinate each. */
+static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
+{
+    bool several = axes & (axes - 1) & ~e->collapsed;
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (axes >> i & 1)
+            e->coords[i] =
+                several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
+}
+
+/* `base`, numbered until it is an identifier and itself + SUFFIX is nobody's, which it
+ * takes. The suffix brings an underscore, so a last one goes. */
+static const char *take_stem(Emitter *e, const char *base, const char *suffix)
+{
+    const char *plain = plain_name(e->arena, base), *name;
+    size_t length = strlen(plain);
+    if (length > 1 && plain[length - 1] == '_') plain = arena_copy(e->arena, plain, length - 1);
+    for (int i = 1;; i++) {
+        name = i == 1 ? plain : arena_format(e->arena, "%s%d", plain, i);
+        const char *derived = arena_format(e->arena, "%s%s", name, suffix);
+        if (name_find(&e->words, name) < 0 &&
+            !strcmp(unique_name(e, derived), derived))
+            return name;
+    }
+}
+
+/* The kernel with names for its loads and stores from which `x_v`, `x_next` and `x_out`
+ * can be made. */
+static const Kernel *name_accesses(Emitter *e)
+{
+    Kernel *k = NEW(e->arena, Kernel);
+    *k = *e->k;
+    k->loads = NEW_ARRAY(e->arena, Load, k->load_count + 1);
+    k->stores = NEW_ARRAY(e->arena, Store, k->store_count + 1);
+    for (int i = 0; i < k->load_count; i++) {
+        k->loads[i] = e->k->loads[i];
+        k->loads[i].name = take_stem(e, e->k->loads[i].name, "_v");
+        unique_name(e, arena_format(e->arena, "%s_next", k->loads[i].name));
+    }
+    for (int i = 0; i < k->store_count; i++) {
+        k->stores[i] = e->k->stores[i];
+        k->stores[i].name = take_stem(e, e->k->stores[i].name, "_out");
+    }
+    return k;
+}
+
+static bool is_paired_sum(const Kernel *k, Node n)
+{
+    const InnerReduction *r = inner_of(k, n);
+    return r && r->partner.id;
+}
+
+/* Whether what a node is made of is computed for it, element by element: not where another reduction's pass or a single
+ * thread finds it. */
+static bool uses_operands(const Emitter *e, Node n)
+{
+    if (is_reduction(e->g, n)) return !is_paired_sum(e->k, n) && !picks_element(e, n);
+    return e->users[n.id] > 0;
+}
+
+/* By node id: whether a row's value takes a function or a division beside what the row reduces to. Operands come first. */
+static bool *find_work(const Emitter *e)
+{
+    bool *work = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        Op op = node(e->g, n)->op;
+        if (is_reduction(e->g, n)) continue;
+        work[i] = op_info[op].class == CLASS_CALL || op == OP_DIV;
+        for (int k = 0; k < op_info[op].arity; k++) work[i] |= work[arg(e->g, n, k).id];
+    }
+    return work;
+}
+
+/* Whether all elements of a row use such a value, in the pass before which it becomes known. One that is known before the row
+ * is read would be waited for first, and one that a later pass wants would take a register until then. */
+static bool serves_elements(const Emitter *e, Node n, Node user, const bool *work)
+{
+    bool now = e->k->phase && e->k->phase[n.id] > 0 && e->k->phase[n.id] == e->k->phase[user.id];
+    return now && is_column_value(e, user) && !is_column_value(e, n) && work[n.id];
+}
+
+/* From the users down to what they use. */
+static void count_users(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const bool *work = find_work(e);
+    for (int i = 0; i < k->store_count; i++) e->users[k->stores[i].node.id]++;
+    for (int i = 0; i < k->accumulator_count; i++)
+        e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
+    for (int i = e->g->nodes.count - 1; k->computed && i > 0; i--) {
+        Node n = {(uint32_t)i};
+        if (!k->computed[i]) continue;
+        if (picks_element(e, n)) e->users[picked_place(e, n).id]++;
+        if (!uses_operands(e, n)) continue;
+        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
+            if (mentions_operand(e, n, j)) {
+                Node operand = arg(e->g, n, j);
+                e->users[operand.id]++;
+                e->serves[operand.id] |= serves_elements(e, operand, n, work);
+            }
+    }
+}
+
+/* Operations that a program has written without names for their values, or that a function repeats, may be a million: an
+ * expression holds so many at most, so that neither a reader nor a compiler has to nest deeper. Operands come first. */
+static void break_lines(Emitter *e)
+{
+    enum { LONGEST = 64 };
+    int *length = NEW_ARRAY(e->arena, int, e->g->nodes.count);
+    for (int i = 1; e->k->computed && i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        length[i] = 1;
+        if (!e->k->computed[i] || is_reduction(e->g, n)) continue;
+        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
+            if (!wants_line(e, arg(e->g, n, j))) length[i] += length[arg(e->g, n, j).id];
+        e->breaks[i] = length[i] > LONGEST;
+    }
+}
+
+static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, Text *out)
+{
+    const Graph *g = plan->analysis->graph;
+    Emitter *e = NEW(arena, Emitter);
+    e->arena = arena;
+    e->plan = plan;
+    e->g = g;
+    e->k = &plan->kernels[index];
+    e->launch = &plan->launch.kernels[index];
+    e->index = index;
+    e->entry = strided ? &e->launch->strided : &e->launch->entry;
+    e->collapsed = strided ? 0 : e->launch->collapsed;
+    e->out = out;
+    e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->local = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->taken = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->vector_sums = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->seen = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->shifts = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->rests = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->users = NEW_ARRAY(arena, int, g->nodes.count);
+    e->serves = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->paired_terms = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->breaks = NEW_ARRAY(arena, bool, g->nodes.count);
+    e->bits = NEW_ARRAY(arena, int, g->nodes.count);
+    add_reserved_names(arena, &e->words);
+    add_prelude_names(arena, &e->words);
+    name_add(arena, &e->used, e->entry->name, 0);
+    e->k = name_accesses(e);
+    name_arguments(e);
+    bool finish = e->k->finishes >= 0;
+    name_coordinates(e, e->k->rows, "row");
+    name_coordinates(e, e->k->kept, "group");
+    name_coordinates(e, e->k->columns, finish ? "col" : "col + i");
+    e->columns = e->k->columns & (e->k->columns - 1) ? "columns"
+                 : e->k->columns                     ? count_text(e, e->k->columns)
+                                                     : "1";
+    e->end = e->k->slice && e->k->ragged ? "end" : e->columns;
+    count_users(e);
+    mark_paired_terms(e);
+    break_lines(e);
+    emit_comment(e);
+    if (e->k->clears >= 0)
+        emit_clear_kernel(e);
+    else if (e->launch->adds_parts >= 0)
+        emit_group_finish_kernel(e);
+    else if (finish)
+        emit_finish_kernel(e);
+    else
+        emit_rows_kernel(e);
+}
+
+/* Names of sections of the prelude that no text mentions: those that convert to a dtype which the plan stores or rounds
+ * like, and what reductions of integers and rows of 4 bytes an element want. */
+static void name_needs(Text *names, const Plan *plan)
+{
+    bool used[DTYPE_COUNT] = {0};
+    const Graph *g = plan->analysis->graph;
+    for (int i = 0; i < plan->launch.tensor_count; i++) used[plan->launch.tensors[i].dtype] = true;
+    for (int i = 0; i < plan->launch.slot_count; i++) used[plan->launch.slots[i].dtype] = true;
+    bool integers = false, words = false;
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        if (info->op == OP_CAST) used[info->dtype] = true;
+        integers |= is_reduction(g, (Node){(uint32_t)i}) && info->type == TYPE_I64;
+    }
+    for (int i = 0; i < plan->kernel_count; i++)
+        for (int j = 0; j < plan->kernels[i].load_count; j++) {
+            const Load *load = &plan->kernels[i].loads[j];
+            words |= load->access == ACCESS_VECTOR && dtype_info[load->dtype].bytes == 4;
+        }
+    if (integers) text_print(names, "reductions_of_integers ");
+    if (words) text_print(names, "keep_branch ");
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (used[i]) text_print(names, "storage_of_%s ", dtype_info[i].fuse);
+}
+
+/* The kernels mention which helpers the module needs. */
+static void emit_helpers(Text *module, Arena *arena, const char *needs, const char *kernels)
+{
+    const char *doubles = mentions(kernels, "double") ? "storage_of_double" : "";
+    emit_prelude(module, arena_format(arena, "%s\n%s%s\n", kernels, needs, doubles));
+}
+
+CudaText cuda_begin(Arena *arena)
+{
+    return (CudaText){text_new(arena), text_new(arena), text_new(arena)};
+}
+
+void cuda_add(CudaText *module, Arena *scratch, const Plan *plan)
+{
+    line(module->heads, "// graph %s, for %s; the comment above each kernel says how to launch it",
+         plan->analysis->graph->name, plan->target.arch);
+    name_needs(module->needs, plan);
+    for (int strided = 0; strided <= 1; strided++)
+        for (int i = 0; i < plan->kernel_count; i++) {
+            if (strided && !plan->launch.kernels[i].collapsed) continue;
+            blank_line(module->kernels);
+            emit_kernel(scratch, plan, i, strided, module->kernels);
+        }
+}
+
+const char *cuda_end(CudaText *module)
+{
+    const char *kernels = text_string(module->kernels);
+    emit_helpers(module->heads, module->heads->arena, text_string(module->needs), kernels);
+    text_print(module->heads, "%s", kernels);
+    return text_string(module->heads);
+}
+
+const char *emit_cuda(Arena *arena, const Plan *plan)
+{
+    CudaText module = cuda_begin(arena);
+    cuda_add(&module, arena, plan);
+    return cuda_end(&module);
+}

@@ -1,0 +1,297 @@
+/* codegen/epilogue.c: what follows a kernel's last row: its accumulators become the CTA's
+ * partials (of rows by groups: codegen/group_sums.c); the finish kernel, which
+ * adds the partials of all CTAs in an order that depends on the grid alone, so that the same
+ * grid gives the same bits; and the kernel that zeroes a mailbox before it is used. */
+#include "codegen/emit.h"
+
+#include <string.h>
+
+static bool is_mean(const Emitter *e, Node n)
+{
+    return node(e->g, n)->op == OP_MEAN;
+}
+
+const char *accumulator_name(Emitter *e, const Accumulator *acc)
+{
+    const NodeInfo *info = node(e->g, acc->node);
+    const char *kind = info->op == OP_MAX_OVER   ? "max"
+                       : info->op == OP_MIN_OVER ? "min"
+                       : info->op == OP_PROD     ? "prod"
+                                                 : "sum";
+    if (!info->name) return unique_name(e, arena_format(e->arena, "column_%s", kind));
+    return unique_name(e, arena_format(e->arena, "%s_%s", info->name, kind));
+}
+
+const char *combiner(const Emitter *e, Node n)
+{
+    Op op = node(e->g, n)->op;
+    return op == OP_MAX_OVER   ? "Max"
+           : op == OP_MIN_OVER ? "Min"
+           : op == OP_PROD     ? "Prod"
+                               : "Sum";
+}
+
+/* Of shared memory that all accumulators take in turn. */
+const char *scratch_type(const Emitter *e)
+{
+    return widest_accumulator(e->g, e->k) > 4 ? "double" : "float";
+}
+
+/* Shared memory in which teams meet, for one accumulator after the other. */
+void declare_team_scratch(Emitter *e)
+{
+    if (e->k->teams > 1)
+        line(e->out, "__shared__ %s team_scratch[%s * vec];",
+             scratch_type(e),
+             e->k->threads_per_row < 32 ? "threads / 32 * threads_per_row" : "threads");
+}
+
+void emit_team_reduce(Emitter *e, const Accumulator *acc)
+{
+    if (e->k->teams > 1)
+        line(e->out, "team_reduce<threads, threads_per_row, %s>(team_scratch, %s[t]);",
+             combiner(e, acc->node), acc->name);
+}
+
+/* Where a kernel's partial of an accumulator begins. */
+static const char *partial_row(const Emitter *e, const Accumulator *acc)
+{
+    return arena_format(e->arena, "%s + %s * (long long)%s", arg_name(e, ARG_SLOT, acc->slot, 0),
+                        e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x / %s", sharers(e))
+                                          : "blockIdx.x",
+                        e->columns);
+}
+
+static void emit_partial_store(Emitter *e, const Accumulator *acc)
+{
+    if (e->k->teams > 1) line(e->out, "if (team == 0)");
+    line(e->out, "%sstore_aligned(%s, first + t * step, %s[t], %s);",
+         e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
+}
+
+/* All that the teams have summed meets in shared memory, between two barriers. */
+void emit_meeting(Emitter *e, const char *place)
+{
+    const Kernel *k = e->k;
+    const char *groups = k->threads_per_row < 32 ? "threads / 32" : "teams";
+    line(e->out, "struct Sums {");
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            line(e->out, "    alignas(16) %s %s[%s][tiles * step];",
+                 type_cuda(node(e->g, k->accumulators[i].node)->type), k->accumulators[i].name, groups);
+    line(e->out, "};");
+    line(e->out, "Sums &sums = *(Sums *)%s;", place);
+    line(e->out, "__syncthreads();");
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            line(e->out, "leave_sums<%s>(sums.%s, %s);", combiner(e, k->accumulators[i].node),
+                 k->accumulators[i].name, k->accumulators[i].name);
+    line(e->out, "__syncthreads();");
+}
+
+/* Of what has met there, to `row`. */
+void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row)
+{
+    line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);", combiner(e, acc->node), row, acc->name, e->end);
+}
+
+const Accumulator *find_accumulator(const Emitter *e, Node n)
+{
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (e->k->accumulators[i].node.id == n.id) return &e->k->accumulators[i];
+    return NULL;
+}
+
+static void emit_column_results(Emitter *e)
+{
+    bool any = false;
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        any |= e->k->accumulators[i].per_column;
+    if (!any) return;
+    if (e->k->meets_in_ring) {
+        line(e->out, "// what the teams have summed meets where the ring was: all its copies have been waited for");
+        emit_meeting(e, "smem");
+        for (int i = 0; i < e->k->accumulator_count; i++)
+            if (e->k->accumulators[i].per_column)
+                emit_sums_store(e, &e->k->accumulators[i], partial_row(e, &e->k->accumulators[i]));
+        return;
+    }
+    declare_team_scratch(e);
+    Text *kernel = open_body(e);
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (e->k->accumulators[i].per_column)
+            emit_team_reduce(e, &e->k->accumulators[i]);
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (e->k->accumulators[i].per_column)
+            emit_partial_store(e, &e->k->accumulators[i]);
+    emit_tiles(e, close_body(e, kernel), "#pragma unroll");
+}
+
+/* Accumulators of everything: the CTA's threads add theirs, one of them leaves the
+ * partial. */
+static void emit_full_results(Emitter *e)
+{
+    NameList calls = {0};
+    bool wide = false;
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        if (acc->per_column) continue;
+        *list_push(e->arena, &calls) = reduce_call(e, acc->node, acc->name);
+        wide |= node(e->g, acc->node)->type != TYPE_F32;
+    }
+    if (!calls.count) return;
+    const char *list = join(e->arena, &calls, ", ");
+    if (kernel_threads(e->k) > 32) {
+        line(e->out, "__shared__ %s cta_scratch[1][2][%s];", wide ? "double" : "float",
+             slots_text(e, calls.count, "threads"));
+        line(e->out, "int cta_turn = 0;");
+        line(e->out, "row_reduce<threads>(cta_scratch, cta_turn, %s);", list);
+    } else {
+        line(e->out, "lanes_reduce<threads>(%s);", list);
+    }
+    block (e->out, "if (threadIdx.x == 0)")
+        for (int i = 0; i < e->k->accumulator_count; i++) {
+            const Accumulator *acc = &e->k->accumulators[i];
+            if (!acc->per_column)
+                line(e->out, "%s[blockIdx.x] = %s;", arg_name(e, ARG_SLOT, acc->slot, 0),
+                     acc->name);
+        }
+}
+
+/* Before anything that a kernel loads, and before anything that takes a branch (roadmap.md, Decisions). */
+void emit_overlap(Emitter *e)
+{
+    if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
+}
+
+/* (A finish kernel before another could say so as well: not timed.) */
+bool is_waited_for(const Emitter *e)
+{
+    const int next = e->index + 1;
+    return next < e->plan->kernel_count && e->plan->kernels[next].finishes >= 0 && e->plan->launch.kernels[next].overlaps;
+}
+
+void emit_accumulators_end(Emitter *e)
+{
+    blank_line(e->out);
+    if (is_waited_for(e)) line(e->out, "let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
+    emit_column_results(e);
+    emit_full_results(e);
+}
+
+/* ---- the finish kernel
+ * ----------------------------------------------------------------------- */
+
+/* `body`: what follows, which mentions some of them. */
+static void emit_finish_constants(Emitter *e, const char *body)
+{
+    const Sizes *sizes = &e->plan->analysis->sizes;
+    AxisSet columns = e->k->columns;
+    const char *product = columns & (columns - 1) ? product_text(e, columns) : "";
+    NameList names = {0};
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (e->plan->launch.fixed >> i & 1 && (mentions(body, e->sizes[i]) || mentions(product, e->sizes[i])))
+            *list_push(e->arena, &names) =
+                arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
+    *list_push(e->arena, &names) =
+        arena_format(e->arena, "width = %d, slices = %d, batch = %d", e->k->threads_per_row,
+                     e->k->teams, e->k->tiles);
+    line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
+    if (*product) line(e->out, "constexpr int columns = %s;", product);
+    /* a place for each warp's sum of a column: its lanes that share one have met before */
+    int places = e->k->threads_per_row > 32 ? e->k->teams : kernel_threads(e->k) / 32;
+    line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count, places);
+    line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
+    emit_overlap(e);
+}
+
+static void declare_finish_sums(Emitter *e)
+{
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        Accumulator *acc = &e->k->accumulators[i];
+        acc->name = accumulator_name(e, acc);
+        line(e->out, "%s %s = %s;", type_cuda(node(e->g, acc->node)->type), acc->name,
+             identity_text(e->g, acc->node));
+    }
+}
+
+static void emit_finish_sums(Emitter *e)
+{
+    declare_finish_sums(e);
+    block (e->out, "if (col < %s)", e->columns) {
+        line(e->out, "#pragma unroll 1");
+        line(e->out, "for (int p = slice; p < partials; p += batch * slices)");
+        line(e->out, "    #pragma unroll");
+        line(e->out, "    for (int t = 0; t < batch; t++)");
+        e->out->indent += 2;
+        block (e->out, "if (p + t * slices < partials)") {
+            if (strcmp(e->columns, "1") == 0)
+                line(e->out, "const long long item = p + t * slices;");
+            else
+                line(e->out, "const long long item = (p + t * slices) * (long long)%s + col;", e->columns);
+            for (int i = 0; i < e->k->accumulator_count; i++) {
+                const Accumulator *acc = &e->k->accumulators[i];
+                emit_accumulate(e, acc->node, acc->name,
+                                arena_format(e->arena, "%s[item]",
+                                             arg_name(e, ARG_SLOT, acc->slot, 0)));
+            }
+        }
+        e->out->indent -= 2;
+    }
+}
+
+/* Of a column, whose sum has its accumulator's name. */
+void emit_finish_store(Emitter *e, const Store *store)
+{
+    const NodeInfo *info = node(e->g, store->node);
+    const char *value = find_accumulator(e, store->node)->name;
+    if (is_mean(e, store->node))
+        value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
+    line(e->out, "%s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes),
+         rounded(e, value, info->type, store->dtype));
+}
+
+void emit_finish_stores(Emitter *e)
+{
+    for (int i = 0; i < e->k->store_count; i++) emit_finish_store(e, &e->k->stores[i]);
+}
+
+void emit_finish_kernel(Emitter *e)
+{
+    NameList calls = {0};
+    block (e->out, "%s", signature_text(e)) {
+        Text *out = e->out, *body = e->out = text_new(e->arena);
+        body->indent = out->indent;
+        emit_finish_sums(e);
+        for (int i = 0; i < e->k->accumulator_count; i++)
+            *list_push(e->arena, &calls) =
+                reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
+        line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
+        Text *kernel = open_body(e);
+        emit_finish_stores(e);
+        const Text *stores = close_body(e, kernel);
+        block (e->out, "if (slice == 0 && col < %s)", e->columns) {
+            emit_column_coords(e, stores);
+            text_put(e->out, stores->data, stores->length);
+        }
+        e->out = out;
+        emit_finish_constants(e, text_string(body));
+        blank_line(e->out);
+        text_put(e->out, body->data, body->length);
+    }
+}
+
+/* ---- the kernel that zeroes a mailbox ---- */
+
+void emit_clear_kernel(Emitter *e)
+{
+    block (e->out, "%s", signature_text(e)) {
+        line(e->out, "constexpr int threads = %d, words = %d;    // of a thread", kernel_threads(e->k),
+             CLEARED_WORDS);
+        emit_overlap(e);
+        line(e->out, "long long *const own = %s + blockIdx.x * (threads * words);", e->args[0]);
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < words; i++)");
+        line(e->out, "    own[i * threads + threadIdx.x] = 0;");
+    }
+}

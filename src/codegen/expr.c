@@ -1,0 +1,543 @@
+/* codegen/expr.c: expressions and addresses of generated CUDA. An expression is one line for each
+ * binding, in the order and with the grouping of the program, so that its rounding is the
+ * program's. */
+#include "codegen/emit.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- addresses
+ * ------------------------------------------------------------------------------- */
+
+/* Elements between neighbours along an axis: a kernel argument for tensors, a product of
+ * sizes for slots, which are dense. NULL: 1. */
+static const char *stride_text(Emitter *e, int tensor, AxisSet axes, int axis)
+{
+    if (axes >> axis == 1) return NULL;
+    if (tensor >= 0 && e->collapsed >> axis & 1) return arg_name(e, ARG_ROW_STRIDE, tensor, 0);
+    if (tensor >= 0) return arg_name(e, ARG_STRIDE, tensor, axis);
+    NameList factors = {0};
+    for (int i = axis + 1; i < e->g->axis_count; i++)
+        if (axes >> i & 1) *list_push(e->arena, &factors) = e->sizes[i];
+    const char *product = join(e->arena, &factors, " * ");
+    return factors.count > 1 ? arena_format(e->arena, "(%s)", product) : product;
+}
+
+static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet over)
+{
+    NameList terms = {0};
+    for (int i = 0; i < e->g->axis_count; i++) {
+        if (!(axes & over) || !((axes & over) >> i & 1)) continue;
+        if (e->collapsed >> i & 1 && e->collapsed >> i > 1) continue;    /* a row's number is that of the last of its axes */
+        const char *stride = stride_text(e, tensor, axes, i), *coord = e->coords[i];
+        bool sum = strchr(coord, ' ') && stride;
+        *list_push(e->arena, &terms) =
+            stride ? arena_format(e->arena, sum ? "(%s) * %s" : "%s * %s", coord, stride)
+                   : coord;
+    }
+    return join(e->arena, &terms, " + ");
+}
+
+const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes,
+                    Access access)
+{
+    bool row = access == ACCESS_VECTOR && !has_several_columns(e->k);
+    const char *offset = offset_text(e, tensor, axes, row ? axes & ~e->k->columns : axes);
+    return *offset ? arena_format(e->arena, "%s + %s", pointer, offset) : pointer;
+}
+
+const char *column_text(const Emitter *e) { return has_several_columns(e->k) ? "0" : "col"; }
+
+const char *limit_text(Emitter *e)
+{
+    if (!has_several_columns(e->k)) return e->end;
+    return e->k->streamed ? "vec" : arena_format(e->arena, "%s - col", e->end);
+}
+
+const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
+{
+    const char *offset = offset_text(e, tensor, axes, axes);
+    return arena_format(e->arena, "%s[%s]", pointer, *offset ? offset : "0");
+}
+
+/* The coordinates of `col`, where it stands for several axes, as far as `body` mentions them. Where one
+ * of the axes is empty no element has any; the text must still not divide by its size. */
+static const char *coordinates_text(Emitter *e, const Text *body)
+{
+    NameList all = {0};
+    AxisSet columns = e->k->columns;
+    if (!has_several_columns(e->k)) return "";
+    bool empty = !axes_size(&e->plan->analysis->sizes, columns & e->plan->launch.fixed);
+    const char *rest = empty ? "0" : "col";
+    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
+        if (!(columns >> axis & 1)) continue;
+        bool whole = empty || !(columns & (((AxisSet)1 << axis) - 1));    /* nothing is left to divide by */
+        if (mentions(text_string(body), e->coords[axis]))
+            *list_push(e->arena, &all) =
+                arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s", e->coords[axis], rest,
+                             e->sizes[axis]);
+        if (!whole) rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
+    }
+    return join(e->arena, &all, ", ");
+}
+
+void emit_column_coords(Emitter *e, const Text *body)
+{
+    const char *coordinates = coordinates_text(e, body);
+    if (*coordinates)
+        line(e->out, "const %s %s;", e->k->dynamic ? "long long" : "int", coordinates);
+}
+
+void emit_tile_column(Emitter *e, const Text *body)
+{
+    const char *coordinates = coordinates_text(e, body);
+    if (*coordinates || mentions(text_string(body), "col"))
+        line(e->out, "const int col = first + t * step%s%s;", *coordinates ? ", " : "", coordinates);
+}
+
+Text *open_body(Emitter *e)
+{
+    Text *kernel = e->out;
+    e->out = text_new(e->arena);
+    e->out->indent = kernel->indent + 1;
+    return kernel;
+}
+
+const Text *close_body(Emitter *e, Text *kernel)
+{
+    const Text *body = e->out;
+    e->out = kernel;
+    return body;
+}
+
+void emit_tiles(Emitter *e, const Text *body, const char *pragma)
+{
+    line(e->out, "%s", pragma);
+    block (e->out, "for (int t = 0; t < tiles; t++)") {
+        emit_tile_column(e, body);
+        text_put(e->out, body->data, body->length);
+    }
+}
+
+const char *enter_vector(Emitter *e)
+{
+    if (!has_several_columns(e->k) || e->k->vec == 1) return NULL;
+    const char **fastest = &e->coords[fastest_column(e->k)], *first = *fastest;
+    *fastest = arena_format(e->arena, "%s + i", first);
+    return first;
+}
+
+void leave_vector(Emitter *e, const char *first)
+{
+    if (first) e->coords[fastest_column(e->k)] = first;
+}
+
+/* ---- expressions
+ * ----------------------------------------------------------------------------- */
+
+static const char *float_text(Emitter *e, Type type, double value)
+{
+    if (type == TYPE_F32) value = (float)value;
+    if (isnan(value)) return "not_a_number()";
+    if (isinf(value)) return value > 0 ? "infinity()" : "-infinity()";
+    char digits[NUMBER_DIGITS];
+    shortest_digits(digits, value, type == TYPE_F32);
+    const char *point = strpbrk(digits, ".e") ? "" : ".0";
+    return arena_format(e->arena, "%s%s%s", digits, point, type == TYPE_F32 ? "f" : "");
+}
+
+/* `wide`: beside another that is no variable, and the text is to be a long long all the same. */
+static const char *integer_text(Emitter *e, Type type, int64_t value, bool wide)
+{
+    if (type == TYPE_BOOL) return value ? "true" : "false";
+    if (value == INT64_MIN) return "(-9223372036854775807LL - 1)";
+    bool small = value >= INT32_MIN && value <= INT32_MAX && !wide;
+    return arena_format(e->arena, small ? "%" PRId64 : "%" PRId64 "LL", value);
+}
+
+const char *product_text(Emitter *e, AxisSet axes)
+{
+    NameList factors = {0};
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (axes >> i & 1) *list_push(e->arena, &factors) = e->sizes[i];
+    return join(e->arena, &factors, " * ");
+}
+
+const char *count_text(Emitter *e, AxisSet axes)
+{
+    const char *product = product_text(e, axes);
+    return axes & (axes - 1) ? arena_format(e->arena, "(%s)", product) : product;
+}
+
+static const char *cast_text(Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n), *from = node(e->g, info->args[0]);
+    const char *x = expression(e, info->args[0], 0);
+    bool floats = type_is_float(from->type);
+    switch (info->dtype) {
+    case DTYPE_F64: return arena_format(e->arena, "(double)(%s)", x);
+    case DTYPE_F32: return arena_format(e->arena, "(float)(%s)", x);
+    case DTYPE_BOOL: return arena_format(e->arena, "(%s) != 0", x);
+    case DTYPE_F16:
+    case DTYPE_BF16:
+    case DTYPE_F8E4M3:
+    case DTYPE_F8E5M2:
+        return arena_format(e->arena,
+                            floats ? "(float)as<%s>(%s)" : "(float)as<%s>((double)(%s))",
+                            dtype_info[info->dtype].cuda, x);
+    default: break;
+    }
+    if (from->type == TYPE_F32 && info->dtype != DTYPE_I64)
+        return arena_format(e->arena, "(long long)whole_as<%s>(%s)", dtype_info[info->dtype].cuda, x);
+    const char *whole = floats ? arena_format(e->arena, "whole(%s)", x)
+                               : arena_format(e->arena, "(long long)(%s)", x);
+    if (info->dtype == DTYPE_I64) return whole;
+    return arena_format(e->arena, "(long long)as<%s>(%s)", dtype_info[info->dtype].cuda,
+                        whole);
+}
+
+/* Fills a pattern of graph/ops.def. Operators parenthesize operands that bind less tightly, and
+ * on the right also those that bind alike, so that the grouping is the program's. */
+static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
+{
+    const OpInfo *op = &op_info[node(e->g, n)->op];
+    Text *text = text_new(e->arena);
+    for (const char *p = pattern; *p; p++) {
+        if (*p != '$') {
+            text_put(text, p, 1);
+            continue;
+        }
+        int which = *++p - '0';
+        bool infix = op->class == CLASS_BINARY || op->class == CLASS_UNARY ||
+                     node(e->g, n)->op == OP_WHERE;
+        bool tighter =
+            which > 0 || op->class == CLASS_UNARY || node(e->g, n)->op == OP_WHERE;
+        int need = infix ? op->precedence + tighter : 0;
+        Node operand = arg(e->g, n, which);
+        const NodeInfo *info = node(e->g, operand);
+        bool chosen = node(e->g, n)->op == OP_WHERE && info->op == OP_CONST && info->type == TYPE_I64;
+        text_print(text, "%s", chosen ? integer_text(e, TYPE_I64, info->integer, true) : expression(e, operand, need));
+    }
+    return text_string(text);
+}
+
+static const char *vector_element(Emitter *e, const Load *load)
+{
+    const char *v = arena_format(e->arena, "%s_v", load->name);
+    if (load->widened_once) return arena_format(e->arena, "widen_once(%s[t], i)", v);
+    if (load->rewidened && (load->hoisted || e->phase > load->first_phase))
+        return arena_format(e->arena, load->dtype == DTYPE_F16 ? "widen_half_again(%s[t], i)"
+                                                               : "widen_again(%s[t], i)", v);
+    const char *element = arena_format(e->arena, load->resident || e->ahead ? "%s[t][i]" : "%s[i]", v);
+    return load->converted ? arena_format(e->arena, "widen_by_cvt(%s)", element) : element;
+}
+
+const Load *find_load(const Emitter *e, Node n)
+{
+    return load_of(e->k, n);
+}
+
+/* A loop over a streamed row ends where its columns do, and they are whole vectors. */
+static bool may_be_outside(const Emitter *e, const Load *load)
+{
+    return load->access == ACCESS_ELEMENT && e->k->ragged && !e->k->streamed;
+}
+
+/* An element of a tensor or slot where the kernel reads it. */
+static const char *load_text(Emitter *e, const Load *load)
+{
+    const char *pointer = load->slot >= 0 ? arg_name(e, ARG_SLOT, load->slot, 0)
+                                          : arg_name(e, ARG_TENSOR, load->tensor, 0);
+    const char *type = type_cuda(dtype_info[load->dtype].type);
+    if (load->access == ACCESS_VECTOR) return vector_element(e, load);
+    const char *at = element(e, pointer, load->tensor, load->axes);
+    if (may_be_outside(e, load))
+        return arena_format(e->arena, "col + i < %s ? (%s)%s : 0", e->end, type, at);
+    return at;
+}
+
+static const char *size_text(Emitter *e, Node n)
+{
+    int axis = (int)node(e->g, n)->axis;
+    bool fixed = e->plan->launch.fixed >> axis & 1;
+    return fixed ? arena_format(e->arena, "(long long)%s", e->sizes[axis])
+                 : e->sizes[axis];
+}
+
+/* The argument of a scalar parameter. */
+static const char *scalar_text(Emitter *e, Node n)
+{
+    int scalar = 0;
+    for (uint32_t i = 0; i < node(e->g, n)->param; i++)
+        scalar += e->g->params.data[i].scalar;
+    return arg_name(e, ARG_SCALAR, scalar, 0);
+}
+
+/* Whether n divides each element by the same number, other than a power of two, which the text
+ * knows: then the compiler's own division, which has a branch for odd cases, takes longer than the
+ * rest of the element's arithmetic. */
+bool divides_by_constant(const Emitter *e, Node n)
+{
+    const NodeInfo *divisor = node(e->g, arg(e->g, n, 1));
+    double by = divisor->op == OP_CONST ? divisor->number : 0;
+    if (divisor->op == OP_CONVERT && node(e->g, divisor->args[0])->op == OP_SIZE) {
+        uint32_t axis = (uint32_t)node(e->g, divisor->args[0])->axis;
+        bool fixed = e->plan->launch.fixed >> axis & 1;
+        by = fixed ? (double)(float)e->plan->analysis->sizes.of[axis] : 0;
+    }
+    int exponent;
+    double fraction = fabs(frexp(by, &exponent));
+    bool finite = fraction > 0.5 && fraction < 1;    /* and no power of two, 0 or NaN */
+    bool plain = finite && exponent > -100 && exponent < 100;
+    return node(e->g, n)->type == TYPE_F32 && plain && is_column_value(e, n);
+}
+
+/* Of a row axis: check_sizes() in compile.c. */
+enum { SIZE_BITS = 59, MOST_BITS = 62 };
+
+static int bits_of(uint64_t most)
+{
+    return most <= 1 ? 0 : 64 - __builtin_clzll(most - 1);
+}
+
+static int bits_of_size(const Emitter *e, AxisSet axes)
+{
+    if (!axes_within(axes, e->plan->launch.fixed)) return SIZE_BITS;
+    return bits_of((uint64_t)axes_size(&e->plan->analysis->sizes, axes));
+}
+
+static int bits_of_dtype(DType dtype)
+{
+    int bytes = dtype_info[dtype].bytes;
+    return dtype == DTYPE_BOOL ? 0 : bytes == 8 ? MOST_BITS + 1 : 8 * bytes;
+}
+
+/* An integer's magnitude is 2 to the so many at most; over MOST_BITS: it may wrap around. Its operands' are known. */
+static int magnitude_bits(const Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    int bits[MAX_OPERANDS] = {0}, arity = op_info[info->op].arity;
+    if (info->type == TYPE_BOOL) return 0;
+    if (info->type != TYPE_I64) return MOST_BITS + 1;
+    for (int i = 0; i < arity; i++) bits[i] = e->bits[info->args[i].id];
+    int larger = bits[0] > bits[1] ? bits[0] : bits[1], own = MOST_BITS + 1;
+    switch (info->op) {
+    case OP_CONST: own = bits_of(info->integer < 0 ? 0 - (uint64_t)info->integer : (uint64_t)info->integer); break;
+    case OP_INDEX:
+    case OP_SIZE: own = bits_of_size(e, (AxisSet)1 << info->axis); break;
+    case OP_PARAM: own = bits_of_dtype(e->g->params.data[info->param].dtype); break;
+    case OP_CAST: own = bits_of_dtype(info->dtype); break;
+    case OP_CONVERT:
+    case OP_ABS:
+    case OP_NEG: own = bits[0]; break;
+    case OP_SIGN: own = 0; break;
+    case OP_MIN:
+    case OP_MAX: own = larger; break;
+    case OP_WHERE: own = bits[1] > bits[2] ? bits[1] : bits[2]; break;
+    case OP_ADD:
+    case OP_SUB: own = larger + 1; break;
+    case OP_MUL: own = bits[0] + bits[1]; break;
+    case OP_SUM: own = bits[0] + bits_of_size(e, info->reduced); break;
+    default: break;    /* the maximum of nothing is the smallest i64 */
+    }
+    return own > MOST_BITS ? MOST_BITS + 1 : own;
+}
+
+/* Finds the magnitudes of all nodes up to n that are not known yet: operands come first. */
+static bool may_wrap(Emitter *e, Node n)
+{
+    for (; e->bits_known <= n.id; e->bits_known++)
+        e->bits[e->bits_known] = magnitude_bits(e, (Node){e->bits_known});
+    return e->bits[n.id] > MOST_BITS;
+}
+
+/* Of what wraps around, which signed operators of C++ do not; NULL: it is another operation. */
+static const char *wrapping_pattern(Op op)
+{
+    switch (op) {
+    case OP_NEG: return "wrap_neg($0)";
+    case OP_ADD: return "wrap_add($0, $1)";
+    case OP_SUB: return "wrap_sub($0, $1)";
+    case OP_MUL: return "wrap_mul($0, $1)";
+    default: return NULL;
+    }
+}
+
+static const char *compute_text(Emitter *e, Node n, int *precedence)
+{
+    const NodeInfo *info = node(e->g, n);
+    const Load *load = find_load(e, n);
+    *precedence = op_info[info->op].precedence;
+    if (load) {
+        *precedence = may_be_outside(e, load) ? 3 : 16;
+        return load_text(e, load);
+    }
+    switch (info->op) {
+    case OP_CONST:
+        *precedence = 16;
+        if (type_is_float(info->type)) {
+            *precedence = info->number < 0 || signbit(info->number) ? 14 : 16;
+            return float_text(e, info->type, info->number);
+        }
+        *precedence = info->integer < 0 ? 14 : 16;
+        return integer_text(e, info->type, info->integer, false);
+    case OP_PARAM: *precedence = 16; return scalar_text(e, n);
+    case OP_INDEX: {
+        const char *coord = e->coords[info->axis];
+        *precedence = strchr(coord, ' ') ? 12 : 16;
+        return coord;
+    }
+    case OP_SIZE: *precedence = 15; return size_text(e, n);
+    case OP_CONVERT: {
+        Node from = info->args[0];
+        const char *x = node(e->g, from)->op == OP_SIZE ? e->sizes[node(e->g, from)->axis]
+                                                        : expression(e, from, 15);
+        *precedence = 15;
+        return arena_format(e->arena, "(%s)%s", type_cuda(info->type), x);
+    }
+    case OP_CAST:
+        *precedence = info->dtype == DTYPE_BOOL ? 9 : 15;
+        return cast_text(e, n);
+    case OP_EXP:
+        if (e->paired_terms[n.id]) return fill_pattern(e, n, "quick_exp($0)");
+        break;
+    case OP_MUL:
+        for (int k = 0; k < 2; k++)
+            if (scale_of_centred(e, info->args[k]).id) {
+                *precedence = 16;
+                return scaled_text(e, info->args[k], info->args[1 - k]);
+            }
+        break;
+    case OP_SUB:
+        if (mean_rest(e, n)) return fill_pattern(e, n, arena_format(e->arena, "$0 - $1 - %s", mean_rest(e, n)));
+        break;
+    case OP_DIV:
+        if (divides_by_constant(e, n)) {
+            *precedence = 16;
+            return fill_pattern(e, n, "quotient($0, $1)");
+        }
+        if (is_column_value(e, n) && e->divisors[info->args[1].id] && info->type == TYPE_F32)
+            return arena_format(e->arena, "%s / %s", expression(e, info->args[0], *precedence),
+                                e->divisors[info->args[1].id]);
+        if (!e->inverses[info->args[1].id] || !is_column_value(e, n)) break;
+        return arena_format(e->arena, "%s * %s",
+                            expression(e, info->args[0], op_info[OP_MUL].precedence),
+                            e->inverses[info->args[1].id]);
+    default:
+        if (compares_place(e, n)) return place_text(e, n);
+        break;
+    }
+    Type type = node(e->g, info->args[op_info[info->op].arity - 1])->type;
+    int column = type == TYPE_F32 ? 0 : type == TYPE_F64 ? 1 : 2;
+    const char *wrapping = type == TYPE_I64 && may_wrap(e, n) ? wrapping_pattern(info->op) : NULL;
+    if (wrapping) *precedence = 16;
+    return fill_pattern(e, n, wrapping ? wrapping : op_info[info->op].cuda[column]);
+}
+
+const char *expression(Emitter *e, Node n, int precedence)
+{
+    if (e->local[n.id]) return node_name(e, n);
+    int own = 16;
+    const char *text = compute_text(e, n, &own);
+    return own < precedence ? arena_format(e->arena, "(%s)", text) : text;
+}
+
+const char *store_value(Emitter *e, const char *value, Type type, DType dtype)
+{
+    Type wanted = dtype_info[dtype].type;
+    if (wanted == type || (type_is_float(wanted) && type_is_float(type))) return value;
+    /* an integer of up to 2^53 that becomes a narrow float is rounded once, through f64 */
+    if (wanted == TYPE_F32 && dtype != DTYPE_F32) wanted = TYPE_F64;
+    return arena_format(e->arena, "(%s)(%s)", type_cuda(wanted), value);
+}
+
+static bool same_as_computed(DType dtype, Type type)
+{
+    return (dtype == DTYPE_F32 && type == TYPE_F32) ||
+           (dtype == DTYPE_F64 && type == TYPE_F64) ||
+           (dtype == DTYPE_I64 && type == TYPE_I64) || dtype == DTYPE_BOOL;
+}
+
+const char *rounded(Emitter *e, const char *value, Type type, DType dtype)
+{
+    value = store_value(e, value, type, dtype);
+    if (same_as_computed(dtype, type)) return value;
+    return arena_format(e->arena, "as<%s>(%s)", dtype_info[dtype].cuda, value);
+}
+
+const char *store_pointer(const Emitter *e, const Store *store)
+{
+    return store->slot >= 0 ? arg_name(e, ARG_SLOT, store->slot, 0)
+                            : arg_name(e, ARG_TENSOR, store->tensor, 0);
+}
+
+const char *load_pointer(const Emitter *e, const Load *load)
+{
+    return load->slot >= 0 ? arg_name(e, ARG_SLOT, load->slot, 0)
+                           : arg_name(e, ARG_TENSOR, load->tensor, 0);
+}
+
+bool is_column_value(const Emitter *e, Node n)
+{
+    return (node(e->g, n)->axes & e->k->columns) != 0;
+}
+
+bool wants_line(const Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    switch (info->op) {
+    case OP_CONST:
+    case OP_SIZE:
+    case OP_NONE: return false;
+    case OP_SUB: return (info->name || e->users[n.id] > 1 || e->serves[n.id]) && !scale_of_centred(e, n).id;
+    case OP_PARAM: return !e->g->params.data[info->param].scalar;
+    case OP_INDEX: return e->users[n.id] > 0 && is_column_value(e, n);
+    case OP_CONVERT: {
+        Op from = node(e->g, info->args[0])->op;
+        return (e->users[n.id] > 1 && from != OP_SIZE && from != OP_CONST) || e->breaks[n.id];
+    }
+    default: return info->name || e->users[n.id] > 1 || e->serves[n.id] || e->breaks[n.id];
+    }
+}
+
+const char *identity_text(const Graph *g, Node reduction)
+{
+    const NodeInfo *info = node(g, reduction);
+    bool integer = info->type == TYPE_I64;
+    switch (info->op) {
+    case OP_MAX_OVER: return integer ? "-9223372036854775807LL - 1" : "-infinity()";
+    case OP_MIN_OVER: return integer ? "9223372036854775807LL" : "infinity()";
+    case OP_PROD: return "1";
+    default: return "0";
+    }
+}
+
+void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *value)
+{
+    const NodeInfo *info = node(e->g, reduction);
+    const char *kind = info->type == TYPE_I64 ? "int" : "nan";
+    switch (info->op) {
+    case OP_MAX_OVER:
+        line(e->out, "%s = max_%s(%s, %s);", into, kind, into, value);
+        break;
+    case OP_MIN_OVER:
+        line(e->out, "%s = min_%s(%s, %s);", into, kind, into, value);
+        break;
+    default:
+        if (info->type == TYPE_I64 && may_wrap(e, reduction))
+            line(e->out, "%s = wrap_%s(%s, %s);", into, info->op == OP_PROD ? "mul" : "add", into, value);
+        else
+            line(e->out, "%s %s %s;", into, info->op == OP_PROD ? "*=" : "+=", value);
+    }
+}
+
+const char *name_after(Emitter *e, Node n, const char *end)
+{
+    const char *name = node_name(e, n);
+    int length = (int)strlen(name);
+    while (length > 1 && name[length - 1] == '_') length--;
+    return unique_name(e, arena_format(e->arena, "%.*s%s", length, name, end));
+}

@@ -1,0 +1,172 @@
+/* codegen/load.c: where a row's elements and the column vectors are read from: memory, a stage of the ring, or
+ * blocks in shared memory; and those that stay in registers. */
+#include "codegen/emit.h"
+
+const char *vector_type(Emitter *e, DType dtype)
+{
+    return arena_format(e->arena, "vector<%s, vec>", dtype_info[dtype].cuda);
+}
+
+/* Where a row of a load begins. */
+const char *load_address(Emitter *e, const Load *load)
+{
+    return address(e, load_pointer(e, load), load->tensor, load->axes, load->access);
+}
+
+const char *slice_address(Emitter *e, const Load *load)
+{
+    const char *row = load_address(e, load);
+    return e->k->slice ? arena_format(e->arena, "%s + begin", row) : row;
+}
+
+/* Where this CTA's part of a load begins, a thread's first column in it and how many there
+ * are: what load_row and fetch_row take. */
+const char *row_part(Emitter *e, const Load *load)
+{
+    const char *from = slice_address(e, load);
+    if (!e->k->slice) return arena_format(e->arena, "%s, first, %s", from, e->columns);
+    return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
+}
+
+/* Whether it differs from row to row, not among all of them. Some rows may read the same again: that is kept as well. */
+static bool varies_by_row(const Emitter *e, const Load *load)
+{
+    AxisSet walked = e->k->rows | e->k->kept;
+    return !walked || load->axes & walked;
+}
+
+/* What loads a vector of one tile. */
+const char *tile_loader(const Emitter *e, const Load *load) { return varies_by_row(e, load) ? "load_once" : "load"; }
+
+static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
+{
+    return load->resident && load->hoisted == hoisted && !is_refilled(e, load) &&
+           (hoisted || load->first_phase == phase);
+}
+
+/* Where columns are several axes, each vector has a place of its own. */
+static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
+{
+    Text *kernel = open_body(e);
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (is_loaded_here(e, load, phase, hoisted) && !load->staged)
+            line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name, load_address(e, load), limit_text(e));
+    }
+    const Text *loads = close_body(e, kernel);
+    if (loads->length) emit_tiles(e, loads, "#pragma unroll");
+}
+
+static void declare_resident(Emitter *e, const Load *load)
+{
+    line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
+}
+
+static void emit_resident_load(Emitter *e, const Load *load)
+{
+    if (is_lined_up(e->k, load))
+        line(e->out, "read_lines<step>(%s_v, now.%s, %s, %s);", load->name, lined_up_row(e, load),
+             slice_address(e, load), e->k->slice ? "local" : "first");
+    else if (load->staged)
+        line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+    else if (is_read_by_blocks(e->k, load))
+        emit_from_blocks(e, load);
+    else if (!has_several_columns(e->k))
+        line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns", load->name,
+             row_part(e, load));
+}
+
+/* Loads that keep every tile of the row in registers. */
+void emit_resident_loads(Emitter *e, int phase, bool hoisted)
+{
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_loaded_here(e, load, phase, hoisted)) continue;
+        declare_resident(e, load);
+        emit_resident_load(e, load);
+    }
+    if (has_several_columns(e->k)) emit_resident_tiles(e, phase, hoisted);
+}
+
+/* Those of all rows, or of a group of them: declared. Whether there are some. */
+bool declare_hoisted_loads(Emitter *e)
+{
+    bool any = false;
+    for (int i = 0; i < e->k->load_count; i++) {
+        if (!is_loaded_here(e, &e->k->loads[i], 0, true)) continue;
+        declare_resident(e, &e->k->loads[i]);
+        any = true;
+    }
+    return any;
+}
+
+/* ... and loaded. */
+void emit_hoisted_loads(Emitter *e)
+{
+    for (int i = 0; i < e->k->load_count; i++)
+        if (is_loaded_here(e, &e->k->loads[i], 0, true)) emit_resident_load(e, &e->k->loads[i]);
+    if (has_several_columns(e->k)) emit_resident_tiles(e, 0, true);
+}
+
+/* Each tile of a late load waits for the one before, for it stands behind a branch, or for what is computed of that one. Were they in
+ * global memory then, a few rows would take 0.6 to 1.5 us longer, many 0 to 1 us; a few CTAs ask for all, since many at once
+ * would keep each other waiting (512 rows 3 us; all measured on an H100). */
+void emit_asks(Emitter *e)
+{
+    if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
+    Text *kernel = open_body(e);
+    for (int i = 0; i < e->k->load_count; i++)
+        if (e->k->loads[i].late)
+            line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]), own_columns(e));
+    const Text *asks = close_body(e, kernel);
+    if (!asks->length) return;
+    line(e->out, "// a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now");
+    const char *asking = e->k->cluster > 1 ? arena_format(e->arena, "4 * %s", sharers(e)) : "4";
+    block (e->out, "if (%sblockIdx.x < %s)", e->k->few_ctas ? "!few && " : "", asking)
+        text_put(e->out, asks->data, asks->length);
+}
+
+/* Those of a phase that are read a tile ahead. */
+static LateLoads list_early(const Emitter *e, int phase)
+{
+    LateLoads early = {0};
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->early && load->phases & phase_bit(phase)) *list_push(e->arena, &early) = load;
+    }
+    return early;
+}
+
+void emit_first_tiles(Emitter *e, int phase)
+{
+    LateLoads early = list_early(e, phase);
+    if (early.count) line(e->out, "// the next phase reads a tile while it computes the one before; this is the first");
+    for (int i = 0; i < early.count; i++)
+        if (phase == early.data[i]->first_phase)
+            line(e->out, "%s %s_next;", vector_type(e, early.data[i]->dtype), early.data[i]->name);
+    emit_late_tiles(e, &early, "_next", "0", "first");
+}
+
+void emit_early_tiles(Emitter *e, int phase)
+{
+    LateLoads early = list_early(e, phase);
+    for (int i = 0; i < early.count; i++) {
+        const char *name = early.data[i]->name;
+        line(e->out, "const %s %s_v = %s_next;", vector_type(e, early.data[i]->dtype), name, name);
+    }
+    if (early.count && e->k->tiles > 1)
+        block (e->out, "if (t + 1 < tiles)")
+            emit_late_tiles(e, &early, "_next", "t + 1", "col + step");
+}
+
+/* A thread's vector in shared memory. */
+const char *staged_vector(Emitter *e, const Load *load)
+{
+    if (is_lined_up(e->k, load))
+        return arena_format(e->arena, "vector_in<vec>(now.%s, %s + t * step, %s)", lined_up_row(e, load),
+                            e->k->slice ? "local" : "first", slice_address(e, load));
+    if (!(e->k->copy_warp || e->k->bulk) || load->hoisted)
+        return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "now",
+                            load->name);
+    return copied_vector(e, load);
+}

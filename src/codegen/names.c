@@ -1,0 +1,153 @@
+/* codegen/names.c: identifiers of generated CUDA. The user's names survive; one that C, the
+ * prelude or another name of the kernel has taken gets an underscore, one with underscores
+ * that C++ reserves loses them. */
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool is_taken(const Emitter *e, const char *name)
+{
+    return name_find(&e->words, name) >= 0 || name_find(&e->used, name) >= 0;
+}
+
+/* The number from which on a search for a free name begins: names are never given back, so those below are taken. */
+static int *next_number(Emitter *e, Map *numbers, const char *base, int first)
+{
+    int found = name_find(numbers, base);
+    if (found >= 0) return &e->next.data[found];
+    name_add(e->arena, numbers, base, e->next.count);
+    int *next = list_push(e->arena, &e->next);
+    *next = first;
+    return next;
+}
+
+const char *unique_name(Emitter *e, const char *base)
+{
+    const char *plain = plain_name(e->arena, base), *name = plain;
+    const char *gap = plain[strlen(plain) - 1] == '_' ? "" : "_";
+    if (is_taken(e, name)) {
+        int *i = next_number(e, &e->gaps, plain, 1);
+        for (; is_taken(e, name); ++*i)
+            name = *i == 1 ? arena_format(e->arena, "%s%s", plain, gap)
+                           : arena_format(e->arena, "%s%s%d", plain, gap, *i);
+    }
+    name_add(e->arena, &e->used, name, 0);
+    return name;
+}
+
+/* What an unnamed value is called by what made it. */
+static const char *made_name(Op op)
+{
+    switch (op) {
+    case OP_ADD: return "total";
+    case OP_SUB: return "difference";
+    case OP_MUL: return "product";
+    case OP_DIV: return "quotient";
+    case OP_NEG: return "negative";
+    case OP_SUM: return "row_sum";
+    case OP_MEAN: return "row_mean";
+    case OP_MAX_OVER: return "row_max";
+    case OP_MIN_OVER: return "row_min";
+    case OP_PROD: return "row_prod";
+    case OP_WHERE: return "chosen";
+    case OP_CAST: return "rounded";
+    case OP_CONVERT: return "widened";
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE: return "holds";
+    case OP_AND: return "both";
+    case OP_OR: return "either";
+    case OP_NOT: return "opposite";
+    case OP_POW: return "power";
+    default: return "value";
+    }
+}
+
+/* Unnamed values of one kind are told apart by numbers: row_sum, row_sum2. */
+static const char *numbered(Emitter *e, const char *base)
+{
+    const char *name = base;
+    if (!is_taken(e, name)) return name;
+    int *i = next_number(e, &e->numbers, base, 2);
+    for (; is_taken(e, name); ++*i) name = arena_format(e->arena, "%s%d", base, *i);
+    return name;
+}
+
+static const char *lower_case(Arena *arena, const char *name)
+{
+    char *copy = arena_copy(arena, name, strlen(name));
+    for (char *c = copy; *c; c++) *c = (char)tolower((unsigned char)*c);
+    return copy;
+}
+
+/* Whether it is the mean of squares that is found together with the mean that they are about. */
+static bool is_squares(const Emitter *e, Node n)
+{
+    const InnerReduction *r = inner_of(e->k, n);
+    return r && node(e->g, r->partner)->op == OP_MEAN;
+}
+
+const char *node_name(Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    if (e->names[n.id]) return e->names[n.id];
+    const char *base = info->name;
+    if (info->op == OP_PARAM)
+        base = e->g->params.data[info->param].name;
+    else if (info->op == OP_INDEX)
+        base = lower_case(e->arena, e->g->axes[info->axis].name);
+    else if (!base && op_info[info->op].class == CLASS_CALL &&
+             isalpha(op_info[info->op].text[0]) && info->op != OP_WHERE)
+        base = arena_format(e->arena, "%s_value", op_info[info->op].text);
+    else if (!base)
+        base = numbered(e, is_squares(e, n) ? "row_variance" : made_name(info->op));
+    return e->names[n.id] = unique_name(e, base);
+}
+
+const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis)
+{
+    for (int i = 0; i < e->entry->arg_count; i++) {
+        const LaunchArg *arg = &e->entry->args[i];
+        bool axis_counts = kind == ARG_STRIDE || kind == ARG_SIZE;
+        if (arg->kind == kind && arg->index == index &&
+            (!axis_counts || arg->axis == axis))
+            return e->args[i];
+    }
+    return "missing_argument";
+}
+
+const char *type_cuda(Type type)
+{
+    return type == TYPE_F32   ? "float"
+           : type == TYPE_F64 ? "double"
+           : type == TYPE_I64 ? "long long"
+                              : "bool";
+}
+
+int open_scope(const Emitter *e)
+{
+    return e->scope.count;
+}
+
+void close_scope(Emitter *e, int mark)
+{
+    while (e->scope.count > mark) e->local[e->scope.data[--e->scope.count]] = false;
+}
+
+void make_local(Emitter *e, Node n)
+{
+    e->local[n.id] = true;
+    *list_push(e->arena, &e->scope) = n.id;
+}
+
+const char *join(Arena *arena, const NameList *list, const char *separator)
+{
+    Text *text = text_new(arena);
+    for (int i = 0; i < list->count; i++)
+        text_print(text, "%s%s", i ? separator : "", list->data[i]);
+    return text_string(text);
+}

@@ -1,0 +1,494 @@
+/* codegen/pass.c: one pass of a kernel over a row's columns: load, compute, store, tile by
+ * tile. Values are recomputed in each pass that needs them, one line for each binding. */
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* ---- conditions
+ * ------------------------------------------------------------------------------ */
+
+/* Part of a warp a row: the last rows' idle teams follow along and must not count. */
+bool rows_share_warps(const Kernel *k)
+{
+    return k->threads_per_row < 32 && k->teams > 1;
+}
+
+/* When an element counts: "" always. */
+static const char *element_guard(Emitter *e)
+{
+    NameList all = {0};
+    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
+    if (e->k->ragged && !e->k->streamed)
+        *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->end);
+    return join(e->arena, &all, " && ");
+}
+
+void emit_value(Emitter *e, Node n)
+{
+    const char *text = expression(e, n, 0);
+    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n),
+         text);
+    make_local(e, n);
+}
+
+bool is_store_only(const Emitter *e, Node n)
+{
+    for (int i = 0; i < e->k->store_count; i++)
+        if (e->k->stores[i].node.id == n.id) return e->users[n.id] == 1;
+    return false;
+}
+
+/* ---- a pass over the columns
+ * ----------------------------------------------------------------- */
+
+static void need(Pass *pass, Node n)
+{
+    if (is_column_value(pass->e, n)) {
+        pass->needed[n.id] = true;
+        pass->any = true;
+    }
+}
+
+static Pass find_pass(Emitter *e, int phase)
+{
+    const Kernel *k = e->k;
+    Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].phase == phase && !k->inner[i].partner.id && !picks_element(e, k->inner[i].node))
+            need(&pass, arg(e->g, k->inner[i].node, 0));
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].phase == phase)
+            need(&pass, arg(e->g, k->accumulators[i].node, 0));
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].phase == phase && !k->stores[i].result)
+            need(&pass, k->stores[i].node);
+    for (int i = e->g->nodes.count - 1; i > 0; i--) {
+        Node n = {(uint32_t)i};
+        if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n)) continue;
+        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
+            if (mentions_operand(e, n, j)) need(&pass, arg(e->g, n, j));
+    }
+    return pass;
+}
+
+int count_tile_loads(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
+    int count = 0;
+    for (int i = 0; i < k->load_count; i++)
+        count += k->loads[i].access == ACCESS_VECTOR && pass->needed[k->loads[i].node.id];
+    return count;
+}
+
+/* What the reads of a streamed row tell the caches; NULL: nothing. */
+static const char *cache_use(const Pass *pass, const Load *load)
+{
+    bool several = load->phases & (load->phases - 1);
+    if (!pass->e->k->streamed || !several) return NULL;
+    return is_needed_later(load, pass->phase) ? "read_again" : "read_last";
+}
+
+/* Whether elements are taken from words: 4 % faster where instructions limit (layer norm by a
+ * copy warp), 6 % slower where few threads have many elements (rmsnorm_bwd of 32768 columns). */
+static bool takes_words(const Kernel *k, const Load *load)
+{
+    enum { MOST = 32 };
+    return load->dtype == DTYPE_BF16 && k->vec % 2 == 0 && k->vec * k->tiles <= MOST;
+}
+
+/* Loads of this tile alone. */
+void emit_tile_loads(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    emit_early_tiles(e, pass->phase);
+    LateLoads late = {0};
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->access != ACCESS_VECTOR || load->resident || load->early ||
+            !pass->needed[load->node.id])
+            continue;
+        if (load->staged) {
+            line(e->out, "const %s %s_v = %s;",
+                 takes_words(e->k, load) ? "packed<bf16, vec>" : vector_type(e, load->dtype),
+                 load->name, staged_vector(e, load));
+            continue;
+        }
+        if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
+        const char *use = cache_use(pass, load), *from = load_address(e, load), *tile = e->ahead ? "[t]" : "";
+        if (load->late && e->k->few_ctas)
+            *list_push(e->arena, &late) = load;
+        else if (use)
+            line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from, column_text(e));
+        else
+            line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from, column_text(e), limit_text(e));
+    }
+    emit_late_tiles(e, &late, "_v", "t", column_text(e));
+}
+
+static bool is_pass_store(const Pass *pass, const Store *store)
+{
+    return store->phase == pass->phase && store->access != ACCESS_ROW && !store->result;
+}
+
+/* What holds a value until it is stored: what is no f32 goes to narrow floats through f64, since
+ * f32 between them would round twice; an integer that the program has converted stays as narrow as it is, for compilers
+ * do not see that it needs no limits any more. */
+static const char *held_type(const Emitter *e, const Store *store)
+{
+    const DTypeInfo *info = &dtype_info[store->dtype];
+    const NodeInfo *value = node(e->g, store->node);
+    if (value->op == OP_CAST && value->dtype == store->dtype && value->type == TYPE_I64) return info->cuda;
+    bool narrow = info->type == TYPE_F32 && info->bytes < 4;
+    return type_cuda(narrow && value->type != TYPE_F32 ? TYPE_F64 : info->type);
+}
+
+static void emit_output_vectors(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (is_pass_store(pass, store) && store->access == ACCESS_VECTOR)
+            line(e->out, "%s %s_out[vec];", held_type(e, store), store->name);
+    }
+}
+
+/* Whether stores do not ask if their column is one, since all are. Where CTAs stay or rows are summed up they ask all the same:
+ * ptxas else has more vectors ready at once, which gains nothing there (layer norm of 262144 columns through a ring is 1.5 %
+ * slower), and where an SM is to be full of threads spills. */
+static bool stores_all(const Kernel *k)
+{
+    return k->full && !is_persistent(k) && !k->accumulator_count && !k->counts_places;
+}
+
+static void emit_vector_stores(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
+        if (is_stored_by_blocks(e->k, store)) {
+            emit_to_blocks(e, store);
+            continue;
+        }
+        const char *at = address(e, store_pointer(e, store), store->tensor, store->axes,
+                                 store->access);
+        if (rows_share_warps(e->k)) line(e->out, "if (mine)");
+        const char *indent = rows_share_warps(e->k) ? "    " : "";
+        if (e->k->streamed || stores_all(e->k))
+            line(e->out, "%s%s(%s, %s, %s_out);", indent, e->k->streamed ? "store_streamed" : "store_vector", at,
+                 column_text(e), store->name);
+        else
+            line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at, column_text(e), store->name,
+                 limit_text(e));
+    }
+}
+
+static void emit_column_values(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        bool load = pass->needed[i] && !e->k->computed[i];
+        if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n)))
+            continue;
+        emit_value(e, n);
+    }
+}
+
+/* Whether a reduction takes one element after the other. */
+bool adds_elements(const Emitter *e, const InnerReduction *r)
+{
+    return !r->partner.id && !paired_sum(e, r->node) && !picks_element(e, r->node);
+}
+
+static void emit_contributions(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        const char *into = e->vector_sums[r->node.id] ? e->vector_sums[r->node.id] : node_name(e, r->node);
+        if (r->phase == pass->phase && adds_elements(e, r))
+            emit_accumulate(e, r->node, into, expression(e, arg(e->g, r->node, 0), 0));
+    }
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        Node from = arg(e->g, acc->node, 0);
+        if (acc->phase != pass->phase || !is_column_value(e, from)) continue;
+        const char *into =
+            acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
+        emit_accumulate(e, acc->node, into, expression(e, from, 0));
+    }
+}
+
+static bool has_contributions(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].phase == pass->phase && adds_elements(pass->e, &k->inner[i])) return true;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].phase == pass->phase &&
+            is_column_value(pass->e, arg(pass->e->g, k->accumulators[i].node, 0)))
+            return true;
+    return false;
+}
+
+/* ---- a pair of reductions takes a vector at a time
+ * -------------------------------------------- */
+
+static bool is_pass_pair(const Pass *pass, const InnerReduction *sum)
+{
+    return sum->partner.id && sum->phase == pass->phase;
+}
+
+static bool is_moments(const Emitter *e, const InnerReduction *squares)
+{
+    return node(e->g, squares->partner)->op == OP_MEAN;
+}
+
+/* Whether a thread's values are taken once it has all of them, not vector by vector. */
+static bool is_taken_whole(const Emitter *e, const InnerReduction *sum)
+{
+    return e->k->whole_moments && is_moments(e, sum);
+}
+
+static void emit_pair_vectors(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node partner = e->k->inner[i].partner;
+        if (!is_pass_pair(pass, &e->k->inner[i])) continue;
+        if (is_taken_whole(e, &e->k->inner[i])) continue;
+        e->taken[partner.id] = name_after(e, partner, "_of");
+        line(e->out, "float %s[vec];", e->taken[partner.id]);
+    }
+}
+
+/* What a thread has of a row, for a mean and its squares. */
+static void emit_whole_rows(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *squares = &e->k->inner[i];
+        if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
+        e->taken[squares->partner.id] = name_after(e, squares->partner, "_of");
+        line(e->out, "float %s[tiles][vec];", e->taken[squares->partner.id]);
+    }
+}
+
+static void emit_whole_takes(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    int open = e->k->tiles - e->k->full_tiles;
+    const char *full = open ? arena_format(e->arena, "tiles - %d", open) : "tiles";
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *squares = &e->k->inner[i];
+        if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
+        Node mean = squares->partner;
+        line(e->out, "moments_take<step, %s>(%s, %s, first, %s);", full, reduce_call(e, mean, node_name(e, mean)),
+             e->taken[mean.id], e->end);
+    }
+}
+
+static void emit_pair_elements(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *guard = element_guard(e);
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *sum = &e->k->inner[i];
+        if (!is_pass_pair(pass, sum)) continue;
+        bool masked = *guard && !is_moments(e, sum);
+        const char *x = expression(e, arg(e->g, sum->partner, 0), masked ? 4 : 0);
+        line(e->out, masked ? "%s%s[i] = %s ? %s : -infinity();" : "%s%s[i] = %s%s;",
+             e->taken[sum->partner.id], is_taken_whole(e, sum) ? "[t]" : "", masked ? guard : "", x);
+    }
+}
+
+/* Joins a vector to a mean and its squares. Where all tiles but the last are full, the
+ * compiler knows how many values a thread has seen, which spares it divisions. */
+static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
+{
+    Emitter *e = pass->e;
+    Node mean = squares->partner;
+    bool guarded = e->k->ragged && !e->k->streamed;
+    if (guarded)
+        line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
+    line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "", reduce_call(e, mean, node_name(e, mean)),
+         e->taken[mean.id]);
+}
+
+static void emit_pair_adds(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *sum = &e->k->inner[i];
+        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum)) continue;
+        if (is_moments(e, sum))
+            emit_moments_add(pass, sum);
+        else
+            line(e->out, "%s(%s, %s, %s);", e->k->streamed ? "online_stream" : "online_add",
+                 node_name(e, sum->partner), node_name(e, sum->node),
+                 e->taken[sum->partner.id]);
+    }
+}
+
+static void emit_pair_ends(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *sum = &e->k->inner[i];
+        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum)) continue;
+        const char *name = node_name(e, sum->partner);
+        if (is_moments(e, sum))
+            line(e->out, "moments_settle(%s);", reduce_call(e, sum->partner, name));
+        else if (e->k->streamed)
+            line(e->out, "online_settle(%s, %s);", name, node_name(e, sum->node));
+    }
+}
+
+/* What a tensor without some of the columns holds is stored at their first coordinates
+ * alone. */
+static const char *store_guard(Emitter *e, const Store *store)
+{
+    const char *guard = element_guard(e);
+    AxisSet missing = e->k->columns & ~store->axes;
+    for (int i = 0; store->access == ACCESS_ELEMENT && i < e->g->axis_count; i++)
+        if (missing >> i & 1)
+            guard = arena_format(e->arena, "%s%s%s == 0", guard, *guard ? " && " : "",
+                                 e->coords[i]);
+    return guard;
+}
+
+static void emit_element_stores(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        Type type = node(e->g, store->node)->type;
+        if (!is_pass_store(pass, store)) continue;
+        const char *value = expression(e, store->node, 0);
+        if (store->access == ACCESS_VECTOR) {
+            line(e->out, "%s_out[i] = %s;", store->name,
+                 store_value(e, value, type, store->dtype));
+            continue;
+        }
+        const char *guard = store_guard(e, store);
+        if (*guard) line(e->out, "if (%s)", guard);
+        line(e->out, "%s%s = %s;", *guard ? "    " : "",
+             element(e, store_pointer(e, store), store->tensor, store->axes),
+             rounded(e, value, type, store->dtype));
+    }
+}
+
+static void emit_element(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *guard = element_guard(e);
+    int scope = open_scope(e);
+    const char *first = enter_vector(e);
+    emit_column_values(pass);
+    if (*guard && has_contributions(pass)) {
+        block (e->out, "if (%s)", guard) emit_contributions(pass);
+    } else {
+        emit_contributions(pass);
+    }
+    emit_pair_elements(pass);
+    emit_element_stores(pass);
+    leave_vector(e, first);
+    close_scope(e, scope);
+}
+
+static void emit_tile(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    if (!e->ahead) emit_tile_loads(pass);
+    emit_output_vectors(pass);
+    emit_pair_vectors(pass);
+    if (!e->ahead) declare_vector_sums(pass);
+    line(e->out, "#pragma unroll");
+    block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
+    emit_pair_adds(pass);
+    if (!e->ahead) emit_vector_sums(pass);
+    emit_vector_stores(pass);
+    emit_refill_tile(e, pass->phase);
+}
+
+static bool is_comment(const char *text, const char *at)
+{
+    while (at > text && *at != '\n' && strncmp(at, "//", 2) != 0) at--;
+    return strncmp(at, "//", 2) == 0;
+}
+
+/* Whether a text holds `name` as a word, but for comments. */
+bool mentions(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
+        char before = at == text ? ' ' : at[-1], after = at[length];
+        bool word = !isalnum((unsigned char)before) && before != '_' && !isalnum((unsigned char)after) && after != '_';
+        if (word && !is_comment(text, at)) return true;
+    }
+    return false;
+}
+
+/* Whether a pass keeps something in registers for each tile: then its loop over tiles
+ * must unroll, because registers have no index. */
+static bool has_tile_registers(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
+    for (int i = 0; i < k->inner_count; i++)
+        if (is_pass_pair(pass, &k->inner[i]) && is_taken_whole(pass->e, &k->inner[i])) return true;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].resident && pass->needed[k->loads[i].node.id]) return true;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column)
+            return true;
+    return false;
+}
+
+/* Whether elements are joined to a mean and its squares. */
+static bool joins_moments(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
+    for (int i = 0; i < k->inner_count; i++)
+        if (is_pass_pair(pass, &k->inner[i]) && is_moments(pass->e, &k->inner[i])) return true;
+    return false;
+}
+
+/* How many tiles are computed at once. Where a ring's elements are joined to moments two: with all of them the counts that
+ * it divides by are constants, and yet it is 7 % slower, with one at a time 2 % (layer norm of 131072 columns; of 114688 and
+ * 152064 2 and 4 %, 1 and 5 %); but one in the largest clusters, of 16 bits (262144 columns 4 % faster; measured on an
+ * H100). */
+static const char *tile_unrolling(const Pass *pass)
+{
+    enum { EIGHT = 8 };
+    const Kernel *k = pass->e->k;
+    bool several = count_tile_loads(pass) > 1, large = k->cluster > EIGHT && k->vec == EIGHT;
+    if (has_tile_registers(pass) || (k->streamed && !several)) return "#pragma unroll";
+    if (k->bulk) return "#pragma unroll 4";
+    return k->stages && joins_moments(pass) && !large ? "#pragma unroll 2" : "#pragma unroll 1";
+}
+
+void emit_pass(Emitter *e, int phase)
+{
+    const Pass found = find_pass(e, phase), *pass = &found;
+    e->phase = phase;
+    emit_hoisted(e, pass->needed);
+    emit_picks(e, phase);
+    if (!pass->any) return;
+    emit_whole_rows(pass);
+    e->ahead = vectors_ahead(pass);
+    name_vector_sums(pass);
+    Text *kernel = open_body(e);
+    if (e->ahead) e->out->indent++;
+    emit_tile(pass);
+    const Text *tile = close_body(e, kernel);
+    if (e->k->streamed && e->k->ragged)
+        emit_stream(pass, tile);
+    else
+        emit_tiles(e, tile, tile_unrolling(pass));
+    e->ahead = 0;
+    emit_pair_ends(pass);
+    emit_whole_takes(pass);
+    emit_blocks_written(e, phase);
+}

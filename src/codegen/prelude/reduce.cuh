@@ -1,0 +1,97 @@
+//: reduce.cuh: what is reduced: sums, maxima, products; lanes and slots; divisors.
+//@ sum_of Sum
+// a variable that is part of a sum
+template <class T> struct Sum {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
+};
+template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
+
+//@ sum_of+reductions_of_integers
+template <> __device__ __forceinline__ long long Sum<long long>::combine(long long a, long long b) { return wrap_add(a, b); }
+
+//@ max_of Max
+// a variable that is part of a maximum
+template <class T> struct Max {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return max_nan(a, b); }
+};
+template <class T> DEVICE Max<T> max_of(T &value) { return {value}; }
+
+//@ min_of Min
+// a variable that is part of a minimum
+template <class T> struct Min {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return min_nan(a, b); }
+};
+template <class T> DEVICE Min<T> min_of(T &value) { return {value}; }
+
+//@ prod_of Prod
+// a variable that is part of a product
+template <class T> struct Prod {
+    T &value;
+    static __device__ __forceinline__ T combine(T a, T b) { return a * b; }
+};
+template <class T> DEVICE Prod<T> prod_of(T &value) { return {value}; }
+
+//@ prod_of+reductions_of_integers
+template <> __device__ __forceinline__ long long Prod<long long>::combine(long long a, long long b) { return wrap_mul(a, b); }
+
+//@ lane_reduce
+// over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
+template <int lanes, class R> DEVICE void lane_reduce(R r)
+{
+    #pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
+}
+
+//@ put_slot
+// leaves a warp's result in a slot; the next value's slots are `stride` further
+template <int stride, class S, template <class> class R, class T>
+DEVICE void put_slot(S *&slot, bool mine, R<T> r)
+{
+    if (mine)
+        *(T *)slot = r.value;
+    slot += stride;
+}
+
+//@ combine_slots
+// every thread adds the values in `count` slots in the same order
+template <int count, class S, template <class> class R, class T>
+DEVICE void combine_slots(const S *&slots, R<T> r)
+{
+    r.value = *(const T *)slots;
+    #pragma unroll
+    for (int w = 1; w < count; w++)
+        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
+    slots += count;
+}
+
+//@ quotient
+// x / c for a constant c: by its inverse, and by what that leaves over, which makes the rounding a division's but for
+// results near the smallest numbers. Of 0, infinity and NaN nothing is left over.
+DEVICE float quotient(float x, float c)
+{
+    const float inverse = 1 / c, about = x * inverse, size = fabsf(about);
+    return size > 0 && size < infinity() ? fmaf(fmaf(-about, c, x), inverse, about) : about;
+}
+
+//@ Divisor divisor
+// What many numbers are divided by: x / divisor(c) is x / c by the inverse of c and by what that has too much, rounded as
+// a division but for numbers near the smallest. c and its inverse are scaled where one would be among those. x takes the
+// sign of c, for divided by a positive number 0 keeps its own.
+struct Divisor {
+    float scale, scaled, inverse;
+};
+DEVICE Divisor divisor(float c)
+{
+    const float size = fabsf(c), scale = size < 0x1p-126f ? 0x1p32f : size > 0x1p126f ? 0x1p-32f : 1;
+    return {copysignf(scale, c), size * scale, 1 / (size * scale)};
+}
+DEVICE float operator/(float x, Divisor by)
+{
+    const float scaled = x * by.scale, about = scaled * by.inverse, over = fmaf(about, by.scaled, -scaled);
+    return fabsf(over) < infinity() ? fmaf(-over, by.inverse, about) : about;    // of infinity it is NaN
+}
+

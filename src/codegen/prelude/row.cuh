@@ -1,0 +1,36 @@
+//: row.cuh: the reductions of a row by its threads.
+//@ row_post row_collect
+// The two halves of a reduction over the threads of a row; between them a thread may do other work.
+// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
+// slow warp still reads: one barrier of the row's team a reduction is enough.
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
+    (lane_reduce<32>(r), ...);
+    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
+}
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    constexpr int warps = threads / 32;
+    const S *slot = scratch[threadIdx.x / threads][turn];
+    team_barrier<threads, teams>();
+    (combine_slots<warps>(slot, r), ...);
+    turn ^= 1;
+}
+
+//@ row_reduce
+// reduces each variable over the threads of a row; all of them get the result
+template <int threads, class S, int teams, int slots, class... R>
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+{
+    row_post<threads>(scratch, turn, r...);
+    row_collect<threads>(scratch, turn, r...);
+}
+
+//@ lanes_reduce
+// the same for rows of up to 32 threads, which need no shared memory
+template <int threads, class... R> DEVICE void lanes_reduce(R... r) { (lane_reduce<threads>(r), ...); }
+

@@ -1,0 +1,340 @@
+//: vector.cuh: vectors of neighbouring elements: loads of rows and columns, aligned or not; widening.
+//@ split
+// item = outer * size + inner
+template <class T> DEVICE void split(long long item, long long size, long long &outer, T &inner)
+{
+    if ((unsigned long long)(item | size) >> 32 == 0)    // 32-bit division is several times faster
+        outer = (unsigned)item / (unsigned)size;
+    else
+        outer = item / size;
+    inner = (T)(item - outer * size);
+}
+
+//@ vector
+// n neighbouring elements of a row
+template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
+    T data[n];
+    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
+    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
+};
+
+//@ packed
+// Elements as f32 from the words that two of them share: an instruction each, where ptxas makes two of every second
+// one. For vectors that are read anew when they are needed: of those that stay it would keep what it converted.
+template <class T, int n> struct packed;
+template <int n> struct packed<bf16, n> {
+    vector<bf16, n> v;
+    __device__ __forceinline__ packed(const vector<bf16, n> &from) : v(from) {}
+    __device__ __forceinline__ float operator[](int i) const
+    {
+        const unsigned pair = ((const unsigned *)&v)[i / 2];
+        return __uint_as_float(i % 2 ? pair & 0xffff0000 : pair << 16);
+    }
+};
+
+//@ copy_vector
+// one aligned vector, as few memory instructions as there are
+template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
+{
+    constexpr int bytes = sizeof(T) * n;
+    if constexpr (bytes % 16 == 0) {
+        #pragma unroll
+        for (int k = 0; k < bytes / 16; k++)
+            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
+    } else if constexpr (bytes == 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else if constexpr (bytes == 4) {
+        *(unsigned *)to = *(const unsigned *)from;
+    } else {
+        *to = *from;
+    }
+}
+
+//@ misalignment
+// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
+template <int n, class T> DEVICE int misalignment(const T *row)
+{
+    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
+}
+
+//@ load_words
+// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
+// nobody writes while the kernel runs: the asm says that it depends on the address alone.
+template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
+{
+    if constexpr (sizeof(T) == 2)
+        #pragma unroll
+        for (int w = 0; w < n / 2; w++) {
+            unsigned word;
+            asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
+                : "=r"(word) : "l"(from + 2 * w));
+            ((unsigned *)&to)[w] = word;
+        }
+    else
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            to[i] = from[i];
+}
+
+//@ keep_branch
+// Ends the branch for rows that are not aligned and keeps it a branch. Without this ptxas predicates a short one (up to 16
+// loads of 4 bytes) and issues its loads among the aligned ones; all share the six scoreboards by which loads are waited
+// for, so that later ones wait for earlier ones: rows were asked for when the weights were there. `all`: every load is done,
+// whatever the row's end.
+template <class T> DEVICE void keep_branch(bool all, int loads)
+{
+    if (all && sizeof(T) == 4 && loads <= 16)
+        asm volatile("nanosleep.u32 0;");
+}
+
+//@ read_again read_last hinted_block
+// Two reads of a row that tell the caches: `read_again` that it will be, `read_last` that it will not.
+// So what is written between them does not drive it out. They may move past stores: no kernel reads an
+// element that it has written.
+struct read_again {};
+struct read_last {};
+DEVICE vector<unsigned, 4> hinted_block(const void *at, read_again)
+{
+    vector<unsigned, 4> r;
+    asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+        "ld.global.L1::evict_last.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], policy; }"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
+    return r;
+}
+DEVICE vector<unsigned, 4> hinted_block(const void *at, read_last)
+{
+    vector<unsigned, 4> r;
+    asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+        "ld.global.L1::evict_first.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], policy; }"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(at));
+    return r;
+}
+
+//@ kept_longer
+// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
+// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
+// that kept_longer has given have this policy, and are otherwise like any to the compiler.
+extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
+template <class T> DEVICE const T *kept_longer(const T *at)
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return (const T *)__nv_associate_access_property(at, policy);
+}
+
+//@ read_once
+// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
+template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+{
+    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+}
+
+//@ load
+// v = row[col .. col + n), or anything from `size` on; one wide access where the row's alignment allows
+template <class T, int n>
+DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (col >= size)
+        return;
+    if (misalignment<n>(row) == 0) {
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    } else {
+        load_words(v, row + col);
+        keep_branch<T>(true, n);    //? keep_branch
+    }
+}
+
+//@ dynamic_smem
+// bytes of shared memory that the launch gives each CTA
+DEVICE unsigned dynamic_smem()
+{
+    unsigned bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+}
+
+//@ load_once
+// v = row[col .. col + n), or anything from `size` on, of a row that is read once
+template <class T, int n>
+DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (col >= size)
+        return;
+    if (misalignment<n>(row) == 0) {
+        read_once(v, row + col);
+    } else {
+        load_words(v, row + col);
+        keep_branch<T>(true, n);    //? keep_branch
+    }
+}
+
+//@ load_hinted
+// v = row[col .. col + n); `use`: read_again or read_last
+template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, const T *row, int col)
+{
+    if (misalignment<n>(row) != 0)
+        load_words(v, row + col);
+    else if constexpr (sizeof(v) % 16 != 0)
+        copy_vector(&v, (const vector<T, n> *)(row + col));
+    else
+        #pragma unroll
+        for (int k = 0; k < (int)sizeof(v) / 16; k++)
+            ((vector<unsigned, 4> *)&v)[k] = hinted_block((const uint4 *)(row + col) + k, use());
+}
+
+//@ load_row
+// a whole row: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+{
+    if (misalignment<n>(row) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                read_once(v[t], row + first + t * step);
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                load_words(v[t], row + first + t * step);
+        keep_branch<T>(tiles * step == size, tiles * n);    //? keep_branch
+    }
+}
+
+//@ load_columns
+// what all rows share: v[t] holds the n elements from column first + t * step on
+template <int step, class T, int n, int tiles>
+DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
+{
+    if (misalignment<n>(columns) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                copy_vector(&v[t], (const vector<T, n> *)(columns + first + t * step));
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == size || first + t * step < size)
+                load_words(v[t], columns + first + t * step);
+        keep_branch<T>(tiles * step == size, tiles * n);    //? keep_branch
+    }
+}
+
+//@ blocks place_in_block
+// Room for n elements of a row that may begin anywhere in a block of 16 bytes. They lie at the same distance from a
+// multiple of 16 here as in memory, which takes up to 15 bytes more, so that whole blocks can be copied.
+template <class T, int n> struct alignas(16) blocks {
+    T data[(n * sizeof(T) + 30) / 16 * 16 / sizeof(T)];
+};
+// elements between the block's beginning and `at`
+template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsigned long long)at % 16 / sizeof(T)); }
+
+//@ move_blocks
+// to[0 .. size) = from[0 .. size) by the threads of a team, where both have the same place in a block: whole blocks
+// as such, what is before them by the first lanes, what is behind by the last; nothing where size <= 0
+template <int threads, int most, bool once, class T> DEVICE void move_blocks(T *to, const T *from, int size)
+{
+    constexpr int block = 16 / sizeof(T), turns = (most / block + threads - 1) / threads;
+    const int lane = threadIdx.x % threads, place = place_in_block(from);
+    const int head = place ? block - place : 0, whole = (size - head) / block;
+    const int last = head + whole * block + threads - 1 - lane;
+    vector<T, block> held[turns];
+    #pragma unroll
+    for (int k = 0; k < turns; k++)
+        if (lane + k * threads < whole)
+            if constexpr (once)
+                read_once(held[k], from + head + (lane + k * threads) * block);
+            else
+                copy_vector(&held[k], (const vector<T, block> *)(from + head) + lane + k * threads);
+    #pragma unroll
+    for (int k = 0; k < turns; k++)
+        if (lane + k * threads < whole)
+            copy_vector((vector<T, block> *)(to + head) + lane + k * threads, &held[k]);
+    if (lane < head && lane < size)
+        to[lane] = from[lane];
+    if (last < size)
+        to[last] = from[last];
+}
+
+//@ read_blocks write_blocks
+// a row to shared memory and back, by the threads of a team; a barrier must stand between a copy and what threads do with
+// their elements there
+template <int threads, class T, int n> DEVICE void read_blocks(blocks<T, n> &to, const T *row, int size)
+{
+    move_blocks<threads, n, true>(to.data + place_in_block(row), row, size);
+}
+template <int threads, class T, int n> DEVICE void write_blocks(T *row, const blocks<T, n> &from, int size)
+{
+    move_blocks<threads, n, false>(row, from.data + place_in_block(row), size);
+}
+
+//@ from_blocks
+// this thread's part of a row that read_blocks has brought; anything behind the row's end
+template <int step, class T, int tiles, int n>
+DEVICE void from_blocks(vector<T, 1> (&v)[tiles], const blocks<T, n> &from, const T *row, int first)
+{
+    const T *at = from.data + place_in_block(row) + first;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        v[t][0] = at[t * step];
+}
+
+//@ to_blocks
+// a value, rounded to T, to where write_blocks takes row[col] from; there is room behind the row's end
+template <class T, int n, class V> DEVICE void to_blocks(blocks<T, n> &to, const T *row, int col, const V (&value)[1])
+{
+    to.data[place_in_block(row) + col] = as<T>(value[0]);
+}
+
+//@ load_aligned
+// v = row[col .. col + n), or anything from `size` on, of a row that is read once and known to be aligned
+template <class T, int n> DEVICE void load_aligned(vector<T, n> &v, const T *row, int col, int size)
+{
+    if (col < size)
+        read_once(v, row + col);
+}
+
+//@ widen_again
+// Element i as an f32, by other instructions than a conversion's. Where a row's elements are used before and
+// after a reduction, ptxas would keep what it converted, which takes twice the registers.
+template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
+{
+    const unsigned pair = ((const unsigned *)&v)[i / 2];
+    float r;
+    if (i % 2 == 0)
+        asm("prmt.b32 %0, %1, 0, 0x1044;" : "=f"(r) : "r"(pair));
+    else
+        asm("prmt.b32 %0, %1, 0, 0x3244;" : "=f"(r) : "r"(pair));
+    return r;
+}
+
+//@ widen_half_again
+// An f16 of a vector widened, and widened anew wherever this is written: only a conversion can, so of a word that the
+// compiler cannot know to be the same, by an xor with 0, for grids are of height 1 where rows are whole.
+template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
+{
+    const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.y - 1);
+    return f16{(unsigned short)(i % 2 == 0 ? pair : pair >> 16)};
+}
+
+//@ widen_once
+// Element i of f16 as an f32, by a function that the compiler knows: what follows from it and is written again after a
+// reduction is computed once. (Assembly, as in `f16`, it may not merge over a barrier.)
+extern "C" __device__ float __nv_half2float(unsigned short);
+template <int n> DEVICE float widen_once(const vector<f16, n> &v, int i) { return __nv_half2float(v[i].bits); }
+
+//@ widen_by_cvt
+// A bf16 as an f32 by a conversion, as f16 has one. Around the shift of an element that may be outside of its row ptxas
+// branches, element by element.
+DEVICE float widen_by_cvt(bf16 x)
+{
+    float r;
+    asm("cvt.f32.bf16 %0, %1;" : "=f"(r) : "h"(x.bits));
+    return r;
+}
+
+//@ as_column
+// Where a number is among the columns of a row, of which there are fewer than 2^31: those before the
+// first compare as -1, those from 2^31 on as 2^31 - 1.
+DEVICE int as_column(long long n) { return (int)(n < -1 ? -1 : n < 0x7fffffff ? n : 0x7fffffff); }
+

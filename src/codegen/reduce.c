@@ -1,0 +1,211 @@
+/* codegen/reduce.c: the reductions that end a phase: their variables, how a row's threads meet, and their results. */
+#include "codegen/emit.h"
+
+const InnerReduction *paired_sum(const Emitter *e, Node partner)
+{
+    const InnerReduction *r = inner_of(e->k, partner);
+    return r && r->sum.id ? inner_of(e->k, r->sum) : NULL;
+}
+
+void mark_paired_terms(Emitter *e)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
+        if (softmax) e->paired_terms[arg(e->g, r->node, 0).id] = true;
+    }
+}
+
+/* What a thread has of a reduction, or (received) what another CTA has sent of it. */
+static const char *part_call(Emitter *e, Node reduction, const char *variable, bool received)
+{
+    Op op = node(e->g, reduction)->op;
+    const InnerReduction *sum = paired_sum(e, reduction);
+    if (sum && op == OP_MEAN) {
+        const char *kind = received ? "" : e->k->whole_moments ? "warp_" : e->k->even_moments ? "even_" : "";
+        return arena_format(e->arena, "%smoments_of(%s, %s, %s, %s)", kind, variable, node_name(e, sum->node),
+                            e->seen[reduction.id], e->shifts[reduction.id]);
+    }
+    if (sum)
+        return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
+    const char *kind = op == OP_MAX_OVER   ? "max"
+                       : op == OP_MIN_OVER ? "min"
+                       : op == OP_PROD     ? "prod"
+                                           : "sum";
+    return arena_format(e->arena, "%s_of(%s)", kind, variable);
+}
+
+const char *slots_text(Emitter *e, int values, const char *threads)
+{
+    const char *warps = arena_format(e->arena, "%s / 32", threads);
+    return values > 1 ? arena_format(e->arena, "%d * (%s)", values, warps) : warps;
+}
+
+const char *reduce_call(Emitter *e, Node reduction, const char *variable)
+{
+    return part_call(e, reduction, variable, false);
+}
+
+/* Names the variables that count the values of a mean, and say from where their distances are summed. */
+static void name_moments(Emitter *e, Node mean)
+{
+    if (e->seen[mean.id]) return;
+    e->seen[mean.id] = name_after(e, mean, "_seen");
+    e->shifts[mean.id] = name_after(e, mean, "_shift");
+}
+
+void declare_reductions(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->phase != phase) continue;
+        const NodeInfo *info = node(e->g, r->node);
+        line(e->out, "%s %s = %s;%s%s", type_cuda(info->type), node_name(e, r->node),
+             identity_text(e->g, r->node), info->name ? "" : "    // ",
+             info->name ? "" : node_text(e->arena, e->g, r->node, true));
+        if (node(e->g, r->partner)->op != OP_MEAN) continue;
+        name_moments(e, r->partner);
+        line(e->out, "float %s = 0, %s = 0;", e->seen[r->partner.id], e->shifts[r->partner.id]);
+    }
+}
+
+/* The same variables where they are only received. */
+void declare_received(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        if (r->phase != phase) continue;
+        bool moments = node(e->g, r->partner)->op == OP_MEAN;
+        line(e->out, "%s %s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node));
+        if (!moments) continue;
+        name_moments(e, r->partner);
+        line(e->out, "float %s, %s;", e->seen[r->partner.id], e->shifts[r->partner.id]);
+    }
+}
+
+static const char *list_parts(Emitter *e, int phase, bool received)
+{
+    NameList calls = {0};
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node n = e->k->inner[i].node;
+        if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id)
+            *list_push(e->arena, &calls) = part_call(e, n, node_name(e, n), received);
+    }
+    return join(e->arena, &calls, ", ");
+}
+
+const char *reduce_list(Emitter *e, int phase)
+{
+    return list_parts(e, phase, false);
+}
+
+const char *received_list(Emitter *e, int phase)
+{
+    return list_parts(e, phase, true);
+}
+
+/* The compiler's division takes three times the instructions of quotient, which short vectors notice. */
+static void emit_mean(Emitter *e, Node n)
+{
+    const NodeInfo *info = node(e->g, n);
+    const char *sum = node_name(e, n), *count = count_text(e, info->reduced);
+    if (e->k->whole_moments && info->type == TYPE_F32)
+        line(e->out, "%s = quotient(%s, %s);", sum, sum, count);
+    else
+        line(e->out, "%s /= %s;", sum, count);
+}
+
+static void emit_online_end(Emitter *e, Node largest, Node sum)
+{
+    const unsigned excludes = excluded_of_base(e->g, sum);
+    const char *end = "online_end";
+    if (excludes)
+        end = arena_format(e->arena, "online_end_at<%s, %s>", excludes & EXCLUDES_LOW ? "true" : "false",
+                           excludes & EXCLUDES_HIGH ? "true" : "false");
+    line(e->out, "%s(%s, %s);", end, node_name(e, largest), node_name(e, sum));
+}
+
+/* x - mean where the mean of x was found with its squares: what the rounded mean lacks is subtracted too. */
+static bool is_centred(const Emitter *e, Node n, Node mean)
+{
+    const NodeInfo *info = node(e->g, n);
+    return info->op == OP_SUB && info->args[1].id == mean.id && info->args[0].id == arg(e->g, mean, 0).id;
+}
+
+static bool computes_centred(const Emitter *e, Node mean)
+{
+    for (int i = 1; i < e->g->nodes.count; i++)
+        if (e->users[i] > 0 && is_centred(e, (Node){(uint32_t)i}, mean)) return true;
+    return false;
+}
+
+const char *mean_rest(const Emitter *e, Node n)
+{
+    Node mean = node(e->g, n)->op == OP_SUB ? arg(e->g, n, 1) : (Node){0};
+    return mean.id && is_centred(e, n, mean) ? e->rests[mean.id] : NULL;
+}
+
+/* The row value that x - mean is multiplied by, if nothing else is done with that: one operation then scales the
+ * distance and subtracts the rest. */
+Node scale_of_centred(const Emitter *e, Node n)
+{
+    Node found = {0};
+    if (!mean_rest(e, n) || e->users[n.id] != 1) return found;
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        const NodeInfo *user = &e->g->nodes.data[i];
+        if (user->op != OP_MUL || e->users[i] < 1 || user->args[0].id == user->args[1].id) continue;
+        for (int k = 0; k < 2; k++)
+            if (user->args[k].id == n.id && !is_column_value(e, user->args[1 - k])) found = user->args[1 - k];
+    }
+    return found;
+}
+
+/* (x - mean - rest) * scale, where what does not depend on x is computed once. */
+const char *scaled_text(Emitter *e, Node centred, Node by)
+{
+    const char *scale = expression(e, by, op_info[OP_MUL].precedence + 1);
+    return arena_format(e->arena, "fmaf(%s - %s, %s, -%s * %s)", expression(e, arg(e->g, centred, 0), op_info[OP_SUB].precedence),
+                        node_name(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
+}
+
+/* A mean found with its squares is so far its distance from the shift. */
+static void emit_moments_end(Emitter *e, Node mean)
+{
+    bool centred = computes_centred(e, mean);
+    if (centred && !e->rests[mean.id]) e->rests[mean.id] = name_after(e, mean, "_rest");
+    line(e->out, "%s%s%smoments_end(%s, %s);", centred ? "const float " : "", centred ? e->rests[mean.id] : "",
+         centred ? " = " : "", node_name(e, mean), e->shifts[mean.id]);
+}
+
+/* From here on the reductions' names mean their results. */
+void finish_reductions(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node n = e->k->inner[i].node;
+        if (e->k->inner[i].phase != phase) continue;
+        if (node(e->g, n)->op == OP_MEAN) emit_mean(e, n);
+        if (node(e->g, n)->op == OP_MEAN && paired_sum(e, n)) emit_moments_end(e, n);
+        Node partner = e->k->inner[i].partner;
+        if (node(e->g, partner)->op == OP_MAX_OVER)
+            emit_online_end(e, partner, n);
+        make_local(e, n);
+    }
+}
+
+void emit_reductions(Emitter *e, int phase)
+{
+    const Kernel *k = e->k;
+    const char *list = reduce_list(e, phase);
+    if (!*list) return;
+    if (phase == 0) emit_next_landed(e, k->cluster > 1 ? "cluster_reduce" : "row_reduce");
+    if (k->grouped)
+        line(e->out, "group_reduce<threads>(scratch, boxes, news, turn, round, %s);", list);
+    else if (k->cluster > 1)
+        line(e->out, "cluster_reduce<threads>(scratch, exchange, round, %s);", list);
+    else if (k->threads_per_row > 32)
+        line(e->out, "row_reduce<%s>(scratch, turn, %s);",
+             k->teams > 1 ? "threads_per_row" : "threads", list);
+    else
+        line(e->out, "lanes_reduce<threads_per_row>(%s);", list);
+    finish_reductions(e, phase);
+}

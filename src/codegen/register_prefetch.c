@@ -1,0 +1,97 @@
+/* codegen/register_prefetch.c: rows that stay in registers, of a persistent kernel without a ring. As soon
+ * as a tile is stored its registers take the next row's, so that loads are under way while
+ * the rest of the row is stored and the next row's reduction waits. */
+#include "codegen/emit.h"
+
+#include <string.h>
+
+bool is_refilled(const Emitter *e, const Load *load)
+{
+    return e->k->refill && load->resident && !load->hoisted;
+}
+
+/* The rows' registers, which live as long as the loop over rows. */
+void emit_refill_start(Emitter *e)
+{
+    if (!e->k->refill) return;
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (is_refilled(e, load))
+            line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
+    }
+    line(e->out,
+         "bool ready = false;    // whether a row was loaded while the one before was stored");
+}
+
+/* Where the next row begins. */
+static void emit_next_addresses(Emitter *e)
+{
+    const char *coords[MAX_AXES];
+    bool several = splits_rows(e);
+    memcpy(coords, e->coords, sizeof coords);
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (e->k->rows >> i & 1)
+            e->coords[i] =
+                several ? unique_name(e, arena_format(e->arena, "next_%s", coords[i])) : "next";
+    if (several) emit_split(e, "next", e->k->rows);
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (is_refilled(e, load))
+            line(e->out, "const %s *const %s_next = %s;", dtype_info[load->dtype].cuda, load->name,
+                 load_address(e, load));
+    }
+    memcpy(e->coords, coords, sizeof coords);
+}
+
+/* The first row, and rows of another alignment than their vectors, are loaded when their
+ * turn comes. */
+void emit_refill_row(Emitter *e)
+{
+    if (!e->k->refill) return;
+    NameList loads = {0};
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (is_refilled(e, load))
+            *list_push(e->arena, &loads) =
+                arena_format(e->arena, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
+    }
+    line(e->out, loads.count > 1 ? "if (!ready) {" : "if (!ready)");
+    for (int i = 0; i < loads.count; i++) line(e->out, "    %s", loads.data[i]);
+    if (loads.count > 1) line(e->out, "}");
+}
+
+static bool is_last_use(const Load *load, int phase) { return load->phases & phase_bit(phase) && !is_needed_later(load, phase); }
+
+/* Which row is next and whether its loads may start, at the phase that starts the first of
+ * them: sooner it would take registers longer. */
+void emit_refill_next(Emitter *e, int phase)
+{
+    NameList conditions = {0};
+    bool now = false, before = false;
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        now |= is_refilled(e, load) && is_last_use(load, phase);
+        before |= is_refilled(e, load) && load->phases < phase_bit(phase);
+    }
+    if (!now || before) return;
+    line(e->out, "const long long next = row + row_step;");
+    emit_next_addresses(e);
+    *list_push(e->arena, &conditions) = arena_format(e->arena, "next < %s", e->rows);
+    for (int i = 0; i < e->k->load_count; i++)
+        if (is_refilled(e, &e->k->loads[i]))
+            *list_push(e->arena, &conditions) =
+                arena_format(e->arena, "misalignment<vec>(%s_next) == 0", e->k->loads[i].name);
+    line(e->out, "ready = %s;", join(e->arena, &conditions, " && "));
+}
+
+/* After the last use of a tile of this row. */
+void emit_refill_tile(Emitter *e, int phase)
+{
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (!is_refilled(e, load) || !is_last_use(load, phase)) continue;
+        line(e->out, "if (ready)");
+        line(e->out, "    load_aligned(%s_v[t], %s_next, col, %s);", load->name, load->name,
+             e->end);
+    }
+}

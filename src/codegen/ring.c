@@ -1,0 +1,334 @@
+/* codegen/ring.c: the ring of row buffers in shared memory that a persistent kernel reads
+ * through. While a row is computed the next stages - 1 are under way, or as many as there are
+ * stages where rows hand theirs on; of rows in groups, those of the next part too. Every thread
+ * copies and reads its own columns only, so the ring needs no barrier, but for a row's scalars: one
+ * lane of each warp copies them for all; and but for rows that begin anywhere in a line of memory:
+ * their threads copy whole blocks for each other. */
+#include "codegen/emit.h"
+
+typedef LIST(const Load *) Places;
+
+/* What has a place in a row's stage, or (hoisted) in what all rows share: vectors, then scalars,
+ * so that these move no vector from its place of a line. */
+static Places list_places(const Emitter *e, bool hoisted)
+{
+    Places places = {0};
+    for (int scalars = 0; scalars < 2; scalars++)
+        for (int i = 0; i < e->k->load_count; i++) {
+            const Load *load = &e->k->loads[i];
+            bool scalar = load->access == ACCESS_ROW, used = !scalar || e->users[load->node.id] > 0;
+            if (load->staged && load->hoisted == hoisted && used && scalar == scalars)
+                *list_push(e->arena, &places) = load;
+        }
+    return places;
+}
+
+static bool has_scalars(const Emitter *e)
+{
+    Places places = list_places(e, false);
+    return places.count && places.data[places.count - 1]->access == ACCESS_ROW;
+}
+
+/* Its warp's copy of a scalar of the row. */
+const char *staged_scalar(Emitter *e, const Load *load)
+{
+    return arena_format(e->arena, "now.%s[threadIdx.x / 32]", load->name);
+}
+
+const char *lined_up_row(Emitter *e, const Load *load)
+{
+    return arena_format(e->arena, e->k->teams > 1 ? "%s[team]" : "%s", load->name);
+}
+
+static void emit_buffers(Emitter *e, const char *name, bool hoisted)
+{
+    Places places = list_places(e, hoisted);
+    bool scalars = !hoisted && has_scalars(e);
+    line(e->out, "struct %s%s {", scalars ? "alignas(128) " : "", name);
+    for (int i = 0; i < places.count; i++) {
+        const Load *load = places.data[i];
+        if (load->access == ACCESS_ROW)
+            line(e->out, "    %s %s[threads / 32];", dtype_info[load->dtype].cuda, load->name);
+        else if (is_lined_up(e->k, load))
+            line(e->out, "    lines<%s, tiles * step> %s%s;", dtype_info[load->dtype].cuda, load->name,
+                 e->k->teams > 1 ? "[teams]" : "");
+        else
+            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
+    }
+    line(e->out, "};");
+}
+
+/* Where columns are several axes, each vector has a place of its own. */
+static void emit_fetched_tiles(Emitter *e, const char *into, const Places *places)
+{
+    Text *kernel = open_body(e);
+    for (int i = 0; i < places->count; i++) {
+        const Load *load = places->data[i];
+        if (load->access == ACCESS_VECTOR)
+            line(e->out, "fetch_vector(%s.%s[t][threadIdx.x], %s, %s);", into, load->name,
+                 load_address(e, load), limit_text(e));
+    }
+    emit_tiles(e, close_body(e, kernel), "#pragma unroll");
+}
+
+static void emit_fetches(Emitter *e, const char *into, bool hoisted)
+{
+    Places places = list_places(e, hoisted);
+    bool several = has_several_columns(e->k);
+    if (several && places.count) emit_fetched_tiles(e, into, &places);
+    for (int i = 0; i < places.count; i++) {
+        const Load *load = places.data[i];
+        if (load->access == ACCESS_ROW)
+            line(e->out, "fetch_element(%s.%s, &%s);", into, load->name,
+                 element(e, load_pointer(e, load), load->tensor, load->axes));
+        else if (is_lined_up(e->k, load))
+            line(e->out, "fetch_lines<%s, vec>(%s.%s, %s, %s);", team_threads(e), into, lined_up_row(e, load),
+                 slice_address(e, load), own_columns(e));
+        else if (!several)
+            line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
+    }
+}
+
+/* 128 bytes are what a copy moves at once, where both of its ends are at multiples of them:
+ * where they are not, bulk copies read a quarter more from L2 and take up to 18 % longer, and
+ * those that threads make for themselves 1 to 12 %. */
+void emit_dynamic_memory(Emitter *e)
+{
+    line(e->out, "alignas(128) extern __shared__ uint4 smem[];");
+}
+
+void emit_ring_memory(Emitter *e)
+{
+    emit_dynamic_memory(e);
+    line(e->out, "Stage *const ring = (Stage *)smem;");
+}
+
+bool has_held(const Emitter *e) { return list_places(e, true).count > 0; }
+
+/* Whether some of what stays in shared memory is another for each group of rows, beside a ring that runs on through groups. */
+bool is_held_by_group(const Emitter *e)
+{
+    Places places = list_places(e, true);
+    for (int i = 0; i < places.count; i++)
+        if (e->k->stages && places.data[i]->axes & e->k->kept) return true;
+    return false;
+}
+
+/* What stays in shared memory for all rows, behind the ring if there is one. */
+static void emit_held(Emitter *e)
+{
+    bool ring = e->k->stages > 0;
+    if (!list_places(e, true).count) return;
+    if (!ring) {
+        blank_line(e->out);
+        line(e->out, "// what all rows share stays in shared memory; a thread reads what it has copied itself");
+    }
+    emit_buffers(e, "Columns", true);
+    if (!ring) emit_dynamic_memory(e);
+    line(e->out, "Columns &held = *(Columns *)%s;", ring ? "(ring + stages)" : "smem");
+    if (is_held_by_group(e)) return;
+    emit_fetches(e, "held", true);
+    line(e->out, "fetch_commit();");
+    if (e->k->copy_warp || !ring) line(e->out, "fetch_wait<0>();");
+    if (!ring) blank_line(e->out);
+}
+
+/* Copies it where a group begins, which waits for the ring's rows as well. */
+void emit_held_by_group(Emitter *e)
+{
+    if (!is_held_by_group(e)) return;
+    emit_fetches(e, "held", true);
+    line(e->out, "fetch_commit();");
+    line(e->out, "fetch_wait<0>();");
+}
+
+static const char *own_team(const Emitter *e) { return rows_share_warps(e->k) ? " + team" : ""; }
+
+/* A row's scalars are copied by one lane for its warp. */
+static bool has_own_scalars(const Emitter *e) { return has_scalars(e) && !e->k->lined_up; }
+
+/* Starts the copies of a row into a stage. Where rows are summed by groups, fetch() knows itself which is next. */
+static void emit_fetch_call(Emitter *e, const char *stage, const char *row)
+{
+    line(e->out, e->k->kept ? "fetch(%s);" : "fetch(%s, %s);", stage, row);
+}
+
+static void emit_first_fetches(Emitter *e)
+{
+    const char *first = arena_format(e->arena, "first_row%s", own_team(e));
+    if (e->k->stages == 1) {
+        line(e->out, "Stage &now = ring[0];");
+        emit_fetch_call(e, "now", first);
+        return;
+    }
+    line(e->out, "int stage = 0;");
+    line(e->out, "for (int s = 0; s < stages; s++)");
+    e->out->indent++;
+    emit_fetch_call(e, "ring[s]", arena_format(e->arena, "%s + row_step * s", first));
+    e->out->indent--;
+}
+
+/* Once a row is in registers, the next row to be copied takes its stage. (A thread's copies are behind its reads, which are in
+ * order.) */
+void emit_stage_reuse(Emitter *e)
+{
+    if (!e->k->reuses) return;
+    if (has_own_scalars(e)) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
+    emit_fetch_call(e, "now", arena_format(e->arena, "%s%s + row_step * stages", rows_share_warps(e->k) ? "base" : "row", own_team(e)));
+}
+
+/* At the start of a row that goes on to registers, its copies have landed. */
+static void emit_reused_step(Emitter *e)
+{
+    if (e->k->stages > 1) {
+        line(e->out, "Stage &now = ring[stage];");
+        line(e->out, "stage = (stage + 1) %% stages;");
+    }
+    line(e->out, "fetch_wait<stages - 1>();    // a thread reads what it has copied itself");
+    if (has_own_scalars(e)) line(e->out, "__syncwarp();    // the row's scalars have landed for all");
+}
+
+/* Of a part of a group. */
+const char *first_row_text(Emitter *e, const char *part)
+{
+    bool own = e->k->teams > 1 && !rows_share_warps(e->k);
+    return arena_format(e->arena, "%s%s%s", part, e->k->teams > 1 ? " * teams" : "", own ? " + team" : "");
+}
+
+/* The row that is copied next, `ahead_row` of `ahead_group`, which may be of a part behind the one that is summed. */
+static void emit_cursor(Emitter *e)
+{
+    line(e->out, "// the row that is copied next, and how many parts are left from its own on");
+    line(e->out, "long long ahead_group = group;");
+    line(e->out, "int ahead_part = part, left = count;");
+    line(e->out, "long long ahead_row = %s - row_step;", first_row_text(e, "ahead_part"));
+}
+
+/* From that row to the one behind it. */
+static void emit_cursor_step(Emitter *e)
+{
+    line(e->out, "ahead_row += row_step;");
+    block (e->out, "while (left > 0 && ahead_row >= %s)", e->rows) {
+        line(e->out, "next_part(ahead_group, ahead_part, parts);    // until one has a row for this team");
+        line(e->out, "ahead_row = %s;", first_row_text(e, "ahead_part"));
+        line(e->out, "left--;");
+    }
+}
+
+/* The function that starts a row's copies; of rows in groups, those of the next that this CTA has. */
+static void emit_fetch_function(Emitter *e)
+{
+    bool kept = e->k->kept, shared = rows_share_warps(e->k);
+    const char *condition = arena_format(e->arena, "row < %s", e->rows);
+    if (kept) {
+        emit_cursor(e);
+        condition = shared ? arena_format(e->arena, "left > 0 && ahead_row + team < %s", e->rows) : "left > 0";
+    }
+    line(e->out, kept ? "const auto fetch = [&](Stage &into) {" : "const auto fetch = [&](Stage &into, long long row) {");
+    e->out->indent++;
+    if (kept) emit_cursor_step(e);
+    block (e->out, "if (%s)", condition) {
+        if (kept) line(e->out, "const long long group = ahead_group, row = ahead_row%s;", own_team(e));
+        if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
+        if (splits_rows(e)) emit_split(e, "row", e->k->rows);
+        emit_fetches(e, "into", false);
+    }
+    line(e->out, "fetch_commit();");
+    e->out->indent--;
+    line(e->out, "};");
+}
+
+/* The ring is filled once for all parts. */
+static void emit_fill(Emitter *e)
+{
+    int ahead = 1 + e->k->lag;
+    line(e->out, "int stage = 0;");
+    line(e->out, "#pragma unroll 1");
+    line(e->out, "for (int s = 0; s < stages - %d; s++)", ahead);
+    line(e->out, "    fetch(ring[s]);");
+    if (!e->k->lined_up) return;
+    line(e->out, "fetch_wait<stages - %d>();", ahead + 1);
+    line(e->out, "%s;    // later rows are shown to all by a reduction of the row before", team_barrier(e));
+}
+
+/* The ring, what stays in shared memory for all rows, and the function that starts a
+ * row's copies. */
+void emit_ring(Emitter *e)
+{
+    if (!e->k->stages || e->k->copy_warp) {
+        emit_held(e);
+        if (e->k->copy_warp) line(e->out, "int stage = 0, parity = 0;");
+        return;
+    }
+    blank_line(e->out);
+    if (e->k->reuses)
+        line(e->out, "// a row goes on to registers at once, and the next one to be copied takes its stage");
+    else
+        line(e->out, "// while a row is computed, the next stages - %d are on their way to shared memory", 1 + e->k->lag);
+    if (e->k->lined_up)
+        line(e->out, "// rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other");
+    line(e->out, "constexpr int stages = %d;", e->k->stages);
+    emit_buffers(e, "Stage", false);
+    emit_ring_memory(e);
+    emit_held(e);
+    emit_fetch_function(e);
+    if (e->k->reuses)
+        emit_first_fetches(e);
+    else if (e->k->kept)
+        emit_fill(e);
+    else
+        line(e->out, "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0", 1 + e->k->lag);
+}
+
+/* Before a reduction of a row that is lined up, the next row's blocks have landed; its barrier shows them to all. Then
+ * nobody reads any more what the next row's fetch replaces either: rows are in registers by now, or (with lag) the
+ * last phase of the row before is over. */
+void emit_next_landed(Emitter *e, const char *reduction)
+{
+    if (!e->k->lined_up) return;
+    line(e->out, "fetch_wait<stages - %d>();    // the next row's blocks: %s shows them to all", 2 + e->k->lag,
+         e->k->threads_per_row > 32 ? reduction : "a barrier");
+    if (e->k->threads_per_row <= 32) line(e->out, "%s;", team_barrier(e));
+}
+
+/* The first row's blocks, which no reduction comes before. */
+static void emit_first_landed(Emitter *e, const char *row)
+{
+    block (e->out, "if (%s == first_row)", row) {
+        line(e->out, "fetch_wait<stages - %d>();", 1 + e->k->lag);
+        line(e->out, "%s;    // later rows are shown to all by a reduction of the row before", team_barrier(e));
+    }
+}
+
+/* At the start of a row, its copies have landed and those of the furthest row start, unless rows hand their stage on: they
+ * go where the row before was (with lag, the one before that). Before the first row the
+ * ring only fills. */
+void emit_ring_step(Emitter *e, const char *row)
+{
+    if (e->k->bulk) emit_bulk_wait(e);
+    if (!e->k->stages) return;
+    if (e->k->copy_warp) {
+        emit_stage_wait(e);
+        return;
+    }
+    if (e->k->reuses) {
+        emit_reused_step(e);
+        return;
+    }
+    int ahead = 1 + e->k->lag;
+    bool own_scalars = has_own_scalars(e);
+    line(e->out, "const Stage &now = ring[stage];");
+    if (own_scalars) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
+    emit_fetch_call(e, arena_format(e->arena, "ring[(stage + stages - %d) %% stages]", ahead),
+                    arena_format(e->arena, "%s%s + row_step * (stages - %d)", row, own_team(e), ahead));
+    line(e->out, "stage = (stage + 1) %% stages;");
+    if (!e->k->kept) {
+        line(e->out, "if (%s < first_row)", row);
+        line(e->out, "    continue;");
+    }
+    if (!e->k->lined_up)
+        line(e->out, "fetch_wait<stages - %d>();    // a thread reads what it has copied itself", ahead);
+    else if (!e->k->kept)
+        emit_first_landed(e, row);
+    if (own_scalars) line(e->out, "__syncwarp();    // those of this row have landed for all");
+}

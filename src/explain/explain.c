@@ -1,0 +1,415 @@
+/* explain/explain.c: plan -> words. Bytes are decimal (1 MB = 1e6 bytes), as in the GB/s of the bench. */
+#include "explain/explain.h"
+
+#include <string.h>
+
+static const char *bytes_text(Arena *arena, int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes;
+    int unit = 0;
+    for (; value >= 1000 && unit < 6; unit++) value /= 1000;
+    return arena_format(arena, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static const char *names_text(Arena *arena, const Graph *g, AxisSet axes)
+{
+    Text *text = text_new(arena);
+    for (int i = 0; i < g->axis_count; i++)
+        if (axes >> i & 1)
+            text_print(text, "%s%s", text->length ? ", " : "", g->axes[i].name);
+    return text->length ? text_string(text) : "none";
+}
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void explain_sizes(Text *out, const Plan *plan)
+{
+    const Analysis *a = plan->analysis;
+    const Graph *g = a->graph;
+    const char *memory = plan->target.swift ? " and faster memory than an H100's" : "";
+    text_print(out, "%s for %s with %d SMs%s", g->name, plan->target.arch, plan->target.sms, memory);
+    for (int i = 0; i < g->axis_count; i++)
+        text_print(out, ", %s = %lld", g->axes[i].name, (long long)a->sizes.of[i]);
+    text_print(out, "\n");
+    line(out, "axes: rows %s; columns %s", names_text(out->arena, g, a->rows),
+         names_text(out->arena, g, a->columns));
+}
+
+/* A column that has room for a name, as long as it is not out of proportion. */
+static int widen_for(int width, const char *name)
+{
+    enum { MOST = 48 };
+    const int length = (int)strlen(name);
+    return length <= width ? width : length < MOST ? length : MOST;
+}
+
+static void explain_reductions(Text *out, const Analysis *a)
+{
+    if (!a->reduction_count) {
+        line(out, "reductions: none");
+        return;
+    }
+    line(out, "reductions: %d, in %d phase%s (passes over a row)", a->reduction_count, a->phases, plural(a->phases));
+    int width = 0;
+    for (int i = 0; i < a->reduction_count; i++) width = widen_for(width, a->reductions[i].name);
+    for (int i = 0; i < a->reduction_count; i++) {
+        const Reduction *r = &a->reductions[i];
+        const char *text = node_text(out->arena, a->graph, r->node, true);
+        bool same = !strcmp(text, r->name);
+        line(out, "  %-*s  %-13s  phase %d%s%s%s%s", width, r->name, kind_name(r->kind),
+             r->phase, same ? "" : "   ", same ? "" : text,
+             r->partner.id ? "   together with " : "",
+             r->partner.id ? node_text(out->arena, a->graph, r->partner, false) : "");
+    }
+}
+
+static void explain_persistence(Text *out, const Analysis *a)
+{
+    if (!a->persistent_count) {
+        line(out, "persistent: nothing is needed in more than one phase");
+        return;
+    }
+    int64_t sum = 0;
+    int width = 12;
+    for (int i = 0; i < a->persistent_count; i++) {
+        sum += a->persistent[i].bytes_per_row;
+        width = widen_for(width, a->persistent[i].name);
+    }
+    line(out, "persistent: needed in more than one phase, %s a row",
+         bytes_text(out->arena, sum));
+    for (int i = 0; i < a->persistent_count; i++)
+        line(out, "  %-*s %s a row", width, a->persistent[i].name,
+             bytes_text(out->arena, a->persistent[i].bytes_per_row));
+}
+
+int64_t kernel_ctas(const Plan *plan, int kernel)
+{
+    int64_t ctas = 1;
+    for (int dim = 0; dim < GRID_RANK; dim++)
+        ctas *= launch_ctas(&plan->launch, kernel, dim, &plan->launch.sizes);
+    return ctas;
+}
+
+static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
+{
+    const Graph *g = plan->analysis->graph;
+    const int64_t columns = k->columns ? axes_size(&plan->launch.sizes, k->columns) : 1;
+    const int step = k->threads_per_row * k->vec;
+    bool open = k->streamed ? columns % step != 0 : k->ragged && !k->checked;
+    const char *elements =
+        k->dynamic ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
+                   : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,
+                                  open ? ", the last tile not full" : "");
+    line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %s",
+         names_text(out->arena, g, k->rows), names_text(out->arena, g, k->columns), k->teams,
+         plural(k->teams), k->threads_per_row, plural(k->threads_per_row), elements);
+}
+
+/* What happens between two phases to the elements of a row that both need; NULL: none is. */
+static const char *home_text(const Kernel *k)
+{
+    const char *home = NULL, *elements = NULL;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        bool again = (load->phases & (load->phases - 1)) != 0;
+        bool row = load->access != ACCESS_ROW && load->axes & (k->rows ? k->rows : k->columns);
+        if (!again || !row) continue;
+        if (load->access == ACCESS_ELEMENT) {
+            elements = "is read again, by single elements";
+            continue;
+        }
+        if (k->streamed || !(load->resident || load->staged)) return "is read again";
+        home = load->resident ? "stays in registers" : k->bulk ? "stays in shared memory" : "stays in its stage";
+    }
+    return home ? home : elements;
+}
+
+static void explain_phases(Text *out, const Kernel *k)
+{
+    const char *home = home_text(k);
+    if (k->phases > 1)
+        line(out, "    %d phases%s%s", k->phases, home ? "; between them the row " : "",
+             home ? home : "");
+    if (k->lag)
+        line(out, "    lag: the last phase of a row runs after the first of the next %s",
+             k->lag > 1 ? "row but one" : "row");
+}
+
+static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
+{
+    for (int i = 0; i < k->inner_count; i++) {
+        const InnerReduction *r = &k->inner[i];
+        if (!r->partner.id) continue;
+        line(out, "    one reduction finds %s and %s%s", node_text(out->arena, g, r->partner, false),
+             node_text(out->arena, g, r->node, false),
+             r->inverse ? "; its inverse is a factor, not a divisor" : "");
+    }
+}
+
+/* Which of the vectors that all rows share stay on chip, and where. */
+static void explain_columns(Text *out, const Kernel *k)
+{
+    static const char *const homes[] = {"registers", "shared memory"};
+    int count = 0, kept[] = {0, 0};
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        count += load->access == ACCESS_VECTOR && !(load->axes & k->rows);
+        if (load->hoisted) kept[load->staged]++;
+    }
+    const char *verb = is_persistent(k) ? "stay in" : "are read with the row, into";
+    for (int home = 0; home < 2; home++) {
+        if (kept[home] == count && count)
+            line(out, "    column vectors %s %s", verb, homes[home]);
+        else if (kept[home])
+            line(out, "    %d of %d column vectors %s %s", kept[home], count, verb, homes[home]);
+    }
+    if (kept[0] + kept[1] == 0 && count && walks_rows(k))
+        line(out, "    column vectors are read by each phase that needs them");
+}
+
+static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
+{
+    if (k->cluster > 1) {
+        const char *each = arena_format(out->arena, "%s%d columns each", k->uneven ? "up to " : "", k->slice);
+        line(out, "    %s of %d CTAs share a row, %s%s", k->grouped ? "groups" : "clusters", k->cluster,
+             k->slice ? each : "along which they take turns", k->grouped ? "; they exchange through global memory" : "");
+    }
+    int scalars = 0;
+    for (int i = 0; i < k->load_count; i++)
+        scalars += k->loads[i].staged && k->loads[i].access == ACCESS_ROW;
+    if (k->stages)
+        line(out, "    rows pass through %s in shared memory%s", k->stages == 1 ? "one stage" : arena_format(out->arena, "a ring of %d stages", k->stages),
+             scalars ? ", their scalars with them" : "");
+    if (k->reuses) line(out, "    they go on to registers at once, and the next row to be copied takes the stage");
+    if (k->lined_up || copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
+        line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
+    if (k->meets_in_ring)
+        line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
+    if (k->meets_beside)
+        line(out, "    after a part's last row the sums of %d teams meet beside the ring, which has the next part's rows", k->teams);
+    if (k->bulk) line(out, "    the row comes to shared memory by one bulk copy, and stays there");
+    if (k->one_row && k->cluster > 1) line(out, "    a cluster has one row, and ends with it");
+    if (k->by_blocks)
+        line(out, "    rows pass through shared memory, read and stored by blocks of 16 bytes");
+    if (k->refill)
+        line(out, "    a tile's registers take the next row's elements once the tile is stored");
+    if (k->copy_warp)
+        line(out, "    a copy warp fills the ring%s; %d warps compute",
+             k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
+    else if (k->grouped)
+        line(out, "    a further warp listens to the other CTAs");
+    if (k->paced) line(out, "    rows that are more than L2 holds are asked for no faster than memory moves them");
+}
+
+/* How a persistent kernel fills the GPU; clusters leave some SMs idle. */
+static const char *residency_text(Arena *arena, const Plan *plan, const Kernel *k)
+{
+    const Target *target = &plan->target;
+    if (!walks_rows(k) || !is_persistent(k)) return "";
+    int sms = k->grouped ? target->sms : target_cluster_sms(target, k->cluster);
+    return k->column_ctas > 1   ? ""
+           : sms < target->sms ? arena_format(arena, ", %d an SM: its clusters fit %d of %d SMs",
+                                              k->ctas_per_sm, sms, target->sms)
+                               : arena_format(arena, ", %d an SM", k->ctas_per_sm);
+}
+
+/* How many CTAs have the rows of a group, which is one element of the axes that remain. */
+static void explain_parts(Text *out, const Plan *plan, int index)
+{
+    const LaunchPlan *launch = &plan->launch;
+    int64_t parts = launch_groups(launch, index, PARTS_DIM, &launch->sizes);
+    bool whole = takes_whole_groups(launch, index, &launch->sizes);
+    line(out, "    the rows of one %s are in %lld part%s%s",
+         names_text(out->arena, plan->analysis->graph, plan->kernels[index].kept), (long long)parts, plural(parts),
+         parts <= 1 ? ""
+         : whole    ? ", which one CTA takes in turn"
+                    : ", which the CTAs share out");
+}
+
+/* The program's name of a value, else its formula. */
+static const char *value_name(Arena *arena, const Graph *g, Node n)
+{
+    return node(g, n)->name ? node(g, n)->name : node_text(arena, g, n, true);
+}
+
+/* What is both an output and a value for another kernel is named once. */
+static const char *append_name(Arena *arena, const char *list, const char *name)
+{
+    if (!list) return name;
+    const char *again = arena_format(arena, ", %s, ", name), *all = arena_format(arena, ", %s, ", list);
+    return strstr(all, again) ? list : arena_format(arena, "%s, %s", list, name);
+}
+
+/* Whether a CTA walks all parts of its groups and stores their sums itself, with no kernel behind it. */
+static bool stores_sums(const Plan *plan, int index)
+{
+    return plan->kernels[index].kept && takes_whole_groups(&plan->launch, index, &plan->launch.sizes);
+}
+
+/* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that adds them. */
+static void explain_results(Text *out, const Plan *plan, int index)
+{
+    const Kernel *k = &plan->kernels[index];
+    const Graph *g = plan->analysis->graph;
+    Arena *arena = out->arena;
+    const bool leaves_partials = k->family != FAMILY_FINISH && k->accumulator_count && !stores_sums(plan, index);
+    const char *values = NULL, *partials = NULL;
+    for (int i = 0; i < k->store_count; i++) {
+        const Store *store = &k->stores[i];
+        if (leaves_partials && store->result) continue;
+        values = append_name(arena, values, store->tensor >= 0 ? plan->launch.tensors[store->tensor].name : value_name(arena, g, store->node));
+    }
+    for (int i = 0; i < k->accumulator_count && leaves_partials; i++)
+        partials = append_name(arena, partials, value_name(arena, g, k->accumulators[i].node));
+    if ((values || partials) && kernel_ctas(plan, index))
+        line(out, "    computes %s%s%s%s", values ? values : "", values && partials ? "; " : "",
+             partials ? "partials of " : "", partials ? partials : "");
+}
+
+static const char *usage_text(Arena *arena, int registers, int spill_bytes)
+{
+    if (registers < 0) return "";
+    if (!spill_bytes) return arena_format(arena, "%d registers a thread, no spills", registers);
+    return arena_format(arena, "%d registers a thread, %d bytes of spills", registers, spill_bytes);
+}
+
+/* What tells a kernel's rows apart by more than their number; NULL: columns that lie between them, or an index. */
+static const char *tells_rows_apart(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].axes & k->rows && !axes_within(k->rows, k->loads[i].axes)) return k->loads[i].name;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].axes & k->rows && !axes_within(k->rows, k->stores[i].axes)) return k->stores[i].name;
+    return NULL;
+}
+
+static void explain_row_axes(Text *out, const Graph *g, const Kernel *k, const LaunchKernel *launch)
+{
+    if (!walks_rows(k) || !has_several_row_axes(k) || k->kept || launch->collapsed) return;
+    const char *tensor = tells_rows_apart(k);
+    line(out, "    a row's %s are found by divisions: %s", names_text(out->arena, g, k->rows),
+         tensor ? arena_format(out->arena, "%s does not have all of them", tensor) : "columns or an index tell them apart");
+}
+
+static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
+{
+    const Kernel *k = &plan->kernels[index];
+    const LaunchKernel *launch = &plan->launch.kernels[index];
+    Arena *arena = out->arena;
+    int64_t ctas = kernel_ctas(plan, index);
+    line(out, "  %s: %s, %lld CTA%s of %d threads%s", k->name, family_name(k->family),
+         (long long)ctas, plural(ctas), launch->threads, residency_text(arena, plan, k));
+    explain_results(out, plan, index);
+    if (k->family == FAMILY_CLEAR)
+        line(out, "    zeroes what the CTAs of %s exchange through",
+             plan->kernels[k->clears].name);
+    else if (launch->adds_parts >= 0)
+        line(out, ctas ? "    adds the partials that the CTAs of %s left of the parts of each %s"
+                       : "    is not launched: a CTA of %s stores what each %s comes to",
+             plan->kernels[k->finishes].name,
+             names_text(arena, plan->analysis->graph, plan->kernels[k->finishes].kept));
+    else if (k->family == FAMILY_FINISH)
+        line(out, "    adds the partials that the %ss of %s left",
+             sharers_name(&plan->kernels[k->finishes]), plan->kernels[k->finishes].name);
+    else
+        explain_walk(out, plan, k);
+    if (k->kept) explain_parts(out, plan, index);
+    explain_row_axes(out, plan->analysis->graph, k, launch);
+    explain_ring(out, plan, k);
+    explain_columns(out, k);
+    explain_phases(out, k);
+    explain_pairs(out, plan->analysis->graph, k);
+    const char *unused = !k->limit_ctas ? "" : arena_format(arena, ", unused: it keeps an SM to %d CTA%s", k->limit_ctas, plural(k->limit_ctas));
+    if (launch->smem_bytes)
+        line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes), unused);
+    if (launch->few_ctas)
+        line(out, "    %s of dynamic shared memory where the grid has up to %lld CTAs: column vectors come to it with the row",
+             bytes_text(arena, launch->few_bytes), (long long)launch->few_ctas);
+    if (usage[index].registers >= 0)
+        line(out, "    %s", usage_text(arena, usage[index].registers, usage[index].spill_bytes));
+    if (launch->collapsed)
+        line(out, "    %s is the same for views whose rows are not evenly apart%s%s", launch->strided.name,
+             usage[index].strided_registers >= 0 ? ": " : "",
+             usage_text(arena, usage[index].strided_registers, usage[index].strided_spill_bytes));
+}
+
+static void explain_traffic(Text *out, const Plan *plan)
+{
+    const Analysis *a = plan->analysis;
+    Arena *arena = out->arena;
+    const Traffic all = count_traffic(plan);
+    const char *inputs = bytes_text(arena, a->read_bytes), *read = bytes_text(arena, all.read);
+    line(out, "traffic: at least %s read and %s written", read, bytes_text(arena, all.written));
+    if (all.read > a->read_bytes && strcmp(read, inputs))
+        line(out, "    inputs are %s: %s", inputs,
+             all.repeats ? "some are read anew for each of the rows that share them" : "several kernels read some of them");
+    if (all.again) line(out, "    rows are read again: more, where the caches do not hold them");
+    int64_t passed = bytes_passed(plan);
+    if (passed) line(out, "    besides, kernels write %s for each other, and read them", bytes_text(arena, passed));
+    line(out, "workspace: %s",
+         bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
+}
+
+/* The inputs whose memory an output may be, as both are declared; "": none. */
+static const char *places_of(Arena *arena, const LaunchPlan *plan, int output)
+{
+    const LaunchTensor *out = &plan->tensors[output];
+    Text *inputs = text_new(arena);
+    for (int i = 0; i < plan->input_count; i++) {
+        const LaunchTensor *in = &plan->tensors[i];
+        bool alike = in->wanted && out->wanted && in->axes == out->axes && dtype_info[in->dtype].bytes == dtype_info[out->dtype].bytes;
+        if (alike && may_lie_on(plan, i, output)) text_print(inputs, "%s%s", inputs->length ? " or " : "", in->name);
+    }
+    return text_string(inputs);
+}
+
+static void explain_in_place(Text *out, const LaunchPlan *plan)
+{
+    Text *pairs = text_new(out->arena);
+    for (int o = plan->input_count; o < plan->tensor_count; o++) {
+        const char *inputs = places_of(out->arena, plan, o);
+        if (*inputs) text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", plan->tensors[o].name, inputs);
+    }
+    if (pairs->length) line(out, "in place, where asked for, each input once: %s", text_string(pairs));
+}
+
+/* No more digits than the model knows. */
+double rounded_gbps(double gbps)
+{
+    enum { STEP = 10 };
+    return STEP * (double)(int64_t)(gbps / STEP + 0.5);
+}
+
+static void explain_speed(Text *out, const Plan *plan)
+{
+    Estimate e = estimate_speed(plan);
+    if (e.unknown)
+        line(out, "model: has no figure for this plan: %s", e.unknown);
+    else
+        line(out, "model: about %.0f GB/s with many rows, where memory moves %.0f; what takes longest is %s", rounded_gbps(e.gbps),
+             rounded_gbps(e.ceiling), bound_name(e.bound));
+}
+
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)
+{
+    explain_sizes(out, plan);
+    explain_reductions(out, plan->analysis);
+    explain_persistence(out, plan->analysis);
+    if (origin.schedule) line(out, "schedule: %s, %s", origin.schedule, origin.why);
+    explain_speed(out, plan);
+    int launched = 0;
+    for (int i = 0; i < plan->kernel_count; i++) launched += kernel_ctas(plan, i) > 0;
+    const char *fewer = launched < plan->kernel_count ? arena_format(out->arena, ", of which %d run%s at these sizes", launched, launched == 1 ? "s" : "") : "";
+    line(out, "kernels: %d%s", plan->kernel_count, fewer);
+    for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
+    explain_traffic(out, plan);
+    explain_in_place(out, &plan->launch);
+    for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);
+    for (int i = 0; i < plan->rejection_count; i++)
+        line(out, "rejected: %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
+    if (candidates) explain_candidates(out, candidates);
+}

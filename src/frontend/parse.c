@@ -1,0 +1,134 @@
+/* frontend/parse.c: feeds the scanner's tokens to the grammar and keeps error recovery in step.
+ *
+ * After a syntax error the grammar discards tokens up to the next statement. Here it is
+ * decided when errors are worth reporting again (at a statement on a new line) and when
+ * the grammar begins anew (at `import`, `fn` and `graph`, which stand nowhere else).
+ * frontend/import.c reads the other files. */
+#include "frontend/syntax.h"
+
+#include "fuse.h"
+
+static bool begins_item(const Token *token)
+{
+    return token->kind == TOKEN_IMPORT || token->kind == TOKEN_FN ||
+           token->kind == TOKEN_GRAPH;
+}
+
+/* Whether the token just pushed was read as the begin of a statement or as an item's end
+ * or begin: there the text makes sense again. */
+static bool is_back_in_step(const void *grammar, const Token *token)
+{
+    bool statement = token->kind == TOKEN_BIND || token->kind == TOKEN_RETURN;
+    if (statement && token->first_on_line)
+        return grammar_accepts(grammar, TOKEN_INTEGER);
+    if (token->kind == TOKEN_RBRACE)
+        return grammar_accepts(grammar, TOKEN_FN);
+    return begins_item(token);
+}
+
+static bool ends_operand(const Token *token)
+{
+    return token && (token->kind == TOKEN_NAME || token->kind == TOKEN_INTEGER ||
+                     token->kind == TOKEN_FLOAT || token->kind == TOKEN_CONSTANT ||
+                     token->kind == TOKEN_RPAREN);
+}
+
+static void warn_of_leading_minus(Syntax *s, const Token *token)
+{
+    if (token->kind == TOKEN_MINUS && token->first_on_line && ends_operand(s->previous))
+        report_warning(s->d, token->span, "put the '-' at the end of the line before",
+                       "a line that starts with '-' continues the expression before it");
+}
+
+static const Token *next_token(Syntax *s)
+{
+    Token *token = NEW(s->arena, Token);
+    scan(&s->scanner, token);
+    return token;
+}
+
+static bool opens(int kind)
+{
+    return kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET || kind == TOKEN_LBRACE;
+}
+
+static bool closes(int kind)
+{
+    return kind == TOKEN_RPAREN || kind == TOKEN_RBRACKET || kind == TOKEN_RBRACE;
+}
+
+/* The axes stand in the brackets behind an item's name. */
+static bool declares_axes(const Syntax *s)
+{
+    return s->open.count == 1 && s->open.data[0].token->kind == TOKEN_LBRACKET;
+}
+
+/* Notes for hints which brackets are open, and what the axes are called. */
+static void follow_brackets(Syntax *s, const Token *token)
+{
+    if (begins_item(token)) s->open.count = s->axes.count = 0;
+    bool name = token->kind == TOKEN_NAME || token->kind == TOKEN_BIND;
+    if (name && declares_axes(s)) *list_push(s->arena, &s->axes) = token->text;
+    if (opens(token->kind)) *list_push(s->arena, &s->open) = (Opened){token, s->previous};
+    if (closes(token->kind) && s->open.count) s->closed = s->open.data[--s->open.count];
+}
+
+static bool is_in_body(const Syntax *s)
+{
+    return s->open.count > 1 && s->open.data[0].token->kind == TOKEN_LBRACE;
+}
+
+/* A block inside a body is another language's: after the error that reported it, its end is not the body's. */
+static void skip_block(Syntax *s)
+{
+    int depth = s->open.count - 1;
+    while (s->open.count > depth) {
+        Scanner before = s->scanner;
+        const Token *token = next_token(s);
+        if (!token->kind || begins_item(token)) {
+            s->scanner = before;
+            return;
+        }
+        follow_brackets(s, token);
+        s->previous = token;
+    }
+}
+
+static void push(Syntax *s, void *grammar, const Token *token)
+{
+    grammar_push(grammar, token);
+    if (begins_item(token)) {
+        s->item_kind = token->kind;
+        if (s->failed) {
+            s->failed = false;
+            grammar_restart(grammar, s);
+            grammar_push(grammar, token);
+        }
+    }
+    if (is_back_in_step(grammar, token))
+        s->muted = s->scanner.damaged = false;
+}
+
+Module *parse_module(Arena *arena, Diagnostics *d, const Source *source)
+{
+    Module *module = NEW(arena, Module);
+    module->source = source;
+    if (source->length > MAX_TEXT) {
+        report_error(d, whole_file(source), NULL, "the file has over %d MiB", MAX_TEXT >> 20);
+        return module;
+    }
+    Syntax s = {.arena = arena, .d = d};
+    scanner_start(&s.scanner, arena, d, source);
+    void *grammar = grammar_new(&s);
+    const Token *token;
+    do {
+        token = next_token(&s);
+        warn_of_leading_minus(&s, token);
+        push(&s, grammar, token);
+        follow_brackets(&s, token);
+        s.previous = token;
+        if (token->kind == TOKEN_LBRACE && s.muted && is_in_body(&s)) skip_block(&s);
+    } while (token->kind);
+    module->items = s.first;
+    return module;
+}

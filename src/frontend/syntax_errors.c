@@ -1,0 +1,456 @@
+/* frontend/syntax_errors.c: what the scanner and the grammar say about text that is not a
+ * program.
+ *
+ * The grammar knows which tokens could stand at a place; the message names them as a
+ * reader would ("an expression"), behind the token that they should have followed. */
+#include "frontend/syntax.h"
+
+#include "fuse.h"
+
+#include <string.h>
+
+static const char *const kind_names[] = {
+    [0] = "end",
+    [TOKEN_OR] = "||",
+    [TOKEN_AND] = "&&",
+    [TOKEN_EQ] = "==",
+    [TOKEN_NE] = "!=",
+    [TOKEN_LT] = "<",
+    [TOKEN_LE] = "<=",
+    [TOKEN_GT] = ">",
+    [TOKEN_GE] = ">=",
+    [TOKEN_PLUS] = "+",
+    [TOKEN_MINUS] = "-",
+    [TOKEN_STAR] = "*",
+    [TOKEN_SLASH] = "/",
+    [TOKEN_NOT] = "!",
+    [TOKEN_POWER] = "**",
+    [TOKEN_IMPORT] = "import",
+    [TOKEN_STRING] = "string",
+    [TOKEN_FN] = "fn",
+    [TOKEN_NAME] = "name",
+    [TOKEN_LPAREN] = "(",
+    [TOKEN_RPAREN] = ")",
+    [TOKEN_ASSIGN] = "=",
+    [TOKEN_LBRACE] = "{",
+    [TOKEN_RBRACE] = "}",
+    [TOKEN_GRAPH] = "graph",
+    [TOKEN_ARROW] = "->",
+    [TOKEN_LBRACKET] = "[",
+    [TOKEN_RBRACKET] = "]",
+    [TOKEN_COMMA] = ",",
+    [TOKEN_BIND] = "bind",
+    [TOKEN_INTEGER] = "integer",
+    [TOKEN_COLON] = ":",
+    [TOKEN_FLOAT] = "float",
+    [TOKEN_CONSTANT] = "constant",
+    [TOKEN_RETURN] = "return",
+};
+
+const char *token_kind_name(int kind)
+{
+    return kind_names[kind];
+}
+
+static bool has_own_text(int kind)
+{
+    return kind == TOKEN_NAME || kind == TOKEN_INTEGER || kind == TOKEN_FLOAT ||
+           kind == TOKEN_CONSTANT;
+}
+
+const char *token_shown(Arena *arena, const Token *token)
+{
+    if (token->kind == 0)
+        return "the end of the file";
+    if (token->kind == TOKEN_STRING)
+        return "the path";
+    if (token->kind == TOKEN_BIND)
+        return arena_format(arena, "'%.60s ='", token->text);
+    bool own = has_own_text(token->kind);
+    return arena_format(arena, "'%.60s'", own ? token->text : kind_names[token->kind]);
+}
+
+/* ---- characters and literals ------------------------------------------------------ */
+
+static void damage(Scanner *s, const char *begin, const char *hint, const char *message)
+{
+    s->damaged = true;
+    report_error(s->d, scanner_span(s, begin, s->cursor), hint, "%s", message);
+}
+
+/* Characters that editors and papers put where an operator was meant. */
+static const char *plain_spelling(const char *begin)
+{
+    static const char *const look_alikes[][2] = {
+        {"\xc3\x97", "*"},      {"\xc2\xb7", "*"},       {"\xe2\x88\x92", "-"},
+        {"\xe2\x80\x93", "-"},  {"\xe2\x80\x94", "-"},   {"\xc3\xb7", "/"},
+        {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},  {"\xe2\x89\xa0", "!="},
+        {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
+        {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y), of integers i32(...) of it"},
+        {".to(", "f32(x), not x.to(f32)"},
+        {".", "exp(x) or mean[N](x), not x.exp() or m.exp(x)"},
+        {"~", "! for a logical not"}, {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
+    };
+    for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
+        if (strncmp(begin, look_alikes[i][0], strlen(look_alikes[i][0])) == 0)
+            return look_alikes[i][1];
+    return NULL;
+}
+
+void report_character(Scanner *s, const char *begin)
+{
+    const char *plain = plain_spelling(begin);
+    const char *hint = plain ? arena_format(s->arena, "write %s", plain) : NULL;
+    unsigned char byte = (unsigned char)*begin;
+    const char *message =
+        byte > ' ' && byte < 0x7f
+            ? arena_format(s->arena, "unexpected character '%c'", byte)
+        : byte >= 0x80 ? "unexpected character: names and operators are plain ASCII"
+                       : arena_format(s->arena, "unexpected byte 0x%02x", byte);
+    damage(s, begin, hint, message);
+}
+
+void report_number(Scanner *s, const char *begin)
+{
+    const char *hint = begin[0] == '0' && strpbrk(begin, "xX") == begin + 1
+                           ? "only decimal numbers are read"
+                           : "numbers look like 42, 1.5 or 1e-5, and '*' multiplies";
+    int length = (int)(s->cursor - begin);
+    damage(s, begin, hint,
+           arena_format(s->arena, "'%.*s' is not a number", length < 60 ? length : 60,
+                        begin));
+}
+
+void report_string(Scanner *s, const char *begin)
+{
+    damage(s, begin, "a path ends with '\"' on its line", "the path does not end");
+}
+
+void report_misspelling(Scanner *s, const char *begin, const char *written,
+                        const char *hint)
+{
+    report_error(s->d, scanner_span(s, begin, s->cursor), hint, "unexpected '%s'",
+                 written);
+}
+
+/* ---- syntax ----------------------------------------------------------------------- */
+
+void report_too_deep(Syntax *s, Span at)
+{
+    report_error(s->d, at, "bind a part of it to a name",
+                 "nested too deeply (more than %d levels)", MAX_DEPTH);
+    stop(s->d);
+}
+
+typedef struct {
+    const char *names[8];
+    int count;
+} Wanted;
+
+static void want(Wanted *wanted, bool expected, const char *name)
+{
+    if (expected && wanted->count < 8)
+        wanted->names[wanted->count++] = name;
+}
+
+/* What a name would be, judged by the token before it. */
+static const char *name_role(const Token *previous)
+{
+    switch (previous ? previous->kind : 0) {
+    case TOKEN_FN: return "a function name";
+    case TOKEN_GRAPH: return "a graph name";
+    case TOKEN_COLON: return "a dtype";
+    case TOKEN_LBRACKET: return "an axis name";
+    default: return "a name";
+    }
+}
+
+static void want_punctuation(Wanted *wanted, const bool *expected)
+{
+    static const int kinds[] = {TOKEN_STRING,   TOKEN_COLON, TOKEN_COMMA,  TOKEN_RPAREN,
+                                TOKEN_RBRACKET, TOKEN_ARROW, TOKEN_LBRACE, TOKEN_ASSIGN};
+    static const char *const shown[] = {
+        "a path in quotes", "':'", "','", "')'", "']'", "'->'", "'{'", "'='"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        want(wanted, expected[kinds[i]], shown[i]);
+}
+
+static Wanted list_wanted(const Token *previous, const bool *expected)
+{
+    Wanted wanted = {0};
+    bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
+    bool operator= expected[TOKEN_PLUS];
+    want(&wanted, expression, "an expression");
+    want(&wanted, operator, "an operator");
+    want(&wanted, expected[TOKEN_FN],
+         operator ? "the next item" : "'import', 'fn' or 'graph'");
+    if (expected[TOKEN_FN])
+        return wanted;
+    want(&wanted, !expression && expected[TOKEN_INTEGER],
+         expected[TOKEN_FLOAT] ? "a number" : "an integer");
+    want(&wanted, !expression && expected[TOKEN_NAME], name_role(previous));
+    want(&wanted, !expression && !operator&& expected[TOKEN_LPAREN], "'('");
+    want(&wanted, !expression && !operator&& expected[TOKEN_LBRACKET], "'['");
+    if (!expression)
+        want_punctuation(&wanted, expected);
+    want(&wanted, expected[TOKEN_BIND] && expected[TOKEN_RETURN], "a statement");
+    want(&wanted, expected[TOKEN_RBRACE], "'}'");
+    return wanted;
+}
+
+static const char *join_wanted(Arena *arena, const Wanted *wanted)
+{
+    Text *text = text_new(arena);
+    for (int i = 0; i < wanted->count; i++) {
+        const char *comma = i == 0 ? "" : i == wanted->count - 1 ? " or " : ", ";
+        text_print(text, "%s%s", comma, wanted->names[i]);
+    }
+    return text_string(text);
+}
+
+static const char *hint_for_item(Arena *arena, const Token *found)
+{
+    static const char *const items[] = {"import", "fn", "graph"};
+    static const char *const others[] = {"def", "func", "function"};
+    if (found->kind != TOKEN_NAME && found->kind != TOKEN_BIND)
+        return NULL;
+    const char *meant = nearest_name(found->text, items, 3);
+    for (int i = 0; i < 3; i++)
+        if (strcmp(found->text, others[i]) == 0)
+            meant = "fn";
+    return meant ? arena_format(arena, "did you mean '%s'?", meant) : NULL;
+}
+
+/* Words of other languages where an operator or a name's argument should stand. */
+static const char *hint_for_word(const Token *previous, const Token *found, bool operator)
+{
+    static const char *const operators[][2] = {{"and", "write &&"}, {"or", "write ||"}, {"is", "write =="}, {"if", "write where(condition, a, b)"}};
+    static const char *const prefixes[][2] = {{"not", "write !x"}, {"if", "write where(condition, a, b)"}};
+    if (!operator || found->kind != TOKEN_NAME) return NULL;
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (!strcmp(found->text, operators[i][0])) return operators[i][1];
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (previous && previous->kind == TOKEN_NAME && !strcmp(previous->text, prefixes[i][0])) return prefixes[i][1];
+    return NULL;
+}
+
+/* "REDUCE sum", "LEAF index", ...: what stands before axes in brackets. */
+static const char *const operations[] = {
+#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc) #class " " text,
+#include "graph/ops.def"
+#undef OP
+};
+
+static bool takes_axes(const char *name)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        const char *class = operations[i], *text = strchr(class, ' ') + 1;
+        if ((!strncmp(class, "REDUCE", 6) || !strcmp(text, "size") || !strcmp(text, "index")) && !strcmp(text, name)) return true;
+    }
+    return false;
+}
+
+static bool is_axis(const Syntax *s, const char *name, size_t length)
+{
+    for (int i = 0; i < s->axes.count; i++)
+        if (strlen(s->axes.data[i]) == length && !memcmp(s->axes.data[i], name, length)) return true;
+    return false;
+}
+
+/* The last of the names in brackets that is no axis, and where it stands among them; -1: all are axes. */
+static int find_picked(const Syntax *s, const char *from, const char *end, const char **name, size_t *length)
+{
+    int found = -1;
+    for (int place = 0; from < end; place++) {
+        from += strspn(from, " \t\r\n");
+        const char *comma = memchr(from, ',', (size_t)(end - from)), *last = comma ? comma : end;
+        while (last > from && strchr(" \t\r\n", last[-1])) last--;
+        if (last > from && !is_axis(s, from, (size_t)(last - from))) {
+            found = place;
+            *name = from;
+            *length = (size_t)(last - from);
+        }
+        from = comma ? comma + 1 : end;
+    }
+    return found;
+}
+
+/* x[i], x[0], x[M, i] of other languages: a value is not indexed. */
+static const char *hint_for_element(const Syntax *s, const Opened *bracket, const char *end)
+{
+    const char *text = s->scanner.source->text, *name = NULL, *value = bracket->before->text;
+    size_t length = 0;
+    int place = find_picked(s, text + bracket->token->end, end, &name, &length);
+    if (place < 0)
+        return arena_format(s->arena, "a value stands without its axes: %.60s; a function of axes is called, as in sum[N](x)", value);
+    if (!s->axes.count || memchr(name, ':', length))
+        return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
+    bool alone = place == 0 && !memchr(name, ',', (size_t)(end - name));
+    const char *axis = s->axes.data[alone || place >= s->axes.count ? s->axes.count - 1 : place];
+    const char *from_end = *name == '-' ? arena_format(s->arena, "size(%s) ", axis) : "";
+    return arena_format(s->arena, "an element is picked by its index: sum[%s](where(index(%s) == %s%.*s, %.60s, 0))", axis, axis,
+                        from_end, (int)(length < 60 ? length : 60), name, value);
+}
+
+static bool names_value(const Opened *bracket)
+{
+    return bracket->before && bracket->before->kind == TOKEN_NAME && !takes_axes(bracket->before->text);
+}
+
+/* Behind a name in a body, or behind its brackets: an index of another language. */
+static const char *hint_for_index(const Syntax *s, const Token *found, const bool *expected)
+{
+    if (!s->open.count || s->open.data[0].token->kind != TOKEN_LBRACE) return NULL;
+    const char *text = s->scanner.source->text;
+    if (s->previous->kind == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && names_value(&s->closed))
+        return hint_for_element(s, &s->closed, text + s->previous->span.begin);
+    const Opened *inner = &s->open.data[s->open.count - 1];
+    if (inner->token->kind != TOKEN_LBRACKET || !names_value(inner) || found->kind == TOKEN_RBRACKET) return NULL;
+    const char *close = strpbrk(text + found->span.begin, "]\n");
+    return found->kind && close && *close == ']' ? hint_for_element(s, inner, close) : NULL;
+}
+
+/* Brackets and parentheses that are somewhere else in other languages. */
+static const char *hint_for_brackets(const Syntax *s, const Token *found, const bool *expected)
+{
+    int before = s->previous ? s->previous->kind : 0;
+    if (before == TOKEN_IMPORT && found->kind == TOKEN_NAME) return arena_format(s->arena, "write import \"%.60s\"", found->text);
+    if (before == TOKEN_ARROW && found->kind == TOKEN_NAME) return "outputs stand in parentheses: -> (y : f32[M, N])";
+    if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET) return "an axis stands in brackets; what has none has no brackets";
+    if (before == TOKEN_LBRACKET && found->kind == TOKEN_MINUS && expected[TOKEN_NAME])
+        return "axes are told by their names, not their places or sizes, as in mean[N](x)";
+    if (before == TOKEN_LBRACKET && found->kind == TOKEN_COLON)
+        return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
+    bool header = found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;
+    if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && s->item_kind == TOKEN_GRAPH && !header)
+        return "a reduction is called, as in sum[N](x); the size of an axis is size(N)";
+    return NULL;
+}
+
+/* In the head of a graph: what is missing, or belongs to other languages. */
+static const char *hint_for_head(const Syntax *s, const Token *found, const bool *expected)
+{
+    int before = s->previous ? s->previous->kind : 0, kind = found->kind;
+    bool number = before == TOKEN_FLOAT || before == TOKEN_INTEGER;
+    if (number && kind == TOKEN_NAME && s->previous->end == found->span.begin) return "numbers have no suffix";
+    if (s->item_kind != TOKEN_GRAPH || expected[TOKEN_PLUS]) return NULL;
+    if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE) return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";
+    if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN || kind == TOKEN_NAME || kind == TOKEN_LBRACKET)) return "a parameter is written NAME : DTYPE[AXES]";
+    if (before == TOKEN_BIND && expected[TOKEN_INTEGER] && !expected[TOKEN_LPAREN]) return "an axis has a size, as in [M = 4], or none, as in [M]";
+    return expected[TOKEN_COMMA] && (kind == TOKEN_NAME || kind == TOKEN_BIND) ? "a comma is missing" : NULL;
+}
+
+/* Which bracket of a kind is not closed: the innermost one. */
+static const char *hint_unclosed(const Syntax *s, int kind, char bracket)
+{
+    for (int i = s->open.count - 1; i >= 0; i--) {
+        const Span at = s->open.data[i].token->span;
+        int line, column;
+        if (s->open.data[i].token->kind != kind) continue;
+        source_place(at.source, at.begin, &line, &column);
+        return arena_format(s->arena, "the '%c' at %s:%d:%d is not closed", bracket, at.source->name, line, column);
+    }
+    return NULL;
+}
+
+/* What closes another bracket, or begins the next statement or item, where this one could still be closed. */
+static const char *hint_for_open(const Syntax *s, const Token *found, const bool *expected)
+{
+    int kind = found->kind;
+    bool next = !kind || kind == TOKEN_IMPORT || kind == TOKEN_FN || kind == TOKEN_GRAPH;
+    bool ends = next || kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) || kind == TOKEN_LBRACE || kind == TOKEN_ARROW;
+    if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET)) return hint_unclosed(s, TOKEN_LPAREN, '(');
+    if (expected[TOKEN_RBRACKET] && (ends || kind == TOKEN_RPAREN || kind == TOKEN_LPAREN))
+        return hint_unclosed(s, TOKEN_LBRACKET, '[');
+    return next && expected[TOKEN_RBRACE] ? hint_unclosed(s, TOKEN_LBRACE, '{') : NULL;
+}
+
+/* Statements of other languages. */
+static const char *hint_for_statement(const Syntax *s, const Token *found)
+{
+    static const char branch[] = "there are no branches: write NAME = where(condition, a, b)";
+    const Token *before = s->previous ? s->closed.before : NULL;
+    if (found->kind == TOKEN_LBRACE && s->previous && s->previous->kind == TOKEN_RPAREN && before &&
+        before->kind == TOKEN_NAME && !strcmp(before->text, "if"))
+        return branch;
+    if (found->kind != TOKEN_NAME) return NULL;
+    if (!strcmp(found->text, "if") || !strcmp(found->text, "switch")) return branch;
+    if (!strcmp(found->text, "for") || !strcmp(found->text, "while")) return "there are no loops: a reduction runs over an axis";
+    return NULL;
+}
+
+static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
+{
+    const char *element = s->previous ? hint_for_index(s, found, expected) : NULL;
+    const char *brackets = element ? element : hint_for_brackets(s, found, expected);
+    if (brackets) return brackets;
+    bool reserved = found->kind == TOKEN_CONSTANT || found->kind == TOKEN_RETURN;
+    bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
+    if (expected[TOKEN_FN])
+        return hint_for_item(s->arena, found);
+    if (found->kind == TOKEN_BIND && !found->first_on_line) {
+        if (expression && s->previous && s->previous->kind == TOKEN_COMMA)
+            return "arguments are not named, and an axis goes in brackets: softmax[N](x)";
+        if (expected[TOKEN_PLUS] || expression)
+            return "'==' compares, '=' binds a name";
+        if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)
+            return "a parameter is written NAME : DTYPE[AXES]";
+    }
+    const char *word = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
+    if (word)
+        return word;
+    if (found->kind == TOKEN_ASSIGN && expected[TOKEN_PLUS])
+        return "'==' compares, '=' binds a name";
+    if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous && !expected[TOKEN_INTEGER])
+        return "in brackets stand names of axes, whose sizes the graph tells: graph g[M = 4, N = 8](...)";
+    bool arithmetic = found->kind == TOKEN_SLASH || found->kind == TOKEN_STAR || found->kind == TOKEN_PLUS || found->kind == TOKEN_MINUS;
+    if (arithmetic && expected[TOKEN_RBRACKET] && !expected[TOKEN_PLUS])
+        return "an axis is a name, not a computed size: one of half the size is an axis of its own, as in graph g[N = 8, HALF = 4](...)";
+    const char *head = hint_for_head(s, found, expected), *open = hint_for_open(s, found, expected);
+    if (head || open) return head ? head : open;
+    const char *statement = expected[TOKEN_BIND] ? hint_for_statement(s, found) : NULL;
+    if (statement) return statement;
+    if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
+        return s->item_kind == TOKEN_FN ? "a statement is written NAME = EXPRESSION, the last one return EXPRESSION"
+                                        : "a statement is written NAME = EXPRESSION";
+    if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND]))
+        return "the word is reserved";
+    return NULL;
+}
+
+/* Something missing at the end of a line is shown there, not on the line that came
+ * instead. */
+static Span place_of(const Token *previous, const Token *found, const bool *expected)
+{
+    bool word = found->kind == TOKEN_NAME || found->kind == TOKEN_CONSTANT;
+    bool wrong = word && expected[TOKEN_BIND];
+    bool moved = found->first_on_line || found->kind == 0;
+    if (!previous || !moved || wrong || expected[TOKEN_FN])
+        return found->span;
+    if (previous->kind == TOKEN_BIND)
+        return (Span){previous->span.source, previous->end - 1, previous->end};
+    return previous->span;
+}
+
+static const char *format_syntax_error(Syntax *s, const Token *found,
+                                       const bool *expected)
+{
+    Wanted wanted = list_wanted(s->previous, expected);
+    const char *wish = join_wanted(s->arena, &wanted);
+    const char *shown = token_shown(s->arena, found);
+    if (!s->previous || expected[TOKEN_FN])
+        return arena_format(s->arena, "expected %s, found %s", wish, shown);
+    const char *before = s->previous->kind == TOKEN_BIND
+                             ? "'='"
+                             : token_shown(s->arena, s->previous);
+    return arena_format(s->arena, "expected %s after %s, found %s", wish, before, shown);
+}
+
+void report_syntax_error(Syntax *s, const Token *found, const bool *expected)
+{
+    s->failed = s->muted = true;
+    if (!s->scanner.damaged)
+        report_error(s->d, place_of(s->previous, found, expected),
+                     hint_for(s, found, expected), "%s",
+                     format_syntax_error(s, found, expected));
+}

@@ -1,0 +1,150 @@
+/* graph/graph.h: the graph, the one intermediate form that every later stage reads.
+ *
+ * A graph is an append-only array of nodes; a Node is an index into it, operands come before their
+ * users, and equal nodes are one node (the builder hash-conses), so common subexpressions are free
+ * and no use-lists exist. A pass reads one graph and builds another.
+ *
+ * A node's shape is a set of the graph's axes: tensors list their axes in the graph's order and
+ * broadcasting is by name, so nothing else is needed. A node has the union of its operands' axes;
+ * a reduction removes the ones it reduces. All operands of an operator have one Type (CONVERT nodes
+ * make it so; the first operand of WHERE is a bool). */
+#ifndef FUSEC_GRAPH_H
+#define FUSEC_GRAPH_H
+
+#include "base/dtype.h"
+#include "base/source.h"
+
+enum { MAX_AXES = 16, MAX_RANK = 8, MAX_OPERANDS = 3 };
+
+typedef enum {
+#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc) OP_##name,
+#include "graph/ops.def"
+#undef OP
+    OP_COUNT
+} Op;
+
+typedef enum { CLASS_LEAF, CLASS_UNARY, CLASS_BINARY, CLASS_CALL, CLASS_CAST, CLASS_REDUCE } OpClass;
+
+typedef struct {
+    const char *name;   /* "ADD" */
+    const char *text;   /* "+", "exp", "sum" */
+    int arity;
+    OpClass class;
+    int precedence;
+    const char *cuda[3];   /* patterns for f32, f64, i64; "" where there is none */
+    int error;             /* in units of 2^-24 */
+    const char *doc;
+} OpInfo;
+
+extern const OpInfo op_info[OP_COUNT];
+
+typedef struct { uint32_t id; } Node;      /* 0: none */
+typedef uint32_t AxisSet;                  /* bit i: axis i of the graph, outermost first */
+
+typedef struct {
+    const char *name;
+    int64_t size;        /* the default of the declaration; -1: none */
+    Span span;
+} Axis;
+
+/* A parameter of the graph. A scalar is passed by value; `T[]` is a tensor with no axes. */
+typedef struct {
+    const char *name;
+    DType dtype;
+    bool scalar;
+    AxisSet axes;
+    bool has_default;         /* scalars only */
+    double default_value;     /* already rounded to dtype */
+    Span span;
+} Param;
+
+typedef struct {
+    const char *name;
+    DType dtype;
+    AxisSet axes;
+    Node value;      /* unrounded; the store rounds it to dtype */
+    Span span;       /* of the binding */
+} Output;
+
+typedef struct {
+    Op op;
+    Type type;
+    AxisSet axes;
+    Node args[MAX_OPERANDS];
+    union {
+        double number;      /* CONST of a float type; an f32 literal is kept unrounded, its value is
+                               (float)number, so that f64 arithmetic sees all of it */
+        int64_t integer;    /* CONST of i64 or bool */
+        uint32_t param;     /* PARAM: index into params */
+        uint32_t axis;      /* INDEX, SIZE: index into the graph's axes */
+        AxisSet reduced;    /* reductions: the axes removed */
+        DType dtype;        /* CAST: what it rounds like */
+    };
+    const char *name;       /* the first binding that named it, or NULL; not part of its identity */
+    Span span;              /* of its first expression; not part of its identity */
+} NodeInfo;
+
+typedef struct Graph {
+    Arena *arena;
+    const char *name;
+    const Source *source;
+    Span span;
+    Axis axes[MAX_AXES];
+    int axis_count;
+    LIST(Param) params;
+    LIST(Output) outputs;
+    LIST(NodeInfo) nodes;      /* nodes.data[0] is OP_NONE */
+    uint32_t *buckets;         /* the hash-consing table, by node id */
+    uint32_t bucket_count;
+} Graph;
+
+/* Sizes of the axes for one compilation, by axis index. */
+typedef struct { int64_t of[MAX_AXES]; } Sizes;
+
+static inline const NodeInfo *node(const Graph *g, Node n) { return &g->nodes.data[n.id]; }
+static inline Node arg(const Graph *g, Node n, int i) { return g->nodes.data[n.id].args[i]; }
+static inline bool is_reduction(const Graph *g, Node n)
+{
+    return op_info[node(g, n)->op].class == CLASS_REDUCE;
+}
+
+/* The builder. It fills in axes and type, and returns the existing node where there is an equal one
+ * (giving it `name` and `span` if it had none). Operands must already have one Type. */
+Graph *graph_new(Arena *arena);
+Node graph_number(Graph *g, Type type, double value);          /* f32 or f64 */
+Node graph_integer(Graph *g, Type type, int64_t value);        /* i64 or bool */
+Node graph_param(Graph *g, uint32_t param);
+Node graph_index(Graph *g, uint32_t axis);
+Node graph_size(Graph *g, uint32_t axis);
+Node graph_op(Graph *g, Op op, Node a, Node b, Node c);        /* UNARY, BINARY, CALL */
+Node graph_convert(Graph *g, Type type, Node a);               /* a itself if it has that type */
+Node graph_cast(Graph *g, DType dtype, Node a);
+Node graph_reduce(Graph *g, Op op, AxisSet reduced, Node a);
+void graph_name(Graph *g, Node n, const char *name, Span span);   /* only if it has none */
+/* A new graph with the same name, axes, params (and outputs without values): where a pass begins. */
+Graph *graph_like(Arena *arena, const Graph *g);
+/* Adds to `into` a node like `n` of `from`, with the operands given: what most passes do. */
+Node graph_copy_node(Graph *into, const Graph *from, Node n, const Node operands[MAX_OPERANDS]);
+
+/* Product of the sizes of the axes in a set; saturates at INT64_MAX. */
+int64_t axes_size(const Sizes *sizes, AxisSet axes);
+int axes_count(AxisSet axes);
+/* Bytes of elements with these axes; a sum of bytes. Both saturate. */
+int64_t axes_bytes(const Sizes *sizes, AxisSet axes, DType dtype);
+int64_t add_bytes(int64_t a, int64_t b);
+
+/* Marks by node id which nodes the outputs need. */
+bool *graph_live(const Graph *g);
+/* Panics (abort with a message) on a broken invariant; a no-op in release builds. */
+void verify_graph(const Graph *g);
+/* `--emit=graph`: one node a line, `%5 f32[M,N] xhat = mul %3 %4`, outputs last. */
+void print_graph(Text *out, const Graph *g);
+/* "[M, N]" */
+const char *axes_text(Arena *arena, const Graph *g, AxisSet axes);
+/* The expression of a node in the language's own syntax, e.g. `sum[N](xmu * wdy)`. Named operands
+ * print as their names; with `expand_top`, the node's own name is not used. */
+const char *node_text(Arena *arena, const Graph *g, Node n, bool expand_top);
+/* The same of the top expanded, where what is nested deeper than a short label shows does not matter. */
+const char *brief_text(Arena *arena, const Graph *g, Node n);
+
+#endif

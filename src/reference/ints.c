@@ -1,0 +1,222 @@
+/* reference/ints.c: the evaluator's operations whose result is an integer or a bool:
+ * their values, and how far they may be off where they step on computed floats.
+ *
+ * Integers wrap, so they are computed unsigned. An infinite bound means any integer; none is NaN. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
+#endif
+
+#include "reference/steps.h"
+
+#include <math.h>
+
+#define EACH for (int i = 0; i < n; i++)
+
+static int64_t wrap(uint64_t value)
+{
+    return (int64_t)value;
+}
+
+#define COMPARE(T)                                                                       \
+    do {                                                                                 \
+        const T *a = x, *b = y;                                                          \
+        switch (op) {                                                                    \
+        case OP_EQ: EACH v[i] = a[i] == b[i]; break;                                     \
+        case OP_NE: EACH v[i] = a[i] != b[i]; break;                                     \
+        case OP_LT: EACH v[i] = a[i] < b[i]; break;                                      \
+        case OP_LE: EACH v[i] = a[i] <= b[i]; break;                                     \
+        case OP_GT: EACH v[i] = a[i] > b[i]; break;                                      \
+        default: EACH v[i] = a[i] >= b[i]; break;                                        \
+        }                                                                                \
+    } while (0)
+
+static void compare_floats(Op op, int n, int64_t *v, const void *x, const void *y)
+{
+    COMPARE(double);
+}
+
+static void compare_ints(Op op, int n, int64_t *v, const void *x, const void *y)
+{
+    COMPARE(int64_t);
+}
+
+static int64_t int_of_float(DType dtype, double value)
+{
+    return dtype == DTYPE_BOOL ? value != 0 : dtype_saturate(dtype, int_from_double(value));
+}
+
+static void cast_to_int(const Operation *op, int n, int64_t *v, const void *x)
+{
+    const double *a = x;
+    const int64_t *whole = x;
+    if (type_is_float(op->from))
+        EACH v[i] = int_of_float(op->dtype, a[i]);
+    else if (op->op == OP_CAST)
+        EACH v[i] = dtype_saturate(op->dtype, whole[i]);
+    else
+        EACH v[i] = op->type == TYPE_BOOL ? whole[i] != 0 : whole[i];
+}
+
+void compute_int_values(const Operation *op, int n, int64_t *v, const Operand args[])
+{
+    const int64_t *a = args[0].v, *b = args[1].v, *c = args[2].v;
+    const double *real = args[0].v;
+    if (is_comparison(op->op)) {
+        if (type_is_float(op->from))
+            compare_floats(op->op, n, v, a, b);
+        else
+            compare_ints(op->op, n, v, a, b);
+        return;
+    }
+    switch (op->op) {
+    case OP_NEG: EACH v[i] = wrap(0 - (uint64_t)a[i]); break;
+    case OP_NOT: EACH v[i] = !a[i]; break;
+    case OP_ADD: EACH v[i] = wrap((uint64_t)a[i] + (uint64_t)b[i]); break;
+    case OP_SUB: EACH v[i] = wrap((uint64_t)a[i] - (uint64_t)b[i]); break;
+    case OP_MUL: EACH v[i] = wrap((uint64_t)a[i] * (uint64_t)b[i]); break;
+    case OP_AND: EACH v[i] = a[i] & b[i]; break;
+    case OP_OR: EACH v[i] = a[i] | b[i]; break;
+    case OP_ABS: EACH v[i] = a[i] < 0 ? wrap(0 - (uint64_t)a[i]) : a[i]; break;
+    case OP_SIGN: EACH v[i] = (a[i] > 0) - (a[i] < 0); break;
+    case OP_MIN: EACH v[i] = a[i] < b[i] ? a[i] : b[i]; break;
+    case OP_MAX: EACH v[i] = a[i] > b[i] ? a[i] : b[i]; break;
+    case OP_WHERE: EACH v[i] = a[i] ? b[i] : c[i]; break;
+    case OP_ISNAN:
+        if (type_is_float(op->from))
+            EACH v[i] = isnan(real[i]) != 0;
+        else
+            EACH v[i] = 0;
+        break;
+    case OP_CONVERT:
+    case OP_CAST: cast_to_int(op, n, v, args[0].v); break;
+    default: EACH v[i] = a[i]; break;   /* floor, ceil, round of an integer */
+    }
+}
+
+#define EITHER (1.0 / DOUBT)    /* the bound of a bool that may be true or false */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* The operands may stand the other way round. A NaN decides for itself. */
+static double doubt_order(double a, double ea, double b, double eb)
+{
+    const double doubt = DOUBT * (ea + eb);
+    const bool certain = doubt == 0 || ((isnan(a) || isnan(b)) && doubt < HUGE_VAL);
+    return certain || fabs(a - b) > doubt ? 0 : EITHER;
+}
+
+static void bound_comparison(const Operation *op, int n, double *e, const Operand args[])
+{
+    const double *ea = args[0].e, *eb = args[1].e;
+    const double *a = args[0].v, *b = args[1].v;
+    const int64_t *whole_a = args[0].v, *whole_b = args[1].v;
+    if (type_is_float(op->from))
+        EACH e[i] = doubt_order(a[i], ea[i], b[i], eb[i]);
+    else
+        EACH e[i] = doubt_order((double)whole_a[i], ea[i], (double)whole_b[i], eb[i]);
+}
+
+/* NaN gives 0, or true. */
+static double bound_float_to_int(DType dtype, int64_t v, double a, double e)
+{
+    if (e == 0)
+        return 0;
+    if (dtype == DTYPE_BOOL)
+        return fabs(a) > DOUBT * e ? 0 : EITHER;
+    if (isnan(e))
+        return HUGE_VAL;
+    const double reach = DOUBT * e;
+    const double low = (double)int_of_float(dtype, e < HUGE_VAL ? a - reach : -HUGE_VAL);
+    const double high = (double)int_of_float(dtype, e < HUGE_VAL ? a + reach : HUGE_VAL);
+    return larger((double)v - low, high - (double)v) / DOUBT;
+}
+
+static double bound_int_to_bool(int64_t a, double e)
+{
+    return e == 0 || fabs((double)a) > DOUBT * e ? 0 : EITHER;
+}
+
+static void bound_cast_to_int(const Operation *op, int n, const int64_t *v, double *e, Operand x)
+{
+    const double *a = x.v;
+    const int64_t *whole = x.v;
+    const DType dtype = op->op == OP_CAST ? op->dtype : op->type == TYPE_BOOL ? DTYPE_BOOL : DTYPE_I64;
+    if (type_is_float(op->from))
+        EACH e[i] = bound_float_to_int(dtype, v[i], a[i], x.e[i]);
+    else if (dtype == DTYPE_BOOL)
+        EACH e[i] = bound_int_to_bool(whole[i], x.e[i]);
+    else
+        EACH e[i] = x.e[i];
+}
+
+/* A certain `decisive` value of either operand decides. */
+static double doubt_logic(int64_t a, double ea, int64_t b, double eb, int64_t decisive)
+{
+    if ((a == decisive && ea == 0) || (b == decisive && eb == 0))
+        return 0;
+    return ea > 0 || eb > 0 ? EITHER : 0;
+}
+
+/* 0 times whatever it may be is 0. */
+static double times(double x, double e)
+{
+    return x == 0 || e == 0 ? 0 : fabs(x) * e;
+}
+
+static double bound_choice(double condition, int64_t v, double e, int64_t other, double e_other)
+{
+    return condition > 0 ? larger(e, e_other + fabs((double)v - (double)other) / DOUBT) : e;
+}
+
+static void take_errors_through(const Operation *op, int n, const int64_t *v, double *e,
+                                const Operand args[])
+{
+    const int64_t *a = args[0].v, *b = args[1].v, *c = args[2].v;
+    const double *ea = args[0].e, *eb = args[1].e, *ec = args[2].e;
+    switch (op->op) {
+    case OP_ADD:
+    case OP_SUB: EACH e[i] = ea[i] + eb[i]; break;
+    case OP_MUL:
+        EACH e[i] = times((double)a[i], eb[i]) + times((double)b[i], ea[i]) +
+                    DOUBT * times(ea[i], eb[i]);
+        break;
+    case OP_AND: EACH e[i] = doubt_logic(a[i], ea[i], b[i], eb[i], 0); break;
+    case OP_OR: EACH e[i] = doubt_logic(a[i], ea[i], b[i], eb[i], 1); break;
+    case OP_SIGN: EACH e[i] = bound_int_to_bool(a[i], ea[i]) * 2; break;
+    case OP_MIN:
+    case OP_MAX: EACH e[i] = larger(ea[i], eb[i]); break;
+    case OP_WHERE:
+        EACH e[i] = a[i] ? bound_choice(ea[i], b[i], eb[i], c[i], ec[i])
+                         : bound_choice(ea[i], c[i], ec[i], b[i], eb[i]);
+        break;
+    case OP_ISNAN: EACH e[i] = isnan(ea[i]) ? EITHER : 0; break;
+    case OP_CONVERT:
+    case OP_CAST: bound_cast_to_int(op, n, v, e, args[0]); break;
+    default: EACH e[i] = ea[i]; break;
+    }
+}
+
+/* No value lies beyond the range of its operation; what may wrap around may be anything. */
+static void limit_bounds(const Operation *op, int n, const int64_t *v, double *e)
+{
+    const bool wraps = op->op == OP_ADD || op->op == OP_SUB || op->op == OP_MUL;
+    const double end = 0x1p63 - 0x1p10, low = op->range.low, high = op->range.high;
+    EACH {
+        const double x = (double)v[i], most = larger(high - x, x - low) / DOUBT;
+        if (wraps && e[i] > 0 && fabs(x) + DOUBT * e[i] >= end)
+            e[i] = HUGE_VAL;
+        e[i] = e[i] > most ? most : e[i];
+    }
+}
+
+void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e, const Operand args[])
+{
+    if (is_comparison(op->op))
+        bound_comparison(op, n, e, args);
+    else
+        take_errors_through(op, n, v, e, args);
+    limit_bounds(op, n, v, e);
+}

@@ -1,0 +1,378 @@
+/* schedule/build_launch.c: the plain data a launcher needs: tensors, scalars, workspace slots,
+ * and for each kernel its grid and arguments in the order the printed signature has them.
+ */
+#include "schedule/internal.h"
+
+#include "base/prelude.h"
+#include "base/reserved.h"
+
+typedef LIST(LaunchArg) Args;
+
+static void list_tensors(Scheduler *s, LaunchPlan *l)
+{
+    const Graph *g = s->g;
+    LIST(LaunchTensor) tensors = {0};
+    LIST(LaunchScalar) scalars = {0};
+    bool *used = NEW_ARRAY(s->arena, bool, g->params.count + 1);
+    for (int i = 1; i < g->nodes.count; i++)
+        if (s->live[i] && g->nodes.data[i].op == OP_PARAM)
+            used[g->nodes.data[i].param] = true;
+    for (int i = 0; i < g->params.count; i++) {
+        const Param *p = &g->params.data[i];
+        if (p->scalar)
+            *list_push(s->arena, &scalars) =
+                (LaunchScalar){p->name, p->dtype, p->has_default, p->default_value};
+        else
+            *list_push(s->arena, &tensors) =
+                (LaunchTensor){p->name, p->dtype, p->axes, false, used[i]};
+    }
+    l->input_count = tensors.count;
+    for (int i = 0; i < g->outputs.count; i++) {
+        const Output *o = &g->outputs.data[i];
+        *list_push(s->arena, &tensors) =
+            (LaunchTensor){o->name, o->dtype, o->axes, true, o->value.id != 0};
+    }
+    l->tensors = tensors.data;
+    l->tensor_count = tensors.count;
+    l->scalars = scalars.data;
+    l->scalar_count = scalars.count;
+}
+
+static const char *slot_name(Scheduler *s, const Slot *slot, int index)
+{
+    const char *name = node(s->g, slot->node)->name;
+    if (!name)
+        name = arena_format(s->arena, "%s_%d",
+                            is_reduction(s->g, slot->node) ? op_info[node(s->g, slot->node)->op].text : "number", index);
+    return arena_format(s->arena, "%s_%s", name, slot->partial ? "partial" : "value");
+}
+
+/* Each CTA of a group has 8 bytes for each round, CTA and 4 bytes of its results. */
+static int64_t mailbox_words(const Scheduler *s, const Kernel *k)
+{
+    int words = exchanges_wide(s->g, k) ? 2 : 1;
+    return (int64_t)mailbox_rounds(k) * most_exchanged(s->g, k) * words *
+           k->cluster * k->cluster;
+}
+
+/* Behind the values' slots. */
+static void list_mailboxes(Scheduler *s, Plan *plan, LaunchSlot *slots)
+{
+    int count = s->slots.count;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        Kernel *k = &plan->kernels[i];
+        if (k->clears >= 0) continue;
+        k->mailbox = k->grouped ? count++ : -1;
+        if (k->grouped) plan->kernels[i - 1].mailbox = -1;
+        if (k->grouped)
+            slots[k->mailbox] = (LaunchSlot){.name = "mailbox",
+                                             .dtype = DTYPE_I64,
+                                             .copies_kernel = i,
+                                             .width = mailbox_words(s, k)};
+    }
+    plan->launch.slot_count = count;
+}
+
+/* The dimension of its grid that counts partials. */
+static int parts_dim(const Kernel *k)
+{
+    return k->kept ? PARTS_DIM : 0;
+}
+
+static void list_slots(Scheduler *s, Plan *plan)
+{
+    LaunchSlot *slots = NEW_ARRAY(s->arena, LaunchSlot, s->slots.count + plan->kernel_count);
+    for (int i = 0; i < s->slots.count; i++) {
+        const Slot *slot = &s->slots.data[i];
+        slots[i] = (LaunchSlot){.name = slot_name(s, slot, i),
+                                .dtype = slot_dtype(node(s->g, slot->node)->type),
+                                .axes = node(s->g, slot->node)->axes,
+                                .copies_kernel = -1,
+                                .width = 1};
+    }
+    for (int i = 0; i < plan->kernel_count; i++)
+        for (int j = 0; j < plan->kernels[i].accumulator_count; j++) {
+            Accumulator *acc = &plan->kernels[i].accumulators[j];
+            if (walks_rows(&plan->kernels[i])) {
+                slots[acc->slot].copies_kernel = i;
+                slots[acc->slot].copies_dim = parts_dim(&plan->kernels[i]);
+            }
+            acc->slot_name = slots[acc->slot].name;
+        }
+    list_mailboxes(s, plan, slots);
+    plan->launch.slots = slots;
+}
+
+static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis,
+                 const char *name)
+{
+    *list_push(s->arena, args) =
+        (LaunchArg){.kind = kind, .index = index, .axis = axis, .name = name};
+}
+
+/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; the row axes that are `collapsed` have
+ * one. */
+static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const char *name,
+                        AxisSet axes, AxisSet collapsed)
+{
+    push(s, args, ARG_TENSOR, tensor, 0, name);
+    args->data[args->count - 1].phase = phase;
+    if (axes & collapsed && axes & ~collapsed)
+        push(s, args, ARG_ROW_STRIDE, tensor, 0, arena_format(s->arena, "%s_row", name));
+    for (int i = 0; i < s->g->axis_count; i++) {
+        bool fastest = axes >> i == 1;
+        if ((axes & ~collapsed) >> i & 1 && !fastest)
+            push(s, args, ARG_STRIDE, tensor, i,
+                 arena_format(s->arena, "%s_%s", name, s->g->axes[i].name));
+    }
+}
+
+/* The last phase that reads a row's elements from memory, not from what is kept of them. One that a sum picks is read by
+ * another thread than may write it, so that only the end of its phase keeps the two apart. */
+static int last_read(const Kernel *k, const Load *load)
+{
+    int last = load->resident && !load->staged ? load->first_phase : 0;
+    if (!load->staged && !load->resident && load->phases)
+        last = is_needed_later(load, LAST_PHASE_BIT) ? k->phases : 63 - __builtin_clzll(load->phases);
+    for (int i = 0; i < k->inner_count; i++)
+        if (k->inner[i].picked.id == load->node.id && k->inner[i].phase >= last) last = k->inner[i].phase + 1;
+    return last;
+}
+
+/* Whether a row's number is all that it takes to find what the kernel reads and writes of the row, if neighbours are
+ * everywhere as far apart as others. */
+static bool collapses_rows(const Scheduler *s, const Kernel *k)
+{
+    bool outside = k->rows < (k->columns & -k->columns) || !k->columns;    /* columns are within rows, not between them */
+    bool together = walks_rows(k) && has_several_row_axes(k) && !k->kept && outside;
+    for (int i = 0; i < k->load_count; i++)
+        together &= axes_within(k->rows, k->loads[i].axes) || !(k->loads[i].axes & k->rows);
+    for (int i = 0; i < k->store_count; i++)
+        together &= axes_within(k->rows, k->stores[i].axes) || !(k->stores[i].axes & k->rows);
+    for (int i = 1; together && i < s->g->nodes.count; i++)
+        if (k->computed[i] && node(s->g, (Node){(uint32_t)i})->op == OP_INDEX)
+            together = !(k->rows >> node(s->g, (Node){(uint32_t)i})->axis & 1);
+    return together;
+}
+
+/* Row sizes that the kernel's text mentions. */
+static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed)
+{
+    AxisSet slowest = k->rows & -k->rows;    /* what tells the rows of a single CTA apart needs the others */
+    AxisSet used = ((k->one_row ? k->rows & ~slowest : k->rows) & ~collapsed) | k->kept | k->columns;
+    for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
+        const NodeInfo *info = &s->g->nodes.data[i];
+        if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
+        if (k->computed[i] && info->op == OP_MEAN) used |= info->reduced;
+    }
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (node(s->g, k->accumulators[i].node)->op == OP_MEAN)
+            used |= node(s->g, k->accumulators[i].node)->reduced;
+    for (int i = 0; i < k->load_count; i++)
+        used |= k->loads[i].slot >= 0 ? k->loads[i].axes & ~collapsed : 0;
+    for (int i = 0; i < k->store_count; i++)
+        used |= k->stores[i].slot >= 0 ? k->stores[i].axes & ~collapsed : 0;
+    return used & ~s->a->columns;
+}
+
+/* By parameter. */
+static const bool *find_computed_params(const Scheduler *s, const Kernel *k)
+{
+    bool *computed = NEW_ARRAY(s->arena, bool, s->g->params.count + 1);
+    for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
+        const NodeInfo *info = &s->g->nodes.data[i];
+        if (k->computed[i] && info->op == OP_PARAM) computed[info->param] = true;
+    }
+    return computed;
+}
+
+static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name, AxisSet collapsed)
+{
+    Kernel *k = &plan->kernels[kernel];
+    const LaunchSlot *slots = plan->launch.slots;
+    Args args = {0};
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        if (load->slot >= 0)
+            push(s, &args, ARG_SLOT, load->slot, 0, load->name = slots[load->slot].name);
+        else
+            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes, collapsed);
+    }
+    if (k->finishes >= 0)
+        for (int i = 0; i < k->accumulator_count; i++)
+            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
+                 k->accumulators[i].slot_name);
+    for (int i = 0; i < k->store_count; i++) {
+        Store *store = &k->stores[i];
+        if (store->slot >= 0)
+            push(s, &args, ARG_SLOT, store->slot, 0,
+                 store->name = slots[store->slot].name);
+        else
+            push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes, collapsed);
+    }
+    if (k->finishes < 0)
+        for (int i = 0; i < k->accumulator_count; i++)
+            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
+                 k->accumulators[i].slot_name);
+    int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
+    if (mailbox >= 0) push(s, &args, ARG_SLOT, mailbox, 0, slots[mailbox].name);
+    const bool *used = find_computed_params(s, k);
+    int scalar = 0;
+    for (int i = 0; i < s->g->params.count; i++) {
+        if (!s->g->params.data[i].scalar) continue;
+        if (used[i]) push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
+        scalar++;
+    }
+    if (collapsed && !k->one_row) push(s, &args, ARG_ROWS, kernel, 0, "rows");
+    AxisSet sizes = sizes_used(s, k, collapsed);
+    for (int i = 0; i < s->g->axis_count; i++)
+        if (sizes >> i & 1) push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
+    if (k->finishes >= 0)
+        push(s, &args, ARG_GRID, k->finishes, parts_dim(&plan->kernels[k->finishes]), "partials");
+    if (k->kept) push(s, &args, ARG_GRID, kernel, PARTS_DIM, "parts");
+    if (k->kept) push(s, &args, ARG_ALONE, kernel, 0, "alone");
+    if (k->paced) push(s, &args, ARG_INTERVAL, kernel, 0, "interval");
+    return (LaunchEntry){name, args.count, args.data};
+}
+
+/* Bytes that are read and written of a row. What several rows share comes from L2. */
+static int64_t row_traffic(const Scheduler *s, const Kernel *k)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (axes_within(k->rows, k->loads[i].axes))
+            bytes += axes_size(&s->a->sizes, k->loads[i].axes & k->columns) * dtype_info[k->loads[i].dtype].bytes;
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].axes & k->rows)
+            bytes += axes_size(&s->a->sizes, k->stores[i].axes & k->columns) * dtype_info[k->stores[i].dtype].bytes;
+    return bytes;
+}
+
+/* Whether rows in parts are loaded when their turn comes, and computed with then: an SM is to have as many CTAs as it has
+ * threads for, though registers hold only half of them at a time (gelu's gradient with a bias's of 32768 and 65536 columns
+ * 10 %, sum over rows of 32768 7 % faster; of 5 bytes a column 2 % slower; measured on an H100). */
+static bool loads_in_turn(const Scheduler *s, const Kernel *k)
+{
+    enum { BYTES = 4, FEW_SUMS = 2 };
+    double sums = accumulator_registers(s, k);
+    return !s->forced.per_sm && k->column_ctas > 1 && sums > 0 && sums <= FEW_SUMS && !k->stages && row_bytes(k) <= BYTES;
+}
+
+int64_t resident_ctas(const Scheduler *s, const Kernel *k)
+{
+    int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
+    int threads = s->target->threads_per_sm / kernel_threads(k), limit = s->target->most_ctas_per_sm;
+    int per_sm = !loads_in_turn(s, k) ? k->ctas_per_sm : threads < limit ? threads : limit;
+    int64_t ctas = (int64_t)per_sm * sms / (k->column_ctas * k->cluster);
+    int64_t asked = s->forced.ctas / k->cluster;
+    if (s->forced.ctas && (asked < ctas || !k->grouped)) ctas = asked; /* a group lives at once */
+    return ctas < 1 ? 1 : ctas;
+}
+
+/* A mailbox is cleared for as many groups as exchange through it. */
+static void set_clear_grid(const Scheduler *s, const Plan *plan, const Kernel *k,
+                           LaunchGrid grid[GRID_RANK])
+{
+    const Kernel *main = &plan->kernels[k->clears];
+    grid[0] = (LaunchGrid){main->rows, 1, resident_ctas(s, main),
+                           mailbox_words(s, main) / (kernel_threads(k) * CLEARED_WORDS)};
+    grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
+}
+
+/* Whether columns of which there are none are all that a kernel stores and adds up. */
+static bool has_nothing(const Scheduler *s, const Kernel *k)
+{
+    bool nothing = walks_rows(k) && column_count(s, k) == 0;
+    for (int i = 0; i < k->store_count; i++)
+        nothing &= axes_size(&s->a->sizes, k->stores[i].axes & k->columns) == 0;
+    for (int i = 0; i < k->accumulator_count; i++)
+        nothing &= axes_size(&s->a->sizes, node(s->g, arg(s->g, k->accumulators[i].node, 0))->axes & k->columns) == 0;
+    return nothing && axes_within(k->columns, s->a->columns);
+}
+
+static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
+{
+    int64_t most = 0x7fffffff;
+    most /= k->cluster;
+    int64_t ctas = k->one_row             ? INT64_MAX
+                   : is_persistent(k)     ? resident_ctas(s, k)
+                   : has_fewer_ctas(s, k) ? ceil_div(s->forced.ctas, k->cluster)
+                                          : most;
+    grid[0] = (LaunchGrid){k->rows, k->teams, ctas, 1};
+    grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
+    if (k->kept) {
+        int64_t parts = resident_ctas(s, k);
+        grid[0] = (LaunchGrid){k->kept, 1, parts, 1};
+        grid[PARTS_DIM] = (LaunchGrid){k->rows, k->part_rows, parts, 1};
+    }
+    if (has_parts_in_order(k))
+        grid[0] = (LaunchGrid){k->rows, 1, most / k->column_ctas, k->column_ctas};
+    else if (k->column_ctas > 1)
+        grid[1] = (LaunchGrid){k->columns,
+                               (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
+    if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
+    if (has_nothing(s, k)) grid[0].axes |= k->columns;
+}
+
+/* A kernel's name is the text's to use everywhere: what is declared by others gets
+ * another, and so does a name that C++ keeps for its libraries. */
+static const char *function_name(Arena *arena, const char *name)
+{
+    name = plain_name(arena, name);
+    if (name[0] == '_') return arena_format(arena, "kernel%s", name);
+    bool taken = is_reserved_name(name) || is_library_name(name) || is_prelude_name(name);
+    return taken ? arena_format(arena, "%s_kernel", name) : name;
+}
+
+const char *kernel_name(Arena *arena, const Graph *g, const Plan *plan, int index, bool strided)
+{
+    const Kernel *k = &plan->kernels[index];
+    const char *role = strided ? "_strided" : k->clears >= 0 ? "_clear" : k->finishes >= 0 ? "_finish" : "";
+    int before = 0, twin = 0;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        before += walks_rows(&plan->kernels[i]) && i < index;
+        twin += plan->kernels[i].finishes >= 0 && i < index;
+    }
+    const int which = k->finishes >= 0 ? twin : before;
+    const char *number = which ? arena_format(arena, "_%d", which + 1) : "";
+    return function_name(arena, arena_format(arena, "%s%s%s", g->name, role, number));
+}
+
+void build_launch(Scheduler *s, Plan *plan)
+{
+    LaunchPlan *l = &plan->launch;
+    l->graph = s->g->name;
+    l->axis_count = s->g->axis_count;
+    for (int i = 0; i < s->g->axis_count; i++) l->axis_names[i] = s->g->axes[i].name;
+    l->fixed = s->a->columns;
+    l->sizes = s->a->sizes;
+    list_tensors(s, l);
+    list_slots(s, plan);
+    LaunchKernel *kernels = NEW_ARRAY(s->arena, LaunchKernel, plan->kernel_count);
+    for (int i = 0; i < plan->kernel_count; i++) {
+        Kernel *k = &plan->kernels[i];
+        k->name = kernel_name(s->arena, s->g, plan, i, false);
+        kernels[i].threads = kernel_threads(k) + helper_threads(k);
+        kernels[i].cluster = k->cluster;
+        kernels[i].mailbox = k->mailbox;
+        kernels[i].part_groups = k->kept ? PARTS_SHARE * resident_ctas(s, k) : 0;
+        /* rows that are loaded when their turn comes, not through a ring, want as many CTAs as an SM has room for */
+        kernels[i].part_ctas = !k->kept ? 0 : k->stages ? resident_ctas(s, k) : INT32_MAX;
+        kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
+        kernels[i].overlaps = s->target->bulk_copy && k->mailbox < 0;
+        kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;
+        kernels[i].few_bytes = k->few_bytes;
+        kernels[i].few_ctas = k->few_ctas;
+        kernels[i].step_bytes = k->paced ? k->teams * paced_bytes(k, row_traffic(s, k)) : 0;
+        kernels[i].paced_from = paced_from(k);
+        if (k->clears >= 0)
+            set_clear_grid(s, plan, k, kernels[i].grid);
+        else
+            set_grid(s, k, kernels[i].grid);
+        kernels[i].collapsed = collapses_rows(s, k) ? k->rows : 0;
+        kernels[i].entry = list_args(s, plan, i, k->name, kernels[i].collapsed);
+        if (kernels[i].collapsed) kernels[i].strided = list_args(s, plan, i, kernel_name(s->arena, s->g, plan, i, true), 0);
+    }
+    l->kernels = kernels;
+    l->kernel_count = plan->kernel_count;
+}

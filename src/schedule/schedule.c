@@ -1,0 +1,485 @@
+/* schedule/schedule.c: analysis + target -> plan. Tries the ways to cut the graph from the fewest
+ * kernels (fewest passes over memory) on, and keeps the first whose kernels all fit the
+ * target. */
+#include "schedule/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *family_name(Family family)
+{
+    static const char *const names[] = {"pointwise",        "row",    "grid-stride",
+                                        "warp-specialized", "column", "finish",
+                                        "clear"};
+    return names[family];
+}
+
+/* ---- --schedule
+ * ------------------------------------------------------------------------------ */
+
+static const char *const family_names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "cluster", "column"};
+static const char *const key_names[] = {"threads", "rows", "ctas", "per_sm", "cluster", "stages", "groups", "reads", "bulk", "limit", "reuse"};
+enum { FAMILIES = sizeof family_names / sizeof *family_names, KEYS = sizeof key_names / sizeof *key_names };
+
+/* Where a key's number goes; NULL: there is no such key. */
+static int *find_key(Forced *f, const char *key)
+{
+    int *const at[KEYS] = {&f->threads, &f->rows,   &f->ctas,  &f->per_sm, &f->cluster,
+                           &f->stages,  &f->groups, &f->reads, &f->bulk, &f->limit, &f->reuse};
+    for (int i = 0; i < KEYS; i++)
+        if (!strcmp(key_names[i], key)) return at[i];
+    return NULL;
+}
+
+/* "did you mean 'stages'?", or all names that there are. */
+static const char *suggest_name(Arena *arena, const char *name, const char *const *names, int count)
+{
+    const char *near = nearest_name(name, names, count);
+    if (near) return arena_format(arena, "did you mean '%s'?", near);
+    Text *all = text_new(arena);
+    for (int i = 0; i < count; i++) text_print(all, "%s%s", i ? ", " : "", names[i]);
+    return text_string(all);
+}
+
+/* FAMILY[:key=value,...]; a reason in the arena where that is no schedule, else NULL. */
+static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
+{
+    enum { MOST = 1 << 20 };
+    size_t length = strcspn(text, ":");
+    forced->any = true;
+    int family = 0;
+    while (family < FAMILY_FINISH && (strlen(family_name((Family)family)) != length ||
+                                      memcmp(family_name((Family)family), text, length)))
+        family++;
+    if (family == FAMILY_FINISH) {
+        const char *name = arena_copy(arena, text, length);
+        return arena_format(arena, "there is no family '%s' (%s)", name, suggest_name(arena, name, family_names, FAMILIES));
+    }
+    forced->family = (Family)family;
+    const char *at = text + length;
+    while (*at) {
+        const char *key = at + 1;
+        size_t key_length = strcspn(key, "=");
+        char *end = NULL;
+        long value = key[key_length] ? strtol(key + key_length + 1, &end, 10) : 0;
+        if (!end || (*end && *end != ',') || value < 1 || value > MOST)
+            return arena_format(arena, *key ? "'%s' is not key=NUMBER with a number from 1 to %d"
+                                            : "'%s' ends without a key: key=NUMBER with a number from 1 to %d",
+                                *key ? key : text, MOST);
+        const char *name = arena_copy(arena, key, key_length);
+        int *number = find_key(forced, name);
+        if (!number)
+            return arena_format(arena, "%s has no key '%s' (%s)", family_name(forced->family), name,
+                                suggest_name(arena, name, key_names, KEYS));
+        if (*number) return arena_format(arena, "'%s' is given twice", name);
+        *number = (int)value;
+        at = end;
+    }
+    if (forced->reuse && !forced->stages) forced->stages = 1;
+    return NULL;
+}
+
+/* ---- the choice
+ * ------------------------------------------------------------------------------ */
+
+static const int *count_tensors(Arena *arena, const Graph *g)
+{
+    int *before = NEW_ARRAY(arena, int, g->params.count + 1);
+    for (int i = 0; i < g->params.count; i++) before[i + 1] = before[i] + !g->params.data[i].scalar;
+    return before;
+}
+
+static void index_outputs(Scheduler *s)
+{
+    const Graph *g = s->g;
+    s->first_output = NEW_ARRAY(s->arena, int, g->nodes.count);
+    s->next_output = NEW_ARRAY(s->arena, int, g->outputs.count + 1);
+    for (int i = 0; i < g->nodes.count; i++) s->first_output[i] = -1;
+    for (int i = g->outputs.count - 1; i >= 0; i--) {
+        const uint32_t id = g->outputs.data[i].value.id;
+        s->next_output[i] = s->first_output[id];
+        s->first_output[id] = i;
+    }
+}
+
+static bool *find_columned(Arena *arena, const Analysis *a)
+{
+    const Graph *g = a->graph;
+    bool *columned = NEW_ARRAY(arena, bool, g->nodes.count);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        columned[i] = info->axes & a->columns;
+        for (int k = 0; k < op_info[info->op].arity; k++) columned[i] |= columned[info->args[k].id];
+    }
+    return columned;
+}
+
+static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
+{
+    Scheduler *s = NEW(arena, Scheduler);
+    s->arena = arena;
+    s->a = a;
+    s->g = a->graph;
+    s->target = target;
+    s->live = graph_live(a->graph);
+    s->tensor_of = count_tensors(arena, a->graph);
+    index_outputs(s);
+    s->columned = find_columned(arena, a);
+    return s;
+}
+
+static bool cut_and_map(Scheduler *s, bool ride)
+{
+    s->ride = ride;
+    s->problem = NULL;
+    s->groups = ride ? find_groups(s) : 0;
+    find_reductions_apart(s);
+    cut_graph(s);
+    if (s->problem) return false;
+    for (int i = 0; i < s->kernels.count; i++)
+        if (!map_kernel(s, &s->kernels.data[i])) return false;
+    return true;
+}
+
+/* The family that a cut stands for: that of the kernel with most to do. */
+static Family main_family(const Scheduler *s)
+{
+    static const int rank[] = {
+        [FAMILY_POINTWISE] = 1,        [FAMILY_ROW] = 3,    [FAMILY_GRID_STRIDE] = 4,
+        [FAMILY_WARP_SPECIALIZED] = 5, [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0,
+        [FAMILY_CLEAR] = 0};
+    Family best = FAMILY_FINISH;
+    for (int i = 0; i < s->kernels.count; i++)
+        if (rank[s->kernels.data[i].family] > rank[best])
+            best = s->kernels.data[i].family;
+    return best == FAMILY_FINISH ? FAMILY_POINTWISE : best;
+}
+
+void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason)
+{
+    for (int i = 0; i < plan->rejection_count; i++)
+        if (!strcmp(plan->rejections[i].schedule, schedule) && !strcmp(plan->rejections[i].reason, reason)) return;
+    Rejection *more = NEW_ARRAY(arena, Rejection, plan->rejection_count + 1);
+    if (plan->rejection_count)
+        memcpy(more, plan->rejections, sizeof *more * (size_t)plan->rejection_count);
+    more[plan->rejection_count++] = (Rejection){schedule, reason};
+    plan->rejections = more;
+}
+
+static void reject(Plan *plan, Arena *arena, Family family, const char *reason)
+{
+    add_rejection(arena, plan, family_name(family), reason);
+}
+
+bool reads_rows_again(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        bool several = load->phases & (load->phases - 1);
+        bool row = load->access != ACCESS_ROW && (load->axes & k->rows || !k->rows);    /* a graph without rows is one */
+        if (row && several && !load->resident && !load->staged) return true;
+    }
+    return false;
+}
+
+/* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */
+static bool choose(Scheduler *s, Plan *plan)
+{
+    bool tried_ride = !s->forced.any || s->forced.family != FAMILY_ROW;
+    if (tried_ride && cut_and_map(s, true)) return true;
+    if (tried_ride) {
+        reject(plan, s->arena, main_family(s), s->problem);
+        if (s->forced.any) return false;
+    }
+    if (cut_and_map(s, false)) return true;
+    reject(plan, s->arena, main_family(s), s->problem);
+    return false;
+}
+
+/* ---- the plan
+ * -------------------------------------------------------------------------------- */
+
+static int order(const void *left, const void *right)
+{
+    const Kernel *a = left, *b = right;
+    if (a->level != b->level) return a->level < b->level ? -1 : 1;
+    int finish = (a->finishes >= 0) - (b->finishes >= 0);
+    return finish ? finish : a->index - b->index;
+}
+
+static void sort_kernels(Scheduler *s, Plan *plan)
+{
+    Kernel *k = s->kernels.data;
+    int count = s->kernels.count;
+    for (int i = 0; i < count; i++) k[i].index = i;
+    if (count) qsort(k, (size_t)count, sizeof *k, order);
+    int *moved = NEW_ARRAY(s->arena, int, count + 1);
+    for (int i = 0; i < count; i++) moved[k[i].index] = i;
+    for (int i = 0; i < count; i++)
+        if (k[i].finishes >= 0) k[i].finishes = moved[k[i].finishes];
+    plan->kernels = k;
+    plan->kernel_count = count;
+}
+
+/* A kernel before each whose CTAs exchange through a mailbox. */
+static void insert_clears(Scheduler *s, Plan *plan)
+{
+    enum { THREADS = 256 };
+    Kernel *all = NEW_ARRAY(s->arena, Kernel, 2 * plan->kernel_count + 1);
+    int *moved = NEW_ARRAY(s->arena, int, plan->kernel_count + 1), count = 0;
+    for (int i = 0; i < plan->kernel_count; i++) {
+        const Kernel *k = &plan->kernels[i];
+        if (k->grouped) {
+            all[count] = (Kernel){.family = FAMILY_CLEAR, .level = k->level, .vec = 1, .tiles = 1,
+                                  .threads_per_row = THREADS, .teams = 1, .cluster = 1,
+                                  .column_ctas = 1, .finishes = -1, .clears = count + 1};
+            count++;
+        }
+        moved[i] = count;
+        all[count++] = *k;
+    }
+    for (int i = 0; i < count; i++)
+        if (all[i].finishes >= 0) all[i].finishes = moved[all[i].finishes];
+    plan->kernels = all;
+    plan->kernel_count = count;
+}
+
+static const char *reduction_name(const Scheduler *s, Node n)
+{
+    const char *name = node(s->g, n)->name;
+    return name ? name : node_text(s->arena, s->g, n, true);
+}
+
+/* Whether a reduction is over the last axes of its operand, which has none of the graph's columns. */
+static bool has_other_columns(const Scheduler *s, Node n)
+{
+    AxisSet axes = node(s->g, arg(s->g, n, 0))->axes, reduced = node(s->g, n)->reduced, left = axes & ~reduced;
+    return reduction_way(s, n) == BY_ITSELF && !(axes & s->a->columns) && left && left < (reduced & -reduced);
+}
+
+/* Says for every reduction that ends a kernel why it does. */
+static void explain_cuts(Scheduler *s, Plan *plan)
+{
+    static const char *const why[] = {
+        [BY_ROW] = "it is the same for several rows of what uses it, so a kernel that walks its own rows computes it once",
+        [BY_RIDING] = "it is complete when every CTA has added its rows",
+        [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads keep their columns",
+        [BY_ITSELF] = "it reduces neither exactly the columns nor only rows, so a kernel walks its axes for it alone"};
+    LIST(const char *) cuts = {0};
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!s->live[i] || !is_reduction(s->g, n)) continue;
+        const Way way = reduction_way(s, n);
+        if (way == BY_ROW && !(s->apart[i] && s->slot_of[i] >= 0)) continue;
+        const char *reason = why[way];
+        if (adds_long_rows(s, n) && has_long_rows(s))
+            reason = "it takes one number of each row, and rows are long: a kernel of its own reads those";
+        if (has_other_columns(s, n))
+            reason = arena_format(s->arena, "its rows are along %s and the graph's along %s, so a kernel walks them for it alone; in a graph of its "
+                                            "own, or with --outputs, it would share one with what uses it",
+                                  axes_text(s->arena, s->g, node(s->g, n)->reduced), axes_text(s->arena, s->g, s->a->columns));
+        *list_push(s->arena, &cuts) = arena_format(s->arena, "a kernel ends with %s: %s", reduction_name(s, n), reason);
+    }
+    plan->cuts = cuts.data;
+    plan->cut_count = cuts.count;
+}
+
+static bool speaks_of_key(const char *problem) { return problem[strcspn(problem, " :")] == ':'; }
+
+/* The family `cluster` is whichever can have its rows shared by several CTAs, by as few as can be. */
+static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target, const char *keys,
+                          const char **problem)
+{
+    enum { MOST = 16 };
+    static const char *const families[] = {"warp-specialized", "grid-stride", "row"};
+    bool given = strstr(keys, "cluster=") != NULL;
+    const char *why = NULL;    /* the first reason that speaks of a key, `cluster: …`, or the last of all */
+    static const char one[] = "cluster=1";
+    const char *alone = strstr(keys, one);
+    if (alone && strchr(",", alone[sizeof one - 1])) {    /* , or the end */
+        *problem = "cluster: one CTA is none, 2 to 16 are";
+        return NULL;
+    }
+    for (int i = 0; i < 3; i++)
+        for (int ctas = 2; ctas <= MOST; ctas = given ? MOST + 1 : 2 * ctas) {
+            const char *text = arena_format(arena, "%s%s", families[i], keys);
+            if (!given) text = arena_format(arena, "%s%ccluster=%d", text, *keys ? ',' : ':', ctas);
+            Plan *plan = try_schedule(arena, a, target, text, problem);
+            if (plan) return plan;
+            if (!why || !speaks_of_key(why)) why = *problem;
+        }
+    *problem = why;
+    return NULL;
+}
+
+/* What a launch cannot pass; NULL: nothing. */
+static const char *find_excess(Arena *arena, const LaunchPlan *l)
+{
+    for (int i = 0; i < l->kernel_count; i++) {
+        const int args = most_args(&l->kernels[i]);
+        if (args > MAX_LAUNCH_ARGS) return too_many(arena, "arguments: a kernel", args, MAX_LAUNCH_ARGS);
+    }
+    return l->slot_count > MAX_LAUNCH_SLOTS ? too_many(arena, "workspace: a plan", l->slot_count, MAX_LAUNCH_SLOTS) : NULL;
+}
+
+static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
+{
+    Plan *plan = NEW(s->arena, Plan);
+    *problem = forced ? parse_forced(s->arena, forced, &s->forced) : NULL;
+    if (!*problem && !choose(s, plan)) *problem = s->problem;
+    if (!*problem && forced && main_family(s) != s->forced.family)
+        *problem = missing_reason(s);
+    if (!*problem && forced && !honours_keys(s)) *problem = s->problem;
+    if (*problem) return NULL;
+    plan->analysis = s->a;
+    plan->target = *s->target;
+    plan->family = main_family(s);
+    sort_kernels(s, plan);
+    insert_clears(s, plan);
+    build_launch(s, plan);
+    if ((*problem = find_excess(s->arena, &plan->launch))) return NULL;
+    plan->slots = s->slots.data;
+    plan->slot_count = s->slots.count;
+    explain_cuts(s, plan);
+    return plan;
+}
+
+/* A plan of all parts; NULL where one has none, or none can be as `forced` wants it: the others are as they would be anyway. */
+static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, bool by_rules, const char *forced, const char **problem)
+{
+    Plan **plans = NEW_ARRAY(arena, Plan *, a->part_count);
+    const char *refused = NULL, *why;
+    bool taken = false;
+    for (int i = 0; i < a->part_count; i++) {
+        plans[i] = forced ? try_schedule(arena, a->parts[i], target, forced, &why) : NULL;
+        taken |= plans[i] != NULL;
+        if (forced && !plans[i] && (!refused || speaks_of_key(why))) refused = why;
+        if (!plans[i])
+            plans[i] = by_rules ? schedule_by_rules(arena, a->parts[i], target, problem)
+                                : try_schedule(arena, a->parts[i], target, NULL, problem);
+        if (!plans[i]) return NULL;
+    }
+    if (forced && !taken) {
+        *problem = refused;
+        return NULL;
+    }
+    Plan *plan = join_plans(arena, a, plans);
+    *problem = find_excess(arena, &plan->launch);
+    return *problem ? NULL : plan;
+}
+
+Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, const char **problem)
+{
+    if (a->part_count) return plan_parts(arena, a, target, true, NULL, problem);
+    return make_plan(new_scheduler(arena, a, target), NULL, problem);
+}
+
+/* Whether a plan walks rows no more often than another, and reads none of them again. */
+static bool is_as_lean(const Plan *plan, const Plan *as)
+{
+    int walks = 0;
+    for (int i = 0; i < as->kernel_count; i++) walks += walks_rows(&as->kernels[i]);
+    for (int i = 0; i < plan->kernel_count; i++) {
+        const Kernel *k = &plan->kernels[i];
+        walks -= walks_rows(k);
+        if (walks_rows(k) && reads_rows_again(k)) return false;
+    }
+    return walks >= 0;
+}
+
+/* What was measured faster than `rules`, if it can be. */
+static Plan *take_advice(const Scheduler *s, const Plan *rules)
+{
+    const char *problem, *advice = advised_schedule(s);
+    Plan *plan = advice ? try_schedule(s->arena, s->a, s->target, advice, &problem) : NULL;
+    if (!plan || !is_as_lean(plan, rules)) return NULL;
+    plan->advice = advice;
+    return plan;
+}
+
+Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
+                   const char *forced, const char **problem)
+{
+    enum { CLUSTER = sizeof "cluster" - 1 };
+    if (forced && !strncmp(forced, "cluster", CLUSTER) && strcspn(forced, ":") == CLUSTER)
+        return try_clusters(arena, a, target, forced + CLUSTER, problem);
+    if (a->part_count) return plan_parts(arena, a, target, false, forced, problem);
+    Scheduler *s = new_scheduler(arena, a, target);
+    Plan *plan = make_plan(s, forced, problem);
+    Plan *advised = plan && !forced ? take_advice(s, plan) : NULL;
+    return advised ? advised : plan;
+}
+
+Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
+               const char *forced, bool *refused)
+{
+    const char *problem;
+    Plan *plan = try_schedule(arena, a, target, forced, &problem);
+    if (!plan) {
+        *refused = true;
+        Span at = a->graph->span;
+        report_error(d, forced ? whole_file(at.source) : at, NULL, "%s: %s", forced ? "schedule refused" : "no schedule", problem);
+        stop(d);
+    }
+    return plan;
+}
+
+static void print_inner(Text *out, const Graph *g, const InnerReduction *r)
+{
+    const char *with = r->partner.id ? node_text(out->arena, g, r->partner, true) : "";
+    line(out, "phase %d reduces %s%s%s%s", r->phase, node_text(out->arena, g, r->node, true),
+         *with ? ", together with " : "", with, r->inverse ? ", inverted" : "");
+}
+
+static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
+{
+    const Graph *g = plan->analysis->graph;
+    block (out, "kernel %s: %s", k->name, family_name(k->family)) {
+        line(out, "rows %s columns %s kept %s", axes_text(out->arena, g, k->rows),
+             axes_text(out->arena, g, k->columns), axes_text(out->arena, g, k->kept));
+        if (k->finishes >= 0)
+            line(out, "columns a CTA %d, threads a column %d, partials at once %d", k->threads_per_row,
+                 k->teams, k->tiles);
+        else
+            line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s",
+                 k->threads_per_row, k->teams, k->vec, k->tiles,
+                 k->streamed ? ", streamed" : "", k->ragged ? ", ragged" : "");
+        if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
+        if (k->paced) line(out, "paced");
+        if (k->limit_ctas) line(out, "at most %d CTAs an SM", k->limit_ctas);
+        if (k->slice)
+            line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
+                 k->refill ? ", refilled" : k->bulk ? ", by one copy" : k->single ? ", single" : "");
+        if (takes_turns(k)) line(out, "%d CTAs share a row, in turns along it", k->cluster);
+        if (k->meets_in_ring) line(out, "sums meet in the ring");
+        if (k->meets_beside) line(out, "sums meet beside the ring");
+        for (int i = 0; i < k->load_count; i++)
+            line(out, "load %s%s%s%s", k->loads[i].name,
+                 k->loads[i].resident ? ", resident" : "",
+                 k->loads[i].hoisted ? ", hoisted" : "",
+                 is_lined_up(k, &k->loads[i]) || is_read_by_blocks(k, &k->loads[i]) ? ", by blocks" : "");
+        for (int i = 0; i < k->inner_count; i++)
+            print_inner(out, g, &k->inner[i]);
+        for (int i = 0; i < k->accumulator_count; i++)
+            line(out, "%s %s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
+                 node_text(out->arena, g, k->accumulators[i].node, true));
+        for (int i = 0; i < k->store_count; i++) line(out, "store %s", k->stores[i].name);
+    }
+}
+
+void print_plan(Text *out, const Plan *plan)
+{
+    line(out, "plan for %s: %s", plan->target.arch, family_name(plan->family));
+    for (int i = 0; i < plan->kernel_count; i++)
+        print_kernel(out, plan, &plan->kernels[i]);
+    for (int i = 0; i < plan->launch.slot_count; i++)
+        line(out, "slot %s: %s%s%s", plan->launch.slots[i].name,
+             dtype_info[plan->launch.slots[i].dtype].fuse,
+             axes_text(out->arena, plan->analysis->graph, plan->launch.slots[i].axes),
+             plan->launch.slots[i].width > 1
+                 ? arena_format(out->arena, " x %lld", (long long)plan->launch.slots[i].width)
+                 : "");
+    for (int i = 0; i < plan->rejection_count; i++)
+        line(out, "rejected %s: %s", plan->rejections[i].schedule,
+             plan->rejections[i].reason);
+}
