@@ -17,14 +17,14 @@
 
 enum { M = 1000, N = 256, TENSORS = 8, INPUTS = 5 };
 
-static const size_t bytes[TENSORS] = {2 * M * N, 2 * M * N, 2 * N, 4 * M, 4 * M, 2 * M * N, 2 * N, 2 * N};
+static const size_t bytes[TENSORS] = {2 * M * N, 2 * M *N, 2 * N, 4 * M,
+                                      4 * M,     2 * M *N, 2 * N, 2 * N};
 
 static fusec_error error;
 
 static void check(fusec_status status, const char *what)
 {
-    if (status == FUSEC_OK)
-        return;
+    if (status == FUSEC_OK) return;
     fprintf(stderr, "%s: %s: %s\n", what, fusec_status_name(status), error.message);
     exit(EXIT_FAILURE);
 }
@@ -47,8 +47,7 @@ static uint16_t to_bf16(float value)
 
 static void check_that_it_fits(int fits, const fusec_plan *plan)
 {
-    if (fits)
-        return;
+    if (fits) return;
     fprintf(stderr, "graph %s: this program has tensors for examples/layernorm_bwd.fuse alone\n",
             fusec_plan_graph(plan));
     exit(EXIT_FAILURE);
@@ -56,8 +55,7 @@ static void check_that_it_fits(int fits, const fusec_plan *plan)
 
 /* Describes tensor `i` of the plan for M rows and gives it zeroed host memory and device
  * memory. */
-static fusec_tensor make_tensor(fusec_device *device, const fusec_plan *plan, size_t i,
-                                void **host)
+static fusec_tensor make_tensor(fusec_device *device, const fusec_plan *plan, size_t i, void **host)
 {
     fusec_tensor_info info = {.struct_size = sizeof info};
     fusec_axis_info axis = {.struct_size = sizeof axis};
@@ -83,8 +81,7 @@ static void fill_inputs(void *host[TENSORS])
         ((uint16_t *)host[0])[i] = to_bf16((float)(i * 7 % 61 - 30) / 16);
         ((uint16_t *)host[1])[i] = to_bf16((float)(i * 5 % 47 - 23) / 16);
     }
-    for (int n = 0; n < N; n++)
-        ((uint16_t *)host[2])[n] = to_bf16(1 + (float)(n % 8) / 16);
+    for (int n = 0; n < N; n++) ((uint16_t *)host[2])[n] = to_bf16(1 + (float)(n % 8) / 16);
     for (int m = 0; m < M; m++) {
         ((float *)host[3])[m] = (float)(m % 5) / 8;
         ((float *)host[4])[m] = 0.5f + (float)(m % 3) / 8;
@@ -93,8 +90,7 @@ static void fill_inputs(void *host[TENSORS])
 
 static double plain_dx(void *host[TENSORS], int row, int column)
 {
-    const uint16_t *x = (uint16_t *)host[0] + row * N,
-                   *dy = (uint16_t *)host[1] + row * N;
+    const uint16_t *x = (uint16_t *)host[0] + row * N, *dy = (uint16_t *)host[1] + row * N;
     const uint16_t *gamma = host[2];
     double mean = ((float *)host[3])[row], rstd = ((float *)host[4])[row], c1 = 0, c2 = 0;
     for (int n = 0; n < N; n++) {
@@ -120,10 +116,9 @@ static int compare(void *host[TENSORS])
     for (int row = 0; row < M; row++)
         dbeta += (double)from_bf16(((uint16_t *)host[1])[row * N + 3]);
     double got = (double)from_bf16(((uint16_t *)host[7])[3]);
-    printf("worst relative error of dx %.5f (bf16 rounds to 0.00391), dbeta[3] %g = %g\n",
-           worst, got, dbeta);
-    return worst < 0.004 && fabs(got - dbeta) <= 0.004 * fabs(dbeta) ? EXIT_SUCCESS
-                                                                     : EXIT_FAILURE;
+    printf("worst relative error of dx %.5f (bf16 rounds to 0.00391), dbeta[3] %g = %g\n", worst,
+           got, dbeta);
+    return worst < 0.004 && fabs(got - dbeta) <= 0.004 * fabs(dbeta) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int count, char **arguments)
@@ -145,33 +140,30 @@ int main(int count, char **arguments)
     check(fusec_device_get_info(device, &about), "device info");
 
     fusec_size columns[] = {{"N", N}};
-    check(fusec_plan_create(device, program, NULL, columns, 1, NULL, &plan, &error),
-          "plan");
-    check_that_it_fits(fusec_plan_input_count(plan) == INPUTS && fusec_plan_tensor_count(plan) == TENSORS, plan);
-    for (size_t i = 0; i < TENSORS; i++)
-        tensors[i] = make_tensor(device, plan, i, &host[i]);
+    check(fusec_plan_create(device, program, NULL, columns, 1, NULL, &plan, &error), "plan");
+    check_that_it_fits(
+        fusec_plan_input_count(plan) == INPUTS && fusec_plan_tensor_count(plan) == TENSORS, plan);
+    for (size_t i = 0; i < TENSORS; i++) tensors[i] = make_tensor(device, plan, i, &host[i]);
     fill_inputs(host);
     for (size_t i = 0; i < INPUTS; i++)
         check(fusec_copy(device, tensors[i].data, host[i], bytes[i], &error), "copy in");
 
     fusec_size rows[] = {{"M", M}};
-    check(fusec_alloc(device, fusec_plan_workspace(plan, rows, 1), &workspace, &error),
-          "alloc");
+    check(fusec_alloc(device, fusec_plan_workspace(plan, rows, 1), &workspace, &error), "alloc");
     fusec_event *begin, *end;
     check(fusec_event_create(device, &begin, &error), "event");
     check(fusec_event_create(device, &end, &error), "event");
     for (int i = 0; i < 2; i++) { /* the first launch warms up */
         check(fusec_event_record(begin, NULL, &error), "record");
-        check(fusec_plan_launch(plan, tensors, tensors + INPUTS, NULL, workspace, NULL,
-                                &error),
+        check(fusec_plan_launch(plan, tensors, tensors + INPUTS, NULL, workspace, NULL, &error),
               "launch");
         check(fusec_event_record(end, NULL, &error), "record");
     }
     check(fusec_event_elapsed(begin, end, &milliseconds, &error), "elapsed");
     for (size_t i = INPUTS; i < TENSORS; i++)
         check(fusec_copy(device, host[i], tensors[i].data, bytes[i], &error), "copy out");
-    printf("%s: plan in %.1f ms, launch in %.3f ms\n", about.name,
-           fusec_plan_milliseconds(plan), milliseconds);
+    printf("%s: plan in %.1f ms, launch in %.3f ms\n", about.name, fusec_plan_milliseconds(plan),
+           milliseconds);
     int status = compare(host);
 
     for (int i = 0; i < TENSORS; i++) {

@@ -14,7 +14,8 @@ fusec_status bench_reset_cache(fusec_device *device, fusec_error *error)
     if (status != FUSEC_OK) return status;
     CUresult result = driver->cuCtxSynchronize();
     if (result == CUDA_SUCCESS) result = driver->cuCtxResetPersistingL2Cache();
-    if (result == CUDA_ERROR_NOT_SUPPORTED) result = CUDA_SUCCESS;    /* nothing is kept on such a device */
+    if (result == CUDA_ERROR_NOT_SUPPORTED)
+        result = CUDA_SUCCESS; /* nothing is kept on such a device */
     status = driver_check(driver, result, "cuCtxResetPersistingL2Cache", error);
     context_leave(&current);
     return status;
@@ -41,8 +42,8 @@ fusec_status bench_compile(fusec_device *device, const char *cuda, double *milli
 static CUresult time_bursts(const Driver *driver, CUfunction function, int kernels, double *best)
 {
     enum { BURSTS = 20, BURST = 128 };
-    CUlaunchConfig config = {.grid_x = 1, .grid_y = 1, .grid_z = 1,
-                             .block_x = 32, .block_y = 1, .block_z = 1};
+    CUlaunchConfig config = {
+        .grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 32, .block_y = 1, .block_z = 1};
     CUresult result = CUDA_SUCCESS;
     *best = 1e30;
     for (int burst = 0; burst < BURSTS && result == CUDA_SUCCESS; burst++) {

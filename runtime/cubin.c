@@ -29,7 +29,7 @@ enum {
 typedef struct {
     const unsigned char *data;
     size_t bytes;
-    uint64_t sections; /* offset of the section headers */
+    uint64_t sections;     /* offset of the section headers */
     unsigned count, names; /* of sections; the one that holds the names */
 } Elf;
 
@@ -41,11 +41,9 @@ typedef struct {
 
 static uint64_t read_number(const Elf *elf, uint64_t offset, unsigned bytes)
 {
-    if (offset > elf->bytes || bytes > elf->bytes - offset)
-        return 0;
+    if (offset > elf->bytes || bytes > elf->bytes - offset) return 0;
     uint64_t value = 0;
-    for (unsigned i = bytes; i-- > 0;)
-        value = value << 8 | elf->data[offset + i];
+    for (unsigned i = bytes; i-- > 0;) value = value << 8 | elf->data[offset + i];
     return value;
 }
 
@@ -55,11 +53,9 @@ static bool is_inside(const Elf *elf, uint64_t offset, uint64_t size)
 }
 
 /* A NUL-ended string at `index` of a string section; "" if it is not inside. */
-static const char *read_string(const Elf *elf, uint64_t offset, uint64_t size,
-                               uint64_t index)
+static const char *read_string(const Elf *elf, uint64_t offset, uint64_t size, uint64_t index)
 {
-    if (!is_inside(elf, offset, size) || index >= size)
-        return "";
+    if (!is_inside(elf, offset, size) || index >= size) return "";
     const char *text = (const char *)elf->data + offset + index;
     return memchr(text, 0, (size_t)(size - index)) ? text : "";
 }
@@ -89,13 +85,12 @@ static bool open_elf(const void *cubin, size_t bytes, Elf *elf)
 {
     static const unsigned char magic[] = {0x7f, 'E', 'L', 'F', 2, 1};
     *elf = (Elf){.data = cubin, .bytes = bytes};
-    if (bytes < 64 || memcmp(cubin, magic, sizeof magic) != 0)
-        return false;
+    if (bytes < 64 || memcmp(cubin, magic, sizeof magic) != 0) return false;
     elf->sections = read_number(elf, 40, 8);
     elf->count = (unsigned)read_number(elf, 60, 2);
     elf->names = (unsigned)read_number(elf, 62, 2);
-    return read_number(elf, 58, 2) == 64 && elf->names < elf->count
-           && is_inside(elf, elf->sections, 64ull * elf->count);
+    return read_number(elf, 58, 2) == 64 && elf->names < elf->count &&
+           is_inside(elf, elf->sections, 64ull * elf->count);
 }
 
 static const char *after_prefix(const char *text, const char *prefix)
@@ -104,22 +99,20 @@ static const char *after_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, length) == 0 ? text + length : NULL;
 }
 
-static bool find_section(const Elf *elf, const char *prefix, const char *kernel,
-                         Section *found)
+static bool find_section(const Elf *elf, const char *prefix, const char *kernel, Section *found)
 {
     for (unsigned i = 0; i < elf->count; i++) {
         *found = read_section(elf, i);
         const char *rest = after_prefix(found->name, prefix);
-        if (rest && strcmp(rest, kernel) == 0)
-            return true;
+        if (rest && strcmp(rest, kernel) == 0) return true;
     }
     return false;
 }
 
 static const char *symbol_name(const Elf *elf, const Section *symbols, uint64_t index)
 {
-    if (symbols->type != SECTION_SYMTAB || symbols->link >= elf->count
-        || index >= symbols->size / 24)
+    if (symbols->type != SECTION_SYMTAB || symbols->link >= elf->count ||
+        index >= symbols->size / 24)
         return "";
     Section names = section_bounds(elf, symbols->link);
     return read_string(elf, names.offset, names.size,
@@ -127,21 +120,17 @@ static const char *symbol_name(const Elf *elf, const Section *symbols, uint64_t 
 }
 
 /* Walks .nv.info and takes what belongs to the kernel. */
-static void read_attributes(const Elf *elf, const Section *info, const char *kernel,
-                            Usage *usage)
+static void read_attributes(const Elf *elf, const Section *info, const char *kernel, Usage *usage)
 {
     Section symbols = {0};
-    if (info->link < elf->count)
-        symbols = section_bounds(elf, info->link);
+    if (info->link < elf->count) symbols = section_bounds(elf, info->link);
     uint64_t at = info->offset, end = info->offset + info->size;
     while (is_inside(elf, at, 4) && at + 4 <= end) {
         unsigned format = elf->data[at], id = elf->data[at + 1];
         uint64_t bytes = format == FORMAT_BYTES ? read_number(elf, at + 2, 2) : 0;
-        if (format < FORMAT_NONE || format > FORMAT_BYTES || bytes > end - at - 4)
-            return;
-        if (bytes == 8 && (id == EIATTR_REGCOUNT || id == EIATTR_FRAME_SIZE)
-            && strcmp(symbol_name(elf, &symbols, read_number(elf, at + 4, 4)), kernel)
-                   == 0) {
+        if (format < FORMAT_NONE || format > FORMAT_BYTES || bytes > end - at - 4) return;
+        if (bytes == 8 && (id == EIATTR_REGCOUNT || id == EIATTR_FRAME_SIZE) &&
+            strcmp(symbol_name(elf, &symbols, read_number(elf, at + 4, 4)), kernel) == 0) {
             int value = (int)(read_number(elf, at + 8, 4) & 0x7fffffff);
             *(id == EIATTR_REGCOUNT ? &usage->registers : &usage->stack_bytes) = value;
         }
@@ -154,8 +143,7 @@ static void read_attributes(const Elf *elf, const Section *info, const char *ker
 static int static_smem(const Elf *elf, const char *kernel, const char *log)
 {
     Section shared;
-    if (!find_section(elf, ".nv.shared.", kernel, &shared) || shared.size > INT32_MAX)
-        return 0;
+    if (!find_section(elf, ".nv.shared.", kernel, &shared) || shared.size > INT32_MAX) return 0;
     int bytes = (int)shared.size;
     const char *arch = log ? strstr(log, "for 'sm_") : NULL;
     bool reserved = arch ? atoi(arch + 8) >= 90 : bytes >= RESERVED_SMEM;
@@ -170,23 +158,19 @@ static int log_spills(const char *log, const char *kernel)
     for (const char *at = log; at && (at = strstr(at, heading)) != NULL;) {
         at += sizeof heading - 1;
         size_t length = strcspn(at, " \r\n");
-        if (length != strlen(kernel) || memcmp(at, kernel, length) != 0)
-            continue;
+        if (length != strlen(kernel) || memcmp(at, kernel, length) != 0) continue;
         const char *numbers = strchr(at, '\n');
         const char *frame = numbers ? strpbrk(numbers, "0123456789") : NULL;
         int stack, stores, loads;
-        if (frame
-            && sscanf(frame,
-                      "%9d bytes stack frame, %9d bytes spill stores, %9d bytes spill loads",
-                      &stack, &stores, &loads)
-                   == 3)
+        if (frame &&
+            sscanf(frame, "%9d bytes stack frame, %9d bytes spill stores, %9d bytes spill loads",
+                   &stack, &stores, &loads) == 3)
             return stores + loads;
     }
     return -1;
 }
 
-bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *kernel,
-                 Usage *usage)
+bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *kernel, Usage *usage)
 {
     *usage = (Usage){-1, -1, -1, -1};
     Elf elf;
@@ -200,25 +184,29 @@ bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *k
     return true;
 }
 
-/* An instruction is 16 bytes (sm_70 and later); what it does is in its last nine bits. A conditional wait has a branch before
- * it. */
+/* An instruction is 16 bytes (sm_70 and later); what it does is in its last nine bits. A
+ * conditional wait has a branch before it. */
 bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
 {
     enum { INSTRUCTION = 16, OPERATION = 0x1ff, ACQBULK = 0x02e };
-    static const unsigned refused[] = {0x143 /* CALL */, 0x144 /* CALL */, 0x147 /* BRA */, 0x149 /* BRX */,
-                                       0x14d /* EXIT */, 0x180 /* LD */,   0x181 /* LDG */};
+    static const unsigned refused[] = {0x143 /* CALL */,
+                                       0x144 /* CALL */,
+                                       0x147 /* BRA */,
+                                       0x149 /* BRX */,
+                                       0x14d /* EXIT */,
+                                       0x180 /* LD */,
+                                       0x181 /* LDG */};
     Elf elf;
     Section text;
-    if (!open_elf(cubin, bytes, &elf) || !find_section(&elf, ".text.", kernel, &text)
-        || !is_inside(&elf, text.offset, text.size))
+    if (!open_elf(cubin, bytes, &elf) || !find_section(&elf, ".text.", kernel, &text) ||
+        !is_inside(&elf, text.offset, text.size))
         return false;
-    for (uint64_t at = text.offset; at + INSTRUCTION <= text.offset + text.size; at += INSTRUCTION) {
+    for (uint64_t at = text.offset; at + INSTRUCTION <= text.offset + text.size;
+         at += INSTRUCTION) {
         unsigned operation = (unsigned)read_number(&elf, at, 2) & OPERATION;
-        if (operation == ACQBULK)
-            return true;
+        if (operation == ACQBULK) return true;
         for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-            if (operation == refused[i])
-                return false;
+            if (operation == refused[i]) return false;
     }
     return false;
 }
@@ -226,12 +214,10 @@ bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
 const char *cubin_kernel_name(const void *cubin, size_t bytes, int index)
 {
     Elf elf;
-    if (!open_elf(cubin, bytes, &elf))
-        return NULL;
+    if (!open_elf(cubin, bytes, &elf)) return NULL;
     for (unsigned i = 0; i < elf.count; i++) {
         const char *name = after_prefix(read_section(&elf, i).name, ".text.");
-        if (name && index-- == 0)
-            return name;
+        if (name && index-- == 0) return name;
     }
     return NULL;
 }

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 typedef struct {
-    int registers; /* a thread; -1: not known */
+    int registers;   /* a thread; -1: not known */
     int stack_bytes; /* local memory frame a thread */
-    int smem_bytes; /* static, without what the system reserves */
+    int smem_bytes;  /* static, without what the system reserves */
     int spill_bytes; /* stores plus loads, from the log */
 } Usage;
 
@@ -17,9 +17,10 @@ typedef struct {
  * to give. `log` is that of `ptxas -v`, or NULL: spill_bytes is then -1. */
 bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *kernel,
                  Usage *usage);
-/* Whether the kernel's code waits for the kernel before it in the stream (griddepcontrol.wait), always, and before it
- * loads from memory, branches, calls or ends. Its text begins with that, but a compiler may move a load of what is const
- * and __restrict__ before it; stores, atomics and copies it leaves in their order. false where it cannot be told. */
+/* Whether the kernel's code waits for the kernel before it in the stream (griddepcontrol.wait),
+ * always, and before it loads from memory, branches, calls or ends. Its text begins with that, but
+ * a compiler may move a load of what is const and __restrict__ before it; stores, atomics and
+ * copies it leaves in their order. false where it cannot be told. */
 bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel);
 /* The name of kernel number `index`, or NULL; points into the cubin. */
 const char *cubin_kernel_name(const void *cubin, size_t bytes, int index);

@@ -37,15 +37,15 @@ bool device_is_inherited(const fusec_device *device)
 
 fusec_status fail_inherited(fusec_error *error)
 {
-    return fail(error, FUSEC_CUDA_ERROR,
-                "a CUDA device does not survive a fork, nor can its child open one: start another process");
+    return fail(
+        error, FUSEC_CUDA_ERROR,
+        "a CUDA device does not survive a fork, nor can its child open one: start another process");
 }
 
 static fusec_device *device_new(void)
 {
     fusec_device *device = calloc(1, sizeof *device);
-    if (!device)
-        return NULL;
+    if (!device) return NULL;
     pthread_once(&counts_forks, begin_counting);
     device->generation = atomic_load(&generation);
     if (!modules_init(&device->modules)) {
@@ -66,13 +66,11 @@ void device_retain(fusec_device *device)
 void fusec_device_destroy(fusec_device *device)
 {
     OWN_ENVIRONMENT;
-    if (!device
-        || atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) != 1)
+    if (!device || atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) != 1)
         return;
     modules_free(device);
     if (!device_is_inherited(device)) {
-        if (device->primary)
-            device->driver.cuDevicePrimaryCtxRelease(device->handle);
+        if (device->primary) device->driver.cuDevicePrimaryCtxRelease(device->handle);
         nvrtc_close(&device->nvrtc);
         pthread_mutex_destroy(&device->nvrtc_lock);
         pthread_mutex_destroy(&device->warning_lock);
@@ -116,8 +114,7 @@ static const Target *choose_target(int cc)
     char name[16];
     snprintf(name, sizeof name, "sm_%da", cc);
     const Target *best = target_find(name);
-    if (best)
-        return best;
+    if (best) return best;
     int best_cc = 0, count;
     const char *const *names = target_names(&count);
     for (int i = 0; i < count; i++) {
@@ -154,14 +151,13 @@ static fusec_status describe_device(fusec_device *device, fusec_error *error)
     fusec_device_info *info = &device->info;
     const Driver *driver = &device->driver;
     size_t bytes = 0;
-    fusec_status status = driver_check(
-        driver, driver->cuDeviceGetName(info->name, sizeof info->name, device->handle),
-        "cuDeviceGetName", error);
+    fusec_status status =
+        driver_check(driver, driver->cuDeviceGetName(info->name, sizeof info->name, device->handle),
+                     "cuDeviceGetName", error);
     if (status == FUSEC_OK)
         status = driver_check(driver, driver->cuDeviceTotalMem(&bytes, device->handle),
                               "cuDeviceTotalMem", error);
-    if (status == FUSEC_OK)
-        status = read_attributes(device, error);
+    if (status == FUSEC_OK) status = read_attributes(device, error);
     if (status == FUSEC_OK)
         status = driver_memory_rate(driver, device->handle, &device->memory_rate, error);
     info->memory_bytes = bytes;
@@ -173,34 +169,29 @@ static fusec_status describe_device(fusec_device *device, fusec_error *error)
 static fusec_status open_current_context(fusec_device *device, fusec_error *error)
 {
     const Driver *driver = &device->driver;
-    fusec_status status = driver_check(driver, driver->cuCtxGetCurrent(&device->context),
-                                       "cuCtxGetCurrent", error);
-    if (status != FUSEC_OK)
-        return status;
+    fusec_status status =
+        driver_check(driver, driver->cuCtxGetCurrent(&device->context), "cuCtxGetCurrent", error);
+    if (status != FUSEC_OK) return status;
     if (!device->context)
         return fail(error, FUSEC_NO_DEVICE, "this thread has no current CUDA context");
-    return driver_check(driver, driver->cuCtxGetDevice(&device->handle), "cuCtxGetDevice",
-                        error);
+    return driver_check(driver, driver->cuCtxGetDevice(&device->handle), "cuCtxGetDevice", error);
 }
 
-static fusec_status open_primary_context(fusec_device *device, int ordinal,
-                                         fusec_error *error)
+static fusec_status open_primary_context(fusec_device *device, int ordinal, fusec_error *error)
 {
     const Driver *driver = &device->driver;
     int count = 0;
     fusec_status status =
         driver_check(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount", error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     if (ordinal < 0 || ordinal >= count)
-        return fail(error, FUSEC_NO_DEVICE, "no CUDA device %d: there are %d", ordinal,
-                    count);
-    status = driver_check(driver, driver->cuDeviceGet(&device->handle, ordinal),
-                          "cuDeviceGet", error);
+        return fail(error, FUSEC_NO_DEVICE, "no CUDA device %d: there are %d", ordinal, count);
+    status =
+        driver_check(driver, driver->cuDeviceGet(&device->handle, ordinal), "cuDeviceGet", error);
     if (status == FUSEC_OK)
-        status = driver_check(
-            driver, driver->cuDevicePrimaryCtxRetain(&device->context, device->handle),
-            "cuDevicePrimaryCtxRetain", error);
+        status =
+            driver_check(driver, driver->cuDevicePrimaryCtxRetain(&device->context, device->handle),
+                         "cuDevicePrimaryCtxRetain", error);
     device->primary = status == FUSEC_OK;
     return status;
 }
@@ -210,14 +201,12 @@ fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *
     OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the device", error);
     fusec_device *device = device_new();
-    if (!device)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!device) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     fusec_status status = driver_open(&device->driver, error);
     if (status == FUSEC_OK)
         status = ordinal == -1 ? open_current_context(device, error)
                                : open_primary_context(device, ordinal, error);
-    if (status == FUSEC_OK)
-        status = describe_device(device, error);
+    if (status == FUSEC_OK) status = describe_device(device, error);
     if (status != FUSEC_OK) {
         fusec_device_destroy(device);
         return status;
@@ -249,20 +238,20 @@ fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
 /* ------------------------------------------------------------------- what the others
  * need -- */
 
-fusec_status device_enter(const fusec_device *device, CurrentContext *current,
-                          fusec_error *error)
+fusec_status device_enter(const fusec_device *device, CurrentContext *current, fusec_error *error)
 {
     *current = (CurrentContext){&device->driver, false};
-    if (device_is_inherited(device))
-        return fail_inherited(error);
+    if (device_is_inherited(device)) return fail_inherited(error);
     return context_enter(&device->driver, device->context, current, error);
 }
 
-/* Measured on an H100, backward norms of 6144 to 262144 columns: at 0.92 of what the memory clock allows they are 3 % faster
- * than without a pace in the mean, at 0.93 3.5 %; but at 0.935 one in five asks for more than memory does, which makes it as
- * slow as without, and at 0.925 in one run of three so did a third of those of 16 bits. A GPU that does less than 0.92 loses
- * nothing by that. */
-unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel, const Sizes *sizes)
+/* Measured on an H100, backward norms of 6144 to 262144 columns: at 0.92 of what the memory clock
+ * allows they are 3 % faster than without a pace in the mean, at 0.93 3.5 %; but at 0.935 one in
+ * five asks for more than memory does, which makes it as slow as without, and at 0.925 in one run
+ * of three so did a third of those of 16 bits. A GPU that does less than 0.92 loses nothing by
+ * that. */
+unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel,
+                         const Sizes *sizes)
 {
     const double share = 0.92;
     return launch_interval(plan, kernel, sizes, share * device->memory_rate, device->info.l2_bytes);
@@ -272,11 +261,9 @@ fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error
 {
     fusec_status status = FUSEC_OK;
     *nvrtc = NULL;
-    if (device_is_inherited(device))
-        return fail_inherited(error);
+    if (device_is_inherited(device)) return fail_inherited(error);
     pthread_mutex_lock(&device->nvrtc_lock);
-    if (!device->nvrtc_open)
-        status = nvrtc_open(&device->nvrtc, error);
+    if (!device->nvrtc_open) status = nvrtc_open(&device->nvrtc, error);
     device->nvrtc_open = status == FUSEC_OK;
     pthread_mutex_unlock(&device->nvrtc_lock);
     *nvrtc = &device->nvrtc;
@@ -292,7 +279,8 @@ static fusec_status fail_arch(const char *arch, fusec_error *error)
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     }
-    return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s': there are %s", arch, list);
+    return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s': there are %s", arch,
+                list);
 }
 
 fusec_status device_target(const fusec_device *device, const char *arch, Target *target,
@@ -300,45 +288,34 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
 {
     *target = device->target;
     *code_arch = device->code_arch;
-    if (!arch || strcmp(arch, device->target.arch) == 0)
-        return FUSEC_OK;
+    if (!arch || strcmp(arch, device->target.arch) == 0) return FUSEC_OK;
     const Target *other = target_find(arch);
-    if (!other)
-        return fail_arch(arch, error);
+    if (!other) return fail_arch(arch, error);
     int sms = target->sms;
     *target = *other;
-    if (!device->cpu)
-        target_set_device(target, sms, device->memory_rate);
+    if (!device->cpu) target_set_device(target, sms, device->memory_rate);
     *code_arch = other->arch;
     return FUSEC_OK;
 }
 
 void device_warn(fusec_device *device, const char *text)
 {
-    if (device_is_inherited(device))
-        return;
+    if (device_is_inherited(device)) return;
     pthread_mutex_lock(&device->warning_lock);
-    if (!device->warning[0])
-        snprintf(device->warning, sizeof device->warning, "%s", text);
+    if (!device->warning[0]) snprintf(device->warning, sizeof device->warning, "%s", text);
     pthread_mutex_unlock(&device->warning_lock);
 }
 
 size_t fusec_device_warning(const fusec_device *device, char *text, size_t size)
 {
-    fusec_device *d =
-        (fusec_device *)device; /* the lock, not the device, is what changes */
+    fusec_device *d = (fusec_device *)device; /* the lock, not the device, is what changes */
     const bool alone = device && device_is_inherited(device);
-    if (text && size)
-        *text = 0;
-    if (!device)
-        return 0;
-    if (!alone)
-        pthread_mutex_lock(&d->warning_lock);
+    if (text && size) *text = 0;
+    if (!device) return 0;
+    if (!alone) pthread_mutex_lock(&d->warning_lock);
     size_t length = strlen(d->warning);
-    if (text && size)
-        snprintf(text, size, "%s", d->warning);
-    if (!alone)
-        pthread_mutex_unlock(&d->warning_lock);
+    if (text && size) snprintf(text, size, "%s", d->warning);
+    if (!alone) pthread_mutex_unlock(&d->warning_lock);
     return length;
 }
 

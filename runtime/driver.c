@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef CUresult GetProcAddress(const char *name, void **function, int version,
-                                uint64_t flags, int *found);
+typedef CUresult GetProcAddress(const char *name, void **function, int version, uint64_t flags,
+                                int *found);
 
 typedef struct {
     const char *name;
@@ -19,8 +19,7 @@ typedef struct {
 } EntryPoint;
 
 static const EntryPoint entry_points[] = {
-#define DRIVER(name, cuda_version, parameters)                                           \
-    {#name, cuda_version, offsetof(Driver, name)},
+#define DRIVER(name, cuda_version, parameters) {#name, cuda_version, offsetof(Driver, name)},
 #include "driver.def"
 #undef DRIVER
 };
@@ -53,64 +52,61 @@ fusec_status driver_open(Driver *driver, fusec_error *error)
     driver->library = library_open("libcuda.so.1", &why);
     if (!driver->library && errno == ENOMEM)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    if (!driver->library)
-        return fail(error, FUSEC_NO_DRIVER, "no CUDA driver: %s", why);
+    if (!driver->library) return fail(error, FUSEC_NO_DRIVER, "no CUDA driver: %s", why);
     fusec_status status = resolve_entry_points(driver, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     CUresult result = driver->cuInit(0);
     if (result == CUDA_ERROR_NO_DEVICE)
         return fail(error, FUSEC_NO_DEVICE, "the CUDA driver finds no device");
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return driver_check(driver, result, "cuInit", error);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) return driver_check(driver, result, "cuInit", error);
     if (result != CUDA_SUCCESS) {
         const char *text = NULL;
         driver->cuGetErrorString(result, &text);
         return fail(error, FUSEC_NO_DRIVER, "the CUDA driver does not start: %s",
                     text ? text : "unknown error");
     }
-    return driver_check(driver, driver->cuDriverGetVersion(&driver->version),
-                        "cuDriverGetVersion", error);
+    return driver_check(driver, driver->cuDriverGetVersion(&driver->version), "cuDriverGetVersion",
+                        error);
 }
 
 fusec_status driver_check(const Driver *driver, CUresult result, const char *what,
                           fusec_error *error)
 {
-    if (result == CUDA_SUCCESS)
-        return FUSEC_OK;
+    if (result == CUDA_SUCCESS) return FUSEC_OK;
     const char *name = NULL, *text = NULL;
     driver->cuGetErrorName(result, &name);
     driver->cuGetErrorString(result, &text);
     fusec_status status = FUSEC_CUDA_ERROR;
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        status = FUSEC_OUT_OF_MEMORY;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) status = FUSEC_OUT_OF_MEMORY;
     if (result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_INVALID_DEVICE)
         status = FUSEC_NO_DEVICE;
     return fail(error, status, "%s: %s (%s)", what, name ? name : "unknown CUDA error",
                 text ? text : "no description");
 }
 
-fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate, fusec_error *error)
+fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate,
+                                fusec_error *error)
 {
-    int clock = 0, wires = 0;    /* in kHz; bits */
-    CUresult result = driver->cuDeviceGetAttribute(&clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, gpu);
+    int clock = 0, wires = 0; /* in kHz; bits */
+    CUresult result =
+        driver->cuDeviceGetAttribute(&clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, gpu);
     if (result == CUDA_SUCCESS)
-        result = driver->cuDeviceGetAttribute(&wires, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, gpu);
-    *rate = clock > 0 && wires > 0 ? 2.0 * clock * wires / 8 / 1e6 : 0;    /* twice a clock on each wire */
+        result =
+            driver->cuDeviceGetAttribute(&wires, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, gpu);
+    *rate =
+        clock > 0 && wires > 0 ? 2.0 * clock * wires / 8 / 1e6 : 0; /* twice a clock on each wire */
     return driver_check(driver, result, "cuDeviceGetAttribute", error);
 }
 
-fusec_status context_enter(const Driver *driver, CUcontext context,
-                           CurrentContext *current, fusec_error *error)
+fusec_status context_enter(const Driver *driver, CUcontext context, CurrentContext *current,
+                           fusec_error *error)
 {
     *current = (CurrentContext){driver, false};
     CUcontext now = NULL;
     fusec_status status =
         driver_check(driver, driver->cuCtxGetCurrent(&now), "cuCtxGetCurrent", error);
-    if (status != FUSEC_OK || now == context)
-        return status;
-    status = driver_check(driver, driver->cuCtxPushCurrent(context), "cuCtxPushCurrent",
-                          error);
+    if (status != FUSEC_OK || now == context) return status;
+    status = driver_check(driver, driver->cuCtxPushCurrent(context), "cuCtxPushCurrent", error);
     current->pushed = status == FUSEC_OK;
     return status;
 }
@@ -118,7 +114,6 @@ fusec_status context_enter(const Driver *driver, CUcontext context,
 void context_leave(CurrentContext *current)
 {
     CUcontext ignored;
-    if (current->pushed)
-        current->driver->cuCtxPopCurrent(&ignored);
+    if (current->pushed) current->driver->cuCtxPopCurrent(&ignored);
     current->pushed = false;
 }

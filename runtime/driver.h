@@ -77,7 +77,8 @@ typedef struct {
  * does not survive being unloaded. */
 fusec_status driver_open(Driver *driver, fusec_error *error);
 /* Bytes that the GPU's memory moves in a ns at most; 0: not known. */
-fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate, fusec_error *error);
+fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate,
+                                fusec_error *error);
 /* Turns a CUresult into a status with a message "cuName: CUDA_ERROR_… (description)". */
 fusec_status driver_check(const Driver *driver, CUresult result, const char *what,
                           fusec_error *error);
@@ -87,8 +88,8 @@ typedef struct {
     const Driver *driver;
     bool pushed;
 } CurrentContext;
-fusec_status context_enter(const Driver *driver, CUcontext context,
-                           CurrentContext *current, fusec_error *error);
+fusec_status context_enter(const Driver *driver, CUcontext context, CurrentContext *current,
+                           fusec_error *error);
 void context_leave(CurrentContext *current);
 
 #endif

@@ -43,8 +43,7 @@ const char *fusec_version(void)
 
 static void trim_message(char *message, size_t size, int printed)
 {
-    if (printed < 0)
-        message[0] = 0;
+    if (printed < 0) message[0] = 0;
     size_t length = strlen(message);
     if (printed >= 0 && (size_t)printed >= size) {
         static const char more[] = "\n...";
@@ -53,14 +52,12 @@ static void trim_message(char *message, size_t size, int printed)
         memcpy(end ? end : message + size - sizeof more, more, sizeof more);
         length = strlen(message);
     }
-    while (length && message[length - 1] == '\n')
-        message[--length] = 0;
+    while (length && message[length - 1] == '\n') message[--length] = 0;
 }
 
 fusec_status fail(fusec_error *error, fusec_status status, const char *format, ...)
 {
-    if (!error)
-        return status;
+    if (!error) return status;
     error->status = status;
     va_list args;
     va_start(args, format);
@@ -72,7 +69,8 @@ fusec_status fail(fusec_error *error, fusec_status status, const char *format, .
 
 fusec_status fail_errno(fusec_error *error, int why, const char *what)
 {
-    return fail(error, why == ENOMEM ? FUSEC_OUT_OF_MEMORY : FUSEC_IO_ERROR, "%.600s: %s", what, reason_of(why));
+    return fail(error, why == ENOMEM ? FUSEC_OUT_OF_MEMORY : FUSEC_IO_ERROR, "%.600s: %s", what,
+                reason_of(why));
 }
 
 fusec_status fail_null(fusec_error *error, const char *what)
@@ -93,8 +91,7 @@ bool copy_info(void *info, const void *own, size_t size)
 {
     size_t known;
     memcpy(&known, info, sizeof known);
-    if (known <= sizeof known)
-        return false;
+    if (known <= sizeof known) return false;
     const size_t bytes = known < size ? known : size;
     memcpy((char *)info + sizeof known, (const char *)own + sizeof known, bytes - sizeof known);
     return true;

@@ -17,11 +17,10 @@ fusec_status succeed(fusec_error *error);
 
 /* How a call that makes something begins, before it looks at any other argument: whatever
  * fails from here on, *result is NULL. `what` is a literal: "the plan". */
-#define CLEAR_RESULT(result, what, error)                                                \
-    do {                                                                                 \
-        if (!(result))                                                                   \
-            return fail_null((error), "the place for " what);                            \
-        *(result) = NULL;                                                                \
+#define CLEAR_RESULT(result, what, error)                                                          \
+    do {                                                                                           \
+        if (!(result)) return fail_null((error), "the place for " what);                           \
+        *(result) = NULL;                                                                          \
     } while (0)
 
 /* Copies a struct to the caller's *info, whose first field says how much the caller's header knows

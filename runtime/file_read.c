@@ -30,18 +30,15 @@ static bool give_up(char why[FILE_WHY])
 
 const char *file_distrust(const struct stat *about)
 {
-    if (about->st_uid != geteuid())
-        return "it belongs to another user";
+    if (about->st_uid != geteuid()) return "it belongs to another user";
     return about->st_mode & (S_IWGRP | S_IWOTH) ? "others may write to it" : NULL;
 }
 
 /* What stands against reading it at all; NULL: nothing. */
 static const char *judge(const struct stat *about, FileTrust trust)
 {
-    if (!S_ISREG(about->st_mode))
-        return "it is no regular file";
-    if (trust == FILE_OF_ANYONE)
-        return NULL;
+    if (!S_ISREG(about->st_mode)) return "it is no regular file";
+    if (trust == FILE_OF_ANYONE) return NULL;
     return about->st_nlink > 1 ? "it has several names" : file_distrust(about);
 }
 
@@ -51,12 +48,9 @@ static ssize_t read_bytes(int file, char *bytes, size_t limit)
     size_t length = 0;
     while (length < limit) {
         ssize_t got = read(file, bytes + length, limit - length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -1;
+        if (got == 0) break;
         length += (size_t)got;
     }
     return (ssize_t)length;
@@ -65,29 +59,26 @@ static ssize_t read_bytes(int file, char *bytes, size_t limit)
 /* A directory is an error, as it is where one is opened to be written to. */
 static bool stat_opened(int file, struct stat *about)
 {
-    if (fstat(file, about) != 0)
-        return false;
-    if (!S_ISDIR(about->st_mode))
-        return true;
+    if (fstat(file, about) != 0) return false;
+    if (!S_ISDIR(about->st_mode)) return true;
     errno = EISDIR;
     return false;
 }
 
-static bool check_opened(int file, FileTrust trust, size_t limit, struct stat *about, char why[FILE_WHY])
+static bool check_opened(int file, FileTrust trust, size_t limit, struct stat *about,
+                         char why[FILE_WHY])
 {
-    if (!stat_opened(file, about))
-        return give_up(why);
+    if (!stat_opened(file, about)) return give_up(why);
     const char *reason = judge(about, trust);
-    if (reason)
-        return refuse(why, reason);
-    if ((uint64_t)about->st_size <= limit)
-        return true;
+    if (reason) return refuse(why, reason);
+    if ((uint64_t)about->st_size <= limit) return true;
     snprintf(why, FILE_WHY, "it has more than %zu bytes", limit);
     errno = 0;
     return false;
 }
 
-/* A file that grows or shrinks while it is read is refused, and so are those of /proc, which tell no size. */
+/* A file that grows or shrinks while it is read is refused, and so are those of /proc, which tell
+ * no size. */
 static char *read_opened(int file, size_t size, char why[FILE_WHY])
 {
     char *bytes = malloc(size + 1);
@@ -106,24 +97,24 @@ static char *read_opened(int file, size_t size, char why[FILE_WHY])
     return NULL;
 }
 
-/* Opening a device may already do something, so none is; what comes in its place meanwhile is found by fstat. */
+/* Opening a device may already do something, so none is; what comes in its place meanwhile is found
+ * by fstat. */
 static int open_no_device(int directory, const char *path, int flags)
 {
     struct stat about;
-    if (fstatat(directory, path, &about, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0
-        && (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode) || S_ISSOCK(about.st_mode))) {
+    if (fstatat(directory, path, &about, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0 &&
+        (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode) || S_ISSOCK(about.st_mode))) {
         errno = 0;
         return -1;
     }
     int file;
-    do
-        file = openat(directory, path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    do file = openat(directory, path, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     while (file < 0 && errno == EINTR);
     return file;
 }
 
-char *file_read_known(int directory, const char *path, FileTrust trust, size_t limit, size_t *length,
-                      struct stat *about, char why[FILE_WHY])
+char *file_read_known(int directory, const char *path, FileTrust trust, size_t limit,
+                      size_t *length, struct stat *about, char why[FILE_WHY])
 {
     int file = open_no_device(directory, path, trust == FILE_OF_OURS ? O_NOFOLLOW : 0);
     *length = 0;
@@ -136,7 +127,9 @@ char *file_read_known(int directory, const char *path, FileTrust trust, size_t l
             give_up(why);
         return NULL;
     }
-    char *bytes = check_opened(file, trust, limit, about, why) ? read_opened(file, (size_t)about->st_size, why) : NULL;
+    char *bytes = check_opened(file, trust, limit, about, why)
+                      ? read_opened(file, (size_t)about->st_size, why)
+                      : NULL;
     *length = bytes ? (size_t)about->st_size : 0;
     int error = errno;
     close(file);
@@ -144,7 +137,8 @@ char *file_read_known(int directory, const char *path, FileTrust trust, size_t l
     return bytes;
 }
 
-char *file_read(int directory, const char *path, FileTrust trust, size_t limit, size_t *length, char why[FILE_WHY])
+char *file_read(int directory, const char *path, FileTrust trust, size_t limit, size_t *length,
+                char why[FILE_WHY])
 {
     struct stat about;
     return file_read_known(directory, path, trust, limit, length, &about, why);
@@ -156,11 +150,11 @@ static bool wait_for_writer(int fifo)
     enum { STEP = 50, STEPS = 60 }; /* milliseconds */
     int ends[2];
     bool found = false;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return false;
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
     for (int i = 0; i < STEPS && !found; i++) {
         struct pollfd wanted = {.fd = fifo, .events = POLLIN};
-        found = poll(&wanted, 1, STEP) > 0 || (tee(fifo, ends[1], 1, SPLICE_F_NONBLOCK) < 0 && errno == EAGAIN);
+        found = poll(&wanted, 1, STEP) > 0 ||
+                (tee(fifo, ends[1], 1, SPLICE_F_NONBLOCK) < 0 && errno == EAGAIN);
     }
     close(ends[0]);
     close(ends[1]);
@@ -171,10 +165,8 @@ static bool wait_for_writer(int fifo)
 static bool accept_stream(int file, char why[FILE_WHY])
 {
     struct stat about;
-    if (!stat_opened(file, &about))
-        return give_up(why);
-    if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode))
-        return refuse(why, "it is a device");
+    if (!stat_opened(file, &about)) return give_up(why);
+    if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode)) return refuse(why, "it is a device");
     if (S_ISFIFO(about.st_mode) && !wait_for_writer(file))
         return refuse(why, "nobody writes to this FIFO");
     return fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK) == 0 || give_up(why);
@@ -187,8 +179,7 @@ int file_open_stream(const char *path, char why[FILE_WHY])
         refuse(why, "it is a device");
     else if (file < 0)
         give_up(why);
-    if (file < 0 || accept_stream(file, why))
-        return file;
+    if (file < 0 || accept_stream(file, why)) return file;
     int error = errno;
     close(file);
     errno = error;

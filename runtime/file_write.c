@@ -1,5 +1,5 @@
-/* file_write.c: see file_write.h. A temporary file is NAME.tmp-PID-NUMBER and locked while its writer lives: what can be
- * locked by another is left over. */
+/* file_write.c: see file_write.h. A temporary file is NAME.tmp-PID-NUMBER and locked while its
+ * writer lives: what can be locked by another is left over. */
 #include "file_write.h"
 
 #include <dirent.h>
@@ -23,8 +23,7 @@ static bool follow_link(char path[PATH_MAX])
 {
     char target[PATH_MAX];
     ssize_t length = readlink(path, target, sizeof target - 1);
-    if (length < 0)
-        return false;
+    if (length < 0) return false;
     target[length] = 0;
     char *slash = strrchr(path, '/');
     size_t kept = *target == '/' || !slash ? 0 : (size_t)(slash + 1 - path);
@@ -40,10 +39,8 @@ static bool follow_links(char path[PATH_MAX])
 {
     struct stat about;
     for (int i = 0; i < LINKS; i++) {
-        if (lstat(path, &about) != 0 || !S_ISLNK(about.st_mode))
-            return true;
-        if (!follow_link(path))
-            return false;
+        if (lstat(path, &about) != 0 || !S_ISLNK(about.st_mode)) return true;
+        if (!follow_link(path)) return false;
     }
     errno = ELOOP;
     return false;
@@ -53,17 +50,16 @@ static bool follow_links(char path[PATH_MAX])
 static int open_directory(const char *path)
 {
     int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return directory < 0 && errno == EACCES ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : directory;
+    return directory < 0 && errno == EACCES ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                                            : directory;
 }
 
 int file_open_directory(const char *given, char name[NAME_MAX + 1])
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s", given);
-    if (length >= PATH_MAX)
-        errno = ENAMETOOLONG;
-    if (length >= PATH_MAX || !follow_links(path))
-        return -1;
+    if (length >= PATH_MAX) errno = ENAMETOOLONG;
+    if (length >= PATH_MAX || !follow_links(path)) return -1;
     char *slash = strrchr(path, '/');
     const char *last = slash ? slash + 1 : path;
     if (!*last || strlen(last) > NAME_MAX) {
@@ -71,22 +67,20 @@ int file_open_directory(const char *given, char name[NAME_MAX + 1])
         return -1;
     }
     strcpy(name, last);
-    if (!slash)
-        return open_directory(".");
+    if (!slash) return open_directory(".");
     slash[slash == path] = 0;
     return open_directory(path);
 }
 
 /* ---- the temporary file ---- */
 
-/* Whether the file is ours to write: a sweeper may have come between its making and its locking, errno EEXIST. Where the
- * file system has no locks it is. */
+/* Whether the file is ours to write: a sweeper may have come between its making and its locking,
+ * errno EEXIST. Where the file system has no locks it is. */
 static bool hold(int fd)
 {
     struct stat about;
     bool swept = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (!swept && fstat(fd, &about) != 0)
-        return false;
+    if (!swept && fstat(fd, &about) != 0) return false;
     errno = EEXIST;
     return !swept && about.st_nlink > 0;
 }
@@ -108,15 +102,13 @@ static bool open_temporary(NewFile *file, mode_t mode)
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         unsigned long number = (unsigned long)now.tv_nsec * 101u + atomic_fetch_add(&counter, 1u);
-        snprintf(file->temporary, sizeof file->temporary, "%.*s%s%ld-%lx", KEPT, file->name, temporary_mark,
-                 (long)getpid(), number);
-        file->fd = openat(file->directory, file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (file->fd >= 0 && hold(file->fd))
-            return true;
-        if (file->fd >= 0)
-            drop_temporary(file);
-        if (errno != EEXIST && errno != EINTR)
-            return false;
+        snprintf(file->temporary, sizeof file->temporary, "%.*s%s%ld-%lx", KEPT, file->name,
+                 temporary_mark, (long)getpid(), number);
+        file->fd =
+            openat(file->directory, file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (file->fd >= 0 && hold(file->fd)) return true;
+        if (file->fd >= 0) drop_temporary(file);
+        if (errno != EEXIST && errno != EINTR) return false;
     }
     errno = EEXIST;
     return false;
@@ -125,10 +117,8 @@ static bool open_temporary(NewFile *file, mode_t mode)
 static void leave(NewFile *file)
 {
     int error = errno;
-    if (file->fd >= 0)
-        close(file->fd);
-    if (file->directory >= 0)
-        close(file->directory);
+    if (file->fd >= 0) close(file->fd);
+    if (file->directory >= 0) close(file->directory);
     file->fd = file->directory = -1;
     errno = error;
 }
@@ -137,8 +127,7 @@ static void leave(NewFile *file)
 static bool check_old(NewFile *file)
 {
     file->replaces = fstatat(file->directory, file->name, &file->old, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!file->replaces)
-        return true;
+    if (!file->replaces) return true;
     if (S_ISREG(file->old.st_mode))
         return faccessat(file->directory, file->name, W_OK, AT_EACCESS) == 0;
     errno = S_ISDIR(file->old.st_mode) ? EISDIR : EINVAL;
@@ -149,7 +138,8 @@ bool file_begin(NewFile *file, const char *path, mode_t mode)
 {
     *file = (NewFile){.fd = -1};
     file->directory = file_open_directory(path, file->name);
-    if (file->directory >= 0 && check_old(file) && open_temporary(file, file->replaces ? S_IRUSR | S_IWUSR : mode))
+    if (file->directory >= 0 && check_old(file) &&
+        open_temporary(file, file->replaces ? S_IRUSR | S_IWUSR : mode))
         return true;
     leave(file);
     return false;
@@ -160,8 +150,7 @@ bool file_begin_at(NewFile *file, int directory, const char *name, mode_t mode)
     *file = (NewFile){.fd = -1};
     snprintf(file->name, sizeof file->name, "%s", name);
     file->directory = fcntl(directory, F_DUPFD_CLOEXEC, 0);
-    if (file->directory >= 0 && open_temporary(file, mode))
-        return true;
+    if (file->directory >= 0 && open_temporary(file, mode)) return true;
     leave(file);
     return false;
 }
@@ -171,38 +160,34 @@ bool file_put(NewFile *file, const void *data, size_t length)
     const char *bytes = data;
     while (length) {
         ssize_t written = write(file->fd, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
         bytes += written;
         length -= (size_t)written;
     }
     return true;
 }
 
-/* Owner and group first: changing them takes set-id bits away. Where one cannot be kept, no bit goes to another user or group
- * than the one it was for. */
+/* Owner and group first: changing them takes set-id bits away. Where one cannot be kept, no bit
+ * goes to another user or group than the one it was for. */
 static bool keep_owner_and_mode(const NewFile *file)
 {
     const struct stat *old = &file->old;
     struct stat now;
     mode_t mode = old->st_mode & 07777;
-    if (fchown(file->fd, old->st_uid, old->st_gid) != 0 && fchown(file->fd, (uid_t)-1, old->st_gid) != 0)
+    if (fchown(file->fd, old->st_uid, old->st_gid) != 0 &&
+        fchown(file->fd, (uid_t)-1, old->st_gid) != 0)
         errno = 0;
-    if (fstat(file->fd, &now) != 0)
-        return false;
-    if (now.st_uid != old->st_uid)
-        mode &= ~(mode_t)S_ISUID;
-    if (now.st_gid != old->st_gid)
-        mode &= ~(mode_t)S_ISGID & ~(mode_t)(S_IRWXG & ~(mode << 3));
+    if (fstat(file->fd, &now) != 0) return false;
+    if (now.st_uid != old->st_uid) mode &= ~(mode_t)S_ISUID;
+    if (now.st_gid != old->st_gid) mode &= ~(mode_t)S_ISGID & ~(mode_t)(S_IRWXG & ~(mode << 3));
     return (now.st_mode & 07777) == mode || fchmod(file->fd, mode) == 0;
 }
 
 bool file_finish(NewFile *file)
 {
-    bool good = (!file->replaces || keep_owner_and_mode(file)) && fsync(file->fd) == 0
-                && renameat(file->directory, file->temporary, file->directory, file->name) == 0;
+    bool good = (!file->replaces || keep_owner_and_mode(file)) && fsync(file->fd) == 0 &&
+                renameat(file->directory, file->temporary, file->directory, file->name) == 0;
     if (!good) {
         file_drop(file);
         return false;
@@ -215,8 +200,7 @@ bool file_finish(NewFile *file)
 void file_drop(NewFile *file)
 {
     int error = errno;
-    if (file->fd >= 0)
-        unlinkat(file->directory, file->temporary, 0);
+    if (file->fd >= 0) unlinkat(file->directory, file->temporary, 0);
     errno = error;
     leave(file);
 }
@@ -227,18 +211,18 @@ void file_drop(NewFile *file)
 static bool is_left_over(int fd)
 {
     struct stat about;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-        return true;
-    return errno != EWOULDBLOCK && fstat(fd, &about) == 0 && about.st_mtim.tv_sec < time(NULL) - STALE_SECONDS;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    return errno != EWOULDBLOCK && fstat(fd, &about) == 0 &&
+           about.st_mtim.tv_sec < time(NULL) - STALE_SECONDS;
 }
 
 static void sweep(int directory, const char *name)
 {
     struct stat about;
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return;
-    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() && is_left_over(fd))
+    if (fd < 0) return;
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
+        is_left_over(fd))
         unlinkat(directory, name, 0);
     close(fd);
 }
@@ -247,17 +231,13 @@ void file_sweep(int directory, IsOurs *is_ours, const void *data)
 {
     int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = again < 0 ? NULL : fdopendir(again);
-    if (!list && again >= 0)
-        close(again);
+    if (!list && again >= 0) close(again);
     for (struct dirent *item; list && (item = readdir(list)) != NULL;) {
         char name[NAME_MAX + 1];
         const char *mark = strstr(item->d_name, temporary_mark);
-        if (!mark)
-            continue;
+        if (!mark) continue;
         snprintf(name, sizeof name, "%.*s", (int)(mark - item->d_name), item->d_name);
-        if (is_ours(data, name))
-            sweep(directory, item->d_name);
+        if (is_ours(data, name)) sweep(directory, item->d_name);
     }
-    if (list)
-        closedir(list);
+    if (list) closedir(list);
 }

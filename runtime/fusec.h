@@ -141,9 +141,8 @@ typedef enum fusec_dtype {
     FUSEC_DTYPE_COUNT
 } fusec_dtype;
 
-FUSEC_API const char *
-fusec_dtype_name(fusec_dtype dtype); /* "bf16", as in .fuse; NULL if none */
-FUSEC_API size_t fusec_dtype_bytes(fusec_dtype dtype); /* of one element; 0 if none */
+FUSEC_API const char *fusec_dtype_name(fusec_dtype dtype); /* "bf16", as in .fuse; NULL if none */
+FUSEC_API size_t fusec_dtype_bytes(fusec_dtype dtype);     /* of one element; 0 if none */
 
 /* Frozen. The size of an axis, by the axis's name in the graph. */
 typedef struct fusec_size {
@@ -180,9 +179,8 @@ typedef struct fusec_tensor {
  * else: no file is opened. fusec_program_open and fusec_program_parse_with allow imports.
  * Limits: 64 MiB of text, and for the whole what fusec_plan_options has by default.
  * Errors: INVALID_PROGRAM with the diagnostics as message; OUT_OF_MEMORY; LIMIT_EXCEEDED. */
-FUSEC_API fusec_status fusec_program_parse(const char *text, size_t length,
-                                           const char *name, fusec_program **program,
-                                           fusec_error *error);
+FUSEC_API fusec_status fusec_program_parse(const char *text, size_t length, const char *name,
+                                           fusec_program **program, fusec_error *error);
 FUSEC_API void fusec_program_destroy(fusec_program *program);
 
 /* Opens a CUDA device.
@@ -193,8 +191,7 @@ FUSEC_API void fusec_program_destroy(fusec_program *program);
  * No call leaves another current context behind than it found.
  * Errors: NO_DRIVER (libcuda missing, too old, or not initializing), NO_DEVICE,
  * OUT_OF_MEMORY, CUDA_ERROR. */
-FUSEC_API fusec_status fusec_device_open(int ordinal, fusec_device **device,
-                                         fusec_error *error);
+FUSEC_API fusec_status fusec_device_open(int ordinal, fusec_device **device, fusec_error *error);
 
 /* The CPU evaluator as a device: always there, exact (f64 arithmetic with the range of the
  * declared types, storage rounded as declared), slow. Tensors are host pointers, launches
@@ -213,8 +210,8 @@ FUSEC_API void fusec_device_destroy(fusec_device *device);
 FUSEC_API fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
                                    fusec_error *error);
 FUSEC_API void fusec_free(fusec_device *device, void *memory);
-FUSEC_API fusec_status fusec_copy(fusec_device *device, void *to, const void *from,
-                                  size_t bytes, fusec_error *error);
+FUSEC_API fusec_status fusec_copy(fusec_device *device, void *to, const void *from, size_t bytes,
+                                  fusec_error *error);
 
 /* Options of a plan; pass NULL for none, or begin with `= {.struct_size = sizeof
  * options}`.
@@ -274,11 +271,10 @@ typedef struct fusec_plan_options {
  * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED
  * with NVRTC's log, OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED, LIMIT_EXCEEDED, CANCELLED; after
  * any of them nothing is left behind, and the next attempt begins anew. */
-FUSEC_API fusec_status fusec_plan_create(fusec_device *device,
-                                         const fusec_program *program, const char *graph,
-                                         const fusec_size *sizes, size_t count,
-                                         const fusec_plan_options *options,
-                                         fusec_plan **plan, fusec_error *error);
+FUSEC_API fusec_status fusec_plan_create(fusec_device *device, const fusec_program *program,
+                                         const char *graph, const fusec_size *sizes, size_t count,
+                                         const fusec_plan_options *options, fusec_plan **plan,
+                                         fusec_error *error);
 /* The launches already made go on; what they use of the plan is released after them. */
 FUSEC_API void fusec_plan_destroy(fusec_plan *plan);
 
@@ -290,8 +286,7 @@ FUSEC_API const char *fusec_plan_text(const fusec_plan *plan);
  * unknown axis, one given twice, a size below 0 or one that cannot be. Axes not given have
  * the sizes the plan was made with, or 1: name all that launches will have more rows of.
  * It never shrinks when a row size grows, so the workspace for the largest serves all. */
-FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows,
-                                      size_t count);
+FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows, size_t count);
 
 /* Runs the plan on a stream.
  *   inputs      all tensor inputs, in declaration order (scalars left out)
@@ -327,11 +322,9 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * not have, the workspace), UNSUPPORTED (more CTAs than a launch has), CUDA_ERROR, on
  * the CPU device OUT_OF_MEMORY.
  * After an error found in the arguments nothing was launched. */
-FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan,
-                                         const fusec_tensor *inputs,
-                                         const fusec_tensor *outputs,
-                                         const double *scalars, void *workspace,
-                                         fusec_stream stream, fusec_error *error);
+FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan, const fusec_tensor *inputs,
+                                         const fusec_tensor *outputs, const double *scalars,
+                                         void *workspace, fusec_stream stream, fusec_error *error);
 
 /* ======================================================================= explicit == */
 
@@ -339,15 +332,15 @@ FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan,
  * everything is zero before. */
 typedef struct fusec_imported {
     size_t struct_size; /* sizeof(fusec_imported) of the library */
-    const char *text; /* .fuse source; need not end in NUL */
-    size_t length; /* at most 16 MiB; 64 MiB for all imports of a program */
+    const char *text;   /* .fuse source; need not end in NUL */
+    size_t length;      /* at most 16 MiB; 64 MiB for all imports of a program */
     /* Of the file, for diagnostics, and the `importer` of the imports in it; NULL: the path
      * as written. */
     const char *name;
     /* Tells files apart: imports with equal ones are one file, read once; an import of one
      * that is importing it is a cycle. NULL: the name. */
     const char *identity;
-    void *memory; /* for the release function; the library leaves it alone */
+    void *memory;      /* for the release function; the library leaves it alone */
     char message[256]; /* where there is no text: why, one line for the diagnostics */
 } fusec_imported;
 
@@ -359,8 +352,8 @@ typedef struct fusec_imported {
  * IO_ERROR: it cannot be read; OUT_OF_MEMORY. Called for each import statement once, while the
  * thread that parses waits, mostly in a thread of the library. It must not unwind past the
  * library. */
-typedef fusec_status fusec_import_function(void *data, const char *importer,
-                                           const char *path, fusec_imported *imported);
+typedef fusec_status fusec_import_function(void *data, const char *importer, const char *path,
+                                           fusec_imported *imported);
 /* Frees what an answer holds. Called once for each answer of OK, when the library has
  * copied it, at the latest before parsing returns. */
 typedef void fusec_release_function(void *data, fusec_imported *imported);
@@ -368,10 +361,10 @@ typedef void fusec_release_function(void *data, fusec_imported *imported);
 /* Options of parsing; pass NULL for none, or begin with `= {.struct_size = sizeof options}`.
  * Fields that a caller's older header does not have count as zero. */
 typedef struct fusec_parse_options {
-    size_t struct_size; /* sizeof(fusec_parse_options) */
-    fusec_import_function *import; /* NULL: no imports but "std" */
+    size_t struct_size;              /* sizeof(fusec_parse_options) */
+    fusec_import_function *import;   /* NULL: no imports but "std" */
     fusec_release_function *release; /* NULL: answers need not be released */
-    void *data; /* for both */
+    void *data;                      /* for both */
 } fusec_parse_options;
 
 /* fusec_program_parse with options. The texts of imports are kept with the program: neither
@@ -379,26 +372,23 @@ typedef struct fusec_parse_options {
  * not begin as a program does is refused without a line of it in the diagnostics.
  * Errors: those of fusec_program_parse; IO_ERROR where an import cannot be read;
  * INVALID_ARGUMENT for options with a wrong size. */
-FUSEC_API fusec_status fusec_program_parse_with(const char *text, size_t length,
-                                                const char *name,
+FUSEC_API fusec_status fusec_program_parse_with(const char *text, size_t length, const char *name,
                                                 const fusec_parse_options *options,
-                                                fusec_program **program,
-                                                fusec_error *error);
+                                                fusec_program **program, fusec_error *error);
 
 /* Reads a program from a file. `path` is its name, too. Options without an import function,
  * or NULL: imports are files, as fusec_import_file finds them.
  * Errors: those of fusec_program_parse_with; INVALID_PROGRAM if there is no such file, or
  * none that is a regular one of at most 16 MiB. */
-FUSEC_API fusec_status fusec_program_open(const char *path,
-                                          const fusec_parse_options *options,
+FUSEC_API fusec_status fusec_program_open(const char *path, const fusec_parse_options *options,
                                           fusec_program **program, fusec_error *error);
 
 /* An import function and its release function for imports that are files: paths are
  * relative to the importing file's name. Only regular files of at most 16 MiB are read; links
  * are followed. They may be any that the process can read: programs from strangers want a
  * function of your own, that knows which. `data` is not used. */
-FUSEC_API fusec_status fusec_import_file(void *data, const char *importer,
-                                         const char *path, fusec_imported *imported);
+FUSEC_API fusec_status fusec_import_file(void *data, const char *importer, const char *path,
+                                         fusec_imported *imported);
 FUSEC_API void fusec_release_file(void *data, fusec_imported *imported);
 
 /* Writes a plan as one checksummed file: machine code, launch data and the text, for
@@ -415,10 +405,10 @@ FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
  * Only a regular file of at most 256 MiB is read. A damaged one never does more harm than
  * INVALID_FILE, but it holds machine code, which the GPU runs as it is: unlike the disk cache,
  * which takes nothing that another user could have written, this takes the file that it is
- * given, whoever owns it. Load only what you trust. Errors: IO_ERROR, INVALID_FILE, UNSUPPORTED, OUT_OF_MEMORY,
- * CUDA_ERROR. */
-FUSEC_API fusec_status fusec_plan_load(fusec_device *device, const char *path,
-                                       fusec_plan **plan, fusec_error *error);
+ * given, whoever owns it. Load only what you trust. Errors: IO_ERROR, INVALID_FILE, UNSUPPORTED,
+ * OUT_OF_MEMORY, CUDA_ERROR. */
+FUSEC_API fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan **plan,
+                                       fusec_error *error);
 
 /* The graphs of a program, in order; the name of graph `index`, NULL if there is none. */
 FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
@@ -448,7 +438,7 @@ typedef struct fusec_scalar_info {
 typedef struct fusec_axis_info {
     size_t struct_size; /* sizeof(fusec_axis_info), set by the caller */
     const char *name;
-    int64_t size; /* compiled in, or what the plan was made with */
+    int64_t size;     /* compiled in, or what the plan was made with */
     int32_t is_fixed; /* nonzero: compiled in; every launch must have this size */
 } fusec_axis_info;
 
@@ -465,33 +455,30 @@ FUSEC_API size_t fusec_plan_scalar_count(const fusec_plan *plan);
 FUSEC_API fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
                                          fusec_scalar_info *info);
 FUSEC_API size_t fusec_plan_axis_count(const fusec_plan *plan);
-FUSEC_API fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index,
-                                       fusec_axis_info *info);
+FUSEC_API fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_info *info);
 
 /* What a device is. */
 typedef struct fusec_device_info {
     size_t struct_size; /* sizeof(fusec_device_info), set by the caller */
-    char name[128]; /* "NVIDIA H100 80GB HBM3", "CPU" */
-    char arch[16]; /* what plans are made for: "sm_90a" */
+    char name[128];     /* "NVIDIA H100 80GB HBM3", "CPU" */
+    char arch[16];      /* what plans are made for: "sm_90a" */
     int32_t is_cpu;
-    int32_t ordinal; /* of the CUDA device; -1 for the CPU */
+    int32_t ordinal;      /* of the CUDA device; -1 for the CPU */
     int32_t major, minor; /* compute capability */
-    int32_t sms; /* multiprocessors */
+    int32_t sms;          /* multiprocessors */
     int32_t smem_per_cta; /* bytes a CTA may have by opt-in */
     int32_t l2_bytes;
     int32_t driver_version; /* 13000 for CUDA 13.0; 0 for the CPU */
     uint64_t memory_bytes;
 } fusec_device_info;
 
-FUSEC_API fusec_status fusec_device_get_info(const fusec_device *device,
-                                             fusec_device_info *info);
+FUSEC_API fusec_status fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
 
 /* Copies the device's standing warning (the first of: the disk cache cannot be written or
- * is not one to be trusted, the tuning file is damaged or has a schedule that is none any more; everything works
- * without them) and returns its length; 0: none. `text` may be NULL when
- * size is 0. */
-FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text,
-                                      size_t size);
+ * is not one to be trusted, the tuning file is damaged or has a schedule that is none any more;
+ * everything works without them) and returns its length; 0: none. `text` may be NULL when size is
+ * 0. */
+FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text, size_t size);
 
 /* Waits for all work of the device's context. Errors: CUDA_ERROR, also of earlier
  * launches. */
@@ -509,9 +496,12 @@ typedef struct fusec_kernel_info {
     int32_t stack_bytes; /* local memory frame a thread, spilled or not */
     int32_t static_smem_bytes;
     int32_t threads; /* a CTA */
-    int32_t cluster; /* CTAs that share a row: up to 16 a cluster of the GPU, more a group; 1: none */
-    int64_t dynamic_smem_bytes; /* of that grid; a smaller or larger one may be given another amount */
-    int64_t grid[3]; /* CTAs for the sizes the plan was made with; one of them 0: it is not launched */
+    int32_t
+        cluster; /* CTAs that share a row: up to 16 a cluster of the GPU, more a group; 1: none */
+    int64_t
+        dynamic_smem_bytes; /* of that grid; a smaller or larger one may be given another amount */
+    int64_t
+        grid[3]; /* CTAs for the sizes the plan was made with; one of them 0: it is not launched */
 } fusec_kernel_info;
 
 /* The kernels of a plan in launch order. Of the CPU device's plans only launch data are
@@ -539,11 +529,9 @@ FUSEC_API int fusec_plan_was_cached(const fusec_plan *plan);
  * threads may launch one call, if the work itself may overlap. Errors of fusec_call_create:
  * those of fusec_plan_launch; UNSUPPORTED on the CPU device, which keeps no calls. */
 typedef struct fusec_call fusec_call;
-FUSEC_API fusec_status fusec_call_create(const fusec_plan *plan,
-                                         const fusec_tensor *inputs,
-                                         const fusec_tensor *outputs,
-                                         const double *scalars, void *workspace,
-                                         fusec_call **call, fusec_error *error);
+FUSEC_API fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *inputs,
+                                         const fusec_tensor *outputs, const double *scalars,
+                                         void *workspace, fusec_call **call, fusec_error *error);
 FUSEC_API fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
                                          fusec_error *error);
 FUSEC_API void fusec_call_destroy(fusec_call *call);
@@ -561,19 +549,16 @@ FUSEC_API fusec_status fusec_event_record(fusec_event *event, fusec_stream strea
                                           fusec_error *error);
 /* Waits for `end` and gives the milliseconds since `begin`; both must have been
  * recorded. */
-FUSEC_API fusec_status fusec_event_elapsed(const fusec_event *begin,
-                                           const fusec_event *end, double *milliseconds,
-                                           fusec_error *error);
+FUSEC_API fusec_status fusec_event_elapsed(const fusec_event *begin, const fusec_event *end,
+                                           double *milliseconds, fusec_error *error);
 FUSEC_API void fusec_event_destroy(fusec_event *event);
 
 /* A copy within the device, and filling with a byte, both in stream order and
  * asynchronous: what benchmarks measure the memory with and clear the L2 cache with. */
 FUSEC_API fusec_status fusec_copy_async(fusec_device *device, void *to, const void *from,
-                                        size_t bytes, fusec_stream stream,
-                                        fusec_error *error);
+                                        size_t bytes, fusec_stream stream, fusec_error *error);
 FUSEC_API fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
-                                        size_t bytes, fusec_stream stream,
-                                        fusec_error *error);
+                                        size_t bytes, fusec_stream stream, fusec_error *error);
 
 /* CUDA C to machine code without a device or driver: what `fusec emit --emit=ptx|cubin`
  * and the register counts of `fusec explain` come from. */
@@ -586,9 +571,8 @@ typedef struct fusec_binary fusec_binary;
  * Goes through the disk cache. Errors: NO_NVRTC (with the places searched),
  * COMPILE_FAILED with NVRTC's log, UNSUPPORTED for an architecture that this NVRTC does
  * not know, INVALID_ARGUMENT for a format that is none, OUT_OF_MEMORY. */
-FUSEC_API fusec_status fusec_binary_compile(const char *cuda, const char *arch,
-                                            fusec_format format, fusec_binary **binary,
-                                            fusec_error *error);
+FUSEC_API fusec_status fusec_binary_compile(const char *cuda, const char *arch, fusec_format format,
+                                            fusec_binary **binary, fusec_error *error);
 FUSEC_API void fusec_binary_destroy(fusec_binary *binary);
 /* The bytes; PTX is ended by a NUL that does not count. */
 FUSEC_API const void *fusec_binary_data(const fusec_binary *binary, size_t *bytes);
@@ -603,9 +587,10 @@ FUSEC_API double fusec_binary_milliseconds(const fusec_binary *binary);
 FUSEC_API fusec_status fusec_binary_kernel(const fusec_binary *binary, const char *kernel,
                                            fusec_kernel_info *info);
 
-/* NVRTC's version and file, or NO_NVRTC with the places searched, or OUT_OF_MEMORY. path may be NULL. */
-FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
-                                           size_t size, fusec_error *error);
+/* NVRTC's version and file, or NO_NVRTC with the places searched, or OUT_OF_MEMORY. path may be
+ * NULL. */
+FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path, size_t size,
+                                           fusec_error *error);
 
 /* The disk cache: $FUSEC_CACHE_DIR, else $XDG_CACHE_HOME/fusec, else ~/.cache/fusec. It
  * keeps at most $FUSEC_CACHE_BYTES (256 MiB by default, and where that is no number, which
@@ -622,7 +607,7 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path,
  * Errors: IO_ERROR, OUT_OF_MEMORY: the list then has all that could be read. */
 typedef struct fusec_cache_entry {
     size_t struct_size; /* of this library's, set by the library */
-    const char *name; /* the file in the directory */
+    const char *name;   /* the file in the directory */
     const char *arch;
     const char *kernel; /* the main one in it: others are named after it; "": it is PTX */
     uint64_t bytes;
@@ -630,8 +615,7 @@ typedef struct fusec_cache_entry {
 } fusec_cache_entry;
 
 FUSEC_API size_t fusec_cache_path(char *path, size_t size);
-FUSEC_API fusec_status fusec_cache_list(int (*entry)(void *data,
-                                                     const fusec_cache_entry *entry),
+FUSEC_API fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *entry),
                                         void *data, fusec_error *error);
 FUSEC_API fusec_status fusec_cache_clear(size_t *count, fusec_error *error);
 

@@ -26,12 +26,12 @@ static ImportStatus load(void *data, const Module *importer, const char *path, I
     ImportCalls *calls = data;
     fusec_imported *answer = &calls->answer;
     *answer = (fusec_imported){.struct_size = sizeof *answer};
-    fusec_status status = calls->options.import(calls->options.data, importer->source->name, path, answer);
+    fusec_status status =
+        calls->options.import(calls->options.data, importer->source->name, path, answer);
     answer->message[sizeof answer->message - 1] = 0;
     calls->answered = status == FUSEC_OK;
     imported->problem = *answer->message ? answer->message : fusec_status_text(status);
-    if (status != FUSEC_OK)
-        return status_of(status);
+    if (status != FUSEC_OK) return status_of(status);
     imported->text = answer->text ? answer->text : "";
     imported->length = answer->text ? answer->length : 0;
     imported->name = answer->name ? answer->name : path;

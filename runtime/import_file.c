@@ -1,5 +1,5 @@
-/* import_file.c: imports from files: regular ones of bounded size, known by device and inode, so that two paths to one are
- * one file. */
+/* import_file.c: imports from files: regular ones of bounded size, known by device and inode, so
+ * that two paths to one are one file. */
 #include "import_file.h"
 
 #include "error.h"
@@ -21,20 +21,20 @@ typedef struct {
 
 static void identify(const struct stat *about, char identity[FILE_IDENTITY])
 {
-    snprintf(identity, FILE_IDENTITY, "%llx:%llx", (unsigned long long)about->st_dev, (unsigned long long)about->st_ino);
+    snprintf(identity, FILE_IDENTITY, "%llx:%llx", (unsigned long long)about->st_dev,
+             (unsigned long long)about->st_ino);
 }
 
 bool file_identity(const char *path, char identity[FILE_IDENTITY])
 {
     struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
-        return false;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
     identify(&about, identity);
     return true;
 }
 
-fusec_status program_file_read(const char *path, char **text, size_t *length, char identity[FILE_IDENTITY],
-                               char *message, size_t size)
+fusec_status program_file_read(const char *path, char **text, size_t *length,
+                               char identity[FILE_IDENTITY], char *message, size_t size)
 {
     struct stat about;
     char why[FILE_WHY];
@@ -45,8 +45,8 @@ fusec_status program_file_read(const char *path, char **text, size_t *length, ch
         return FUSEC_OK;
     }
     snprintf(message, size, "cannot read '%.160s': %s", path, why);
-    bool wrong = error == 0 || error == ENOENT || error == ENOTDIR || error == EISDIR || error == ENXIO || error == ELOOP
-                 || error == ENAMETOOLONG;
+    bool wrong = error == 0 || error == ENOENT || error == ENOTDIR || error == EISDIR ||
+                 error == ENXIO || error == ELOOP || error == ENAMETOOLONG;
     return error == ENOMEM ? FUSEC_OUT_OF_MEMORY : wrong ? FUSEC_INVALID_PROGRAM : FUSEC_IO_ERROR;
 }
 
@@ -54,25 +54,25 @@ fusec_status program_file_read(const char *path, char **text, size_t *length, ch
 static Owned *own_name(const char *importer, const char *path)
 {
     const char *slash = importer ? strrchr(importer, '/') : NULL;
-    size_t before = *path == '/' || !slash ? 0 : (size_t)(slash + 1 - importer), length = strlen(path);
+    size_t before = *path == '/' || !slash ? 0 : (size_t)(slash + 1 - importer),
+           length = strlen(path);
     Owned *owned = calloc(1, sizeof *owned + before + length + 1);
-    if (!owned)
-        return NULL;
+    if (!owned) return NULL;
     memcpy(owned->name, importer ? importer : "", before);
     memcpy(owned->name + before, path, length + 1);
     return owned;
 }
 
-fusec_status fusec_import_file(void *unused, const char *importer, const char *path, fusec_imported *imported)
+fusec_status fusec_import_file(void *unused, const char *importer, const char *path,
+                               fusec_imported *imported)
 {
     (void)unused;
-    if (!path || !imported)
-        return FUSEC_INVALID_ARGUMENT;
+    if (!path || !imported) return FUSEC_INVALID_ARGUMENT;
     Owned *owned = own_name(importer, path);
-    if (!owned)
-        return FUSEC_OUT_OF_MEMORY;
-    fusec_status status = program_file_read(owned->name, &owned->text, &imported->length, owned->identity,
-                                            imported->message, sizeof imported->message);
+    if (!owned) return FUSEC_OUT_OF_MEMORY;
+    fusec_status status =
+        program_file_read(owned->name, &owned->text, &imported->length, owned->identity,
+                          imported->message, sizeof imported->message);
     if (status != FUSEC_OK) {
         free(owned);
         return status;
@@ -87,8 +87,7 @@ fusec_status fusec_import_file(void *unused, const char *importer, const char *p
 void fusec_release_file(void *unused, fusec_imported *imported)
 {
     (void)unused;
-    if (!imported || !imported->memory)
-        return;
+    if (!imported || !imported->memory) return;
     Owned *owned = imported->memory;
     free(owned->text);
     free(owned);

@@ -1,4 +1,5 @@
-/* import_file.h: programs and their imports from files, and the imports of fusec.h as compile() takes them. */
+/* import_file.h: programs and their imports from files, and the imports of fusec.h as compile()
+ * takes them. */
 #ifndef FUSEC_IMPORT_FILE_H
 #define FUSEC_IMPORT_FILE_H
 
@@ -12,10 +13,11 @@ enum { FILE_IDENTITY = 40 };
 /* What fusec_import_file gives a file for its identity; false: there is no such regular file. */
 bool file_identity(const char *path, char identity[FILE_IDENTITY]);
 /* A program's file, malloc'ed. On failure `message` says why. */
-fusec_status program_file_read(const char *path, char **text, size_t *length, char identity[FILE_IDENTITY],
-                               char *message, size_t size);
+fusec_status program_file_read(const char *path, char **text, size_t *length,
+                               char identity[FILE_IDENTITY], char *message, size_t size);
 
-/* An import function of fusec.h that is asked by compile(): `imports` is what it takes. Close it after the compilation. */
+/* An import function of fusec.h that is asked by compile(): `imports` is what it takes. Close it
+ * after the compilation. */
 typedef struct {
     fusec_parse_options options;
     fusec_imported answer;
@@ -24,7 +26,8 @@ typedef struct {
 } ImportCalls;
 
 /* `identity` of the main file, NULL: its name; must outlive the compilation. */
-void import_calls_open(ImportCalls *calls, const fusec_parse_options *options, const char *identity);
+void import_calls_open(ImportCalls *calls, const fusec_parse_options *options,
+                       const char *identity);
 void import_calls_close(ImportCalls *calls);
 
 #endif

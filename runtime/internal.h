@@ -1,6 +1,7 @@
 /* internal.h: what the opaque handles of fusec.h are, shared by the files of runtime/.
  *
- *     program.c  device.c  modules.c  plan.c  check.c  schedule/launch.c  launch_cpu.c  saved.c  binary.c
+ *     program.c  device.c  modules.c  plan.c  check.c  schedule/launch.c  launch_cpu.c  saved.c
+ * binary.c
  */
 #ifndef FUSEC_INTERNAL_H
 #define FUSEC_INTERNAL_H
@@ -58,7 +59,7 @@ struct fusec_device {
     fusec_device_info info;
     double memory_rate; /* the most bytes that its memory moves in a ns; 0: not known */
     char code_arch[16]; /* "sm_89": what NVRTC makes cubins for */
-    Target target; /* what the compiler plans for; target.sms is the device's own */
+    Target target;      /* what the compiler plans for; target.sms is the device's own */
     Modules modules;
     pthread_mutex_t nvrtc_lock;
     bool nvrtc_open;
@@ -76,15 +77,15 @@ typedef struct {
 struct fusec_plan {
     atomic_int references;
     fusec_device *device;
-    fusec_program *program; /* NULL: it was loaded */
+    fusec_program *program;  /* NULL: it was loaded */
     Compilation compilation; /* a loaded plan has none ... */
-    Arena *arena; /* ... but this */
+    Arena *arena;            /* ... but this */
     const LaunchPlan *launch;
     const char *cuda, *arch; /* arch: of the code, where there is a GPU */
     bool in_place, no_early_start, was_cached;
     char *schedule; /* that it was made by; NULL: as the rules choose */
     double milliseconds;
-    CodeModule *module; /* NULL on the CPU device */
+    CodeModule *module;   /* NULL on the CPU device */
     LoadedEntry *entries; /* by kernel; behind all, those that are for strided rows */
     fusec_kernel_info *kernels;
 };
@@ -98,22 +99,21 @@ fusec_program *program_retain(const fusec_program *program);
 fusec_status fail_stopped(const Budget *budget, fusec_error *error);
 /* compile() with its status and diagnostics as an error; on failure there is nothing to
  * free. */
-fusec_status compile_checked(const CompileRequest *request, Compilation *c,
-                             fusec_error *error);
+fusec_status compile_checked(const CompileRequest *request, Compilation *c, fusec_error *error);
 /* The same of what was compiled before. */
 fusec_status check_compiled(Compilation *c, fusec_error *error);
 
-/* The interval between a kernel's rows that its memory just keeps up with; 0: rows come as fast as they can. Launches use it
- * without a call of the driver. */
-unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel, const Sizes *sizes);
+/* The interval between a kernel's rows that its memory just keeps up with; 0: rows come as fast as
+ * they can. Launches use it without a call of the driver. */
+unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel,
+                         const Sizes *sizes);
 /* Whether this process is a child, made by fork, of the one that opened the device. CUDA is dead in
  * it, and another thread of the parent may have held any of the device's locks. */
 bool device_is_inherited(const fusec_device *device);
 fusec_status fail_inherited(fusec_error *error);
 void device_retain(fusec_device *device);
 void device_warn(fusec_device *device, const char *text);
-fusec_status device_enter(const fusec_device *device, CurrentContext *current,
-                          fusec_error *error);
+fusec_status device_enter(const fusec_device *device, CurrentContext *current, fusec_error *error);
 /* Opens NVRTC at the first call; a failure is tried again at the next. */
 fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error *error);
 /* What plans are made for: the device's own target, or that of `arch`, which need not fit
@@ -123,14 +123,14 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
 
 bool modules_init(Modules *modules);
 void modules_free(fusec_device *device);
-/* The module of a text, compiled for `arch`, or loaded from a cache. The budget, which may be NULL, is
- * asked while another thread makes it. */
+/* The module of a text, compiled for `arch`, or loaded from a cache. The budget, which may be NULL,
+ * is asked while another thread makes it. */
 fusec_status module_acquire(fusec_device *device, const char *cuda, const char *arch,
                             const char *option, bool use_cache, Budget *budget, CodeModule **module,
                             bool *was_cached, fusec_error *error);
 /* A module of its own from code at hand; takes the code over, also on failure. */
-fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx,
-                              CodeModule **module, fusec_error *error);
+fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx, CodeModule **module,
+                              fusec_error *error);
 void module_release(fusec_device *device, CodeModule *module);
 
 fusec_plan *plan_new(fusec_device *device);
@@ -143,24 +143,22 @@ static inline const fusec_tensor *launch_tensor(const LaunchPlan *plan, int inde
                                                 const fusec_tensor *inputs,
                                                 const fusec_tensor *outputs)
 {
-    return index < plan->input_count ? &inputs[index]
-                                     : &outputs[index - plan->input_count];
+    return index < plan->input_count ? &inputs[index] : &outputs[index - plan->input_count];
 }
 /* Checks all tensors of a launch and reads the sizes of all axes off them. */
 fusec_status check_tensors(const fusec_plan *plan, const fusec_tensor *inputs,
                            const fusec_tensor *outputs, Sizes *sizes, fusec_error *error);
 fusec_status check_workspace(const fusec_plan *plan, const fusec_tensor *inputs,
-                             const fusec_tensor *outputs, const void *workspace,
-                             int64_t bytes, fusec_error *error);
-fusec_status check_scalars(const fusec_plan *plan, const double *scalars,
-                           fusec_error *error);
+                             const fusec_tensor *outputs, const void *workspace, int64_t bytes,
+                             fusec_error *error);
+fusec_status check_scalars(const fusec_plan *plan, const double *scalars, fusec_error *error);
 
 /* The value of scalar `index`, rounded to its dtype. */
 double scalar_value(const LaunchPlan *plan, int index, const double *scalars);
 
 /* launch_cpu.c: a launch on the CPU device, tensors already checked. */
 fusec_status launch_on_cpu(const fusec_plan *plan, const fusec_tensor *inputs,
-                           const fusec_tensor *outputs, const double *scalars,
-                           const Sizes *sizes, fusec_error *error);
+                           const fusec_tensor *outputs, const double *scalars, const Sizes *sizes,
+                           fusec_error *error);
 
 #endif

@@ -52,22 +52,18 @@ static fusec_status open_launch(Launch *launch, fusec_error *error)
     const fusec_plan *plan = launch->plan;
     fusec_status status =
         check_tensors(plan, launch->inputs, launch->outputs, &launch->sizes, error);
-    if (status == FUSEC_OK)
-        status = check_scalars(plan, launch->scalars, error);
-    if (status != FUSEC_OK || plan->device->cpu)
-        return status;
+    if (status == FUSEC_OK) status = check_scalars(plan, launch->scalars, error);
+    if (status != FUSEC_OK || plan->device->cpu) return status;
     int64_t bytes = launch_workspace(plan->launch, &launch->sizes, launch->offsets);
-    return check_workspace(plan, launch->inputs, launch->outputs, launch->workspace,
-                           bytes, error);
+    return check_workspace(plan, launch->inputs, launch->outputs, launch->workspace, bytes, error);
 }
 
 /* The stride of a tensor along an axis of the graph; 0 if it has none there. */
-static int64_t tensor_stride(const LaunchPlan *plan, const fusec_tensor *tensor,
-                             int index, int axis)
+static int64_t tensor_stride(const LaunchPlan *plan, const fusec_tensor *tensor, int index,
+                             int axis)
 {
     AxisSet axes = plan->tensors[index].axes;
-    if (!(axes >> axis & 1))
-        return 0;
+    if (!(axes >> axis & 1)) return 0;
     return tensor->strides[__builtin_popcount(axes & (((AxisSet)1 << axis) - 1))];
 }
 
@@ -93,7 +89,8 @@ static const int64_t *strides_of(const void *data, int index)
 static int64_t row_stride(const Launch *launch, int index, AxisSet rows)
 {
     int64_t stride;
-    collapse_rows(launch->plan->launch, index, rows, &launch->sizes, strides_of(launch, index), &stride);
+    collapse_rows(launch->plan->launch, index, rows, &launch->sizes, strides_of(launch, index),
+                  &stride);
     return stride;
 }
 
@@ -111,33 +108,33 @@ static ArgValue argument(const Launch *launch, const LaunchArg *arg, AxisSet row
     case ARG_ROWS: return (ArgValue){.integer = collapsed_rows(plan, arg->index, &launch->sizes)};
     case ARG_SIZE: return (ArgValue){.integer = launch->sizes.of[arg->axis]};
     case ARG_SCALAR: return scalar_argument(launch, arg->index);
-    case ARG_SLOT:
-        return (ArgValue){.pointer = launch->workspace + launch->offsets[arg->index]};
-    case ARG_INTERVAL: return (ArgValue){.interval = device_interval(launch->plan->device, plan, arg->index, &launch->sizes)};
-    case ARG_ALONE: return (ArgValue){.number = takes_whole_groups(plan, arg->index, &launch->sizes)};
+    case ARG_SLOT: return (ArgValue){.pointer = launch->workspace + launch->offsets[arg->index]};
+    case ARG_INTERVAL:
+        return (ArgValue){
+            .interval = device_interval(launch->plan->device, plan, arg->index, &launch->sizes)};
+    case ARG_ALONE:
+        return (ArgValue){.number = takes_whole_groups(plan, arg->index, &launch->sizes)};
     case ARG_GRID: break;
     }
-    return (ArgValue){.number =
-                          (int)launch_groups(plan, arg->index, arg->axis, &launch->sizes)};
+    return (ArgValue){.number = (int)launch_groups(plan, arg->index, arg->axis, &launch->sizes)};
 }
 
 /* Fills in a kernel; ready->values has room for its arguments. */
-static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
-                               fusec_error *error)
+static fusec_status make_ready(const Launch *launch, int index, Ready *ready, fusec_error *error)
 {
     const LaunchPlan *plan = launch->plan->launch;
     const LaunchKernel *kernel = &plan->kernels[index];
     ready->kernel = kernel;
     ready->entry = choose_entry(plan, index, &launch->sizes, strides_of, launch);
-    const LoadedEntry *loaded = &launch->plan->entries[ready->entry == &kernel->entry ? index : plan->kernel_count + index];
+    const LoadedEntry *loaded =
+        &launch->plan->entries[ready->entry == &kernel->entry ? index : plan->kernel_count + index];
     ready->function = loaded->function;
     ready->overlaps = loaded->overlaps && !launch->plan->no_early_start;
     for (int dim = 0; dim < GRID_RANK; dim++) {
         int64_t ctas = launch_ctas(plan, index, dim, &launch->sizes);
         if (ctas > (dim == 0 ? MAX_GRID_X : MAX_GRID_Y))
             return fail(error, FUSEC_UNSUPPORTED,
-                        "kernel %s needs %" PRId64
-                        " CTAs along grid dimension %d, too many",
+                        "kernel %s needs %" PRId64 " CTAs along grid dimension %d, too many",
                         ready->entry->name, ctas, dim);
         ready->grid[dim] = ctas;
     }
@@ -150,15 +147,16 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready,
     return FUSEC_OK;
 }
 
-/* Whether launches into a stream become nodes of a CUDA graph. (The default stream's question fails while another stream
- * is captured; so does the launch, which says it.) */
+/* Whether launches into a stream become nodes of a CUDA graph. (The default stream's question fails
+ * while another stream is captured; so does the launch, which says it.) */
 static bool is_captured(const Driver *driver, fusec_stream stream)
 {
     int is = 0;
     return driver->cuStreamIsCapturing(stream, &is) == CUDA_SUCCESS && is;
 }
 
-static unsigned set_attributes(const LaunchKernel *kernel, bool overlaps, CUlaunchAttribute attributes[2])
+static unsigned set_attributes(const LaunchKernel *kernel, bool overlaps,
+                               CUlaunchAttribute attributes[2])
 {
     unsigned count = 0;
     if (kernel->mailbox >= 0) {
@@ -179,20 +177,19 @@ static unsigned set_attributes(const LaunchKernel *kernel, bool overlaps, CUlaun
     return count;
 }
 
-/* `first`: nothing of the plan was launched before. A kernel behind another starts early in a graph, too; the first one does
- * not: nodes of a graph are under way early by themselves, and behind a kernel that does not say when its last rows are done
- * such an edge costs more than it gains. */
+/* `first`: nothing of the plan was launched before. A kernel behind another starts early in a
+ * graph, too; the first one does not: nodes of a graph are under way early by themselves, and
+ * behind a kernel that does not say when its last rows are done such an edge costs more than it
+ * gains. */
 static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool *first,
                                  fusec_stream stream, fusec_error *error)
 {
     const LaunchKernel *kernel = ready->kernel;
-    if (ready->grid[0] == 0 || ready->grid[1] == 0 || ready->grid[2] == 0)
-        return FUSEC_OK;
+    if (ready->grid[0] == 0 || ready->grid[1] == 0 || ready->grid[2] == 0) return FUSEC_OK;
     bool overlaps = ready->overlaps && !(*first && is_captured(driver, stream));
     *first = false;
     void *parameters[MAX_LAUNCH_ARGS];
-    for (int i = 0; i < ready->entry->arg_count; i++)
-        parameters[i] = &ready->values[i];
+    for (int i = 0; i < ready->entry->arg_count; i++) parameters[i] = &ready->values[i];
     CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {.block_y = 1, .block_z = 1};
     config.grid_x = (unsigned)ready->grid[0];
@@ -203,9 +200,9 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool 
     config.stream = stream;
     config.attributes = attributes;
     config.attribute_count = set_attributes(kernel, overlaps, attributes);
-    return driver_check(
-        driver, driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
-        ready->entry->name, error);
+    return driver_check(driver,
+                        driver->cuLaunchKernelEx(&config, ready->function, parameters, NULL),
+                        ready->entry->name, error);
 }
 
 /* All kernels are made ready before the first one runs: an argument error launches
@@ -221,18 +218,15 @@ static fusec_status check_grids(const Launch *launch, fusec_error *error)
     return status;
 }
 
-static fusec_status launch_kernels(const Launch *launch, fusec_stream stream,
-                                   fusec_error *error)
+static fusec_status launch_kernels(const Launch *launch, fusec_stream stream, fusec_error *error)
 {
     const fusec_device *device = launch->plan->device;
     CurrentContext current;
     ArgValue values[MAX_LAUNCH_ARGS];
     bool first = true;
     fusec_status status = check_grids(launch, error);
-    if (status == FUSEC_OK)
-        status = device_enter(device, &current, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status == FUSEC_OK) status = device_enter(device, &current, error);
+    if (status != FUSEC_OK) return status;
     for (int k = 0; k < launch->plan->launch->kernel_count && status == FUSEC_OK; k++) {
         Ready ready = {.values = values};
         status = make_ready(launch, k, &ready, error);
@@ -244,12 +238,11 @@ static fusec_status launch_kernels(const Launch *launch, fusec_stream stream,
 }
 
 fusec_status fusec_plan_launch(const fusec_plan *plan, const fusec_tensor *inputs,
-                               const fusec_tensor *outputs, const double *scalars,
-                               void *workspace, fusec_stream stream, fusec_error *error)
+                               const fusec_tensor *outputs, const double *scalars, void *workspace,
+                               fusec_stream stream, fusec_error *error)
 {
     OWN_ENVIRONMENT;
-    if (!plan)
-        return fail_null(error, "the plan");
+    if (!plan) return fail_null(error, "the plan");
     Launch launch;
     launch.plan = plan;
     launch.inputs = inputs;
@@ -271,12 +264,10 @@ static fusec_status fill_call(fusec_call *call, const Launch *launch, fusec_erro
 {
     const LaunchPlan *plan = launch->plan->launch;
     size_t total = 0;
-    for (int k = 0; k < plan->kernel_count; k++)
-        total += (size_t)most_args(&plan->kernels[k]);
+    for (int k = 0; k < plan->kernel_count; k++) total += (size_t)most_args(&plan->kernels[k]);
     call->kernels = calloc((size_t)plan->kernel_count + 1, sizeof *call->kernels);
     call->values = calloc(total + 1, sizeof *call->values);
-    if (!call->kernels || !call->values)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!call->kernels || !call->values) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     ArgValue *values = call->values;
     fusec_status status = FUSEC_OK;
     for (int k = 0; k < plan->kernel_count && status == FUSEC_OK; k++) {
@@ -289,24 +280,20 @@ static fusec_status fill_call(fusec_call *call, const Launch *launch, fusec_erro
 }
 
 fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *inputs,
-                               const fusec_tensor *outputs, const double *scalars,
-                               void *workspace, fusec_call **result, fusec_error *error)
+                               const fusec_tensor *outputs, const double *scalars, void *workspace,
+                               fusec_call **result, fusec_error *error)
 {
     OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the call", error);
-    if (!plan)
-        return fail_null(error, "the plan");
+    if (!plan) return fail_null(error, "the plan");
     if (plan->device->cpu)
         return fail(error, FUSEC_UNSUPPORTED, "the CPU device keeps no calls ready");
-    Launch launch = {
-        .plan = plan, .inputs = inputs, .outputs = outputs, .scalars = scalars};
+    Launch launch = {.plan = plan, .inputs = inputs, .outputs = outputs, .scalars = scalars};
     launch.workspace = workspace;
     fusec_status status = open_launch(&launch, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     fusec_call *call = calloc(1, sizeof *call);
-    if (!call)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!call) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     plan_retain(plan);
     call->plan = (fusec_plan *)plan;
     status = fill_call(call, &launch, error);
@@ -318,12 +305,10 @@ fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *input
     return succeed(error);
 }
 
-fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
-                               fusec_error *error)
+fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream, fusec_error *error)
 {
     OWN_ENVIRONMENT;
-    if (!call)
-        return fail_null(error, "the call");
+    if (!call) return fail_null(error, "the call");
     const fusec_device *device = call->plan->device;
     CurrentContext current;
     bool first = true;
@@ -336,8 +321,7 @@ fusec_status fusec_call_launch(const fusec_call *call, fusec_stream stream,
 
 void fusec_call_destroy(fusec_call *call)
 {
-    if (!call)
-        return;
+    if (!call) return;
     fusec_plan_destroy(call->plan);
     free(call->kernels);
     free(call->values);

@@ -25,8 +25,7 @@ static int64_t element_count(const fusec_tensor *t)
     int64_t count = 1;
     bool overflow = false;
     for (int i = 0; i < t->rank; i++) {
-        if (t->sizes[i] == 0)
-            return 0;
+        if (t->sizes[i] == 0) return 0;
         overflow |= __builtin_mul_overflow(count, t->sizes[i], &count);
     }
     return overflow ? INT64_MAX : count;
@@ -36,16 +35,14 @@ static bool is_dense(const fusec_tensor *t)
 {
     int64_t expected = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
-        if (t->sizes[i] != 1 && t->strides[i] != expected)
-            return false;
+        if (t->sizes[i] != 1 && t->strides[i] != expected) return false;
         expected *= t->sizes[i];
     }
     return true;
 }
 
 /* Copies between a tensor and its dense form, a dense row at a time. */
-static void copy_rows(const fusec_tensor *t, int axis, char *strided, char **dense,
-                      bool gather)
+static void copy_rows(const fusec_tensor *t, int axis, char *strided, char **dense, bool gather)
 {
     int64_t bytes = dtype_info[t->dtype].bytes;
     if (axis >= t->rank - 1) {
@@ -61,27 +58,22 @@ static void copy_rows(const fusec_tensor *t, int axis, char *strided, char **den
 static void *new_buffer(CpuLaunch *launch, const fusec_tensor *t)
 {
     int64_t count = element_count(t), bytes;
-    if (__builtin_mul_overflow(count, (int64_t)dtype_info[t->dtype].bytes, &bytes))
-        return NULL;
+    if (__builtin_mul_overflow(count, (int64_t)dtype_info[t->dtype].bytes, &bytes)) return NULL;
     void *buffer = malloc(bytes ? (size_t)bytes : 1);
-    if (buffer)
-        launch->buffers[launch->buffer_count++] = buffer;
+    if (buffer) launch->buffers[launch->buffer_count++] = buffer;
     return buffer;
 }
 
 static bool bind_input(CpuLaunch *launch, const fusec_tensor *t, HostTensor *host)
 {
     *host = (HostTensor){t->data, (DType)t->dtype, host->axes};
-    if (t->data && element_count(t) != 0 && is_dense(t))
-        return true;
+    if (t->data && element_count(t) != 0 && is_dense(t)) return true;
     char *dense = host->data = new_buffer(launch, t);
-    if (dense && element_count(t) != 0)
-        copy_rows(t, 0, t->data, &dense, true);
+    if (dense && element_count(t) != 0) copy_rows(t, 0, t->data, &dense, true);
     return host->data != NULL;
 }
 
-static bool bind_inputs(CpuLaunch *launch, const fusec_tensor *inputs,
-                        const double *scalars)
+static bool bind_inputs(CpuLaunch *launch, const fusec_tensor *inputs, const double *scalars)
 {
     const LaunchPlan *plan = launch->plan->launch;
     const Graph *graph = launch->plan->compilation.lowered;
@@ -94,8 +86,7 @@ static bool bind_inputs(CpuLaunch *launch, const fusec_tensor *inputs,
             continue;
         }
         bool wanted = plan->tensors[tensor].wanted;
-        if (wanted && !bind_input(launch, &inputs[tensor], &launch->inputs[p]))
-            return false;
+        if (wanted && !bind_input(launch, &inputs[tensor], &launch->inputs[p])) return false;
         tensor++;
     }
     return true;
@@ -107,13 +98,10 @@ static bool bind_outputs(CpuLaunch *launch, const fusec_tensor *outputs)
     for (int o = 0; o < plan->tensor_count - plan->input_count; o++) {
         const LaunchTensor *declared = &plan->tensors[plan->input_count + o];
         launch->outputs[o] = (HostTensor){NULL, declared->dtype, declared->axes};
-        if (!declared->wanted || element_count(&outputs[o]) == 0)
-            continue;
+        if (!declared->wanted || element_count(&outputs[o]) == 0) continue;
         bool direct = is_dense(&outputs[o]) && !launch->plan->in_place;
-        launch->outputs[o].data =
-            direct ? outputs[o].data : new_buffer(launch, &outputs[o]);
-        if (!launch->outputs[o].data)
-            return false;
+        launch->outputs[o].data = direct ? outputs[o].data : new_buffer(launch, &outputs[o]);
+        if (!launch->outputs[o].data) return false;
     }
     return true;
 }
@@ -128,34 +116,31 @@ static void scatter_outputs(const CpuLaunch *launch, const fusec_tensor *outputs
     }
 }
 
-/* The graph as written; where an input that it names has no say in the outputs, and so no memory, the
- * simplified one, which does not name it. Both give the same. */
+/* The graph as written; where an input that it names has no say in the outputs, and so no memory,
+ * the simplified one, which does not name it. Both give the same. */
 static const Graph *graph_to_evaluate(const fusec_plan *plan)
 {
     for (int i = 0; i < plan->launch->input_count; i++)
-        if (!plan->launch->tensors[i].wanted)
-            return plan->compilation.graph;
+        if (!plan->launch->tensors[i].wanted) return plan->compilation.graph;
     return plan->compilation.lowered;
 }
 
-static bool run(CpuLaunch *launch, const fusec_tensor *inputs,
-                const fusec_tensor *outputs, const double *scalars, const Sizes *sizes)
+static bool run(CpuLaunch *launch, const fusec_tensor *inputs, const fusec_tensor *outputs,
+                const double *scalars, const Sizes *sizes)
 {
-    if (!bind_inputs(launch, inputs, scalars) || !bind_outputs(launch, outputs))
-        return false;
+    if (!bind_inputs(launch, inputs, scalars) || !bind_outputs(launch, outputs)) return false;
     Evaluation evaluation = {.graph = graph_to_evaluate(launch->plan), .sizes = *sizes};
     evaluation.inputs = launch->inputs;
     evaluation.scalars = launch->scalars;
     evaluation.outputs = launch->outputs;
-    if (!evaluate(&evaluation))
-        return false;
+    if (!evaluate(&evaluation)) return false;
     scatter_outputs(launch, outputs);
     return true;
 }
 
 fusec_status launch_on_cpu(const fusec_plan *plan, const fusec_tensor *inputs,
-                           const fusec_tensor *outputs, const double *scalars,
-                           const Sizes *sizes, fusec_error *error)
+                           const fusec_tensor *outputs, const double *scalars, const Sizes *sizes,
+                           fusec_error *error)
 {
     size_t params = (size_t)plan->compilation.lowered->params.count + 1;
     size_t tensors = (size_t)plan->launch->tensor_count + 1;
@@ -164,10 +149,9 @@ fusec_status launch_on_cpu(const fusec_plan *plan, const fusec_tensor *inputs,
     launch.scalars = calloc(params, sizeof *launch.scalars);
     launch.outputs = calloc(tensors, sizeof *launch.outputs);
     launch.buffers = calloc(tensors, sizeof *launch.buffers);
-    bool ok = launch.inputs && launch.scalars && launch.outputs && launch.buffers
-              && run(&launch, inputs, outputs, scalars, sizes);
-    for (int i = 0; i < launch.buffer_count; i++)
-        free(launch.buffers[i]);
+    bool ok = launch.inputs && launch.scalars && launch.outputs && launch.buffers &&
+              run(&launch, inputs, outputs, scalars, sizes);
+    for (int i = 0; i < launch.buffer_count; i++) free(launch.buffers[i]);
     free(launch.buffers);
     free(launch.outputs);
     free(launch.scalars);

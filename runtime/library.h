@@ -6,13 +6,13 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* An environment variable that names a file or directory; NULL unless it is an absolute path, and in
- * a program that has more rights than its user. */
+/* An environment variable that names a file or directory; NULL unless it is an absolute path, and
+ * in a program that has more rights than its user. */
 const char *environment_path(const char *variable);
 
 /* dlopen of an absolute path, or of a name without a slash, which the dynamic linker searches for;
- * relative directories among those it would search are left out. NULL: *why says why; errno is ENOMEM where memory ran
- * out, else not. */
+ * relative directories among those it would search are left out. NULL: *why says why; errno is
+ * ENOMEM where memory ran out, else not. */
 void *library_open(const char *name, const char **why);
 
 /* The file that this code was loaded from, absolute; false: not known. */

@@ -14,45 +14,39 @@ struct fusec_event {
 };
 
 /* Evaluates a driver call in the device's context; `what` names it in messages. */
-#define IN_CONTEXT(device, what, error, call)                                            \
-    do {                                                                                 \
-        CurrentContext current_;                                                         \
-        fusec_status status_ = device_enter((device), &current_, (error));               \
-        if (status_ == FUSEC_OK)                                                         \
-            status_ =                                                                    \
-                driver_check(&(device)->driver, (device)->driver.call, (what), (error)); \
-        context_leave(&current_);                                                        \
-        return status_ == FUSEC_OK ? succeed(error) : status_;                           \
+#define IN_CONTEXT(device, what, error, call)                                                      \
+    do {                                                                                           \
+        CurrentContext current_;                                                                   \
+        fusec_status status_ = device_enter((device), &current_, (error));                         \
+        if (status_ == FUSEC_OK)                                                                   \
+            status_ = driver_check(&(device)->driver, (device)->driver.call, (what), (error));     \
+        context_leave(&current_);                                                                  \
+        return status_ == FUSEC_OK ? succeed(error) : status_;                                     \
     } while (0)
 
-static fusec_status allocate_on_device(fusec_device *device, size_t bytes,
-                                       CUdeviceptr *memory, fusec_error *error)
+static fusec_status allocate_on_device(fusec_device *device, size_t bytes, CUdeviceptr *memory,
+                                       fusec_error *error)
 {
     IN_CONTEXT(device, "cuMemAlloc", error, cuMemAlloc(memory, bytes));
 }
 
-fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
-                         fusec_error *error)
+fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory, fusec_error *error)
 {
     OWN_ENVIRONMENT;
     CLEAR_RESULT(memory, "the memory", error);
-    if (!device)
-        return fail_null(error, "the device");
-    if (bytes == 0)
-        return succeed(error);
+    if (!device) return fail_null(error, "the device");
+    if (bytes == 0) return succeed(error);
     if (bytes > SIZE_MAX - 255)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
     bytes = (bytes + 255) / 256 * 256; /* whole blocks: kernels read rows by them */
     if (!device->cpu) {
         CUdeviceptr allocated = 0;
         fusec_status status = allocate_on_device(device, bytes, &allocated, error);
-        if (status == FUSEC_OK)
-            *memory = (void *)(uintptr_t)allocated;
+        if (status == FUSEC_OK) *memory = (void *)(uintptr_t)allocated;
         return status;
     }
     *memory = aligned_alloc(256, bytes);
-    if (!*memory)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
+    if (!*memory) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
     return succeed(error);
 }
 
@@ -60,8 +54,7 @@ void fusec_free(fusec_device *device, void *memory)
 {
     OWN_ENVIRONMENT;
     CurrentContext current;
-    if (!device || !memory)
-        return;
+    if (!device || !memory) return;
     if (device->cpu) {
         free(memory);
         return;
@@ -76,10 +69,8 @@ fusec_status fusec_copy(fusec_device *device, void *to, const void *from, size_t
 {
     OWN_ENVIRONMENT;
     if (!device || (bytes && (!to || !from)))
-        return fail_null(error,
-                         !device ? "the device" : !to ? "the target" : "the source");
-    if (bytes == 0)
-        return succeed(error);
+        return fail_null(error, !device ? "the device" : !to ? "the target" : "the source");
+    if (bytes == 0) return succeed(error);
     if (device->cpu) {
         memmove(to, from, bytes);
         return succeed(error);
@@ -88,25 +79,24 @@ fusec_status fusec_copy(fusec_device *device, void *to, const void *from, size_t
                cuMemcpy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes));
 }
 
-fusec_status fusec_copy_async(fusec_device *device, void *to, const void *from,
-                              size_t bytes, fusec_stream stream, fusec_error *error)
+fusec_status fusec_copy_async(fusec_device *device, void *to, const void *from, size_t bytes,
+                              fusec_stream stream, fusec_error *error)
 {
     OWN_ENVIRONMENT;
     if (!device || bytes == 0 || !to || !from || device->cpu)
         return fusec_copy(device, to, from, bytes, error);
-    IN_CONTEXT(device, "cuMemcpyAsync", error,
-               cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from,
-                             bytes, stream));
+    IN_CONTEXT(
+        device, "cuMemcpyAsync", error,
+        cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes, stream));
 }
 
-fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
-                              size_t bytes, fusec_stream stream, fusec_error *error)
+fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value, size_t bytes,
+                              fusec_stream stream, fusec_error *error)
 {
     OWN_ENVIRONMENT;
     if (!device || (bytes && !memory))
         return fail_null(error, device ? "the memory" : "the device");
-    if (bytes == 0)
-        return succeed(error);
+    if (bytes == 0) return succeed(error);
     if (device->cpu) {
         memset(memory, value, bytes);
         return succeed(error);
@@ -118,37 +108,29 @@ fusec_status fusec_fill_async(fusec_device *device, void *memory, uint8_t value,
 fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error)
 {
     OWN_ENVIRONMENT;
-    if (!device)
-        return fail_null(error, "the device");
-    if (device->cpu)
-        return succeed(error);
+    if (!device) return fail_null(error, "the device");
+    if (device->cpu) return succeed(error);
     IN_CONTEXT(device, "cuCtxSynchronize", error, cuCtxSynchronize());
 }
 
 /* --------------------------------------------------------------------- streams and
  * events -- */
 
-fusec_status fusec_stream_create(fusec_device *device, fusec_stream *stream,
-                                 fusec_error *error)
+fusec_status fusec_stream_create(fusec_device *device, fusec_stream *stream, fusec_error *error)
 {
     OWN_ENVIRONMENT;
     CLEAR_RESULT(stream, "the stream", error);
-    if (!device)
-        return fail_null(error, "the device");
-    if (device->cpu)
-        return succeed(error);
-    IN_CONTEXT(device, "cuStreamCreate", error,
-               cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
+    if (!device) return fail_null(error, "the device");
+    if (device->cpu) return succeed(error);
+    IN_CONTEXT(device, "cuStreamCreate", error, cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
 }
 
 void fusec_stream_destroy(fusec_device *device, fusec_stream stream)
 {
     OWN_ENVIRONMENT;
     CurrentContext current;
-    if (!device || !stream || device->cpu)
-        return;
-    if (device_enter(device, &current, NULL) == FUSEC_OK)
-        device->driver.cuStreamDestroy(stream);
+    if (!device || !stream || device->cpu) return;
+    if (device_enter(device, &current, NULL) == FUSEC_OK) device->driver.cuStreamDestroy(stream);
     context_leave(&current);
 }
 
@@ -157,16 +139,13 @@ static fusec_status create_handle(fusec_event *event, fusec_error *error)
     IN_CONTEXT(event->device, "cuEventCreate", error, cuEventCreate(&event->handle, 0));
 }
 
-fusec_status fusec_event_create(fusec_device *device, fusec_event **result,
-                                fusec_error *error)
+fusec_status fusec_event_create(fusec_device *device, fusec_event **result, fusec_error *error)
 {
     OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the event", error);
-    if (!device)
-        return fail_null(error, "the device");
+    if (!device) return fail_null(error, "the device");
     fusec_event *event = calloc(1, sizeof *event);
-    if (!event)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!event) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     event->device = device;
     device_retain(device);
     fusec_status status = device->cpu ? succeed(error) : create_handle(event, error);
@@ -182,12 +161,10 @@ static fusec_status record(const fusec_event *event, fusec_stream stream, fusec_
     IN_CONTEXT(event->device, "cuEventRecord", error, cuEventRecord(event->handle, stream));
 }
 
-fusec_status fusec_event_record(fusec_event *event, fusec_stream stream,
-                                fusec_error *error)
+fusec_status fusec_event_record(fusec_event *event, fusec_stream stream, fusec_error *error)
 {
     OWN_ENVIRONMENT;
-    if (!event)
-        return fail_null(error, "the event");
+    if (!event) return fail_null(error, "the event");
     fusec_status status = event->device->cpu ? succeed(error) : record(event, stream, error);
     if (status == FUSEC_OK) {
         event->recorded = true;
@@ -198,12 +175,11 @@ fusec_status fusec_event_record(fusec_event *event, fusec_stream stream,
 
 static fusec_status wait_for(const fusec_event *event, fusec_error *error)
 {
-    IN_CONTEXT(event->device, "cuEventSynchronize", error,
-               cuEventSynchronize(event->handle));
+    IN_CONTEXT(event->device, "cuEventSynchronize", error, cuEventSynchronize(event->handle));
 }
 
-static fusec_status elapsed(const fusec_event *begin, const fusec_event *end,
-                            float *milliseconds, fusec_error *error)
+static fusec_status elapsed(const fusec_event *begin, const fusec_event *end, float *milliseconds,
+                            fusec_error *error)
 {
     IN_CONTEXT(end->device, "cuEventElapsedTime", error,
                cuEventElapsedTime(milliseconds, begin->handle, end->handle));
@@ -223,10 +199,8 @@ fusec_status fusec_event_elapsed(const fusec_event *begin, const fusec_event *en
     }
     float time = 0;
     fusec_status status = wait_for(end, error);
-    if (status == FUSEC_OK)
-        status = elapsed(begin, end, &time, error);
-    if (status == FUSEC_OK)
-        *milliseconds = (double)time;
+    if (status == FUSEC_OK) status = elapsed(begin, end, &time, error);
+    if (status == FUSEC_OK) *milliseconds = (double)time;
     return status;
 }
 
@@ -234,8 +208,7 @@ void fusec_event_destroy(fusec_event *event)
 {
     OWN_ENVIRONMENT;
     CurrentContext current;
-    if (!event)
-        return;
+    if (!event) return;
     if (event->handle) {
         if (device_enter(event->device, &current, NULL) == FUSEC_OK)
             event->device->driver.cuEventDestroy(event->handle);

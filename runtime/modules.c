@@ -17,17 +17,15 @@ enum { MAX_IDLE_MODULES = 64 };
 bool modules_init(Modules *modules)
 {
     memset(modules, 0, sizeof *modules);
-    if (pthread_mutex_init(&modules->lock, NULL) != 0)
-        return false;
+    if (pthread_mutex_init(&modules->lock, NULL) != 0) return false;
     pthread_condattr_t monotonic;
     bool made = pthread_condattr_init(&monotonic) == 0;
     if (made) {
-        made = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0
-               && pthread_cond_init(&modules->changed, &monotonic) == 0;
+        made = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
+               pthread_cond_init(&modules->changed, &monotonic) == 0;
         pthread_condattr_destroy(&monotonic);
     }
-    if (!made)
-        pthread_mutex_destroy(&modules->lock);
+    if (!made) pthread_mutex_destroy(&modules->lock);
     return made;
 }
 
@@ -51,18 +49,15 @@ void modules_free(fusec_device *device)
         next = module->next;
         module_free(device, module);
     }
-    if (device_is_inherited(device))
-        return;
+    if (device_is_inherited(device)) return;
     pthread_cond_destroy(&modules->changed);
     pthread_mutex_destroy(&modules->lock);
 }
 
-static void make_key(uint64_t key[2], const char *cuda, const char *arch,
-                     const char *option)
+static void make_key(uint64_t key[2], const char *cuda, const char *arch, const char *option)
 {
     XXH64_hash_t seed = XXH3_64bits(arch, strlen(arch));
-    if (option)
-        seed ^= XXH3_64bits_withSeed(option, strlen(option), 1);
+    if (option) seed ^= XXH3_64bits_withSeed(option, strlen(option), 1);
     XXH128_hash_t hash = XXH3_128bits_withSeed(cuda, strlen(cuda), seed);
     key[0] = hash.low64;
     key[1] = hash.high64;
@@ -86,25 +81,21 @@ static CodeModule *take_oldest_idle(Modules *modules)
     for (CodeModule *m = modules->first; m; m = m->next)
         if (m->users == 0) {
             idle++;
-            if (!oldest || m->last_use < oldest->last_use)
-                oldest = m;
+            if (!oldest || m->last_use < oldest->last_use) oldest = m;
         }
-    if (idle <= MAX_IDLE_MODULES)
-        return NULL;
+    if (idle <= MAX_IDLE_MODULES) return NULL;
     unlink_module(modules, oldest);
     return oldest;
 }
 
-static fusec_status load_module(fusec_device *device, CodeModule *module,
-                                fusec_error *error)
+static fusec_status load_module(fusec_device *device, CodeModule *module, fusec_error *error)
 {
     CurrentContext current;
     fusec_status status = device_enter(device, &current, error);
     if (status == FUSEC_OK)
-        status = driver_check(
-            &device->driver,
-            device->driver.cuModuleLoadData(&module->handle, module->code.data),
-            "cuModuleLoadData", error);
+        status = driver_check(&device->driver,
+                              device->driver.cuModuleLoadData(&module->handle, module->code.data),
+                              "cuModuleLoadData", error);
     context_leave(&current);
     return status;
 }
@@ -115,9 +106,10 @@ typedef struct {
     bool use_cache;
 } CodeSource;
 
-/* What NVRTC is asked for: an architecture that it does not know gets PTX of the newest one below it, for the driver to
- * compile. */
-static fusec_status choose_code(const Nvrtc *nvrtc, const char *arch, char name[32], bool *is_ptx, fusec_error *error)
+/* What NVRTC is asked for: an architecture that it does not know gets PTX of the newest one below
+ * it, for the driver to compile. */
+static fusec_status choose_code(const Nvrtc *nvrtc, const char *arch, char name[32], bool *is_ptx,
+                                fusec_error *error)
 {
     int cc = atoi(arch + strlen("sm_"));
     bool knows;
@@ -132,11 +124,12 @@ static fusec_status choose_code(const Nvrtc *nvrtc, const char *arch, char name[
     return status;
 }
 
-static fusec_status compile_code(fusec_device *device, CodeModule *module, const Nvrtc *nvrtc, const DiskKey *key,
-                                 bool use_cache, fusec_error *error)
+static fusec_status compile_code(fusec_device *device, CodeModule *module, const Nvrtc *nvrtc,
+                                 const DiskKey *key, bool use_cache, fusec_error *error)
 {
     char why[512];
-    fusec_status status = nvrtc_compile(nvrtc, key->cuda, key->arch, key->option, &module->code, error);
+    fusec_status status =
+        nvrtc_compile(nvrtc, key->cuda, key->arch, key->option, &module->code, error);
     if (status == FUSEC_OK && use_cache && !disk_store(key, &module->code, why, sizeof why))
         device_warn(device, why);
     return status;
@@ -148,26 +141,23 @@ static bool refused_code(const CodeModule *module, fusec_status status)
     return module->from_disk && status != FUSEC_OK && status != FUSEC_OUT_OF_MEMORY;
 }
 
-/* Code from the disk cache, else from NVRTC, loaded. What the driver does not take from the cache is compiled
- * anew and replaces it there. */
-static fusec_status load_source(fusec_device *device, CodeModule *module, const CodeSource *source, fusec_error *error)
+/* Code from the disk cache, else from NVRTC, loaded. What the driver does not take from the cache
+ * is compiled anew and replaces it there. */
+static fusec_status load_source(fusec_device *device, CodeModule *module, const CodeSource *source,
+                                fusec_error *error)
 {
     char name[32];
     const Nvrtc *nvrtc;
     fusec_status status = device_nvrtc(device, &nvrtc, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     status = choose_code(nvrtc, source->arch, name, &module->is_ptx, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     DiskKey key = disk_key(source->cuda, name, source->option, nvrtc);
     module->from_disk = source->use_cache && disk_load(&key, &module->code);
     if (!module->from_disk)
         status = compile_code(device, module, nvrtc, &key, source->use_cache, error);
-    if (status == FUSEC_OK)
-        status = load_module(device, module, error);
-    if (!refused_code(module, status))
-        return status;
+    if (status == FUSEC_OK) status = load_module(device, module, error);
+    if (!refused_code(module, status)) return status;
     code_free(&module->code);
     module->from_disk = false;
     status = compile_code(device, module, nvrtc, &key, true, error);
@@ -180,13 +170,13 @@ static void make_module(fusec_device *device, CodeModule *module, const CodeSour
     Modules *modules = &device->modules;
     pthread_mutex_lock(&modules->lock);
     module->state = status == FUSEC_OK ? MODULE_READY : MODULE_FAILED;
-    if (status != FUSEC_OK && module->shared)
-        unlink_module(modules, module);
+    if (status != FUSEC_OK && module->shared) unlink_module(modules, module);
     pthread_cond_broadcast(&modules->changed);
     pthread_mutex_unlock(&modules->lock);
 }
 
-/* With the lock held, but while the budget is asked: waits until another thread has made a module; false: no longer. */
+/* With the lock held, but while the budget is asked: waits until another thread has made a module;
+ * false: no longer. */
 static bool wait_for(Modules *modules, const CodeModule *m, Budget *budget)
 {
     enum { A_WHILE = 20 * 1000 * 1000, SECOND = 1000 * 1000 * 1000 }; /* ns */
@@ -197,13 +187,11 @@ static bool wait_for(Modules *modules, const CodeModule *m, Budget *budget)
         until.tv_sec += until.tv_nsec / SECOND;
         until.tv_nsec %= SECOND;
         pthread_cond_timedwait(&modules->changed, &modules->lock, &until);
-        if (m->state != MODULE_COMPILING)
-            break;
+        if (m->state != MODULE_COMPILING) break;
         pthread_mutex_unlock(&modules->lock);
         bool go_on = !budget || budget_ask(budget);
         pthread_mutex_lock(&modules->lock);
-        if (!go_on)
-            return false;
+        if (!go_on) return false;
     }
     return true;
 }
@@ -214,13 +202,11 @@ static CodeModule *find_module(Modules *modules, const uint64_t key[2], bool use
                                bool *is_new)
 {
     CodeModule *m = modules->first;
-    while (use_cache && m && memcmp(m->key, key, sizeof m->key) != 0)
-        m = m->next;
+    while (use_cache && m && memcmp(m->key, key, sizeof m->key) != 0) m = m->next;
     *is_new = !use_cache || !m;
     if (*is_new) {
         m = calloc(1, sizeof *m);
-        if (!m)
-            return NULL;
+        if (!m) return NULL;
         memcpy(m->key, key, sizeof m->key);
         m->shared = use_cache;
         if (use_cache) {
@@ -239,21 +225,18 @@ fusec_status module_acquire(fusec_device *device, const char *cuda, const char *
 {
     uint64_t key[2];
     bool is_new;
-    if (device_is_inherited(device))
-        return fail_inherited(error);
+    if (device_is_inherited(device)) return fail_inherited(error);
     make_key(key, cuda, arch, option);
     pthread_mutex_lock(&device->modules.lock);
     CodeModule *m = find_module(&device->modules, key, use_cache, &is_new);
     const bool waited = !m || is_new || wait_for(&device->modules, m, budget);
     pthread_mutex_unlock(&device->modules.lock);
-    if (!m)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!m) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     if (!waited) {
         module_release(device, m);
         return fail_stopped(budget, error);
     }
-    if (is_new)
-        make_module(device, m, &(CodeSource){cuda, arch, option, use_cache});
+    if (is_new) make_module(device, m, &(CodeSource){cuda, arch, option, use_cache});
     if (m->state == MODULE_READY) {
         *module = m;
         *was_cached = !is_new || m->from_disk;
@@ -264,8 +247,8 @@ fusec_status module_acquire(fusec_device *device, const char *cuda, const char *
     return status;
 }
 
-fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx,
-                              CodeModule **module, fusec_error *error)
+fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx, CodeModule **module,
+                              fusec_error *error)
 {
     CodeModule *m = calloc(1, sizeof *m);
     if (!m) {
@@ -284,16 +267,13 @@ fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx,
 
 void module_release(fusec_device *device, CodeModule *module)
 {
-    if (!module)
-        return;
+    if (!module) return;
     Modules *modules = &device->modules;
     CodeModule *unused = NULL;
     if (device_is_inherited(device))
         return; /* its list may be half changed: modules_free takes what it holds */
     pthread_mutex_lock(&modules->lock);
-    if (--module->users == 0)
-        unused = module->shared ? take_oldest_idle(modules) : module;
+    if (--module->users == 0) unused = module->shared ? take_oldest_idle(modules) : module;
     pthread_mutex_unlock(&modules->lock);
-    if (unused)
-        module_free(device, unused);
+    if (unused) module_free(device, unused);
 }

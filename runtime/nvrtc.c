@@ -38,16 +38,15 @@ typedef struct {
 static void refuse(Search *search, const char *path, const char *why)
 {
     size_t used = strlen(search->refused);
-    snprintf(search->refused + used, sizeof search->refused - used, "\n  %.200s: %.160s",
-             path, why);
+    snprintf(search->refused + used, sizeof search->refused - used, "\n  %.200s: %.160s", path,
+             why);
 }
 
 static bool resolve_entry_points(Nvrtc *nvrtc)
 {
     for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {
         void *symbol = dlsym(nvrtc->library, entry_points[i].name);
-        if (!symbol)
-            return false;
+        if (!symbol) return false;
         memcpy((char *)nvrtc + entry_points[i].offset, &symbol, sizeof symbol);
     }
     return nvrtc->nvrtcVersion(&nvrtc->major, &nvrtc->minor) == 0;
@@ -57,8 +56,7 @@ static void remember_path(Nvrtc *nvrtc, const char *path)
 {
     Dl_info info;
     void *address = dlsym(nvrtc->library, "nvrtcVersion");
-    if (address && dladdr(address, &info) && info.dli_fname)
-        path = info.dli_fname;
+    if (address && dladdr(address, &info) && info.dli_fname) path = info.dli_fname;
     snprintf(nvrtc->path, sizeof nvrtc->path, "%s", path);
 }
 
@@ -72,14 +70,13 @@ static bool try_library(void *data, const char *path)
     if (!nvrtc->library && (!path || errno == ENOMEM))
         return search->no_memory = true; /* another library would give other code */
     if (!nvrtc->library) {
-        if (strchr(path, '/'))
-            refuse(search, path, reason);
+        if (strchr(path, '/')) refuse(search, path, reason);
         return false;
     }
     char why[64] = "is not an NVRTC";
     if (resolve_entry_points(nvrtc)) {
-        if (nvrtc->major > OLDEST_MAJOR
-            || (nvrtc->major == OLDEST_MAJOR && nvrtc->minor >= OLDEST_MINOR)) {
+        if (nvrtc->major > OLDEST_MAJOR ||
+            (nvrtc->major == OLDEST_MAJOR && nvrtc->minor >= OLDEST_MINOR)) {
             remember_path(nvrtc, path);
             return true;
         }
@@ -95,38 +92,32 @@ fusec_status nvrtc_open(Nvrtc *nvrtc, fusec_error *error)
     Search search = {.nvrtc = nvrtc};
     memset(nvrtc, 0, sizeof *nvrtc);
     bool ended = nvrtc_search(try_library, &search);
-    if (search.no_memory)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    if (ended)
-        return FUSEC_OK;
+    if (search.no_memory) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (ended) return FUSEC_OK;
     const char *chosen = secure_getenv("FUSEC_NVRTC");
     if (chosen && *chosen)
-        return fail(
-            error, FUSEC_NO_NVRTC,
-            "no usable NVRTC: $FUSEC_NVRTC names it, so nothing else was searched; "
-            "version %d.%d or later is needed%s",
-            OLDEST_MAJOR, OLDEST_MINOR, search.refused);
-    return fail(
-        error, FUSEC_NO_NVRTC,
-        "no NVRTC %d.%d or later. Searched: $FUSEC_NVRTC, the library path "
-        "(libnvrtc.so.13, .12, .so), $CUDA_HOME, $CUDA_PATH, /usr/local/cuda*, "
-        "/opt/cuda*, Python's site-packages (wheel nvidia-cuda-nvrtc) in $VIRTUAL_ENV, "
-        "$CONDA_PREFIX, ~/.local, /usr and beside python3, and nvrtc/ beside fusec.%s",
-        OLDEST_MAJOR, OLDEST_MINOR, search.refused);
+        return fail(error, FUSEC_NO_NVRTC,
+                    "no usable NVRTC: $FUSEC_NVRTC names it, so nothing else was searched; "
+                    "version %d.%d or later is needed%s",
+                    OLDEST_MAJOR, OLDEST_MINOR, search.refused);
+    return fail(error, FUSEC_NO_NVRTC,
+                "no NVRTC %d.%d or later. Searched: $FUSEC_NVRTC, the library path "
+                "(libnvrtc.so.13, .12, .so), $CUDA_HOME, $CUDA_PATH, /usr/local/cuda*, "
+                "/opt/cuda*, Python's site-packages (wheel nvidia-cuda-nvrtc) in $VIRTUAL_ENV, "
+                "$CONDA_PREFIX, ~/.local, /usr and beside python3, and nvrtc/ beside fusec.%s",
+                OLDEST_MAJOR, OLDEST_MINOR, search.refused);
 }
 
 void nvrtc_close(Nvrtc *nvrtc)
 {
-    if (nvrtc->library)
-        dlclose(nvrtc->library);
+    if (nvrtc->library) dlclose(nvrtc->library);
     memset(nvrtc, 0, sizeof *nvrtc);
 }
 
 /* What NVRTC's calls answer. */
 static fusec_status nvrtc_check(int result, const char *what, fusec_error *error)
 {
-    if (result == 0)
-        return FUSEC_OK;
+    if (result == 0) return FUSEC_OK;
     if (result == NVRTC_ERROR_OUT_OF_MEMORY)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: NVRTC %s", what);
     return fail(error, FUSEC_COMPILE_FAILED, "NVRTC %s (error %d)", what, result);
@@ -138,14 +129,11 @@ fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *e
     int count = 0;
     *knows = false;
     fusec_status status = nvrtc_check(nvrtc->nvrtcGetNumSupportedArchs(&count), what, error);
-    if (status != FUSEC_OK || count <= 0)
-        return status;
+    if (status != FUSEC_OK || count <= 0) return status;
     int *archs = calloc((size_t)count, sizeof *archs);
-    if (!archs)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!archs) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     status = nvrtc_check(nvrtc->nvrtcGetSupportedArchs(archs), what, error);
-    for (int i = 0; i < count && status == FUSEC_OK; i++)
-        *knows |= archs[i] == cc;
+    for (int i = 0; i < count && status == FUSEC_OK; i++) *knows |= archs[i] == cc;
     free(archs);
     return status;
 }
@@ -154,17 +142,17 @@ fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *e
  * compiling -- */
 
 /* The log has what is known of spills, so code without it is not taken. */
-static fusec_status read_log(const Nvrtc *nvrtc, NvrtcProgram program, Code *code, fusec_error *error)
+static fusec_status read_log(const Nvrtc *nvrtc, NvrtcProgram program, Code *code,
+                             fusec_error *error)
 {
     static const char what[] = "gives no log";
     size_t bytes = 0;
     fusec_status status = nvrtc_check(nvrtc->nvrtcGetProgramLogSize(program, &bytes), what, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     code->log = calloc(bytes + 1, 1);
-    if (!code->log)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    return bytes ? nvrtc_check(nvrtc->nvrtcGetProgramLog(program, code->log), what, error) : FUSEC_OK;
+    if (!code->log) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    return bytes ? nvrtc_check(nvrtc->nvrtcGetProgramLog(program, code->log), what, error)
+                 : FUSEC_OK;
 }
 
 static fusec_status read_code(const Nvrtc *nvrtc, NvrtcProgram program, bool ptx, Code *code,
@@ -173,15 +161,11 @@ static fusec_status read_code(const Nvrtc *nvrtc, NvrtcProgram program, bool ptx
     static const char what[] = "gives no code";
     int got = ptx ? nvrtc->nvrtcGetPTXSize(program, &code->bytes)
                   : nvrtc->nvrtcGetCUBINSize(program, &code->bytes);
-    if (got != 0)
-        return nvrtc_check(got, what, error);
+    if (got != 0) return nvrtc_check(got, what, error);
     code->data = calloc(code->bytes + 1, 1);
-    if (!code->data)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    got = ptx ? nvrtc->nvrtcGetPTX(program, code->data)
-              : nvrtc->nvrtcGetCUBIN(program, code->data);
-    if (ptx)
-        code->bytes = strlen(code->data);
+    if (!code->data) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    got = ptx ? nvrtc->nvrtcGetPTX(program, code->data) : nvrtc->nvrtcGetCUBIN(program, code->data);
+    if (ptx) code->bytes = strlen(code->data);
     return nvrtc_check(got, what, error);
 }
 
@@ -192,31 +176,26 @@ static double now_milliseconds(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program,
-                                    const char *arch, const char *option, Code *code,
-                                    fusec_error *error)
+static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program, const char *arch,
+                                    const char *option, Code *code, fusec_error *error)
 {
     char architecture[64];
     snprintf(architecture, sizeof architecture, "--gpu-architecture=%s", arch);
     bool ptx = strncmp(arch, "compute_", 8) == 0;
     const char *options[8] = {"--std=c++17", architecture};
     int count = 2;
-    if (!ptx)
-        options[count++] = "--ptxas-options=-v";
+    if (!ptx) options[count++] = "--ptxas-options=-v";
     if (nvrtc->major > 12)
-        options[count++] = "--minimal";    /* no textures, no device runtime: 4 ms less */
-    if (nvrtc->major > 12 || nvrtc->minor >= 9)
-        options[count++] = "--no-cache";
-    if (option && *option)
-        options[count++] = option;
+        options[count++] = "--minimal"; /* no textures, no device runtime: 4 ms less */
+    if (nvrtc->major > 12 || nvrtc->minor >= 9) options[count++] = "--no-cache";
+    if (option && *option) options[count++] = option;
     double begin = now_milliseconds();
     int result = nvrtc->nvrtcCompileProgram(program, count, options);
     code->milliseconds = now_milliseconds() - begin;
     if (result == NVRTC_ERROR_OUT_OF_MEMORY)
         return nvrtc_check(result, "has none to compile with", error);
     fusec_status status = read_log(nvrtc, program, code, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     if (result != 0)
         return fail(error, FUSEC_COMPILE_FAILED, "NVRTC %d.%d for %s: %s", nvrtc->major,
                     nvrtc->minor, arch, *code->log ? code->log : "compilation failed");
@@ -231,12 +210,10 @@ static fusec_status compile_here(const Nvrtc *nvrtc, const char *cuda, const cha
     fusec_status status =
         nvrtc_check(nvrtc->nvrtcCreateProgram(&program, cuda, "fusec.cu", 0, NULL, NULL),
                     "cannot create a program", error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     status = compile_program(nvrtc, program, arch, option, code, error);
     nvrtc->nvrtcDestroyProgram(&program);
-    if (status != FUSEC_OK)
-        code_free(code);
+    if (status != FUSEC_OK) code_free(code);
     return status;
 }
 
@@ -252,7 +229,8 @@ static void *do_job(void *data)
 {
     OWN_ENVIRONMENT;
     Job *job = data;
-    job->status = compile_here(job->nvrtc, job->cuda, job->arch, job->option, job->code, job->error);
+    job->status =
+        compile_here(job->nvrtc, job->cuda, job->arch, job->option, job->code, job->error);
     return NULL;
 }
 

@@ -8,21 +8,19 @@
 #include <stdbool.h>
 
 /* One list of all entry points.  name, parameters */
-#define NVRTC_ENTRY_POINTS(NVRTC)                                                        \
-    NVRTC(nvrtcVersion, (int *major, int *minor))                                        \
-    NVRTC(nvrtcGetNumSupportedArchs, (int *count))                                       \
-    NVRTC(nvrtcGetSupportedArchs, (int *archs))                                          \
-    NVRTC(nvrtcCreateProgram,                                                            \
-          (NvrtcProgram * program, const char *text, const char *name, int headers,      \
-           const char *const *texts, const char *const *names))                          \
-    NVRTC(nvrtcDestroyProgram, (NvrtcProgram * program))                                 \
-    NVRTC(nvrtcCompileProgram,                                                           \
-          (NvrtcProgram program, int count, const char *const *options))                 \
-    NVRTC(nvrtcGetCUBINSize, (NvrtcProgram program, size_t * bytes))                     \
-    NVRTC(nvrtcGetCUBIN, (NvrtcProgram program, char *cubin))                            \
-    NVRTC(nvrtcGetPTXSize, (NvrtcProgram program, size_t * bytes))                       \
-    NVRTC(nvrtcGetPTX, (NvrtcProgram program, char *ptx))                                \
-    NVRTC(nvrtcGetProgramLogSize, (NvrtcProgram program, size_t * bytes))                \
+#define NVRTC_ENTRY_POINTS(NVRTC)                                                                  \
+    NVRTC(nvrtcVersion, (int *major, int *minor))                                                  \
+    NVRTC(nvrtcGetNumSupportedArchs, (int *count))                                                 \
+    NVRTC(nvrtcGetSupportedArchs, (int *archs))                                                    \
+    NVRTC(nvrtcCreateProgram, (NvrtcProgram * program, const char *text, const char *name,         \
+                               int headers, const char *const *texts, const char *const *names))   \
+    NVRTC(nvrtcDestroyProgram, (NvrtcProgram * program))                                           \
+    NVRTC(nvrtcCompileProgram, (NvrtcProgram program, int count, const char *const *options))      \
+    NVRTC(nvrtcGetCUBINSize, (NvrtcProgram program, size_t * bytes))                               \
+    NVRTC(nvrtcGetCUBIN, (NvrtcProgram program, char *cubin))                                      \
+    NVRTC(nvrtcGetPTXSize, (NvrtcProgram program, size_t * bytes))                                 \
+    NVRTC(nvrtcGetPTX, (NvrtcProgram program, char *ptx))                                          \
+    NVRTC(nvrtcGetProgramLogSize, (NvrtcProgram program, size_t * bytes))                          \
     NVRTC(nvrtcGetProgramLog, (NvrtcProgram program, char *log))
 
 typedef struct NvrtcProgram_st *NvrtcProgram;
@@ -40,8 +38,8 @@ typedef struct {
  * NUL-ended. */
 typedef struct {
     char *data;
-    size_t bytes; /* without the NUL */
-    char *log; /* of `ptxas -v` */
+    size_t bytes;        /* without the NUL */
+    char *log;           /* of `ptxas -v` */
     double milliseconds; /* that compiling took */
 } Code;
 

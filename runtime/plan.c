@@ -15,8 +15,7 @@ static const char no_restrict[] = "--define-macro=__restrict__=";
 fusec_plan *plan_new(fusec_device *device)
 {
     fusec_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return NULL;
+    if (!plan) return NULL;
     atomic_init(&plan->references, 1);
     plan->device = device;
     device_retain(device);
@@ -25,20 +24,16 @@ fusec_plan *plan_new(fusec_device *device)
 
 void plan_retain(const fusec_plan *plan)
 {
-    fusec_plan *counted =
-        (fusec_plan *)plan; /* the count is no part of the plan's value */
+    fusec_plan *counted = (fusec_plan *)plan; /* the count is no part of the plan's value */
     atomic_fetch_add_explicit(&counted->references, 1, memory_order_relaxed);
 }
 
 void fusec_plan_destroy(fusec_plan *plan)
 {
     OWN_ENVIRONMENT;
-    if (!plan
-        || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1)
-        return;
+    if (!plan || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1) return;
     module_release(plan->device, plan->module);
-    if (plan->compilation.arena)
-        compile_free(&plan->compilation);
+    if (plan->compilation.arena) compile_free(&plan->compilation);
     fusec_program_destroy(plan->program);
     arena_free(plan->arena);
     free(plan->schedule);
@@ -56,8 +51,8 @@ static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info
     const LaunchKernel *kernel = &plan->launch->kernels[index];
     Usage usage = {-1, -1, -1, -1};
     if (plan->module && !plan->module->is_ptx)
-        cubin_usage(plan->module->code.data, plan->module->code.bytes,
-                    plan->module->code.log, kernel->entry.name, &usage);
+        cubin_usage(plan->module->code.data, plan->module->code.bytes, plan->module->code.log,
+                    kernel->entry.name, &usage);
     info->name = kernel->entry.name;
     info->registers = usage.registers;
     info->spill_bytes = usage.spill_bytes;
@@ -78,17 +73,16 @@ static fusec_status check_group(const fusec_plan *plan, int index, CUfunction fu
     const LaunchKernel *kernel = &plan->launch->kernels[index];
     int64_t needed = kernel->grid[0].max_ctas * kernel->cluster;
     int ctas_per_sm = 0;
-    fusec_status status = driver_check(
-        driver,
-        driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            &ctas_per_sm, function, kernel->threads, (size_t)kernel->smem_bytes),
-        name, error);
+    fusec_status status =
+        driver_check(driver,
+                     driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                         &ctas_per_sm, function, kernel->threads, (size_t)kernel->smem_bytes),
+                     name, error);
     int64_t held = (int64_t)ctas_per_sm * plan->device->target.sms;
-    if (status != FUSEC_OK || needed <= held)
-        return status;
+    if (status != FUSEC_OK || needed <= held) return status;
     return fail(error, FUSEC_UNSUPPORTED,
-                "kernel %s: %" PRId64 " CTAs must be on the GPU at once, %s holds %" PRId64,
-                name, needed, plan->device->info.name, held);
+                "kernel %s: %" PRId64 " CTAs must be on the GPU at once, %s holds %" PRId64, name,
+                needed, plan->device->info.name, held);
 }
 
 /* One of a kernel's entries, by its name. */
@@ -100,23 +94,23 @@ static fusec_status prepare_function(fusec_plan *plan, int index, const char *na
     const LaunchKernel *kernel = &plan->launch->kernels[index];
     const CodeModule *module = plan->module;
     CUfunction *function = &entry->function;
-    entry->overlaps = kernel->overlaps && !module->is_ptx && cubin_waits_first(module->code.data, module->code.bytes, name);
+    entry->overlaps = kernel->overlaps && !module->is_ptx &&
+                      cubin_waits_first(module->code.data, module->code.bytes, name);
     fusec_status status = driver_check(
         driver, driver->cuModuleGetFunction(function, module->handle, name), name, error);
     int64_t smem = most_smem(kernel);
-    if (status == FUSEC_OK && smem > 0)   /* what needs no asking includes static */
+    if (status == FUSEC_OK && smem > 0) /* what needs no asking includes static */
         status =
             driver_check(driver,
                          driver->cuFuncSetAttribute(
-                             *function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                             (int)smem),
+                             *function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)smem),
                          "dynamic shared memory", error);
     if (status == FUSEC_OK && kernel->cluster > PORTABLE_CLUSTER && kernel->mailbox < 0)
-        status = driver_check(
-            driver,
-            driver->cuFuncSetAttribute(
-                *function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
-            "cluster size", error);
+        status =
+            driver_check(driver,
+                         driver->cuFuncSetAttribute(
+                             *function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+                         "cluster size", error);
     if (status == FUSEC_OK && kernel->mailbox >= 0)
         status = check_group(plan, index, *function, name, error);
     return status;
@@ -131,7 +125,8 @@ static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
         const LaunchKernel *kernel = &plan->launch->kernels[i];
         status = prepare_function(plan, i, kernel->entry.name, &plan->entries[i], error);
         if (status == FUSEC_OK && kernel->collapsed)
-            status = prepare_function(plan, i, kernel->strided.name, &plan->entries[count + i], error);
+            status =
+                prepare_function(plan, i, kernel->strided.name, &plan->entries[count + i], error);
     }
     context_leave(&current);
     return status;
@@ -142,9 +137,9 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
     size_t count = (size_t)plan->launch->kernel_count;
     plan->entries = calloc(2 * count + 1, sizeof *plan->entries);
     plan->kernels = calloc(count + 1, sizeof *plan->kernels);
-    if (!plan->entries || !plan->kernels)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    for (int i = 0; i < plan->launch->kernel_count; i++) describe_kernel(plan, i, &plan->kernels[i]);
+    if (!plan->entries || !plan->kernels) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    for (int i = 0; i < plan->launch->kernel_count; i++)
+        describe_kernel(plan, i, &plan->kernels[i]);
     return plan->device->cpu ? FUSEC_OK : prepare_functions(plan, error);
 }
 
@@ -153,23 +148,22 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 
 static fusec_status check_limits(const fusec_plan_options *options, fusec_error *error)
 {
-    const char *wrong = options->max_nodes < 0          ? "max_nodes"
-                        : options->max_bytes < 0        ? "max_bytes"
-                        : !(options->max_seconds >= 0)  ? "max_seconds"
-                                                        : NULL;
-    if (!wrong)
-        return FUSEC_OK;
-    return fail(error, FUSEC_INVALID_ARGUMENT, "options.%s must be above 0, or 0 for the default", wrong);
+    const char *wrong = options->max_nodes < 0         ? "max_nodes"
+                        : options->max_bytes < 0       ? "max_bytes"
+                        : !(options->max_seconds >= 0) ? "max_seconds"
+                                                       : NULL;
+    if (!wrong) return FUSEC_OK;
+    return fail(error, FUSEC_INVALID_ARGUMENT, "options.%s must be above 0, or 0 for the default",
+                wrong);
 }
 
 /* Copies what the caller's header knew of the options. Wanting no output is an error here: to
  * the compiler it would be a plan without kernels. */
-static fusec_status read_options(const fusec_plan_options *given,
-                                 fusec_plan_options *options, fusec_error *error)
+static fusec_status read_options(const fusec_plan_options *given, fusec_plan_options *options,
+                                 fusec_error *error)
 {
     *options = (fusec_plan_options){.struct_size = sizeof *options};
-    if (!given)
-        return FUSEC_OK;
+    if (!given) return FUSEC_OK;
     if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096)
         return fail(error, FUSEC_INVALID_ARGUMENT,
                     "options.struct_size must be sizeof(fusec_plan_options), not %zu",
@@ -179,8 +173,7 @@ static fusec_status read_options(const fusec_plan_options *given,
         if (bytes[i])
             return fail(error, FUSEC_UNSUPPORTED,
                         "an option is set that libfusec " FUSEC_VERSION " does not know");
-    size_t known =
-        given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
+    size_t known = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
     memcpy(options, given, known);
     if (options->outputs && !*options->outputs)
         return fail(error, FUSEC_INVALID_ARGUMENT,
@@ -196,8 +189,8 @@ typedef struct {
     AxisSize sizes[MAX_AXES];
     CompileRequest request;
     Budget budget;
-    int loads;                     /* texts that plan->module was made of, one after another ... */
-    fusec_status status;           /* ... and how the last went */
+    int loads;           /* texts that plan->module was made of, one after another ... */
+    fusec_status status; /* ... and how the last went */
     fusec_error *error;
 } Making;
 
@@ -205,22 +198,22 @@ typedef struct {
 static bool is_given_before(const fusec_size *sizes, size_t index)
 {
     for (size_t i = 0; i < index; i++)
-        if (strcmp(sizes[i].axis, sizes[index].axis) == 0)
-            return true;
+        if (strcmp(sizes[i].axis, sizes[index].axis) == 0) return true;
     return false;
 }
 
 static fusec_status read_sizes(Making *m, const fusec_size *sizes, size_t count)
 {
     if (count > MAX_AXES)
-        return fail(m->error, FUSEC_INVALID_ARGUMENT,
-                    "%zu sizes are more than a graph has axes", count);
+        return fail(m->error, FUSEC_INVALID_ARGUMENT, "%zu sizes are more than a graph has axes",
+                    count);
     for (size_t i = 0; i < count; i++) {
         if (!sizes[i].axis)
             return fail(m->error, FUSEC_INVALID_ARGUMENT, "sizes[%zu] has no axis", i);
         if (sizes[i].size < 0)
             return fail(m->error, FUSEC_INVALID_ARGUMENT,
-                        "axis %s cannot have the negative size %" PRId64, sizes[i].axis, sizes[i].size);
+                        "axis %s cannot have the negative size %" PRId64, sizes[i].axis,
+                        sizes[i].size);
         if (is_given_before(sizes, i))
             return fail(m->error, FUSEC_INVALID_ARGUMENT, "axis %s is given twice", sizes[i].axis);
         m->sizes[i] = (AxisSize){sizes[i].axis, sizes[i].size};
@@ -232,8 +225,7 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
                                   const fusec_size *sizes, size_t count)
 {
     fusec_status status = read_sizes(m, sizes, count);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     m->request = (CompileRequest){.text = program->text, .length = program->length};
     m->plan->program = program_retain(program);
     m->request.name = program->name;
@@ -255,8 +247,8 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
 static bool may_tune(const Making *m)
 {
     const fusec_device *device = m->plan->device;
-    return !m->options->schedule && !m->options->no_tuning && !device->cpu
-           && strcmp(m->request.target.arch, device->target.arch) == 0;
+    return !m->options->schedule && !m->options->no_tuning && !device->cpu &&
+           strcmp(m->request.target.arch, device->target.arch) == 0;
 }
 
 static bool keep_schedule(fusec_plan *plan, const char *schedule)
@@ -272,15 +264,13 @@ static fusec_status compile_graph(Making *m)
     Tuned tuned = {0};
     fusec_status status = compile_checked(&m->request, &plan->compilation, m->error);
     plan->arch = m->code_arch;
-    if (status != FUSEC_OK)
-        return status;
-    if (may_tune(m) && !compile_tuned(&m->request, plan->device->info.name, &plan->compilation, &tuned))
+    if (status != FUSEC_OK) return status;
+    if (may_tune(m) &&
+        !compile_tuned(&m->request, plan->device->info.name, &plan->compilation, &tuned))
         return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
     status = check_compiled(&plan->compilation, m->error);
-    if (status != FUSEC_OK)
-        return status;
-    if (*tuned.warning)
-        device_warn(plan->device, tuned.warning);
+    if (status != FUSEC_OK) return status;
+    if (*tuned.warning) device_warn(plan->device, tuned.warning);
     if (!keep_schedule(plan, *tuned.schedule ? tuned.schedule : m->options->schedule))
         return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
     return FUSEC_OK;
@@ -292,8 +282,7 @@ static fusec_status load_text(Making *m, const char *cuda)
     fusec_plan *plan = m->plan;
     module_release(plan->device, plan->module);
     plan->module = NULL;
-    if (!budget_ask(&m->budget))
-        return m->status = fail_stopped(&m->budget, m->error);
+    if (!budget_ask(&m->budget)) return m->status = fail_stopped(&m->budget, m->error);
     m->loads++;
     m->status = module_acquire(plan->device, cuda, m->code_arch,
                                m->options->in_place ? no_restrict : NULL, !m->options->no_cache,
@@ -307,8 +296,7 @@ static int count_spills(void *data, const Compilation *c)
     int bytes = 0;
     if (load_text(m, c->cuda) != FUSEC_OK)
         return m->loads == 1 || m->status == FUSEC_OUT_OF_MEMORY ? SPILLS_FAILED : SPILLS_UNKNOWN;
-    if (m->plan->module->is_ptx)
-        return SPILLS_UNKNOWN;
+    if (m->plan->module->is_ptx) return SPILLS_UNKNOWN;
     for (int i = 0; i < c->launch->kernel_count; i++) {
         Usage usage = {-1, -1, -1, -1};
         const Code *code = &m->plan->module->code;
@@ -322,37 +310,37 @@ static int count_spills(void *data, const Compilation *c)
 static fusec_status load_plan(Making *m)
 {
     fusec_plan *plan = m->plan;
-    if (plan->schedule)
-        return load_text(m, plan->compilation.cuda);
-    switch (compile_without_spills(&m->request, count_spills, m, &plan->compilation, &plan->schedule)) {
+    if (plan->schedule) return load_text(m, plan->compilation.cuda);
+    switch (
+        compile_without_spills(&m->request, count_spills, m, &plan->compilation, &plan->schedule)) {
     case LEANER_DONE: break;
     case LEANER_FAILED: return m->status;
     case LEANER_OUT_OF_MEMORY: return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
     }
-    if (m->loads > 1 && !plan->schedule)   /* all spilled: back to the first */
+    if (m->loads > 1 && !plan->schedule) /* all spilled: back to the first */
         return load_text(m, plan->compilation.cuda);
     return m->status;
 }
 
-static fusec_status make_plan(fusec_plan *plan, const fusec_program *program,
-                              const char *graph, const fusec_size *sizes, size_t count,
+static fusec_status make_plan(fusec_plan *plan, const fusec_program *program, const char *graph,
+                              const fusec_size *sizes, size_t count,
                               const fusec_plan_options *options, fusec_error *error)
 {
     Making m = {.plan = plan, .options = options, .error = error};
-    m.budget = (Budget){.nodes = options->max_nodes, .bytes = options->max_bytes, .seconds = options->max_seconds,
-                        .is_cancelled = options->is_cancelled, .data = options->cancel_data};
+    m.budget = (Budget){.nodes = options->max_nodes,
+                        .bytes = options->max_bytes,
+                        .seconds = options->max_seconds,
+                        .is_cancelled = options->is_cancelled,
+                        .data = options->cancel_data};
     budget_begin(&m.budget);
     fusec_status status = begin_request(&m, program, graph, sizes, count);
-    if (status == FUSEC_OK)
-        status = compile_graph(&m);
-    if (status == FUSEC_OK && !plan->device->cpu)
-        status = load_plan(&m);
+    if (status == FUSEC_OK) status = compile_graph(&m);
+    if (status == FUSEC_OK && !plan->device->cpu) status = load_plan(&m);
     if (status == FUSEC_OK && m.budget.is_cancelled && m.budget.is_cancelled(m.budget.data)) {
         m.budget.stopped = STOPPED_BY_CALLER;
         status = fail_stopped(&m.budget, error);
     }
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     plan->launch = plan->compilation.launch;
     plan->cuda = plan->compilation.cuda;
     plan->in_place = options->in_place != 0;
@@ -374,11 +362,9 @@ fusec_status fusec_plan_create(fusec_device *device, const fusec_program *progra
     double begin = milliseconds_now();
     fusec_plan_options options;
     fusec_status status = read_options(given, &options, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     fusec_plan *plan = plan_new(device);
-    if (!plan)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!plan) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     status = make_plan(plan, program, graph, sizes, count, &options, error);
     if (status != FUSEC_OK) {
         fusec_plan_destroy(plan);
@@ -391,23 +377,21 @@ fusec_status fusec_plan_create(fusec_device *device, const fusec_program *progra
 
 size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *rows, size_t count)
 {
-    if (!plan || (!rows && count > 0))
-        return 0;
+    if (!plan || (!rows && count > 0)) return 0;
     const LaunchPlan *launch = plan->launch;
     Sizes sizes = launch->sizes;
     for (size_t i = 0; i < count; i++) {
         int axis = 0;
-        while (axis < launch->axis_count && rows[i].axis
-               && strcmp(launch->axis_names[axis], rows[i].axis) != 0)
+        while (axis < launch->axis_count && rows[i].axis &&
+               strcmp(launch->axis_names[axis], rows[i].axis) != 0)
             axis++;
-        bool wrong = !rows[i].axis || axis == launch->axis_count || rows[i].size < 0
-                     || is_given_before(rows, i) || ((launch->fixed >> axis & 1) && rows[i].size != sizes.of[axis]);
-        if (wrong)
-            return SIZE_MAX;
+        bool wrong = !rows[i].axis || axis == launch->axis_count || rows[i].size < 0 ||
+                     is_given_before(rows, i) ||
+                     ((launch->fixed >> axis & 1) && rows[i].size != sizes.of[axis]);
+        if (wrong) return SIZE_MAX;
         sizes.of[axis] = rows[i].size;
     }
-    if (plan->device->cpu)
-        return 0;
+    if (plan->device->cpu) return 0;
     int64_t bytes = launch_workspace(launch, &sizes, NULL);
     return bytes == INT64_MAX ? SIZE_MAX : (size_t)bytes;
 }

@@ -1,5 +1,5 @@
-/* plan_file.c: see plan_file.h. A checksum (serialize.h) protects a file against damage, not against
- * malice, so everything read back is also checked to make sense. */
+/* plan_file.c: see plan_file.h. A checksum (serialize.h) protects a file against damage, not
+ * against malice, so everything read back is also checked to make sense. */
 #include "plan_file.h"
 
 #include "fusec.h"
@@ -33,8 +33,7 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
 {
     put_entry(w, &kernel->entry);
     put_int(w, kernel->collapsed);
-    if (kernel->collapsed)
-        put_entry(w, &kernel->strided);
+    if (kernel->collapsed) put_entry(w, &kernel->strided);
     put_int(w, kernel->threads);
     put_int(w, kernel->cluster);
     put_int(w, kernel->mailbox);
@@ -94,8 +93,7 @@ static void put_launch(Writer *w, const LaunchPlan *plan)
     put_int(w, plan->fixed);
     put_tensors(w, plan);
     put_int(w, plan->kernel_count);
-    for (int i = 0; i < plan->kernel_count; i++)
-        put_kernel(w, &plan->kernels[i]);
+    for (int i = 0; i < plan->kernel_count; i++) put_kernel(w, &plan->kernels[i]);
 }
 
 void plan_encode(Writer *w, const PlanFile *file)
@@ -194,13 +192,11 @@ static void get_entry(Reader *r, Arena *arena, LaunchEntry *entry)
     entry->args = args;
 }
 
-static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan,
-                       LaunchKernel *kernel)
+static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan, LaunchKernel *kernel)
 {
     get_entry(r, arena, &kernel->entry);
     kernel->collapsed = get_axes(r, plan);
-    if (kernel->collapsed)
-        get_entry(r, arena, &kernel->strided);
+    if (kernel->collapsed) get_entry(r, arena, &kernel->strided);
     kernel->threads = (int)get_range(r, 1, 1024);
     kernel->cluster = (int)get_range(r, 0, MAX_ITEMS);
     kernel->mailbox = (int)get_range(r, -1, MAX_LAUNCH_SLOTS);
@@ -252,8 +248,7 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
     switch (arg->kind) {
     case ARG_TENSOR: return is_below(arg->index, plan->tensor_count);
     case ARG_STRIDE:
-        return is_below(arg->index, plan->tensor_count)
-               && is_below(arg->axis, plan->axis_count);
+        return is_below(arg->index, plan->tensor_count) && is_below(arg->axis, plan->axis_count);
     case ARG_ROW_STRIDE: return is_below(arg->index, plan->tensor_count);
     case ARG_SIZE: return is_below(arg->axis, plan->axis_count);
     case ARG_SCALAR: return is_below(arg->index, plan->scalar_count);
@@ -272,9 +267,11 @@ static bool entry_is_sound(const LaunchPlan *plan, const LaunchEntry *entry, boo
 {
     for (int i = 0; i < entry->arg_count; i++) {
         const LaunchArg *arg = &entry->args[i];
-        bool touches = arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE || arg->kind == ARG_ROW_STRIDE;
+        bool touches =
+            arg->kind == ARG_TENSOR || arg->kind == ARG_STRIDE || arg->kind == ARG_ROW_STRIDE;
         bool of_rows = arg->kind == ARG_ROW_STRIDE || arg->kind == ARG_ROWS;
-        if (!arg_is_sound(plan, arg) || (touches && !plan->tensors[arg->index].wanted) || (of_rows && !collapsed))
+        if (!arg_is_sound(plan, arg) || (touches && !plan->tensors[arg->index].wanted) ||
+            (of_rows && !collapsed))
             return false;
     }
     return true;
@@ -283,25 +280,24 @@ static bool entry_is_sound(const LaunchPlan *plan, const LaunchEntry *entry, boo
 static const LaunchArg *next_tensor(const LaunchEntry *entry, int *at)
 {
     while (*at < entry->arg_count)
-        if (entry->args[(*at)++].kind == ARG_TENSOR)
-            return &entry->args[*at - 1];
+        if (entry->args[(*at)++].kind == ARG_TENSOR) return &entry->args[*at - 1];
     return NULL;
 }
 
-/* Whether both entries read and write the same tensors in the same phases: a launch is checked by the first. */
+/* Whether both entries read and write the same tensors in the same phases: a launch is checked by
+ * the first. */
 static bool entries_are_sound(const LaunchPlan *plan, const LaunchKernel *kernel)
 {
     bool several = kernel->collapsed & (kernel->collapsed - 1);
-    if (!entry_is_sound(plan, &kernel->entry, several) || !entry_is_sound(plan, &kernel->strided, false))
+    if (!entry_is_sound(plan, &kernel->entry, several) ||
+        !entry_is_sound(plan, &kernel->strided, false))
         return false;
-    if (!several)
-        return !kernel->collapsed;
+    if (!several) return !kernel->collapsed;
     for (int i = 0, j = 0;;) {
-        const LaunchArg *own = next_tensor(&kernel->entry, &i), *other = next_tensor(&kernel->strided, &j);
-        if (!own || !other)
-            return own == other;
-        if (own->index != other->index || own->phase != other->phase)
-            return false;
+        const LaunchArg *own = next_tensor(&kernel->entry, &i),
+                        *other = next_tensor(&kernel->strided, &j);
+        if (!own || !other) return own == other;
+        if (own->index != other->index || own->phase != other->phase) return false;
     }
 }
 
@@ -310,7 +306,8 @@ static bool parts_are_sound(const LaunchKernel *kernel)
 {
     const LaunchGrid *groups = &kernel->grid[0], *parts = &kernel->grid[PARTS_DIM];
     bool some = groups->max_ctas > 0 && parts->max_ctas > 0;
-    return !kernel->part_groups || (some && parts->max_ctas <= INT32_MAX && parts->per_cta <= INT32_MAX);
+    return !kernel->part_groups ||
+           (some && parts->max_ctas <= INT32_MAX && parts->per_cta <= INT32_MAX);
 }
 
 /* Few CTAs are given memory by kernels alone that take none else. */
@@ -323,17 +320,14 @@ static bool few_are_sound(const LaunchKernel *kernel)
 static bool launch_is_sound(const LaunchPlan *plan)
 {
     for (int i = 0; i < plan->slot_count; i++)
-        if (plan->slots[i].copies_kernel >= plan->kernel_count)
+        if (plan->slots[i].copies_kernel >= plan->kernel_count) return false;
+    for (int k = 0; k < plan->kernel_count; k++)
+        if (plan->kernels[k].mailbox < 0 ? plan->kernels[k].cluster > LARGEST_CLUSTER
+                                         : plan->kernels[k].mailbox >= plan->slot_count ||
+                                               plan->kernels[k].grid[0].max_ctas > MAX_ITEMS)
             return false;
     for (int k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].mailbox < 0
-                ? plan->kernels[k].cluster > LARGEST_CLUSTER
-                : plan->kernels[k].mailbox >= plan->slot_count
-                      || plan->kernels[k].grid[0].max_ctas > MAX_ITEMS)
-            return false;
-    for (int k = 0; k < plan->kernel_count; k++)
-        if (plan->kernels[k].adds_parts >= k || !parts_are_sound(&plan->kernels[k]))
-            return false;
+        if (plan->kernels[k].adds_parts >= k || !parts_are_sound(&plan->kernels[k])) return false;
     for (int k = 0; k < plan->kernel_count; k++)
         if (!entries_are_sound(plan, &plan->kernels[k]) || !few_are_sound(&plan->kernels[k]))
             return false;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define DTYPE(name, fuse, safetensors, cuda, bytes, type)                                \
+#define DTYPE(name, fuse, safetensors, cuda, bytes, type)                                          \
     _Static_assert((int)FUSEC_##name == (int)DTYPE_##name, "fusec_dtype is base/dtypes.def");
 #include "base/dtypes.def"
 #undef DTYPE
@@ -69,26 +69,21 @@ static fusec_status answer(void *info, const void *own, size_t size)
     return copy_info(info, own, size) ? FUSEC_OK : FUSEC_INVALID_ARGUMENT;
 }
 
-fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index,
-                               fusec_tensor_info *info)
+fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index, fusec_tensor_info *info)
 {
-    if (!plan || !info || index >= fusec_plan_tensor_count(plan))
-        return FUSEC_INVALID_ARGUMENT;
+    if (!plan || !info || index >= fusec_plan_tensor_count(plan)) return FUSEC_INVALID_ARGUMENT;
     const LaunchTensor *tensor = &plan->launch->tensors[index];
     fusec_tensor_info own = {.name = tensor->name, .dtype = (fusec_dtype)tensor->dtype};
     own.is_output = tensor->output;
     own.is_wanted = tensor->wanted;
     for (int axis = 0; axis < plan->launch->axis_count; axis++)
-        if (tensor->axes >> axis & 1)
-            own.axes[own.rank++] = axis;
+        if (tensor->axes >> axis & 1) own.axes[own.rank++] = axis;
     return answer(info, &own, sizeof own);
 }
 
-fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
-                               fusec_scalar_info *info)
+fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index, fusec_scalar_info *info)
 {
-    if (!plan || !info || index >= fusec_plan_scalar_count(plan))
-        return FUSEC_INVALID_ARGUMENT;
+    if (!plan || !info || index >= fusec_plan_scalar_count(plan)) return FUSEC_INVALID_ARGUMENT;
     const LaunchScalar *scalar = &plan->launch->scalars[index];
     const fusec_scalar_info own = {.name = scalar->name,
                                    .dtype = (fusec_dtype)scalar->dtype,
@@ -99,27 +94,23 @@ fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index,
 
 fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_info *info)
 {
-    if (!plan || !info || index >= fusec_plan_axis_count(plan))
-        return FUSEC_INVALID_ARGUMENT;
+    if (!plan || !info || index >= fusec_plan_axis_count(plan)) return FUSEC_INVALID_ARGUMENT;
     const fusec_axis_info own = {.name = plan->launch->axis_names[index],
                                  .size = plan->launch->sizes.of[index],
                                  .is_fixed = plan->launch->fixed >> index & 1};
     return answer(info, &own, sizeof own);
 }
 
-fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
-                               fusec_kernel_info *info)
+fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index, fusec_kernel_info *info)
 {
-    if (!plan || !info || index >= fusec_plan_kernel_count(plan))
-        return FUSEC_INVALID_ARGUMENT;
+    if (!plan || !info || index >= fusec_plan_kernel_count(plan)) return FUSEC_INVALID_ARGUMENT;
     return answer(info, &plan->kernels[index], sizeof plan->kernels[index]);
 }
 
 const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes)
 {
     const CodeModule *module = plan ? plan->module : NULL;
-    if (bytes)
-        *bytes = module ? module->code.bytes : 0;
+    if (bytes) *bytes = module ? module->code.bytes : 0;
     return module ? module->code.data : NULL;
 }
 

@@ -23,8 +23,7 @@ static fusec_status compile_failure(const Compilation *c, fusec_error *error)
                           : c->status == COMPILE_WRONG ? FUSEC_INVALID_PROGRAM
                                                        : FUSEC_IO_ERROR;
     const char *text = c->diagnostics && *c->diagnostics ? c->diagnostics : NULL;
-    if (c->out_of_memory)
-        status = FUSEC_OUT_OF_MEMORY;
+    if (c->out_of_memory) status = FUSEC_OUT_OF_MEMORY;
     if (c->stopped)
         status = c->stopped == STOPPED_BY_CALLER ? FUSEC_CANCELLED : FUSEC_LIMIT_EXCEEDED;
     return fail(error, status, "%s", text ? text : "the program was refused");
@@ -34,11 +33,12 @@ fusec_status fail_stopped(const Budget *budget, fusec_error *error)
 {
     char reason[256];
     budget_reason(budget, reason, sizeof reason);
-    return fail(error, budget->stopped == STOPPED_BY_CALLER ? FUSEC_CANCELLED : FUSEC_LIMIT_EXCEEDED, "%s", reason);
+    return fail(error,
+                budget->stopped == STOPPED_BY_CALLER ? FUSEC_CANCELLED : FUSEC_LIMIT_EXCEEDED, "%s",
+                reason);
 }
 
-fusec_status compile_checked(const CompileRequest *request, Compilation *c,
-                             fusec_error *error)
+fusec_status compile_checked(const CompileRequest *request, Compilation *c, fusec_error *error)
 {
     *c = compile(request);
     return check_compiled(c, error);
@@ -46,8 +46,7 @@ fusec_status compile_checked(const CompileRequest *request, Compilation *c,
 
 fusec_status check_compiled(Compilation *c, fusec_error *error)
 {
-    if (c->status == COMPILE_OK)
-        return FUSEC_OK;
+    if (c->status == COMPILE_OK) return FUSEC_OK;
     fusec_status status = compile_failure(c, error);
     compile_free(c);
     *c = (Compilation){0};
@@ -79,32 +78,35 @@ static fusec_status check_program_text(fusec_program *program, const fusec_parse
     request.until = UNTIL_CHECK;
     fusec_status status = compile_checked(&request, &program->checked, error);
     import_calls_close(&calls);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     return name_graphs(program) ? FUSEC_OK : fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
 }
 
-static fusec_status read_options(const fusec_parse_options *given, fusec_parse_options *options, fusec_error *error)
+static fusec_status read_options(const fusec_parse_options *given, fusec_parse_options *options,
+                                 fusec_error *error)
 {
     *options = (fusec_parse_options){0};
-    if (!given)
-        return FUSEC_OK;
+    if (!given) return FUSEC_OK;
     if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "options.struct_size must be sizeof(fusec_parse_options), not %zu",
+        return fail(error, FUSEC_INVALID_ARGUMENT,
+                    "options.struct_size must be sizeof(fusec_parse_options), not %zu",
                     given->struct_size);
     const char *bytes = (const char *)given;
     for (size_t i = sizeof *options; i < given->struct_size; i++)
         if (bytes[i])
-            return fail(error, FUSEC_UNSUPPORTED, "an option is set that libfusec " FUSEC_VERSION " does not know");
-    memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+            return fail(error, FUSEC_UNSUPPORTED,
+                        "an option is set that libfusec " FUSEC_VERSION " does not know");
+    memcpy(options, given,
+           given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
     if (options->import == fusec_import_file && !options->release)
         options->release = fusec_release_file;
     return FUSEC_OK;
 }
 
 /* `text` is malloc'ed and taken over. */
-static fusec_status make_program(char *text, size_t length, const char *name, const fusec_parse_options *options,
-                                 const char *identity, fusec_program **result, fusec_error *error)
+static fusec_status make_program(char *text, size_t length, const char *name,
+                                 const fusec_parse_options *options, const char *identity,
+                                 fusec_program **result, fusec_error *error)
 {
     fusec_program *program = calloc(1, sizeof *program);
     if (!program) {
@@ -127,22 +129,21 @@ static fusec_status make_program(char *text, size_t length, const char *name, co
 }
 
 fusec_status fusec_program_parse_with(const char *text, size_t length, const char *name,
-                                      const fusec_parse_options *given, fusec_program **result, fusec_error *error)
+                                      const fusec_parse_options *given, fusec_program **result,
+                                      fusec_error *error)
 {
     OWN_ENVIRONMENT;
     fusec_parse_options options;
     char identity[FILE_IDENTITY];
     CLEAR_RESULT(result, "the program", error);
-    if (!text && length)
-        return fail_null(error, "the text");
+    if (!text && length) return fail_null(error, "the text");
     if (length > UINT32_MAX - 1)
         return fail(error, FUSEC_INVALID_PROGRAM, "the program has more than 4 GiB");
     fusec_status status = read_options(given, &options, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     bool is_file = options.import == fusec_import_file && name && file_identity(name, identity);
-    return make_program(copy_text(text ? text : "", length), length, name ? name : "<memory>", &options,
-                        is_file ? identity : NULL, result, error);
+    return make_program(copy_text(text ? text : "", length), length, name ? name : "<memory>",
+                        &options, is_file ? identity : NULL, result, error);
 }
 
 fusec_status fusec_program_parse(const char *text, size_t length, const char *name,
@@ -151,21 +152,20 @@ fusec_status fusec_program_parse(const char *text, size_t length, const char *na
     return fusec_program_parse_with(text, length, name, NULL, result, error);
 }
 
-fusec_status fusec_program_open(const char *path, const fusec_parse_options *given, fusec_program **result,
-                                fusec_error *error)
+fusec_status fusec_program_open(const char *path, const fusec_parse_options *given,
+                                fusec_program **result, fusec_error *error)
 {
     OWN_ENVIRONMENT;
     fusec_parse_options options;
     char *text, identity[FILE_IDENTITY], message[256];
     size_t length;
     CLEAR_RESULT(result, "the program", error);
-    if (!path)
-        return fail_null(error, "the path");
+    if (!path) return fail_null(error, "the path");
     fusec_status status = read_options(given, &options, error);
-    if (status != FUSEC_OK)
-        return status;
+    if (status != FUSEC_OK) return status;
     if (!options.import)
-        options = (fusec_parse_options){sizeof options, fusec_import_file, fusec_release_file, NULL};
+        options =
+            (fusec_parse_options){sizeof options, fusec_import_file, fusec_release_file, NULL};
     status = program_file_read(path, &text, &length, identity, message, sizeof message);
     if (status != FUSEC_OK)
         return fail(error, status, "%s", status == FUSEC_OUT_OF_MEMORY ? "out of memory" : message);
@@ -175,7 +175,8 @@ fusec_status fusec_program_open(const char *path, const fusec_parse_options *giv
 
 fusec_program *program_retain(const fusec_program *program)
 {
-    fusec_program *counted = (fusec_program *)(uintptr_t)program; /* the count is no part of the program's value */
+    fusec_program *counted =
+        (fusec_program *)(uintptr_t)program; /* the count is no part of the program's value */
     atomic_fetch_add_explicit(&counted->references, 1, memory_order_relaxed);
     return counted;
 }
@@ -184,8 +185,7 @@ void fusec_program_destroy(fusec_program *program)
 {
     if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1)
         return;
-    if (program->checked.arena)
-        compile_free(&program->checked);
+    if (program->checked.arena) compile_free(&program->checked);
     free(program->graphs);
     free(program->text);
     free(program->name);

@@ -10,7 +10,7 @@
 enum { MOST_TRIES = 5 };
 
 typedef struct {
-    char *schedules[MOST_TRIES + 1];   /* malloc'ed; the first is the rules' choice */
+    char *schedules[MOST_TRIES + 1]; /* malloc'ed; the first is the rules' choice */
     int count;
 } Leaner;
 
@@ -30,8 +30,7 @@ static bool find_leaner(const Compilation *c, Budget *budget, Leaner *leaner)
 {
     jmp_buf escape;
     Arena *arena = arena_new();
-    if (!arena)
-        return false;
+    if (!arena) return false;
     arena_on_out_of_memory(arena, give_up, &escape);
     if (budget) budget->used = 0;
     arena_set_budget(arena, budget);
@@ -42,16 +41,18 @@ static bool find_leaner(const Compilation *c, Budget *budget, Leaner *leaner)
     Candidates found = list_leaner(arena, c->plan, MOST_TRIES);
     for (int i = 0; i < found.list.count; i++) {
         const char *schedule = found.list.data[i].schedule;
-        leaner->schedules[i] = strdup(schedule ? schedule : c->plan->advice ? c->plan->advice : family_name(c->plan->family));
-        if (!leaner->schedules[i])
-            arena_out_of_memory(arena);
+        leaner->schedules[i] = strdup(schedule          ? schedule
+                                      : c->plan->advice ? c->plan->advice
+                                                        : family_name(c->plan->family));
+        if (!leaner->schedules[i]) arena_out_of_memory(arena);
         leaner->count++;
     }
     arena_free(arena);
     return true;
 }
 
-/* The search for one that does not spill: the request, changed for each, and what spilled so far. */
+/* The search for one that does not spill: the request, changed for each, and what spilled so far.
+ */
 typedef struct {
     CompileRequest request;
     Spilling spilling[MOST_TRIES + 1];
@@ -97,9 +98,9 @@ LeanerResult compile_without_spills(const CompileRequest *request, CountSpills *
     Attempt a = {.request = *request, .count = count, .data = data};
     int bytes = count(data, c);
     *found = NULL;
-    if (bytes <= 0)
-        return bytes == SPILLS_FAILED ? LEANER_FAILED : LEANER_DONE;
-    LeanerResult result = find_leaner(c, request->budget, &leaner) ? LEANER_DONE : LEANER_OUT_OF_MEMORY;
+    if (bytes <= 0) return bytes == SPILLS_FAILED ? LEANER_FAILED : LEANER_DONE;
+    LeanerResult result =
+        find_leaner(c, request->budget, &leaner) ? LEANER_DONE : LEANER_OUT_OF_MEMORY;
     a.request.spilling = a.spilling;
     if (leaner.count)
         a.spilling[a.request.spilling_count++] = (Spilling){leaner.schedules[0], bytes};
@@ -111,8 +112,7 @@ LeanerResult compile_without_spills(const CompileRequest *request, CountSpills *
             leaner.schedules[i] = NULL;
         }
     }
-    if (result == LEANER_DONE && !*found)
-        result = list_spilling(&a, c);
+    if (result == LEANER_DONE && !*found) result = list_spilling(&a, c);
     free_leaner(&leaner);
     return result;
 }

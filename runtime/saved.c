@@ -12,14 +12,12 @@ static const char magic[SEAL_MAGIC] = {'F', 'U', 'S', 'E', 'C', 'P', 'L', '5'};
 fusec_status fusec_plan_save(const fusec_plan *plan, const char *path, fusec_error *error)
 {
     OWN_ENVIRONMENT;
-    if (!plan || !path)
-        return fail_null(error, plan ? "the path" : "the plan");
+    if (!plan || !path) return fail_null(error, plan ? "the path" : "the plan");
     if (!plan->module)
-        return fail(error, FUSEC_UNSUPPORTED,
-                    "a plan of the CPU device has no machine code");
+        return fail(error, FUSEC_UNSUPPORTED, "a plan of the CPU device has no machine code");
     const Code *code = &plan->module->code;
-    PlanFile file = {plan->arch, plan->cuda, code->log, plan->launch, code->data, code->bytes,
-                     plan->module->is_ptx, plan->in_place};
+    PlanFile file = {plan->arch,  plan->cuda,           code->log,     plan->launch, code->data,
+                     code->bytes, plan->module->is_ptx, plan->in_place};
     Writer w = {0};
     plan_encode(&w, &file);
     fusec_status status = FUSEC_OK;
@@ -39,8 +37,7 @@ static fusec_status check_arch(const fusec_device *device, const char *arch, boo
     int own = device->info.major * 10 + device->info.minor;
     bool exact = strpbrk(arch + (cc ? 3 : 0), "abcdefghijklmnopqrstuvwxyz") != NULL;
     bool fits = exact ? own == cc : own >= cc && (is_ptx || own / 10 == cc / 10);
-    if (cc && fits)
-        return FUSEC_OK;
+    if (cc && fits) return FUSEC_OK;
     return fail(error, FUSEC_UNSUPPORTED, "the plan is for %.16s, %s is %s", arch,
                 device->info.name, device->info.arch);
 }
@@ -52,11 +49,9 @@ static fusec_status take_file(fusec_plan *plan, const PlanFile *file, fusec_erro
     plan->launch = file->launch;
     plan->cuda = file->cuda;
     fusec_status status = check_arch(plan->device, file->arch, file->is_ptx, error);
-    if (status != FUSEC_OK)
-        return status;
-    Code code = {.data = malloc(file->code_bytes + 1),
-                 .bytes = file->code_bytes,
-                 .log = strdup(file->log)};
+    if (status != FUSEC_OK) return status;
+    Code code = {
+        .data = malloc(file->code_bytes + 1), .bytes = file->code_bytes, .log = strdup(file->log)};
     if (!code.data || !code.log) {
         code_free(&code);
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
@@ -72,16 +67,14 @@ static void give_up(void *escape)
 }
 
 /* plan_decode(), whose arena may have no more memory: false. */
-static bool decode(fusec_plan *plan, const char *data, size_t bytes, PlanFile *file, const char **version,
-                   PlanRead *read)
+static bool decode(fusec_plan *plan, const char *data, size_t bytes, PlanFile *file,
+                   const char **version, PlanRead *read)
 {
     jmp_buf escape;
     plan->arena = arena_new();
-    if (!plan->arena)
-        return false;
+    if (!plan->arena) return false;
     arena_on_out_of_memory(plan->arena, give_up, &escape);
-    if (setjmp(escape))
-        return false;
+    if (setjmp(escape)) return false;
     *read = plan_decode(data, bytes, plan->arena, file, version);
     arena_on_out_of_memory(plan->arena, NULL, NULL);
     return true;
@@ -98,8 +91,8 @@ static fusec_status read_plan(fusec_plan *plan, const char *data, size_t bytes, 
     case PLAN_READ: break;
     case PLAN_DAMAGED: return fail(error, FUSEC_INVALID_FILE, "the plan file is damaged");
     case PLAN_OTHER_VERSION:
-        return fail(error, FUSEC_INVALID_FILE,
-                    "the plan was saved by fusec %.32s, this is %s", version, FUSEC_VERSION);
+        return fail(error, FUSEC_INVALID_FILE, "the plan was saved by fusec %.32s, this is %s",
+                    version, FUSEC_VERSION);
     }
     return take_file(plan, &file, error);
 }
@@ -108,8 +101,7 @@ static fusec_status load_plan(fusec_device *device, const char *data, size_t byt
                               fusec_plan **result, fusec_error *error)
 {
     fusec_plan *plan = plan_new(device);
-    if (!plan)
-        return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (!plan) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     double begin = milliseconds_now();
     fusec_status status = read_plan(plan, data, bytes, error);
     plan->milliseconds = milliseconds_now() - begin;
@@ -128,16 +120,15 @@ fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan 
     char *data, why[FILE_WHY];
     size_t bytes;
     CLEAR_RESULT(result, "the plan", error);
-    if (!device || !path)
-        return fail_null(error, device ? "the path" : "the device");
+    if (!device || !path) return fail_null(error, device ? "the path" : "the device");
     if (device->cpu)
         return fail(error, FUSEC_UNSUPPORTED,
                     "the CPU device runs no machine code of a saved plan");
     Sealed sealed = file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why);
-    if (sealed == SEALED_ABSENT)
-        return fail_errno(error, errno, path);
+    if (sealed == SEALED_ABSENT) return fail_errno(error, errno, path);
     if (sealed == SEALED_REFUSED)
-        return fail(error, FUSEC_INVALID_FILE, "%.600s: no plan file, or a damaged one: %s", path, why);
+        return fail(error, FUSEC_INVALID_FILE, "%.600s: no plan file, or a damaged one: %s", path,
+                    why);
     fusec_status status = load_plan(device, data, bytes, result, error);
     free(data);
     return status == FUSEC_OK ? succeed(error) : status;

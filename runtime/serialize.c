@@ -20,8 +20,7 @@ enum { ITEM_INT, ITEM_STRING, ITEM_DOUBLE };
 
 void put_bytes(Writer *w, const void *bytes, size_t length)
 {
-    if (w->failed || !length)
-        return;
+    if (w->failed || !length) return;
     if (length > w->capacity - w->length) {
         size_t capacity = (w->length + length) * 2;
         char *grown = realloc(w->data, capacity);
@@ -79,24 +78,21 @@ static bool take(Reader *r, void *to, size_t length)
 static bool take_type(Reader *r, int item)
 {
     char type;
-    if (take(r, &type, 1) && type != magic_of_type[item])
-        r->failed = true;
+    if (take(r, &type, 1) && type != magic_of_type[item]) r->failed = true;
     return !r->failed;
 }
 
 int64_t get_int(Reader *r)
 {
     int64_t value = 0;
-    if (take_type(r, ITEM_INT))
-        take(r, &value, sizeof value);
+    if (take_type(r, ITEM_INT)) take(r, &value, sizeof value);
     return value;
 }
 
 int64_t get_range(Reader *r, int64_t least, int64_t most)
 {
     int64_t value = get_int(r);
-    if (value >= least && value <= most)
-        return value;
+    if (value >= least && value <= most) return value;
     r->failed = true;
     return least;
 }
@@ -104,18 +100,16 @@ int64_t get_range(Reader *r, int64_t least, int64_t most)
 double get_double(Reader *r)
 {
     double value = 0;
-    if (take_type(r, ITEM_DOUBLE))
-        take(r, &value, sizeof value);
+    if (take_type(r, ITEM_DOUBLE)) take(r, &value, sizeof value);
     return value;
 }
 
 const char *get_string(Reader *r, size_t *length)
 {
     uint64_t size = 0;
-    if (length)
-        *length = 0;
-    if (!take_type(r, ITEM_STRING) || !take(r, &size, sizeof size) || size >= r->left
-        || r->data[size] != 0) {
+    if (length) *length = 0;
+    if (!take_type(r, ITEM_STRING) || !take(r, &size, sizeof size) || size >= r->left ||
+        r->data[size] != 0) {
         r->failed = true;
         return "";
     }
@@ -132,11 +126,11 @@ const char *get_string(Reader *r, size_t *length)
 /* ----------------------------------------------------------------------------------
  * files -- */
 
-bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data, size_t bytes)
+bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data,
+                  size_t bytes)
 {
     NewFile file;
-    if (!file_begin(&file, path, 0666))
-        return false;
+    if (!file_begin(&file, path, 0666)) return false;
     if (file_put(&file, head, head_bytes) && file_put(&file, data, bytes))
         return file_finish(&file);
     file_drop(&file);
@@ -147,19 +141,15 @@ bool put_sealed(NewFile *file, const char magic[SEAL_MAGIC], const Writer *paylo
 {
     Seal seal = {.length = payload->length};
     memcpy(seal.magic, magic, SEAL_MAGIC);
-    XXH128_canonicalFromHash(&seal.checksum,
-                             XXH3_128bits(payload->data, payload->length));
+    XXH128_canonicalFromHash(&seal.checksum, XXH3_128bits(payload->data, payload->length));
     return file_put(file, &seal, sizeof seal) && file_put(file, payload->data, payload->length);
 }
 
-bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
-                       const Writer *payload)
+bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC], const Writer *payload)
 {
     NewFile file;
-    if (!file_begin(&file, path, 0666))
-        return false;
-    if (put_sealed(&file, magic, payload))
-        return file_finish(&file);
+    if (!file_begin(&file, path, 0666)) return false;
+    if (put_sealed(&file, magic, payload)) return file_finish(&file);
     file_drop(&file);
     return false;
 }
@@ -171,8 +161,7 @@ bool make_directories(char *path)
         int made = mkdir(path, 0700);
         int why = errno;
         *slash = '/';
-        if (made != 0 && why != EEXIST && why != EROFS && why != EACCES)
-            return false;
+        if (made != 0 && why != EEXIST && why != EROFS && why != EACCES) return false;
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
@@ -180,8 +169,8 @@ bool make_directories(char *path)
 /* Whether the seal is one, and of a file of `size` bytes. */
 static bool seal_fits(const Seal *seal, const char magic[SEAL_MAGIC], uint64_t size)
 {
-    return memcmp(seal->magic, magic, SEAL_MAGIC) == 0 && size >= sizeof *seal
-           && size - sizeof *seal == seal->length;
+    return memcmp(seal->magic, magic, SEAL_MAGIC) == 0 && size >= sizeof *seal &&
+           size - sizeof *seal == seal->length;
 }
 
 static bool seal_holds(const Seal *seal, const char *payload)
@@ -191,29 +180,26 @@ static bool seal_holds(const Seal *seal, const char *payload)
     return memcmp(&sum, &seal->checksum, sizeof sum) == 0;
 }
 
-const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC],
-                   size_t *bytes)
+const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC], size_t *bytes)
 {
     Seal seal;
     const char *payload = file + sizeof seal;
-    if (size < sizeof seal)
-        return NULL;
+    if (size < sizeof seal) return NULL;
     memcpy(&seal, file, sizeof seal);
-    if (!seal_fits(&seal, magic, size) || !seal_holds(&seal, payload))
-        return NULL;
+    if (!seal_fits(&seal, magic, size) || !seal_holds(&seal, payload)) return NULL;
     *bytes = (size_t)seal.length;
     return payload;
 }
 
-Sealed file_read_sealed(int directory, const char *path, FileTrust trust, const char magic[SEAL_MAGIC], char **data,
-                        size_t *bytes, char why[FILE_WHY])
+Sealed file_read_sealed(int directory, const char *path, FileTrust trust,
+                        const char magic[SEAL_MAGIC], char **data, size_t *bytes,
+                        char why[FILE_WHY])
 {
     size_t size;
     *data = NULL;
     *bytes = 0;
     char *file = file_read(directory, path, trust, MAX_SEALED, &size, why);
-    if (!file)
-        return errno ? SEALED_ABSENT : SEALED_REFUSED;
+    if (!file) return errno ? SEALED_ABSENT : SEALED_REFUSED;
     const char *payload = unseal(file, size, magic, bytes);
     if (!payload) {
         snprintf(why, FILE_WHY, "its checksum or its length is wrong");

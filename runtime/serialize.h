@@ -32,14 +32,12 @@ typedef struct {
 int64_t get_int(Reader *r);
 int64_t get_range(Reader *r, int64_t least, int64_t most); /* fails outside */
 double get_double(Reader *r);
-const char *get_string(Reader *r,
-                       size_t *length); /* in place, NUL-ended, "" on failure */
+const char *get_string(Reader *r, size_t *length); /* in place, NUL-ended, "" on failure */
 
 enum { SEAL_MAGIC = 8 };
 
 /* Writes `magic`, length, checksum and payload, as file_write.h says. false with errno set. */
-bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC],
-                       const Writer *payload);
+bool file_write_sealed(const char *path, const char magic[SEAL_MAGIC], const Writer *payload);
 /* The same to a file that was begun. */
 bool put_sealed(NewFile *file, const char magic[SEAL_MAGIC], const Writer *payload);
 
@@ -51,13 +49,14 @@ bool make_directories(char *path);
 
 enum { MAX_SEALED = 1 << 28 };
 typedef enum { SEALED_OK, SEALED_ABSENT, SEALED_REFUSED } Sealed;
-/* Reads it back: `*data` is malloc'ed and holds the payload. Else `why` says why: ABSENT: the system's error, errno too;
- * REFUSED: it is damaged, or no file that is to be read (file_read.h). */
-Sealed file_read_sealed(int directory, const char *path, FileTrust trust, const char magic[SEAL_MAGIC], char **data,
-                        size_t *bytes, char why[FILE_WHY]);
+/* Reads it back: `*data` is malloc'ed and holds the payload. Else `why` says why: ABSENT: the
+ * system's error, errno too; REFUSED: it is damaged, or no file that is to be read (file_read.h).
+ */
+Sealed file_read_sealed(int directory, const char *path, FileTrust trust,
+                        const char magic[SEAL_MAGIC], char **data, size_t *bytes,
+                        char why[FILE_WHY]);
 
 /* The payload in the bytes of such a file; NULL: damaged. */
-const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC],
-                   size_t *bytes);
+const char *unseal(const char *file, size_t size, const char magic[SEAL_MAGIC], size_t *bytes);
 
 #endif

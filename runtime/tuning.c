@@ -1,10 +1,12 @@
 /* tuning.c: reading and writing the tuning file, and compiling with what it says. See tuning.h.
  *
  *     fusec tuning 1
- *     KEY <tab> ARCH <tab> SCHEDULE <tab> MICROSECONDS <tab> THE CHOSEN ONE'S <tab> DEVICE <tab> WHAT
+ *     KEY <tab> ARCH <tab> SCHEDULE <tab> MICROSECONDS <tab> THE CHOSEN ONE'S <tab> DEVICE <tab>
+ * WHAT
  *
  * Lines that are empty or begin with # mean nothing and are kept. Writers lock the directory, so
- * that none overwrites what another added; readers need no lock, the file is replaced as a whole. */
+ * that none overwrites what another added; readers need no lock, the file is replaced as a whole.
+ */
 #include "tuning.h"
 
 #include "analyze/analyze.h"
@@ -52,8 +54,7 @@ bool tuning_key(const Compilation *c, TuningKey *key)
 {
     jmp_buf escape;
     Arena *arena = arena_new();
-    if (!arena)
-        return false;
+    if (!arena) return false;
     arena_on_out_of_memory(arena, give_up, &escape);
     if (setjmp(escape)) {
         arena_free(arena);
@@ -67,21 +68,21 @@ bool tuning_key(const Compilation *c, TuningKey *key)
     Text *text = text_new(arena);
     print_graph(text, graph);
     XXH128_hash_t hash = XXH3_128bits(text->data, text->length);
-    snprintf(key->digits, sizeof key->digits, "%016llx%016llx",
-             (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    snprintf(key->digits, sizeof key->digits, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
     arena_free(arena);
     return true;
 }
 
 /* ---- reading ---- */
 
-/* The whole file, malloc'ed and NUL-ended; "" where there is none, or none that is regular. NULL: it cannot be read. */
+/* The whole file, malloc'ed and NUL-ended; "" where there is none, or none that is regular. NULL:
+ * it cannot be read. */
 static char *read_text(const char *path, char why[FILE_WHY])
 {
     struct stat about;
     size_t length;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
-        return calloc(1, 1);
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) return calloc(1, 1);
     char *text = file_read(AT_FDCWD, path, FILE_OF_ANYONE, MAX_BYTES, &length, why);
     return text || (errno != ENOENT && errno != ENOTDIR) ? text : calloc(1, 1);
 }
@@ -111,35 +112,31 @@ static bool split_line(const char *line, size_t length, Field fields[FIELDS])
     for (int i = 0; i < FIELDS; i++) {
         const char *tab = memchr(line, '\t', (size_t)(end - line));
         const char *stop = tab ? tab : end;
-        if (!tab != (i == FIELDS - 1))
-            return false;
+        if (!tab != (i == FIELDS - 1)) return false;
         fields[i] = (Field){line, (size_t)(stop - line)};
         line = stop + (tab != NULL);
     }
-    return fields[KEY].length == TUNING_DIGITS && consists_of(&fields[KEY], "0123456789abcdef")
-           && consists_of(&fields[ARCH], "sm_0123456789af")
-           && consists_of(&fields[SCHEDULE], "abcdefghijklmnopqrstuvwxyz_-:=,0123456789")
-           && fields[SCHEDULE].length < TUNING_SCHEDULE
-           && consists_of(&fields[US], "0123456789.")
-           && consists_of(&fields[CHOSEN_US], "0123456789.") && fields[DEVICE].length;
+    return fields[KEY].length == TUNING_DIGITS && consists_of(&fields[KEY], "0123456789abcdef") &&
+           consists_of(&fields[ARCH], "sm_0123456789af") &&
+           consists_of(&fields[SCHEDULE], "abcdefghijklmnopqrstuvwxyz_-:=,0123456789") &&
+           fields[SCHEDULE].length < TUNING_SCHEDULE && consists_of(&fields[US], "0123456789.") &&
+           consists_of(&fields[CHOSEN_US], "0123456789.") && fields[DEVICE].length;
 }
 
-/* Calls `visit` with each entry and its line. The number of the first line that is wrong, 0: none. */
+/* Calls `visit` with each entry and its line. The number of the first line that is wrong, 0: none.
+ */
 typedef void VisitEntry(void *data, const Field fields[FIELDS], const char *line, size_t length);
 
 static int visit_entries(const char *text, VisitEntry *visit, void *data)
 {
     int number = 1;
-    if (!*text)
-        return 0;
-    if (strncmp(text, first_line, sizeof first_line - 1) != 0)
-        return 1;
+    if (!*text) return 0;
+    if (strncmp(text, first_line, sizeof first_line - 1) != 0) return 1;
     for (text += sizeof first_line - 1; *text; text += strcspn(text, "\n") + 1) {
         Field fields[FIELDS];
         size_t length = strcspn(text, "\n");
         number++;
-        if (text[length] != '\n')
-            return number;   /* cut off */
+        if (text[length] != '\n') return number; /* cut off */
         if (!length || *text == '#')
             visit(data, NULL, text, length + 1);
         else if (split_line(text, length, fields))
@@ -158,8 +155,8 @@ typedef struct {
 
 static bool is_same(const Search *s, const Field fields[FIELDS])
 {
-    return field_is(&fields[KEY], s->key->digits) && field_is(&fields[ARCH], s->arch)
-           && field_is(&fields[DEVICE], s->device);
+    return field_is(&fields[KEY], s->key->digits) && field_is(&fields[ARCH], s->arch) &&
+           field_is(&fields[DEVICE], s->device);
 }
 
 static void find_entry(void *data, const Field fields[FIELDS], const char *line, size_t length)
@@ -179,8 +176,7 @@ bool tuning_find(const TuningKey *key, const char *arch, const char *device,
     Search search = {key, arch, device, schedule};
     *schedule = *why = 0;
     errno = 0;
-    if (!tuning_path(path))
-        return false;
+    if (!tuning_path(path)) return false;
     char *text = read_text(path, reason);
     if (!text) {
         int error = errno;
@@ -194,8 +190,8 @@ bool tuning_find(const TuningKey *key, const char *arch, const char *device,
     errno = 0;
     if (wrong) {
         *schedule = 0;
-        snprintf(why, TUNING_WHY, "the tuning file %.300s is damaged at line %d; going on without it",
-                 path, wrong);
+        snprintf(why, TUNING_WHY,
+                 "the tuning file %.300s is damaged at line %d; going on without it", path, wrong);
     }
     return *schedule != 0;
 }
@@ -225,7 +221,8 @@ static bool put_entry(Writer *w, const TuningEntry *e)
     Field fields[FIELDS];
     int length = snprintf(line, sizeof line, "%s\t%s\t%s\t%.3f\t%.3f\t%s\t%.400s\n", e->key.digits,
                           e->arch, e->schedule, e->us, e->chosen_us, e->device, e->what);
-    if (length <= 0 || (size_t)length >= sizeof line || !split_line(line, (size_t)length - 1, fields))
+    if (length <= 0 || (size_t)length >= sizeof line ||
+        !split_line(line, (size_t)length - 1, fields))
         return false;
     put_bytes(w, line, (size_t)length);
     return true;
@@ -241,13 +238,16 @@ static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_
     bool fits = !ok || !entry->schedule || put_entry(&r.text, entry);
     errno = !fits ? EINVAL : r.text.failed ? ENOMEM : errno;
     if (ok && needed)
-        ok = fits && !r.text.failed
-             && file_replace(path, first_line, sizeof first_line - 1, r.text.data, r.text.length);
+        ok = fits && !r.text.failed &&
+             file_replace(path, first_line, sizeof first_line - 1, r.text.data, r.text.length);
     if (wrong)
-        snprintf(why, TUNING_WHY, "%.300s is no tuning file (line %d): remove it, or set"
-                 " FUSEC_TUNING_FILE", path, wrong);
+        snprintf(why, TUNING_WHY,
+                 "%.300s is no tuning file (line %d): remove it, or set"
+                 " FUSEC_TUNING_FILE",
+                 path, wrong);
     else if (!ok)
-        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, !text && *reason ? reason : reason_of(errno));
+        snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path,
+                 !text && *reason ? reason : reason_of(errno));
     writer_free(&r.text);
     free(text);
     return ok;
@@ -259,8 +259,7 @@ static bool make_directory_of(const char *path)
     char directory[PATH_MAX];
     snprintf(directory, sizeof directory, "%s", path);
     char *slash = strrchr(directory, '/');
-    if (!slash || slash == directory)
-        return true;
+    if (!slash || slash == directory) return true;
     *slash = 0;
     return make_directories(directory);
 }
@@ -270,16 +269,14 @@ static bool is_name(const void *name, const char *other)
     return strcmp(name, other) == 0;
 }
 
-/* The directory of `path`, made if need be and locked, and rid of what writers that were killed left there; -1: it cannot
- * be. Where the file system has no locks it is only opened. */
+/* The directory of `path`, made if need be and locked, and rid of what writers that were killed
+ * left there; -1: it cannot be. Where the file system has no locks it is only opened. */
 static int lock_directory(const char *path)
 {
     char name[NAME_MAX + 1];
     int file = make_directory_of(path) ? file_open_directory(path, name) : -1;
-    while (file >= 0 && flock(file, LOCK_EX) != 0 && errno == EINTR)
-        continue;
-    if (file >= 0)
-        file_sweep(file, is_name, name);
+    while (file >= 0 && flock(file, LOCK_EX) != 0 && errno == EINTR) continue;
+    if (file >= 0) file_sweep(file, is_name, name);
     return file;
 }
 
@@ -289,18 +286,18 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
     struct stat about;
     *why = 0;
     if (!tuning_path(path)) {
-        snprintf(why, TUNING_WHY, "no place for a tuning file: set FUSEC_TUNING_FILE to an absolute path");
+        snprintf(why, TUNING_WHY,
+                 "no place for a tuning file: set FUSEC_TUNING_FILE to an absolute path");
         return false;
     }
-    bool exists = realpath(path, real) != NULL;   /* a link stays, what it leads to is replaced */
-    if (exists)
-        memcpy(path, real, sizeof path);
+    bool exists = realpath(path, real) != NULL; /* a link stays, what it leads to is replaced */
+    if (exists) memcpy(path, real, sizeof path);
     if ((!exists && errno != ENOENT && errno != ENOTDIR) || (exists && stat(path, &about) != 0)) {
         snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, reason_of(errno));
         return false;
     }
     if (!entry->schedule && (!exists || !S_ISREG(about.st_mode)))
-        return true;   /* there is nothing to remove */
+        return true; /* there is nothing to remove */
     if (exists && !S_ISREG(about.st_mode)) {
         snprintf(why, TUNING_WHY, "cannot write %.300s: it is no regular file", path);
         return false;
@@ -321,8 +318,7 @@ bool compile_tuned(const CompileRequest *request, const char *device, Compilatio
 {
     TuningKey key;
     *tuned = (Tuned){0};
-    if (!tuning_key(c, &key))
-        return false;
+    if (!tuning_key(c, &key)) return false;
     if (!tuning_find(&key, request->target.arch, device, tuned->schedule, tuned->warning))
         return errno != ENOMEM;
     CompileRequest again = *request;
@@ -335,8 +331,7 @@ bool compile_tuned(const CompileRequest *request, const char *device, Compilatio
     }
     bool no_memory = better.out_of_memory;
     compile_free(&better);
-    if (no_memory)
-        return false;
+    if (no_memory) return false;
     snprintf(tuned->warning, sizeof tuned->warning,
              "the tuning file's schedule %s is no longer one of graph %s: run `fusec tune` again",
              tuned->schedule, c->graph->name);

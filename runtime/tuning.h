@@ -20,9 +20,9 @@ typedef struct {
 typedef struct {
     TuningKey key;
     const char *arch, *device;
-    const char *schedule;      /* as --schedule; NULL: the entry shall go */
-    double us, chosen_us;      /* microseconds measured, and those of the rules' choice */
-    const char *what;          /* graph and sizes, for people */
+    const char *schedule; /* as --schedule; NULL: the entry shall go */
+    double us, chosen_us; /* microseconds measured, and those of the rules' choice */
+    const char *what;     /* graph and sizes, for people */
 } TuningEntry;
 
 /* $FUSEC_TUNING_FILE, else $XDG_CONFIG_HOME/fusec/tuning, else ~/.config/fusec/tuning; its length,
@@ -43,14 +43,13 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY]);
 
 /* What the tuning file had to say about a compilation. */
 typedef struct {
-    char schedule[TUNING_SCHEDULE];   /* "": it has none that can be used */
-    char warning[TUNING_WHY];         /* "": none */
+    char schedule[TUNING_SCHEDULE]; /* "": it has none that can be used */
+    char warning[TUNING_WHY];       /* "": none */
 } Tuned;
 
 /* Takes what `request` was compiled to. If the tuning file has a schedule for it on the device of
  * that name, compiles once more with it and puts the result in the place of *c; a schedule that is
  * refused leaves *c alone with a warning. false: out of memory; *c is as it was. */
-bool compile_tuned(const CompileRequest *request, const char *device, Compilation *c,
-                   Tuned *tuned);
+bool compile_tuned(const CompileRequest *request, const char *device, Compilation *c, Tuned *tuned);
 
 #endif

@@ -1,6 +1,6 @@
-/* candidates.c: the schedules a graph can have, found by asking for each: schedule/schedule.c refuses what
- * cannot be, so no rule stands here twice. Texts are tried from short to long, so that a plan gets
- * the shortest text that names it. */
+/* candidates.c: the schedules a graph can have, found by asking for each: schedule/schedule.c
+ * refuses what cannot be, so no rule stands here twice. Texts are tried from short to long, so that
+ * a plan gets the shortest text that names it. */
 #include "candidates.h"
 
 #include "codegen/cuda.h"
@@ -10,7 +10,18 @@
 #include <string.h>
 
 enum { KEYS = 10, MOST_VALUES = 15, LEVELS = 4 };
-enum { THREADS = 1, ROWS = 2, CLUSTER = 4, STAGES = 8, CTAS = 16, READS = 32, PER_SM = 64, BULK = 128, LIMIT = 256, REUSE = 512 };
+enum {
+    THREADS = 1,
+    ROWS = 2,
+    CLUSTER = 4,
+    STAGES = 8,
+    CTAS = 16,
+    READS = 32,
+    PER_SM = 64,
+    BULK = 128,
+    LIMIT = 256,
+    REUSE = 512
+};
 
 /* The keys of --schedule with the values worth trying, 0 behind the last. */
 typedef struct {
@@ -22,11 +33,34 @@ typedef struct {
  * of the rest, so it varies by itself. */
 static const int combinations[] = {
     0,
-    THREADS, ROWS, CLUSTER, STAGES, CTAS, READS, PER_SM, BULK, LIMIT, REUSE,
-    THREADS | READS, THREADS | ROWS, THREADS | CLUSTER, THREADS | STAGES, ROWS | STAGES, CLUSTER | STAGES,
-    THREADS | PER_SM, CLUSTER | PER_SM, THREADS | BULK, CLUSTER | BULK,
-    THREADS | REUSE, CLUSTER | REUSE, STAGES | REUSE, PER_SM | REUSE,
-    THREADS | ROWS | STAGES, THREADS | CLUSTER | STAGES, THREADS | CLUSTER | REUSE, CLUSTER | PER_SM | REUSE,
+    THREADS,
+    ROWS,
+    CLUSTER,
+    STAGES,
+    CTAS,
+    READS,
+    PER_SM,
+    BULK,
+    LIMIT,
+    REUSE,
+    THREADS | READS,
+    THREADS | ROWS,
+    THREADS | CLUSTER,
+    THREADS | STAGES,
+    ROWS | STAGES,
+    CLUSTER | STAGES,
+    THREADS | PER_SM,
+    CLUSTER | PER_SM,
+    THREADS | BULK,
+    CLUSTER | BULK,
+    THREADS | REUSE,
+    CLUSTER | REUSE,
+    STAGES | REUSE,
+    PER_SM | REUSE,
+    THREADS | ROWS | STAGES,
+    THREADS | CLUSTER | STAGES,
+    THREADS | CLUSTER | REUSE,
+    CLUSTER | PER_SM | REUSE,
 };
 enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
 
@@ -36,15 +70,15 @@ typedef struct {
     const Target *target;
     Key keys[KEYS];
     Candidates found;
-    bool tells_refused;       /* what is refused is listed, with the reason */
-    bool skips_other_families;    /* no key makes a graph one for `pointwise` or `column` */
-    bool has[FAMILY_FINISH];  /* families that the bare name or one key reaches */
+    bool tells_refused;        /* what is refused is listed, with the reason */
+    bool skips_other_families; /* no key makes a graph one for `pointwise` or `column` */
+    bool has[FAMILY_FINISH];   /* families that the bare name or one key reaches */
     const Plan *chosen;
-    int printed_levels;       /* texts with fewer keys are printed when they are found ... */
-    LIST(Candidate) later;    /* ... the others are not */
-    int printed;              /* of those */
-    bool groups;              /* may replace a plan that spills ... */
-    int passes;               /* ... and so may plans that walk the rows so often */
+    int printed_levels;    /* texts with fewer keys are printed when they are found ... */
+    LIST(Candidate) later; /* ... the others are not */
+    int printed;           /* of those */
+    bool groups;           /* may replace a plan that spills ... */
+    int passes;            /* ... and so may plans that walk the rows so often */
 } Search;
 
 static void set_keys(Search *s)
@@ -59,7 +93,7 @@ static void set_keys(Search *s)
         {"reads", {1, 2}},
         {"per_sm", {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}},
         {"bulk", {1}},
-        {"limit", {3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32}},    /* the last: as many as fit */
+        {"limit", {3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32}}, /* the last: as many as fit */
         {"reuse", {1}},
     };
     memcpy(s->keys, keys, sizeof keys);
@@ -104,7 +138,7 @@ static void add_plan(Search *s, const char *text, const Plan *plan)
     else if (same->schedule)
         found->same++;
     else
-        same->schedule = text;   /* of the chosen plan, which was there before all texts */
+        same->schedule = text; /* of the chosen plan, which was there before all texts */
 }
 
 /* How often the plan's kernels walk the rows. */
@@ -184,7 +218,8 @@ static void try_level(Search *s, int level)
     }
 }
 
-/* Adds every so-many-th of the texts put off, and so on with those between, until there are `most`. */
+/* Adds every so-many-th of the texts put off, and so on with those between, until there are `most`.
+ */
 static void spread(Search *s, int most)
 {
     int count = s->later.count, step = 1;
@@ -233,29 +268,36 @@ Candidates list_near(Arena *arena, const Plan *chosen)
 
 /* ---- where the model finds the rules' choice far behind ---- */
 
-/* What the model tells apart. In no cell of its fit is the rules' choice more than 1.15 times as slow as another by it. Of 18
- * cells of other graphs that it finds beyond this, twelve were 3 % to 6 times faster than by the rules, the others up to 8 %
- * slower; of 8 from 1.3 on three were faster, and three 12 to 39 % slower (H100). */
+/* What the model tells apart. In no cell of its fit is the rules' choice more than 1.15 times as
+ * slow as another by it. Of 18 cells of other graphs that it finds beyond this, twelve were 3 % to
+ * 6 times faster than by the rules, the others up to 8 % slower; of 8 from 1.3 on three were
+ * faster, and three 12 to 39 % slower (H100). */
 static const double RESOLUTION = 1.4;
 
-/* Whether the model knows plans of that kind well enough to prefer one: not those that are told how many registers to have,
- * whose spills it does not see, nor single elements, nor rows that are copied at once, nor several rows a CTA that is not
- * persistent, which wait for each other, nor groups, nor rows that are read again. */
+/* Whether the model knows plans of that kind well enough to prefer one: not those that are told how
+ * many registers to have, whose spills it does not see, nor single elements, nor rows that are
+ * copied at once, nor several rows a CTA that is not persistent, which wait for each other, nor
+ * groups, nor rows that are read again. */
 static bool is_well_known(const Candidate *c)
 {
     enum { WARP_THREADS = 32 };
     for (int i = 0; i < c->plan->kernel_count; i++) {
         const Kernel *k = &c->plan->kernels[i];
         bool together = k->teams > 1 && k->threads_per_row > WARP_THREADS && !is_persistent(k);
-        if (walks_rows(k) && (k->vec < SHORT_VECTOR || k->bulk || k->grouped || k->streamed || together)) return false;
+        if (walks_rows(k) &&
+            (k->vec < SHORT_VECTOR || k->bulk || k->grouped || k->streamed || together))
+            return false;
     }
     return !strstr(c->schedule, "per_sm=");
 }
 
-static void give_up(void *escape) { longjmp(*(jmp_buf *)escape, 1); }
+static void give_up(void *escape)
+{
+    longjmp(*(jmp_buf *)escape, 1);
+}
 
-/* The text of the fastest that is more than *most GB/s fast, which it then is; NULL: none is. Hundreds of plans are made
- * for it, in memory of their own. */
+/* The text of the fastest that is more than *most GB/s fast, which it then is; NULL: none is.
+ * Hundreds of plans are made for it, in memory of their own. */
 static const char *search_faster(Arena *arena, const Plan *rules, double *most)
 {
     jmp_buf escape;
@@ -263,7 +305,7 @@ static const char *search_faster(Arena *arena, const Plan *rules, double *most)
     arena_on_out_of_memory(scratch, give_up, &escape);
     if (setjmp(escape)) {
         arena_free(scratch);
-        arena_out_of_memory(arena);    /* another choice for lack of memory would be another text */
+        arena_out_of_memory(arena); /* another choice for lack of memory would be another text */
     }
     Search s = begin_search(scratch, rules);
     for (int level = 0; level <= 2; level++) try_level(&s, level);
@@ -288,8 +330,8 @@ static bool has_short_vectors(const Plan *plan)
     return false;
 }
 
-/* The model was fitted on norms and losses of dozens of operations. It knows nothing of what is far larger, and hundreds of
- * plans for that take long. */
+/* The model was fitted on norms and losses of dozens of operations. It knows nothing of what is far
+ * larger, and hundreds of plans for that take long. */
 static bool is_small(const Plan *plan)
 {
     enum { LARGE = 1000 };
@@ -299,10 +341,10 @@ static bool is_small(const Plan *plan)
 Plan *find_faster(Arena *arena, Plan *rules)
 {
     if (!is_small(rules)) return rules;
-    if (rules->advice) return rules;    /* which was measured */
+    if (rules->advice) return rules; /* which was measured */
     Estimate own = estimate_speed(rules);
     if (own.unknown || has_short_vectors(rules)) return rules;
-    if (own.gbps * RESOLUTION >= own.ceiling) return rules;    /* nothing can be so much faster */
+    if (own.gbps * RESOLUTION >= own.ceiling) return rules; /* nothing can be so much faster */
     double most = own.gbps * RESOLUTION;
     const char *problem, *best = search_faster(arena, rules, &most);
     Plan *plan = best ? try_schedule(arena, rules->analysis, &rules->target, best, &problem) : NULL;
@@ -311,7 +353,9 @@ Plan *find_faster(Arena *arena, Plan *rules)
     plan->by_model = true;
     const char *name = name_plan(arena, rules);
     add_rejection(arena, plan, name ? name : family_name(rules->family),
-                  arena_format(arena, "the rules' choice: the model expects %.0f GB/s of it, of %s %.0f", own.gbps, best, most));
+                  arena_format(arena,
+                               "the rules' choice: the model expects %.0f GB/s of it, of %s %.0f",
+                               own.gbps, best, most));
     return plan;
 }
 
@@ -321,7 +365,8 @@ Plan *find_faster(Arena *arena, Plan *rules)
 static const Kernel *main_kernel(const Plan *plan)
 {
     for (int i = 0; i < plan->kernel_count; i++)
-        if (walks_rows(&plan->kernels[i]) && plan->kernels[i].family == plan->family) return &plan->kernels[i];
+        if (walks_rows(&plan->kernels[i]) && plan->kernels[i].family == plan->family)
+            return &plan->kernels[i];
     return NULL;
 }
 
@@ -331,26 +376,37 @@ static bool names_plan(Arena *arena, const char *text, const Plan *plan, const c
 {
     const char *problem;
     const Plan *named = try_schedule(arena, plan->analysis, &plan->target, text, &problem);
-    return named && same_launch(&named->launch, &plan->launch) && !strcmp(emit_cuda(arena, named), cuda);
+    return named && same_launch(&named->launch, &plan->launch) &&
+           !strcmp(emit_cuda(arena, named), cuda);
 }
 
 /* A family with some of seven keys, as the plan has them. */
 static const char *text_of(Arena *arena, const Plan *plan, const Kernel *k, int given)
 {
     Text *text = text_new(arena);
-    const struct { const char *name; int value; } keys[NAMES] = {
-        {"threads", k->threads_per_row}, {"rows", k->teams}, {"cluster", k->cluster}, {"stages", k->stages ? k->stages : 1}, {"limit", k->limit_ctas},
-        {"per_sm", k->wanted_ctas}, {"reuse", k->reuses},
+    const struct {
+        const char *name;
+        int value;
+    } keys[NAMES] = {
+        {"threads", k->threads_per_row},
+        {"rows", k->teams},
+        {"cluster", k->cluster},
+        {"stages", k->stages ? k->stages : 1},
+        {"limit", k->limit_ctas},
+        {"per_sm", k->wanted_ctas},
+        {"reuse", k->reuses},
     };
     text_print(text, "%s", family_name(plan->family));
     for (int i = 0; i < NAMES; i++)
         if (given >> i & 1)
-            text_print(text, "%c%s=%d", given & ((1 << i) - 1) ? ',' : ':', keys[i].name, keys[i].value);
+            text_print(text, "%c%s=%d", given & ((1 << i) - 1) ? ',' : ':', keys[i].name,
+                       keys[i].value);
     return text_string(text);
 }
 
 /* With as many of the keys told as there may be; NULL: they name another plan. */
-static const char *name_by(Arena *arena, const Plan *plan, const Kernel *k, const char *cuda, int told)
+static const char *name_by(Arena *arena, const Plan *plan, const Kernel *k, const char *cuda,
+                           int told)
 {
     for (int count = NAMES; count >= 0; count--)
         for (int given = 0; given < 1 << NAMES; given++) {
@@ -367,24 +423,27 @@ const char *name_plan(Arena *arena, const Plan *plan)
     if (!k) return NULL;
     const char *cuda = emit_cuda(arena, plan);
     int per_sm = (k->wanted_ctas > 0) << 5;
-    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 | (k->limit_ctas > 0) << 4 |
-               (k->reuses ? per_sm : 0) | k->reuses << 6;
+    int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 |
+               (k->limit_ctas > 0) << 4 | (k->reuses ? per_sm : 0) | k->reuses << 6;
     const char *name = name_by(arena, plan, k, cuda, told);
     if (name || (told | per_sm) == told) return name;
-    return name_by(arena, plan, k, cuda, told | per_sm);    /* which seldom is another than the rules' */
+    return name_by(arena, plan, k, cuda,
+                   told | per_sm); /* which seldom is another than the rules' */
 }
 
 /* ---- where the chosen plan spills ---- */
 
 /* Registers that a thread may have beyond those expected, in the kernel with the fewest, of
- * those that walk rows: the others need few. Of the plan that spills what it is `bound` to counts. */
+ * those that walk rows: the others need few. Of the plan that spills what it is `bound` to counts.
+ */
 static int headroom(const Plan *plan, bool bound)
 {
     enum { MOST = 255 };
     int least = MOST;
     for (int i = 0; i < plan->kernel_count; i++) {
         const Kernel *k = &plan->kernels[i];
-        int threads = plan->launch.kernels[i].threads * (bound && k->wanted_ctas > 1 ? k->wanted_ctas : 1);
+        int threads =
+            plan->launch.kernels[i].threads * (bound && k->wanted_ctas > 1 ? k->wanted_ctas : 1);
         if (!walks_rows(k)) continue;
         int cap = plan->target.registers_per_sm / threads / 8 * 8;
         int left = (cap < MOST ? cap : MOST) - k->registers;
@@ -400,11 +459,13 @@ static bool has_group(const Plan *plan)
     return false;
 }
 
-/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more headroom, and plans that walk
- * the rows more often, which are slower still, only if not even a group has; texts with per_sm= come from add_looser alone. */
+/* Groups, which are slow, replace a plan only if it has one itself or nothing else has more
+ * headroom, and plans that walk the rows more often, which are slower still, only if not even a
+ * group has; texts with per_sm= come from add_looser alone. */
 static bool may_replace(const Search *s, const Candidate *c)
 {
-    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes && !strstr(c->schedule, "per_sm=");
+    return (s->groups || !has_group(c->plan)) && passes(c->plan) <= s->passes &&
+           !strstr(c->schedule, "per_sm=");
 }
 
 static int most_headroom(const Search *s)
@@ -412,7 +473,8 @@ static int most_headroom(const Search *s)
     int most = 0;
     for (int i = 0; i < s->later.count; i++) {
         const Plan *plan = s->later.data[i].plan;
-        if (may_replace(s, &s->later.data[i]) && headroom(plan, false) > most) most = headroom(plan, false);
+        if (may_replace(s, &s->later.data[i]) && headroom(plan, false) > most)
+            most = headroom(plan, false);
     }
     return most;
 }
@@ -430,7 +492,8 @@ static const Candidate *find_leaner(const Search *s, int from)
     return best;
 }
 
-/* What the model finds fastest of those that have at least so much headroom; NULL: none of which it knows. */
+/* What the model finds fastest of those that have at least so much headroom; NULL: none of which it
+ * knows. */
 static const Candidate *find_fastest(const Search *s, int from)
 {
     const Candidate *best = NULL;
@@ -446,8 +509,8 @@ static const Candidate *find_fastest(const Search *s, int from)
     return best;
 }
 
-/* The chosen plan with fewer CTAs asked for an SM: by a sixth, a third, a half; but with a single one, which has nothing
- * to do while it waits, only where it reads so much at a time. */
+/* The chosen plan with fewer CTAs asked for an SM: by a sixth, a third, a half; but with a single
+ * one, which has nothing to do while it waits, only where it reads so much at a time. */
 static void add_looser(Search *s)
 {
     enum { ALONE = 64 << 10 };
@@ -464,7 +527,8 @@ static void add_looser(Search *s)
         int asked = held - (held + parts[i] - 1) / parts[i];
         if (asked < 1 || (asked == 1 && row < ALONE) || asked == last) continue;
         last = asked;
-        const char *problem, *text = arena_format(s->arena, "%s:per_sm=%d", family_name(s->chosen->family), asked);
+        const char *problem,
+            *text = arena_format(s->arena, "%s:per_sm=%d", family_name(s->chosen->family), asked);
         const Plan *plan = try_schedule(s->arena, s->a, s->target, text, &problem);
         if (plan) add_plan(s, text, plan);
     }
@@ -500,7 +564,8 @@ Candidates list_leaner(Arena *arena, const Plan *chosen, int most)
         add_unadvised(&s);
     else
         add_looser(&s);
-    const Candidate *fastest = largest > own ? find_fastest(&s, own + (largest - own + 1) / 2) : NULL;
+    const Candidate *fastest =
+        largest > own ? find_fastest(&s, own + (largest - own + 1) / 2) : NULL;
     int others = most + 1 - s.found.list.count - (fastest != NULL);
     for (int i = 1; i <= others && largest > own; i++) {
         const Candidate *next = find_leaner(&s, own + ((largest - own) * i + others - 1) / others);

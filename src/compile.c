@@ -90,8 +90,8 @@ static void bind_sizes(Pipeline *p, const Graph *g)
     AxisSet open = p->request->rows_at_launch ? ~analyze(p->d.arena, g, &one)->columns : 0;
     for (int i = 0; i < g->axis_count; i++) {
         if (p->result->sizes.of[i] < 0 && !(open >> i & 1))
-            report_error(&p->d, g->axes[i].span, NULL,
-                         "axis '%s' has no size: give %s=SIZE", names[i], names[i]);
+            report_error(&p->d, g->axes[i].span, NULL, "axis '%s' has no size: give %s=SIZE",
+                         names[i], names[i]);
     }
     p->result->sizes = one;
     stop_on_errors(&p->d);
@@ -102,15 +102,16 @@ static void report_overflow(Pipeline *p, Span span, const char *what)
     report_error(&p->d, span, NULL, "the sizes of '%s' overflow", what);
 }
 
-/* The bytes of a tensor, and the elements of a value that is computed, must fit 63 bits. Axes that no
- * tensor and no value has together may have any sizes. */
+/* The bytes of a tensor, and the elements of a value that is computed, must fit 63 bits. Axes that
+ * no tensor and no value has together may have any sizes. */
 static void check_sizes(Pipeline *p, const Graph *g)
 {
     const Sizes *sizes = &p->result->sizes;
     p->failure = COMPILE_WRONG;
     for (int i = 0; i < g->params.count; i++) {
         const Param *param = &g->params.data[i];
-        if (axes_bytes(sizes, param->axes, param->dtype) == INT64_MAX) report_overflow(p, param->span, param->name);
+        if (axes_bytes(sizes, param->axes, param->dtype) == INT64_MAX)
+            report_overflow(p, param->span, param->name);
     }
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *output = &g->outputs.data[i];
@@ -142,8 +143,7 @@ static bool *find_wanted(Pipeline *p, const Graph *g)
         for (int i = 0; i < g->outputs.count; i++)
             if (!strcmp(names[i], name)) wanted[i] = found = true;
         if (!found)
-            report_error(&p->d, no_place(p),
-                         hint_name(p->d.arena, name, names, g->outputs.count),
+            report_error(&p->d, no_place(p), hint_name(p->d.arena, name, names, g->outputs.count),
                          "graph '%s' has no output '%s'", g->name, name);
         at += length;
     }
@@ -226,13 +226,11 @@ static void run_pipeline(Pipeline *p)
 
     bool refused = false;
     p->failure = COMPILE_USAGE;
-    c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule,
-                       &refused);
+    c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule, &refused);
     if (!request->schedule) c->plan = find_faster(arena, c->plan);
     c->launch = &c->plan->launch;
     for (int i = 0; i < request->spilling_count; i++)
-        add_rejection(arena, c->plan,
-                      arena_format(arena, "%s", request->spilling[i].schedule),
+        add_rejection(arena, c->plan, arena_format(arena, "%s", request->spilling[i].schedule),
                       arena_format(arena, "spills %d bytes in the compiled kernel",
                                    request->spilling[i].bytes));
     if (request->until == UNTIL_PLAN) return;
@@ -257,10 +255,10 @@ static void end_compilation(Pipeline *p, int jumped, const Budget *budget)
     arena_set_budget(result->arena, NULL);
     arena_on_out_of_memory(result->arena, NULL, NULL);
     result->stopped = jumped && p->reason ? budget->stopped : NOT_STOPPED;
-    result->status = jumped == 0         ? COMPILE_OK
-                     : result->stopped   ? COMPILE_STOPPED
-                     : p->d.machine      ? COMPILE_MACHINE
-                                         : p->failure;
+    result->status = jumped == 0       ? COMPILE_OK
+                     : result->stopped ? COMPILE_STOPPED
+                     : p->d.machine    ? COMPILE_MACHINE
+                                       : p->failure;
     result->out_of_memory = !result->stopped && (jumped == 2 || !p->d.text);
     if (result->out_of_memory) return;
     result->diagnostics = p->d.text ? text_string(p->d.text) : "";
@@ -274,8 +272,10 @@ static void end_compilation(Pipeline *p, int jumped, const Budget *budget)
 static Compilation compile_here(const CompileRequest *request)
 {
     static const char no_memory[] = "error: out of memory\n";
-    Compilation result = {
-        .arena = arena_new(), .diagnostics = no_memory, .out_of_memory = true, .status = COMPILE_MACHINE};
+    Compilation result = {.arena = arena_new(),
+                          .diagnostics = no_memory,
+                          .out_of_memory = true,
+                          .status = COMPILE_MACHINE};
     if (!result.arena) return result;
     jmp_buf escape;
     Budget own = {0}, *budget = request->budget ? request->budget : &own;

@@ -24,53 +24,60 @@ typedef struct {
 
 typedef enum {
     COMPILE_OK,
-    COMPILE_WRONG,       /* the program or its data: exit status 1 */
-    COMPILE_USAGE,       /* unknown graph or axis, several graphs and none named, an axis without a
-                            size, a refused schedule: exit status 2 */
-    COMPILE_MACHINE,     /* out of memory (out_of_memory is set), an unreadable import: exit status 3 */
-    COMPILE_STOPPED      /* beyond a limit of the budget, or cancelled (stopped tells): exit status 3 */
+    COMPILE_WRONG,   /* the program or its data: exit status 1 */
+    COMPILE_USAGE,   /* unknown graph or axis, several graphs and none named, an axis without a
+                        size, a refused schedule: exit status 2 */
+    COMPILE_MACHINE, /* out of memory (out_of_memory is set), an unreadable import: exit status 3 */
+    COMPILE_STOPPED  /* beyond a limit of the budget, or cancelled (stopped tells): exit status 3 */
 } CompileStatus;
 
 /* How far to go. Each stage implies those before it. */
 typedef enum {
-    UNTIL_AST, UNTIL_CHECK, UNTIL_GRAPH, UNTIL_ANALYSIS, UNTIL_PLAN, UNTIL_CUDA
+    UNTIL_AST,
+    UNTIL_CHECK,
+    UNTIL_GRAPH,
+    UNTIL_ANALYSIS,
+    UNTIL_PLAN,
+    UNTIL_CUDA
 } CompileUntil;
 
 typedef struct {
-    const char *text;            /* the program, need not be NUL-terminated */
+    const char *text; /* the program, need not be NUL-terminated */
     size_t length;
-    const char *name;            /* of the file, for diagnostics */
-    const Imports *imports;      /* NULL: none are allowed but "std" */
-    const Module *parsed;        /* NULL, or what an earlier compilation parsed of that text, which is not parsed again ... */
-    bool is_checked;             /* ... and checked, without an error; its arena must live as long as this compilation's */
-    const char *graph;           /* NULL: the only one */
-    const AxisSize *sizes;       /* override the declared defaults */
+    const char *name;       /* of the file, for diagnostics */
+    const Imports *imports; /* NULL: none are allowed but "std" */
+    const Module *parsed;  /* NULL, or what an earlier compilation parsed of that text, which is not
+                              parsed again ... */
+    bool is_checked;       /* ... and checked, without an error; its arena must live as long as this
+                              compilation's */
+    const char *graph;     /* NULL: the only one */
+    const AxisSize *sizes; /* override the declared defaults */
     int size_count;
-    bool rows_at_launch;         /* row axes may have no size yet: a plan does not depend on them */
-    const char *outputs;         /* NULL: all; else names separated by commas */
-    const char *schedule;        /* NULL: chosen; else FAMILY[:key=value,...] */
-    const Spilling *spilling;    /* schedules that were compiled before, for explain */
+    bool rows_at_launch;      /* row axes may have no size yet: a plan does not depend on them */
+    const char *outputs;      /* NULL: all; else names separated by commas */
+    const char *schedule;     /* NULL: chosen; else FAMILY[:key=value,...] */
+    const Spilling *spilling; /* schedules that were compiled before, for explain */
     int spilling_count;
     Target target;
     CompileUntil until;
-    Budget *budget;              /* begun; NULL: one with the default limits. It may serve several compilations, one after
-                                    another: they share its time, each may have all its bytes */
+    Budget *budget; /* begun; NULL: one with the default limits. It may serve several compilations,
+                       one after another: they share its time, each may have all its bytes */
 } CompileRequest;
 
 typedef struct {
     CompileStatus status;
     bool out_of_memory;
     Stopped stopped;
-    Arena *arena;                /* holds everything below; free it with compile_free */
-    const char *diagnostics;     /* errors and warnings as text, "" if none */
+    Arena *arena;            /* holds everything below; free it with compile_free */
+    const char *diagnostics; /* errors and warnings as text, "" if none */
     const Module *program;
-    Graph *lowered;              /* as written: what the reference evaluates */
-    Graph *graph;                /* simplified, unwanted outputs dropped */
+    Graph *lowered; /* as written: what the reference evaluates */
+    Graph *graph;   /* simplified, unwanted outputs dropped */
     Sizes sizes;
     struct Analysis *analysis;
     struct Plan *plan;
     const LaunchPlan *launch;
-    const char *cuda;            /* the generated text */
+    const char *cuda; /* the generated text */
 } Compilation;
 
 Compilation compile(const CompileRequest *request);

@@ -8,20 +8,21 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ENOUGH was measured on an H100, whose memory moves 25.4 bytes a ns for each SM; an H200's, 36.4, is 4 to 8 % slower with no
- * more (softmax of 1024 to 8192 columns). */
+/* ENOUGH was measured on an H100, whose memory moves 25.4 bytes a ns for each SM; an H200's, 36.4,
+ * is 4 to 8 % slower with no more (softmax of 1024 to 8192 columns). */
 enum { KB = 1024, REGISTERS = 64 * KB, ENOUGH = 46 * KB, TARGETS = 8 };
 
-/*   arch      SMs  smem a CTA  smem an SM  registers  threads  CTAs  cluster  enough  swift  bulk copies */
+/*   arch      SMs  smem a CTA  smem an SM  registers  threads  CTAs  cluster  enough  swift  bulk
+ * copies */
 static const Target targets[TARGETS] = {
-    {"sm_80",  108, 163 * KB,   164 * KB,   REGISTERS, 2048, 32,    1,       0,      false, false},
-    {"sm_86",  84,  99 * KB,    100 * KB,   REGISTERS, 1536, 16,    1,       0,      false, false},
-    {"sm_89",  128, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    1,       0,      false, false},
-    {"sm_90",  132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, false, true},
-    {"sm_90a", 132, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      ENOUGH, false, true},
-    {"sm_100", 148, 227 * KB,   228 * KB,   REGISTERS, 2048, 32,    16,      0,      false, true},
-    {"sm_100a", 148, 227 * KB,  228 * KB,   REGISTERS, 2048, 32,    16,      0,      false, true},
-    {"sm_120", 170, 99 * KB,    100 * KB,   REGISTERS, 1536, 24,    8,       0,      false, true},
+    {"sm_80", 108, 163 * KB, 164 * KB, REGISTERS, 2048, 32, 1, 0, false, false},
+    {"sm_86", 84, 99 * KB, 100 * KB, REGISTERS, 1536, 16, 1, 0, false, false},
+    {"sm_89", 128, 99 * KB, 100 * KB, REGISTERS, 1536, 24, 1, 0, false, false},
+    {"sm_90", 132, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, ENOUGH, false, true},
+    {"sm_90a", 132, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, ENOUGH, false, true},
+    {"sm_100", 148, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, 0, false, true},
+    {"sm_100a", 148, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, 0, false, true},
+    {"sm_120", 170, 99 * KB, 100 * KB, REGISTERS, 1536, 24, 8, 0, false, true},
 };
 
 static const char *const names[TARGETS] = {
@@ -37,8 +38,7 @@ bool was_measured_on(const Target *target)
 const Target *target_find(const char *arch)
 {
     for (int i = 0; i < TARGETS; i++)
-        if (strcmp(targets[i].arch, arch) == 0)
-            return &targets[i];
+        if (strcmp(targets[i].arch, arch) == 0) return &targets[i];
     return NULL;
 }
 
@@ -50,7 +50,10 @@ const char *const *target_names(int *count)
 
 void target_set_device(Target *target, int sms, double memory_rate)
 {
-    enum { MEASURED_RATE = 26, SWIFT_RATE = 31 };    /* bytes a ns for each SM; the latter halfway to an H200's */
+    enum {
+        MEASURED_RATE = 26,
+        SWIFT_RATE = 31
+    }; /* bytes a ns for each SM; the latter halfway to an H200's */
     target->sms = sms;
     target->swift = memory_rate > SWIFT_RATE * sms;
     if (memory_rate <= 0 || memory_rate > MEASURED_RATE * sms) target->enough_bytes = 0;

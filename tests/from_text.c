@@ -9,13 +9,11 @@ static Graph *lower_first(Arena *arena, Diagnostics *d, const Source *source)
 {
     jmp_buf escape;
     d->escape = &escape;
-    if (setjmp(escape))
-        return NULL;
+    if (setjmp(escape)) return NULL;
     const Module *program = parse_program(arena, d, source, NULL);
     check_program(arena, d, program);
     const Item *graph;
-    if (program_graphs(program, &graph, 1) == 0)
-        return NULL;
+    if (program_graphs(program, &graph, 1) == 0) return NULL;
     return lower(arena, d, program, graph);
 }
 
@@ -26,8 +24,7 @@ FromText from_text(const char *text)
     *source = (Source){.name = "t.fuse", .text = text, .length = strlen(text)};
     Diagnostics d = {.arena = arena, .text = text_new(arena)};
     Graph *graph = lower_first(arena, &d, source);
-    return (FromText){arena, d.errors ? NULL : graph, d.errors, d.warnings,
-                      text_string(d.text)};
+    return (FromText){arena, d.errors ? NULL : graph, d.errors, d.warnings, text_string(d.text)};
 }
 
 FromText from_body(const char *output, const char *body)

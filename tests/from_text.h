@@ -8,9 +8,9 @@
 
 typedef struct {
     Arena *arena;
-    Graph *graph;          /* of the first graph; NULL after errors */
+    Graph *graph; /* of the first graph; NULL after errors */
     int errors, warnings;
-    const char *report;    /* the diagnostics; the file is called t.fuse */
+    const char *report; /* the diagnostics; the file is called t.fuse */
 } FromText;
 
 /* Parses, checks and lowers. Free it with arena_free(f.arena). */

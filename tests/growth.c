@@ -1,6 +1,7 @@
-/* growth.c: how the time from a program's text to CUDA text grows with the number of its values. Each shape is written with
- * n values and with four times as many, and compiled by a thread with a small stack. More than eight times the time is
- * too much: about n log n takes five times as much, what grows with the square sixteen times.
+/* growth.c: how the time from a program's text to CUDA text grows with the number of its values.
+ * Each shape is written with n values and with four times as many, and compiled by a thread with a
+ * small stack. More than eight times the time is too much: about n log n takes five times as much,
+ * what grows with the square sixteen times.
  *
  *   build/growth              two sizes for each shape; exit status 1 where one grows too fast
  *   build/growth N...         the time at each of these sizes */
@@ -12,13 +13,15 @@
 #include <time.h>
 
 enum { STACK_BYTES = 256 << 10, REPEATS = 2, SMALL = 4000, FACTOR = 4, MOST_GROWTH = 8 };
-static const double slack = 0.05;    /* seconds: what a busy machine may add */
+static const double slack = 0.05; /* seconds: what a busy machine may add */
 
 /* ---- the shapes ---- */
 
 static void print_head(Text *t, const char *inputs, const char *outputs)
 {
-    text_print(t, "graph shape[M = 4, N = 64](\n    x : f32[M, N]%s\n) -> (\n    %s\n) {\n    v0 = x\n", inputs, outputs);
+    text_print(
+        t, "graph shape[M = 4, N = 64](\n    x : f32[M, N]%s\n) -> (\n    %s\n) {\n    v0 = x\n",
+        inputs, outputs);
 }
 
 static void print_end(Text *t, const char *output, int values)
@@ -33,12 +36,14 @@ static void print_chain(Text *t, int n)
     print_end(t, "v", n / 2);
 }
 
-/* Functions that call the one before twice: values without names. `call` has the name of the one before three times. */
+/* Functions that call the one before twice: values without names. `call` has the name of the one
+ * before three times. */
 static int print_functions(Text *t, const char *first, const char *call, int n)
 {
     int depth = 0;
     text_print(t, "fn g0(x) = %s\n", first);
-    for (int values = 2; values < n; values *= 2, depth++) text_print(t, call, depth + 1, depth, depth, depth + 1);
+    for (int values = 2; values < n; values *= 2, depth++)
+        text_print(t, call, depth + 1, depth, depth, depth + 1);
     return depth;
 }
 
@@ -61,7 +66,10 @@ static void print_phases(Text *t, int n)
 {
     int depth = print_functions(t, "x * 1.001 + 0.5", "fn g%d(x) = g%d(g%d(x))    # %d\n", n / 8);
     print_head(t, "", "y : bf16[M, N], w : f32[N]");
-    text_print(t, "    m = g%d(mean[N](g%d(x)))\n    z = g%d(x - m)\n    y = bf16(z)\n    w = g%d(sum[M](z * x))\n}\n", depth, depth, depth, depth);
+    text_print(
+        t,
+        "    m = g%d(mean[N](g%d(x)))\n    z = g%d(x - m)\n    y = bf16(z)\n    w = g%d(sum[M](z * x))\n}\n",
+        depth, depth, depth, depth);
 }
 
 static void print_fan(Text *t, int n)
@@ -88,11 +96,26 @@ static void print_sums(Text *t, int n, const char *inputs, const char *outputs, 
     print_end(t, "v", n);
 }
 
-static void print_constants(Text *t, int n) { print_sums(t, n, "", "y : f32[M, N]", "#.125"); }
-static void print_reductions(Text *t, int n) { print_sums(t, n / 3, "", "y : f32[M, N]", "sum[N](x * #.5)"); }
-static void print_variances(Text *t, int n) { print_sums(t, n / 6, "", "y : f32[M, N]", "var[N](x * #.5)"); }
-static void print_maxima(Text *t, int n) { print_sums(t, n / 8, "", "y : f32[M, N]", "sum[N](exp(x * #.5 - max[N](x * #.5)))"); }
-static void print_integers(Text *t, int n) { print_sums(t, n / 3, ", i : i32[M]", "y : f32[M, N]", "where(index(N) == i + #, x, 0)"); }
+static void print_constants(Text *t, int n)
+{
+    print_sums(t, n, "", "y : f32[M, N]", "#.125");
+}
+static void print_reductions(Text *t, int n)
+{
+    print_sums(t, n / 3, "", "y : f32[M, N]", "sum[N](x * #.5)");
+}
+static void print_variances(Text *t, int n)
+{
+    print_sums(t, n / 6, "", "y : f32[M, N]", "var[N](x * #.5)");
+}
+static void print_maxima(Text *t, int n)
+{
+    print_sums(t, n / 8, "", "y : f32[M, N]", "sum[N](exp(x * #.5 - max[N](x * #.5)))");
+}
+static void print_integers(Text *t, int n)
+{
+    print_sums(t, n / 3, ", i : i32[M]", "y : f32[M, N]", "where(index(N) == i + #, x, 0)");
+}
 
 static void print_unused(Text *t, int n)
 {
@@ -109,11 +132,13 @@ static void print_inputs(Text *t, int n)
     print_sums(t, n, text_string(inputs), "y : f32[M, N]", "a#");
 }
 
-/* The same of reductions that wait for each other, of which each takes what all before have made. */
+/* The same of reductions that wait for each other, of which each takes what all before have made.
+ */
 static void print_waiting(Text *t, int n)
 {
     print_head(t, "", "y : f32[M, N]");
-    for (int i = 1; i < 2 * n; i++) text_print(t, "    v%d = v%d - mean[%s](v%d)\n", i, i - 1, i % 2 ? "M" : "N", i - 1);
+    for (int i = 1; i < 2 * n; i++)
+        text_print(t, "    v%d = v%d - mean[%s](v%d)\n", i, i - 1, i % 2 ? "M" : "N", i - 1);
     print_end(t, "v", 2 * n);
 }
 
@@ -186,8 +211,11 @@ static double measure(const Shape *shape, int n)
     Text *text = text_new(arena);
     shape->print(text, n);
     Job job = {.wanted = shape->status};
-    job.request = (CompileRequest){.text = text->data, .length = text->length, .name = shape->name,
-                                   .target = *target_find("sm_90a"), .until = UNTIL_CUDA};
+    job.request = (CompileRequest){.text = text->data,
+                                   .length = text->length,
+                                   .name = shape->name,
+                                   .target = *target_find("sm_90a"),
+                                   .until = UNTIL_CUDA};
     double least = -1;
     for (int i = 0; i < REPEATS; i++) {
         run_in_small_thread(&job);
@@ -205,8 +233,8 @@ static int check_growth(void)
     for (int i = 0; i < SHAPES; i++) {
         const double few = measure(&shapes[i], SMALL), many = measure(&shapes[i], FACTOR * SMALL);
         const bool ok = few >= 0 && many >= 0 && many <= MOST_GROWTH * few + slack;
-        printf("%-26s %6d: %7.1f ms  %6d: %7.1f ms%s\n", shapes[i].name, SMALL, 1e3 * few, FACTOR * SMALL, 1e3 * many,
-               ok ? "" : "  TOO MUCH");
+        printf("%-26s %6d: %7.1f ms  %6d: %7.1f ms%s\n", shapes[i].name, SMALL, 1e3 * few,
+               FACTOR * SMALL, 1e3 * many, ok ? "" : "  TOO MUCH");
         bad += !ok;
     }
     return bad;

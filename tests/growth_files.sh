@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.."
 root=$PWD
 fusec=${FUSEC:-$root/build/fusec}
-work=$root/build/growth
+work=$root/build/growth_files
 mkdir -p "$work"
 bad=0 tests=0
 

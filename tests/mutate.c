@@ -46,8 +46,7 @@ static const Rule rules[] = {
      "barrier_init(empty[threadIdx.x], threads / 32 - 1)"},
     {"count", ".landed[0], 1)", ".landed[0], 2)"},
     {"bytes", "copies_end(bytes,", "copies_end(2 * bytes,"},
-    {"bytes", "(width_of<R> + ...) *",
-     "(1 + ... + width_of<R>) *"},
+    {"bytes", "(width_of<R> + ...) *", "(1 + ... + width_of<R>) *"},
     {"commit", " fetch_commit()", NULL},
     {"fetch", "fetch_wait<stages - 1>", "fetch_wait<stages>"},
     {"fetch", " fetch_wait<", NULL},
@@ -186,8 +185,7 @@ typedef struct {
 
 static uint64_t hash_bytes(uint64_t hash, const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
     return hash;
 }
 
@@ -242,8 +240,8 @@ static void try_mutant(SimRun *run, const char *prelude, const char *text, char 
 {
     char message[MESSAGE] = "";
     alarm(SECONDS);
-    SimObject *o = object_load_beside(prelude, text, run->kernels, run->kernel_count,
-                                      message, MESSAGE);
+    SimObject *o =
+        object_load_beside(prelude, text, run->kernels, run->kernel_count, message, MESSAGE);
     if (!o)
         snprintf(said, MESSAGE, "!%s", message);
     else if (!check_run(run, o, 1, SEEDS, said, MESSAGE) && !said[0])
@@ -276,8 +274,8 @@ static void hunt_kernel(const Hunt *h, const Rule *rule, const char *at, char *s
     free(text);
 }
 
-static void hunt_helper(const Hunt *h, const Rule *rule, const char *at,
-                        const char *origin, char *said)
+static void hunt_helper(const Hunt *h, const Rule *rule, const char *at, const char *origin,
+                        char *said)
 {
     char *text = harm(rule, h->text, at), *prelude = harm(rule, object_prelude(), origin);
     hunt_mutant(h, prelude, text, said);
@@ -407,7 +405,7 @@ static void print_table(const Hunt *h)
         const Mutant *m = &h->mutants[i];
         if (m->said[0] == '!') continue; /* it does not compile */
         printf("%-9s | %-12s | %s | %s -> %s | %.160s\n",
-               m->killed             ? "killed"
+               m->killed            ? "killed"
                : is_explained(h, m) ? "explained"
                                     : "survived",
                m->rule->name, m->label, m->rule->find, m->rule->put ? m->rule->put : "(gone)",
@@ -438,10 +436,8 @@ static char *read_explanations(void)
 int main(int argc, char **argv)
 {
     char words[4096];
-    char *said = mmap(NULL, MESSAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                      0);
-    Hunt h = {.mutants = calloc(MOST_MUTANTS, sizeof(Mutant)),
-              .explanations = read_explanations()};
+    char *said = mmap(NULL, MESSAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    Hunt h = {.mutants = calloc(MOST_MUTANTS, sizeof(Mutant)), .explanations = read_explanations()};
     if (argc != 3 || said == MAP_FAILED || !h.mutants || !h.explanations) return 2;
     h.shard = (unsigned)atoi(argv[1]);
     h.shards = (unsigned)atoi(argv[2]);

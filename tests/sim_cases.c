@@ -5,8 +5,8 @@
  * `--candidates N` at the end of a line stands for N of the schedules that `fusec tune` would time,
  * spread over all of them.
  * A schedule that is refused is skipped with a line `refused: CASE`, and so is a text that
- * ran before (a forced schedule is often the chosen one). Each text runs under two seeds, whose outputs must be
- * the same bits and within the reference's bounds. */
+ * ran before (a forced schedule is often the chosen one). Each text runs under two seeds, whose
+ * outputs must be the same bits and within the reference's bounds. */
 #include "candidates.h"
 #include "sim/object.h"
 #include "sim_run.h"
@@ -43,10 +43,9 @@ static bool is_new(Tally *tally, uint64_t hash)
 
 static bool simulate_case(SimRun *run, char *message)
 {
-    SimObject *object = object_load(run->session.simulated.cuda, run->kernels,
-                                    run->kernel_count, message, MESSAGE);
-    const bool good =
-        object && check_run(run, object, run->options.seed, SEEDS, message, MESSAGE);
+    SimObject *object =
+        object_load(run->session.simulated.cuda, run->kernels, run->kernel_count, message, MESSAGE);
+    const bool good = object && check_run(run, object, run->options.seed, SEEDS, message, MESSAGE);
     object_free(object);
     return good;
 }
@@ -80,7 +79,7 @@ static void run_candidates(char *words, char *option, Tally *tally)
         const Candidates list =
             list_candidates(run.arena, run.session.simulated.plan, MOST_CANDIDATES);
         const int step = (list.list.count + wanted - 1) / (wanted > 0 ? wanted : 1);
-        for (int i = 0; i < list.list.count; i += step > 0 ? step : 1) {
+        for (int i = 0; i<list.list.count; i += step> 0 ? step : 1) {
             const char *schedule = list.list.data[i].schedule;
             if (!schedule) continue;
             run_case(arena_format(run.arena, "%s --schedule %s", words, schedule), tally);
@@ -101,7 +100,7 @@ int main(void)
         else
             run_case(words, &tally);
     }
-    printf("%d texts, %d failed; %d schedules refused, %d the same as another\n",
-           tally.count, tally.failed, tally.refused, tally.repeated);
+    printf("%d texts, %d failed; %d schedules refused, %d the same as another\n", tally.count,
+           tally.failed, tally.refused, tally.repeated);
     return tally.failed > 0;
 }

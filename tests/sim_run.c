@@ -33,9 +33,8 @@ static void name_tensors(SimRun *run)
     run->kernel_count = list_entries(plan, all);
     for (int i = 0; i < run->kernel_count; i++) run->kernels[i] = all[i]->name;
     for (int i = 0; i < plan->tensor_count; i++) {
-        const fusec_tensor *t = i < plan->input_count
-                                    ? &run->batch.in[i]
-                                    : &run->batch.out[i - plan->input_count];
+        const fusec_tensor *t =
+            i < plan->input_count ? &run->batch.in[i] : &run->batch.out[i - plan->input_count];
         run->tensors[i] = t->data;
         memcpy(run->strides[i], t->strides, sizeof run->strides[i]);
     }
@@ -73,13 +72,13 @@ static bool judge_run(SimRun *run, char *message, size_t size)
     return passed;
 }
 
-bool check_run(SimRun *run, struct SimObject *object, uint64_t seed, int seeds,
-               char *message, size_t size)
+bool check_run(SimRun *run, struct SimObject *object, uint64_t seed, int seeds, char *message,
+               size_t size)
 {
     const Session *s = &run->session;
     return simulate_loaded(s->simulated.launch, &run->batch.sizes, object, run->tensors,
-                           (const int64_t(*)[MAX_RANK])run->strides, run->batch.values,
-                           seed, seeds, message, size) &&
+                           (const int64_t(*)[MAX_RANK])run->strides, run->batch.values, seed, seeds,
+                           message, size) &&
            judge_run(run, message, size);
 }
 

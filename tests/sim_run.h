@@ -16,7 +16,7 @@ typedef struct {
     int64_t (*strides)[MAX_RANK];
     const char **kernels; /* names, in the text's order */
     int kernel_count;
-    bool refused;         /* the schedule */
+    bool refused; /* the schedule */
 } SimRun;
 
 /* `words` are the arguments of `fusec run --device sim`. False: the case is wrong, or
@@ -24,8 +24,8 @@ typedef struct {
 bool open_run(SimRun *run, const char *words);
 /* Under the seeds from `seed` on: faults, other bits and results outside their bounds
  * give false with a message. */
-bool check_run(SimRun *run, struct SimObject *object, uint64_t seed, int seeds,
-               char *message, size_t size);
+bool check_run(SimRun *run, struct SimObject *object, uint64_t seed, int seeds, char *message,
+               size_t size);
 void close_run(SimRun *run);
 
 #endif

@@ -21,8 +21,8 @@ static void open_plan_of_scalars(void)
 {
     fusec_device_cpu(&device, &error);
     fusec_program_parse(program_text, strlen(program_text), "g.fuse", &program, &error);
-    ck_assert_msg(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, &error)
-                      == FUSEC_OK,
+    ck_assert_msg(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, &error) ==
+                      FUSEC_OK,
                   "%s", error.message);
 }
 
@@ -36,15 +36,14 @@ static void close_plan_of_scalars(void)
 /* A creator that is refused for a NULL among its arguments leaves NULL in *p. */
 START_TEST(refused_creators_leave_null)
 {
-#define LEAVES_NULL(type, words, call)                                                   \
-    do {                                                                                 \
-        type *p = (type *)&error;                                                        \
-        ck_assert_int_eq(call, FUSEC_INVALID_ARGUMENT);                                  \
-        ck_assert_ptr_null(p);                                                           \
-        ck_assert_str_eq(error.message, words " is NULL");                               \
+#define LEAVES_NULL(type, words, call)                                                             \
+    do {                                                                                           \
+        type *p = (type *)&error;                                                                  \
+        ck_assert_int_eq(call, FUSEC_INVALID_ARGUMENT);                                            \
+        ck_assert_ptr_null(p);                                                                     \
+        ck_assert_str_eq(error.message, words " is NULL");                                         \
     } while (0)
-    LEAVES_NULL(fusec_program, "the text",
-                fusec_program_parse(NULL, 3, NULL, &p, &error));
+    LEAVES_NULL(fusec_program, "the text", fusec_program_parse(NULL, 3, NULL, &p, &error));
     LEAVES_NULL(fusec_plan, "the device",
                 fusec_plan_create(NULL, program, NULL, NULL, 0, NULL, &p, &error));
     LEAVES_NULL(fusec_plan, "the program",
@@ -68,24 +67,21 @@ END_TEST
 
 START_TEST(creators_need_a_place)
 {
-#define NEEDS_PLACE(what, call)                                                          \
-    do {                                                                                 \
-        ck_assert_int_eq(call, FUSEC_INVALID_ARGUMENT);                                  \
-        ck_assert_str_eq(error.message, "the place for " what " is NULL");               \
+#define NEEDS_PLACE(what, call)                                                                    \
+    do {                                                                                           \
+        ck_assert_int_eq(call, FUSEC_INVALID_ARGUMENT);                                            \
+        ck_assert_str_eq(error.message, "the place for " what " is NULL");                         \
     } while (0)
     NEEDS_PLACE("the program", fusec_program_parse("", 0, NULL, NULL, &error));
     NEEDS_PLACE("the device", fusec_device_open(0, NULL, &error));
     NEEDS_PLACE("the device", fusec_device_cpu(NULL, &error));
-    NEEDS_PLACE("the plan",
-                fusec_plan_create(device, program, NULL, NULL, 0, NULL, NULL, &error));
+    NEEDS_PLACE("the plan", fusec_plan_create(device, program, NULL, NULL, 0, NULL, NULL, &error));
     NEEDS_PLACE("the plan", fusec_plan_load(device, "p", NULL, &error));
-    NEEDS_PLACE("the call",
-                fusec_call_create(plan, NULL, NULL, NULL, NULL, NULL, &error));
+    NEEDS_PLACE("the call", fusec_call_create(plan, NULL, NULL, NULL, NULL, NULL, &error));
     NEEDS_PLACE("the memory", fusec_alloc(device, 4, NULL, &error));
     NEEDS_PLACE("the stream", fusec_stream_create(device, NULL, &error));
     NEEDS_PLACE("the event", fusec_event_create(device, NULL, &error));
-    NEEDS_PLACE("the binary",
-                fusec_binary_compile("", "sm_90a", FUSEC_PTX, NULL, &error));
+    NEEDS_PLACE("the binary", fusec_binary_compile("", "sm_90a", FUSEC_PTX, NULL, &error));
 #undef NEEDS_PLACE
 }
 END_TEST
@@ -125,8 +121,7 @@ static fusec_status launch_scalars(const double *scalars)
     float z = 0;
     const fusec_tensor outputs[] = {{.data = &y, .dtype = FUSEC_I32},
                                     {.data = &z, .dtype = FUSEC_F32}};
-    fusec_status status =
-        fusec_plan_launch(plan, NULL, outputs, scalars, NULL, NULL, &error);
+    fusec_status status = fusec_plan_launch(plan, NULL, outputs, scalars, NULL, NULL, &error);
     if (status == FUSEC_OK)
         ck_assert_double_eq(y, (scalars[2] != 0 ? scalars[0] : 0) + scalars[1]);
     else
@@ -161,7 +156,8 @@ END_TEST
 
 START_TEST(wrong_sizes_are_named)
 {
-    static const char text[] = "graph g[M = 2, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }";
+    static const char text[] =
+        "graph g[M = 2, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }";
     const fusec_size twice[] = {{"N", 4}, {"M", 2}, {"N", 4}}, nameless[] = {{"M", 4}, {NULL, 4}};
     const fusec_size unknown[] = {{"Q", 4}}, negative[] = {{"M", -4}};
     fusec_program *sums;
@@ -171,7 +167,8 @@ START_TEST(wrong_sizes_are_named)
     expect_no_plan(sums, twice, 3, NULL, "axis N is given twice");
     expect_no_plan(sums, negative, 1, NULL, "axis M cannot have the negative size -4");
     expect_no_plan(sums, nameless, 2, NULL, "sizes[1] has no axis");
-    ck_assert_int_eq(fusec_plan_create(device, sums, NULL, twice, 2, NULL, &good, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_plan_create(device, sums, NULL, twice, 2, NULL, &good, &error),
+                     FUSEC_OK);
     ck_assert_uint_eq(fusec_plan_workspace(good, unknown, 1), SIZE_MAX);
     ck_assert_uint_eq(fusec_plan_workspace(good, twice, 2), 0);
     ck_assert_uint_eq(fusec_plan_workspace(good, twice, 3), SIZE_MAX);

@@ -49,8 +49,7 @@ static void remove_cache(void)
 
 static bool no_nvrtc(const char *test)
 {
-    if (fusec_nvrtc_version(NULL, NULL, NULL, 0, &error) == FUSEC_OK)
-        return false;
+    if (fusec_nvrtc_version(NULL, NULL, NULL, 0, &error) == FUSEC_OK) return false;
     printf("binary: %s: skipped (no NVRTC)\n", test);
     return true;
 }
@@ -58,8 +57,7 @@ static bool no_nvrtc(const char *test)
 static fusec_binary *compile_text(void)
 {
     fusec_binary *binary;
-    fusec_status status =
-        fusec_binary_compile(cuda_text, "sm_90a", FUSEC_CUBIN, &binary, &error);
+    fusec_status status = fusec_binary_compile(cuda_text, "sm_90a", FUSEC_CUBIN, &binary, &error);
     ck_assert_msg(status == FUSEC_OK, "%s", error.message);
     return binary;
 }
@@ -84,16 +82,14 @@ static void only_entry(char *path, size_t size)
 {
     DIR *dir = opendir(directory);
     for (struct dirent *item; (item = readdir(dir)) != NULL;)
-        if (item->d_name[0] != '.')
-            snprintf(path, size, "%s/%s", directory, item->d_name);
+        if (item->d_name[0] != '.') snprintf(path, size, "%s/%s", directory, item->d_name);
     closedir(dir);
 }
 
 START_TEST(usage_is_read_off_the_cubin)
 {
     fusec_kernel_info info = {.struct_size = sizeof info};
-    if (no_nvrtc("usage_is_read_off_the_cubin"))
-        return;
+    if (no_nvrtc("usage_is_read_off_the_cubin")) return;
     fusec_binary *binary = compile_text();
     ck_assert_int_eq(fusec_binary_kernel(binary, "shuffle", &info), FUSEC_OK);
     ck_assert_int_gt(info.registers, 3);
@@ -119,8 +115,7 @@ START_TEST(code_that_waits_first_is_known)
         "extern \"C\" __global__ void may_wait(float *y, int n) { if (n > 7) WAIT; y[threadIdx.x] = 1; }\n"
         "extern \"C\" __global__ void may_end(float *y, int n) { if (threadIdx.x < n) return; WAIT; y[threadIdx.x] = 1; }\n"
         "extern \"C\" __global__ void never(float *y) { y[threadIdx.x] = 1; }\n";
-    if (no_nvrtc("code_that_waits_first_is_known"))
-        return;
+    if (no_nvrtc("code_that_waits_first_is_known")) return;
     fusec_binary *binary;
     size_t bytes;
     ck_assert_int_eq(fusec_binary_compile(text, "sm_90a", FUSEC_CUBIN, &binary, &error), FUSEC_OK);
@@ -141,13 +136,11 @@ START_TEST(damaged_cubins_are_harmless)
 {
     size_t bytes;
     Usage usage;
-    if (no_nvrtc("damaged_cubins_are_harmless"))
-        return;
+    if (no_nvrtc("damaged_cubins_are_harmless")) return;
     fusec_binary *binary = compile_text();
     const void *data = fusec_binary_data(binary, &bytes);
     for (size_t length = 0; length < bytes; length += 37) {
-        char *cut =
-            malloc(length + 1); /* exactly as long, so that ASan sees a read outside */
+        char *cut = malloc(length + 1); /* exactly as long, so that ASan sees a read outside */
         memcpy(cut, data, length);
         cubin_usage(cut, length, NULL, "shuffle", &usage);
         cubin_kernel_name(cut, length, 0);
@@ -175,20 +168,17 @@ START_TEST(ptx_and_refusals)
 {
     fusec_binary *binary;
     size_t bytes;
-    if (no_nvrtc("ptx_and_refusals"))
-        return;
-    ck_assert_int_eq(
-        fusec_binary_compile(cuda_text, "sm_90a", FUSEC_PTX, &binary, &error), FUSEC_OK);
+    if (no_nvrtc("ptx_and_refusals")) return;
+    ck_assert_int_eq(fusec_binary_compile(cuda_text, "sm_90a", FUSEC_PTX, &binary, &error),
+                     FUSEC_OK);
     const char *ptx = fusec_binary_data(binary, &bytes);
     ck_assert_uint_eq(strlen(ptx), bytes);
     ck_assert_ptr_nonnull(strstr(ptx, ".entry shuffle"));
     fusec_binary_destroy(binary);
-    ck_assert_int_eq(
-        fusec_binary_compile(cuda_text, "sm_1", FUSEC_CUBIN, &binary, &error),
-        FUSEC_UNSUPPORTED);
-    ck_assert_int_eq(
-        fusec_binary_compile("wrong", "sm_90a", FUSEC_CUBIN, &binary, &error),
-        FUSEC_COMPILE_FAILED);
+    ck_assert_int_eq(fusec_binary_compile(cuda_text, "sm_1", FUSEC_CUBIN, &binary, &error),
+                     FUSEC_UNSUPPORTED);
+    ck_assert_int_eq(fusec_binary_compile("wrong", "sm_90a", FUSEC_CUBIN, &binary, &error),
+                     FUSEC_COMPILE_FAILED);
     ck_assert_ptr_nonnull(strstr(error.message, "error"));
 }
 END_TEST
@@ -206,8 +196,7 @@ START_TEST(damaged_entries_are_rebuilt)
 {
     char path[512] = "";
     struct stat whole, now;
-    if (no_nvrtc("damaged_entries_are_rebuilt"))
-        return;
+    if (no_nvrtc("damaged_entries_are_rebuilt")) return;
     fusec_binary_destroy(compile_text());
     ck_assert_int_eq(count_entries(), 1);
     only_entry(path, sizeof path);
@@ -234,11 +223,9 @@ END_TEST
 
 START_TEST(an_entry_is_used_again)
 {
-    if (no_nvrtc("an_entry_is_used_again"))
-        return;
+    if (no_nvrtc("an_entry_is_used_again")) return;
     fusec_binary *first = compile_text(), *second = compile_text();
-    ck_assert_double_eq(fusec_binary_milliseconds(first),
-                        fusec_binary_milliseconds(second));
+    ck_assert_double_eq(fusec_binary_milliseconds(first), fusec_binary_milliseconds(second));
     fusec_binary_destroy(first);
     fusec_binary_destroy(second);
     setenv("FUSEC_CACHE_BYTES", "10", 1); /* smaller than any entry */
@@ -254,8 +241,7 @@ END_TEST
 START_TEST(an_unwritable_cache_stops_nothing)
 {
     char file[256], below[300];
-    if (no_nvrtc("an_unwritable_cache_stops_nothing"))
-        return;
+    if (no_nvrtc("an_unwritable_cache_stops_nothing")) return;
     snprintf(file, sizeof file, "%s/file", directory);
     snprintf(below, sizeof below, "%s/cache", file);
     fclose(fopen(file, "w"));
@@ -270,14 +256,14 @@ END_TEST
 START_TEST(a_cache_size_that_is_none_is_told)
 {
     static const char *const sizes[] = {"abc", "256M", "-1", "99999999999999999999999"};
-    if (no_nvrtc("a_cache_size_that_is_none_is_told"))
-        return;
+    if (no_nvrtc("a_cache_size_that_is_none_is_told")) return;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         fusec_cache_clear(NULL, NULL);
         setenv("FUSEC_CACHE_BYTES", sizes[i], 1);
         fusec_binary *binary = compile_text();
         const char *warning = fusec_binary_warning(binary);
-        ck_assert_msg(strstr(warning, sizes[i]) && strstr(warning, "268435456"), "%s: '%s'", sizes[i], warning);
+        ck_assert_msg(strstr(warning, sizes[i]) && strstr(warning, "268435456"), "%s: '%s'",
+                      sizes[i], warning);
         fusec_binary_destroy(binary);
     }
     unsetenv("FUSEC_CACHE_BYTES");
@@ -296,8 +282,7 @@ static void *compile_in_thread(void *unused)
 START_TEST(threads_share_the_cache)
 {
     pthread_t threads[4];
-    if (no_nvrtc("threads_share_the_cache"))
-        return;
+    if (no_nvrtc("threads_share_the_cache")) return;
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, compile_in_thread, NULL), 0);
     for (int i = 0; i < 4; i++) {
@@ -321,7 +306,8 @@ START_TEST(sealed_files)
     put_double(&w, 0.5);
     snprintf(path, sizeof path, "%s/sealed", directory);
     ck_assert(file_write_sealed(path, magic, &w));
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_OURS, magic, &data, &bytes, why), SEALED_OK);
+    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_OURS, magic, &data, &bytes, why),
+                     SEALED_OK);
     Reader r = {data, bytes, false};
     ck_assert_int_eq(get_int(&r), -5);
     ck_assert_mem_eq(get_string(&r, &length), "a\0b", 4);
@@ -332,7 +318,8 @@ START_TEST(sealed_files)
     free(data);
     writer_free(&w);
     remove(path);
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_OURS, magic, &data, &bytes, why), SEALED_ABSENT);
+    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_OURS, magic, &data, &bytes, why),
+                     SEALED_ABSENT);
 }
 END_TEST
 

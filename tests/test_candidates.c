@@ -10,18 +10,25 @@
 
 static char program[1 << 14];
 
-static Compilation compile_target(const char *schedule, int64_t rows, int64_t columns, const Target *target)
+static Compilation compile_target(const char *schedule, int64_t rows, int64_t columns,
+                                  const Target *target)
 {
     AxisSize sizes[] = {{"M", rows}, {"N", columns}};
-    CompileRequest request = {.text = program, .length = strlen(program), .name = "test.fuse",
-                              .sizes = sizes, .size_count = 2, .schedule = schedule,
-                              .target = *target, .until = UNTIL_CUDA};
+    CompileRequest request = {.text = program,
+                              .length = strlen(program),
+                              .name = "test.fuse",
+                              .sizes = sizes,
+                              .size_count = 2,
+                              .schedule = schedule,
+                              .target = *target,
+                              .until = UNTIL_CUDA};
     Compilation c = compile(&request);
     ck_assert_msg(c.status == COMPILE_OK, "%s: %s", schedule ? schedule : "chosen", c.diagnostics);
     return c;
 }
 
-static Compilation compile_sizes(const char *schedule, int64_t rows, int64_t columns, const char *arch)
+static Compilation compile_sizes(const char *schedule, int64_t rows, int64_t columns,
+                                 const char *arch)
 {
     return compile_target(schedule, rows, columns, target_find(arch));
 }
@@ -56,8 +63,7 @@ static void check_list(const char *path, int64_t rows, int64_t columns, const ch
 {
     read_program(path);
     Compilation chosen = compile_sizes(NULL, rows, columns, arch);
-    Candidates list =
-        list_candidates(chosen.arena, chosen.plan, most);
+    Candidates list = list_candidates(chosen.arena, chosen.plan, most);
     ck_assert_int_ge(list.list.count, 1);
     ck_assert_int_le(list.list.count, most);
     ck_assert_str_eq(list.list.data[0].cuda, chosen.cuda);
@@ -86,8 +92,7 @@ START_TEST(they_vary_threads_stages_and_clusters)
 {
     read_program(examples[0]);
     Compilation c = compile_sizes(NULL, 64, 8192, "sm_90a");
-    Candidates list =
-        list_candidates(c.arena, c.plan, MOST_CANDIDATES);
+    Candidates list = list_candidates(c.arena, c.plan, MOST_CANDIDATES);
     unsigned families = 0, threads = 0, stages = 0, clusters = 0;
     for (int i = 0; i < list.list.count; i++) {
         const Kernel *k = &list.list.data[i].plan->kernels[0];
@@ -106,8 +111,9 @@ END_TEST
 
 START_TEST(without_reductions_there_are_some_too)
 {
-    snprintf(program, sizeof program, "graph add[M, N](x : f32[M, N], y : f32[N]) -> (z : f32[M, N])"
-                                      " { z = x + y }");
+    snprintf(program, sizeof program,
+             "graph add[M, N](x : f32[M, N], y : f32[N]) -> (z : f32[M, N])"
+             " { z = x + y }");
     Compilation c = compile_sizes(NULL, 16, 256, "sm_90a");
     Candidates list = list_candidates(c.arena, c.plan, 64);
     ck_assert_int_ge(list.list.count, 2);
@@ -145,15 +151,17 @@ static int limit_on(int sms, double memory_rate)
 START_TEST(a_limit_is_for_memory_like_that_measured)
 {
     read_program("examples/softmax.fuse");
-    ck_assert_int_eq(limit_on(132, 3352), 11);    /* H100 */
+    ck_assert_int_eq(limit_on(132, 3352), 11); /* H100 */
     ck_assert_int_eq(limit_on(114, 2039), 11);
-    ck_assert_int_eq(limit_on(132, 4800), 0);     /* H200 */
-    ck_assert_int_eq(limit_on(132, 0), 0);        /* not known */
+    ck_assert_int_eq(limit_on(132, 4800), 0); /* H200 */
+    ck_assert_int_eq(limit_on(132, 0), 0);    /* not known */
 }
 END_TEST
 
-/* The first kernel of a graph's plan for a GPU whose memory moves so many bytes a ns: FAMILY threads x CTAs, stages. */
-static void check_shape(const char *path, const char *arch, double memory_rate, int64_t columns, const char *shape)
+/* The first kernel of a graph's plan for a GPU whose memory moves so many bytes a ns: FAMILY
+ * threads x CTAs, stages. */
+static void check_shape(const char *path, const char *arch, double memory_rate, int64_t columns,
+                        const char *shape)
 {
     char text[96];
     Target target = *target_find(arch);
@@ -161,7 +169,8 @@ static void check_shape(const char *path, const char *arch, double memory_rate, 
     read_program(path);
     Compilation c = compile_target(NULL, 64, columns, &target);
     const Kernel *k = &c.plan->kernels[0];
-    snprintf(text, sizeof text, "%s %d x %d, %d", family_name(k->family), kernel_threads(k), k->cluster, k->stages);
+    snprintf(text, sizeof text, "%s %d x %d, %d", family_name(k->family), kernel_threads(k),
+             k->cluster, k->stages);
     ck_assert_str_eq(text, shape);
     compile_free(&c);
 }
@@ -170,7 +179,8 @@ enum { H100 = 3352, H200 = 4916 };
 
 START_TEST(swift_memory_wants_few_ctas_with_many_columns)
 {
-    check_shape("examples/layernorm_bwd.fuse", "sm_90a", H100, 131072, "warp-specialized 256 x 16, 3");
+    check_shape("examples/layernorm_bwd.fuse", "sm_90a", H100, 131072,
+                "warp-specialized 256 x 16, 3");
     check_shape("examples/layernorm_bwd.fuse", "sm_90a", H200, 131072, "grid-stride 512 x 8, 3");
     check_shape("examples/layernorm_bwd.fuse", "sm_90a", H200, 8192, "warp-specialized 512 x 1, 5");
     check_shape("examples/rmsnorm_bwd.fuse", "sm_90a", H100, 24576, "warp-specialized 256 x 4, 4");
@@ -197,10 +207,10 @@ START_TEST(few_rows_want_more_threads_and_ctas)
     } rows[] = {
         {"examples/layernorm.fuse", H100, 4608, "row 192 x 1, 0"},
         {"examples/layernorm.fuse", H100, 5120, "row 128 x 1, 0"},
-        {"examples/layernorm.fuse", H100, 5248, "row 192 x 1, 0"},    /* 224 threads would be slower */
+        {"examples/layernorm.fuse", H100, 5248, "row 192 x 1, 0"}, /* 224 threads would be slower */
         {"examples/layernorm.fuse", H100, 11264, "row 352 x 2, 0"},
         {"examples/layernorm.fuse", H100, 14848, "row 128 x 4, 0"},
-        {"examples/layernorm.fuse", H100, 14720, "row 480 x 1, 0"},    /* slices are no whole lines */
+        {"examples/layernorm.fuse", H100, 14720, "row 480 x 1, 0"}, /* slices are no whole lines */
         {"examples/layernorm.fuse", H100, 17408, "row 384 x 2, 0"},
         {"examples/layernorm.fuse", H100, 18432, "row 192 x 4, 0"},
         {"examples/layernorm_residual.fuse", H100, 4608, "row 192 x 1, 0"},
@@ -209,18 +219,21 @@ START_TEST(few_rows_want_more_threads_and_ctas)
         {"examples/layernorm_residual.fuse", H100, 32768, "row 256 x 8, 0"},
         {"examples/rmsnorm_residual.fuse", H100, 8192, "row 256 x 2, 0"},
         {"examples/rmsnorm_residual.fuse", H100, 13824, "row 288 x 2, 0"},
-        {"examples/rmsnorm_residual.fuse", H100, 16384, "row 128 x 8, 0"},    /* as the rules have it */
+        {"examples/rmsnorm_residual.fuse", H100, 16384,
+         "row 128 x 8, 0"}, /* as the rules have it */
         {"examples/rmsnorm_residual.fuse", H100, 18432, "row 288 x 4, 0"},
         {"examples/softmax.fuse", H100, 8704, "row 192 x 2, 0"},
         {"examples/rmsnorm_residual.fuse", H200, 9216, "row 288 x 2, 0"},
         {"examples/layernorm_residual.fuse", H200, 4608, "row 192 x 1, 0"},
-        {"examples/layernorm_residual.fuse", H200, 9216, "row 256 x 1, 0"},    /* many rows would be slower */
+        {"examples/layernorm_residual.fuse", H200, 9216,
+         "row 256 x 1, 0"}, /* many rows would be slower */
         {"examples/layernorm.fuse", H200, 9216, "row 192 x 2, 0"},
-        {"examples/layernorm.fuse", H200, 17408, "row 544 x 1, 2"},    /* many rows would be slower */
+        {"examples/layernorm.fuse", H200, 17408, "row 544 x 1, 2"}, /* many rows would be slower */
         {"tests/cases/residual_f32.fuse", H100, 16384, "row 352 x 4, 0"},
-        {"tests/cases/residual_f32.fuse", H100, 12288, "row 288 x 4, 0"},    /* a warp more than fills it */
+        {"tests/cases/residual_f32.fuse", H100, 12288,
+         "row 288 x 4, 0"}, /* a warp more than fills it */
         {"tests/cases/moments_f32.fuse", H100, 10240, "row 128 x 4, 0"},
-        {"tests/cases/moments_f32.fuse", H100, 5376, "row 352 x 1, 0"},    /* not full */
+        {"tests/cases/moments_f32.fuse", H100, 5376, "row 352 x 1, 0"}, /* not full */
         {"tests/cases/wide_weights.fuse", H100, 12288, "row 192 x 4, 0"},
         {"tests/cases/wide_weights.fuse", H100, 9216, "row 192 x 2, 0"},
         {"tests/cases/sum_to_bytes.fuse", H100, 5120, "row 160 x 2, 0"},
@@ -233,14 +246,16 @@ START_TEST(few_rows_want_more_threads_and_ctas)
 }
 END_TEST
 
-/* The same of rows that a warp or a part of one has: THREADS a row x TILES x ELEMENTS of rows a CTA. */
+/* The same of rows that a warp or a part of one has: THREADS a row x TILES x ELEMENTS of rows a
+ * CTA. */
 static void check_lanes(const char *path, const char *schedule, int64_t columns, const char *lanes)
 {
     char text[96];
     read_program(path);
     Compilation c = compile_sizes(schedule, 64, columns, "sm_90a");
     const Kernel *k = &c.plan->kernels[0];
-    snprintf(text, sizeof text, "%d x %d x %d of %d", k->threads_per_row, k->tiles, k->vec, k->teams);
+    snprintf(text, sizeof text, "%d x %d x %d of %d", k->threads_per_row, k->tiles, k->vec,
+             k->teams);
     ck_assert_msg(!strcmp(text, lanes), "%s of %d columns: %s", path, (int)columns, text);
     compile_free(&c);
 }
@@ -248,7 +263,8 @@ static void check_lanes(const char *path, const char *schedule, int64_t columns,
 START_TEST(short_rows_leave_few_lanes_idle)
 {
     check_lanes("examples/layernorm.fuse", NULL, 96, "4 x 3 x 8 of 32");
-    check_lanes("examples/layernorm.fuse", NULL, 128, "8 x 2 x 8 of 32");    /* two, for meeting is much of the work */
+    check_lanes("examples/layernorm.fuse", NULL, 128,
+                "8 x 2 x 8 of 32"); /* two, for meeting is much of the work */
     check_lanes("examples/layernorm.fuse", NULL, 112, "8 x 2 x 8 of 16");
     check_lanes("examples/layernorm.fuse", NULL, 16, "2 x 1 x 8 of 128");
     check_lanes("examples/layernorm.fuse", NULL, 68, "8 x 3 x 4 of 16");
@@ -272,7 +288,8 @@ START_TEST(short_rows_leave_few_lanes_idle)
 }
 END_TEST
 
-/* Whether the plan for an H200 with so much shared memory is the one that the rules choose without advice. */
+/* Whether the plan for an H200 with so much shared memory is the one that the rules choose without
+ * advice. */
 static bool is_unadvised(const char *path, int smem, int64_t columns)
 {
     const char *problem;
@@ -289,7 +306,8 @@ static bool is_unadvised(const char *path, int smem, int64_t columns)
     return same;
 }
 
-/* Not where there is no room for it, of longer or odder rows than were measured, of other graphs, on other GPUs. */
+/* Not where there is no room for it, of longer or odder rows than were measured, of other graphs,
+ * on other GPUs. */
 START_TEST(advice_is_not_taken_where_it_cannot_be)
 {
     enum { ALL = 227 << 10, LITTLE = 64 << 10 };
@@ -301,7 +319,8 @@ START_TEST(advice_is_not_taken_where_it_cannot_be)
     ck_assert(is_unadvised("examples/rmsnorm_quantized.fuse", ALL, 8192));
     ck_assert(is_unadvised("examples/cross_entropy.fuse", ALL, 8192));
     check_shape("examples/layernorm.fuse", "sm_100a", 8000, 40960, "row 160 x 8, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", 3938, 2048, "row 128 x 1, 0");    /* an H100 NVL */
+    check_shape("examples/layernorm.fuse", "sm_90a", 3938, 2048,
+                "row 128 x 1, 0"); /* an H100 NVL */
 }
 END_TEST
 
@@ -314,7 +333,8 @@ START_TEST(without_advice_comes_first_of_the_leaner)
     Compilation c = compile_target(NULL, 64, 131072, &target);
     Candidates list = list_leaner(c.arena, c.plan, 3);
     ck_assert_int_gt(list.list.count, 1);
-    ck_assert_str_eq(list.list.data[1].schedule, "warp-specialized:threads=256,cluster=16,stages=3");
+    ck_assert_str_eq(list.list.data[1].schedule,
+                     "warp-specialized:threads=256,cluster=16,stages=3");
     compile_free(&c);
 }
 END_TEST
@@ -349,7 +369,8 @@ START_TEST(leaner_ones_walk_the_rows_as_often)
     Compilation c = compile_sizes(NULL, 64, 262144, "sm_90a");
     Candidates list = list_leaner(c.arena, c.plan, 5);
     ck_assert_int_ge(list.list.count, 2);
-    for (int i = 0; i < list.list.count; i++) ck_assert_int_eq(walks(list.list.data[i].plan), walks(c.plan));
+    for (int i = 0; i < list.list.count; i++)
+        ck_assert_int_eq(walks(list.list.data[i].plan), walks(c.plan));
     compile_free(&c);
 }
 END_TEST
@@ -367,19 +388,23 @@ static Estimate estimate_of(const char *schedule, int64_t columns, const char *a
 START_TEST(the_model_tells_what_bounds_a_plan)
 {
     read_program("examples/layernorm_bwd.fuse");
-    Estimate chosen = estimate_of(NULL, 4096, "sm_90a"), few = estimate_of("warp-specialized:threads=64", 4096, "sm_90a");
+    Estimate chosen = estimate_of(NULL, 4096, "sm_90a"),
+             few = estimate_of("warp-specialized:threads=64", 4096, "sm_90a");
     ck_assert_int_eq(chosen.bound, BOUND_BY_MEMORY);
     ck_assert(chosen.gbps > 2500 && chosen.gbps < chosen.ceiling && chosen.ceiling < 3300);
     ck_assert_int_eq(few.bound, BOUND_BY_INSTRUCTIONS);
-    ck_assert_int_eq(estimate_of("grid-stride:cluster=4,stages=2", 4096, "sm_90a").bound, BOUND_BY_WAITS);
-    ck_assert_int_eq(estimate_of("warp-specialized:cluster=128", 524288, "sm_90a").bound, BOUND_BY_MESSAGES);
+    ck_assert_int_eq(estimate_of("grid-stride:cluster=4,stages=2", 4096, "sm_90a").bound,
+                     BOUND_BY_WAITS);
+    ck_assert_int_eq(estimate_of("warp-specialized:cluster=128", 524288, "sm_90a").bound,
+                     BOUND_BY_MESSAGES);
 }
 END_TEST
 
 static void check_unknown(Compilation c, const char *why)
 {
     Estimate e = estimate_speed(c.plan);
-    ck_assert_msg(e.unknown && strstr(e.unknown, why), "not '%s' but '%s'", why, e.unknown ? e.unknown : "known");
+    ck_assert_msg(e.unknown && strstr(e.unknown, why), "not '%s' but '%s'", why,
+                  e.unknown ? e.unknown : "known");
     ck_assert(e.gbps == 0 && !c.plan->by_model);
     compile_free(&c);
 }
@@ -388,7 +413,11 @@ static void check_unknown(Compilation c, const char *why)
 static Compilation compile_declared(const char *path)
 {
     read_program(path);
-    CompileRequest request = {.text = program, .length = strlen(program), .name = path, .target = *target_find("sm_90a"), .until = UNTIL_PLAN};
+    CompileRequest request = {.text = program,
+                              .length = strlen(program),
+                              .name = path,
+                              .target = *target_find("sm_90a"),
+                              .until = UNTIL_PLAN};
     Compilation c = compile(&request);
     ck_assert_msg(c.status == COMPILE_OK, "%s: %s", path, c.diagnostics);
     return c;
@@ -404,14 +433,16 @@ START_TEST(the_model_says_what_it_does_not_know)
     check_unknown(compile_sizes("row", 64, 4096, "sm_90a"), "several kernels");
     read_program("tests/cases/held_short.fuse");
     check_unknown(compile_sizes(NULL, 1, 32, "sm_90a"), "shorter than 64");
-    check_unknown(compile_sizes(NULL, 1, 1 << 29, "sm_90a"), "longer than 1048576");    /* nor is a schedule searched for, which took minutes */
+    check_unknown(compile_sizes(NULL, 1, 1 << 29, "sm_90a"),
+                  "longer than 1048576"); /* nor is a schedule searched for, which took minutes */
     check_unknown(compile_declared("examples/adaln_bwd.fuse"), "rows of each group");
     check_unknown(compile_declared("examples/group_norm.fuse"), "several axes");
     check_unknown(compile_declared("tests/cases/sums_of_types.fuse"), "f64");
 }
 END_TEST
 
-/* Threads that read rows again, for they have no registers for eighteen inputs: what the model finds instead is 6 times as fast. */
+/* Threads that read rows again, for they have no registers for eighteen inputs: what the model
+ * finds instead is 6 times as fast. */
 START_TEST(the_model_replaces_what_is_far_behind)
 {
     const char *problem;
@@ -433,27 +464,38 @@ START_TEST(the_model_replaces_what_is_far_behind)
 }
 END_TEST
 
-/* Where the guards of is_well_known are off, each of these gets what they are against: by one bulk copy, rows that wait for each
- * other, rows that are read again, pairs of elements. */
+/* Where the guards of is_well_known are off, each of these gets what they are against: by one bulk
+ * copy, rows that wait for each other, rows that are read again, pairs of elements. */
 START_TEST(the_model_prefers_what_it_knows)
 {
-    static const struct { const char *path; int64_t columns; } cells[] = {
-        {"tests/cases/moments_chain.fuse", 1280}, {"tests/cases/moments_chain.fuse", 7168}, {"tests/cases/moments_chain.fuse", 13312},
-        {"tests/cases/held_short.fuse", 7168}, {"tests/cases/mean_of_huge.fuse", 9216}, {"tests/cases/channel_scales.fuse", 12288},
-        {"tests/cases/moments_chain.fuse", 1023}, {"tests/cases/moments_chain.fuse", 386}};
+    static const struct {
+        const char *path;
+        int64_t columns;
+    } cells[] = {
+        {"tests/cases/moments_chain.fuse", 1280},  {"tests/cases/moments_chain.fuse", 7168},
+        {"tests/cases/moments_chain.fuse", 13312}, {"tests/cases/held_short.fuse", 7168},
+        {"tests/cases/mean_of_huge.fuse", 9216},   {"tests/cases/channel_scales.fuse", 12288},
+        {"tests/cases/moments_chain.fuse", 1023},  {"tests/cases/moments_chain.fuse", 386}};
     int chosen = 0;
     for (int i = 0; i < (int)(sizeof cells / sizeof *cells); i++) {
         read_program(cells[i].path);
         AxisSize sizes[] = {{"M", 64}, {strstr(program, "C = ") ? "C" : "N", cells[i].columns}};
-        CompileRequest request = {.text = program, .length = strlen(program), .name = cells[i].path, .sizes = sizes, .size_count = 2,
-                                  .target = *target_find("sm_90a"), .until = UNTIL_PLAN};
+        CompileRequest request = {.text = program,
+                                  .length = strlen(program),
+                                  .name = cells[i].path,
+                                  .sizes = sizes,
+                                  .size_count = 2,
+                                  .target = *target_find("sm_90a"),
+                                  .until = UNTIL_PLAN};
         Compilation c = compile(&request);
         ck_assert_msg(c.status == COMPILE_OK, "%s", c.diagnostics);
         const Kernel *k = &c.plan->kernels[0];
         chosen += c.plan->by_model;
-        ck_assert_msg(!c.plan->by_model || (k->vec >= 4 && !k->bulk && !k->grouped && !k->streamed && !strstr(c.plan->advice, "per_sm") &&
-                                            (k->teams == 1 || k->threads_per_row <= 32 || is_persistent(k))),
-                      "%s of %lld columns: %s", cells[i].path, (long long)cells[i].columns, c.plan->advice);
+        ck_assert_msg(
+            !c.plan->by_model || (k->vec >= 4 && !k->bulk && !k->grouped && !k->streamed &&
+                                  !strstr(c.plan->advice, "per_sm") &&
+                                  (k->teams == 1 || k->threads_per_row <= 32 || is_persistent(k))),
+            "%s of %lld columns: %s", cells[i].path, (long long)cells[i].columns, c.plan->advice);
         compile_free(&c);
     }
     ck_assert_int_ge(chosen, 4);
@@ -471,13 +513,16 @@ START_TEST(the_last_of_the_leaner_is_the_fastest)
 }
 END_TEST
 
-/* Where the rules' choice is within 3 % of the best that was measured, or nearly (but of 262144 columns all were in its fit). */
+/* Where the rules' choice is within 3 % of the best that was measured, or nearly (but of 262144
+ * columns all were in its fit). */
 START_TEST(the_model_lets_good_choices_be)
 {
-    static const char *const paths[] = {"examples/layernorm_bwd.fuse", "examples/rmsnorm_bwd.fuse", "examples/layernorm.fuse",
-                                        "examples/rmsnorm.fuse", "examples/softmax.fuse", "examples/softmax_bwd.fuse"};
-    static const int64_t columns[] = {768, 1024, 1536, 2048, 3072, 4096, 5120, 7168, 8192, 11008, 12288, 14336, 16384, 20480,
-                                      24576, 32768, 40960, 57344, 65536, 98304, 131072, 262144};
+    static const char *const paths[] = {"examples/layernorm_bwd.fuse", "examples/rmsnorm_bwd.fuse",
+                                        "examples/layernorm.fuse",     "examples/rmsnorm.fuse",
+                                        "examples/softmax.fuse",       "examples/softmax_bwd.fuse"};
+    static const int64_t columns[] = {768,   1024,  1536,  2048,  3072,   4096,  5120,  7168,
+                                      8192,  11008, 12288, 14336, 16384,  20480, 24576, 32768,
+                                      40960, 57344, 65536, 98304, 131072, 262144};
     read_program(paths[_i]);
     for (int i = 0; i < (int)(sizeof columns / sizeof *columns); i++) {
         Compilation c = compile_sizes(NULL, 64, columns[i], "sm_90a");
@@ -498,7 +543,8 @@ START_TEST(what_is_refused_has_a_reason)
     ck_assert_int_gt(list.refusals.count, 100);
     for (int i = 0; i < list.refusals.count; i++) {
         const char *problem = NULL;
-        ck_assert_ptr_null(try_schedule(c.arena, c.analysis, target_find("sm_90a"), list.refusals.data[i].schedule, &problem));
+        ck_assert_ptr_null(try_schedule(c.arena, c.analysis, target_find("sm_90a"),
+                                        list.refusals.data[i].schedule, &problem));
         ck_assert_str_eq(problem, list.refusals.data[i].reason);
     }
     compile_free(&c);

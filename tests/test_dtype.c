@@ -37,8 +37,7 @@ START_TEST(every_element_comes_back)
         if (isnan(value))
             ck_assert(isnan(load_bits(dtype, store_bits(dtype, value))));
         else if (isinf(value) && dtype == DTYPE_F8E5M2)
-            ck_assert_double_eq(load_bits(dtype, store_bits(dtype, value)),
-                                copysign(57344, value));
+            ck_assert_double_eq(load_bits(dtype, store_bits(dtype, value)), copysign(57344, value));
         else
             ck_assert_uint_eq(store_bits(dtype, value), bits);
     }
@@ -51,8 +50,7 @@ START_TEST(rounding_is_to_nearest_even)
     const DType dtype = small[_i];
     for (unsigned bits = 0; bits + 1 < sign_bit(dtype); bits++) {
         const double low = load_bits(dtype, bits), high = load_bits(dtype, bits + 1);
-        if (!isfinite(low) || !isfinite(high))
-            continue;
+        if (!isfinite(low) || !isfinite(high)) continue;
         const double middle = low + (high - low) / 2;
         ck_assert_uint_eq(store_bits(dtype, middle), bits + (bits & 1));
         ck_assert_uint_eq(store_bits(dtype, nextafter(middle, 0)), bits);
@@ -74,8 +72,7 @@ START_TEST(overflow_follows_the_dtype)
     ck_assert_double_eq(dtype_round(DTYPE_F8E5M2, (double)INFINITY), 57344);
     ck_assert_uint_eq(store_bits(DTYPE_F8E4M3, (double)NAN), 0x7f);
     ck_assert_uint_eq(store_bits(DTYPE_BF16, -0.0), 0x8000);
-    for (int i = 0; i < DTYPE_I64; i++)
-        ck_assert(isnan(dtype_round((DType)i, (double)NAN)));
+    for (int i = 0; i < DTYPE_I64; i++) ck_assert(isnan(dtype_round((DType)i, (double)NAN)));
 }
 END_TEST
 

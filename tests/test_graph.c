@@ -34,10 +34,8 @@ START_TEST(equal_nodes_are_one)
     ck_assert_uint_eq(a.id, b.id);
     ck_assert_uint_ne(a.id, graph_op(g, OP_SUB, r, x, none).id);
     ck_assert_uint_ne(graph_reduce(g, OP_SUM, 1, x).id, graph_reduce(g, OP_SUM, 2, x).id);
-    ck_assert_uint_ne(graph_number(g, TYPE_F32, 0.0).id,
-                      graph_number(g, TYPE_F32, -0.0).id);
-    ck_assert_uint_eq(graph_number(g, TYPE_F32, NAN).id,
-                      graph_number(g, TYPE_F32, NAN).id);
+    ck_assert_uint_ne(graph_number(g, TYPE_F32, 0.0).id, graph_number(g, TYPE_F32, -0.0).id);
+    ck_assert_uint_eq(graph_number(g, TYPE_F32, NAN).id, graph_number(g, TYPE_F32, NAN).id);
     ck_assert_uint_ne(graph_number(g, TYPE_F32, 1).id, graph_number(g, TYPE_F64, 1).id);
     ck_assert_uint_eq(graph_convert(g, TYPE_F32, x).id, x.id);
     ck_assert_uint_eq(node(g, a)->axes, 3);
@@ -51,8 +49,7 @@ START_TEST(the_table_grows)
 {
     Arena *arena = arena_new();
     Graph *g = graph_new(arena);
-    for (int i = 0; i < 5000; i++)
-        graph_integer(g, TYPE_I64, i);
+    for (int i = 0; i < 5000; i++) graph_integer(g, TYPE_I64, i);
     int count = g->nodes.count;
     for (int i = 0; i < 5000; i++)
         ck_assert_int_eq((int)node(g, graph_integer(g, TYPE_I64, i))->integer, i);
@@ -90,9 +87,8 @@ END_TEST
 
 START_TEST(the_dump_is_one_node_a_line)
 {
-    FromText f =
-        from_text("graph g[M = 4, N](x : bf16[M, N], s : f32 = 2) -> (y : f16[M]) {\n"
-                  "c = x * s + 0.5  y = max[N](bf16(c)) }");
+    FromText f = from_text("graph g[M = 4, N](x : bf16[M, N], s : f32 = 2) -> (y : f16[M]) {\n"
+                           "c = x * s + 0.5  y = max[N](bf16(c)) }");
     ck_assert_msg(f.graph != NULL, "%s", f.report);
     Text *out = text_new(f.arena);
     print_graph(out, f.graph);
@@ -141,8 +137,7 @@ START_TEST(endless_text_is_cut)
     Arena *arena = arena_new();
     Graph *g = graph_of_two_axes(arena);
     Node n = graph_param(g, 0);
-    for (int i = 0; i < 100000; i++)
-        n = graph_op(g, i % 2 ? OP_ADD : OP_MUL, n, n, none);
+    for (int i = 0; i < 100000; i++) n = graph_op(g, i % 2 ? OP_ADD : OP_MUL, n, n, none);
     const char *text = node_text(arena, g, n, true);
     ck_assert_uint_lt(strlen(text), 10000);
     ck_assert_ptr_nonnull(strstr(text, "..."));
@@ -229,21 +224,18 @@ END_TEST
 
 START_TEST(f64_literals_fold_in_f64)
 {
-    FromText f =
-        from_body("f64[M, N]", "y = d * (1.0 / (d * 0 + 3)) + f64(0.1) + f32(0.1)");
+    FromText f = from_body("f64[M, N]", "y = d * (1.0 / (d * 0 + 3)) + f64(0.1) + f32(0.1)");
     ck_assert_msg(f.graph != NULL, "%s", f.report);
     Graph *g = simplify(f.arena, f.graph, NULL);
-    ck_assert_str_eq(output_text(g, 0),
-                     "d * (1.0 / (d * 0.0 + 3.0)) + 0.1 + 0.10000000149011612");
+    ck_assert_str_eq(output_text(g, 0), "d * (1.0 / (d * 0.0 + 3.0)) + 0.1 + 0.10000000149011612");
     arena_free(f.arena);
 }
 END_TEST
 
 START_TEST(var_becomes_squared_deviations)
 {
-    FromText f = from_text(
-        "graph g[M = 4, N = 8](x : f32[M, N]) -> (v : f32[M], y : f32[M, N]) {\n"
-        "mu = mean[N](x)  v = var[N](x)  y = (x - mu) * rsqrt(v) }");
+    FromText f = from_text("graph g[M = 4, N = 8](x : f32[M, N]) -> (v : f32[M], y : f32[M, N]) {\n"
+                           "mu = mean[N](x)  v = var[N](x)  y = (x - mu) * rsqrt(v) }");
     ck_assert_msg(f.graph != NULL, "%s", f.report);
     Graph *g = simplify(f.arena, f.graph, NULL);
     verify_graph(g);
@@ -256,22 +248,20 @@ END_TEST
 
 START_TEST(names_made_up_do_not_collide)
 {
-    FromText f = from_text(
-        "graph g[M = 4, N = 8](x : f32[M, N], x_mean : f32[M]) -> (v : f32[M]) {\n"
-        "v = var[N](x) + x_mean }");
+    FromText f =
+        from_text("graph g[M = 4, N = 8](x : f32[M, N], x_mean : f32[M]) -> (v : f32[M]) {\n"
+                  "v = var[N](x) + x_mean }");
     ck_assert_msg(f.graph != NULL, "%s", f.report);
     Graph *g = simplify(f.arena, f.graph, NULL);
-    ck_assert_str_eq(node_text(f.arena, g, find_named(g, "x_centred"), true),
-                     "x - x_mean_2");
+    ck_assert_str_eq(node_text(f.arena, g, find_named(g, "x_centred"), true), "x - x_mean_2");
     arena_free(f.arena);
 }
 END_TEST
 
 START_TEST(what_no_output_needs_is_dropped)
 {
-    FromText f =
-        from_text("graph g[M = 4](x : f32[M], z : f32[M]) -> (a : f32[M], b : f32[M]) {\n"
-                  "u = exp(z)  t = sin(x)  a = t + 1  b = u + t }");
+    FromText f = from_text("graph g[M = 4](x : f32[M], z : f32[M]) -> (a : f32[M], b : f32[M]) {\n"
+                           "u = exp(z)  t = sin(x)  a = t + 1  b = u + t }");
     ck_assert_msg(f.graph != NULL, "%s", f.report);
     bool wanted[] = {true, false};
     Graph *g = simplify(f.arena, f.graph, wanted);
@@ -291,8 +281,7 @@ START_TEST(long_chains_need_no_stack)
     Arena *arena = arena_new();
     Graph *g = graph_of_two_axes(arena);
     Node n = graph_param(g, 0);
-    for (int i = 0; i < 200000; i++)
-        n = graph_op(g, OP_SIN, n, none, none);
+    for (int i = 0; i < 200000; i++) n = graph_op(g, OP_SIN, n, none, none);
     *list_push(arena, &g->outputs) = (Output){.name = "y", .axes = 3, .value = n};
     Graph *s = simplify(arena, g, NULL);
     ck_assert_int_eq(s->nodes.count, 200002);
@@ -305,8 +294,7 @@ START_TEST(targets_are_found)
     int count;
     const char *const *names = target_names(&count);
     ck_assert_int_eq(count, 8);
-    for (int i = 0; i < count; i++)
-        ck_assert_str_eq(target_find(names[i])->arch, names[i]);
+    for (int i = 0; i < count; i++) ck_assert_str_eq(target_find(names[i])->arch, names[i]);
     ck_assert_ptr_null(target_find("sm_70"));
     ck_assert_int_eq(target_find("sm_90a")->smem_per_cta, 232448);
     ck_assert_int_eq(target_find("sm_80")->max_cluster, 1);

@@ -1,5 +1,5 @@
-/* test_import.c: where imports come from: nowhere for a text, a function of the caller's, files. They are read once and kept,
- * and of a file that is no program nothing is shown. */
+/* test_import.c: where imports come from: nowhere for a text, a function of the caller's, files.
+ * They are read once and kept, and of a file that is no program nothing is shown. */
 #include "fusec.h"
 #include "suites.h"
 
@@ -48,7 +48,8 @@ typedef struct {
 } Shelf;
 
 /* What it gives is overwritten when it is released. */
-static fusec_status take(void *data, const char *importer, const char *path, fusec_imported *imported)
+static fusec_status take(void *data, const char *importer, const char *path,
+                         fusec_imported *imported)
 {
     Shelf *shelf = data;
     ck_assert_uint_eq(imported->struct_size, sizeof *imported);
@@ -77,8 +78,10 @@ static void put_back(void *data, fusec_imported *imported)
 
 static fusec_status parse(const char *text, Shelf *shelf)
 {
-    fusec_parse_options options = {.struct_size = sizeof options, .import = take, .release = put_back, .data = shelf};
-    fusec_status status = fusec_program_parse_with(text, strlen(text), "main", &options, &program, &error);
+    fusec_parse_options options = {
+        .struct_size = sizeof options, .import = take, .release = put_back, .data = shelf};
+    fusec_status status =
+        fusec_program_parse_with(text, strlen(text), "main", &options, &program, &error);
     ck_assert_int_eq(shelf->held, 0);
     return status;
 }
@@ -86,8 +89,11 @@ static fusec_status parse(const char *text, Shelf *shelf)
 START_TEST(a_text_has_no_imports)
 {
     static const char text[] = "import \"std\"\nimport \"/etc/passwd\"\n" GRAPH;
-    ck_assert_int_eq(fusec_program_parse(text, strlen(text), "main", &program, &error), FUSEC_INVALID_PROGRAM);
-    ck_assert_msg(strstr(error.message, "main:2:8: error: imports are not allowed for a program given as text"), "%s", error.message);
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), "main", &program, &error),
+                     FUSEC_INVALID_PROGRAM);
+    ck_assert_msg(strstr(error.message,
+                         "main:2:8: error: imports are not allowed for a program given as text"),
+                  "%s", error.message);
     ck_assert_ptr_nonnull(strstr(error.message, "fusec_program_open"));
     ck_assert_ptr_null(strstr(error.message, "root"));
 }
@@ -108,7 +114,7 @@ START_TEST(a_diamond_is_one_file)
     ck_assert_int_eq(shelf.asked, 4);
     char *text = plan_text();
     ck_assert_ptr_nonnull(strstr(text, "3.0f"));
-    ck_assert_int_eq(shelf.asked, 4);    /* nothing is asked for again */
+    ck_assert_int_eq(shelf.asked, 4); /* nothing is asked for again */
     free(text);
     close_program();
 }
@@ -120,20 +126,48 @@ static const struct {
     fusec_status status, result;
     const char *words;
 } wrong[] = {
-    {"import \"a\" ", {{"main", "a", "A", NULL, "import \"a\""}, {"A", "a", "A", NULL, "import \"a\""}}, 0,
-     FUSEC_INVALID_PROGRAM, "A:1:1: error: import cycle: 'A' imports itself"},
-    {"import \"a\" ", {{"main", "a", "A", NULL, "import \"m\""}, {"A", "m", "main", NULL, "fn f(x) = x"}}, 0,
-     FUSEC_INVALID_PROGRAM, "A:1:1: error: import cycle: 'A' imports 'main'"},
-    {"import \"a\" ", {{0}}, FUSEC_INVALID_PROGRAM, FUSEC_INVALID_PROGRAM, "main:1:8: error: the shelf has no a"},
+    {"import \"a\" ",
+     {{"main", "a", "A", NULL, "import \"a\""}, {"A", "a", "A", NULL, "import \"a\""}},
+     0,
+     FUSEC_INVALID_PROGRAM,
+     "A:1:1: error: import cycle: 'A' imports itself"},
+    {"import \"a\" ",
+     {{"main", "a", "A", NULL, "import \"m\""}, {"A", "m", "main", NULL, "fn f(x) = x"}},
+     0,
+     FUSEC_INVALID_PROGRAM,
+     "A:1:1: error: import cycle: 'A' imports 'main'"},
+    {"import \"a\" ",
+     {{0}},
+     FUSEC_INVALID_PROGRAM,
+     FUSEC_INVALID_PROGRAM,
+     "main:1:8: error: the shelf has no a"},
     {"import \"a\" ", {{0}}, FUSEC_IO_ERROR, FUSEC_IO_ERROR, "main:1:8: error: the shelf has no a"},
     {"import \"a\" ", {{0}}, FUSEC_OUT_OF_MEMORY, FUSEC_OUT_OF_MEMORY, "out of memory"},
-    {"import \"a\" ", {{"main", "a", "A", NULL, "fn f(x) = +"}}, 0, FUSEC_INVALID_PROGRAM, "A:1:11: error: expected"},
-    {"import \"a\" ", {{"main", "a", "A", NULL, "# secret\n\nroot:x:0:0"}}, 0, FUSEC_INVALID_PROGRAM,
+    {"import \"a\" ",
+     {{"main", "a", "A", NULL, "fn f(x) = +"}},
+     0,
+     FUSEC_INVALID_PROGRAM,
+     "A:1:11: error: expected"},
+    {"import \"a\" ",
+     {{"main", "a", "A", NULL, "# secret\n\nroot:x:0:0"}},
+     0,
+     FUSEC_INVALID_PROGRAM,
      "'A' is no .fuse program: it begins with none of import, fn and graph"},
-    {"import \"a\" ", {{"main", "a", "A", NULL, "graphs of secrets"}}, 0, FUSEC_INVALID_PROGRAM, "'A' is no .fuse program"},
-    {"import \"a\" ", {{"main", "a", "A", NULL, "fn f(x) = x # secret \xff"}}, 0, FUSEC_INVALID_PROGRAM,
+    {"import \"a\" ",
+     {{"main", "a", "A", NULL, "graphs of secrets"}},
+     0,
+     FUSEC_INVALID_PROGRAM,
+     "'A' is no .fuse program"},
+    {"import \"a\" ",
+     {{"main", "a", "A", NULL, "fn f(x) = x # secret \xff"}},
+     0,
+     FUSEC_INVALID_PROGRAM,
      "'A' is no .fuse program: it is not UTF-8 text"},
-    {"import \"a\" ", {{"main", "a", "A", NULL, "fn f(x) = x # secret \x01"}}, 0, FUSEC_INVALID_PROGRAM, "it is not UTF-8 text"},
+    {"import \"a\" ",
+     {{"main", "a", "A", NULL, "fn f(x) = x # secret \x01"}},
+     0,
+     FUSEC_INVALID_PROGRAM,
+     "it is not UTF-8 text"},
 };
 
 START_TEST(what_is_wrong_is_told)
@@ -143,13 +177,15 @@ START_TEST(what_is_wrong_is_told)
     snprintf(text, sizeof text, "%s%s", wrong[_i].text, GRAPH);
     ck_assert_int_eq(parse(text, &shelf), wrong[_i].result);
     ck_assert_msg(strstr(error.message, wrong[_i].words) != NULL, "%s", error.message);
-    ck_assert_msg(!strstr(error.message, "secret") && !strstr(error.message, "root"), "%s", error.message);
+    ck_assert_msg(!strstr(error.message, "secret") && !strstr(error.message, "root"), "%s",
+                  error.message);
     ck_assert_ptr_null(program);
 }
 END_TEST
 
 /* A file that imports the next, and so on for ever; or itself under another name each time. */
-static fusec_status endless(void *data, const char *importer, const char *path, fusec_imported *imported)
+static fusec_status endless(void *data, const char *importer, const char *path,
+                            fusec_imported *imported)
 {
     static char text[9 << 20], name[32];
     int *count = data;
@@ -163,7 +199,8 @@ static fusec_status endless(void *data, const char *importer, const char *path, 
     return FUSEC_OK;
 }
 
-static fusec_status endless_short(void *data, const char *importer, const char *path, fusec_imported *imported)
+static fusec_status endless_short(void *data, const char *importer, const char *path,
+                                  fusec_imported *imported)
 {
     fusec_status status = endless(data, importer, path, imported);
     imported->length = 10;
@@ -174,17 +211,24 @@ START_TEST(imports_are_bounded)
 {
     static char large[(16 << 20) + 2];
     int count = 0;
-    fusec_parse_options options = {.struct_size = sizeof options, .import = endless, .data = &count};
-    ck_assert_int_eq(fusec_program_parse_with("import \"x\"", 10, "main", &options, &program, &error), FUSEC_INVALID_PROGRAM);
-    ck_assert_msg(strstr(error.message, "more than 67108864 bytes in all") && count == 8, "%s", error.message);
+    fusec_parse_options options = {
+        .struct_size = sizeof options, .import = endless, .data = &count};
+    ck_assert_int_eq(
+        fusec_program_parse_with("import \"x\"", 10, "main", &options, &program, &error),
+        FUSEC_INVALID_PROGRAM);
+    ck_assert_msg(strstr(error.message, "more than 67108864 bytes in all") && count == 8, "%s",
+                  error.message);
     options.import = endless_short;
-    ck_assert_int_eq(fusec_program_parse_with("import \"x\"", 10, "main", &options, &program, &error), FUSEC_INVALID_PROGRAM);
+    ck_assert_int_eq(
+        fusec_program_parse_with("import \"x\"", 10, "main", &options, &program, &error),
+        FUSEC_INVALID_PROGRAM);
     ck_assert_msg(strstr(error.message, "nested too deeply") != NULL, "%s", error.message);
     memset(large, ' ', sizeof large - 1);
     const Entry entries[] = {{"main", "a", "A", NULL, large}, {0}};
     Shelf shelf = {.entries = entries};
     ck_assert_int_eq(parse("import \"a\"", &shelf), FUSEC_INVALID_PROGRAM);
-    ck_assert_msg(strstr(error.message, "'A' is too large for a program") != NULL, "%s", error.message);
+    ck_assert_msg(strstr(error.message, "'A' is too large for a program") != NULL, "%s",
+                  error.message);
 }
 END_TEST
 
@@ -209,13 +253,17 @@ START_TEST(options_are_checked)
         int more;
     } newer = {.known = {.struct_size = sizeof newer}, .more = 1};
     fusec_parse_options options = {.struct_size = 3};
-    ck_assert_int_eq(fusec_program_parse_with("", 0, NULL, &options, &program, &error), FUSEC_INVALID_ARGUMENT);
-    ck_assert_int_eq(fusec_program_parse_with("", 0, NULL, &newer.known, &program, &error), FUSEC_UNSUPPORTED);
+    ck_assert_int_eq(fusec_program_parse_with("", 0, NULL, &options, &program, &error),
+                     FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_program_parse_with("", 0, NULL, &newer.known, &program, &error),
+                     FUSEC_UNSUPPORTED);
     newer.more = 0;
-    ck_assert_int_eq(fusec_program_parse_with(GRAPH "fn f(x) = x", strlen(GRAPH) + 11, NULL, &newer.known, &program, &error),
+    ck_assert_int_eq(fusec_program_parse_with(GRAPH "fn f(x) = x", strlen(GRAPH) + 11, NULL,
+                                              &newer.known, &program, &error),
                      FUSEC_OK);
     close_program();
-    ck_assert_int_eq(fusec_program_parse_with(NULL, 1, NULL, NULL, &program, &error), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_program_parse_with(NULL, 1, NULL, NULL, &program, &error),
+                     FUSEC_INVALID_ARGUMENT);
     ck_assert_int_eq(fusec_program_open(NULL, NULL, &program, &error), FUSEC_INVALID_ARGUMENT);
     ck_assert_int_eq(fusec_program_open("x", NULL, NULL, &error), FUSEC_INVALID_ARGUMENT);
 }
@@ -284,9 +332,11 @@ START_TEST(a_cycle_of_files_is_found)
     write_file("a.fuse", "import \"./../../tmp/./main.fuse\"");
     ck_assert_int_eq(symlink("main.fuse", in_directory("m.fuse")), 0);
     write_file("a.fuse", "import \"m.fuse\"");
-    ck_assert_int_eq(fusec_program_open(in_directory("main.fuse"), NULL, &program, &error), FUSEC_INVALID_PROGRAM);
+    ck_assert_int_eq(fusec_program_open(in_directory("main.fuse"), NULL, &program, &error),
+                     FUSEC_INVALID_PROGRAM);
     ck_assert_msg(strstr(error.message, "import cycle") != NULL, "%s", error.message);
-    ck_assert_int_eq(fusec_program_parse_with(text, strlen(text), in_directory("main.fuse"), &options, &program, &error),
+    ck_assert_int_eq(fusec_program_parse_with(text, strlen(text), in_directory("main.fuse"),
+                                              &options, &program, &error),
                      FUSEC_INVALID_PROGRAM);
     ck_assert_msg(strstr(error.message, "import cycle") != NULL, "%s", error.message);
 }
@@ -320,11 +370,14 @@ START_TEST(what_is_no_program_file_is_refused)
     ck_assert_int_eq(truncate(in_directory("sparse"), 6LL << 30), 0);
     snprintf(text, sizeof text, "import \"%s\"\n", files[_i].path);
     write_file("main.fuse", text);
-    ck_assert_int_eq(fusec_program_open(in_directory("main.fuse"), NULL, &program, &error), FUSEC_INVALID_PROGRAM);
-    ck_assert_msg(strstr(error.message, files[_i].words) && strstr(error.message, "main.fuse:1:8: error: "), "%s", error.message);
-    ck_assert_msg(!strstr(error.message, "secret=") && !strstr(error.message, "# secret"), "%s", error.message);
-    if (_i >= FILES - 2)
-        return;    /* what the caller opens is shown */
+    ck_assert_int_eq(fusec_program_open(in_directory("main.fuse"), NULL, &program, &error),
+                     FUSEC_INVALID_PROGRAM);
+    ck_assert_msg(strstr(error.message, files[_i].words) &&
+                      strstr(error.message, "main.fuse:1:8: error: "),
+                  "%s", error.message);
+    ck_assert_msg(!strstr(error.message, "secret=") && !strstr(error.message, "# secret"), "%s",
+                  error.message);
+    if (_i >= FILES - 2) return; /* what the caller opens is shown */
     const char *path = *files[_i].path == '/' ? files[_i].path : in_directory(files[_i].path);
     ck_assert_int_eq(fusec_program_open(path, NULL, &program, &error), FUSEC_INVALID_PROGRAM);
     ck_assert_msg(strstr(error.message, files[_i].words) != NULL, "%s", error.message);

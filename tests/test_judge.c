@@ -16,10 +16,10 @@ enum { MOST_ELEMENTS = 1 << 13 };
 
 typedef struct {
     DType dtype;
-    int64_t count, columns;    /* all elements; those of a row */
+    int64_t count, columns; /* all elements; those of a row */
     const char *right;
-    char *broken;              /* a copy of it at first */
-    int64_t largest;           /* the element of the largest magnitude that is checked, -1: none */
+    char *broken;    /* a copy of it at first */
+    int64_t largest; /* the element of the largest magnitude that is checked, -1: none */
 } Sample;
 
 static size_t place(const Sample *s, int64_t element)
@@ -56,18 +56,54 @@ static void scale(const Sample *s, double factor)
         if (dtype_is_float(s->dtype)) put(s, i, right_value(s, i) * factor);
 }
 
-static void nan_everywhere(const Sample *s) { fill(s, (double)NAN); }
-static void infinity_everywhere(const Sample *s) { fill(s, HUGE_VAL); }
-static void zeros(const Sample *s) { fill(s, 0); }
-static void nine_thousandths_more(const Sample *s) { scale(s, 1.009); }
-static void a_hundredth_more(const Sample *s) { scale(s, 1.01); }
-static void a_hundredth_less(const Sample *s) { scale(s, 0.99); }
-static void twice(const Sample *s) { scale(s, 2); }
-static void other_sign(const Sample *s) { scale(s, -1); }
-static void nothing_written(const Sample *s) { memset(s->broken, 0xff, place(s, s->count)); }
-static void nan_in_one(const Sample *s) { put(s, s->largest, (double)NAN); }
-static void infinity_in_one(const Sample *s) { put(s, s->largest, HUGE_VAL); }
-static void zero_in_one(const Sample *s) { put(s, s->largest, 0); }
+static void nan_everywhere(const Sample *s)
+{
+    fill(s, (double)NAN);
+}
+static void infinity_everywhere(const Sample *s)
+{
+    fill(s, HUGE_VAL);
+}
+static void zeros(const Sample *s)
+{
+    fill(s, 0);
+}
+static void nine_thousandths_more(const Sample *s)
+{
+    scale(s, 1.009);
+}
+static void a_hundredth_more(const Sample *s)
+{
+    scale(s, 1.01);
+}
+static void a_hundredth_less(const Sample *s)
+{
+    scale(s, 0.99);
+}
+static void twice(const Sample *s)
+{
+    scale(s, 2);
+}
+static void other_sign(const Sample *s)
+{
+    scale(s, -1);
+}
+static void nothing_written(const Sample *s)
+{
+    memset(s->broken, 0xff, place(s, s->count));
+}
+static void nan_in_one(const Sample *s)
+{
+    put(s, s->largest, (double)NAN);
+}
+static void infinity_in_one(const Sample *s)
+{
+    put(s, s->largest, HUGE_VAL);
+}
+static void zero_in_one(const Sample *s)
+{
+    put(s, s->largest, 0);
+}
 
 static void one_off(const Sample *s)
 {
@@ -151,7 +187,7 @@ enum { BREAKS = sizeof breaks / sizeof *breaks };
 /* ---- judging ---- */
 
 typedef struct {
-    int outputs, tried, same;    /* breaks that were judged; that changed no number */
+    int outputs, tried, same; /* breaks that were judged; that changed no number */
 } Tally;
 
 /* f64 sums of the same numbers differ in their last bits by their order. */
@@ -186,15 +222,16 @@ static int64_t find_largest(const Sample *s, const float *bound)
     return largest;
 }
 
-/* Products of which f32 keeps nothing: the cases are there for their bounds, and have other outputs. */
+/* Products of which f32 keeps nothing: the cases are there for their bounds, and have other
+ * outputs. */
 static bool is_lost(const char *path, const Output *o)
 {
     return (strstr(path, "product_below_f32") && !strcmp(o->name, "v4")) ||
            (strstr(path, "product_of_zero_and_huge") && !strcmp(o->name, "v12"));
 }
 
-static void try_breaks(const char *path, const Output *o, Sample *s, const double *exact, const float *bound,
-                       Tally *tally)
+static void try_breaks(const char *path, const Output *o, Sample *s, const double *exact,
+                       const float *bound, Tally *tally)
 {
     for (int i = 0; i < BREAKS; i++) {
         memcpy(s->broken, s->right, place(s, s->count));
@@ -214,7 +251,9 @@ static void judge_output(const char *path, const Data *data, int output, Tally *
     const Output *o = &data->graph->outputs.data[output];
     const int64_t count = axes_size(&data->sizes, o->axes);
     const AxisSet last = o->axes ? (AxisSet)1 << (31 - __builtin_clz(o->axes)) : 0;
-    Sample s = {.dtype = o->dtype, .count = count, .columns = axes_size(&data->sizes, last),
+    Sample s = {.dtype = o->dtype,
+                .count = count,
+                .columns = axes_size(&data->sizes, last),
                 .right = data->outputs[output].data};
     const Verdict v = judge(o->dtype, s.right, data->exact[output], data->bound[output], count);
     ck_assert_msg(v.wrong == 0, "%s: %s: its right values are called wrong", path, o->name);
@@ -262,7 +301,10 @@ static void judge_file(const char *path, Tally *tally)
 {
     Arena *arena = arena_new();
     const char *text = read_text(arena, path), *seed = strstr(text, "# seed: ");
-    CompileRequest request = {.text = text, .length = strlen(text), .name = path, .target = *target_find("sm_90a"),
+    CompileRequest request = {.text = text,
+                              .length = strlen(text),
+                              .name = path,
+                              .target = *target_find("sm_90a"),
                               .until = UNTIL_GRAPH};
     Compilation c = compile(&request);
     ck_assert_msg(c.status == COMPILE_OK, "%s: %s", path, c.diagnostics);
@@ -292,7 +334,8 @@ START_TEST(what_is_broken_is_noticed)
     Tally tally = {0};
     judge_folder("examples", &tally);
     judge_folder("tests/cases", &tally);
-    printf("judge: %d outputs, %d breaks tried, %d changed nothing\n", tally.outputs, tally.tried, tally.same);
+    printf("judge: %d outputs, %d breaks tried, %d changed nothing\n", tally.outputs, tally.tried,
+           tally.same);
 }
 END_TEST
 
@@ -309,7 +352,10 @@ static Judged open_judged(const char *body)
 {
     Judged j = {.arena = arena_new()};
     const char *text = arena_format(j.arena, "graph g[M = 4, N = 64]%s", body);
-    CompileRequest request = {.text = text, .length = strlen(text), .name = "t.fuse", .target = *target_find("sm_90a"),
+    CompileRequest request = {.text = text,
+                              .length = strlen(text),
+                              .name = "t.fuse",
+                              .target = *target_find("sm_90a"),
                               .until = UNTIL_GRAPH};
     j.compiled = compile(&request);
     ck_assert_msg(j.compiled.status == COMPILE_OK, "%s", j.compiled.diagnostics);
@@ -323,7 +369,8 @@ static void set_input(Judged *j, int input, int64_t element, double value)
 {
     const HostTensor *t = &j->data.inputs[input];
     dtype_store_float(t->dtype, (char *)t->data + element * dtype_info[t->dtype].bytes, value);
-    ck_assert(evaluate_again(&j->data, j->compiled.lowered, 1, j->data.outputs, j->data.exact, j->data.bound));
+    ck_assert(evaluate_again(&j->data, j->compiled.lowered, 1, j->data.outputs, j->data.exact,
+                             j->data.bound));
 }
 
 static void close_judged(Judged *j)
@@ -335,8 +382,8 @@ static void close_judged(Judged *j)
 static Verdict judge_now(const Judged *j, int output)
 {
     const Output *o = &j->data.graph->outputs.data[output];
-    return judge(o->dtype, j->data.outputs[output].data, j->data.exact[output], j->data.bound[output],
-                 axes_size(&j->data.sizes, o->axes));
+    return judge(o->dtype, j->data.outputs[output].data, j->data.exact[output],
+                 j->data.bound[output], axes_size(&j->data.sizes, o->axes));
 }
 
 static int64_t wrong_with(const Judged *j, int output, int64_t element, double value)
@@ -357,9 +404,10 @@ static double bound_of(const Judged *j, int output, int64_t element)
 
 START_TEST(only_elements_that_reach_a_step_are_forgiven)
 {
-    Judged j = open_judged("(x : f32[M, N], s : f32[N]) -> (y : f32[M, N], n : f32[M], k : i32[M, N], c : i64[M], b : bool[M, N]) {"
-                           " y = round(x * s) * 0.25\n n = sum[N](floor(x * s))\n k = i32(x * 100.0 / 3.0)\n"
-                           " c = sum[N](i64(x * s > 0.3))\n b = x * s > 0.3 }");
+    Judged j = open_judged(
+        "(x : f32[M, N], s : f32[N]) -> (y : f32[M, N], n : f32[M], k : i32[M, N], c : i64[M], b : bool[M, N]) {"
+        " y = round(x * s) * 0.25\n n = sum[N](floor(x * s))\n k = i32(x * 100.0 / 3.0)\n"
+        " c = sum[N](i64(x * s > 0.3))\n b = x * s > 0.3 }");
     for (int64_t i = 0; i < 256; i++) {
         ck_assert_double_lt(bound_of(&j, 0, i), 1e-6);
         ck_assert_double_eq(bound_of(&j, 2, i), 0);
@@ -370,12 +418,12 @@ START_TEST(only_elements_that_reach_a_step_are_forgiven)
     ck_assert_int_eq(wrong_with(&j, 1, 2, j.data.exact[1][2] + 1), 1);
     ck_assert_int_eq(wrong_with(&j, 3, 2, exact_value(&j.data, 3, 2) - 1), 1);
     set_input(&j, 1, 7, 1);
-    set_input(&j, 0, 64 + 7, 1.5);    /* a step of round, of one element alone */
+    set_input(&j, 0, 64 + 7, 1.5); /* a step of round, of one element alone */
     ck_assert_int_eq(wrong_with(&j, 0, 64 + 7, 0.25), 0);
     ck_assert_int_eq(wrong_with(&j, 0, 64 + 7, 1), 1);
     ck_assert_int_eq(wrong_with(&j, 0, 64 + 7, (double)NAN), 1);
     ck_assert_int_eq(wrong_with(&j, 0, 64 + 8, j.data.exact[0][64 + 8] + 0.25), 1);
-    set_input(&j, 0, 64 + 7, 2);      /* and of floor, in a sum */
+    set_input(&j, 0, 64 + 7, 2); /* and of floor, in a sum */
     ck_assert_int_eq(wrong_with(&j, 1, 1, j.data.exact[1][1] - 1), 0);
     ck_assert_int_eq(wrong_with(&j, 1, 1, j.data.exact[1][1] - 2), 1);
     ck_assert_int_eq(wrong_with(&j, 1, 2, j.data.exact[1][2] - 1), 1);
@@ -383,26 +431,47 @@ START_TEST(only_elements_that_reach_a_step_are_forgiven)
 }
 END_TEST
 
-/* Each is a function of a huge number, or of one that may be any number, that comes to something ordinary. */
+/* Each is a function of a huge number, or of one that may be any number, that comes to something
+ * ordinary. */
 START_TEST(errors_end_where_functions_are_flat)
 {
     static const char *const values[] = {
-        "30.0 * tanh(x / 30.0)", "sigmoid(x)", "sigmoid(-x)", "erf(x * 0.7)", "exp(-x)", "exp2(-x * 3.0)", "expm1(-x)",
-        "1.0 / (1.0 + exp(x))", "1.0 / (1.0 + exp(-x))", "min(max(x * 3.0, -2.0), 2.0)", "clamp(1.0 / (x * 0.1 - x / 10.0 + 0.0 * z), -2.0, 2.0)",
-        "tanh(x * x * x * 1e9)", "where(x * 3.0 > 5.0, 1.0, x)", "x * 1.5 * sigmoid(-x * 1.5)", "0.5 * -x * (1.0 + erf(-x * 0.7071))",
-        "log1p(exp(-x * 2.0))", "1.0 / (x * x * 1e10)", "max[N](where(index(N) == 9, -x * 3.0, z))", "sin(x * 0.0)",
+        "30.0 * tanh(x / 30.0)",
+        "sigmoid(x)",
+        "sigmoid(-x)",
+        "erf(x * 0.7)",
+        "exp(-x)",
+        "exp2(-x * 3.0)",
+        "expm1(-x)",
+        "1.0 / (1.0 + exp(x))",
+        "1.0 / (1.0 + exp(-x))",
+        "min(max(x * 3.0, -2.0), 2.0)",
+        "clamp(1.0 / (x * 0.1 - x / 10.0 + 0.0 * z), -2.0, 2.0)",
+        "tanh(x * x * x * 1e9)",
+        "where(x * 3.0 > 5.0, 1.0, x)",
+        "x * 1.5 * sigmoid(-x * 1.5)",
+        "0.5 * -x * (1.0 + erf(-x * 0.7071))",
+        "log1p(exp(-x * 2.0))",
+        "1.0 / (x * x * 1e10)",
+        "max[N](where(index(N) == 9, -x * 3.0, z))",
+        "sin(x * 0.0)",
         "log(sum[N](exp(30.0 * tanh(x / 30.0))))",
-        "log(sum[N](exp(where(index(N) == 9, -x * 3.0, z))))", "f8e4m3(x * 3.0)", "sign(x * 3.0)", "1.0 / (1.0 + x * 2.0 * x)",
+        "log(sum[N](exp(where(index(N) == 9, -x * 3.0, z))))",
+        "f8e4m3(x * 3.0)",
+        "sign(x * 3.0)",
+        "1.0 / (1.0 + x * 2.0 * x)",
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char body[256];
         const bool reduces = strstr(values[i], "[N]");
-        snprintf(body, sizeof body, "(x : f32[M, N], z : f32[M, N]) -> (y : f32[M%s]) { y = %s }", reduces ? "" : ", N", values[i]);
+        snprintf(body, sizeof body, "(x : f32[M, N], z : f32[M, N]) -> (y : f32[M%s]) { y = %s }",
+                 reduces ? "" : ", N", values[i]);
         Judged j = open_judged(body);
         set_input(&j, 0, 9, 1e30);
         const int64_t at = reduces ? 0 : 9;
         const double right = j.data.exact[0][at];
-        ck_assert_msg(bound_of(&j, 0, at) <= 1, "%s: the bound of %g is %g", values[i], right, bound_of(&j, 0, at));
+        ck_assert_msg(bound_of(&j, 0, at) <= 1, "%s: the bound of %g is %g", values[i], right,
+                      bound_of(&j, 0, at));
         ck_assert_int_eq(judge_now(&j, 0).wrong, 0);
         ck_assert_int_eq(wrong_with(&j, 0, at, right + 5), 1);
         ck_assert_int_eq(wrong_with(&j, 0, at, (double)NAN), 1);
@@ -420,7 +489,8 @@ static int64_t wrong_by(const Judged *j, int output, double factor)
     return judge_now(j, output).wrong;
 }
 
-/* f32(k) is 8 million and a few: f32 holds it, and nothing of a variance or a norm is lost to that. */
+/* f32(k) is 8 million and a few: f32 holds it, and nothing of a variance or a norm is lost to that.
+ */
 START_TEST(moments_far_from_0_are_known)
 {
     static const char *const moments[] = {
@@ -432,8 +502,10 @@ START_TEST(moments_far_from_0_are_known)
     static const char *const axes[] = {"M", "M", "N", ""};
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
         char body[512];
-        snprintf(body, sizeof body, "(x : f32[M, N]) -> (v : f32[%s], y : f32[M, N]%s) {\n"
-                 " f = f32(i64(floor(x * 8.0)) + 8000000)\n%s }", axes[i], i == 2 ? ", a : f32[M]" : "", moments[i]);
+        snprintf(body, sizeof body,
+                 "(x : f32[M, N]) -> (v : f32[%s], y : f32[M, N]%s) {\n"
+                 " f = f32(i64(floor(x * 8.0)) + 8000000)\n%s }",
+                 axes[i], i == 2 ? ", a : f32[M]" : "", moments[i]);
         Judged j = open_judged(body);
         const int64_t values = axes_size(&j.data.sizes, j.data.graph->outputs.data[0].axes);
         for (int output = 0; output < 2; output++) ck_assert_int_eq(judge_now(&j, output).wrong, 0);
@@ -445,12 +517,14 @@ START_TEST(moments_far_from_0_are_known)
 }
 END_TEST
 
-/* Where another kernel than that which finds a mean and its squares subtracts the mean, that is rounded, or a plain one. */
+/* Where another kernel than that which finds a mean and its squares subtracts the mean, that is
+ * rounded, or a plain one. */
 START_TEST(a_mean_of_another_kernel_is_rounded)
 {
-    Judged j = open_judged("(x : f32[N], z : f32[M, N]) -> (v : f32[], y : f32[N], w : f32[M, N]) {\n"
-                           " f = f32(i64(floor(x * 8.0)) + 8000000)\n d = f - mean[N](f)\n"
-                           " v = mean[N](d * d)\n y = d\n w = d * z }");
+    Judged j =
+        open_judged("(x : f32[N], z : f32[M, N]) -> (v : f32[], y : f32[N], w : f32[M, N]) {\n"
+                    " f = f32(i64(floor(x * 8.0)) + 8000000)\n d = f - mean[N](f)\n"
+                    " v = mean[N](d * d)\n y = d\n w = d * z }");
     ck_assert_int_eq(wrong_with(&j, 1, 3, j.data.exact[1][3] + 1), 0);
     ck_assert_int_eq(wrong_with(&j, 1, 3, j.data.exact[1][3] + 16), 1);
     ck_assert_int_eq(wrong_by(&j, 0, 1.001), 1);
@@ -460,12 +534,14 @@ END_TEST
 
 START_TEST(what_may_be_nan_is_apart_from_what_may_be_infinite)
 {
-    Judged j = open_judged("(x : f32[M, N]) -> (a : f32[M, N], b : f32[M, N], c : f32[M, N], d : f32[M, N], s : f32[M, N]) {"
-                           " near = x * 0.1 - x / 10.0\n a = 1.0 / near\n b = log(near)\n c = near / near\n"
-                           " tiny = x * 1e-30\n d = 0.0 / (tiny * tiny)\n s = sin(1.0 / (x * 0.0)) }");
+    Judged j = open_judged(
+        "(x : f32[M, N]) -> (a : f32[M, N], b : f32[M, N], c : f32[M, N], d : f32[M, N], s : f32[M, N]) {"
+        " near = x * 0.1 - x / 10.0\n a = 1.0 / near\n b = log(near)\n c = near / near\n"
+        " tiny = x * 1e-30\n d = 0.0 / (tiny * tiny)\n s = sin(1.0 / (x * 0.0)) }");
     ck_assert_int_eq(wrong_with(&j, 0, 3, HUGE_VAL), 0);
-    ck_assert_int_eq(wrong_with(&j, 0, 3, (double)NAN), 1);    /* 1 / 0 is no NaN */
-    for (int output = 1; output < 4; output++) ck_assert_int_eq(wrong_with(&j, output, 3, (double)NAN), 0);
+    ck_assert_int_eq(wrong_with(&j, 0, 3, (double)NAN), 1); /* 1 / 0 is no NaN */
+    for (int output = 1; output < 4; output++)
+        ck_assert_int_eq(wrong_with(&j, output, 3, (double)NAN), 0);
     ck_assert_int_eq(judge_now(&j, 0).unchecked, 256);
     ck_assert_int_eq(judge_now(&j, 3).unchecked, 256);
     ck_assert_int_eq(judge_now(&j, 4).nans, 256);
@@ -475,8 +551,9 @@ END_TEST
 
 START_TEST(integers_are_compared_as_integers)
 {
-    Judged j = open_judged("(k : i64[N], p : bool[N]) -> (y : i64[N], q : bool[N], w : i64[N]) {"
-                           " y = k * 0 + 1152921504606846976 + index(N)\n q = !p\n w = prod[M](where(index(M) == 0, k + 3, 1)) }");
+    Judged j = open_judged(
+        "(k : i64[N], p : bool[N]) -> (y : i64[N], q : bool[N], w : i64[N]) {"
+        " y = k * 0 + 1152921504606846976 + index(N)\n q = !p\n w = prod[M](where(index(M) == 0, k + 3, 1)) }");
     int64_t *y = j.data.outputs[0].data;
     unsigned char *q = j.data.outputs[1].data;
     y[5] += 17;
@@ -496,7 +573,8 @@ END_TEST
 /* Each column has a largest of its own: the bound is wide where numbers cancel. */
 START_TEST(the_largest_error_and_the_largest_share)
 {
-    Judged j = open_judged("(x : f32[M, N]) -> (y : f32[M, N]) { y = where(index(N) == 0, x + 1e4 - 1e4, x) }");
+    Judged j = open_judged(
+        "(x : f32[M, N]) -> (y : f32[M, N]) { y = where(index(N) == 0, x + 1e4 - 1e4, x) }");
     float *y = j.data.outputs[0].data;
     y[0] += 1e-4f;
     y[1] = nextafterf(y[1], 9);
@@ -511,8 +589,9 @@ END_TEST
 
 START_TEST(no_infinity_for_the_largest_number)
 {
-    Judged j = open_judged("(x : f32[M, N]) -> (y : f32[M, N], z : f16[M, N]) {"
-                           " y = where(x > 0.0, 3.4028234e38, -3.4028234e38)\n z = where(x > 0.0, 65519.0, 65521.0) }");
+    Judged j = open_judged(
+        "(x : f32[M, N]) -> (y : f32[M, N], z : f16[M, N]) {"
+        " y = where(x > 0.0, 3.4028234e38, -3.4028234e38)\n z = where(x > 0.0, 65519.0, 65521.0) }");
     ck_assert_int_eq(judge_now(&j, 0).wrong + judge_now(&j, 1).wrong, 0);
     ck_assert_int_eq(wrong_with(&j, 0, 3, copysign(HUGE_VAL, j.data.exact[0][3])), 1);
     for (int64_t i = 0; i < 256; i++)

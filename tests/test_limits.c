@@ -1,5 +1,6 @@
-/* test_limits.c: what a compilation may take, and how it is cancelled: at every question, from another thread, around
- * NVRTC's calls, and while another thread compiles the same text. NVRTC and the driver are stand-ins. */
+/* test_limits.c: what a compilation may take, and how it is cancelled: at every question, from
+ * another thread, around NVRTC's calls, and while another thread compiles the same text. NVRTC and
+ * the driver are stand-ins. */
 #include "compile.h"
 #include "fusec.h"
 #include "internal.h"
@@ -13,9 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-static const char norm[] = "import \"std\"\n"
-                           "graph norm[M = 64, N = 4096](x : bf16[M, N], g : bf16[N], b : f32[N]) -> (y : bf16[M, N], s : f32[N]) {\n"
-                           "  h = layer_norm[N](x, 1e-5)  y = softmax[N](h * g + b)  s = sum[M](h) }\n";
+static const char norm[] =
+    "import \"std\"\n"
+    "graph norm[M = 64, N = 4096](x : bf16[M, N], g : bf16[N], b : f32[N]) -> (y : bf16[M, N], s : f32[N]) {\n"
+    "  h = layer_norm[N](x, 1e-5)  y = softmax[N](h * g + b)  s = sum[M](h) }\n";
 
 static fusec_error error;
 static fusec_program *program;
@@ -23,7 +25,8 @@ static fusec_device *device;
 
 static void open_norm(void)
 {
-    ck_assert_int_eq(fusec_program_parse(norm, strlen(norm), "norm.fuse", &program, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_program_parse(norm, strlen(norm), "norm.fuse", &program, &error),
+                     FUSEC_OK);
     ck_assert_int_eq(fusec_device_cpu(&device, &error), FUSEC_OK);
 }
 
@@ -81,7 +84,8 @@ START_TEST(limits_that_are_none)
     options.max_seconds = __builtin_nan("");
     expect(FUSEC_INVALID_ARGUMENT, &options, "options.max_seconds");
     options.max_nodes = 1;
-    options.struct_size = offsetof(fusec_plan_options, max_nodes);    /* an older header has none of them */
+    options.struct_size =
+        offsetof(fusec_plan_options, max_nodes); /* an older header has none of them */
     ck_assert_int_eq(create(&options), FUSEC_OK);
 }
 END_TEST
@@ -92,12 +96,17 @@ START_TEST(inlining_is_limited)
     char text[4096] = "fn g0(x) = x * 2\n";
     for (int i = 1; i < 40; i++) {
         const size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "fn g%d(x) = g%d(x * %d) + g%d(x + %d)\n", i, i - 1, i + 2, i - 1, i);
+        snprintf(text + used, sizeof text - used, "fn g%d(x) = g%d(x * %d) + g%d(x + %d)\n", i,
+                 i - 1, i + 2, i - 1, i);
     }
     strcat(text, "graph g[M = 4](x : f32[M]) -> (y : f32[M]) { y = g39(x) }\n");
     Budget budget = {.nodes = 1000};
     budget_begin(&budget);
-    CompileRequest request = {.text = text, .length = strlen(text), .name = "g.fuse", .until = UNTIL_CHECK, .budget = &budget};
+    CompileRequest request = {.text = text,
+                              .length = strlen(text),
+                              .name = "g.fuse",
+                              .until = UNTIL_CHECK,
+                              .budget = &budget};
     Compilation c = compile(&request);
     ck_assert_int_eq(c.status, COMPILE_STOPPED);
     ck_assert_int_eq(c.stopped, STOPPED_BY_NODES);
@@ -113,27 +122,33 @@ START_TEST(texts_are_limited)
     fusec_program *none;
     ck_assert_ptr_nonnull(text);
     memset(text, '\n', length);
-    ck_assert_int_eq(fusec_program_parse(text, length, "long.fuse", &none, &error), FUSEC_INVALID_PROGRAM);
+    ck_assert_int_eq(fusec_program_parse(text, length, "long.fuse", &none, &error),
+                     FUSEC_INVALID_PROGRAM);
     ck_assert_msg(strstr(error.message, "over 64 MiB"), "%s", error.message);
     ck_assert_ptr_null(none);
     free(text);
 }
 END_TEST
 
-/* Of a program with many graphs each is planned from what was parsed once; the program may go before its plans. */
+/* Of a program with many graphs each is planned from what was parsed once; the program may go
+ * before its plans. */
 START_TEST(plans_share_a_program)
 {
     enum { GRAPHS = 3000, ROOM = 96 };
     char *text = malloc(GRAPHS * ROOM), *at = text, name[16];
     ck_assert_ptr_nonnull(text);
-    for (int i = 0; i < GRAPHS; i++) at += snprintf(at, ROOM, "graph g%d[M = 4](x : f32[M]) -> (y : f32[M]) { y = x * %d }\n", i, i);
+    for (int i = 0; i < GRAPHS; i++)
+        at += snprintf(at, ROOM, "graph g%d[M = 4](x : f32[M]) -> (y : f32[M]) { y = x * %d }\n", i,
+                       i);
     fusec_program *many;
     fusec_plan *plans[GRAPHS];
-    ck_assert_int_eq(fusec_program_parse(text, (size_t)(at - text), "many.fuse", &many, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_program_parse(text, (size_t)(at - text), "many.fuse", &many, &error),
+                     FUSEC_OK);
     free(text);
     for (int i = 0; i < GRAPHS; i++) {
         snprintf(name, sizeof name, "g%d", i);
-        ck_assert_int_eq(fusec_plan_create(device, many, name, NULL, 0, NULL, &plans[i], &error), FUSEC_OK);
+        ck_assert_int_eq(fusec_plan_create(device, many, name, NULL, 0, NULL, &plans[i], &error),
+                         FUSEC_OK);
     }
     fusec_program_destroy(many);
     float x[] = {1, 2, 3, 4}, y[4];
@@ -147,7 +162,7 @@ END_TEST
 /* ---- cancelling ---- */
 
 typedef struct {
-    int asked, cancels;    /* at which question; 0: never */
+    int asked, cancels; /* at which question; 0: never */
 } Caller;
 
 static int32_t count_questions(void *data)
@@ -159,14 +174,15 @@ static int32_t count_questions(void *data)
 START_TEST(cancelled_at_every_question)
 {
     Caller caller = {0};
-    fusec_plan_options options = {.struct_size = sizeof options, .is_cancelled = count_questions, .cancel_data = &caller};
+    fusec_plan_options options = {
+        .struct_size = sizeof options, .is_cancelled = count_questions, .cancel_data = &caller};
     ck_assert_int_eq(create(&options), FUSEC_OK);
     const int questions = caller.asked, step = questions / 40 + 1;
-    ck_assert_int_gt(questions, 7);    /* one a stage at least */
+    ck_assert_int_gt(questions, 7); /* one a stage at least */
     for (int k = 1; k <= questions; k += k < 12 ? 1 : step) {
         caller = (Caller){.cancels = k};
         expect(FUSEC_CANCELLED, &options, "cancelled");
-        ck_assert_int_eq(caller.asked, k);    /* and not again */
+        ck_assert_int_eq(caller.asked, k); /* and not again */
     }
     caller = (Caller){0};
     ck_assert_int_eq(create(&options), FUSEC_OK);
@@ -202,7 +218,8 @@ static void *cancel(void *data)
 START_TEST(cancelled_by_another_thread)
 {
     Flag flag = {false, false};
-    fusec_plan_options options = {.struct_size = sizeof options, .is_cancelled = read_flag, .cancel_data = &flag};
+    fusec_plan_options options = {
+        .struct_size = sizeof options, .is_cancelled = read_flag, .cancel_data = &flag};
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, cancel, &flag), 0);
     expect(FUSEC_CANCELLED, &options, "cancelled");
@@ -224,21 +241,45 @@ static int succeed_compiling(NvrtcProgram of, int count, const char *const *opti
     return 0;
 }
 
-static int count_archs(int *count) { return *count = 1, 0; }
-static int list_archs(int *archs) { return *archs = 90, 0; }
-static int make_program(NvrtcProgram *of, const char *text, const char *name, int headers, const char *const *texts,
-                        const char *const *names)
+static int count_archs(int *count)
+{
+    return *count = 1, 0;
+}
+static int list_archs(int *archs)
+{
+    return *archs = 90, 0;
+}
+static int make_program(NvrtcProgram *of, const char *text, const char *name, int headers,
+                        const char *const *texts, const char *const *names)
 {
     (void)text, (void)name, (void)headers, (void)texts, (void)names;
     return *of = NULL, 0;
 }
-static int drop_program(NvrtcProgram *of) { return (void)of, 0; }
-static int give_size(NvrtcProgram of, size_t *bytes) { return (void)of, *bytes = 4, 0; }
-static int give_text(NvrtcProgram of, char *text) { return (void)of, strcpy(text, "abc"), 0; }
+static int drop_program(NvrtcProgram *of)
+{
+    return (void)of, 0;
+}
+static int give_size(NvrtcProgram of, size_t *bytes)
+{
+    return (void)of, *bytes = 4, 0;
+}
+static int give_text(NvrtcProgram of, char *text)
+{
+    return (void)of, strcpy(text, "abc"), 0;
+}
 
-static CUresult no_context(CUcontext *context) { return *context = NULL, 0; }
-static CUresult push_context(CUcontext context) { return (void)context, 0; }
-static CUresult load(CUmodule *module, const void *image) { return (void)image, *module = NULL, 0; }
+static CUresult no_context(CUcontext *context)
+{
+    return *context = NULL, 0;
+}
+static CUresult push_context(CUcontext context)
+{
+    return (void)context, 0;
+}
+static CUresult load(CUmodule *module, const void *image)
+{
+    return (void)image, *module = NULL, 0;
+}
 static CUresult find_function(CUfunction *function, CUmodule module, const char *name)
 {
     return (void)module, (void)name, *function = NULL, 0;
@@ -250,19 +291,29 @@ static CUresult set_attribute(CUfunction function, int attribute, int value)
 
 static void open_stand_in(void)
 {
-    ck_assert_int_eq(fusec_program_parse(norm, strlen(norm), "norm.fuse", &program, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_program_parse(norm, strlen(norm), "norm.fuse", &program, &error),
+                     FUSEC_OK);
     ck_assert_int_eq(fusec_device_cpu(&device, &error), FUSEC_OK);
     setenv("FUSEC_CACHE_DIR", "/dev/null/none", 1);
     device->cpu = false;
     device->target = *target_find("sm_90a");
     strcpy(device->code_arch, "sm_90a");
     device->nvrtc_open = true;
-    device->nvrtc = (Nvrtc){.major = 13, .nvrtcGetNumSupportedArchs = count_archs, .nvrtcGetSupportedArchs = list_archs,
-                            .nvrtcCreateProgram = make_program, .nvrtcDestroyProgram = drop_program,
-                            .nvrtcCompileProgram = succeed_compiling, .nvrtcGetCUBINSize = give_size,
-                            .nvrtcGetCUBIN = give_text, .nvrtcGetProgramLogSize = give_size, .nvrtcGetProgramLog = give_text};
-    device->driver = (Driver){.cuCtxGetCurrent = no_context, .cuCtxPushCurrent = push_context, .cuCtxPopCurrent = no_context,
-                              .cuModuleLoadData = load, .cuModuleGetFunction = find_function,
+    device->nvrtc = (Nvrtc){.major = 13,
+                            .nvrtcGetNumSupportedArchs = count_archs,
+                            .nvrtcGetSupportedArchs = list_archs,
+                            .nvrtcCreateProgram = make_program,
+                            .nvrtcDestroyProgram = drop_program,
+                            .nvrtcCompileProgram = succeed_compiling,
+                            .nvrtcGetCUBINSize = give_size,
+                            .nvrtcGetCUBIN = give_text,
+                            .nvrtcGetProgramLogSize = give_size,
+                            .nvrtcGetProgramLog = give_text};
+    device->driver = (Driver){.cuCtxGetCurrent = no_context,
+                              .cuCtxPushCurrent = push_context,
+                              .cuCtxPopCurrent = no_context,
+                              .cuModuleLoadData = load,
+                              .cuModuleGetFunction = find_function,
                               .cuFuncSetAttribute = set_attribute};
     atomic_store(&nvrtc_calls, 0);
     atomic_store(&nvrtc_waits, false);
@@ -278,11 +329,12 @@ static int32_t was_compiled(void *data)
 
 START_TEST(cancelled_while_nvrtc_compiles)
 {
-    fusec_plan_options options = {.struct_size = sizeof options, .no_tuning = 1, .is_cancelled = was_compiled};
+    fusec_plan_options options = {
+        .struct_size = sizeof options, .no_tuning = 1, .is_cancelled = was_compiled};
     expect(FUSEC_CANCELLED, &options, "cancelled");
     options.is_cancelled = NULL;
     ck_assert_int_eq(create(&options), FUSEC_OK);
-    ck_assert_int_eq(atomic_load(&nvrtc_calls), 1);    /* what it compiled is there */
+    ck_assert_int_eq(atomic_load(&nvrtc_calls), 1); /* what it compiled is there */
 }
 END_TEST
 
@@ -321,7 +373,7 @@ START_TEST(a_thread_that_waits_is_cancelled)
     options.is_cancelled = NULL;
     options.max_seconds = 0.1;
     expect(FUSEC_LIMIT_EXCEEDED, &options, "max_seconds");
-    atomic_store(&nvrtc_waits, false);    /* the other goes on */
+    atomic_store(&nvrtc_waits, false); /* the other goes on */
     pthread_join(thread, NULL);
     ck_assert_int_eq(status, FUSEC_OK);
     ck_assert_int_eq(create(&plain), FUSEC_OK);
@@ -350,12 +402,17 @@ START_TEST(no_other_schedule_is_tried_once_cancelled)
     int compiled = 0;
     atomic_store(&cancelled, false);
     budget_begin(&budget);
-    CompileRequest request = {.text = norm, .length = strlen(norm), .name = "norm.fuse", .until = UNTIL_CUDA,
-                              .budget = &budget, .target = *target_find("sm_90a")};
+    CompileRequest request = {.text = norm,
+                              .length = strlen(norm),
+                              .name = "norm.fuse",
+                              .until = UNTIL_CUDA,
+                              .budget = &budget,
+                              .target = *target_find("sm_90a")};
     Compilation c = compile(&request);
     ck_assert_int_eq(c.status, COMPILE_OK);
     char *other;
-    ck_assert_int_eq(compile_without_spills(&request, spill_once, &compiled, &c, &other), LEANER_DONE);
+    ck_assert_int_eq(compile_without_spills(&request, spill_once, &compiled, &c, &other),
+                     LEANER_DONE);
     ck_assert_ptr_null(other);
     ck_assert_int_eq(compiled, 1);
     ck_assert_int_eq(budget.stopped, STOPPED_BY_CALLER);

@@ -1,5 +1,5 @@
-/* test_nulls.c: every function that libfusec exports, with each of its pointer arguments NULL in turn
- * and with all of them: the answer that fusec.h promises, and no crash. */
+/* test_nulls.c: every function that libfusec exports, with each of its pointer arguments NULL in
+ * turn and with all of them: the answer that fusec.h promises, and no crash. */
 #include "fusec.h"
 #include "suites.h"
 
@@ -36,8 +36,10 @@ static fusec_event *event, *new_event;
 static void *place;
 static char text_place[4096], memory[64], more_memory[64];
 static float x[2], y[2];
-static fusec_tensor input = {.data = x, .dtype = FUSEC_F32, .rank = 1, .sizes = {2}, .strides = {1}};
-static fusec_tensor output = {.data = y, .dtype = FUSEC_F32, .rank = 1, .sizes = {2}, .strides = {1}};
+static fusec_tensor input = {
+    .data = x, .dtype = FUSEC_F32, .rank = 1, .sizes = {2}, .strides = {1}};
+static fusec_tensor output = {
+    .data = y, .dtype = FUSEC_F32, .rank = 1, .sizes = {2}, .strides = {1}};
 static fusec_size rows = {"M", 2};
 static union {
     size_t struct_size;
@@ -55,17 +57,35 @@ static int stop_at_once(void *data, const fusec_cache_entry *entry)
     return 1;
 }
 
-#define CALL_STATUS(call) {.status = call}
-#define CALL_SIZE(call) {.size = call}
-#define CALL_NUMBER(call) {.number = call}
-#define CALL_TEXT(call) {.pointer = call}
-#define CALL_POINTER(call) {.pointer = call}
-#define CALL_NOTHING(call) {.size = (call, 0)}
-#define ENTRY(kind, name, pointers, arguments)                                           \
-    static Answer call_##name(void **a)                                                  \
-    {                                                                                    \
-        (void)a;                                                                         \
-        return (Answer)CALL_##kind(fusec_##name arguments);                              \
+#define CALL_STATUS(call)                                                                          \
+    {                                                                                              \
+        .status = call                                                                             \
+    }
+#define CALL_SIZE(call)                                                                            \
+    {                                                                                              \
+        .size = call                                                                               \
+    }
+#define CALL_NUMBER(call)                                                                          \
+    {                                                                                              \
+        .number = call                                                                             \
+    }
+#define CALL_TEXT(call)                                                                            \
+    {                                                                                              \
+        .pointer = call                                                                            \
+    }
+#define CALL_POINTER(call)                                                                         \
+    {                                                                                              \
+        .pointer = call                                                                            \
+    }
+#define CALL_NOTHING(call)                                                                         \
+    {                                                                                              \
+        .size = (call, 0)                                                                          \
+    }
+#define ENTRY(kind, name, pointers, arguments)                                                     \
+    static Answer call_##name(void **a)                                                            \
+    {                                                                                              \
+        (void)a;                                                                                   \
+        return (Answer)CALL_##kind(fusec_##name arguments);                                        \
     }
 #include "entries.def"
 #undef ENTRY
@@ -154,13 +174,13 @@ static void call_without(const Entry *e, int nulls)
     info.struct_size = sizeof info;
     error = (fusec_error){.status = FUSEC_OK};
     for (int i = 0; i < count; i++)
-        if (nulls >> i & 1)
-            a[i] = NULL;
+        if (nulls >> i & 1) a[i] = NULL;
     const Answer answer = e->call(a);
     if (nulls & needed)
         ck_assert_msg(is_refused(e, &answer), "%s without arguments %#x", e->name, (unsigned)nulls);
     const bool told = count && a[count - 1] == &error && e->kind == STATUS;
-    ck_assert_msg(!told || error.status == answer.status, "%s: the error is of another status", e->name);
+    ck_assert_msg(!told || error.status == answer.status, "%s: the error is of another status",
+                  e->name);
     remove_what_was_made();
 }
 
@@ -170,8 +190,7 @@ START_TEST(null_is_answered)
     void *a[MOST_POINTERS];
     int needed;
     const int count = read_pointers(e->pointers, a, &needed);
-    for (int i = 0; i < count; i++)
-        call_without(e, 1 << i);
+    for (int i = 0; i < count; i++) call_without(e, 1 << i);
     call_without(e, (1 << count) - 1);
     call_without(e, 0);
 }
@@ -180,8 +199,7 @@ END_TEST
 static bool is_entry(const char *name)
 {
     for (int i = 0; i < ENTRIES; i++)
-        if (strcmp(entries[i].name, name) == 0)
-            return true;
+        if (strcmp(entries[i].name, name) == 0) return true;
     return false;
 }
 
@@ -189,7 +207,8 @@ START_TEST(every_export_is_tried)
 {
     char name[256];
     int count = 0;
-    FILE *names = popen("nm -D --defined-only build/libfusec.so | sed -n 's/@.*//; s/.* T //p'", "r");
+    FILE *names =
+        popen("nm -D --defined-only build/libfusec.so | sed -n 's/@.*//; s/.* T //p'", "r");
     ck_assert_ptr_nonnull(names);
     while (fscanf(names, "%255s", name) == 1) {
         ck_assert_msg(is_entry(name), "%s is exported and not in tests/entries.def", name);
@@ -235,8 +254,10 @@ static void open_all(void)
     setenv("FUSEC_NVRTC", "/dev/null", 1);
     setenv("FUSEC_CACHE_DIR", "/nowhere/cache", 1);
     ck_assert_int_eq(fusec_device_cpu(&device, NULL), FUSEC_OK);
-    ck_assert_int_eq(fusec_program_parse(graph_text, strlen(graph_text), NULL, &program, NULL), FUSEC_OK);
-    ck_assert_int_eq(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, NULL), FUSEC_OK);
+    ck_assert_int_eq(fusec_program_parse(graph_text, strlen(graph_text), NULL, &program, NULL),
+                     FUSEC_OK);
+    ck_assert_int_eq(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, NULL),
+                     FUSEC_OK);
     ck_assert_int_eq(fusec_event_create(device, &event, NULL), FUSEC_OK);
     ck_assert_int_eq(fusec_event_record(event, NULL, NULL), FUSEC_OK);
 }

@@ -41,8 +41,10 @@ START_TEST(run_takes_settings_and_layouts)
     Arena *arena = arena_new();
     Options o;
     int status;
-    ck_assert(parse(arena, "fusec run - --set eps=1e-6 --set on=true --stride x=576,1 "
-                           "--offset x=3 --seed 7 --verify --device cpu", &o, &status));
+    ck_assert(parse(arena,
+                    "fusec run - --set eps=1e-6 --set on=true --stride x=576,1 "
+                    "--offset x=3 --seed 7 --verify --device cpu",
+                    &o, &status));
     ck_assert_int_eq(o.command, COMMAND_RUN);
     ck_assert_str_eq(o.files.data[0], "-");
     ck_assert_double_eq(o.settings.data[0].value, 1e-6);
@@ -57,15 +59,36 @@ START_TEST(run_takes_settings_and_layouts)
 END_TEST
 
 static const char *const refused[] = {
-    "fusec", "fusec emit", "fusec emitt", "fusec a.fuse --arhc sm_80", "fusec a.fuse M=x",
-    "fusec a.fuse M=-1", "fusec a.fuse M=99999999999999999999", "fusec a.fuse M=",
-    "fusec a.fuse N=4 N=5", "fusec run a.fuse N=4 M=2 N=4",
-    "fusec a.fuse --emit=ptxx", "fusec a.fuse --graph", "fusec check a.fuse --verify",
-    "fusec run a.fuse --device tpu", "fusec run a.fuse --seed -1", "fusec run a.fuse --set eps",
-    "fusec run a.fuse --stride x", "fusec run a.fuse --offset x=1,2", "fusec a.fuse b.fuse",
-    "fusec run a.fuse --verify=yes", "fusec cache", "fusec cache burn", "fusec fmt a.fuse M=3",
-    "fusec fmt - -w", "fusec tune", "fusec tune a.fuse --device cpu", "fusec tune a.fuse --schedule row",
-    "fusec tune a.fuse --no-tuning", "fusec fmt a.fuse --no-tuning", "fusec fmt -w --check a.fuse",
+    "fusec",
+    "fusec emit",
+    "fusec emitt",
+    "fusec a.fuse --arhc sm_80",
+    "fusec a.fuse M=x",
+    "fusec a.fuse M=-1",
+    "fusec a.fuse M=99999999999999999999",
+    "fusec a.fuse M=",
+    "fusec a.fuse N=4 N=5",
+    "fusec run a.fuse N=4 M=2 N=4",
+    "fusec a.fuse --emit=ptxx",
+    "fusec a.fuse --graph",
+    "fusec check a.fuse --verify",
+    "fusec run a.fuse --device tpu",
+    "fusec run a.fuse --seed -1",
+    "fusec run a.fuse --set eps",
+    "fusec run a.fuse --stride x",
+    "fusec run a.fuse --offset x=1,2",
+    "fusec a.fuse b.fuse",
+    "fusec run a.fuse --verify=yes",
+    "fusec cache",
+    "fusec cache burn",
+    "fusec fmt a.fuse M=3",
+    "fusec fmt - -w",
+    "fusec tune",
+    "fusec tune a.fuse --device cpu",
+    "fusec tune a.fuse --schedule row",
+    "fusec tune a.fuse --no-tuning",
+    "fusec fmt a.fuse --no-tuning",
+    "fusec fmt -w --check a.fuse",
 };
 
 START_TEST(bad_usage_exits_2)

@@ -24,14 +24,12 @@ static void parse_with(Parsed *p, Source text, const Imports *imports)
     Source *source = NEW(p->arena, Source);
     *source = text;
     source->name = arena_copy(p->arena, text.name, strlen(text.name));
-    p->d =
-        (Diagnostics){.arena = p->arena, .text = text_new(p->arena), .escape = &escape};
+    p->d = (Diagnostics){.arena = p->arena, .text = text_new(p->arena), .escape = &escape};
     Text *tree = text_new(p->arena), *formatted = text_new(p->arena);
     if (!setjmp(escape)) {
         p->program = parse_program(p->arena, &p->d, source, imports);
         print_ast(tree, p->program);
-        if (!p->d.errors)
-            format_source(formatted, p->arena, &p->d, source);
+        if (!p->d.errors) format_source(formatted, p->arena, &p->d, source);
     }
     p->tree = text_string(tree);
     p->formatted = text_string(formatted);
@@ -63,8 +61,7 @@ static void check_error(const char *text, int errors, const char *part)
     Parsed p = parse_text(text);
     const char *reports = text_string(p.d.text);
     ck_assert_msg(strstr(reports, part) != NULL, "no \"%s\" in:\n%s", part, reports);
-    ck_assert_msg(p.d.errors == errors, "%d errors, not %d:\n%s", p.d.errors, errors,
-                  reports);
+    ck_assert_msg(p.d.errors == errors, "%d errors, not %d:\n%s", p.d.errors, errors, reports);
     arena_free(p.arena);
 }
 
@@ -136,8 +133,7 @@ START_TEST(test_literals)
     check_tree("1.", "        float 1.\n");
     check_tree("-inf", "        unary -\n            constant inf\n");
     check_tree("9223372036854775807", "        integer 9223372036854775807\n");
-    check_error("fn f(x) = 9223372036854775808", 1,
-                "t.fuse:1:11: error: the integer literal");
+    check_error("fn f(x) = 9223372036854775808", 1, "t.fuse:1:11: error: the integer literal");
     check_error("fn f(x) = 1e999", 1, "the float literal is too large");
     check_error("fn f(x) = 1e", 1, "'1e' is not a number");
     check_error("fn f(x) = 0x10", 1, "only decimal numbers");
@@ -161,9 +157,8 @@ START_TEST(test_file_forms)
     };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         Parsed p = parse_text(same[i]);
-        ck_assert_str_eq(p.tree,
-                         "fn f(x)\n    return\n        binary ==\n            name x\n"
-                         "            integer 1\n");
+        ck_assert_str_eq(p.tree, "fn f(x)\n    return\n        binary ==\n            name x\n"
+                                 "            integer 1\n");
         arena_free(p.arena);
     }
 }
@@ -187,28 +182,26 @@ END_TEST
 
 START_TEST(test_report_form)
 {
-    check_report(
-        HEAD "\ty = \"\xc3\xa9\" + \xc3\x97 + x\n}\n",
-        "t.fuse:2:6: error: expected an expression after '=', found the path\n"
-        "      y = \"\xc3\xa9\" + \xc3\x97 + x\n"
-        "          ^~~\n"
-        "t.fuse:2:13: error: unexpected character: names and operators are plain ASCII\n"
-        "      y = \"\xc3\xa9\" + \xc3\x97 + x\n"
-        "                ^\n"
-        "  hint: write *\n");
-    check_report("fn f(x) = 1 + 12abc", "t.fuse:1:15: error: '12abc' is not a number\n"
-                                        "  fn f(x) = 1 + 12abc\n"
-                                        "                ^~~~~\n"
-                                        "  hint: numbers look like 42, 1.5 or 1e-5, and '*' multiplies\n");
+    check_report(HEAD "\ty = \"\xc3\xa9\" + \xc3\x97 + x\n}\n",
+                 "t.fuse:2:6: error: expected an expression after '=', found the path\n"
+                 "      y = \"\xc3\xa9\" + \xc3\x97 + x\n"
+                 "          ^~~\n"
+                 "t.fuse:2:13: error: unexpected character: names and operators are plain ASCII\n"
+                 "      y = \"\xc3\xa9\" + \xc3\x97 + x\n"
+                 "                ^\n"
+                 "  hint: write *\n");
+    check_report("fn f(x) = 1 + 12abc",
+                 "t.fuse:1:15: error: '12abc' is not a number\n"
+                 "  fn f(x) = 1 + 12abc\n"
+                 "                ^~~~~\n"
+                 "  hint: numbers look like 42, 1.5 or 1e-5, and '*' multiplies\n");
 }
 END_TEST
 
 START_TEST(test_expectations)
 {
-    check_error(HEAD "    y = x +\n}\n", 1,
-                "t.fuse:2:11: error: expected an expression after '+'");
-    check_error(HEAD "    y = g(x x)\n}\n", 1,
-                "expected an operator, ',' or ')' after 'x'");
+    check_error(HEAD "    y = x +\n}\n", 1, "t.fuse:2:11: error: expected an expression after '+'");
+    check_error(HEAD "    y = g(x x)\n}\n", 1, "expected an operator, ',' or ')' after 'x'");
     check_error(HEAD "    y = x\n", 1, "found the end of the file");
     check_error("graph f[N=2.5]() -> () {}", 1, "expected an integer after '='");
     check_error("graph f(x : ) -> () {}", 1, "expected a dtype after ':'");
@@ -228,7 +221,8 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = x ^ 2\n}\n", 1, "hint: write '**' for a power");
     check_error(HEAD "    y = x & x\n}\n", 1, "hint: write '&&'");
     check_error(HEAD "    y += x\n}\n", 1, "every name is bound once");
-    check_error("graph g[M = 4, N = 8](x : f32[M, N / 2]) -> (y : f32[M]) { y = x }\n", 1, "hint: an axis is a name, not a computed size");
+    check_error("graph g[M = 4, N = 8](x : f32[M, N / 2]) -> (y : f32[M]) { y = x }\n", 1,
+                "hint: an axis is a name, not a computed size");
     check_error(HEAD "    y = where(x > 0 and x < 1, x, 0)\n}\n", 1, "hint: write &&");
     check_error(HEAD "    y = where(not b, x, 0)\n}\n", 1, "hint: write !x");
     check_error(HEAD "    y = if x > 0 then x\n}\n", 1, "hint: write where(condition, a, b)");
@@ -236,23 +230,28 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = x.exp()\n}\n", 1, "hint: write exp(x)");
     check_error("graph f[N](x : f32[N, 8]) -> (y : f32[N]) { y = x }", 1, "stand names of axes");
     check_error(HEAD "    y = x\n", 1, "hint: the '{' at t.fuse:1:40 is not closed");
-    check_error("fn f(x) {\n  return x\ngraph g() -> () { }\n", 1, "hint: the '{' at t.fuse:1:9 is not closed");
-    check_error(HEAD "    y = exp((x\n    z = x\n}\n", 1, "hint: the '(' at t.fuse:2:13 is not closed");
+    check_error("fn f(x) {\n  return x\ngraph g() -> () { }\n", 1,
+                "hint: the '{' at t.fuse:1:9 is not closed");
+    check_error(HEAD "    y = exp((x\n    z = x\n}\n", 1,
+                "hint: the '(' at t.fuse:2:13 is not closed");
     check_error(HEAD "    y = where(~b, x, 0)\n}\n", 1, "hint: write !");
-    check_error(HEAD "    if x > 0 { y = x } else { y = 0 }\n}\n", 1, "write NAME = where(condition, a, b)");
-    check_error(HEAD "    if x > 0 {\n y = x\n } else if x > 1 {\n y = 0\n }\n z = 1 2\n}\n", 2, "t.fuse:7:8: error");
-    check_error(HEAD "    y = if (x > 0) { x } else { 0 }\n}\n", 1, "write NAME = where(condition, a, b)");
+    check_error(HEAD "    if x > 0 { y = x } else { y = 0 }\n}\n", 1,
+                "write NAME = where(condition, a, b)");
+    check_error(HEAD "    if x > 0 {\n y = x\n } else if x > 1 {\n y = 0\n }\n z = 1 2\n}\n", 2,
+                "t.fuse:7:8: error");
+    check_error(HEAD "    y = if (x > 0) { x } else { 0 }\n}\n", 1,
+                "write NAME = where(condition, a, b)");
     check_error(HEAD "    for i in x { y = x }\n}\n", 1, "no loops");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i]\n}\n", 1,
                 "hint: an element is picked by its index: sum[N](where(index(N) == i, x, 0))");
-    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i, N] + 1\n}\n", 1,
-                "sum[M](where(index(M) == i, x, 0))");
+    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i, N] + 1\n}\n",
+                1, "sum[M](where(index(M) == i, x, 0))");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[0]\n}\n", 1,
                 "sum[N](where(index(N) == 0, x, 0))");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[-1]\n}\n", 1,
                 "sum[N](where(index(N) == size(N) -1, x, 0))");
-    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[M, N] * 2\n}\n", 1,
-                "hint: a value stands without its axes: x;");
+    check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[M, N] * 2\n}\n",
+                1, "hint: a value stands without its axes: x;");
     check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
 }
 END_TEST
@@ -260,18 +259,15 @@ END_TEST
 START_TEST(test_recovery)
 {
     check_error(HEAD "    a = x +\n    b = * x\n    y = x\n}\n", 2, "t.fuse:3:9: error:");
-    check_error(HEAD "    y = x\ngraph g() -> () { a = 1 2 }\nfn h(x) = x x\n", 3,
-                "t.fuse:4:13:");
-    check_error("graph f(x = f32) -> () {\n    y = x\n}\nfn g(x) = +\n", 2,
-                "t.fuse:4:11: error:");
+    check_error(HEAD "    y = x\ngraph g() -> () { a = 1 2 }\nfn h(x) = x x\n", 3, "t.fuse:4:13:");
+    check_error("graph f(x = f32) -> () {\n    y = x\n}\nfn g(x) = +\n", 2, "t.fuse:4:11: error:");
 }
 END_TEST
 
 START_TEST(test_ten_errors)
 {
     Text *text = text_new(arena_new());
-    for (int i = 0; i < 30; i++)
-        text_print(text, "fn f%d(x) = *\n", i);
+    for (int i = 0; i < 30; i++) text_print(text, "fn f%d(x) = *\n", i);
     check_error(text_string(text), 10, "\ntoo many errors, no more are shown\n");
     arena_free(text->arena);
 }
@@ -295,8 +291,7 @@ START_TEST(test_long_lines_are_clipped)
     for (int i = 0; i < 100000; i++)
         text_print(text, " # \xc3\xa9%s", i == 50000 ? "\nfn g(x) = x +" : "\t");
     text_print(text, "\nfn h(x) = x");
-    for (int i = 0; i < 900; i++)
-        text_print(text, " + x");
+    for (int i = 0; i < 900; i++) text_print(text, " + x");
     text_print(text, " + )");
     Parsed p = parse_text(text_string(text));
     ck_assert_int_eq(p.d.errors, 2);
@@ -307,16 +302,14 @@ START_TEST(test_long_lines_are_clipped)
 }
 END_TEST
 
-static void check_nesting(const char *open, const char *inner, const char *close,
-                          int levels, int errors)
+static void check_nesting(const char *open, const char *inner, const char *close, int levels,
+                          int errors)
 {
     Text *text = text_new(arena_new());
     text_print(text, "fn f(x) = ");
-    for (int i = 0; i < levels; i++)
-        text_print(text, "%s", open);
+    for (int i = 0; i < levels; i++) text_print(text, "%s", open);
     text_print(text, "%s", inner);
-    for (int i = 0; i < levels; i++)
-        text_print(text, "%s", close);
+    for (int i = 0; i < levels; i++) text_print(text, "%s", close);
     check_error(text_string(text), errors, errors ? "nested too deeply" : "");
     arena_free(text->arena);
 }
@@ -324,13 +317,8 @@ static void check_nesting(const char *open, const char *inner, const char *close
 START_TEST(test_nesting)
 {
     static const char *const forms[][3] = {
-        {"(", "x", ")"},
-        {"-", "x", ""},
-        {"x ** ", "x", ""},
-        {"", "x", " + x"},
-        {"f(", "x", ")"},
-        {"(x + ", "x", ")"},
-        {"!(x + f(x * ", "x", "))"},
+        {"(", "x", ")"},  {"-", "x", ""},      {"x ** ", "x", ""},          {"", "x", " + x"},
+        {"f(", "x", ")"}, {"(x + ", "x", ")"}, {"!(x + f(x * ", "x", "))"},
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         check_nesting(forms[i][0], forms[i][1], forms[i][2], 300, 0);
@@ -376,7 +364,9 @@ static Parsed parse_in(Place *place, const char *text)
     ImportCalls calls;
     const fusec_parse_options files = {sizeof files, fusec_import_file, fusec_release_file, NULL};
     import_calls_open(&calls, &files, NULL);
-    parse_with(&p, (Source){.name = in_place(place, "main.fuse"), .text = text, .length = strlen(text)}, &calls.imports);
+    parse_with(&p,
+               (Source){.name = in_place(place, "main.fuse"), .text = text, .length = strlen(text)},
+               &calls.imports);
     import_calls_close(&calls);
     return p;
 }
@@ -400,8 +390,7 @@ START_TEST(test_diamond)
     Parsed p = parse_in(&place, "import \"0.fuse\" import \"1.fuse\" import \"std\"");
     ck_assert_msg(p.d.errors == 0, "%s", text_string(p.d.text));
     int modules = 0;
-    for (const Module *at = p.program; at; at = at->next)
-        modules++;
+    for (const Module *at = p.program; at; at = at->next) modules++;
     ck_assert_int_eq(modules, 5);
     ck_assert_ptr_nonnull(strstr(p.program->source->name, "main.fuse"));
     arena_free(p.arena);
@@ -414,8 +403,7 @@ START_TEST(test_import_faults)
     Place place = make_place();
     write_file(&place, "0.fuse", "import \"1.fuse\"\n");
     write_file(&place, "1.fuse", "import \"0.fuse\"\nfn f(x) = +\n");
-    Parsed p = parse_in(&place,
-                        "import \"0.fuse\"\nimport \"gone.fuse\"\nimport \".\"\n");
+    Parsed p = parse_in(&place, "import \"0.fuse\"\nimport \"gone.fuse\"\nimport \".\"\n");
     const char *reports = text_string(p.d.text);
     ck_assert_int_eq(p.d.errors, 4);
     ck_assert_ptr_nonnull(strstr(reports, "/1.fuse:1:1: error: import cycle"));
@@ -482,8 +470,8 @@ START_TEST(test_nearest_name)
     ck_assert_ptr_null(nearest_name("rstd", names, 4));
     ck_assert_str_eq(nearest_name("n", names, 4), "N");
     ck_assert_str_eq(nearest_name("BETA", names, 4), "beta");
-    ck_assert_ptr_null(nearest_name("zeat", names, 4));    /* two letters from one of four */
-    ck_assert_ptr_null(nearest_name("gam", names, 4));     /* and of three from any */
+    ck_assert_ptr_null(nearest_name("zeat", names, 4)); /* two letters from one of four */
+    ck_assert_ptr_null(nearest_name("gam", names, 4));  /* and of three from any */
 }
 END_TEST
 
@@ -512,8 +500,7 @@ Suite *parse_suite(void)
     };
     Suite *suite = suite_create("parse");
     TCase *tcase = tcase_create("parse");
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tcase, tests[i]);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) tcase_add_test(tcase, tests[i]);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -1,5 +1,5 @@
-/* test_places.c: what must not be used though it is at hand: the working directory, which is anybody's,
- * and, in a child made by fork, a CUDA device of the parent. */
+/* test_places.c: what must not be used though it is at hand: the working directory, which is
+ * anybody's, and, in a child made by fork, a CUDA device of the parent. */
 #include "internal.h"
 #include "suites.h"
 
@@ -27,7 +27,8 @@ static void use_inherited(fusec_device *device, fusec_program *program)
     good &= fusec_alloc(device, 64, &memory, NULL) == FUSEC_CUDA_ERROR;
     good &= fusec_event_create(device, &event, NULL) == FUSEC_CUDA_ERROR;
     good &= fusec_device_synchronize(device, NULL) == FUSEC_CUDA_ERROR;
-    good &= fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, NULL) == FUSEC_CUDA_ERROR;
+    good &=
+        fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, NULL) == FUSEC_CUDA_ERROR;
     fusec_device_destroy(device);
     _exit(good ? 0 : 1);
 }
@@ -72,13 +73,16 @@ static bool look(void *data, const char *path)
 
 START_TEST(no_search_goes_by_the_working_directory)
 {
-    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME"};
+    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+                                            "HOME"};
     static const char *const values[] = {".", "", "..", "lib/.."};
     int visited = 0;
     ck_assert_int_eq(chdir(directory), 0);
-    ck_assert_int_eq(system("for place in . lib lib64 .local/lib/python3.11/site-packages/nvidia/cu13/lib "
-                            "lib/python3.11/site-packages/nvidia/cu13/lib; do "
-                            "mkdir -p $place; touch $place/libnvrtc.so.13; done"), 0);
+    ck_assert_int_eq(
+        system("for place in . lib lib64 .local/lib/python3.11/site-packages/nvidia/cu13/lib "
+               "lib/python3.11/site-packages/nvidia/cu13/lib; do "
+               "mkdir -p $place; touch $place/libnvrtc.so.13; done"),
+        0);
     unsetenv("FUSEC_NVRTC");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         for (size_t v = 0; v < sizeof variables / sizeof *variables; v++)

@@ -11,7 +11,7 @@
 
 static const struct {
     const char *path;
-    int64_t columns;    /* N, of 100 rows M; 0: the sizes in the text */
+    int64_t columns; /* N, of 100 rows M; 0: the sizes in the text */
     int kernels;
     bool mailbox;
 } plans[] = {
@@ -33,9 +33,13 @@ static Compilation compile_plan(int index)
     program[fread(program, 1, sizeof program - 1, file)] = 0;
     fclose(file);
     AxisSize sizes[] = {{"M", 100}, {"N", plans[index].columns}};
-    CompileRequest request = {.text = program, .length = strlen(program), .name = "test.fuse",
-                              .sizes = sizes, .size_count = plans[index].columns ? 2 : 0,
-                              .target = *target_find("sm_90a"), .until = UNTIL_CUDA};
+    CompileRequest request = {.text = program,
+                              .length = strlen(program),
+                              .name = "test.fuse",
+                              .sizes = sizes,
+                              .size_count = plans[index].columns ? 2 : 0,
+                              .target = *target_find("sm_90a"),
+                              .until = UNTIL_CUDA};
     Compilation c = compile(&request);
     ck_assert_msg(c.status == COMPILE_OK, "%s", c.diagnostics);
     return c;
@@ -43,8 +47,13 @@ static Compilation compile_plan(int index)
 
 static Writer encode(const Compilation *c)
 {
-    PlanFile file = {.arch = "sm_90a", .cuda = "text", .log = "log", .launch = &c->plan->launch,
-                     .code = "machine code", .code_bytes = 12, .in_place = true};
+    PlanFile file = {.arch = "sm_90a",
+                     .cuda = "text",
+                     .log = "log",
+                     .launch = &c->plan->launch,
+                     .code = "machine code",
+                     .code_bytes = 12,
+                     .in_place = true};
     Writer w = {0};
     plan_encode(&w, &file);
     ck_assert(!w.failed);
@@ -88,7 +97,8 @@ static void work_out(const LaunchPlan *plan)
     launch_workspace(plan, &plan->sizes, NULL);
 }
 
-/* Every byte changed, and every length cut: refused, or another value that is encoded as it is read. */
+/* Every byte changed, and every length cut: refused, or another value that is encoded as it is
+ * read. */
 START_TEST(damage_is_seen)
 {
     Compilation c = compile_plan(_i);
@@ -108,7 +118,8 @@ START_TEST(damage_is_seen)
             plan_encode(&again, &file);
             work_out(file.launch);
         }
-        ck_assert_msg(read != PLAN_READ || (!cut && again.length == size && !memcmp(again.data, bytes, size)),
+        ck_assert_msg(read != PLAN_READ ||
+                          (!cut && again.length == size && !memcmp(again.data, bytes, size)),
                       "byte %zu of %s", at, plans[_i].path);
         writer_free(&again);
         arena_free(arena);
@@ -158,10 +169,19 @@ START_TEST(parts_without_ctas_are_refused)
 }
 END_TEST
 
-/* A launch is checked by the first entry of a kernel alone, so the second must touch the same tensors in the same phases. */
+/* A launch is checked by the first entry of a kernel alone, so the second must touch the same
+ * tensors in the same phases. */
 START_TEST(unlike_entries_are_refused)
 {
-    enum { ROWS_OF_TWO_AXES = PLANS - 2, AS_IT_IS, OTHER_PHASE, OTHER_TENSOR, FEWER_TENSORS, ONE_AXIS, NOT_COLLAPSED };
+    enum {
+        ROWS_OF_TWO_AXES = PLANS - 2,
+        AS_IT_IS,
+        OTHER_PHASE,
+        OTHER_TENSOR,
+        FEWER_TENSORS,
+        ONE_AXIS,
+        NOT_COLLAPSED
+    };
     for (int change = AS_IT_IS; change <= NOT_COLLAPSED; change++) {
         Compilation c = compile_plan(ROWS_OF_TWO_AXES);
         LaunchKernel *kernel = (LaunchKernel *)&c.plan->launch.kernels[0];
@@ -172,7 +192,8 @@ START_TEST(unlike_entries_are_refused)
         if (change == FEWER_TENSORS) first->kind = ARG_STRIDE;
         if (change == ONE_AXIS) kernel->collapsed = 1;
         if (change == NOT_COLLAPSED) kernel->collapsed = 0;
-        ck_assert_msg(read_again(&c) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED), "change %d", change);
+        ck_assert_msg(read_again(&c) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED),
+                      "change %d", change);
         compile_free(&c);
     }
 }
@@ -191,18 +212,21 @@ START_TEST(few_without_memory_are_refused)
         if (change == NO_BYTES) kernel->few_bytes = 0;
         if (change == OTHER_BYTES) kernel->smem_bytes = 16;
         if (change == GROUPED) kernel->mailbox = 0;
-        ck_assert_msg(read_again(&c) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED), "change %d", change);
+        ck_assert_msg(read_again(&c) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED),
+                      "change %d", change);
         compile_free(&c);
     }
 }
 END_TEST
 
-/* The fuzzer begins with these files, and finds little if they are of an older format. WRITE_SEEDS=1 writes them. */
+/* The fuzzer begins with these files, and finds little if they are of an older format.
+ * WRITE_SEEDS=1 writes them. */
 START_TEST(seeds_are_of_this_format)
 {
     char path[128];
     const char *name = strrchr(plans[_i].path, '/') + 1;
-    snprintf(path, sizeof path, "tests/fuzz/corpus/plan/%.*s_%lld", (int)strcspn(name, "."), name, (long long)plans[_i].columns);
+    snprintf(path, sizeof path, "tests/fuzz/corpus/plan/%.*s_%lld", (int)strcspn(name, "."), name,
+             (long long)plans[_i].columns);
     Compilation c = compile_plan(_i);
     Writer w = encode(&c);
     bool writes = getenv("WRITE_SEEDS") != NULL;
@@ -212,7 +236,8 @@ START_TEST(seeds_are_of_this_format)
     char *bytes = malloc(w.length + 1);
     if (!writes) {
         ck_assert_uint_eq(fread(bytes, 1, w.length + 1, file), w.length);
-        ck_assert_msg(!memcmp(bytes, w.data, w.length), "%s is not what this plan is saved as", path);
+        ck_assert_msg(!memcmp(bytes, w.data, w.length), "%s is not what this plan is saved as",
+                      path);
     }
     fclose(file);
     free(bytes);

@@ -1,6 +1,7 @@
-/* test_process.c: the process belongs to the caller. What fusec prints and computes is the same, byte
- * for byte, in a hostile locale, with other rounding, traps or flush to zero, in a directory that is
- * gone, on a small stack, under a hail of signals and after fork; and no call changes any of that. */
+/* test_process.c: the process belongs to the caller. What fusec prints and computes is the same,
+ * byte for byte, in a hostile locale, with other rounding, traps or flush to zero, in a directory
+ * that is gone, on a small stack, under a hail of signals and after fork; and no call changes any
+ * of that. */
 #include "fusec.h"
 #include "suites.h"
 
@@ -29,8 +30,9 @@ enum { STACK = 256 << 10 };
 #endif
 
 static const char *const files[] = {
-    "examples/layernorm_bwd.fuse",      "examples/softmax_causal_bwd.fuse", "examples/rmsnorm_quantized.fuse",
-    "examples/adaln_bwd.fuse", "examples/rmsnorm_bwd_add.fuse",     "tests/cases/moments_extremes.fuse",
+    "examples/layernorm_bwd.fuse",     "examples/softmax_causal_bwd.fuse",
+    "examples/rmsnorm_quantized.fuse", "examples/adaln_bwd.fuse",
+    "examples/rmsnorm_bwd_add.fuse",   "tests/cases/moments_extremes.fuse",
     "tests/cases/narrow_types.fuse",
 };
 static const char constants[] =
@@ -87,7 +89,8 @@ static State read_state(void)
     s.traps = fegetexcept();
     s.raised = fetestexcept(FE_ALL_EXCEPT);
 #if defined(__x86_64__)
-    s.control = _mm_getcsr() & ~2u; /* but for a flag that fenv.h does not know: subnormal operand */
+    s.control =
+        _mm_getcsr() & ~2u; /* but for a flag that fenv.h does not know: subnormal operand */
 #endif
     s.point = *localeconv()->decimal_point;
     s.locale = uselocale((locale_t)0);
@@ -101,24 +104,25 @@ static bool watches; /* one thread, and nobody else changes the locale */
 static void check_state(const char *what)
 {
     const State after = read_state();
-    ck_assert_msg(!watches || memcmp(&before, &after, sizeof after) == 0, "%s leaves the process changed", what);
+    ck_assert_msg(!watches || memcmp(&before, &after, sizeof after) == 0,
+                  "%s leaves the process changed", what);
 }
 
-#define DO(call)                                                                         \
-    do {                                                                                 \
-        fusec_error error_;                                                              \
-        fusec_error *const error = &error_;                                              \
-        ck_assert_msg((call) == FUSEC_OK, "%s", error_.message);                         \
-        check_state(#call);                                                              \
+#define DO(call)                                                                                   \
+    do {                                                                                           \
+        fusec_error error_;                                                                        \
+        fusec_error *const error = &error_;                                                        \
+        ck_assert_msg((call) == FUSEC_OK, "%s", error_.message);                                   \
+        check_state(#call);                                                                        \
     } while (0)
 
-#define REFUSED(record, call)                                                            \
-    do {                                                                                 \
-        fusec_error error_;                                                              \
-        fusec_error *const error = &error_;                                              \
-        ck_assert_int_ne(call, FUSEC_OK);                                                \
-        put(record, error_.message, strlen(error_.message));                             \
-        check_state(#call);                                                              \
+#define REFUSED(record, call)                                                                      \
+    do {                                                                                           \
+        fusec_error error_;                                                                        \
+        fusec_error *const error = &error_;                                                        \
+        ck_assert_int_ne(call, FUSEC_OK);                                                          \
+        put(record, error_.message, strlen(error_.message));                                       \
+        check_state(#call);                                                                        \
     } while (0)
 
 /* Inputs lie in the pools, outputs in fresh memory. */
@@ -145,8 +149,7 @@ static void launch(Record *r, fusec_plan *plan)
     fusec_tensor tensors[MOST_TENSORS];
     size_t bytes[MOST_TENSORS];
     const size_t inputs = fusec_plan_input_count(plan), count = fusec_plan_tensor_count(plan);
-    for (size_t i = 0; i < count; i++)
-        bytes[i] = describe(plan, i, &tensors[i]);
+    for (size_t i = 0; i < count; i++) bytes[i] = describe(plan, i, &tensors[i]);
     DO(fusec_plan_launch(plan, tensors, tensors + inputs, NULL, NULL, NULL, error));
     for (size_t i = inputs; i < count; i++) {
         put(r, tensors[i].data, bytes[i]);
@@ -209,8 +212,7 @@ static Record do_all(void)
     fusec_device *device;
     before = read_state();
     DO(fusec_device_cpu(&device, error));
-    for (int i = 0; i < program_count; i++)
-        do_program(&r, device, &programs[i]);
+    for (int i = 0; i < program_count; i++) do_program(&r, device, &programs[i]);
     do_rest(&r, device);
     fusec_device_destroy(device);
     check_state("destroy");
@@ -241,7 +243,8 @@ static void make_locale(void)
     ck_assert_ptr_nonnull(file);
     fputs(source, file);
     fclose(file);
-    snprintf(command, sizeof command, "localedef -c -i %s %s/hostile >/dev/null 2>&1", path, directory);
+    snprintf(command, sizeof command, "localedef -c -i %s %s/hostile >/dev/null 2>&1", path,
+             directory);
     ck_assert_int_ge(system(command), 0);
     setenv("LOCPATH", directory, 1);
 }
@@ -264,9 +267,18 @@ static void use_thread_locale(void)
     uselocale(of_thread);
 }
 
-static void round_up(void) { fesetround(FE_UPWARD); }
-static void round_down(void) { fesetround(FE_DOWNWARD); }
-static void round_to_zero(void) { fesetround(FE_TOWARDZERO); }
+static void round_up(void)
+{
+    fesetround(FE_UPWARD);
+}
+static void round_down(void)
+{
+    fesetround(FE_DOWNWARD);
+}
+static void round_to_zero(void)
+{
+    fesetround(FE_TOWARDZERO);
+}
 
 static void enable_traps(void)
 {
@@ -316,8 +328,8 @@ static const struct {
     const char *name;
     void (*change)(void);
 } environments[] = {
-    {"a locale", use_locale},       {"a locale of the thread", use_thread_locale},
-    {"FE_UPWARD", round_up},        {"FE_DOWNWARD", round_down},
+    {"a locale", use_locale},         {"a locale of the thread", use_thread_locale},
+    {"FE_UPWARD", round_up},          {"FE_DOWNWARD", round_down},
     {"FE_TOWARDZERO", round_to_zero}, {"traps", enable_traps},
     {"flush to zero", flush_to_zero}, {"no directory", lose_directory},
     {"signals", send_signals},
@@ -428,8 +440,7 @@ static bool child_succeeds(pid_t child)
 static void *go_on(void *data)
 {
     (void)data;
-    while (!stopped)
-        free(do_all().bytes);
+    while (!stopped) free(do_all().bytes);
     return NULL;
 }
 
@@ -467,7 +478,8 @@ static uint64_t element(fusec_dtype dtype, int i)
     const unsigned r = next_random();
     const bool tiny = i % 97 == 5;
     switch (dtype) {
-    case FUSEC_F64: return (uint64_t)(r & 1) << 63 | (tiny ? 0 : (uint64_t)(1018 + r % 7) << 52) | r;
+    case FUSEC_F64:
+        return (uint64_t)(r & 1) << 63 | (tiny ? 0 : (uint64_t)(1018 + r % 7) << 52) | r;
     case FUSEC_F32: return (r & 1) << 31 | (tiny ? 0 : (122 + r % 7) << 23) | (r >> 8 & 0x7fffff);
     case FUSEC_F16: return (r & 1) << 15 | (tiny ? 0 : (11 + r % 6) << 10) | (r >> 8 & 0x3ff);
     case FUSEC_BF16: return (r & 1) << 15 | (tiny ? 0 : (122 + r % 7) << 7) | (r >> 8 & 0x7f);
@@ -505,8 +517,7 @@ static void prepare(void)
     setenv("FUSEC_NVRTC", "/dev/null", 1);
     setenv("FUSEC_CACHE_DIR", directory, 1);
     program_count = 0;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        read_program(files[i]);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) read_program(files[i]);
     programs[program_count++] = (Input){strdup(constants), sizeof constants - 1};
     fill_pools();
     stopped = 0;
@@ -518,15 +529,13 @@ static void clean_up(void)
 {
     char command[128];
     uselocale(LC_GLOBAL_LOCALE);
-    if (of_thread)
-        freelocale(of_thread);
+    if (of_thread) freelocale(of_thread);
     of_thread = (locale_t)0;
     setlocale(LC_ALL, "C");
     ck_assert_int_eq(chdir(home), 0);
     snprintf(command, sizeof command, "rm -rf %s", directory);
     ck_assert_int_eq(system(command), 0);
-    for (int i = 0; i < program_count; i++)
-        free(programs[i].text);
+    for (int i = 0; i < program_count; i++) free(programs[i].text);
     free(expected.bytes);
 }
 
@@ -541,7 +550,8 @@ Suite *process_suite(void)
     tcase_add_test(tests, deep_programs_take_no_stack_of_the_caller);
     tcase_add_test(tests, another_thread_sets_locales);
     suite_add_tcase(suite, tests);
-    /* not under a sanitizer, whose allocator may be locked by another thread when the process forks */
+    /* not under a sanitizer, whose allocator may be locked by another thread when the process forks
+     */
     TCase *forks = tcase_create("fork");
     tcase_set_tags(forks, "fork");
     tcase_set_timeout(forks, SECONDS);

@@ -56,8 +56,7 @@ START_TEST(failures_shrink)
     Arena *arena = arena_new();
     uint64_t seed = 0;
     const Sketch *s = generate(arena, seed, ELEMENTS);
-    while (!multiplies(arena, s) || s->statements.count < 4)
-        s = generate(arena, ++seed, ELEMENTS);
+    while (!multiplies(arena, s) || s->statements.count < 4) s = generate(arena, ++seed, ELEMENTS);
     const Sketch *small = shrink(arena, s, 500, multiplies, arena);
     ck_assert(multiplies(arena, small));
     ck_assert_int_eq(small->axis_count, 1);

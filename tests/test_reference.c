@@ -30,8 +30,14 @@ static size_t count_of(const Case *c, AxisSet axes)
 static void run_case(Case *c, int threads)
 {
     const Evaluation e = {
-        .graph = c->graph, .sizes = c->sizes, .inputs = c->inputs, .scalars = c->scalars,
-        .outputs = c->outputs, .exact = c->exact, .bound = c->bound, .threads = threads,
+        .graph = c->graph,
+        .sizes = c->sizes,
+        .inputs = c->inputs,
+        .scalars = c->scalars,
+        .outputs = c->outputs,
+        .exact = c->exact,
+        .bound = c->bound,
+        .threads = threads,
     };
     ck_assert(evaluate(&e));
 }
@@ -46,8 +52,8 @@ static Case open_case(const char *text)
         c.sizes.of[i] = i < c.graph->axis_count ? c.graph->axes[i].size : 1;
     for (int i = 0; i < c.graph->params.count; i++) {
         const Param *p = &c.graph->params.data[i];
-        c.inputs[i] = (HostTensor){NEW_ARRAY(arena, double, count_of(&c, p->axes) + 1), p->dtype,
-                                   p->axes};
+        c.inputs[i] =
+            (HostTensor){NEW_ARRAY(arena, double, count_of(&c, p->axes) + 1), p->dtype, p->axes};
         c.scalars[i] = p->default_value;
         random_input(c.graph, i, &c.sizes, 7, c.inputs[i].data);
     }
@@ -76,15 +82,14 @@ static void close_case(Case *c)
 static Verdict judge_output(const Case *c, int output, const void *out)
 {
     const Output *o = &c->graph->outputs.data[output];
-    return judge(o->dtype, out, c->exact[output], c->bound[output],
-                 (int64_t)count_of(c, o->axes));
+    return judge(o->dtype, out, c->exact[output], c->bound[output], (int64_t)count_of(c, o->axes));
 }
 
-#define LAYER_NORM_BWD                                                                   \
-    "graph g[M = 37, N = 1030](x : f32[M, N], dy : f32[M, N], gamma : f32[N],"           \
-    " mean : f32[M], rstd : f32[M]) -> (dx : f32[M, N], dgamma : f32[N]) {"              \
-    " xhat = (x - mean) * rstd\n wdy = dy * gamma\n c1 = mean[N](wdy * xhat)\n"          \
-    " c2 = mean[N](wdy)\n dx = (wdy - xhat * c1 - c2) * rstd\n"                          \
+#define LAYER_NORM_BWD                                                                             \
+    "graph g[M = 37, N = 1030](x : f32[M, N], dy : f32[M, N], gamma : f32[N],"                     \
+    " mean : f32[M], rstd : f32[M]) -> (dx : f32[M, N], dgamma : f32[N]) {"                        \
+    " xhat = (x - mean) * rstd\n wdy = dy * gamma\n c1 = mean[N](wdy * xhat)\n"                    \
+    " c2 = mean[N](wdy)\n dx = (wdy - xhat * c1 - c2) * rstd\n"                                    \
     " dgamma = sum[M](dy * xhat) }"
 
 /* The same in plain f32, one row. */
@@ -114,22 +119,20 @@ START_TEST(f32_layer_norm_stays_inside_the_bound)
 {
     Case c = evaluate_text(LAYER_NORM_BWD);
     enum { M = 37, N = 1030 };
-    float *dx = NEW_ARRAY(c.program.arena, float, M * N);
+    float *dx = NEW_ARRAY(c.program.arena, float, M *N);
     float *dgamma = NEW_ARRAY(c.program.arena, float, N);
-    for (int m = 0; m < M; m++)
-        layer_norm_row(&c, m, N, dx, dgamma);
+    for (int m = 0; m < M; m++) layer_norm_row(&c, m, N, dx, dgamma);
     ck_assert_int_eq(judge_output(&c, 0, dx).wrong, 0);
     ck_assert_int_eq(judge_output(&c, 1, dgamma).wrong, 0);
     ck_assert_int_eq(judge_output(&c, 0, c.outputs[0].data).wrong, 0);
-    float *other = NEW_ARRAY(c.program.arena, float, M * N);
+    float *other = NEW_ARRAY(c.program.arena, float, M *N);
     memcpy(other, dx, M * N * sizeof *dx);
-    other[7] = nextafterf(dx[7], 9);         /* another right value */
+    other[7] = nextafterf(dx[7], 9); /* another right value */
     other[8] += 1e-4f;
     other[M * N - 1] = NAN;
     ck_assert_int_eq(judge_changed(DTYPE_F32, dx, dx, c.exact[0], c.bound[0], M * N), 0);
     ck_assert_int_eq(judge_changed(DTYPE_F32, other, dx, c.exact[0], c.bound[0], M * N), 2);
-    for (int i = 0; i < M * N; i++)
-        dx[i] += 1e-4f;                      /* a small mistake, but everywhere */
+    for (int i = 0; i < M * N; i++) dx[i] += 1e-4f; /* a small mistake, but everywhere */
     ck_assert_int_gt(judge_output(&c, 0, dx).wrong, M * N / 2);
     dgamma[5] = NAN;
     const Verdict verdict = judge_output(&c, 1, dgamma);
@@ -163,12 +166,9 @@ START_TEST(masked_softmax_is_exact_where_masked)
     float y[81];
     for (int q = 0; q < 9; q++) {
         float top = -INFINITY, sum = 0;
-        for (int k = 0; k <= q; k++)
-            top = fmaxf(top, x[q * 9 + k]);
-        for (int k = 0; k <= q; k++)
-            sum += expf(x[q * 9 + k] - top);
-        for (int k = 0; k < 9; k++)
-            y[q * 9 + k] = k > q ? 0 : expf(x[q * 9 + k] - top) / sum;
+        for (int k = 0; k <= q; k++) top = fmaxf(top, x[q * 9 + k]);
+        for (int k = 0; k <= q; k++) sum += expf(x[q * 9 + k] - top);
+        for (int k = 0; k < 9; k++) y[q * 9 + k] = k > q ? 0 : expf(x[q * 9 + k] - top) / sum;
     }
     ck_assert_int_eq(judge_output(&c, 0, y).wrong, 0);
     ck_assert_double_eq(c.exact[0][1], 0);
@@ -197,21 +197,18 @@ START_TEST(reductions_over_any_axes)
         const double d = (double)x[i] - mean[i / 700 % 5];
         ac[i / 700 % 5] += d * d / 2100;
     }
-    for (int i = 0; i < 5; i++)
-        ck_assert_double_eq_tol(c.exact[3][i], ac[i], 1e-12);
+    for (int i = 0; i < 5; i++) ck_assert_double_eq_tol(c.exact[3][i], ac[i], 1e-12);
     ck_assert_double_eq_tol(c.exact[4][0], total, 1e-9);
     for (int i = 0; i < 5 * 700; i++)
         ck_assert_double_eq_tol(c.exact[0][i],
                                 (double)x[i] + (double)x[i + 3500] + (double)x[i + 7000], 1e-12);
     for (int i = 0; i < 15; i++) {
         double top = -HUGE_VAL;
-        for (int k = 0; k < 700; k++)
-            top = fmax(top, (double)x[i * 700 + k]);
+        for (int k = 0; k < 700; k++) top = fmax(top, (double)x[i * 700 + k]);
         ck_assert_double_eq(c.exact[2][i], top);
     }
     double b = 0;
-    for (int i = 0; i < 5; i++)
-        b += (double)x[(2 * 5 + i) * 700 + 699] / 5;
+    for (int i = 0; i < 5; i++) b += (double)x[(2 * 5 + i) * 700 + 699] / 5;
     ck_assert_double_eq_tol(c.exact[1][2 * 700 + 699], b, 1e-12);
     close_case(&c);
 }
@@ -269,15 +266,19 @@ START_TEST(nan_and_range_follow_f32)
 }
 END_TEST
 
-/* A huge finite mask value has a huge error, of which exp leaves nothing; 0 * log(0) is not looked at. */
+/* A huge finite mask value has a huge error, of which exp leaves nothing; 0 * log(0) is not looked
+ * at. */
 START_TEST(what_a_mask_hides_has_a_bound)
 {
     static const char *const masks[] = {"-1e30", "-3e38", "-inf"};
     for (int i = 0; i < 3; i++) {
         char text[400];
-        snprintf(text, sizeof text, "graph g[N = 4](x : f32[N]) -> (lse : f32[], h : f32[]) {"
-                 " s = where(x > 0.0, x * 3.0, %s)\n m = max[N](s)\n e = exp(s - m)\n z = sum[N](e)\n"
-                 " lse = log(z) + m\n q = e / z\n h = -sum[N](where(q > 0.0, q * log(q), 0.0)) }", masks[i]);
+        snprintf(
+            text, sizeof text,
+            "graph g[N = 4](x : f32[N]) -> (lse : f32[], h : f32[]) {"
+            " s = where(x > 0.0, x * 3.0, %s)\n m = max[N](s)\n e = exp(s - m)\n z = sum[N](e)\n"
+            " lse = log(z) + m\n q = e / z\n h = -sum[N](where(q > 0.0, q * log(q), 0.0)) }",
+            masks[i]);
         Case c = open_case(text);
         const float values[] = {1, -1, 2, -2};
         memcpy(c.inputs[0].data, values, sizeof values);
@@ -296,7 +297,8 @@ END_TEST
 
 START_TEST(what_may_be_anything_is_counted)
 {
-    Case c = open_case("graph g[N = 3](x : f32[N]) -> (y : f32[N]) { y = log(exp(x) - 2.7182818) }");
+    Case c =
+        open_case("graph g[N = 3](x : f32[N]) -> (y : f32[N]) { y = log(exp(x) - 2.7182818) }");
     const float values[] = {1, 2, 3};
     memcpy(c.inputs[0].data, values, sizeof values);
     run_case(&c, 1);

@@ -25,7 +25,8 @@ typedef struct {
     fusec_device *device;
     fusec_program *program;
     fusec_plan *plan;
-    float x[ROWS * COLUMNS + 4], g[COLUMNS], y[ROWS * COLUMNS + 4], s[COLUMNS], more[ROWS * COLUMNS];
+    float x[ROWS * COLUMNS + 4], g[COLUMNS], y[ROWS * COLUMNS + 4], s[COLUMNS],
+        more[ROWS * COLUMNS];
     fusec_tensor inputs[2], outputs[2];
 } Case;
 
@@ -46,13 +47,10 @@ static void open_text(Case *c, const char *text, const fusec_plan_options *optio
         fusec_program_parse(text, strlen(text), "scale.fuse", &c->program, &error);
     ck_assert_msg(status == FUSEC_OK, "%s", error.message);
     ck_assert_int_eq(fusec_device_cpu(&c->device, &error), FUSEC_OK);
-    status = fusec_plan_create(c->device, c->program, NULL, NULL, 0, options, &c->plan,
-                               &error);
+    status = fusec_plan_create(c->device, c->program, NULL, NULL, 0, options, &c->plan, &error);
     ck_assert_msg(status == FUSEC_OK, "%s", error.message);
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        c->x[i] = (float)i;
-    for (int i = 0; i < COLUMNS; i++)
-        c->g[i] = (float)(i + 1);
+    for (int i = 0; i < ROWS * COLUMNS; i++) c->x[i] = (float)i;
+    for (int i = 0; i < COLUMNS; i++) c->g[i] = (float)(i + 1);
     c->inputs[0] = matrix(c->x);
     c->inputs[1] = vector(c->g, COLUMNS);
     c->outputs[0] = matrix(c->y);
@@ -81,8 +79,7 @@ static void expect_refusal(Case *c, fusec_status status, const char *words)
 {
     ck_assert_int_eq(launch(c), status);
     ck_assert_int_eq(error.status, status);
-    ck_assert_msg(strstr(error.message, words), "'%s' is not in '%s'", words,
-                  error.message);
+    ck_assert_msg(strstr(error.message, words), "'%s' is not in '%s'", words, error.message);
 }
 
 START_TEST(statuses_have_names)
@@ -97,27 +94,26 @@ END_TEST
 
 START_TEST(parse_errors_are_told)
 {
-    static const char wrong[] =
-        "graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x + z }";
+    static const char wrong[] = "graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x + z }";
     fusec_program *program = (fusec_program *)&error;
-    ck_assert_int_eq(
-        fusec_program_parse(wrong, strlen(wrong), "w.fuse", &program, &error),
-        FUSEC_INVALID_PROGRAM);
+    ck_assert_int_eq(fusec_program_parse(wrong, strlen(wrong), "w.fuse", &program, &error),
+                     FUSEC_INVALID_PROGRAM);
     ck_assert_ptr_null(program);
     ck_assert_msg(strstr(error.message, "w.fuse:1:"), "%s", error.message);
     ck_assert_int_eq(fusec_program_parse(wrong, strlen(wrong), NULL, &program, NULL),
                      FUSEC_INVALID_PROGRAM);
-    ck_assert_int_eq(fusec_program_parse(NULL, 3, NULL, &program, &error),
-                     FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_program_parse(NULL, 3, NULL, &program, &error), FUSEC_INVALID_ARGUMENT);
 }
 END_TEST
 
 /* A source line that an error quotes says nothing of the machine. */
 START_TEST(a_wrong_name_is_not_out_of_memory)
 {
-    static const char text[] = "graph g[M = 4](x : f32[M]) -> (y : f32[M]) {\n y = x * gama  # out of memory\n}";
+    static const char text[] =
+        "graph g[M = 4](x : f32[M]) -> (y : f32[M]) {\n y = x * gama  # out of memory\n}";
     fusec_program *program;
-    ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, &error), FUSEC_INVALID_PROGRAM);
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, &error),
+                     FUSEC_INVALID_PROGRAM);
 }
 END_TEST
 
@@ -127,7 +123,8 @@ START_TEST(all_graphs_are_told)
     char *text = calloc(GRAPHS, LINE), name[16];
     size_t length = 0;
     for (int i = 0; i < GRAPHS; i++)
-        length += (size_t)snprintf(text + length, LINE, "graph g%d(x : f32[]) -> (y : f32[]) { y = x }\n", i);
+        length += (size_t)snprintf(text + length, LINE,
+                                   "graph g%d(x : f32[]) -> (y : f32[]) { y = x }\n", i);
     fusec_program *program;
     ck_assert_int_eq(fusec_program_parse(text, length, NULL, &program, &error), FUSEC_OK);
     ck_assert_uint_eq(fusec_program_graph_count(program), GRAPHS);
@@ -181,9 +178,8 @@ START_TEST(cpu_runs_a_plan)
     ck_assert_msg(launch(&c) == FUSEC_OK, "%s", error.message);
     ck_assert_str_eq(error.message, "");
     expect_scaled(&c, COLUMNS, 2);
-    ck_assert_int_eq(
-        fusec_plan_launch(c.plan, c.inputs, c.outputs, &scalar, NULL, NULL, NULL),
-        FUSEC_OK);
+    ck_assert_int_eq(fusec_plan_launch(c.plan, c.inputs, c.outputs, &scalar, NULL, NULL, NULL),
+                     FUSEC_OK);
     expect_scaled(&c, COLUMNS, 3);
     close_case(&c);
 }
@@ -196,8 +192,7 @@ START_TEST(strides_are_followed)
     float wide_x[ROWS * 7], wide_y[ROWS * 6];
     for (int i = 0; i < ROWS * 7; i++)
         wide_x[i] = i % 7 < COLUMNS ? (float)(i / 7 * COLUMNS + i % 7) : NAN;
-    for (int i = 0; i < ROWS * 6; i++)
-        wide_y[i] = -1;
+    for (int i = 0; i < ROWS * 6; i++) wide_y[i] = -1;
     c.inputs[0] = (fusec_tensor){wide_x, FUSEC_F32, 2, {ROWS, COLUMNS}, {7, 1}};
     c.outputs[0] = (fusec_tensor){wide_y, FUSEC_F32, 2, {ROWS, COLUMNS}, {6, 1}};
     ck_assert_msg(launch(&c) == FUSEC_OK, "%s", error.message);
@@ -231,13 +226,13 @@ START_TEST(wrong_tensors_are_refused)
     Case c;
     open_case(&c, NULL);
     const Case good = c;
-#define REFUSED(change, words)                                                           \
-    do {                                                                                 \
-        c = good;                                                                        \
-        c.inputs[0].data = c.x, c.inputs[1].data = c.g;                                  \
-        c.outputs[0].data = c.y, c.outputs[1].data = c.s;                                \
-        change;                                                                          \
-        expect_refusal(&c, FUSEC_INVALID_TENSOR, words);                                 \
+#define REFUSED(change, words)                                                                     \
+    do {                                                                                           \
+        c = good;                                                                                  \
+        c.inputs[0].data = c.x, c.inputs[1].data = c.g;                                            \
+        c.outputs[0].data = c.y, c.outputs[1].data = c.s;                                          \
+        change;                                                                                    \
+        expect_refusal(&c, FUSEC_INVALID_TENSOR, words);                                           \
     } while (0)
     REFUSED(c.inputs[0].dtype = FUSEC_F16, "x: is f16, must be f32");
     REFUSED(c.inputs[0].dtype = (fusec_dtype)77, "no known dtype");
@@ -267,8 +262,7 @@ START_TEST(slices_side_by_side_do_not_overlap)
     Case c;
     float packed[ROWS * 2 * COLUMNS];
     open_case(&c, NULL);
-    for (int i = 0; i < ROWS * 2 * COLUMNS; i++)
-        packed[i] = 1;
+    for (int i = 0; i < ROWS * 2 * COLUMNS; i++) packed[i] = 1;
     c.inputs[0] = (fusec_tensor){packed, FUSEC_F32, 2, {ROWS, COLUMNS}, {2 * COLUMNS, 1}};
     c.outputs[0] = c.inputs[0];
     c.outputs[0].data = packed + COLUMNS;
@@ -342,8 +336,7 @@ START_TEST(memory_and_events_on_the_cpu)
     ck_assert_int_eq(back[3], 7);
     ck_assert_int_eq(fusec_event_create(device, &begin, NULL), FUSEC_OK);
     ck_assert_int_eq(fusec_event_create(device, &end, NULL), FUSEC_OK);
-    ck_assert_int_eq(fusec_event_elapsed(begin, end, &milliseconds, NULL),
-                     FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_event_elapsed(begin, end, &milliseconds, NULL), FUSEC_INVALID_ARGUMENT);
     fusec_event_record(begin, NULL, NULL);
     fusec_event_record(end, NULL, NULL);
     ck_assert_int_eq(fusec_event_elapsed(begin, end, &milliseconds, NULL), FUSEC_OK);
@@ -357,7 +350,11 @@ END_TEST
 
 START_TEST(grids_and_workspaces)
 {
-    LaunchKernel kernels[] = {{.threads = 128, .cluster = 1, .mailbox = -1, .adds_parts = -1, .grid = {{1, 4, 10, 1}, {2, 8, 100, 1}}}};
+    LaunchKernel kernels[] = {{.threads = 128,
+                               .cluster = 1,
+                               .mailbox = -1,
+                               .adds_parts = -1,
+                               .grid = {{1, 4, 10, 1}, {2, 8, 100, 1}}}};
     LaunchSlot slots[] = {{"a", DTYPE_F32, 2, 0, 0, 1}, {"b", DTYPE_F64, 0, -1, 0, 1}};
     LaunchPlan plan = {.axis_count = 2, .slot_count = 2, .kernel_count = 1};
     plan.kernels = kernels;
@@ -382,56 +379,79 @@ END_TEST
 START_TEST(intervals_of_rows)
 {
     enum { MANY = 16384, SOME = 1000, FEW = 40, L2 = 50 << 20 };
-    LaunchKernel kernels[] = {{.cluster = 2, .step_bytes = 73728, .paced_from = 2, .grid = {{1, 1, 66, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
+    LaunchKernel kernels[] = {{.cluster = 2,
+                               .step_bytes = 73728,
+                               .paced_from = 2,
+                               .grid = {{1, 1, 66, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
     LaunchPlan plan = {.axis_count = 1, .kernel_count = 1, .kernels = kernels};
     Sizes many = {{MANY}}, some = {{SOME}}, few = {{FEW}}, none = {{0}}, most = {{INT64_MAX}};
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 3000, L2), 66 * 73728 / 3000);
     ck_assert_uint_eq(launch_interval(&plan, 0, &most, 3000, L2), 66 * 73728 / 3000);
     ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, 0), FEW * 73728 / 3000);
-    ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, L2), 0);     /* what a cache may hold */
+    ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, L2), 0); /* what a cache may hold */
     ck_assert_uint_eq(launch_interval(&plan, 0, &none, 3000, 0), 0);
-    ck_assert_uint_eq(launch_interval(&plan, 0, &many, 0, 0), 0);           /* a GPU that does not say how fast it is */
+    ck_assert_uint_eq(launch_interval(&plan, 0, &many, 0, 0),
+                      0); /* a GPU that does not say how fast it is */
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 1e-30, 0), INT32_MAX);
     ck_assert_uint_eq(launch_interval(&plan, 0, &some, 3000, L2), 0);
     kernels[0].paced_from = 1;
     ck_assert_uint_eq(launch_interval(&plan, 0, &some, 3000, L2), 66 * 73728 / 3000);
     ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, L2), 0);
-    kernels[0].grid[0].per_cta = 4;    /* rows at a time */
+    kernels[0].grid[0].per_cta = 4; /* rows at a time */
     ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, 0), FEW / 4 * 73728 / 3000);
     kernels[0].step_bytes = 0;
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 3000, 0), 0);
 }
 END_TEST
 
-static const int64_t *strides_given(const void *strides, int tensor) { return ((const int64_t *const *)strides)[tensor]; }
+static const int64_t *strides_given(const void *strides, int tensor)
+{
+    return ((const int64_t *const *)strides)[tensor];
+}
 
-/* Tensors of axes 0 and 1, which are rows, and of 2, with a tensor of rows alone and one of columns. */
+/* Tensors of axes 0 and 1, which are rows, and of 2, with a tensor of rows alone and one of
+ * columns. */
 START_TEST(rows_collapse)
 {
     static const LaunchTensor tensors[] = {{.axes = 7}, {.axes = 3}, {.axes = 4}};
-    static const LaunchArg args[] = {{.kind = ARG_TENSOR, .index = 0}, {.kind = ARG_ROW_STRIDE, .index = 0},
-                                     {.kind = ARG_TENSOR, .index = 1}, {.kind = ARG_TENSOR, .index = 2}};
-    LaunchKernel kernel = {.entry = {"even", 4, args}, .strided = {"strided", 4, args}, .collapsed = 3};
-    LaunchPlan plan = {.axis_count = 3, .tensor_count = 3, .tensors = tensors, .kernel_count = 1, .kernels = &kernel};
+    static const LaunchArg args[] = {{.kind = ARG_TENSOR, .index = 0},
+                                     {.kind = ARG_ROW_STRIDE, .index = 0},
+                                     {.kind = ARG_TENSOR, .index = 1},
+                                     {.kind = ARG_TENSOR, .index = 2}};
+    LaunchKernel kernel = {
+        .entry = {"even", 4, args}, .strided = {"strided", 4, args}, .collapsed = 3};
+    LaunchPlan plan = {.axis_count = 3,
+                       .tensor_count = 3,
+                       .tensors = tensors,
+                       .kernel_count = 1,
+                       .kernels = &kernel};
     enum { EVEN, UNEVEN };
     static const struct {
-        int64_t sizes[2], x[2], mean[2];    /* the strides of both */
+        int64_t sizes[2], x[2], mean[2]; /* the strides of both */
         int entry;
-        int64_t stride;                     /* of x, where EVEN */
-    } cases[] = {{{5, 7}, {70, 10}, {7, 1}, EVEN, 10},      {{5, 7}, {84, 12}, {7, 1}, EVEN, 12},
-                 {{5, 7}, {80, 10}, {7, 1}, UNEVEN, 0},     {{5, 7}, {70, 10}, {8, 1}, UNEVEN, 0},
-                 {{5, 7}, {70, 10}, {14, 2}, UNEVEN, 0},    {{5, 7}, {10, 50}, {7, 1}, UNEVEN, 0},
-                 {{5, 7}, {0, 0}, {7, 1}, EVEN, 0},         {{5, 7}, {0, 10}, {7, 1}, UNEVEN, 0},
-                 {{5, 7}, {-70, -10}, {7, 1}, EVEN, -10},   {{1, 7}, {3, 10}, {99, 1}, EVEN, 10},
-                 {{5, 1}, {30, 4}, {1, 44}, EVEN, 30},      {{5, 1}, {30, 4}, {2, 1}, UNEVEN, 0},
-                 {{1, 1}, {30, 4}, {9, 9}, EVEN, 0},        {{5, 7}, {INT64_MAX / 2, INT64_MAX / 2}, {7, 1}, UNEVEN, 0}};
+        int64_t stride; /* of x, where EVEN */
+    } cases[] = {{{5, 7}, {70, 10}, {7, 1}, EVEN, 10},
+                 {{5, 7}, {84, 12}, {7, 1}, EVEN, 12},
+                 {{5, 7}, {80, 10}, {7, 1}, UNEVEN, 0},
+                 {{5, 7}, {70, 10}, {8, 1}, UNEVEN, 0},
+                 {{5, 7}, {70, 10}, {14, 2}, UNEVEN, 0},
+                 {{5, 7}, {10, 50}, {7, 1}, UNEVEN, 0},
+                 {{5, 7}, {0, 0}, {7, 1}, EVEN, 0},
+                 {{5, 7}, {0, 10}, {7, 1}, UNEVEN, 0},
+                 {{5, 7}, {-70, -10}, {7, 1}, EVEN, -10},
+                 {{1, 7}, {3, 10}, {99, 1}, EVEN, 10},
+                 {{5, 1}, {30, 4}, {1, 44}, EVEN, 30},
+                 {{5, 1}, {30, 4}, {2, 1}, UNEVEN, 0},
+                 {{1, 1}, {30, 4}, {9, 9}, EVEN, 0},
+                 {{5, 7}, {INT64_MAX / 2, INT64_MAX / 2}, {7, 1}, UNEVEN, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Sizes sizes = {{cases[i].sizes[0], cases[i].sizes[1], 10}};
         const int64_t x[] = {cases[i].x[0], cases[i].x[1], 1}, gamma[] = {1};
         const int64_t *strides[] = {x, cases[i].mean, gamma};
         int64_t stride = -1;
         const LaunchEntry *entry = choose_entry(&plan, 0, &sizes, strides_given, strides);
-        ck_assert_msg(entry == (cases[i].entry == EVEN ? &kernel.entry : &kernel.strided), "case %zu", i);
+        ck_assert_msg(entry == (cases[i].entry == EVEN ? &kernel.entry : &kernel.strided),
+                      "case %zu", i);
         if (cases[i].entry == EVEN) {
             ck_assert(collapse_rows(&plan, 0, 3, &sizes, x, &stride));
             ck_assert_int_eq(stride, cases[i].stride);
@@ -447,19 +467,40 @@ END_TEST
 /* Groups of rows in parts: axis 0 counts groups, axis 1 rows, axis 2 columns. */
 START_TEST(grids_of_parts)
 {
-    LaunchKernel kernels[] = {
-        {.threads = 64, .cluster = 1, .mailbox = -1, .part_groups = 80, .part_ctas = 10, .adds_parts = -1,
-         .grid = {{1, 1, 10, 1}, {0, 1, 1, 1}, {2, 64, 10, 1}}},
-        {.threads = 32, .cluster = 1, .mailbox = -1, .adds_parts = 0, .overlaps = true,
-         .grid = {{5, 32, 1000, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
+    LaunchKernel kernels[] = {{.threads = 64,
+                               .cluster = 1,
+                               .mailbox = -1,
+                               .part_groups = 80,
+                               .part_ctas = 10,
+                               .adds_parts = -1,
+                               .grid = {{1, 1, 10, 1}, {0, 1, 1, 1}, {2, 64, 10, 1}}},
+                              {.threads = 32,
+                               .cluster = 1,
+                               .mailbox = -1,
+                               .adds_parts = 0,
+                               .overlaps = true,
+                               .grid = {{5, 32, 1000, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}}}};
     LaunchSlot slots[] = {{"sums", DTYPE_F32, 5, 0, PARTS_DIM, 1}};
-    LaunchPlan plan = {.axis_count = 3, .slot_count = 1, .kernel_count = 2, .kernels = kernels, .slots = slots};
+    LaunchPlan plan = {
+        .axis_count = 3, .slot_count = 1, .kernel_count = 2, .kernels = kernels, .slots = slots};
     static const struct {
-        int64_t groups, rows, parts, x, z, finish;    /* CTAs, of ten at most */
-    } cases[] = {{3, 64, 1, 3, 1, 0},      {3, 65, 2, 6, 1, 6},    {4, 1000, 10, 10, 1, 8}, {3, 0, 0, 3, 0, 6},   {0, 65, 2, 0, 1, 0},
-                 {1, 559, 5, 5, 1, 2},     {1, 560, 10, 10, 1, 2}, {1, 279, 3, 3, 1, 2},    {1, 280, 5, 5, 1, 2}, {1, 111, 2, 2, 1, 2},
-                 {9, 1000, 10, 9, 1, 0},   {8, 1000, 10, 10, 1, 16},    /* alone, where an eighth of the CTAs' time is left or less */
-                 {20, 1000, 10, 10, 1, 0}, {21, 1000, 10, 10, 1, 42},   {81, 1000, 10, 10, 1, 0}};
+        int64_t groups, rows, parts, x, z, finish; /* CTAs, of ten at most */
+    } cases[] = {
+        {3, 64, 1, 3, 1, 0},
+        {3, 65, 2, 6, 1, 6},
+        {4, 1000, 10, 10, 1, 8},
+        {3, 0, 0, 3, 0, 6},
+        {0, 65, 2, 0, 1, 0},
+        {1, 559, 5, 5, 1, 2},
+        {1, 560, 10, 10, 1, 2},
+        {1, 279, 3, 3, 1, 2},
+        {1, 280, 5, 5, 1, 2},
+        {1, 111, 2, 2, 1, 2},
+        {9, 1000, 10, 9, 1, 0},
+        {8, 1000, 10, 10, 1, 16}, /* alone, where an eighth of the CTAs' time is left or less */
+        {20, 1000, 10, 10, 1, 0},
+        {21, 1000, 10, 10, 1, 42},
+        {81, 1000, 10, 10, 1, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Sizes sizes = {{cases[i].groups, cases[i].rows, 64}};
         ck_assert_int_eq(launch_groups(&plan, 0, PARTS_DIM, &sizes), cases[i].parts);
@@ -467,13 +508,15 @@ START_TEST(grids_of_parts)
         ck_assert_int_eq(launch_ctas(&plan, 0, PARTS_DIM, &sizes), cases[i].z);
         ck_assert_int_eq(launch_ctas(&plan, 1, 0, &sizes), cases[i].finish);
     }
-    for (int64_t rows = 0; rows < 900; rows += 50)    /* a workspace never shrinks */
+    for (int64_t rows = 0; rows < 900; rows += 50) /* a workspace never shrinks */
         for (int64_t groups = 0, before = 0; groups < 90; groups++) {
             Sizes sizes = {{groups, rows, 64}}, more = {{groups, rows + 50, 64}};
             int64_t bytes = launch_workspace(&plan, &sizes, NULL);
             ck_assert_int_ge(bytes, before);
             ck_assert_int_ge(launch_workspace(&plan, &more, NULL), bytes);
-            ck_assert_int_ge(bytes, groups < 80 ? groups * launch_groups(&plan, 0, PARTS_DIM, &sizes) * 256 : bytes);
+            ck_assert_int_ge(bytes, groups < 80
+                                        ? groups * launch_groups(&plan, 0, PARTS_DIM, &sizes) * 256
+                                        : bytes);
             before = bytes;
         }
 }
@@ -496,7 +539,8 @@ static CUresult tell_captured(CUstream stream, int *is)
     return CUDA_SUCCESS;
 }
 
-static CUresult note_launch(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+static CUresult note_launch(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                            void **extra)
 {
     bool early = false;
     (void)function, (void)parameters, (void)extra;
@@ -509,31 +553,40 @@ static CUresult note_launch(const CUlaunchConfig *config, CUfunction function, v
 /* A plan of two kernels, through that driver. */
 START_TEST(kernels_start_early)
 {
-    static const char program[] = "graph sums[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (y : f32[M, N], s : f32[N])"
-                                  " { y = x * g  s = sum[M](x) }\n";
+    static const char program[] =
+        "graph sums[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (y : f32[M, N], s : f32[N])"
+        " { y = x * g  s = sum[M](x) }\n";
     static const struct {
         bool waits, captured, off;
         int64_t rows;
         const char *launched;
-    } cases[] = {{true, false, false, ROWS, "ee"}, {true, true, false, ROWS, "-e"}, {true, false, true, ROWS, "--"},
-                 {false, false, false, ROWS, "--"}, {true, false, false, 0, "e"}, {true, true, false, 0, "-"}, {true, false, true, 0, "-"}};
+    } cases[] = {{true, false, false, ROWS, "ee"}, {true, true, false, ROWS, "-e"},
+                 {true, false, true, ROWS, "--"},  {false, false, false, ROWS, "--"},
+                 {true, false, false, 0, "e"},     {true, true, false, 0, "-"},
+                 {true, false, true, 0, "-"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         alignas(256) static char workspace[1 << 20];
-        fusec_plan_options options = {.struct_size = sizeof options, .no_early_start = cases[i].off};
+        fusec_plan_options options = {.struct_size = sizeof options,
+                                      .no_early_start = cases[i].off};
         Case c;
         open_text(&c, program, &options);
         ck_assert_uint_eq(fusec_plan_kernel_count(c.plan), 2);
-        for (int k = 0; k < 2; k++) c.plan->entries[k].overlaps = cases[i].waits && c.plan->launch->kernels[k].overlaps;
+        for (int k = 0; k < 2; k++)
+            c.plan->entries[k].overlaps = cases[i].waits && c.plan->launch->kernels[k].overlaps;
         c.inputs[0].sizes[0] = c.outputs[0].sizes[0] = cases[i].rows;
         c.outputs[1] = vector(c.s, COLUMNS);
         c.device->cpu = false;
-        c.device->driver = (Driver){.cuCtxGetCurrent = no_context, .cuStreamIsCapturing = tell_captured, .cuLaunchKernelEx = note_launch};
+        c.device->driver = (Driver){.cuCtxGetCurrent = no_context,
+                                    .cuStreamIsCapturing = tell_captured,
+                                    .cuLaunchKernelEx = note_launch};
         captured = cases[i].captured;
         launched[0] = 0;
-        fusec_status status = fusec_plan_launch(c.plan, c.inputs, c.outputs, NULL, workspace, NULL, &error);
+        fusec_status status =
+            fusec_plan_launch(c.plan, c.inputs, c.outputs, NULL, workspace, NULL, &error);
         c.device->cpu = true;
         ck_assert_msg(status == FUSEC_OK, "%s", error.message);
-        ck_assert_msg(!strcmp(launched, cases[i].launched), "case %zu: %s, not %s", i, launched, cases[i].launched);
+        ck_assert_msg(!strcmp(launched, cases[i].launched), "case %zu: %s, not %s", i, launched,
+                      cases[i].launched);
         close_case(&c);
     }
 }
@@ -568,14 +621,12 @@ START_TEST(gpu_runs_a_plan)
     void *x, *g, *y, *s;
     open_case(&c, NULL);
     fusec_plan_destroy(c.plan);
-    ck_assert_msg(
-        fusec_plan_create(device, c.program, NULL, NULL, 0, NULL, &c.plan, &error)
-            == FUSEC_OK,
-        "%s", error.message);
+    ck_assert_msg(fusec_plan_create(device, c.program, NULL, NULL, 0, NULL, &c.plan, &error) ==
+                      FUSEC_OK,
+                  "%s", error.message);
     ck_assert_int_ge(mkstemp(path), 0);
     ck_assert_int_eq(fusec_plan_save(c.plan, path, &error), FUSEC_OK);
-    ck_assert_msg(fusec_plan_load(device, path, &loaded, &error) == FUSEC_OK, "%s",
-                  error.message);
+    ck_assert_msg(fusec_plan_load(device, path, &loaded, &error) == FUSEC_OK, "%s", error.message);
     remove(path);
     fusec_alloc(device, sizeof c.x, &x, NULL);
     fusec_alloc(device, sizeof c.g, &g, NULL);
@@ -583,15 +634,13 @@ START_TEST(gpu_runs_a_plan)
     fusec_alloc(device, sizeof c.s, &s, NULL);
     fusec_copy(device, x, c.x, sizeof c.x, NULL);
     fusec_copy(device, g, c.g, sizeof c.g, NULL);
-    c.inputs[0].data = x, c.inputs[1].data = g, c.outputs[0].data = y,
-    c.outputs[1].data = s;
+    c.inputs[0].data = x, c.inputs[1].data = g, c.outputs[0].data = y, c.outputs[1].data = s;
     void *workspace;
     fusec_size rows[] = {{"M", ROWS}};
     fusec_alloc(device, fusec_plan_workspace(loaded, rows, 1), &workspace, NULL);
     for (int i = 0; i < 2; i++) {
-        ck_assert_msg(fusec_plan_launch(i ? loaded : c.plan, c.inputs, c.outputs, NULL,
-                                        workspace, NULL, &error)
-                          == FUSEC_OK,
+        ck_assert_msg(fusec_plan_launch(i ? loaded : c.plan, c.inputs, c.outputs, NULL, workspace,
+                                        NULL, &error) == FUSEC_OK,
                       "%s", error.message);
         fusec_copy(device, c.y, y, sizeof c.y, NULL);
         fusec_copy(device, c.s, s, sizeof c.s, NULL);
@@ -599,8 +648,7 @@ START_TEST(gpu_runs_a_plan)
         fusec_fill_async(device, y, 0xff, sizeof c.y, NULL, NULL);
     }
     void *all[] = {x, g, y, s, workspace};
-    for (int i = 0; i < 5; i++)
-        fusec_free(device, all[i]);
+    for (int i = 0; i < 5; i++) fusec_free(device, all[i]);
     fusec_plan_destroy(loaded);
     fusec_device_destroy(device);
     close_case(&c);
@@ -610,17 +658,21 @@ END_TEST
 /* c decides nothing, so the plan does not want it, and the launch gives no memory for it. */
 START_TEST(an_unwanted_input_is_not_read)
 {
-    static const char text[] = "graph g[N = 4](x : f32[N], c : bool[N]) -> (y : f32[N]) { y = where(c, x, x) }";
+    static const char text[] =
+        "graph g[N = 4](x : f32[N], c : bool[N]) -> (y : f32[N]) { y = where(c, x, x) }";
     float x[4] = {1, 2, 3, 4}, y[4] = {0};
     fusec_device *device;
     fusec_program *program;
     fusec_plan *plan;
-    const fusec_tensor inputs[] = {{.data = x, .dtype = FUSEC_F32, .rank = 1, .sizes = {4}, .strides = {1}}, {.data = NULL}};
-    const fusec_tensor output = {.data = y, .dtype = FUSEC_F32, .rank = 1, .sizes = {4}, .strides = {1}};
+    const fusec_tensor inputs[] = {
+        {.data = x, .dtype = FUSEC_F32, .rank = 1, .sizes = {4}, .strides = {1}}, {.data = NULL}};
+    const fusec_tensor output = {
+        .data = y, .dtype = FUSEC_F32, .rank = 1, .sizes = {4}, .strides = {1}};
     fusec_tensor_info info = {.struct_size = sizeof info};
     ck_assert_int_eq(fusec_device_cpu(&device, NULL), FUSEC_OK);
     ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, NULL), FUSEC_OK);
-    ck_assert_int_eq(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, NULL), FUSEC_OK);
+    ck_assert_int_eq(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, NULL),
+                     FUSEC_OK);
     ck_assert_int_eq(fusec_plan_tensor(plan, 1, &info), FUSEC_OK);
     ck_assert_int_eq(info.is_wanted, 0);
     ck_assert_int_eq(fusec_plan_launch(plan, inputs, &output, NULL, NULL, NULL, NULL), FUSEC_OK);

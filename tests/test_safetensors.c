@@ -12,15 +12,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define X(shape, begin, end)                                                             \
+#define X(shape, begin, end)                                                                       \
     "\"x\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
-#define Y(begin, end)                                                                    \
+#define Y(begin, end)                                                                              \
     "\"y\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[" #begin "," #end "]}"
 
 static const struct {
     const char *header;
     size_t data;
-    const char *why;      /* part of the message; NULL: good */
+    const char *why; /* part of the message; NULL: good */
 } cases[] = {
     {"{" X("[2]", 0, 8) "}", 8, NULL},
     {"{" X("[]", 0, 4) "," Y(4, 8) ",\"__metadata__\":{\"a\":\"b\"}}   ", 8, NULL},
@@ -48,8 +48,7 @@ static const struct {
 static size_t make_image(unsigned char *image, const char *header, size_t data)
 {
     const size_t length = strlen(header);
-    for (int i = 0; i < 8; i++)
-        image[i] = (unsigned char)(length >> 8 * i & 0xff);
+    for (int i = 0; i < 8; i++) image[i] = (unsigned char)(length >> 8 * i & 0xff);
     memcpy(image + 8, header, length);
     memset(image + 8 + length, 1, data);
     return 8 + length + data;
@@ -108,7 +107,7 @@ START_TEST(files_are_written_and_read_back)
     TensorFile file;
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/t", directory);
-    for (int round = 0; round < 2; round++) {   /* the second one replaces the first */
+    for (int round = 0; round < 2; round++) { /* the second one replaces the first */
         ck_assert_msg(tensors_write(path, tensors, 2, message, sizeof message), "%s", message);
         ck_assert_msg(tensors_read(path, &file, message, sizeof message), "%s", message);
         ck_assert_int_eq(file.count, 2);
@@ -118,7 +117,7 @@ START_TEST(files_are_written_and_read_back)
         tensors_close(&file);
     }
     unlink(path);
-    ck_assert_int_eq(rmdir(directory), 0);      /* no temporary file is left */
+    ck_assert_int_eq(rmdir(directory), 0); /* no temporary file is left */
 }
 END_TEST
 
@@ -153,11 +152,11 @@ START_TEST(a_file_that_shrinks_does_no_harm)
     ck_assert(tensors_write(path, &tensor, 1, message, sizeof message));
     ck_assert_msg(tensors_read(path, &file, message, sizeof message), "%s", message);
     ck_assert_int_eq(truncate(path, 0), 0);
-    for (int i = 0; i < COUNT; i++)
-        sum += ((unsigned char *)file.tensors[0].data)[i];
+    for (int i = 0; i < COUNT; i++) sum += ((unsigned char *)file.tensors[0].data)[i];
     ck_assert_uint_eq(sum, COUNT);
     tensors_close(&file);
-    ck_assert(truncate(path, 8 + 64 + COUNT / 2) == 0 && !tensors_read(path, &file, message, sizeof message));
+    ck_assert(truncate(path, 8 + 64 + COUNT / 2) == 0 &&
+              !tensors_read(path, &file, message, sizeof message));
     unlink(path);
     rmdir(directory);
     free(bytes);
@@ -176,7 +175,8 @@ START_TEST(an_endless_pipe_is_left)
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        for (ssize_t put = write(ends[1], image, length); put > 0;) put = write(ends[1], zeros, sizeof zeros);
+        for (ssize_t put = write(ends[1], image, length); put > 0;)
+            put = write(ends[1], zeros, sizeof zeros);
         _exit(0);
     }
     close(ends[1]);
@@ -199,7 +199,8 @@ START_TEST(a_fifo_without_a_writer_is_given_up)
     snprintf(path, sizeof path, "%s/t", directory);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert(!tensors_read(path, &file, message, sizeof message));
-    ck_assert_msg(strstr(message, "/t: cannot be read: nobody writes to this FIFO") != NULL, "%s", message);
+    ck_assert_msg(strstr(message, "/t: cannot be read: nobody writes to this FIFO") != NULL, "%s",
+                  message);
     pid_t child = fork();
     if (child == 0) {
         int fd = open(path, O_WRONLY);

@@ -25,18 +25,16 @@ static const Case wrong[] = {
     {"bad_second_barrier", 1, 0, "race: ", 0},
     {"bad_no_syncwarp", 1, 0, "race: ", 0},
     {"bad_scalar_race", 1, 0, "total", 0},
-    {"bad_read_past_end", 1, 0,
-     "out of bounds: read of 4 bytes at byte 1024 of in (1024 bytes)", 0},
+    {"bad_read_past_end", 1, 0, "out of bounds: read of 4 bytes at byte 1024 of in (1024 bytes)",
+     0},
     {"bad_write_before", 1, 0, "out of bounds: write of 4 bytes at byte -4 of out", 0},
-    {"bad_shared_past_end", 1, 0,
-     "out of bounds: write of 4 bytes at byte 1020 of shared s", 0},
-    {"bad_dynamic_past_end", 1, 1024,
-     "out of bounds: write of 4 bytes at byte 1024 of shared smem", 0},
+    {"bad_shared_past_end", 1, 0, "out of bounds: write of 4 bytes at byte 1020 of shared s", 0},
+    {"bad_dynamic_past_end", 1, 1024, "out of bounds: write of 4 bytes at byte 1024 of shared smem",
+     0},
     {"bad_misaligned", 1, 0, "misaligned: read of 16 bytes", 0},
     {"bad_divergent_barrier", 1, 0, "barrier divergence", 0},
     {"bad_barrier_after_exit", 1, 0, "barrier divergence", 0},
-    {"bad_deadlock", 1, 0,
-     "deadlock\n  CTA 0 threads 0-127 wait at barrier 0, 192 of 256", 0},
+    {"bad_deadlock", 1, 0, "deadlock\n  CTA 0 threads 0-127 wait at barrier 0, 192 of 256", 0},
     {"bad_partial_shuffle", 1, 0, "warp divergence", 0},
     {"bad_uninitialised", 1, 0, "shared s, byte 12, which nobody has written", 0},
     {"bad_unwritten_workspace", 1, 0, "count, byte 0, which nobody has written", 0},
@@ -49,15 +47,13 @@ static const Case wrong[] = {
     {"bad_local_pointer", 1, 0, "another thread's local memory", 0},
     {"bad_team_neighbour", 1, 0, "of shared s, byte ", 0},
     {"bad_team_sizes", 1, 0, "where others said", 0},
-    {"bad_team_skipped", 1, 0,
-     "deadlock\n  CTA 0 threads 0-31 wait at barrier 1, 32 of 64", 0},
+    {"bad_team_skipped", 1, 0, "deadlock\n  CTA 0 threads 0-31 wait at barrier 1, 32 of 64", 0},
     {"bad_cluster_no_sync", 2, 0, "which may not have begun", 2},
     {"bad_cluster_syncthreads", 2, 0, "race: ", 2},
     {"bad_cluster_relaxed", 2, 0, "race: ", 2},
     {"bad_cluster_exit", 2, 0, "exited", 2},
     {"bad_cluster_rank", 2, 0, "peer 2 of a cluster of 2 CTAs", 2},
-    {"bad_cluster_past_end", 4, 0,
-     "out of bounds: read of 4 bytes at byte 1024 of shared s", 2},
+    {"bad_cluster_past_end", 4, 0, "out of bounds: read of 4 bytes at byte 1024 of shared s", 2},
     {"bad_cluster_half", 2, 0, "wait at the cluster's barrier, 256 threads there", 2},
     {"bad_cluster_wait_only", 2, 0, "cluster_wait without a cluster_arrive", 2},
     {"bad_send_early", 2, 0, "which may not have begun", 2},
@@ -65,15 +61,15 @@ static const Case wrong[] = {
     {"bad_send_two_ahead", 2, 0, "of shared x, byte ", 2},
     {"bad_bulk_no_wait", 1, 0, "of shared s, byte ", 0},
     {"bad_bulk_early_parity", 1, 0, "of shared s, byte ", 0},
-    {"bad_bulk_parity", 1, 0,
-     "byte 0 of shared full for parity 1, 1 phases over, 1 of 1 arrivals", 0},
+    {"bad_bulk_parity", 1, 0, "byte 0 of shared full for parity 1, 1 phases over, 1 of 1 arrivals",
+     0},
     {"bad_bulk_bytes", 1, 0, "0 of 1 arrivals and -896 bytes missing", 0},
     {"bad_bulk_overwrite", 1, 0, "of shared s, byte ", 0},
     {"bad_bulk_misaligned", 1, 0, "misaligned: a bulk copy from", 0},
     {"bad_bulk_size", 1, 0, "no multiple of 16", 0},
     {"bad_bulk_past_end", 1, 0, "out of bounds: read of 1024 bytes at byte 16 of in", 0},
-    {"bad_bulk_shared_past_end", 1, 0,
-     "out of bounds: write of 1024 bytes at byte 16 of shared s", 0},
+    {"bad_bulk_shared_past_end", 1, 0, "out of bounds: write of 1024 bytes at byte 16 of shared s",
+     0},
     {"bad_bulk_unwaited", 1, 0, "exits without waiting for the copy", 0},
     {"bad_bulk_source", 1, 0, "read by a bulk copy of CTA 0", 0},
     {"bad_bulk_no_fence", 1, 0, "without async_fence between", 0},
@@ -94,9 +90,9 @@ static const Case right[] = {
     {"good_last_cta", 7, 0, NULL, 0},       {"good_early_warps", 1, 0, NULL, 0},
     {"good_copy", 1, 0, NULL, 0},           {"good_extremes", 1, 0, NULL, 0},
     {"good_unused_garbage", 1, 0, NULL, 0}, {"good_teams", 1, 0, NULL, 0},
-    {"good_cluster", 4, 0, NULL, 2},     {"good_send", 4, 0, NULL, 2},
-    {"good_ring", 1, 0, NULL, 0},        {"good_fenced_copy", 1, 0, NULL, 0},
-    {"good_overlapping", 2, 0, NULL, 0},  {"good_pace", 1, 0, NULL, 0},
+    {"good_cluster", 4, 0, NULL, 2},        {"good_send", 4, 0, NULL, 2},
+    {"good_ring", 1, 0, NULL, 0},           {"good_fenced_copy", 1, 0, NULL, 0},
+    {"good_overlapping", 2, 0, NULL, 0},    {"good_pace", 1, 0, NULL, 0},
 };
 
 enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *right };
@@ -129,8 +125,8 @@ static void unload_kernels(void)
 
 /* Runs a case; those of several CTAs count in the workspace, which `prepare` makes zero.
  */
-static bool run_filled(const Case *c, uint64_t seed, unsigned char fill, float *in,
-                       float *out, char *doubted)
+static bool run_filled(const Case *c, uint64_t seed, unsigned char fill, float *in, float *out,
+                       char *doubted)
 {
     static const int64_t sizes[] = {COUNT}, one[] = {1};
     unsigned count[COUNT];
@@ -146,10 +142,8 @@ static bool run_filled(const Case *c, uint64_t seed, unsigned char fill, float *
     machine_fill_shared(m, fill);
     bool good =
         machine_add_buffer(m, &(SimBuffer){"in", BUFFER_INPUT, in, 4, 1, sizes, one}) &&
-        machine_add_buffer(m,
-                           &(SimBuffer){"out", BUFFER_OUTPUT, out, 4, 1, sizes, one}) &&
-        machine_add_buffer(
-            m, &(SimBuffer){"count", BUFFER_WORKSPACE, count, 4, 1, sizes, one});
+        machine_add_buffer(m, &(SimBuffer){"out", BUFFER_OUTPUT, out, 4, 1, sizes, one}) &&
+        machine_add_buffer(m, &(SimBuffer){"count", BUFFER_WORKSPACE, count, 4, 1, sizes, one});
     if (good && c->ctas > 1) good = machine_launch(m, &launch);
     launch.kernel = c->kernel;
     launch.overlaps = strstr(c->kernel, "_overlapping") != NULL;
@@ -185,10 +179,9 @@ START_TEST(wrong_kernels_are_reported)
     float memory[4 * COUNT], *in = memory, *out = memory + 2 * COUNT;
     fill_input(in);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        ck_assert_msg(!run_case(c, seed, in, out), "%s passes under seed %d", c->kernel,
-                      (int)seed);
-        ck_assert_msg(strstr(message, c->report) != NULL, "%s: '%s' lacks '%s'",
-                      c->kernel, message, c->report);
+        ck_assert_msg(!run_case(c, seed, in, out), "%s passes under seed %d", c->kernel, (int)seed);
+        ck_assert_msg(strstr(message, c->report) != NULL, "%s: '%s' lacks '%s'", c->kernel, message,
+                      c->report);
     }
 }
 END_TEST
@@ -230,9 +223,8 @@ START_TEST(right_kernels_pass)
     for (uint64_t seed = 0; seed < 3 * SEEDS; seed++) {
         ck_assert_msg(run_case(c, seed, in, out), "%s: %s", c->kernel, message);
         for (int i = 0; i < COUNT; i++)
-            ck_assert_msg(out[i] == expected(c->kernel, in, i),
-                          "%s: out[%d] is %g, not %g", c->kernel, i, (double)out[i],
-                          (double)expected(c->kernel, in, i));
+            ck_assert_msg(out[i] == expected(c->kernel, in, i), "%s: out[%d] is %g, not %g",
+                          c->kernel, i, (double)out[i], (double)expected(c->kernel, in, i));
     }
 }
 END_TEST
@@ -263,8 +255,8 @@ START_TEST(places_are_source_lines)
 }
 END_TEST
 
-static bool run_numbers(const char *kernel, void **args, int arg_count,
-                        const SimBuffer *buffers, int count)
+static bool run_numbers(const char *kernel, void **args, int arg_count, const SimBuffer *buffers,
+                        int count)
 {
     const SimLaunch launch = {.kernel = kernel,
                               .grid = {1, 1, 1},
@@ -294,8 +286,7 @@ static float number_at(uint32_t i)
 
 START_TEST(stores_round_like_dtype)
 {
-    static const int64_t n[] = {NUMBERS}, n4[] = {NUMBERS, 4}, one[] = {1},
-                         rows[] = {4, 1};
+    static const int64_t n[] = {NUMBERS}, n4[] = {NUMBERS, 4}, one[] = {1}, rows[] = {4, 1};
     float *in = malloc(NUMBERS * sizeof *in);
     uint32_t *out = malloc(NUMBERS * 4 * sizeof *out);
     void *ins = in, *outs = out, *args[] = {&ins, &outs};
@@ -327,8 +318,8 @@ START_TEST(loads_widen_like_dtype)
         const uint16_t bits = (uint16_t)(i / 4);
         const double value = dtype_load_float(narrow[i % 4], &bits);
         ck_assert_msg((isnan(value) && isnan(out[i])) || value == (double)out[i],
-                      "%s 0x%x is %a, not %a", dtype_info[narrow[i % 4]].fuse, bits,
-                      (double)out[i], value);
+                      "%s 0x%x is %a, not %a", dtype_info[narrow[i % 4]].fuse, bits, (double)out[i],
+                      value);
     }
     free(out);
 }

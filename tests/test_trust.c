@@ -1,5 +1,6 @@
-/* test_trust.c: files are not trusted. What another could have written, and what is not what it says, is neither loaded nor an
- * error where something else can be done; and what is written keeps what was there before. */
+/* test_trust.c: files are not trusted. What another could have written, and what is not what it
+ * says, is neither loaded nor an error where something else can be done; and what is written keeps
+ * what was there before. */
 #include "disk.h"
 #include "file_write.h"
 #include "internal.h"
@@ -47,8 +48,7 @@ static const char *in_directory(const char *name)
 
 static bool no_root(const char *test)
 {
-    if (geteuid() == 0)
-        return false;
+    if (geteuid() == 0) return false;
     printf("trust: %s: skipped (not root)\n", test);
     return true;
 }
@@ -73,8 +73,7 @@ static int count_files(void)
 {
     int count = 0;
     DIR *dir = opendir(directory);
-    for (struct dirent *item; (item = readdir(dir)) != NULL;)
-        count += item->d_name[0] != '.';
+    for (struct dirent *item; (item = readdir(dir)) != NULL;) count += item->d_name[0] != '.';
     closedir(dir);
     return count;
 }
@@ -115,30 +114,47 @@ static void flip_byte(const char *path, long at)
 }
 
 static const char *const faults[] = {
-    "owner", "group", "others", "link", "hard link", "renamed", "other NVRTC", "truncated", "emptied", "header", "middle", "end",
-    "longer", "sparse", "fifo", "directory", "older format",
+    "owner",       "group",     "others",  "link",      "hard link",    "renamed",
+    "other NVRTC", "truncated", "emptied", "header",    "middle",       "end",
+    "longer",      "sparse",    "fifo",    "directory", "older format",
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
 static void spoil(const char *fault, const char *path, const char *aside)
 {
     bool is = true;
-    if (!strcmp(fault, "owner")) is = chown(path, NOBODY, NOBODY) == 0;
-    else if (!strcmp(fault, "group")) is = chmod(path, 0620) == 0;
-    else if (!strcmp(fault, "others")) is = chmod(path, 0602) == 0;
-    else if (!strcmp(fault, "link")) is = rename(path, aside) == 0 && symlink(aside, path) == 0;
-    else if (!strcmp(fault, "hard link")) is = link(path, aside) == 0;
-    else if (!strcmp(fault, "truncated")) is = truncate(path, 50) == 0;
-    else if (!strcmp(fault, "emptied")) is = truncate(path, 0) == 0;
-    else if (!strcmp(fault, "header")) flip_byte(path, 9);
-    else if (!strcmp(fault, "middle")) flip_byte(path, 70);
-    else if (!strcmp(fault, "end")) flip_byte(path, -3);
-    else if (!strcmp(fault, "older format")) flip_byte(path, 7);
-    else if (!strcmp(fault, "longer")) is = truncate(path, 4096) == 0;
-    else if (!strcmp(fault, "sparse")) is = truncate(path, 6LL << 30) == 0;
-    else if (!strcmp(fault, "fifo")) is = unlink(path) == 0 && mkfifo(path, 0600) == 0;
-    else if (!strcmp(fault, "directory")) is = unlink(path) == 0 && mkdir(path, 0700) == 0;
-    else is = false;
+    if (!strcmp(fault, "owner"))
+        is = chown(path, NOBODY, NOBODY) == 0;
+    else if (!strcmp(fault, "group"))
+        is = chmod(path, 0620) == 0;
+    else if (!strcmp(fault, "others"))
+        is = chmod(path, 0602) == 0;
+    else if (!strcmp(fault, "link"))
+        is = rename(path, aside) == 0 && symlink(aside, path) == 0;
+    else if (!strcmp(fault, "hard link"))
+        is = link(path, aside) == 0;
+    else if (!strcmp(fault, "truncated"))
+        is = truncate(path, 50) == 0;
+    else if (!strcmp(fault, "emptied"))
+        is = truncate(path, 0) == 0;
+    else if (!strcmp(fault, "header"))
+        flip_byte(path, 9);
+    else if (!strcmp(fault, "middle"))
+        flip_byte(path, 70);
+    else if (!strcmp(fault, "end"))
+        flip_byte(path, -3);
+    else if (!strcmp(fault, "older format"))
+        flip_byte(path, 7);
+    else if (!strcmp(fault, "longer"))
+        is = truncate(path, 4096) == 0;
+    else if (!strcmp(fault, "sparse"))
+        is = truncate(path, 6LL << 30) == 0;
+    else if (!strcmp(fault, "fifo"))
+        is = unlink(path) == 0 && mkfifo(path, 0600) == 0;
+    else if (!strcmp(fault, "directory"))
+        is = unlink(path) == 0 && mkdir(path, 0700) == 0;
+    else
+        is = false;
     ck_assert_msg(is, "%s", fault);
 }
 
@@ -147,10 +163,11 @@ START_TEST(a_bad_entry_is_dropped)
 {
     const char *fault = faults[_i];
     const DiskKey key = key_of("text", 9), other = key_of("other", 9), older = key_of("text", 8);
-    const DiskKey *from = !strcmp(fault, "renamed") ? &other : !strcmp(fault, "other NVRTC") ? &older : NULL;
+    const DiskKey *from = !strcmp(fault, "renamed")       ? &other
+                          : !strcmp(fault, "other NVRTC") ? &older
+                                                          : NULL;
     struct stat about;
-    if (!strcmp(fault, "owner") && no_root("an entry of another user"))
-        return;
+    if (!strcmp(fault, "owner") && no_root("an entry of another user")) return;
     store(from ? from : &key);
     ck_assert(load(from ? from : &key));
     if (from)
@@ -200,8 +217,9 @@ END_TEST
 
 static const char *const places[] = {"owner", "group", "others", "link", "link/", "relative"};
 enum { PLACES = sizeof places / sizeof *places };
-static const char *const place_words[PLACES] = {"belongs to another user", "others may write", "others may write",
-                                                "symbolic link", "symbolic link", "not absolute"};
+static const char *const place_words[PLACES] = {"belongs to another user", "others may write",
+                                                "others may write",        "symbolic link",
+                                                "symbolic link",           "not absolute"};
 
 static void spoil_place(const char *place)
 {
@@ -236,8 +254,7 @@ START_TEST(a_directory_of_others_is_not_used)
     const DiskKey key = key_of("text", 9), other = key_of("other", 9);
     int count = 0;
     size_t removed = 7;
-    if (!strcmp(places[_i], "owner") && no_root("a directory of another user"))
-        return;
+    if (!strcmp(places[_i], "owner") && no_root("a directory of another user")) return;
     store(&key);
     spoil_place(places[_i]);
     ck_assert(!load(&key));
@@ -290,16 +307,37 @@ static CUresult name_error(CUresult result, const char **text)
     return CUDA_SUCCESS;
 }
 
-static int one_arch(int *count) { return *count = 1, 0; }
-static int known_archs(int *archs) { return *archs = 90, 0; }
-static int no_bytes(NvrtcProgram program, size_t *bytes) { return (void)program, *bytes = 0, 0; }
-static int no_log(NvrtcProgram program, char *log) { return (void)program, (void)log, 0; }
-static int code_bytes(NvrtcProgram program, size_t *bytes) { return (void)program, *bytes = 12, 0; }
-static int give_code(NvrtcProgram program, char *code) { return (void)program, memcpy(code, "machine code", 12), 0; }
-static int end_program(NvrtcProgram *program) { return *program = NULL, 0; }
+static int one_arch(int *count)
+{
+    return *count = 1, 0;
+}
+static int known_archs(int *archs)
+{
+    return *archs = 90, 0;
+}
+static int no_bytes(NvrtcProgram program, size_t *bytes)
+{
+    return (void)program, *bytes = 0, 0;
+}
+static int no_log(NvrtcProgram program, char *log)
+{
+    return (void)program, (void)log, 0;
+}
+static int code_bytes(NvrtcProgram program, size_t *bytes)
+{
+    return (void)program, *bytes = 12, 0;
+}
+static int give_code(NvrtcProgram program, char *code)
+{
+    return (void)program, memcpy(code, "machine code", 12), 0;
+}
+static int end_program(NvrtcProgram *program)
+{
+    return *program = NULL, 0;
+}
 
-static int begin_program(NvrtcProgram *program, const char *text, const char *name, int headers, const char *const *texts,
-                         const char *const *names)
+static int begin_program(NvrtcProgram *program, const char *text, const char *name, int headers,
+                         const char *const *texts, const char *const *names)
 {
     (void)text, (void)name, (void)headers, (void)texts, (void)names;
     return *program = NULL, 0;
@@ -322,10 +360,17 @@ static fusec_device *stub_device(void)
     device->driver.cuGetErrorName = name_error;
     device->driver.cuGetErrorString = name_error;
     device->nvrtc_open = true;
-    device->nvrtc = (Nvrtc){.major = 12, .minor = 9, .nvrtcGetNumSupportedArchs = one_arch, .nvrtcGetSupportedArchs = known_archs,
-                            .nvrtcCreateProgram = begin_program, .nvrtcDestroyProgram = end_program,
-                            .nvrtcCompileProgram = compile_program, .nvrtcGetCUBINSize = code_bytes,
-                            .nvrtcGetCUBIN = give_code, .nvrtcGetProgramLogSize = no_bytes, .nvrtcGetProgramLog = no_log};
+    device->nvrtc = (Nvrtc){.major = 12,
+                            .minor = 9,
+                            .nvrtcGetNumSupportedArchs = one_arch,
+                            .nvrtcGetSupportedArchs = known_archs,
+                            .nvrtcCreateProgram = begin_program,
+                            .nvrtcDestroyProgram = end_program,
+                            .nvrtcCompileProgram = compile_program,
+                            .nvrtcGetCUBINSize = code_bytes,
+                            .nvrtcGetCUBIN = give_code,
+                            .nvrtcGetProgramLogSize = no_bytes,
+                            .nvrtcGetProgramLog = no_log};
     return device;
 }
 
@@ -344,9 +389,9 @@ static fusec_status make_module(int refused, bool *was_cached)
     fusec_device *device = stub_device();
     refusals = refused;
     loads = compilations = 0;
-    fusec_status status = module_acquire(device, "text", "sm_90a", NULL, true, NULL, &module, was_cached, &error);
-    if (status == FUSEC_OK)
-        module_release(device, module);
+    fusec_status status =
+        module_acquire(device, "text", "sm_90a", NULL, true, NULL, &module, was_cached, &error);
+    if (status == FUSEC_OK) module_release(device, module);
     free_stub(device);
     return status;
 }
@@ -362,7 +407,7 @@ START_TEST(refused_code_is_compiled_anew)
     ck_assert(!cached && compilations == 1 && loads == 2);
     ck_assert_int_eq(make_module(0, &cached), FUSEC_OK);
     ck_assert(cached && compilations == 0);
-    ck_assert_int_eq(make_module(2, &cached), FUSEC_CUDA_ERROR);    /* once, and not for ever */
+    ck_assert_int_eq(make_module(2, &cached), FUSEC_CUDA_ERROR); /* once, and not for ever */
     ck_assert(compilations == 1 && loads == 2);
 }
 END_TEST
@@ -393,15 +438,15 @@ START_TEST(set_id_bits_go_where_the_owner_does)
     struct stat about;
     int status;
     const char *path = in_directory("file");
-    if (no_root("a file of another user"))
-        return;
+    if (no_root("a file of another user")) return;
     write_file(path, "old");
-    ck_assert(chown(path, 0, NOBODY) == 0 && chmod(path, 06775) == 0 && chmod(directory, 0777) == 0);
+    ck_assert(chown(path, 0, NOBODY) == 0 && chmod(path, 06775) == 0 &&
+              chmod(directory, 0777) == 0);
     pid_t child = fork();
-    if (child == 0) {    /* of the group that may write, and not the owner */
+    if (child == 0) { /* of the group that may write, and not the owner */
         NewFile file;
-        bool good = setgid(NOBODY) == 0 && setuid(NOBODY) == 0 && file_begin(&file, path, 0666) && file_put(&file, "new", 3)
-                    && file_finish(&file);
+        bool good = setgid(NOBODY) == 0 && setuid(NOBODY) == 0 && file_begin(&file, path, 0666) &&
+                    file_put(&file, "new", 3) && file_finish(&file);
         _exit(!good);
     }
     ck_assert(waitpid(child, &status, 0) == child && status == 0);
@@ -415,13 +460,17 @@ START_TEST(links_are_followed)
     struct stat about;
     NewFile file;
     write_file(in_directory("file"), "old");
-    ck_assert(symlink("file", in_directory("link")) == 0 && link(in_directory("file"), in_directory("hard")) == 0);
-    ck_assert(symlink("new", in_directory("dangling")) == 0 && symlink("loop", in_directory("loop")) == 0);
-    ck_assert(file_begin(&file, in_directory("link"), 0666) && file_put(&file, "new", 3) && file_finish(&file));
+    ck_assert(symlink("file", in_directory("link")) == 0 &&
+              link(in_directory("file"), in_directory("hard")) == 0);
+    ck_assert(symlink("new", in_directory("dangling")) == 0 &&
+              symlink("loop", in_directory("loop")) == 0);
+    ck_assert(file_begin(&file, in_directory("link"), 0666) && file_put(&file, "new", 3) &&
+              file_finish(&file));
     ck_assert(lstat(in_directory("link"), &about) == 0 && S_ISLNK(about.st_mode));
     ck_assert_str_eq(read_text(in_directory("file")), "new");
     ck_assert_str_eq(read_text(in_directory("hard")), "old");
-    ck_assert(file_begin(&file, in_directory("dangling"), 0666) && file_put(&file, "made", 4) && file_finish(&file));
+    ck_assert(file_begin(&file, in_directory("dangling"), 0666) && file_put(&file, "made", 4) &&
+              file_finish(&file));
     ck_assert_str_eq(read_text(in_directory("new")), "made");
     ck_assert(!file_begin(&file, in_directory("loop"), 0666));
     ck_assert(!file_begin(&file, directory, 0666));
@@ -439,8 +488,7 @@ static void kill_writer(const char *name)
     if (child == 0) {
         NewFile file;
         bool begun = file_begin(&file, in_directory(name), 0600) && file_put(&file, "half", 4);
-        if (write(ends[1], begun ? "y" : "n", 1) == 1)
-            pause();
+        if (write(ends[1], begun ? "y" : "n", 1) == 1) pause();
         _exit(1);
     }
     ck_assert(read(ends[0], &byte, 1) == 1 && byte == 'y');
@@ -457,13 +505,13 @@ START_TEST(what_killed_writers_left_is_swept)
     TuningEntry entry = {{"00000000000000000000000000000001"}, "sm_90a", "H100", "row", 1, 2, "g"};
     kill_writer(key.name);
     kill_writer("tuning");
-    kill_writer("mine");    /* none of ours */
+    kill_writer("mine"); /* none of ours */
     ck_assert_int_eq(count_files(), 3);
     store(&other);
     ck_assert_int_eq(count_files(), 3);
     setenv("FUSEC_TUNING_FILE", in_directory("tuning"), 1);
     ck_assert_msg(tuning_store(&entry, why), "%s", why);
-    ck_assert_int_eq(count_files(), 3);    /* an entry, the tuning file, and mine.tmp-… */
+    ck_assert_int_eq(count_files(), 3); /* an entry, the tuning file, and mine.tmp-… */
 }
 END_TEST
 
@@ -490,8 +538,7 @@ START_TEST(writers_and_clears_at_the_same_time)
     enum { WRITERS = 3, EACH = 15 };
     int status;
     for (int w = 0; w < WRITERS; w++) {
-        if (fork())
-            continue;
+        if (fork()) continue;
         for (int i = 0; i < EACH; i++) {
             const DiskKey key = key_of("text", i);
             store(&key);
@@ -521,17 +568,26 @@ START_TEST(what_is_no_plan_is_refused)
     ck_assert(file_write_sealed(path, magic, &w));
     writer_free(&w);
     ck_assert_int_eq(chmod(path, 0666), 0);
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why), SEALED_OK);
+    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why),
+                     SEALED_OK);
     free(data);
     ck_assert_int_eq(truncate(path, 6LL << 30), 0);
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why), SEALED_REFUSED);
+    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why),
+                     SEALED_REFUSED);
     ck_assert_ptr_nonnull(strstr(why, "more than 268435456 bytes"));
     ck_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why), SEALED_REFUSED);
+    ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why),
+                     SEALED_REFUSED);
     ck_assert_str_eq(why, "it is no regular file");
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, "/dev/zero", FILE_OF_ANYONE, magic, &data, &bytes, why), SEALED_REFUSED);
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, directory, FILE_OF_ANYONE, magic, &data, &bytes, why), SEALED_ABSENT);
-    ck_assert_int_eq(file_read_sealed(AT_FDCWD, in_directory("no"), FILE_OF_ANYONE, magic, &data, &bytes, why), SEALED_ABSENT);
+    ck_assert_int_eq(
+        file_read_sealed(AT_FDCWD, "/dev/zero", FILE_OF_ANYONE, magic, &data, &bytes, why),
+        SEALED_REFUSED);
+    ck_assert_int_eq(
+        file_read_sealed(AT_FDCWD, directory, FILE_OF_ANYONE, magic, &data, &bytes, why),
+        SEALED_ABSENT);
+    ck_assert_int_eq(
+        file_read_sealed(AT_FDCWD, in_directory("no"), FILE_OF_ANYONE, magic, &data, &bytes, why),
+        SEALED_ABSENT);
 }
 END_TEST
 

@@ -21,8 +21,11 @@ static void make_up(const double gains[TRIALS])
     arena = arena_new();
     for (int i = 0; i < TRIALS; i++) {
         for (int r = 0; r < ROUNDS; r++) times[i][r] = (100 - gains[i]) * (1 + 0.01 * r);
-        trials[i] = (Trial){.schedule = "row", .times = times[i], .rounds = ROUNDS,
-                            .registers = 32, .finalist = true};
+        trials[i] = (Trial){.schedule = "row",
+                            .times = times[i],
+                            .rounds = ROUNDS,
+                            .registers = 32,
+                            .finalist = true};
         set_median(arena, &trials[i]);
     }
 }
@@ -35,7 +38,7 @@ START_TEST(a_clear_winner_is_kept)
     ck_assert(c.kept);
     ck_assert_int_eq(c.wins, ROUNDS);
     ck_assert_double_eq_tol(c.gain, 0.05, 1e-9);
-    ck_assert_double_eq(times[2][0], 95);   /* the order of the rounds is kept */
+    ck_assert_double_eq(times[2][0], 95); /* the order of the rounds is kept */
     arena_free(arena);
 }
 END_TEST
@@ -89,9 +92,17 @@ static Report report_of(Choice choice)
 {
     static const char *const axes[] = {"M", "N"};
     static const int64_t sizes[] = {16, 4096};
-    return (Report){.graph = "g", .device = "a \"GPU\"", .arch = "sm_90a", .file = "/f",
-                    .axis_count = 2, .axes = axes, .sizes = sizes, .bytes = 1000000,
-                    .trials = trials, .count = TRIALS, .choice = choice};
+    return (Report){.graph = "g",
+                    .device = "a \"GPU\"",
+                    .arch = "sm_90a",
+                    .file = "/f",
+                    .axis_count = 2,
+                    .axes = axes,
+                    .sizes = sizes,
+                    .bytes = 1000000,
+                    .trials = trials,
+                    .count = TRIALS,
+                    .choice = choice};
 }
 
 START_TEST(the_table_says_what_was_found)
@@ -105,7 +116,8 @@ START_TEST(the_table_says_what_was_found)
     ck_assert_msg(strstr(text, "g M=16 N=4096 on a \"GPU\"\n") == text, "%s", text);
     ck_assert_msg(strstr(text, "0.950  finalist\n") < strstr(text, "1.000  default\n"), "%s", text);
     ck_assert(strstr(text, "rejected: row: spills 8 bytes"));
-    ck_assert(strstr(text, "5.0% faster than the default in its median, faster in 20 of 20 rounds"));
+    ck_assert(
+        strstr(text, "5.0% faster than the default in its median, faster in 20 of 20 rounds"));
     ck_assert(strstr(text, "kept in /f\n"));
     arena_free(arena);
 }
@@ -127,7 +139,8 @@ START_TEST(the_json_is_json)
     json_t *rejected = json_array_get(json_object_get(json, "rejected"), 0);
     ck_assert_str_eq(json_string_value(json_object_get(rejected, "reason")), "error:\n\"x\"");
     ck_assert(json_is_true(json_object_get(json, "kept")));
-    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(json, "sizes"), "N")), 4096);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(json, "sizes"), "N")),
+                     4096);
     json_decref(json);
     arena_free(arena);
 }
@@ -150,8 +163,9 @@ START_TEST(candidates_are_compiled_verified_and_timed)
     ck_assert_int_eq(open_session(&s, &o), EXIT_DONE);
     ck_assert_int_eq(settle_sizes(&s, NULL), EXIT_DONE);
     ck_assert_int_eq(open_device(&s, "cpu"), EXIT_DONE);
-    ck_assert_int_eq(fusec_program_parse(s.program.text, s.program.length, "softmax.fuse",
-                                         &s.parsed, &error), FUSEC_OK);
+    ck_assert_int_eq(
+        fusec_program_parse(s.program.text, s.program.length, "softmax.fuse", &s.parsed, &error),
+        FUSEC_OK);
     ck_assert_int_eq(compile_trials(&s, some, 3), EXIT_DONE);
     ck_assert(!some[0].rejected && !some[1].rejected);
     ck_assert_msg(strstr(some[2].rejected, "schedule refused"), "%s", some[2].rejected);
@@ -170,8 +184,9 @@ END_TEST
 
 START_TEST(short_times_are_finer_than_the_clock)
 {
-    double shorts[] = {9, 1, 4.2, 4.0, 4.0, 4.2, 4.0, 100}, longs[] = {30, 20, 100, 21}, one[] = {3};
-    ck_assert_double_eq_tol(typical_of(shorts, 8), 4.1, 1e-12);    /* of 4.0 4.0 4.2 4.2 */
+    double shorts[] = {9, 1, 4.2, 4.0, 4.0, 4.2, 4.0, 100}, longs[] = {30, 20, 100, 21},
+           one[] = {3};
+    ck_assert_double_eq_tol(typical_of(shorts, 8), 4.1, 1e-12); /* of 4.0 4.0 4.2 4.2 */
     ck_assert_double_eq(typical_of(longs, 4), 30);
     ck_assert_double_eq(typical_of(one, 1), 3);
     ck_assert_double_eq(typical_of(one, 0), 0);

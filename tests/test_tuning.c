@@ -58,7 +58,7 @@ static const char *find(int number, const char *device, const char *wanted)
 
 static void write_file(const char *text)
 {
-    store(1, "H100", "row");   /* makes the directory */
+    store(1, "H100", "row"); /* makes the directory */
     FILE *f = fopen(file, "w");
     ck_assert(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
 }
@@ -92,8 +92,9 @@ END_TEST
 /* What tune writes, it reads; a text that readers would not take leaves the file as it is. */
 START_TEST(every_key_of_a_schedule_is_read)
 {
-    static const char every[] = "warp-specialized:threads=64,rows=1,ctas=132,per_sm=12,cluster=2,stages=1,"
-                                "groups=1,reads=2,bulk=1,limit=8,reuse=1";
+    static const char every[] =
+        "warp-specialized:threads=64,rows=1,ctas=132,per_sm=12,cluster=2,stages=1,"
+        "groups=1,reads=2,bulk=1,limit=8,reuse=1";
     char why[TUNING_WHY];
     TuningEntry two_fields = {key_of(2), "sm_90a", "H100", "row\trow", 1, 2, "g"};
     store(1, "H100", every);
@@ -133,7 +134,9 @@ static const struct {
     const char *text, *why;
 } damaged[] = {
     {"fusec tuning 2\n" ENTRY, "line 1"},
-    {"\x7f" "ELF", "line 1"},
+    {"\x7f"
+     "ELF",
+     "line 1"},
     {"fusec tuning 1\n" ENTRY "0000", "line 3"},
     {"fusec tuning 1\n" ENTRY "zz\tsm_90a\trow\t1\t2\tH100\tg\n", "line 3"},
     {"fusec tuning 1\n" ENTRY "00000000000000000000000000000002\tsm_90a\trow\t1\n", "line 3"},
@@ -172,7 +175,7 @@ START_TEST(an_unwritable_place_says_so)
 {
     char why[TUNING_WHY], path[160];
     store(1, "H100", "row");
-    snprintf(path, sizeof path, "%s/below", file);   /* a file is no directory */
+    snprintf(path, sizeof path, "%s/below", file); /* a file is no directory */
     setenv("FUSEC_TUNING_FILE", path, 1);
     TuningEntry entry = {key_of(1), "sm_90a", "H100", "row", 1, 2, "g"};
     ck_assert(!tuning_store(&entry, why));
@@ -240,8 +243,12 @@ static const char commented[] = "# a comment\ngraph g[M = 8, N](x : f32[M, N])\n
 
 static CompileRequest request_for(const char *text, const AxisSize *sizes)
 {
-    return (CompileRequest){.text = text, .length = strlen(text), .name = "g.fuse",
-                            .sizes = sizes, .size_count = 2, .target = *target_find("sm_90a"),
+    return (CompileRequest){.text = text,
+                            .length = strlen(text),
+                            .name = "g.fuse",
+                            .sizes = sizes,
+                            .size_count = 2,
+                            .target = *target_find("sm_90a"),
                             .until = UNTIL_CUDA};
 }
 
@@ -330,7 +337,7 @@ END_TEST
 /* ---- what spills ---- */
 
 typedef struct {
-    int asked, chosen, others;   /* bytes that the chosen plan, and all others, spill */
+    int asked, chosen, others; /* bytes that the chosen plan, and all others, spill */
 } Assembler;
 
 static int count_made_up(void *data, const Compilation *c)
@@ -352,7 +359,10 @@ static char *spill_of(const char *source, Assembler *a, Compilation *c)
     return found;
 }
 
-static char *spill(Assembler *a, Compilation *c) { return spill_of(plain, a, c); }
+static char *spill(Assembler *a, Compilation *c)
+{
+    return spill_of(plain, a, c);
+}
 
 START_TEST(what_does_not_spill_stays)
 {
@@ -384,10 +394,11 @@ END_TEST
 
 START_TEST(fewer_ctas_are_asked_for_first)
 {
-    static const char of_two[] = "import \"std\"\n"
-                                 "graph g[M, N](x : bf16[M, N], r : bf16[M, N]) -> (y : bf16[M, N]) {\n"
-                                 "    y = layer_norm[N](x + r, 1e-5)\n"
-                                 "}\n";
+    static const char of_two[] =
+        "import \"std\"\n"
+        "graph g[M, N](x : bf16[M, N], r : bf16[M, N]) -> (y : bf16[M, N]) {\n"
+        "    y = layer_norm[N](x + r, 1e-5)\n"
+        "}\n";
     Assembler a = {.chosen = 64};
     Compilation c;
     char *schedule = spill_of(of_two, &a, &c);

@@ -10,13 +10,12 @@
 
 const char *kind_name(ReductionKind kind)
 {
-    static const char *const names[] = {"inner", "outer", "partial_outer", "full",
-                                        "mixed"};
+    static const char *const names[] = {"inner", "outer", "partial_outer", "full", "mixed"};
     return names[kind];
 }
 
-/* The axes of what is computed, and of the outputs it goes to. Others, which only outputs that nobody wants have, would
- * stand between rows and columns. */
+/* The axes of what is computed, and of the outputs it goes to. Others, which only outputs that
+ * nobody wants have, would stand between rows and columns. */
 AxisSet live_axes(const Graph *g, const bool *live)
 {
     AxisSet axes = 0;
@@ -59,7 +58,8 @@ AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
     for (AxisSet suffix = axes & (axes - 1); suffix; suffix &= suffix - 1)
         for (int i = 1; i < g->nodes.count; i++) {
             Node n = {(uint32_t)i};
-            if (live[i] && is_reduction(g, n) && node(g, n)->reduced == suffix && makes_columns(g, live, n))
+            if (live[i] && is_reduction(g, n) && node(g, n)->reduced == suffix &&
+                makes_columns(g, live, n))
                 return suffix;
         }
     return last_of(axes);
@@ -78,12 +78,12 @@ static ReductionKind find_kind(const Analysis *a, Node n)
 static Node find_difference(const Graph *g, Node term)
 {
     const NodeInfo *info = node(g, term);
-    bool fits = info->op == OP_EXP ||
-                (info->op == OP_MUL && info->args[0].id == info->args[1].id);
+    bool fits = info->op == OP_EXP || (info->op == OP_MUL && info->args[0].id == info->args[1].id);
     return fits && node(g, info->args[0])->op == OP_SUB ? info->args[0] : (Node){0};
 }
 
-/* Which infinities of r a condition excludes, or (contrary) includes: r > -inf, abs(r) < inf, r != inf, ... */
+/* Which infinities of r a condition excludes, or (contrary) includes: r > -inf, abs(r) < inf, r !=
+ * inf, ... */
 static unsigned excluded_infinities(const Graph *g, Node condition, Node r, bool contrary)
 {
     const NodeInfo *info = node(g, condition);
@@ -91,7 +91,9 @@ static unsigned excluded_infinities(const Graph *g, Node condition, Node r, bool
     bool swapped = info->op != OP_NONE && node(g, value)->op == OP_CONST;
     if (swapped) value = limit, limit = info->args[0];
     bool absolute = node(g, value)->op == OP_ABS;
-    if (node(g, limit)->op != OP_CONST || node(g, limit)->type != TYPE_F32 || !isinf(node(g, limit)->number)) return 0;
+    if (node(g, limit)->op != OP_CONST || node(g, limit)->type != TYPE_F32 ||
+        !isinf(node(g, limit)->number))
+        return 0;
     if (value.id != r.id && !(absolute && arg(g, value, 0).id == r.id)) return 0;
     bool low = node(g, limit)->number < 0;
     bool order = info->op == (low != swapped ? OP_GT : OP_LT);
@@ -99,8 +101,8 @@ static unsigned excluded_infinities(const Graph *g, Node condition, Node r, bool
     return absolute ? EXCLUDES_LOW | EXCLUDES_HIGH : low ? EXCLUDES_LOW : EXCLUDES_HIGH;
 }
 
-/* r of where(r is infinite, 0, r), where the other is small enough for what is left of it to be exp's; or r itself. And which
- * infinities it is not. */
+/* r of where(r is infinite, 0, r), where the other is small enough for what is left of it to be
+ * exp's; or r itself. And which infinities it is not. */
 static Node find_base(const Graph *g, Node by, unsigned *excludes)
 {
     const NodeInfo *info = node(g, by);
@@ -108,7 +110,8 @@ static Node find_base(const Graph *g, Node by, unsigned *excludes)
     if (info->op != OP_WHERE) return by;
     bool contrary = node(g, info->args[1])->op == OP_CONST;
     Node r = info->args[contrary ? 2 : 1], other = info->args[contrary ? 1 : 2];
-    bool finite = node(g, other)->op == OP_CONST && node(g, other)->type == TYPE_F32 && fabs(node(g, other)->number) <= 1;
+    bool finite = node(g, other)->op == OP_CONST && node(g, other)->type == TYPE_F32 &&
+                  fabs(node(g, other)->number) <= 1;
     *excludes = finite ? excluded_infinities(g, info->args[0], r, contrary) : 0;
     return *excludes ? r : by;
 }
@@ -139,8 +142,9 @@ static Node compared_partner(const Graph *g, const Sizes *sizes, Node n)
     return same && axes_size(sizes, info->reduced) > 0 ? partner : none;
 }
 
-/* What a partner accumulates is known, not made of its own partner's result: where one follows the other, every second one
- * has a partner. How far that goes on the program decides, and so many are looked at. */
+/* What a partner accumulates is known, not made of its own partner's result: where one follows the
+ * other, every second one has a partner. How far that goes on the program decides, and so many are
+ * looked at. */
 Node find_partner(const Graph *g, const Sizes *sizes, Node n)
 {
     enum { FAR = 64 };
@@ -150,7 +154,8 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n)
     return count % 2 ? partner : (Node){0};
 }
 
-/* By node the reduction in whose phase one over the columns is accumulated: one for each that has any. */
+/* By node the reduction in whose phase one over the columns is accumulated: one for each that has
+ * any. */
 static Node *find_partners(Arena *arena, const Analysis *a)
 {
     const Graph *g = a->graph;
@@ -167,7 +172,10 @@ static Node *find_partners(Arena *arena, const Analysis *a)
     return partners;
 }
 
-static Node paired_with(const Analysis *a, Node n) { return a->partners[n.id]; }
+static Node paired_with(const Analysis *a, Node n)
+{
+    return a->partners[n.id];
+}
 
 static int *find_phases(Arena *arena, const Analysis *a)
 {
@@ -226,8 +234,7 @@ static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
         if (paired_with(a, n).id) continue;
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
             uint32_t from = arg(g, n, k).id;
-            uses[from] |=
-                is_reduction(g, n) ? phase_bit(a->phase[from]) : uses[i];
+            uses[from] |= is_reduction(g, n) ? phase_bit(a->phase[from]) : uses[i];
         }
     }
     return uses;
@@ -246,7 +253,7 @@ static void find_persistent(Arena *arena, Analysis *a, const bool *live)
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
         bool several = uses[i] & (uses[i] - 1);
-        AxisSet differing = a->rows ? a->rows : a->columns;    /* what has no rows is one row */
+        AxisSet differing = a->rows ? a->rows : a->columns; /* what has no rows is one row */
         if (!live[i] || info->op != OP_PARAM || !several || !(info->axes & differing)) continue;
         const Param *p = &g->params.data[info->param];
         int64_t bytes = param_bytes(p, &a->sizes, a->columns);
@@ -264,7 +271,8 @@ static void count_traffic(Analysis *a, const bool *live)
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
         if (live[i] && info->op == OP_PARAM && !g->params.data[info->param].scalar)
-            a->read_bytes = add_bytes(a->read_bytes, param_bytes(&g->params.data[info->param], &a->sizes, all));
+            a->read_bytes =
+                add_bytes(a->read_bytes, param_bytes(&g->params.data[info->param], &a->sizes, all));
     }
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *o = &g->outputs.data[i];

@@ -1,31 +1,32 @@
-/* analyze/analyze.h: graph -> analysis: which axes are rows and which columns, what kind each reduction is,
- * in which phase it runs, what must stay on chip between phases, and the bytes physics asks for.
- * The vocabulary is docs/hacking.md's; schedule/schedule.c decides from it, explain/explain.c prints it. */
+/* analyze/analyze.h: graph -> analysis: which axes are rows and which columns, what kind each
+ * reduction is, in which phase it runs, what must stay on chip between phases, and the bytes
+ * physics asks for. The vocabulary is docs/hacking.md's; schedule/schedule.c decides from it,
+ * explain/explain.c prints it. */
 #ifndef FUSEC_ANALYZE_H
 #define FUSEC_ANALYZE_H
 
 #include "graph/graph.h"
 
 typedef enum {
-    KIND_INNER,            /* reduces columns only, all of them or some */
-    KIND_OUTER,            /* reduces all row axes and no column */
-    KIND_PARTIAL_OUTER,    /* reduces some row axes and no column */
-    KIND_FULL,             /* reduces everything its expression has */
-    KIND_MIXED             /* anything else that touches rows and columns */
+    KIND_INNER,         /* reduces columns only, all of them or some */
+    KIND_OUTER,         /* reduces all row axes and no column */
+    KIND_PARTIAL_OUTER, /* reduces some row axes and no column */
+    KIND_FULL,          /* reduces everything its expression has */
+    KIND_MIXED          /* anything else that touches rows and columns */
 } ReductionKind;
 
 typedef struct {
     Node node;
-    const char *name;      /* its binding's name, else its text, `sum[N](-a)` */
+    const char *name; /* its binding's name, else its text, `sum[N](-a)` */
     ReductionKind kind;
-    int phase;             /* the phase in which it accumulates: that of its operand, or of
-                              the one it goes with */
-    Node partner;          /* the reduction it goes with, see find_partner(); 0: none */
+    int phase;    /* the phase in which it accumulates: that of its operand, or of
+                     the one it goes with */
+    Node partner; /* the reduction it goes with, see find_partner(); 0: none */
 } Reduction;
 
 /* An input that more than one phase needs, so that it stays on chip between them. */
 typedef struct {
-    Node node;             /* a PARAM with row axes */
+    Node node; /* a PARAM with row axes */
     const char *name;
     int64_t bytes_per_row;
 } Persistent;
@@ -34,19 +35,21 @@ typedef struct Analysis {
     const Graph *graph;
     Sizes sizes;
     AxisSet rows, columns;
-    int part_count;                /* 0, or outputs that share nothing with others and have rows along other axes */
-    const struct Analysis *const *parts;   /* are analyzed apart; their reductions and columns are here, too */
+    int part_count; /* 0, or outputs that share nothing with others and have rows along other axes
+                     */
+    const struct Analysis *const
+        *parts; /* are analyzed apart; their reductions and columns are here, too */
     int reduction_count;
     const Reduction *reductions;
     int persistent_count;
     const Persistent *persistent;
-    const Node *partners;          /* by node id: the reduction that one goes with; 0: none */
-    const int *phase;              /* by node id: how many inner reductions lie before the value */
-    int phases;                    /* 1 + the largest phase */
-    int64_t read_bytes, write_bytes;   /* each used input once, each wanted output once */
+    const Node *partners; /* by node id: the reduction that one goes with; 0: none */
+    const int *phase;     /* by node id: how many inner reductions lie before the value */
+    int phases;           /* 1 + the largest phase */
+    int64_t read_bytes, write_bytes; /* each used input once, each wanted output once */
 } Analysis;
 
-const char *kind_name(ReductionKind kind);      /* "inner", "partial_outer", ... */
+const char *kind_name(ReductionKind kind); /* "inner", "partial_outer", ... */
 enum { LAST_PHASE_BIT = 63 };
 /* The bit of a phase in a set of phases: the last stands for all from there on. */
 static inline uint64_t phase_bit(int phase)
@@ -61,19 +64,25 @@ static inline uint64_t phase_bit(int phase)
  *                                common mean by one addition each (Chan, Golub, LeVeque 1979)
  * Gives r; 0: the reduction is none of these. f32 alone, where the errors are within the bound. */
 Node find_partner(const Graph *g, const Sizes *sizes, Node n);
-/* The first of these may be of exp(x - where(abs(r) == inf, 0, r)): which infinite maxima are replaced. */
+/* The first of these may be of exp(x - where(abs(r) == inf, 0, r)): which infinite maxima are
+ * replaced. */
 enum { EXCLUDES_LOW = 1, EXCLUDES_HIGH = 2 };
 unsigned excluded_of_base(const Graph *g, Node sum);
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
-/* The graph with what a rounded mean lacks put right, in squares about it that are added up by other kernels; NULL: it has none. */
+/* The graph with what a rounded mean lacks put right, in squares about it that are added up by
+ * other kernels; NULL: it has none. */
 Graph *correct_moments(Arena *arena, const Analysis *a);
-/* For analyze/parts.c. The axes of what is live; the columns of that; the analysis of a graph as one part. */
+/* For analyze/parts.c. The axes of what is live; the columns of that; the analysis of a graph as
+ * one part. */
 AxisSet live_axes(const Graph *g, const bool *live);
 AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes);
 Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes);
-void print_analysis(Text *out, const Analysis *a);       /* --emit=analysis */
+void print_analysis(Text *out, const Analysis *a); /* --emit=analysis */
 
 /* Elements of a tensor over `axes`, and the row axes' share of them. */
-static inline bool axes_within(AxisSet inner, AxisSet outer) { return !(inner & ~outer); }
+static inline bool axes_within(AxisSet inner, AxisSet outer)
+{
+    return !(inner & ~outer);
+}
 
 #endif

@@ -1,8 +1,10 @@
-/* analyze/moments.c: means of squares about a mean, q = mean[K](d * d) with d = x - mean[K](x), where K is not the columns.
+/* analyze/moments.c: means of squares about a mean, q = mean[K](d * d) with d = x - mean[K](x),
+ * where K is not the columns.
  *
- * Such a mean comes from another kernel, rounded to f32, and of x far from 0 that is far from the mean in units of d. What
- * it lacks is the mean of d: r = mean[K](d). So q becomes q - r * r, and d elsewhere d - r; the kernel that adds up d * d
- * adds up d as well. (Within rows the helpers of codegen/prelude/ do the like, in one pass.) */
+ * Such a mean comes from another kernel, rounded to f32, and of x far from 0 that is far from the
+ * mean in units of d. What it lacks is the mean of d: r = mean[K](d). So q becomes q - r * r, and d
+ * elsewhere d - r; the kernel that adds up d * d adds up d as well. (Within rows the helpers of
+ * codegen/prelude/ do the like, in one pass.) */
 #include "analyze/analyze.h"
 
 #include <math.h>
@@ -10,9 +12,9 @@
 typedef struct {
     const Graph *from;
     Graph *into;
-    const bool *squares;    /* by node id: whether it is such a q */
-    const bool *centred;    /* by node id: whether it is the d of one */
-    Node *plain, *map;      /* by node id: what it becomes for a q, and for all others */
+    const bool *squares; /* by node id: whether it is such a q */
+    const bool *centred; /* by node id: whether it is the d of one */
+    Node *plain, *map;   /* by node id: what it becomes for a q, and for all others */
 } Correction;
 
 static Node distance_of(const Graph *g, Node squares)
@@ -80,7 +82,8 @@ static Graph *correct(Arena *arena, const Graph *g, const bool *squares, const b
 Graph *correct_moments(Arena *arena, const Analysis *a)
 {
     const Graph *g = a->graph;
-    bool *squares = NEW_ARRAY(arena, bool, g->nodes.count), *centred = NEW_ARRAY(arena, bool, g->nodes.count);
+    bool *squares = NEW_ARRAY(arena, bool, g->nodes.count),
+         *centred = NEW_ARRAY(arena, bool, g->nodes.count);
     bool any = false;
     for (int i = 0; i < a->reduction_count; i++) {
         const Reduction *r = &a->reductions[i];

@@ -1,16 +1,17 @@
-/* analyze/parts.c: outputs that share nothing, as norms of q [M, Q] and of k [M, K], need not have rows along the same axes.
+/* analyze/parts.c: outputs that share nothing, as norms of q [M, Q] and of k [M, K], need not have
+ * rows along the same axes.
  *
- * The graph's columns are those of the outputs that have them, and of what has no axes besides; the outputs that are left
- * are looked at again, by themselves. */
+ * The graph's columns are those of the outputs that have them, and of what has no axes besides; the
+ * outputs that are left are looked at again, by themselves. */
 #include "analyze/analyze.h"
 
 enum { MOST_PARTS = 16 };
 
 typedef struct {
     const Graph *g;
-    int *root;        /* by output: of those that share a value, one (of itself, if it is that) */
-    AxisSet *axes;    /* by root: of all that these are made of */
-    int *part;        /* by output: from 1; 0: not in any yet */
+    int *root;     /* by output: of those that share a value, one (of itself, if it is that) */
+    AxisSet *axes; /* by root: of all that these are made of */
+    int *part;     /* by output: from 1; 0: not in any yet */
 } Outputs;
 
 static int root_of(const Outputs *o, int output)
@@ -42,12 +43,12 @@ static void join_roots(Outputs *o, int from, int into)
     o->root[root_of(o, from)] = root_of(o, into);
 }
 
-/* Joins outputs that share a value; inputs may be shared. From the outputs down each value is owned by one of those that
- * need it, which are one with all others that do. */
+/* Joins outputs that share a value; inputs may be shared. From the outputs down each value is owned
+ * by one of those that need it, which are one with all others that do. */
 static void join_outputs(Arena *arena, Outputs *o)
 {
     const Graph *g = o->g;
-    int *owner = NEW_ARRAY(arena, int, g->nodes.count);    /* an output, from 1 */
+    int *owner = NEW_ARRAY(arena, int, g->nodes.count); /* an output, from 1 */
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *output = &g->outputs.data[i];
         const uint32_t id = output->value.id;
@@ -63,8 +64,10 @@ static void join_outputs(Arena *arena, Outputs *o)
             const uint32_t operand = info->args[k].id;
             o->axes[owner[id] - 1] |= g->nodes.data[operand].axes;
             if (is_leaf(g->nodes.data[operand].op)) continue;
-            if (owner[operand]) join_roots(o, owner[operand] - 1, owner[id] - 1);
-            else owner[operand] = owner[id];
+            if (owner[operand])
+                join_roots(o, owner[operand] - 1, owner[id] - 1);
+            else
+                owner[operand] = owner[id];
         }
     }
 }
@@ -75,7 +78,8 @@ static void join_axes(Outputs *o)
     for (int i = 0; i < o->g->outputs.count; i++) o->axes[i] = o->axes[root_of(o, i)];
 }
 
-/* Puts the outputs that have the columns of those that are left, and what has no axes besides, into a part; false: none is left. */
+/* Puts the outputs that have the columns of those that are left, and what has no axes besides, into
+ * a part; false: none is left. */
 static bool take_part(Arena *arena, Outputs *o, int which)
 {
     const Graph *left = with_outputs(arena, o->g, o->part, 0);
@@ -104,24 +108,30 @@ static bool are_apart(const Analysis *const *parts, int count)
 static int find_parts(Arena *arena, const Graph *g, const Sizes *sizes, const Analysis **parts)
 {
     const int count = g->outputs.count;
-    Outputs o = {g, NEW_ARRAY(arena, int, count + 1), NEW_ARRAY(arena, AxisSet, count + 1), NEW_ARRAY(arena, int, count + 1)};
+    Outputs o = {g, NEW_ARRAY(arena, int, count + 1), NEW_ARRAY(arena, AxisSet, count + 1),
+                 NEW_ARRAY(arena, int, count + 1)};
     for (int i = 0; i < count; i++) o.root[i] = i;
     join_outputs(arena, &o);
     join_axes(&o);
     int found = 0;
     while (found < MOST_PARTS && take_part(arena, &o, found + 1)) found++;
-    for (int i = 0; i < found; i++) parts[i] = analyze_alone(arena, with_outputs(arena, g, o.part, i + 1), sizes);
+    for (int i = 0; i < found; i++)
+        parts[i] = analyze_alone(arena, with_outputs(arena, g, o.part, i + 1), sizes);
     return found == MOST_PARTS || !are_apart(parts, found) ? 0 : found;
 }
 
 static void add_part(Arena *arena, Analysis *whole, const Analysis *part, int *phase)
 {
-    Reduction *reductions = NEW_ARRAY(arena, Reduction, whole->reduction_count + part->reduction_count + 1);
-    Persistent *persistent = NEW_ARRAY(arena, Persistent, whole->persistent_count + part->persistent_count + 1);
+    Reduction *reductions =
+        NEW_ARRAY(arena, Reduction, whole->reduction_count + part->reduction_count + 1);
+    Persistent *persistent =
+        NEW_ARRAY(arena, Persistent, whole->persistent_count + part->persistent_count + 1);
     for (int i = 0; i < whole->reduction_count; i++) reductions[i] = whole->reductions[i];
-    for (int i = 0; i < part->reduction_count; i++) reductions[whole->reduction_count + i] = part->reductions[i];
+    for (int i = 0; i < part->reduction_count; i++)
+        reductions[whole->reduction_count + i] = part->reductions[i];
     for (int i = 0; i < whole->persistent_count; i++) persistent[i] = whole->persistent[i];
-    for (int i = 0; i < part->persistent_count; i++) persistent[whole->persistent_count + i] = part->persistent[i];
+    for (int i = 0; i < part->persistent_count; i++)
+        persistent[whole->persistent_count + i] = part->persistent[i];
     whole->reductions = reductions;
     whole->persistent = persistent;
     whole->reduction_count += part->reduction_count;

@@ -32,15 +32,13 @@ struct Arena {
 Arena *arena_new(void)
 {
     Arena *arena = calloc(1, sizeof *arena);
-    if (arena)
-        arena->next_capacity = FIRST_BLOCK;
+    if (arena) arena->next_capacity = FIRST_BLOCK;
     return arena;
 }
 
 void arena_free(Arena *arena)
 {
-    if (!arena)
-        return;
+    if (!arena) return;
     arena_set_budget(arena, NULL);
     for (Block *block = arena->blocks, *next; block; block = next) {
         next = block->next;
@@ -57,17 +55,14 @@ void arena_on_out_of_memory(Arena *arena, OutOfMemory *handler, void *data)
 
 _Noreturn void arena_out_of_memory(Arena *arena)
 {
-    if (arena->handler)
-        arena->handler(arena->handler_data);
+    if (arena->handler) arena->handler(arena->handler_data);
     abort();
 }
 
 void arena_set_budget(Arena *arena, Budget *budget)
 {
-    if (arena->budget)
-        arena->budget->used -= arena->bytes;
-    if (budget)
-        budget->used += arena->bytes;
+    if (arena->budget) arena->budget->used -= arena->bytes;
+    if (budget) budget->used += arena->bytes;
     arena->budget = budget;
 }
 
@@ -79,8 +74,7 @@ Budget *arena_budget(const Arena *arena)
 Arena *arena_scratch(Arena *arena)
 {
     Arena *scratch = arena_new();
-    if (!scratch)
-        arena_out_of_memory(arena);
+    if (!scratch) arena_out_of_memory(arena);
     arena_on_out_of_memory(scratch, arena->handler, arena->handler_data);
     arena_set_budget(scratch, arena->budget);
     return scratch;
@@ -88,14 +82,12 @@ Arena *arena_scratch(Arena *arena)
 
 void arena_ask(Arena *arena)
 {
-    if (arena->budget && !budget_ask(arena->budget))
-        arena_out_of_memory(arena);
+    if (arena->budget && !budget_ask(arena->budget)) arena_out_of_memory(arena);
 }
 
 void arena_poll(Arena *arena)
 {
-    if (arena->budget && --arena->budget->countdown < 0)
-        arena_ask(arena);
+    if (arena->budget && --arena->budget->countdown < 0) arena_ask(arena);
 }
 
 /* Counts a block before it is allocated. */
@@ -103,13 +95,10 @@ static void count_bytes(Arena *arena, size_t bytes)
 {
     Budget *budget = arena->budget;
     arena->bytes += (int64_t)bytes;
-    if (!budget)
-        return;
+    if (!budget) return;
     budget->used += (int64_t)bytes;
-    if (budget->used <= budget->bytes)
-        return;
-    if (!budget->stopped)
-        budget->stopped = STOPPED_BY_BYTES;
+    if (budget->used <= budget->bytes) return;
+    if (!budget->stopped) budget->stopped = STOPPED_BY_BYTES;
     arena_out_of_memory(arena);
 }
 
@@ -117,8 +106,7 @@ static Block *new_block(Arena *arena, size_t capacity)
 {
     count_bytes(arena, sizeof(Block) + capacity);
     Block *block = calloc(1, sizeof *block + capacity);
-    if (!block)
-        arena_out_of_memory(arena);
+    if (!block) arena_out_of_memory(arena);
     block
         ->capacity = capacity;
     return block;
@@ -145,20 +133,16 @@ static void open_block(Arena *arena)
     block
         ->next = arena->blocks;
     arena->blocks = block;
-    if (arena->next_capacity < LARGEST_BLOCK)
-        arena->next_capacity *= 2;
+    if (arena->next_capacity < LARGEST_BLOCK) arena->next_capacity *= 2;
 }
 
 void *arena_alloc(Arena *arena, size_t bytes)
 {
-    if (bytes > PTRDIFF_MAX - sizeof(Block) - ALIGNMENT)
-        arena_out_of_memory(arena);
+    if (bytes > PTRDIFF_MAX - sizeof(Block) - ALIGNMENT) arena_out_of_memory(arena);
     arena_poll(arena);
     bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (bytes > arena->next_capacity / 4)
-        return alloc_large(arena, bytes);
-    if (!arena->blocks || arena->blocks->capacity - arena->blocks->used < bytes)
-        open_block(arena);
+    if (bytes > arena->next_capacity / 4) return alloc_large(arena, bytes);
+    if (!arena->blocks || arena->blocks->capacity - arena->blocks->used < bytes) open_block(arena);
     Block *block = arena->blocks;
     void *memory = block->bytes + block->used;
     block
@@ -169,8 +153,7 @@ void *arena_alloc(Arena *arena, size_t bytes)
 char *arena_copy(Arena *arena, const char *text, size_t length)
 {
     char *copy = arena_alloc(arena, length + 1);
-    if (length)
-        memcpy(copy, text, length);
+    if (length) memcpy(copy, text, length);
     return copy;
 }
 
@@ -182,8 +165,7 @@ char *arena_vformat(Arena *arena, const char *format, va_list args)
     va_end(again);
     size_t size = length < 0 ? 1 : (size_t)length + 1;
     char *text = arena_alloc(arena, size);
-    if (length > 0)
-        vsnprintf(text, size, format, args);
+    if (length > 0) vsnprintf(text, size, format, args);
     return text;
 }
 
@@ -198,13 +180,10 @@ char *arena_format(Arena *arena, const char *format, ...)
 
 void *list_grow(Arena *arena, void *data, int count, int *capacity, size_t item)
 {
-    if (count < *capacity)
-        return data;
-    if (*capacity > INT_MAX / 2)
-        arena_out_of_memory(arena);
+    if (count < *capacity) return data;
+    if (*capacity > INT_MAX / 2) arena_out_of_memory(arena);
     *capacity = *capacity ? *capacity * 2 : 8;
     void *grown = arena_alloc(arena, (size_t)*capacity * item);
-    if (count)
-        memcpy(grown, data, (size_t)count * item);
+    if (count) memcpy(grown, data, (size_t)count * item);
     return grown;
 }

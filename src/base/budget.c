@@ -41,23 +41,25 @@ bool budget_ask(Budget *budget)
 void budget_reason(const Budget *budget, char *text, size_t size)
 {
     switch (budget->stopped) {
-    case NOT_STOPPED:
-        snprintf(text, size, "the compilation was not stopped");
-        break;
+    case NOT_STOPPED: snprintf(text, size, "the compilation was not stopped"); break;
     case STOPPED_BY_NODES:
-        snprintf(text, size, "the graph has over %" PRId64 " operations, its limit: option max_nodes, or --limit nodes=N",
+        snprintf(text, size,
+                 "the graph has over %" PRId64
+                 " operations, its limit: option max_nodes, or --limit nodes=N",
                  budget->nodes);
         break;
     case STOPPED_BY_SECONDS:
-        snprintf(text, size, "compiling takes over %g seconds, its limit: option max_seconds, or --limit seconds=S",
-                 budget->seconds);
+        snprintf(
+            text, size,
+            "compiling takes over %g seconds, its limit: option max_seconds, or --limit seconds=S",
+            budget->seconds);
         break;
     case STOPPED_BY_BYTES:
-        snprintf(text, size, "compiling takes over %" PRId64 " bytes of memory, its limit: option max_bytes, or --limit bytes=B",
+        snprintf(text, size,
+                 "compiling takes over %" PRId64
+                 " bytes of memory, its limit: option max_bytes, or --limit bytes=B",
                  budget->bytes);
         break;
-    case STOPPED_BY_CALLER:
-        snprintf(text, size, "the compilation was cancelled");
-        break;
+    case STOPPED_BY_CALLER: snprintf(text, size, "the compilation was cancelled"); break;
     }
 }

@@ -1,7 +1,8 @@
 /* base/budget.h: what one compilation may take, and whether its caller still wants it.
  *
- * The arena does the asking (base/arena.h): it counts bytes, and every so many allocations looks at the clock and asks the
- * caller. So every loop that allocates or prints is bounded, in all stages. */
+ * The arena does the asking (base/arena.h): it counts bytes, and every so many allocations looks at
+ * the clock and asks the caller. So every loop that allocates or prints is bounded, in all stages.
+ */
 #ifndef FUSEC_BUDGET_H
 #define FUSEC_BUDGET_H
 
@@ -12,20 +13,26 @@
 enum { DEFAULT_NODES = 1 << 20, DEFAULT_SECONDS = 600 };
 #define DEFAULT_BYTES ((int64_t)4 << 30)
 
-typedef enum { NOT_STOPPED, STOPPED_BY_NODES, STOPPED_BY_SECONDS, STOPPED_BY_BYTES, STOPPED_BY_CALLER } Stopped;
+typedef enum {
+    NOT_STOPPED,
+    STOPPED_BY_NODES,
+    STOPPED_BY_SECONDS,
+    STOPPED_BY_BYTES,
+    STOPPED_BY_CALLER
+} Stopped;
 
 typedef struct {
-    int64_t nodes, bytes;               /* limits; 0: the defaults */
+    int64_t nodes, bytes; /* limits; 0: the defaults */
     double seconds;
-    int32_t (*is_cancelled)(void *data);    /* NULL: never; nonzero: the caller wants no more of it */
+    int32_t (*is_cancelled)(void *data); /* NULL: never; nonzero: the caller wants no more of it */
     void *data;
-    double deadline;                    /* by seconds_now(); set by budget_begin */
-    int64_t used;                       /* bytes of the arenas that count here */
-    int countdown;                      /* allocations until the next question */
-    Stopped stopped;                    /* once it is stopped it stays so */
+    double deadline; /* by seconds_now(); set by budget_begin */
+    int64_t used;    /* bytes of the arenas that count here */
+    int countdown;   /* allocations until the next question */
+    Stopped stopped; /* once it is stopped it stays so */
 } Budget;
 
-double seconds_now(void);    /* monotonic */
+double seconds_now(void); /* monotonic */
 /* Fills in the defaults; time runs from now. */
 void budget_begin(Budget *budget);
 /* Whether to go on: looks at the clock and asks the caller. */

@@ -10,8 +10,7 @@
 #include <string.h>
 
 const DTypeInfo dtype_info[DTYPE_COUNT] = {
-#define DTYPE(name, fuse, safetensors, cuda, bytes, type) \
-    {fuse, safetensors, cuda, bytes, type},
+#define DTYPE(name, fuse, safetensors, cuda, bytes, type) {fuse, safetensors, cuda, bytes, type},
 #include "base/dtypes.def"
 #undef DTYPE
 };
@@ -23,9 +22,9 @@ const DTypeInfo dtype_info[DTYPE_COUNT] = {
 typedef struct {
     int precision, emin, emax;
     double max;
-    bool saturates;      /* overflow gives the largest finite value, not infinity */
+    bool saturates; /* overflow gives the largest finite value, not infinity */
     bool has_infinity;
-    unsigned infinity;   /* magnitude bits above every finite value */
+    unsigned infinity; /* magnitude bits above every finite value */
     unsigned nan, sign;
 } Format;
 
@@ -91,39 +90,31 @@ static double power_of_two(int exponent)
 
 static double round_small(const Format *f, double value)
 {
-    if (isnan(value))
-        return value;
+    if (isnan(value)) return value;
     const int last_place = clamp_exponent(f, value) - f->precision + 1;
     const double shifter = 1.5 * power_of_two(52 + last_place);
     double magnitude = fabs(value);
-    if (magnitude <= f->max * 2)
-        magnitude = (magnitude + shifter) - shifter;
-    if (magnitude > f->max)
-        magnitude = f->saturates ? f->max : (double)INFINITY;
+    if (magnitude <= f->max * 2) magnitude = (magnitude + shifter) - shifter;
+    if (magnitude > f->max) magnitude = f->saturates ? f->max : (double)INFINITY;
     return copysign(magnitude, value);
 }
 
 double dtype_ulp(DType dtype, double value)
 {
-    if (!dtype_is_float(dtype))
-        return 1;
+    if (!dtype_is_float(dtype)) return 1;
     const Format *f = &formats[dtype];
     return ldexp(1, clamp_exponent(f, value) - f->precision + 1);
 }
 
 static unsigned encode(const Format *f, double value)
 {
-    if (isnan(value))
-        return f->nan;
+    if (isnan(value)) return f->nan;
     const double rounded = round_small(f, value);
     const unsigned sign = signbit(rounded) ? f->sign : 0;
-    if (isinf(rounded))
-        return sign | f->infinity;
+    if (isinf(rounded)) return sign | f->infinity;
     const int exponent = clamp_exponent(f, rounded);
-    const double mantissa =
-        fabs(rounded) * power_of_two(f->precision - 1 - exponent);
-    return sign |
-           (((unsigned)(exponent - f->emin) << (f->precision - 1)) + (unsigned)mantissa);
+    const double mantissa = fabs(rounded) * power_of_two(f->precision - 1 - exponent);
+    return sign | (((unsigned)(exponent - f->emin) << (f->precision - 1)) + (unsigned)mantissa);
 }
 
 static double decode(const Format *f, unsigned bits)
@@ -150,21 +141,13 @@ double dtype_load_float(DType dtype, const void *element)
     float single;
     double value;
     switch (dtype) {
-    case DTYPE_F64:
-        memcpy(&value, element, sizeof value);
-        return value;
-    case DTYPE_F32:
-        memcpy(&single, element, sizeof single);
-        return (double)single;
+    case DTYPE_F64: memcpy(&value, element, sizeof value); return value;
+    case DTYPE_F32: memcpy(&single, element, sizeof single); return (double)single;
     case DTYPE_F16:
-    case DTYPE_BF16:
-        memcpy(&half, element, sizeof half);
-        return decode(&formats[dtype], half);
+    case DTYPE_BF16: memcpy(&half, element, sizeof half); return decode(&formats[dtype], half);
     case DTYPE_F8E4M3:
-    case DTYPE_F8E5M2:
-        return decode(&formats[dtype], *(const unsigned char *)element);
-    default:
-        return (double)dtype_load_int(dtype, element);
+    case DTYPE_F8E5M2: return decode(&formats[dtype], *(const unsigned char *)element);
+    default: return (double)dtype_load_int(dtype, element);
     }
 }
 
@@ -173,20 +156,12 @@ int64_t dtype_load_int(DType dtype, const void *element)
     int64_t wide;
     int32_t word;
     switch (dtype) {
-    case DTYPE_I64:
-        memcpy(&wide, element, sizeof wide);
-        return wide;
-    case DTYPE_I32:
-        memcpy(&word, element, sizeof word);
-        return word;
-    case DTYPE_I8:
-        return *(const signed char *)element;
-    case DTYPE_U8:
-        return *(const unsigned char *)element;
-    case DTYPE_BOOL:
-        return *(const unsigned char *)element != 0;
-    default:
-        return int_from_double(dtype_load_float(dtype, element));
+    case DTYPE_I64: memcpy(&wide, element, sizeof wide); return wide;
+    case DTYPE_I32: memcpy(&word, element, sizeof word); return word;
+    case DTYPE_I8: return *(const signed char *)element;
+    case DTYPE_U8: return *(const unsigned char *)element;
+    case DTYPE_BOOL: return *(const unsigned char *)element != 0;
+    default: return int_from_double(dtype_load_float(dtype, element));
     }
 }
 
@@ -195,9 +170,7 @@ void dtype_store_float(DType dtype, void *element, double value)
     uint16_t half;
     float single;
     switch (dtype) {
-    case DTYPE_F64:
-        memcpy(element, &value, sizeof value);
-        return;
+    case DTYPE_F64: memcpy(element, &value, sizeof value); return;
     case DTYPE_F32:
         single = (float)value;
         memcpy(element, &single, sizeof single);
@@ -211,11 +184,8 @@ void dtype_store_float(DType dtype, void *element, double value)
     case DTYPE_F8E5M2:
         *(unsigned char *)element = (unsigned char)encode(&formats[dtype], value);
         return;
-    case DTYPE_BOOL:
-        *(unsigned char *)element = value != 0;
-        return;
-    default:
-        dtype_store_int(dtype, element, int_from_double(value));
+    case DTYPE_BOOL: *(unsigned char *)element = value != 0; return;
+    default: dtype_store_int(dtype, element, int_from_double(value));
     }
 }
 
@@ -224,20 +194,15 @@ void dtype_store_int(DType dtype, void *element, int64_t value)
     const int64_t kept = dtype_saturate(dtype, value);
     int32_t word;
     switch (dtype) {
-    case DTYPE_I64:
-        memcpy(element, &kept, sizeof kept);
-        return;
+    case DTYPE_I64: memcpy(element, &kept, sizeof kept); return;
     case DTYPE_I32:
         word = (int32_t)kept;
         memcpy(element, &word, sizeof word);
         return;
     case DTYPE_I8:
     case DTYPE_U8:
-    case DTYPE_BOOL:
-        *(unsigned char *)element = (unsigned char)kept;
-        return;
-    default:
-        dtype_store_float(dtype, element, (double)value);
+    case DTYPE_BOOL: *(unsigned char *)element = (unsigned char)kept; return;
+    default: dtype_store_float(dtype, element, (double)value);
     }
 }
 
@@ -249,8 +214,7 @@ double dtype_round(DType dtype, double value)
     case DTYPE_BOOL: return value != 0;
     default: break;
     }
-    if (dtype_is_float(dtype))
-        return round_small(&formats[dtype], value);
+    if (dtype_is_float(dtype)) return round_small(&formats[dtype], value);
     return (double)dtype_saturate(dtype, int_from_double(value));
 }
 
@@ -274,12 +238,9 @@ bool dtype_takes(DType dtype, double value)
 
 int64_t int_from_double(double value)
 {
-    if (isnan(value))
-        return 0;
-    if (value >= 0x1p63)
-        return INT64_MAX;
-    if (value < -0x1p63)
-        return INT64_MIN;
+    if (isnan(value)) return 0;
+    if (value >= 0x1p63) return INT64_MAX;
+    if (value < -0x1p63) return INT64_MIN;
     return (int64_t)value;
 }
 

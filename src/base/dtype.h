@@ -24,29 +24,35 @@ typedef struct {
 
 extern const DTypeInfo dtype_info[DTYPE_COUNT];
 
-const char *type_name(Type type);                        /* "f32", "f64", "i64", "bool" */
+const char *type_name(Type type); /* "f32", "f64", "i64", "bool" */
 bool dtype_find(const char *fuse_name, DType *dtype);
 bool dtype_is_float(DType dtype);
-static inline bool type_is_float(Type t) { return t == TYPE_F32 || t == TYPE_F64; }
+static inline bool type_is_float(Type t)
+{
+    return t == TYPE_F32 || t == TYPE_F64;
+}
 
 /* One element in memory <-> its value. Floats pass through double (every stored float is exact in
  * it); stores round to nearest even, fp8 saturates to the largest finite value, f16 and bf16
  * overflow to infinity, NaN stays NaN. Integers pass through int64_t; stores saturate.
  * A double stored as an integer goes toward zero and saturates; NaN gives 0. */
 double dtype_load_float(DType dtype, const void *element);
-int64_t dtype_load_int(DType dtype, const void *element);     /* integers and bool */
+int64_t dtype_load_int(DType dtype, const void *element); /* integers and bool */
 void dtype_store_float(DType dtype, void *element, double value);
 void dtype_store_int(DType dtype, void *element, int64_t value);
 /* What a store followed by a load gives. */
 double dtype_round(DType dtype, double value);
 int64_t dtype_saturate(DType dtype, int64_t value);
 /* Whether a scalar of the dtype may be given as `value`. Floats are rounded, but no integer is cut
- * from a fraction or moved into the range. INT64_MAX may be given as the double next to it, 2^63. */
+ * from a fraction or moved into the range. INT64_MAX may be given as the double next to it, 2^63.
+ */
 bool dtype_takes(DType dtype, double value);
-/* Whether a number is too large for what a dtype keeps of it to be its rounded value, or too small to be anything. */
+/* Whether a number is too large for what a dtype keeps of it to be its rounded value, or too small
+ * to be anything. */
 bool dtype_distorts(DType dtype, double value, double kept);
-int64_t int_from_double(double value);                        /* toward zero, saturating */
-/* The distance between neighbouring values of a float dtype around `value` (subnormals included). */
+int64_t int_from_double(double value); /* toward zero, saturating */
+/* The distance between neighbouring values of a float dtype around `value` (subnormals included).
+ */
 double dtype_ulp(DType dtype, double value);
 
 #endif

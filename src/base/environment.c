@@ -1,5 +1,5 @@
-/* base/environment.c: see base/environment.h. A launch enters and leaves, so this takes the cheap calls:
- * fegetenv and fesetenv cost several times as much. */
+/* base/environment.c: see base/environment.h. A launch enters and leaves, so this takes the cheap
+ * calls: fegetenv and fesetenv cost several times as much. */
 #include "base/environment.h"
 
 void environment_enter(Environment *before)

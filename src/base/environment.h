@@ -1,4 +1,5 @@
-/* base/environment.h: the locale and the floating-point environment that fusec computes and prints in.
+/* base/environment.h: the locale and the floating-point environment that fusec computes and prints
+ * in.
  *
  * Both belong to the caller: a locale with a decimal comma would change printed numbers, and
  * traps, another rounding mode or flush to zero would change what they are. Every entry of the
@@ -17,14 +18,15 @@ typedef struct {
     locale_t locale;
 } Environment;
 
-/* The C locale, rounding to nearest, no traps, subnormal numbers; what was before goes to *before. */
+/* The C locale, rounding to nearest, no traps, subnormal numbers; what was before goes to *before.
+ */
 void environment_enter(Environment *before);
 /* Back to what was before, exception flags included. */
 void environment_leave(const Environment *before);
 
 /* Until the end of the block that it stands in. */
-#define OWN_ENVIRONMENT                                                                  \
-    __attribute__((cleanup(environment_leave))) Environment environment_before_;         \
+#define OWN_ENVIRONMENT                                                                            \
+    __attribute__((cleanup(environment_leave))) Environment environment_before_;                   \
     environment_enter(&environment_before_)
 
 #endif

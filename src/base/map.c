@@ -9,8 +9,7 @@ static MapEntry *map_slot(const Map *map, const void *key, size_t length)
     uint32_t at = (uint32_t)XXH3_64bits(key, length) & (map->capacity - 1);
     for (;; at = (at + 1) & (map->capacity - 1)) {
         MapEntry *entry = &map->entries[at];
-        if (!entry->key ||
-            (entry->length == length && memcmp(entry->key, key, length) == 0))
+        if (!entry->key || (entry->length == length && memcmp(entry->key, key, length) == 0))
             return entry;
     }
 }
@@ -29,8 +28,7 @@ void map_add(Arena *arena, Map *map, const void *key, size_t length, int value)
         map->entries = NEW_ARRAY(arena, MapEntry, map->capacity);
         for (uint32_t i = 0; i < old.capacity; i++)
             if (old.entries[i].key)
-                *map_slot(map, old.entries[i].key, old.entries[i].length) =
-                    old.entries[i];
+                *map_slot(map, old.entries[i].key, old.entries[i].length) = old.entries[i];
     }
     *map_slot(map, key, length) = (MapEntry){key, length, value};
     map->count++;

@@ -16,7 +16,7 @@ typedef struct {
     uint32_t capacity, count;
 } Map;
 
-int map_find(const Map *map, const void *key, size_t length);   /* -1: absent */
+int map_find(const Map *map, const void *key, size_t length); /* -1: absent */
 /* The key must be absent; it is not copied. */
 void map_add(Arena *arena, Map *map, const void *key, size_t length, int value);
 int name_find(const Map *map, const char *name);

@@ -2,7 +2,8 @@
  * a line
  * `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names.
  * One at a line `//@ A+B` joins two sections: it is wanted if both A and B are.
- * A line that ends with `//? name` is printed where that section is wanted, and does not want it itself.
+ * A line that ends with `//? name` is printed where that section is wanted, and does not want it
+ * itself.
  */
 #include "base/prelude.h"
 
@@ -31,7 +32,8 @@ static int find_sections(Section sections[MAX_SECTIONS])
 {
     const char *const text_end = prelude_text + sizeof prelude_text - 1;
     int count = 0;
-    for (const char *line = prelude_text, *end; (end = memchr(line, '\n', (size_t)(text_end - line))); line = end + 1) {
+    for (const char *line = prelude_text, *end;
+         (end = memchr(line, '\n', (size_t)(text_end - line))); line = end + 1) {
         if (strncmp(line, mark, sizeof mark - 1) == 0 && count < MAX_SECTIONS)
             sections[count++] = (Section){.names = line + sizeof mark - 1,
                                           .names_length = (size_t)(end - line) - (sizeof mark - 1),
@@ -48,8 +50,7 @@ static bool is_word(char c)
 }
 
 /* Whether a word is one of the space-separated names. */
-static bool has_name(const char *names, size_t length, const char *word,
-                     size_t word_length)
+static bool has_name(const char *names, size_t length, const char *word, size_t word_length)
 {
     for (size_t i = 0; i < length;) {
         size_t end = i;
@@ -69,7 +70,8 @@ static size_t next_word(const char **at, const char *end)
         if (first == '/' && p < end && *p == '/')
             while (p < end && *p != '\n') p++;
         else if (first == '"')
-            while (p < end && *p++ != '"') {}
+            while (p < end && *p++ != '"') {
+            }
     }
     *at = p;
     while (p < end && is_word(*p)) p++;
@@ -108,7 +110,8 @@ static void index_names(Index *index, Section *sections, int count)
     qsort(index->names, (size_t)index->count, sizeof *index->names, order_names);
 }
 
-/* The end of the line at `at`, and where the mark begins that makes it optional; NULL: it has none. */
+/* The end of the line at `at`, and where the mark begins that makes it optional; NULL: it has none.
+ */
 static const char *end_of_line(const char *at, const char *end, const char **mark_at)
 {
     const char *line_end = memchr(at, '\n', (size_t)(end - at));
@@ -137,7 +140,8 @@ static void want_names(const Index *index, const char *text, size_t length)
     const char *at = text, *end = text + length;
     for (size_t n; (n = next_word(&at, end)) > 0; at += n) {
         const Name word = {at, n, NULL};
-        const Name *name = bsearch(&word, index->names, (size_t)index->count, sizeof word, order_names);
+        const Name *name =
+            bsearch(&word, index->names, (size_t)index->count, sizeof word, order_names);
         if (!name || name->section->wanted) continue;
         name->section->wanted = true;
         want_section(index, name->section);
@@ -160,8 +164,7 @@ static void want_joints(Section *sections, int count, const Index *index)
         size_t plus = strcspn(s->names, "+\n");
         bool joint = plus < s->names_length && !s->wanted;
         if (!joint || !is_wanted_name(sections, count, s->names, plus) ||
-            !is_wanted_name(sections, count, s->names + plus + 1,
-                            s->names_length - plus - 1))
+            !is_wanted_name(sections, count, s->names + plus + 1, s->names_length - plus - 1))
             continue;
         s->wanted = true;
         want_section(index, s);
@@ -173,8 +176,7 @@ bool is_prelude_name(const char *name)
     Section sections[MAX_SECTIONS];
     int count = find_sections(sections);
     for (int i = 0; i < count; i++)
-        if (has_name(sections[i].names, sections[i].names_length, name, strlen(name)))
-            return true;
+        if (has_name(sections[i].names, sections[i].names_length, name, strlen(name))) return true;
     return false;
 }
 

@@ -10,6 +10,6 @@
 /* The sections that `body` mentions, in order, wrapped in #ifndef FUSEC_SIM. */
 void emit_prelude(Text *out, const char *body);
 bool is_prelude_name(const char *name);
-void add_prelude_names(Arena *arena, Map *names);    /* all of those */
+void add_prelude_names(Arena *arena, Map *names); /* all of those */
 
 #endif

@@ -1,4 +1,5 @@
-/* base/reserved.h: identifiers that generated CUDA uses for something else than the user's names. */
+/* base/reserved.h: identifiers that generated CUDA uses for something else than the user's names.
+ */
 #ifndef FUSEC_RESERVED_H
 #define FUSEC_RESERVED_H
 
@@ -6,8 +7,8 @@
 
 #include "base/map.h"
 
-bool is_reserved_name(const char *name);   /* a word of C++ or CUDA, or a variable of every kernel */
-void add_reserved_names(Arena *arena, Map *names);   /* all of those */
+bool is_reserved_name(const char *name); /* a word of C++ or CUDA, or a variable of every kernel */
+void add_reserved_names(Arena *arena, Map *names); /* all of those */
 
 /* What C or CUDA declares: a variable of that name shadows it, a kernel clashes with it. */
 bool is_library_name(const char *name);

@@ -18,21 +18,16 @@ _Noreturn void stop(Diagnostics *d)
 
 void stop_on_errors(Diagnostics *d)
 {
-    if (d->errors)
-        stop(d);
+    if (d->errors) stop(d);
 }
 
 Span span_join(Span first, Span last)
 {
-    if (!first.source)
-        return last;
-    if (last.source != first.source)
-        return first;
+    if (!first.source) return last;
+    if (last.source != first.source) return first;
     Span both = first;
-    if (last.begin < both.begin)
-        both.begin = last.begin;
-    if (last.end > both.end)
-        both.end = last.end;
+    if (last.begin < both.begin) both.begin = last.begin;
+    if (last.end > both.end) both.end = last.end;
     return both;
 }
 
@@ -48,17 +43,14 @@ static uint32_t clamp_offset(const Source *source, uint32_t offset)
 
 static uint32_t line_begin(const Source *source, uint32_t offset)
 {
-    while (offset > 0 && source->text[offset - 1] != '\n')
-        offset--;
+    while (offset > 0 && source->text[offset - 1] != '\n') offset--;
     return offset;
 }
 
 static uint32_t line_end(const Source *source, uint32_t offset)
 {
-    while (offset < source->length && source->text[offset] != '\n')
-        offset++;
-    if (offset > 0 && offset < source->length && source->text[offset - 1] == '\r')
-        offset--;
+    while (offset < source->length && source->text[offset] != '\n') offset++;
+    if (offset > 0 && offset < source->length && source->text[offset - 1] == '\r') offset--;
     return offset;
 }
 
@@ -79,8 +71,10 @@ static int find_line(const Source *source, uint32_t offset)
     int first = 0, count = source->line_count;
     while (count > 1) {
         const int half = count / 2;
-        if (source->lines[first + half] <= offset) first += half, count -= half;
-        else count = half;
+        if (source->lines[first + half] <= offset)
+            first += half, count -= half;
+        else
+            count = half;
     }
     return first;
 }
@@ -95,24 +89,17 @@ void source_place(const Source *source, uint32_t offset, int *line_number, int *
         return;
     }
     *line_number = 1;
-    for (uint32_t at = 0; at < offset; at++)
-        *line_number += source->text[at] == '\n';
+    for (uint32_t at = 0; at < offset; at++) *line_number += source->text[at] == '\n';
     *column = (int)(offset - line_begin(source, offset)) + 1;
 }
 
 /* The bytes of the well-formed UTF-8 character at `at`, or 0. */
 static uint32_t utf8_length(const unsigned char *at, const unsigned char *end)
 {
-    uint32_t length = *at < 0xc2   ? 0
-                      : *at < 0xe0 ? 2
-                      : *at < 0xf0 ? 3
-                      : *at < 0xf5 ? 4
-                                   : 0;
-    if (!length || (size_t)(end - at) < length)
-        return 0;
+    uint32_t length = *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : *at < 0xf5 ? 4 : 0;
+    if (!length || (size_t)(end - at) < length) return 0;
     for (uint32_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
+        if ((at[i] & 0xc0) != 0x80) return 0;
     bool overlong = (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xf0 && at[1] < 0x90);
     bool outside = (*at == 0xed && at[1] > 0x9f) || (*at == 0xf4 && at[1] > 0x8f);
     bool control = *at == 0xc2 && at[1] < 0xa0;
@@ -130,10 +117,8 @@ typedef struct {
 static Glyph read_glyph(const Source *source, uint32_t at, uint32_t end)
 {
     const unsigned char *byte = (const unsigned char *)source->text + at;
-    if (*byte == '\t')
-        return (Glyph){1, TAB_WIDTH, "    "};
-    if (*byte >= ' ' && *byte < 0x7f)
-        return (Glyph){1, 1, NULL};
+    if (*byte == '\t') return (Glyph){1, TAB_WIDTH, "    "};
+    if (*byte >= ' ' && *byte < 0x7f) return (Glyph){1, 1, NULL};
     uint32_t length = utf8_length(byte, (const unsigned char *)source->text + end);
     return length ? (Glyph){length, 1, NULL} : (Glyph){1, 1, "?"};
 }
@@ -141,21 +126,17 @@ static Glyph read_glyph(const Source *source, uint32_t at, uint32_t end)
 /* Steps back over at most `limit` bytes, not into the middle of a character. */
 static uint32_t clip_begin(const Source *source, uint32_t begin, uint32_t at)
 {
-    if (at - begin <= SHOWN_BEFORE)
-        return begin;
+    if (at - begin <= SHOWN_BEFORE) return begin;
     uint32_t clipped = at - SHOWN_BEFORE;
-    for (int i = 0; i < 3 && (source->text[clipped] & 0xc0) == 0x80; i++)
-        clipped++;
+    for (int i = 0; i < 3 && (source->text[clipped] & 0xc0) == 0x80; i++) clipped++;
     return clipped;
 }
 
 static uint32_t clip_end(const Source *source, uint32_t end, uint32_t at)
 {
-    if (end - at <= SHOWN_BEHIND)
-        return end;
+    if (end - at <= SHOWN_BEHIND) return end;
     uint32_t clipped = at + SHOWN_BEHIND;
-    for (int i = 0; i < 3 && (source->text[clipped] & 0xc0) == 0x80; i++)
-        clipped--;
+    for (int i = 0; i < 3 && (source->text[clipped] & 0xc0) == 0x80; i++) clipped--;
     return clipped;
 }
 
@@ -172,8 +153,7 @@ static void show_line(Text *out, const Source *source, uint32_t from, uint32_t t
 }
 
 /* Blanks up to `begin`, then `^~~~` under the cells of [begin, end). */
-static void show_caret(Text *out, const Source *source, uint32_t from, uint32_t begin,
-                       uint32_t end)
+static void show_caret(Text *out, const Source *source, uint32_t from, uint32_t begin, uint32_t end)
 {
     uint32_t at = from;
     while (at < begin) {
@@ -184,8 +164,7 @@ static void show_caret(Text *out, const Source *source, uint32_t from, uint32_t 
     text_put(out, "^", 1);
     for (int first = 1; at < end; first = 0) {
         Glyph glyph = read_glyph(source, at, end);
-        for (int cell = first; cell < glyph.cells; cell++)
-            text_put(out, "~", 1);
+        for (int cell = first; cell < glyph.cells; cell++) text_put(out, "~", 1);
         at += glyph.bytes;
     }
 }
@@ -195,8 +174,7 @@ static void show_place(Text *out, Span at)
     const Source *source = at.source;
     uint32_t begin = clamp_offset(source, at.begin), end = clamp_offset(source, at.end);
     uint32_t first = line_begin(source, begin), last = line_end(source, begin);
-    if (last < begin)
-        last = begin;
+    if (last < begin) last = begin;
     end = end < begin ? begin : end > last ? last : end;
     uint32_t from = clip_begin(source, first, begin), to = clip_end(source, last, begin);
     end = end < to ? end : to;
@@ -208,8 +186,8 @@ static void show_place(Text *out, Span at)
     text_put(out, "\n", 1);
 }
 
-static const char *format_report(Arena *arena, Span at, const char *kind,
-                                 const char *hint, const char *message)
+static const char *format_report(Arena *arena, Span at, const char *kind, const char *hint,
+                                 const char *message)
 {
     Text *out = text_new(arena);
     const bool placed = at.source && at.begin <= at.end;
@@ -221,10 +199,8 @@ static const char *format_report(Arena *arena, Span at, const char *kind,
         text_print(out, "%s: ", at.source->name);
     }
     text_print(out, "%s: %s\n", kind, message);
-    if (placed)
-        show_place(out, at);
-    if (hint)
-        text_print(out, "  hint: %s\n", hint);
+    if (placed) show_place(out, at);
+    if (hint) text_print(out, "  hint: %s\n", hint);
     return text_string(out);
 }
 
@@ -236,8 +212,7 @@ static bool is_reported(const Diagnostics *d, const char *report)
 
 static void add_report(Diagnostics *d, const char *report)
 {
-    if (!d->text)
-        d->text = text_new(d->arena);
+    if (!d->text) d->text = text_new(d->arena);
     text_put(d->text, report, strlen(report));
 }
 
@@ -248,8 +223,7 @@ void report_error(Diagnostics *d, Span at, const char *hint, const char *format,
     const char *message = arena_vformat(d->arena, format, args);
     va_end(args);
     const char *report = format_report(d->arena, at, "error", hint, message);
-    if (is_reported(d, report))
-        return;
+    if (is_reported(d, report)) return;
     if (d->errors == MAX_ERRORS) {
         add_report(d, "too many errors, no more are shown\n");
         stop(d);
@@ -260,8 +234,7 @@ void report_error(Diagnostics *d, Span at, const char *hint, const char *format,
 
 void report_warning(Diagnostics *d, Span at, const char *hint, const char *format, ...)
 {
-    if (d->warnings > MAX_WARNINGS)
-        return;
+    if (d->warnings > MAX_WARNINGS) return;
     va_list args;
     va_start(args, format);
     const char *message = arena_vformat(d->arena, format, args);
@@ -269,8 +242,7 @@ void report_warning(Diagnostics *d, Span at, const char *hint, const char *forma
     const char *report = d->warnings == MAX_WARNINGS
                              ? "warning: too many warnings, no more are shown\n"
                              : format_report(d->arena, at, "warning", hint, message);
-    if (is_reported(d, report))
-        return;
+    if (is_reported(d, report)) return;
     add_report(d, report);
     d->warnings++;
 }
@@ -283,27 +255,24 @@ static int edit_distance(const char *a, const char *b)
 {
     int rows[3][LONGEST_NAME + 1];
     int m = (int)strlen(a), n = (int)strlen(b);
-    for (int j = 0; j <= n; j++)
-        rows[0][j] = j;
+    for (int j = 0; j <= n; j++) rows[0][j] = j;
     for (int i = 1; i <= m; i++) {
-        int *row = rows[i % 3], *above = rows[(i + 2) % 3],
-            *two_above = rows[(i + 1) % 3];
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (int j = 1; j <= n; j++) {
             int best = above[j - 1] + (a[i - 1] != b[j - 1]);
             best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
             bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-            if (swapped && two_above[j - 2] + 1 < best)
-                best = two_above[j - 2] + 1;
+            if (swapped && two_above[j - 2] + 1 < best) best = two_above[j - 2] + 1;
             row[j] = best;
         }
     }
     return rows[m % 3][n];
 }
 
-/* Between a name and what it may mean. Short names are near to too many others, and a name of one letter is near to
- * nothing. */
+/* Between a name and what it may mean. Short names are near to too many others, and a name of one
+ * letter is near to nothing. */
 static int letters_that_may_differ(size_t length, size_t other)
 {
     size_t longer = other > length ? other : length, shorter = other > length ? length : other;
@@ -313,16 +282,13 @@ static int letters_that_may_differ(size_t length, size_t other)
 const char *nearest_name(const char *name, const char *const *candidates, int count)
 {
     size_t length = strlen(name);
-    if (length > LONGEST_NAME)
-        return NULL;
+    if (length > LONGEST_NAME) return NULL;
     const char *nearest = NULL;
     int least = LONGEST_NAME;
     for (int i = 0; i < count; i++) {
         size_t other = strlen(candidates[i]);
-        if (other > LONGEST_NAME || strcmp(candidates[i], name) == 0)
-            continue;
-        if (strcasecmp(candidates[i], name) == 0)
-            return candidates[i];
+        if (other > LONGEST_NAME || strcmp(candidates[i], name) == 0) continue;
+        if (strcasecmp(candidates[i], name) == 0) return candidates[i];
         int distance = edit_distance(name, candidates[i]);
         if (distance < least && distance <= letters_that_may_differ(length, other)) {
             nearest = candidates[i];
@@ -335,7 +301,8 @@ const char *nearest_name(const char *name, const char *const *candidates, int co
 const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count)
 {
     const char *near = nearest_name(name, candidates, count);
-    return near ? arena_format(arena, "did you mean %s?", near) : list_names(arena, candidates, count);
+    return near ? arena_format(arena, "did you mean %s?", near)
+                : list_names(arena, candidates, count);
 }
 
 const char *list_names(Arena *arena, const char *const *candidates, int count)

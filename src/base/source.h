@@ -11,26 +11,28 @@
 #include <stdint.h>
 
 typedef struct {
-    const char *name;   /* as printed before `:line:col` */
-    const char *text;   /* NUL behind the last byte (the scanner's sentinel) */
+    const char *name; /* as printed before `:line:col` */
+    const char *text; /* NUL behind the last byte (the scanner's sentinel) */
     size_t length;
-    const uint32_t *lines;    /* where each line begins (index_lines); NULL: places are searched from the begin */
+    const uint32_t
+        *lines; /* where each line begins (index_lines); NULL: places are searched from the begin */
     int line_count;
 } Source;
 
 typedef struct {
-    const Source *source;   /* NULL: no place */
-    uint32_t begin, end;    /* byte offsets, half open; end < begin: the file as a whole (whole_file) */
+    const Source *source; /* NULL: no place */
+    uint32_t begin,
+        end; /* byte offsets, half open; end < begin: the file as a whole (whole_file) */
 } Span;
 
 enum { MAX_ERRORS = 10 };
 
 typedef struct {
     Arena *arena;
-    Text *text;          /* what was reported so far */
+    Text *text; /* what was reported so far */
     int errors, warnings;
-    jmp_buf *escape;     /* where stop() goes: the one setjmp of compile.c */
-    bool machine;        /* the error is the machine's (memory, a file), not the program's */
+    jmp_buf *escape; /* where stop() goes: the one setjmp of compile.c */
+    bool machine;    /* the error is the machine's (memory, a file), not the program's */
 } Diagnostics;
 
 /* Reports an error or a warning. `hint` may be NULL. After MAX_ERRORS errors it stops for good. */
@@ -51,11 +53,12 @@ Span whole_file(const Source *source);
 void index_lines(Arena *arena, Source *source);
 /* 1-based line and column (in bytes) of an offset. */
 void source_place(const Source *source, uint32_t offset, int *line_number, int *column);
-/* The candidate that is `name` in other capitals, else the nearest in edit distance if that is near enough for a hint,
- * else NULL. */
+/* The candidate that is `name` in other capitals, else the nearest in edit distance if that is near
+ * enough for a hint, else NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, int count);
 /* "did you mean dx?"; where no name is near, what there is: "there are dx, dgamma". */
 const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count);
-const char *list_names(Arena *arena, const char *const *candidates, int count);    /* "there are a, b" */
+const char *list_names(Arena *arena, const char *const *candidates,
+                       int count); /* "there are a, b" */
 
 #endif

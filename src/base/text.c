@@ -24,14 +24,11 @@ const char *text_string(const Text *text)
 static void reserve(Text *text, size_t more)
 {
     size_t needed = text->length + more + 1;
-    if (needed <= text->capacity)
-        return;
+    if (needed <= text->capacity) return;
     size_t capacity = text->capacity ? text->capacity : 256;
-    while (capacity < needed)
-        capacity *= 2;
+    while (capacity < needed) capacity *= 2;
     char *data = arena_alloc(text->arena, capacity);
-    if (text->length)
-        memcpy(data, text->data, text->length);
+    if (text->length) memcpy(data, text->data, text->length);
     text->data = data;
     text->capacity = capacity;
 }
@@ -39,8 +36,7 @@ static void reserve(Text *text, size_t more)
 void text_put(Text *text, const char *bytes, size_t length)
 {
     reserve(text, length);
-    if (length)
-        memcpy(text->data + text->length, bytes, length);
+    if (length) memcpy(text->data + text->length, bytes, length);
     text->length += length;
     text->data[text->length] = 0;
 }
@@ -72,14 +68,12 @@ void text_print(Text *text, const char *format, ...)
 
 static void put_indent(Text *text)
 {
-    for (int level = 0; level < text->indent; level++)
-        text_put(text, "    ", 4);
+    for (int level = 0; level < text->indent; level++) text_put(text, "    ", 4);
 }
 
 static void vline(Text *text, const char *format, va_list args)
 {
-    if (*format)
-        put_indent(text);
+    if (*format) put_indent(text);
     text_vprint(text, format, args);
 }
 
@@ -97,8 +91,7 @@ void shortest_digits(char digits[NUMBER_DIGITS], double value, bool single)
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, NUMBER_DIGITS, "%.*g", precision, value);
         const double back = strtod(digits, NULL);
-        if (single ? (float)back == (float)value : back == value)
-            return;
+        if (single ? (float)back == (float)value : back == value) return;
     }
 }
 
@@ -107,14 +100,20 @@ void text_quote(Text *text, const char *string)
     text_print(text, "\"");
     for (; *string; string++) {
         unsigned char c = (unsigned char)*string;
-        if (c == '"' || c == '\\') text_print(text, "\\%c", c);
-        else if (c < 0x20) text_print(text, "\\u%04x", c);
-        else text_put(text, string, 1);
+        if (c == '"' || c == '\\')
+            text_print(text, "\\%c", c);
+        else if (c < 0x20)
+            text_print(text, "\\u%04x", c);
+        else
+            text_put(text, string, 1);
     }
     text_print(text, "\"");
 }
 
-void blank_line(Text *text) { text_put(text, "\n", 1); }
+void blank_line(Text *text)
+{
+    text_put(text, "\n", 1);
+}
 
 bool block_open(Text *text, const char *format, ...)
 {

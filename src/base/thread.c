@@ -10,8 +10,7 @@ bool thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), v
 {
     pthread_attr_t attributes;
     sigset_t all, before;
-    if (pthread_attr_init(&attributes) != 0)
-        return false;
+    if (pthread_attr_init(&attributes) != 0) return false;
     pthread_attr_setstacksize(&attributes, stack_bytes);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* which a new thread inherits */

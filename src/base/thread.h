@@ -1,5 +1,5 @@
-/* base/thread.h: threads that disturb nobody: they take none of the process's signals, and have a stack of
- * a size of their own, whatever the process gives its threads. */
+/* base/thread.h: threads that disturb nobody: they take none of the process's signals, and have a
+ * stack of a size of their own, whatever the process gives its threads. */
 #ifndef FUSEC_THREAD_H
 #define FUSEC_THREAD_H
 

@@ -74,8 +74,7 @@ int open_batch(const Session *s, const Sizes *sizes, Batch *b)
     for (int i = 0; i < g->params.count; i++)
         got &= (b->inputs[i].data = calloc(1, b->inputs[i].bytes + 16)) != NULL;
     for (int i = 0; i < g->outputs.count; i++)
-        if (s->wanted[i])
-            got &= (b->outputs[i].data = calloc(1, b->outputs[i].bytes + 16)) != NULL;
+        if (s->wanted[i]) got &= (b->outputs[i].data = calloc(1, b->outputs[i].bytes + 16)) != NULL;
     return got ? EXIT_DONE : complain_memory(total);
 }
 
@@ -90,12 +89,16 @@ static double load_scalar(DType dtype, const void *data)
 /* Scalars are passed as f64, which not all integers beyond 2^53 are. */
 static int complain_inexact(const char *name, int64_t value, int status)
 {
-    complain("scalars are passed as f64", "scalar %s cannot be %lld: beyond 2^53 not all integers are exact", name,
+    complain("scalars are passed as f64",
+             "scalar %s cannot be %lld: beyond 2^53 not all integers are exact", name,
              (long long)value);
     return status;
 }
 
-static bool is_inexact(int64_t value) { return int_from_double((double)value) != value; }
+static bool is_inexact(int64_t value)
+{
+    return int_from_double((double)value) != value;
+}
 
 static int find_scalar(const Session *s, const char *name)
 {
@@ -111,8 +114,10 @@ static int complain_setting(const Session *s, const char *name)
     int count = 0;
     bool tensor = false;
     for (int i = 0; i < g->params.count; i++) {
-        if (is_scalar(s, i)) names[count++] = g->params.data[i].name;
-        else tensor |= !strcmp(g->params.data[i].name, name);
+        if (is_scalar(s, i))
+            names[count++] = g->params.data[i].name;
+        else
+            tensor |= !strcmp(g->params.data[i].name, name);
     }
     complain(tensor ? "it is a tensor, which --in brings" : hint_name(s->arena, name, names, count),
              "graph %s has no scalar %s to set", g->name, name);
@@ -123,7 +128,8 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
 {
     const Graph *g = s->graph;
     const Options *o = s->options;
-    bool *known = NEW_ARRAY(s->arena, bool, g->params.count + 1), *drawn = NEW_ARRAY(s->arena, bool, g->params.count + 1);
+    bool *known = NEW_ARRAY(s->arena, bool, g->params.count + 1),
+         *drawn = NEW_ARRAY(s->arena, bool, g->params.count + 1);
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &g->params.data[i];
         if (!p->scalar) continue;
@@ -149,19 +155,23 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
         drawn[param] = false;
         double value = o->settings.data[i].value;
         int64_t whole = strtoll(o->settings.data[i].text, NULL, 10);
-        if (dtype == DTYPE_I64 && is_inexact(whole)) return complain_inexact(o->settings.data[i].name, whole, EXIT_USAGE);
+        if (dtype == DTYPE_I64 && is_inexact(whole))
+            return complain_inexact(o->settings.data[i].name, whole, EXIT_USAGE);
         if (!dtype_takes(dtype, value)) {
-            complain(NULL, "%g is no value for %s, a scalar of %s", value,
-                     o->settings.data[i].name, dtype_info[dtype].fuse);
+            complain(NULL, "%g is no value for %s, a scalar of %s", value, o->settings.data[i].name,
+                     dtype_info[dtype].fuse);
             return EXIT_USAGE;
         }
         b->scalars[param] = dtype_is_float(dtype) ? dtype_round(dtype, value) : value;
         if (dtype_is_float(dtype) && dtype_distorts(dtype, value, b->scalars[param]))
-            remark("scalar %s: %s has no such number as %g: it is %g", o->settings.data[i].name, dtype_info[dtype].fuse, value, b->scalars[param]);
+            remark("scalar %s: %s has no such number as %g: it is %g", o->settings.data[i].name,
+                   dtype_info[dtype].fuse, value, b->scalars[param]);
     }
     for (int i = 0; i < g->params.count; i++) {
         const char *name = g->params.data[i].name;
-        if (drawn[i]) remark("scalar %s has no default: %g, at random (--set %s=... sets it)", name, b->scalars[i], name);
+        if (drawn[i])
+            remark("scalar %s has no default: %g, at random (--set %s=... sets it)", name,
+                   b->scalars[i], name);
         if (!is_scalar(s, i) || known[i]) continue;
         complain(arena_format(s->arena, "--set %s=1", name), "scalar %s has no value", name);
         return EXIT_WRONG;
@@ -337,7 +347,8 @@ static int upload_input(const Session *s, const char *name, Buffer *x)
 static int alloc_output(const Session *s, const char *name, Buffer *y)
 {
     int status = lay_out(s, name, y);
-    if (status == EXIT_DONE && y->count && !elements_are_apart(y->tensor.rank, y->tensor.sizes, y->tensor.strides)) {
+    if (status == EXIT_DONE && y->count &&
+        !elements_are_apart(y->tensor.rank, y->tensor.sizes, y->tensor.strides)) {
         complain(NULL, "%s: its strides put elements of the output on each other", name);
         status = EXIT_USAGE;
     }
@@ -371,8 +382,7 @@ size_t workspace_bytes(const Session *s, const fusec_plan *plan, const Sizes *si
 {
     const Graph *g = s->graph;
     fusec_size named[MAX_AXES];
-    for (int i = 0; i < g->axis_count; i++)
-        named[i] = (fusec_size){g->axes[i].name, sizes->of[i]};
+    for (int i = 0; i < g->axis_count; i++) named[i] = (fusec_size){g->axes[i].name, sizes->of[i]};
     return fusec_plan_workspace(plan, named, (size_t)g->axis_count);
 }
 
@@ -422,8 +432,8 @@ int launch_batch(const Session *s, const Batch *b)
 {
     if (s->is_simulated) return simulate_batch(s, b);
     fusec_error error;
-    return finish_call(fusec_plan_launch(s->plan, b->in, b->out, b->values, b->workspace, NULL,
-                                         &error), &error);
+    return finish_call(
+        fusec_plan_launch(s->plan, b->in, b->out, b->values, b->workspace, NULL, &error), &error);
 }
 
 int download_batch(const Session *s, Batch *b)

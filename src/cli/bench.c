@@ -17,8 +17,8 @@ enum { FEW_ROWS = 37 };
 typedef struct {
     fusec_device_info info;
     const char *schedule;
-    const char *by;               /* its text where the rules did not choose it */
-    int64_t bytes;                /* read and written at least */
+    const char *by; /* its text where the rules did not choose it */
+    int64_t bytes;  /* read and written at least */
     double us, queued_us, copy_gbps, add_gbps, compile_ms, launch_us, bare_launch_us;
 } Figures;
 
@@ -83,8 +83,8 @@ static int plan_add(fusec_device *device, fusec_plan **plan)
 {
     fusec_program *program = NULL;
     fusec_error error;
-    int status = finish_call(fusec_program_parse(ADD, sizeof ADD - 1, "add.fuse", &program, &error),
-                             &error);
+    int status =
+        finish_call(fusec_program_parse(ADD, sizeof ADD - 1, "add.fuse", &program, &error), &error);
     if (status == EXIT_DONE)
         status = finish_call(fusec_plan_create(device, program, NULL, NULL, 0, NULL, plan, &error),
                              &error);
@@ -106,8 +106,8 @@ static int measure_add(Timer *t, double *gbps)
         if (status == EXIT_DONE)
             status = finish_call(fusec_alloc(t->device, bytes, &tensors[i]->data, &error), &error);
         if (status == EXIT_DONE)
-            status = finish_call(fusec_fill_async(t->device, tensors[i]->data, 0x3C, bytes, NULL,
-                                                  &error), &error);
+            status = finish_call(
+                fusec_fill_async(t->device, tensors[i]->data, 0x3C, bytes, NULL, &error), &error);
     }
     if (status == EXIT_DONE) status = time_work(t, add_once, &w, &us);
     for (int i = 0; i < 3; i++) fusec_free(t->device, tensors[i]->data);
@@ -148,7 +148,8 @@ static Sizes few_rows(const Session *s)
     return sizes;
 }
 
-/* Verifies the plan on a small batch, which stays for the launch times and as a source of values. */
+/* Verifies the plan on a small batch, which stays for the launch times and as a source of values.
+ */
 static int verify_few_rows(const Session *s, Batch *small)
 {
     Sizes sizes = few_rows(s);
@@ -180,8 +181,8 @@ static int describe_plan(Session *s, Figures *f)
     f->by = as_planned.schedule = fusec_plan_schedule(s->plan);
     as_planned.no_tuning = true;
     program.options = &as_planned;
-    int status = compile_graph(&program, s->graph->name, UNTIL_PLAN, sizes, s->graph->axis_count,
-                               &c);
+    int status =
+        compile_graph(&program, s->graph->name, UNTIL_PLAN, sizes, s->graph->axis_count, &c);
     if (status == EXIT_DONE) {
         f->schedule = family_name(c.plan->family);
         f->bytes = c.analysis->read_bytes + c.analysis->write_bytes;
@@ -211,11 +212,12 @@ static int measure(Session *s, Figures *f)
     if (status == EXIT_DONE) status = measure_add(&timer, &f->add_gbps);
     close_timer(&timer);
     if (status == EXIT_DONE)
-        status = finish_call(bench_compile(s->device, fusec_plan_text(s->plan), &f->compile_ms,
-                                           &error), &error);
+        status = finish_call(
+            bench_compile(s->device, fusec_plan_text(s->plan), &f->compile_ms, &error), &error);
     if (status == EXIT_DONE)
         status = finish_call(bench_bare_launch(s->device, (int)fusec_plan_kernel_count(s->plan),
-                                               &f->bare_launch_us, &error), &error);
+                                               &f->bare_launch_us, &error),
+                             &error);
     return status;
 }
 
@@ -236,15 +238,18 @@ static void print_figures(Text *out, const Session *s, const Figures *f, bool js
                    gbps);
         text_print(out, "\"copy_gbps\": %.1f, \"add_gbps\": %.1f, \"fraction\": %.4f, ",
                    f->copy_gbps, f->add_gbps, gbps / f->copy_gbps);
-        text_print(out, "\"compile_ms\": %.2f, \"launch_us\": %.3f, \"bare_launch_us\": %.3f, \"queued_us\": %.3f}\n",
-                   f->compile_ms, f->launch_us, f->bare_launch_us, f->queued_us);
+        text_print(
+            out,
+            "\"compile_ms\": %.2f, \"launch_us\": %.3f, \"bare_launch_us\": %.3f, \"queued_us\": %.3f}\n",
+            f->compile_ms, f->launch_us, f->bare_launch_us, f->queued_us);
         return;
     }
     line(out, "%s %s on %s, %s", g->name, text_string(sizes), f->info.name,
          f->by ? f->by : f->schedule);
     const char *typical = f->us < SHORT_US ? "mean of the middle half" : "median";
     line(out, "  time      %9.2f us   (%s of %d, cold L2)", f->us, typical, RUNS);
-    line(out, "  queued    %9.2f us   (behind itself in a stream, L2 as it leaves it)", f->queued_us);
+    line(out, "  queued    %9.2f us   (behind itself in a stream, L2 as it leaves it)",
+         f->queued_us);
     line(out, "  bandwidth %9.1f GB/s, %.1f%% of the copy's %.1f, %.1f%% of an add's %.1f", gbps,
          100 * gbps / f->copy_gbps, f->copy_gbps, 100 * gbps / f->add_gbps, f->add_gbps);
     line(out, "  compile   %9.2f ms   (NVRTC, nothing cached)", f->compile_ms);

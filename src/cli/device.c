@@ -32,13 +32,17 @@ int status_of(fusec_status status)
 static const char *hint_without_gpu(fusec_status status)
 {
     bool none = status == FUSEC_NO_DRIVER || status == FUSEC_NO_DEVICE;
-    return none ? "without a GPU `run --device sim` runs the kernels on the CPU, and `explain --candidates` tells what a model expects of them" : NULL;
+    return none
+               ? "without a GPU `run --device sim` runs the kernels on the CPU, and `explain --candidates` tells what a model expects of them"
+               : NULL;
 }
 
 int finish_call(fusec_status status, const fusec_error *error)
 {
-    if (status != FUSEC_OK && begins_report(error->message)) print_diagnostics(error->message);
-    else if (status != FUSEC_OK) complain(hint_without_gpu(status), "%s", error->message);
+    if (status != FUSEC_OK && begins_report(error->message))
+        print_diagnostics(error->message);
+    else if (status != FUSEC_OK)
+        complain(hint_without_gpu(status), "%s", error->message);
     return status_of(status);
 }
 
@@ -52,10 +56,10 @@ static const Target *target_of(int major, int minor)
     return target_find(name);
 }
 
-/* The architecture of GPU 0 (NULL: there is none, or none that is known), its number of SMs, the rate of its memory and
- * its name, without making a context. */
-static fusec_status device_target(const Target **target, int *sms, double *memory_rate, char device[DEVICE_NAME],
-                                  fusec_error *error)
+/* The architecture of GPU 0 (NULL: there is none, or none that is known), its number of SMs, the
+ * rate of its memory and its name, without making a context. */
+static fusec_status device_target(const Target **target, int *sms, double *memory_rate,
+                                  char device[DEVICE_NAME], fusec_error *error)
 {
     Driver driver;
     CUdevice gpu;
@@ -66,9 +70,14 @@ static fusec_status device_target(const Target **target, int *sms, double *memor
     if (status != FUSEC_OK) return status;
     CUresult result = driver.cuDeviceGet(&gpu, 0);
     if (result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_INVALID_DEVICE) return FUSEC_OK;
-    if (result == CUDA_SUCCESS) result = driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu);
-    if (result == CUDA_SUCCESS) result = driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
-    if (result == CUDA_SUCCESS) result = driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu);
+    if (result == CUDA_SUCCESS)
+        result =
+            driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu);
+    if (result == CUDA_SUCCESS)
+        result =
+            driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu);
     if (result == CUDA_SUCCESS) result = driver.cuDeviceGetName(device, DEVICE_NAME, gpu);
     status = driver_check(&driver, result, "what GPU 0 is", error);
     if (status == FUSEC_OK) status = driver_memory_rate(&driver, gpu, memory_rate, error);
@@ -81,15 +90,14 @@ static int complain_arch(const Options *o)
     int count;
     const char *const *names = target_names(&count);
     Text *list = text_new(o->arena);
-    for (int i = 0; i < count; i++)
-        text_print(list, "%s%s", i ? ", " : "one of ", names[i]);
+    for (int i = 0; i < count; i++) text_print(list, "%s%s", i ? ", " : "one of ", names[i]);
     complain(text_string(list), "unknown architecture '%s'", o->arch);
     return EXIT_USAGE;
 }
 
 int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
 {
-    enum { SIMULATED_SMS = 4 };   /* few, so that CTAs walk many rows */
+    enum { SIMULATED_SMS = 4 }; /* few, so that CTAs walk many rows */
     bool simulated = o->device && !strcmp(o->device, "sim");
     int sms = !simulated ? 0 : o->sms ? o->sms : SIMULATED_SMS;
     double memory_rate = 0;
@@ -102,13 +110,16 @@ int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
         if (status != FUSEC_OK) return finish_call(status, &error);
     }
     if (!found) {
-        *device = 0;   /* none, or one that nothing is compiled for */
+        *device = 0; /* none, or one that nothing is compiled for */
         found = target_find("sm_90a");
     }
     *target = *found;
-    if (*device) target_set_device(target, sms, memory_rate);
-    else if (o->memory) target_set_device(target, target->sms, o->memory);
-    else if (sms > 0) target->sms = sms;
+    if (*device)
+        target_set_device(target, sms, memory_rate);
+    else if (o->memory)
+        target_set_device(target, target->sms, o->memory);
+    else if (sms > 0)
+        target->sms = sms;
     return EXIT_DONE;
 }
 
@@ -125,19 +136,20 @@ static void remark_kernels(const fusec_binary *binary, const char *const *kernel
     for (int i = 0; i < kernel_count; i++) {
         fusec_kernel_info info = {.struct_size = sizeof info};
         if (fusec_binary_kernel(binary, kernels[i], &info) == FUSEC_OK && info.spill_bytes > 0)
-            remark("%s spills %d bytes; `fusec explain` tells whether another schedule runs in its place", kernels[i],
-                   info.spill_bytes);
+            remark(
+                "%s spills %d bytes; `fusec explain` tells whether another schedule runs in its place",
+                kernels[i], info.spill_bytes);
     }
 }
 
-int emit_machine_code(const Options *o, const Target *target, const char *cuda, const char *const *kernels,
-                      int kernel_count, Text *out)
+int emit_machine_code(const Options *o, const Target *target, const char *cuda,
+                      const char *const *kernels, int kernel_count, Text *out)
 {
     fusec_binary *binary;
     fusec_error error;
     fusec_format format = o->emit == EMIT_PTX ? FUSEC_PTX : FUSEC_CUBIN;
-    int status = finish_call(fusec_binary_compile(cuda, target->arch, format, &binary, &error),
-                             &error);
+    int status =
+        finish_call(fusec_binary_compile(cuda, target->arch, format, &binary, &error), &error);
     if (status != EXIT_DONE) return status;
     size_t bytes;
     const void *data = fusec_binary_data(binary, &bytes);

@@ -8,8 +8,8 @@
 
 enum { DEVICE_NAME = 128 };
 
-/* The target of --arch, else of the GPU here, whose name then goes to `device`, else sm_90a; complains
- * about an unknown one. */
+/* The target of --arch, else of the GPU here, whose name then goes to `device`, else sm_90a;
+ * complains about an unknown one. */
 int choose_target(const Options *o, Target *target, char device[DEVICE_NAME]);
 
 /* The exit status that a status of the runtime means. */
@@ -21,7 +21,7 @@ int finish_call(fusec_status status, const fusec_error *error);
 void remark_warning(const fusec_binary *binary);
 
 /* The PTX or cubin of a generated text; of a cubin it says which kernels spill. */
-int emit_machine_code(const Options *o, const Target *target, const char *cuda, const char *const *kernels,
-                      int kernel_count, Text *out);
+int emit_machine_code(const Options *o, const Target *target, const char *cuda,
+                      const char *const *kernels, int kernel_count, Text *out);
 
 #endif

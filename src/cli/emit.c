@@ -12,10 +12,9 @@
 #include <string.h>
 
 static const CompileUntil stages[EMIT_COUNT] = {
-    [EMIT_TOKENS] = UNTIL_AST,     [EMIT_AST] = UNTIL_AST,    [EMIT_GRAPH] = UNTIL_GRAPH,
-    [EMIT_DOT] = UNTIL_ANALYSIS,   [EMIT_ANALYSIS] = UNTIL_ANALYSIS,
-    [EMIT_PLAN] = UNTIL_PLAN,      [EMIT_CUDA] = UNTIL_PLAN,  [EMIT_PTX] = UNTIL_PLAN,
-    [EMIT_CUBIN] = UNTIL_PLAN,
+    [EMIT_TOKENS] = UNTIL_AST,   [EMIT_AST] = UNTIL_AST,           [EMIT_GRAPH] = UNTIL_GRAPH,
+    [EMIT_DOT] = UNTIL_ANALYSIS, [EMIT_ANALYSIS] = UNTIL_ANALYSIS, [EMIT_PLAN] = UNTIL_PLAN,
+    [EMIT_CUDA] = UNTIL_PLAN,    [EMIT_PTX] = UNTIL_PLAN,          [EMIT_CUBIN] = UNTIL_PLAN,
 };
 
 static int compile_for(Program *p, const char *graph, Compilation *c)
@@ -35,17 +34,17 @@ static int emit_graph(Program *p, const char *graph, Text *out)
     int status = compile_for(p, graph, &c);
     if (status == EXIT_DONE && out->length && o->emit != EMIT_DOT) text_print(out, "\n");
     if (status == EXIT_DONE) switch (o->emit) {
-    case EMIT_GRAPH: print_graph(out, c.graph); break;
-    case EMIT_ANALYSIS: print_analysis(out, c.analysis); break;
-    case EMIT_PLAN: print_plan(out, c.plan); break;
-    case EMIT_DOT: print_dot(out, c.analysis); break;
-    case EMIT_CUDA:
-    case EMIT_PTX:
-    case EMIT_CUBIN:
-    case EMIT_TOKENS:
-    case EMIT_AST:
-    case EMIT_COUNT: break;
-    }
+        case EMIT_GRAPH: print_graph(out, c.graph); break;
+        case EMIT_ANALYSIS: print_analysis(out, c.analysis); break;
+        case EMIT_PLAN: print_plan(out, c.plan); break;
+        case EMIT_DOT: print_dot(out, c.analysis); break;
+        case EMIT_CUDA:
+        case EMIT_PTX:
+        case EMIT_CUBIN:
+        case EMIT_TOKENS:
+        case EMIT_AST:
+        case EMIT_COUNT: break;
+        }
     compile_free(&c);
     return status;
 }
@@ -57,17 +56,20 @@ typedef struct {
 } Names;
 
 /* A graph's kernels are named after it (`a`, `a_finish`), which may be another graph's name. */
-static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch, const char *graph, Names *names)
+static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch, const char *graph,
+                     Names *names)
 {
-    const LaunchEntry **entries = NEW_ARRAY(scratch, const LaunchEntry *, 2 * launch->kernel_count + 1);
+    const LaunchEntry **entries =
+        NEW_ARRAY(scratch, const LaunchEntry *, 2 * launch->kernel_count + 1);
     const int count = list_entries(launch, entries), before = names->list.count;
     for (int i = 0; i < count; i++) {
         const char *name = arena_format(o->arena, "%s", entries[i]->name);
         const int known = name_find(&names->map, name);
         if (known >= 0 && known < before) {
-            complain("give one of the graphs another name, or emit each by --graph",
-                     "kernels are named after their graph, and one of graph '%s' and one of a graph before it are both called '%s'", graph,
-                     name);
+            complain(
+                "give one of the graphs another name, or emit each by --graph",
+                "kernels are named after their graph, and one of graph '%s' and one of a graph before it are both called '%s'",
+                graph, name);
             return EXIT_WRONG;
         }
         if (known < 0) name_add(o->arena, &names->map, name, names->list.count);
@@ -76,8 +78,8 @@ static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch,
     return EXIT_DONE;
 }
 
-/* One module with the kernels of all graphs, or what NVRTC makes of it. A graph's compilation is dropped as soon as its
- * kernels are printed. */
+/* One module with the kernels of all graphs, or what NVRTC makes of it. A graph's compilation is
+ * dropped as soon as its kernels are printed. */
 static int emit_module(Program *p, Text *out)
 {
     const Options *o = p->options;
@@ -88,7 +90,8 @@ static int emit_module(Program *p, Text *out)
         Compilation c;
         Arena *scratch = arena_scratch(o->arena);
         status = compile_for(p, p->graphs[i], &c);
-        if (status == EXIT_DONE) status = add_names(o, scratch, &c.plan->launch, p->graphs[i], &names);
+        if (status == EXIT_DONE)
+            status = add_names(o, scratch, &c.plan->launch, p->graphs[i], &names);
         if (status == EXIT_DONE) cuda_add(&module, scratch, c.plan);
         arena_free(scratch);
         compile_free(&c);

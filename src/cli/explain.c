@@ -13,11 +13,11 @@
 typedef struct {
     Arena *arena;
     const char *arch;
-    const char *text;        /* in the arena; NULL: none yet */
-    fusec_binary *binary;    /* NULL: there is none, for this reason: */
+    const char *text;     /* in the arena; NULL: none yet */
+    fusec_binary *binary; /* NULL: there is none, for this reason: */
     fusec_status status;
     fusec_error error;
-    int count;               /* of texts */
+    int count; /* of texts */
 } Compiled;
 
 /* A text is compiled once in a row: what does not spill is asked for its registers next. */
@@ -27,8 +27,12 @@ static void compile_text(Compiled *of, const char *cuda)
     fusec_binary_destroy(of->binary);
     of->binary = NULL;
     of->text = arena_format(of->arena, "%s", cuda);
-    progress_wait(++of->count == 1 ? "NVRTC compiles the kernels"
-                                   : arena_format(of->arena, "NVRTC compiles the kernels by schedule %d, since others spill", of->count));
+    progress_wait(
+        ++of->count == 1
+            ? "NVRTC compiles the kernels"
+            : arena_format(of->arena,
+                           "NVRTC compiles the kernels by schedule %d, since others spill",
+                           of->count));
     of->status = fusec_binary_compile(cuda, of->arch, FUSEC_CUBIN, &of->binary, &of->error);
     progress_wait(NULL);
     if (of->binary) remark_warning(of->binary);
@@ -59,7 +63,8 @@ static int count_spills(void *data, const Compilation *c)
     return bytes;
 }
 
-/* Registers and spills of each kernel; -1 where there is no NVRTC to tell, which --json says by null. */
+/* Registers and spills of each kernel; -1 where there is no NVRTC to tell, which --json says by
+ * null. */
 static int measure_usage(const Options *o, const Compilation *c, Compiled *of, KernelUsage **result)
 {
     int count = c->plan->kernel_count;
@@ -68,21 +73,25 @@ static int measure_usage(const Options *o, const Compilation *c, Compiled *of, K
     const fusec_status status = of->status;
     if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
         return finish_call(status, &of->error);
-    if (status == FUSEC_NO_NVRTC && !o->json) remark("without NVRTC nothing is known of registers and spills");
+    if (status == FUSEC_NO_NVRTC && !o->json)
+        remark("without NVRTC nothing is known of registers and spills");
     for (int i = 0; i < count; i++) {
         fusec_kernel_info info = {.struct_size = sizeof info};
         const LaunchKernel *kernel = &c->launch->kernels[i];
         KernelUsage *at = &usage[i];
         *at = (KernelUsage){-1, -1, -1, -1};
-        if (status == FUSEC_OK && fusec_binary_kernel(of->binary, kernel->entry.name, &info) == FUSEC_OK)
+        if (status == FUSEC_OK &&
+            fusec_binary_kernel(of->binary, kernel->entry.name, &info) == FUSEC_OK)
             at->registers = info.registers, at->spill_bytes = info.spill_bytes;
-        if (status == FUSEC_OK && kernel->collapsed && fusec_binary_kernel(of->binary, kernel->strided.name, &info) == FUSEC_OK)
+        if (status == FUSEC_OK && kernel->collapsed &&
+            fusec_binary_kernel(of->binary, kernel->strided.name, &info) == FUSEC_OK)
             at->strided_registers = info.registers, at->strided_spill_bytes = info.spill_bytes;
     }
     return EXIT_DONE;
 }
 
-/* What the plan in *c was made by, as the rules or the model chose it; where it spills, it becomes another one. */
+/* What the plan in *c was made by, as the rules or the model chose it; where it spills, it becomes
+ * another one. */
 static int replace_choice(Program *p, Compiled *of, Compilation *c, Origin *origin)
 {
     const Options *o = p->options;
@@ -94,13 +103,20 @@ static int replace_choice(Program *p, Compiled *of, Compilation *c, Origin *orig
     const bool tried = c->plan->rejection_count > rejections;
     const char *who = by_model ? "the model chooses" : "the rules choose";
     if (other)
-        *origin = (Origin){other, arena_format(o->arena, "since what %s spills (emit and the simulator take what %s, unless --schedule asks for this one)",
-                                               who, who)};
+        *origin = (Origin){
+            other,
+            arena_format(
+                o->arena,
+                "since what %s spills (emit and the simulator take what %s, unless --schedule asks for this one)",
+                who, who)};
     else
-        *origin = (Origin){name_plan(o->arena, c->plan),
-                    arena_format(o->arena, "as %s%s", who, tried      ? ": it spills, and so does what was tried in its place"
-                                                           : by_model ? ": it expects 1.4 times the speed of the rules' choice, or more"
-                                                                      : "")};
+        *origin = (Origin){
+            name_plan(o->arena, c->plan),
+            arena_format(o->arena, "as %s%s", who,
+                         tried ? ": it spills, and so does what was tried in its place"
+                         : by_model
+                             ? ": it expects 1.4 times the speed of the rules' choice, or more"
+                             : "")};
     return EXIT_DONE;
 }
 
@@ -139,7 +155,8 @@ int command_explain(Options *o)
     if (status == EXIT_DONE) {
         Candidates near = {0};
         if (o->candidates) near = list_near(o->arena, c.plan);
-        (o->json ? explain_json : explain_words)(out, c.plan, usage, origin, o->candidates ? &near : NULL);
+        (o->json ? explain_json : explain_words)(out, c.plan, usage, origin,
+                                                 o->candidates ? &near : NULL);
     }
     compile_free(&c);
     close_program(&p);

@@ -19,7 +19,8 @@ static int complain_unreadable(const char *path, const char *why)
 {
     int error = errno;
     complain(NULL, "cannot read %s: %s", path, why);
-    return !error || error == ENOENT || error == ENOTDIR || error == EISDIR ? EXIT_USAGE : EXIT_MACHINE;
+    return !error || error == ENOENT || error == ENOTDIR || error == EISDIR ? EXIT_USAGE
+                                                                            : EXIT_MACHINE;
 }
 
 /* Reads until the end, or one byte more than a program may have. */
@@ -50,7 +51,8 @@ int read_file(Arena *arena, const char *path, const char **text, size_t *length)
     errno = error;
     if (!done) return complain_unreadable(path, reason_of(error));
     if (bytes.count > MAX_PROGRAM_BYTES) {
-        complain(NULL, "%s is too large for a program: it has more than %d bytes", path, (int)MAX_PROGRAM_BYTES);
+        complain(NULL, "%s is too large for a program: it has more than %d bytes", path,
+                 (int)MAX_PROGRAM_BYTES);
         return EXIT_WRONG;
     }
     *text = arena_copy(arena, bytes.data ? bytes.data : "", (size_t)bytes.count);
@@ -79,8 +81,7 @@ bool open_result(Arena *arena, const char *path, Result *result)
     }
     result->path = arena_format(arena, "%s", path);
     if (is_written_directly(path)) {
-        do
-            result->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        do result->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         while (result->fd < 0 && errno == EINTR);
     } else if (file_begin(&result->file, path, 0666)) {
         result->fd = result->file.fd;
@@ -94,8 +95,10 @@ bool can_write_result(Arena *arena, const char *path)
 {
     Result result;
     struct stat old;
-    if (path && strcmp(path, "-") && is_written_directly(path)) {    /* not opened: a pipe waits for its reader */
-        bool is_directory = stat(path, &old) == 0 && S_ISDIR(old.st_mode), can = !is_directory && access(path, W_OK) == 0;
+    if (path && strcmp(path, "-") &&
+        is_written_directly(path)) { /* not opened: a pipe waits for its reader */
+        bool is_directory = stat(path, &old) == 0 && S_ISDIR(old.st_mode),
+             can = !is_directory && access(path, W_OK) == 0;
         if (is_directory) errno = EISDIR;
         if (!can) complain_unwritable(path);
         return can;
@@ -115,8 +118,10 @@ bool write_result(Result *result, const void *data, size_t length)
 
 void drop_result(Result *result)
 {
-    if (result->renamed) file_drop(&result->file);
-    else if (result->fd >= 0 && result->path) close(result->fd);
+    if (result->renamed)
+        file_drop(&result->file);
+    else if (result->fd >= 0 && result->path)
+        close(result->fd);
     *result = (Result){.fd = -1};
 }
 

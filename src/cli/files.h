@@ -5,22 +5,23 @@
 #include "file_write.h"
 #include "cli/options.h"
 
-/* Reads a program's file ("-": stdin) into the arena, a NUL behind it. Complains and returns an exit status
- * (EXIT_DONE: read). */
+/* Reads a program's file ("-": stdin) into the arena, a NUL behind it. Complains and returns an
+ * exit status (EXIT_DONE: read). */
 int read_file(Arena *arena, const char *path, const char **text, size_t *length);
 
-/* A file being written: as file_write.h says; devices, pipes and stdout (path NULL or "-") are written directly. */
+/* A file being written: as file_write.h says; devices, pipes and stdout (path NULL or "-") are
+ * written directly. */
 typedef struct {
-    int fd;                   /* -1: failed */
-    const char *path;         /* NULL: stdout */
-    bool renamed;             /* by close_result; else written directly */
+    int fd;           /* -1: failed */
+    const char *path; /* NULL: stdout */
+    bool renamed;     /* by close_result; else written directly */
     NewFile file;
 } Result;
 
 /* All complain themselves and return false when the machine could not. */
 bool open_result(Arena *arena, const char *path, Result *result);
-/* Whether a file can be written there (path NULL or "-": stdout), to be known before its contents are made; complains
- * if not. Changes none. */
+/* Whether a file can be written there (path NULL or "-": stdout), to be known before its contents
+ * are made; complains if not. Changes none. */
 bool can_write_result(Arena *arena, const char *path);
 bool write_result(Result *result, const void *data, size_t length);
 bool close_result(Result *result);

@@ -8,8 +8,10 @@
 
 typedef void Printer(Text *out, Arena *arena, Diagnostics *d, const Source *source);
 
-/* Reads a file and runs a printer over it under its own setjmp; says what is wrong with the file. */
-static int print_source(const Options *o, const char *file, Printer *printer, Source *source, Text *out)
+/* Reads a file and runs a printer over it under its own setjmp; says what is wrong with the file.
+ */
+static int print_source(const Options *o, const char *file, Printer *printer, Source *source,
+                        Text *out)
 {
     int status = read_file(o->arena, file, &source->text, &source->length);
     if (status != EXIT_DONE) return status;
@@ -35,8 +37,8 @@ static int format_file(const Options *o, const char *file)
     Text *out = text_new(o->arena);
     int status = print_source(o, file, format_source, &source, out);
     if (status != EXIT_DONE) return status;
-    bool same = out->length == source.length &&
-                !memcmp(text_string(out), source.text, source.length);
+    bool same =
+        out->length == source.length && !memcmp(text_string(out), source.text, source.length);
     if (o->check) {
         if (!same) remark("%s is not in the canonical formatting", source.name);
         return same ? EXIT_DONE : EXIT_WRONG;

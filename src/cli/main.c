@@ -28,7 +28,8 @@ static int dispatch(Options *o)
     return EXIT_USAGE;
 }
 
-/* A file that is opened must not become the standard stream that the caller closed; using such a stream stays an error. */
+/* A file that is opened must not become the standard stream that the caller closed; using such a
+ * stream stays an error. */
 static bool fill_streams(void)
 {
     static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};

@@ -20,7 +20,9 @@ static const char *const command_words[] = {
 #undef COMMAND
 };
 
-static const struct { const char *arguments, *help; } command_info[] = {
+static const struct {
+    const char *arguments, *help;
+} command_info[] = {
 #define COMMAND(name, word, arguments, help) {arguments, help},
 #include "cli/commands.def"
 #undef COMMAND
@@ -43,7 +45,11 @@ static const char *const flags[] = {
 #undef OPTION
 };
 
-static const struct { const char *value; unsigned commands; const char *help; } flag_info[] = {
+static const struct {
+    const char *value;
+    unsigned commands;
+    const char *help;
+} flag_info[] = {
 #define OPTION(name, flag, value, commands, help) {value, commands, help},
 #include "cli/options.def"
 #undef OPTION
@@ -123,7 +129,7 @@ static bool parse_number(const char *text, double *value)
     }
     *value = strtod(text, &end);
     bool whole = end != text && *end == 0 && !isspace((unsigned char)text[0]);
-    bool large = whole && errno == ERANGE && (*value > 1 || *value < -1);    /* not: near zero */
+    bool large = whole && errno == ERANGE && (*value > 1 || *value < -1); /* not: near zero */
     errno = large ? ERANGE : 0;
     return whole && !large;
 }
@@ -161,9 +167,11 @@ static bool add_size(Options *o, const char *axis, const char *text)
     int64_t size;
     bool whole = *text && text[strspn(text, "0123456789")] == 0;
     if (!parse_integer(text, &size)) {
-        if (whole) complain(NULL, "axis %s cannot have %s elements", axis, text);
-        else complain(arena_format(o->arena, "a size is a whole number, as in %s=4096", axis),
-                      "'%s' is no size for axis %s", text, axis);
+        if (whole)
+            complain(NULL, "axis %s cannot have %s elements", axis, text);
+        else
+            complain(arena_format(o->arena, "a size is a whole number, as in %s=4096", axis),
+                     "'%s' is no size for axis %s", text, axis);
         return false;
     }
     if (size < 0) {
@@ -188,7 +196,10 @@ static bool add_setting(Options *o, const char *text)
         return false;
     }
     if (!parse_number(s.text = rest, &s.value)) {
-        complain(NULL, errno == ERANGE ? "'%s' is too large for scalar %s" : "'%s' is no number for scalar %s", rest, s.name);
+        complain(NULL,
+                 errno == ERANGE ? "'%s' is too large for scalar %s"
+                                 : "'%s' is no number for scalar %s",
+                 rest, s.name);
         return false;
     }
     for (int i = 0; i < o->settings.count; i++)
@@ -214,7 +225,8 @@ static bool parse_layout(Options *o, const char *flag, const char *text, int mos
         if (*end != ',') break;
         p = end + 1;
     }
-    complain(most == 1 ? "write it as --offset x=3: elements, 0 or more" : "write it as --stride x=576,1: elements, 0 or more",
+    complain(most == 1 ? "write it as --offset x=3: elements, 0 or more"
+                       : "write it as --stride x=576,1: elements, 0 or more",
              "%s cannot take '%s'", flag, text);
     return false;
 }
@@ -257,12 +269,17 @@ static bool set_limit(Budget *limits, const char *name, const char *text)
     int64_t count = 0;
     double seconds = 0;
     const bool timed = !strcmp(name, "seconds");
-    if (timed ? !parse_number(text, &seconds) || !isdigit((unsigned char)*text) : !parse_integer(text, &count))
+    if (timed ? !parse_number(text, &seconds) || !isdigit((unsigned char)*text)
+              : !parse_integer(text, &count))
         return false;
-    if (timed) limits->seconds = seconds;
-    else if (!strcmp(name, "nodes")) limits->nodes = count;
-    else if (!strcmp(name, "bytes")) limits->bytes = count;
-    else return false;
+    if (timed)
+        limits->seconds = seconds;
+    else if (!strcmp(name, "nodes"))
+        limits->nodes = count;
+    else if (!strcmp(name, "bytes"))
+        limits->bytes = count;
+    else
+        return false;
     return timed ? seconds > 0 : count > 0;
 }
 
@@ -273,8 +290,9 @@ static bool parse_limits(Options *o, const char *text)
         const char *rest, *name = split_name(o->arena, arena_copy(o->arena, at, length), &rest);
         at += length;
         if (name && set_limit(&o->limits, name, rest)) continue;
-        complain("as in --limit nodes=100000,seconds=60,bytes=1000000000: each above 0, any of them",
-                 "--limit cannot take '%s'", text);
+        complain(
+            "as in --limit nodes=100000,seconds=60,bytes=1000000000: each above 0, any of them",
+            "--limit cannot take '%s'", text);
         return false;
     }
     return true;
@@ -293,7 +311,7 @@ static bool store_option(Options *o, Option option, const char *value)
         return true;
     case OPTION_DEVICE:
         o->device = value;
-        return o->command == COMMAND_TUNE    /* check_combination refuses all but one */
+        return o->command == COMMAND_TUNE /* check_combination refuses all but one */
                || parse_word("device", value, device_words, LENGTH(device_words), &index);
     case OPTION_STRIDE:
         if (!parse_layout(o, "--stride", value, MAX_RANK, &layout)) return false;
@@ -314,8 +332,10 @@ static bool store_option(Options *o, Option option, const char *value)
     case OPTION_SCHEDULE: o->schedule = value; return true;
     case OPTION_OUTPUT: o->output = value; return true;
     case OPTION_IN:
-        if (o->in) complain("one file holds all inputs", "--in is given twice");
-        else o->in = value;
+        if (o->in)
+            complain("one file holds all inputs", "--in is given twice");
+        else
+            o->in = value;
         return o->in == value;
     case OPTION_OUT: o->out = value; return true;
     case OPTION_NO_TUNING: o->no_tuning = true; return true;
@@ -344,18 +364,20 @@ static Option find_option(const char *arg, const char **value)
 static void complain_unknown(Arena *arena, const char *arg, const char *const *words, int count,
                              const char *what)
 {
-    bool letter = arg[0] == '-' && arg[1] != '-' && !arg[2];    /* near to all others */
+    bool letter = arg[0] == '-' && arg[1] != '-' && !arg[2]; /* near to all others */
     const char *near = letter ? NULL : nearest_name(arg, words, count);
     complain(near ? arena_format(arena, "did you mean %s?", near) : "fusec --help lists them all",
              "unknown %s '%s'", what, arg);
 }
 
-/* How a word with dashes is written that is no option, but has another place on the command line; NULL: it has none. */
+/* How a word with dashes is written that is no option, but has another place on the command line;
+ * NULL: it has none. */
 static const char *place_of_word(Arena *arena, const char *word)
 {
     for (int i = 0; i < COMMAND_COUNT; i++)
         if (!strcmp(word, command_words[i]))
-            return arena_format(arena, "it is a command: fusec %s %s", word, command_info[i].arguments);
+            return arena_format(arena, "it is a command: fusec %s %s", word,
+                                command_info[i].arguments);
     for (int i = 0; i < EMIT_COUNT; i++)
         if (!strcmp(word, emit_words[i])) return arena_format(arena, "write --emit=%s", word);
     for (int i = 0; i < LENGTH(device_words); i++)
@@ -368,11 +390,16 @@ static void complain_flag(Arena *arena, const char *arg)
     const char *flag = arena_copy(arena, arg, strcspn(arg, "="));
     const char *place = place_of_word(arena, flag + strspn(flag, "-"));
     double number;
-    bool near = nearest_name(flag, flags, OPTION_COUNT) && strlen(flag) > 5;    /* of short words all are near */
+    bool near = nearest_name(flag, flags, OPTION_COUNT) &&
+                strlen(flag) > 5; /* of short words all are near */
     if (!place && !near && arg[strlen(flag)] && parse_number(arg + strlen(flag) + 1, &number))
-        complain(arena_format(arena, "a scalar is set by --set %s, an axis without dashes", arg + strspn(arg, "-")), "unknown option '%s'", flag);
-    else if (place) complain(place, "unknown option '%s'", flag);
-    else complain_unknown(arena, flag, flags, OPTION_COUNT, "option");
+        complain(arena_format(arena, "a scalar is set by --set %s, an axis without dashes",
+                              arg + strspn(arg, "-")),
+                 "unknown option '%s'", flag);
+    else if (place)
+        complain(place, "unknown option '%s'", flag);
+    else
+        complain_unknown(arena, flag, flags, OPTION_COUNT, "option");
 }
 
 /* argv[*i] is a flag: stores it, steps over its value. */
@@ -445,15 +472,17 @@ static bool check_combination(const Options *o)
     const char *word = command_words[o->command];
     int index;
     if (o->files.count == 0) {
-        complain(arena_format(o->arena, "usage: fusec %s %s", word,
-                              command_info[o->command].arguments),
-                 o->command == COMMAND_CACHE ? "`fusec %s` needs a verb" : "`fusec %s` needs a FILE",
-                 word);
+        complain(
+            arena_format(o->arena, "usage: fusec %s %s", word, command_info[o->command].arguments),
+            o->command == COMMAND_CACHE ? "`fusec %s` needs a verb" : "`fusec %s` needs a FILE",
+            word);
         return false;
     }
-    bool several = o->command == COMMAND_CHECK || (o->command == COMMAND_FMT && (o->write || o->check));
+    bool several =
+        o->command == COMMAND_CHECK || (o->command == COMMAND_FMT && (o->write || o->check));
     if (o->files.count > 1 && !several) {
-        bool spaced = !strcmp(o->files.data[1], "=") || (o->files.count > 2 && !strcmp(o->files.data[2], "="));
+        bool spaced = !strcmp(o->files.data[1], "=") ||
+                      (o->files.count > 2 && !strcmp(o->files.data[2], "="));
         complain(spaced ? "a size is written without spaces, as in M=4096" : NULL,
                  "`fusec %s` takes one %s, and '%s' is a second one", word,
                  o->command == COMMAND_CACHE ? "verb" : "FILE", o->files.data[1]);
@@ -467,7 +496,8 @@ static bool check_combination(const Options *o)
         return false;
     }
     if (o->command == COMMAND_TUNE && o->device && strcmp(o->device, "cuda")) {
-        complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s", o->device);
+        complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s",
+                 o->device);
         return false;
     }
     if (o->sms && (!o->device || strcmp(o->device, "sim"))) {

@@ -10,10 +10,10 @@
 
 enum {
     EXIT_DONE = 0,
-    EXIT_WRONG = 1,      /* the program or its data */
-    EXIT_USAGE = 2,      /* the command line; a refused schedule */
-    EXIT_MACHINE = 3,    /* no driver, NVRTC, memory; unwritable output */
-    EXIT_VERIFY = 4      /* an output is not what the reference says */
+    EXIT_WRONG = 1,   /* the program or its data */
+    EXIT_USAGE = 2,   /* the command line; a refused schedule */
+    EXIT_MACHINE = 3, /* no driver, NVRTC, memory; unwritable output */
+    EXIT_VERIFY = 4   /* an output is not what the reference says */
 };
 
 typedef enum {
@@ -24,43 +24,50 @@ typedef enum {
 } Command;
 
 typedef enum {
-    EMIT_CUDA, EMIT_TOKENS, EMIT_AST, EMIT_GRAPH, EMIT_ANALYSIS, EMIT_PLAN, EMIT_PTX, EMIT_CUBIN,
-    EMIT_DOT, EMIT_COUNT
+    EMIT_CUDA,
+    EMIT_TOKENS,
+    EMIT_AST,
+    EMIT_GRAPH,
+    EMIT_ANALYSIS,
+    EMIT_PLAN,
+    EMIT_PTX,
+    EMIT_CUBIN,
+    EMIT_DOT,
+    EMIT_COUNT
 } EmitKind;
 
 typedef struct {
     const char *name;
     double value;
-    const char *text;    /* of the value */
+    const char *text; /* of the value */
 } Setting;
 
 typedef struct {
     const char *name;
     int count;
     int64_t values[MAX_RANK];
-} Layout;                /* --stride and --offset */
+} Layout; /* --stride and --offset */
 
 typedef struct {
     Arena *arena;
     Command command;
-    LIST(const char *) files;      /* of CACHE: its verb */
-    LIST(AxisSize) sizes;          /* each axis once */
+    LIST(const char *) files; /* of CACHE: its verb */
+    LIST(AxisSize) sizes;     /* each axis once */
     LIST(Setting) settings;
     LIST(Layout) strides, offsets;
     EmitKind emit;
-    const char *graph, *arch, *outputs, *schedule;   /* NULL: not given */
-    const char *output;            /* -o */
+    const char *graph, *arch, *outputs, *schedule; /* NULL: not given */
+    const char *output;                            /* -o */
     const char *in, *out, *device;
     uint64_t seed;
-    int sms;                       /* of the simulated GPU; 0: not given */
-    Budget limits;                 /* of a compilation; 0: the defaults */
-    int memory;                    /* GB/s of the GPU that --arch names; 0: not given */
+    int sms;       /* of the simulated GPU; 0: not given */
+    Budget limits; /* of a compilation; 0: the defaults */
+    int memory;    /* GB/s of the GPU that --arch names; 0: not given */
     bool json, verify, write, check, no_tuning, candidates;
 } Options;
 
 /* Reads the command line. Returns true to go on; false when all is done: help and version were
  * printed (*status 0) or a usage error was (*status 2). */
 bool parse_options(Options *o, int argc, char **argv, int *status);
-
 
 #endif

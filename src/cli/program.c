@@ -85,7 +85,8 @@ static int check_sizes(const Program *p)
     return EXIT_DONE;
 }
 
-/* Parses the text and the files that it imports, which are read once. `path` of the file itself; NULL: stdin. */
+/* Parses the text and the files that it imports, which are read once. `path` of the file itself;
+ * NULL: stdin. */
 static int parse_file(Program *p, const char *path)
 {
     ImportCalls calls;
@@ -116,7 +117,8 @@ void close_program(Program *p)
     compile_free(&p->parsed);
 }
 
-static fusec_status give_import(void *data, const char *importer, const char *path, fusec_imported *imported)
+static fusec_status give_import(void *data, const char *importer, const char *path,
+                                fusec_imported *imported)
 {
     const Program *p = data;
     const Module *from = p->parsed.program;
@@ -133,8 +135,10 @@ static fusec_status give_import(void *data, const char *importer, const char *pa
 int parse_for_plans(const Program *p, fusec_program **program)
 {
     fusec_error error;
-    fusec_parse_options options = {.struct_size = sizeof options, .import = give_import, .data = (void *)(uintptr_t)p};
-    return finish_call(fusec_program_parse_with(p->text, p->length, p->name, &options, program, &error), &error);
+    fusec_parse_options options = {
+        .struct_size = sizeof options, .import = give_import, .data = (void *)(uintptr_t)p};
+    return finish_call(
+        fusec_program_parse_with(p->text, p->length, p->name, &options, program, &error), &error);
 }
 
 int need_one_graph(const Program *p)
@@ -168,13 +172,23 @@ static CompileRequest request_for(Program *p, const char *graph, CompileUntil un
     const Options *o = p->options;
     LIST(AxisSize) given = {0};
     for (int i = 0; i < size_count && graph; i++)
-        if (p->graph_count <= 1 || has_axis(p, graph, sizes[i].axis)) *list_push(o->arena, &given) = sizes[i];
-    return (CompileRequest){
-        .text = p->text, .length = p->length, .name = p->name, .imports = &p->imports, .graph = graph,
-        .parsed = p->parsed.program, .is_checked = p->is_checked, .budget = &p->budget,
-        .sizes = given.data, .size_count = given.count, .outputs = o->outputs,
-        .schedule = o->schedule, .target = p->target, .until = until,
-        .rows_at_launch = o->command == COMMAND_EMIT && until >= UNTIL_PLAN};
+        if (p->graph_count <= 1 || has_axis(p, graph, sizes[i].axis))
+            *list_push(o->arena, &given) = sizes[i];
+    return (CompileRequest){.text = p->text,
+                            .length = p->length,
+                            .name = p->name,
+                            .imports = &p->imports,
+                            .graph = graph,
+                            .parsed = p->parsed.program,
+                            .is_checked = p->is_checked,
+                            .budget = &p->budget,
+                            .sizes = given.data,
+                            .size_count = given.count,
+                            .outputs = o->outputs,
+                            .schedule = o->schedule,
+                            .target = p->target,
+                            .until = until,
+                            .rows_at_launch = o->command == COMMAND_EMIT && until >= UNTIL_PLAN};
 }
 
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,

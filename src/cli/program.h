@@ -10,18 +10,18 @@
 
 typedef struct {
     const Options *options;
-    const char *name, *text;              /* of the file */
+    const char *name, *text; /* of the file */
     size_t length;
-    Compilation parsed;                   /* the first: all later ones take its syntax tree and imports */
-    Imports imports;                      /* from there; none before */
-    const char *const *graphs;            /* those that the command takes, in order */
+    Compilation parsed;        /* the first: all later ones take its syntax tree and imports */
+    Imports imports;           /* from there; none before */
+    const char *const *graphs; /* those that the command takes, in order */
     int graph_count;
-    Target target;                        /* from --arch */
-    char device[DEVICE_NAME];             /* the GPU that the target was taken from; "": none */
-    Tuned tuned;                          /* what the tuning file said about the latest plan */
-    Map shown;                            /* diagnostics already printed */
-    bool is_checked;                      /* whether that was, too, without an error */
-    Budget budget;                        /* of the latest graph's compilations */
+    Target target;            /* from --arch */
+    char device[DEVICE_NAME]; /* the GPU that the target was taken from; "": none */
+    Tuned tuned;              /* what the tuning file said about the latest plan */
+    Map shown;                /* diagnostics already printed */
+    bool is_checked;          /* whether that was, too, without an error */
+    Budget budget;            /* of the latest graph's compilations */
 } Program;
 
 /* Reads and parses FILE and finds its graphs: the one of --graph, else all. Complains and returns
@@ -37,9 +37,9 @@ int need_one_graph(const Program *p);
  * file. The caller frees `c`, whatever came back. */
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
                   int size_count, Compilation *c);
-/* For a graph compiled with the sizes of the command line: the plan that plan creation would go over
- * to, where the rules' choice spills. *schedule: its text, or NULL. An exit status; what `count` failed of it has
- * complained about. */
+/* For a graph compiled with the sizes of the command line: the plan that plan creation would go
+ * over to, where the rules' choice spills. *schedule: its text, or NULL. An exit status; what
+ * `count` failed of it has complained about. */
 int replace_spilling(Program *p, const char *graph, CountSpills *count, void *data, Compilation *c,
                      const char **schedule);
 

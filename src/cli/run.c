@@ -1,5 +1,5 @@
-/* run.c: `fusec run`: inputs from a file or at random, one launch, the outputs to a file, to a table,
- * and against the reference. */
+/* run.c: `fusec run`: inputs from a file or at random, one launch, the outputs to a file, to a
+ * table, and against the reference. */
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/session.h"
@@ -14,8 +14,10 @@ static int run_once(Session *s, Batch *b)
     if (status == EXIT_DONE) status = settle_sizes(s, o->in ? &file.sizes : NULL);
     if (status == EXIT_DONE) status = open_batch(s, &s->sizes, b);
     if (status == EXIT_DONE) {
-        if (o->in) fill_from_inputs(s, &file, b);
-        else fill_random(s, b);
+        if (o->in)
+            fill_from_inputs(s, &file, b);
+        else
+            fill_random(s, b);
         status = settle_scalars(s, b, o->in ? file.given : NULL, !o->in);
     }
     close_inputs(&file);

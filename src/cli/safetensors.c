@@ -26,9 +26,9 @@ typedef struct {
     TensorFile *file;
     char *message;
     size_t capacity;
-    const char *data;          /* behind the header */
+    const char *data; /* behind the header */
     size_t data_length;
-    size_t *begins, *ends;     /* by tensor */
+    size_t *begins, *ends; /* by tensor */
 } Reader;
 
 __attribute__((format(printf, 2, 3))) static bool fail(Reader *r, const char *format, ...)
@@ -70,7 +70,7 @@ static const char *shown(const char *name, char text[SHOWN_NAME + 4])
     return text;
 }
 
-#define fail_tensor(r, t, format, ...)                                                   \
+#define fail_tensor(r, t, format, ...)                                                             \
     fail(r, "tensor '%s': " format, shown((t)->name, (char[SHOWN_NAME + 4]){0}), __VA_ARGS__)
 
 int64_t tensor_count(const Tensor *tensor)
@@ -78,8 +78,7 @@ int64_t tensor_count(const Tensor *tensor)
     int64_t count = 1;
     for (int i = 0; i < tensor->rank; i++)
         if (tensor->sizes[i] == 0) return 0; /* the others may be anything */
-    for (int i = 0; i < tensor->rank; i++)
-        count *= tensor->sizes[i];
+    for (int i = 0; i < tensor->rank; i++) count *= tensor->sizes[i];
     return count;
 }
 
@@ -91,8 +90,7 @@ size_t tensor_bytes(const Tensor *tensor)
 const Tensor *tensors_find(const TensorFile *file, const char *name)
 {
     for (int i = 0; i < file->count; i++)
-        if (strcmp(file->tensors[i].name, name) == 0)
-            return &file->tensors[i];
+        if (strcmp(file->tensors[i].name, name) == 0) return &file->tensors[i];
     return NULL;
 }
 
@@ -101,8 +99,7 @@ const Tensor *tensors_find(const TensorFile *file, const char *name)
 static bool read_dtype(Reader *r, Tensor *t, const json_t *entry)
 {
     const char *name = json_string_value(json_object_get(entry, "dtype"));
-    if (!name)
-        return fail_tensor(r, t, "%s", "has no dtype");
+    if (!name) return fail_tensor(r, t, "%s", "has no dtype");
     for (int i = 0; i < DTYPE_COUNT; i++) {
         if (strcmp(dtype_info[i].safetensors, name) == 0) {
             t->dtype = (DType)i;
@@ -118,8 +115,7 @@ static bool read_shape(Reader *r, Tensor *t, const json_t *entry)
     const json_t *shape = json_object_get(entry, "shape");
     int64_t bytes = dtype_info[t->dtype].bytes;
     bool empty = false;
-    if (!json_is_array(shape))
-        return fail_tensor(r, t, "%s", "has no shape");
+    if (!json_is_array(shape)) return fail_tensor(r, t, "%s", "has no shape");
     if (json_array_size(shape) > MAX_TENSOR_RANK)
         return fail_tensor(r, t, "has %zu axes, more than %d", json_array_size(shape),
                            MAX_TENSOR_RANK);
@@ -139,8 +135,7 @@ static bool read_shape(Reader *r, Tensor *t, const json_t *entry)
 static bool read_offset(const json_t *offsets, size_t index, size_t *offset)
 {
     const json_t *value = json_array_get(offsets, index);
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return false;
+    if (!json_is_integer(value) || json_integer_value(value) < 0) return false;
     *offset = (size_t)json_integer_value(value);
     return true;
 }
@@ -154,8 +149,10 @@ static bool read_offsets(Reader *r, Tensor *t, const json_t *entry)
         !read_offset(offsets, 1, &end) || begin > end)
         return fail_tensor(r, t, "%s", "its data_offsets are not [begin, end]");
     if (end > r->data_length)
-        return fail_tensor(r, t, "its data ends at byte %zu of %zu: the file is truncated or "
-                           "its header wrong", end, r->data_length);
+        return fail_tensor(r, t,
+                           "its data ends at byte %zu of %zu: the file is truncated or "
+                           "its header wrong",
+                           end, r->data_length);
     if (end - begin != tensor_bytes(t))
         return fail_tensor(r, t, "%zu bytes of data for a shape of %zu bytes", end - begin,
                            tensor_bytes(t));
@@ -168,13 +165,12 @@ static bool read_tensor(Reader *r, const char *name, const json_t *entry)
 {
     Tensor *t = &r->file->tensors[r->file->count];
     t->name = strdup(name);
-    if (!t->name)
-        return fail_machine(r, ENOMEM);
-    const bool good = json_is_object(entry)
-                          ? read_dtype(r, t, entry) && read_shape(r, t, entry) &&
-                                read_offsets(r, t, entry)
-                          : fail_tensor(r, t, "%s", "is not described by an object");
-    r->file->count++;   /* so that its name is freed */
+    if (!t->name) return fail_machine(r, ENOMEM);
+    const bool good =
+        json_is_object(entry)
+            ? read_dtype(r, t, entry) && read_shape(r, t, entry) && read_offsets(r, t, entry)
+            : fail_tensor(r, t, "%s", "is not described by an object");
+    r->file->count++; /* so that its name is freed */
     return good;
 }
 
@@ -188,8 +184,7 @@ typedef struct {
 static int compare_extents(const void *a, const void *b)
 {
     const Extent *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
     return (x->end > y->end) - (x->end < y->end);
 }
 
@@ -197,8 +192,8 @@ static bool check_neighbours(Reader *r, const Extent *before, const Extent *afte
 {
     char first[SHOWN_NAME + 4], second[SHOWN_NAME + 4];
     if (after->begin < before->end)
-        return fail(r, "the data of tensors '%s' and '%s' overlaps",
-                    shown(before->name, first), shown(after->name, second));
+        return fail(r, "the data of tensors '%s' and '%s' overlaps", shown(before->name, first),
+                    shown(after->name, second));
     if (after->begin > before->end)
         return fail(r, "bytes %zu to %zu of the data belong to no tensor", before->end,
                     after->begin);
@@ -210,8 +205,7 @@ static bool check_cover(Reader *r)
 {
     const TensorFile *file = r->file;
     Extent *extents = calloc((size_t)file->count + 2, sizeof *extents);
-    if (!extents)
-        return fail_machine(r, ENOMEM);
+    if (!extents) return fail_machine(r, ENOMEM);
     for (int i = 0; i < file->count; i++)
         extents[i + 1] = (Extent){r->begins[i], r->ends[i], file->tensors[i].name};
     qsort(extents + 1, (size_t)file->count, sizeof *extents, compare_extents);
@@ -227,8 +221,7 @@ static bool is_aligned(const Reader *r)
 {
     for (int i = 0; i < r->file->count; i++) {
         const size_t bytes = (size_t)dtype_info[r->file->tensors[i].dtype].bytes;
-        if ((uintptr_t)(r->data + r->begins[i]) % bytes)
-            return false;
+        if ((uintptr_t)(r->data + r->begins[i]) % bytes) return false;
     }
     return true;
 }
@@ -239,8 +232,7 @@ static bool copy_data(Reader *r)
     for (int i = 0; i < r->file->count; i++)
         total += (r->ends[i] - r->begins[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char *at = r->file->copy = malloc(total);
-    if (!at)
-        return fail_machine(r, ENOMEM);
+    if (!at) return fail_machine(r, ENOMEM);
     for (int i = 0; i < r->file->count; i++) {
         const size_t bytes = r->ends[i] - r->begins[i];
         memcpy(at, r->data + r->begins[i], bytes);
@@ -252,8 +244,7 @@ static bool copy_data(Reader *r)
 
 static bool place_data(Reader *r)
 {
-    if (!is_aligned(r))
-        return copy_data(r);
+    if (!is_aligned(r)) return copy_data(r);
     for (int i = 0; i < r->file->count; i++)
         r->file->tensors[i].data = (char *)(uintptr_t)(r->data + r->begins[i]);
     return true;
@@ -263,9 +254,8 @@ static bool read_tensors(Reader *r, json_t *header)
 {
     const char *name;
     json_t *entry;
-    json_object_foreach(header, name, entry)
-        if (strcmp(name, "__metadata__") != 0 && !read_tensor(r, name, entry))
-            return false;
+    json_object_foreach(header, name, entry) if (strcmp(name, "__metadata__") != 0 &&
+                                                 !read_tensor(r, name, entry)) return false;
     return check_cover(r) && place_data(r);
 }
 
@@ -274,8 +264,7 @@ static bool read_header(Reader *r, const char *text, size_t length)
     json_error_t error;
     errno = 0;
     json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!header && errno == ENOMEM)
-        return fail_machine(r, ENOMEM);
+    if (!header && errno == ENOMEM) return fail_machine(r, ENOMEM);
     if (!json_is_object(header)) {
         json_decref(header);
         return header ? fail(r, "its header is not a JSON object")
@@ -286,8 +275,8 @@ static bool read_header(Reader *r, const char *text, size_t length)
     r->file->tensors = calloc(count, sizeof *r->file->tensors);
     r->begins = calloc(count, sizeof *r->begins);
     r->ends = calloc(count, sizeof *r->ends);
-    const bool good = r->file->tensors && r->begins && r->ends
-                          ? read_tensors(r, header) : fail_machine(r, ENOMEM);
+    const bool good = r->file->tensors && r->begins && r->ends ? read_tensors(r, header)
+                                                               : fail_machine(r, ENOMEM);
     free(r->begins);
     free(r->ends);
     json_decref(header);
@@ -297,15 +286,13 @@ static bool read_header(Reader *r, const char *text, size_t length)
 static uint64_t header_length(const unsigned char *bytes)
 {
     uint64_t length = 0;
-    for (int i = PREFIX - 1; i >= 0; i--)
-        length = length << 8 | bytes[i];
+    for (int i = PREFIX - 1; i >= 0; i--) length = length << 8 | bytes[i];
     return length;
 }
 
 static bool check_prefix(Reader *r, const void *bytes, size_t length)
 {
-    if (length < PREFIX)
-        return fail(r, "is not a safetensors file: %zu bytes", length);
+    if (length < PREFIX) return fail(r, "is not a safetensors file: %zu bytes", length);
     const uint64_t header = header_length(bytes);
     if (header < 2 || header > MAX_HEADER)
         return fail(r, "is not a safetensors file: it claims a header of %" PRIu64 " bytes",
@@ -315,8 +302,7 @@ static bool check_prefix(Reader *r, const void *bytes, size_t length)
 
 static bool parse(Reader *r, const char *bytes, size_t length)
 {
-    if (!check_prefix(r, bytes, length))
-        return false;
+    if (!check_prefix(r, bytes, length)) return false;
     const size_t header = (size_t)header_length((const unsigned char *)bytes);
     if (header > length - PREFIX)
         return fail(r, "its header of %zu bytes ends beyond the file: it is truncated", header);
@@ -325,13 +311,12 @@ static bool parse(Reader *r, const char *bytes, size_t length)
     return read_header(r, bytes + PREFIX, header);
 }
 
-bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *file,
-                   char *message, size_t capacity)
+bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *file, char *message,
+                   size_t capacity)
 {
     Reader r = {.path = name, .file = file, .message = message, .capacity = capacity};
     *file = (TensorFile){0};
-    if (parse(&r, bytes, length))
-        return true;
+    if (parse(&r, bytes, length)) return true;
     tensors_close(file);
     return false;
 }
@@ -343,26 +328,24 @@ static bool read_more(Reader *r, int fd, size_t wanted)
 {
     TensorFile *file = r->file;
     char *grown = realloc(file->bytes, file->length + wanted + 1);
-    if (!grown)
-        return fail_machine(r, ENOMEM);
+    if (!grown) return fail_machine(r, ENOMEM);
     file->bytes = grown;
     while (wanted > 0) {
         const ssize_t got = read(fd, grown + file->length, wanted);
-        if (got < 0 && errno == EINTR)
-            continue;
+        if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             r->file->machine_failed = true;
             return fail(r, "cannot be read at byte %zu: %s", file->length, reason_of(errno));
         }
-        if (got == 0)
-            return true;
+        if (got == 0) return true;
         file->length += (size_t)got;
         wanted -= (size_t)got;
     }
     return true;
 }
 
-/* Where the last tensor's data ends, as the header has it; wrong ones are complained about later. False: out of memory. */
+/* Where the last tensor's data ends, as the header has it; wrong ones are complained about later.
+ * False: out of memory. */
 static bool find_end(const char *header, size_t length, size_t *most)
 {
     size_t end;
@@ -370,16 +353,16 @@ static bool find_end(const char *header, size_t length, size_t *most)
     errno = 0;
     json_t *entry, *tensors = json_loadb(header, length, JSON_REJECT_DUPLICATES, NULL);
     *most = 0;
-    if (!tensors && errno == ENOMEM)
-        return false;
-    json_object_foreach(tensors, name, entry)
-        if (read_offset(json_object_get(entry, "data_offsets"), 1, &end) && end > *most)
-            *most = end;
+    if (!tensors && errno == ENOMEM) return false;
+    json_object_foreach(tensors, name,
+                        entry) if (read_offset(json_object_get(entry, "data_offsets"), 1, &end) &&
+                                   end > *most) *most = end;
     json_decref(tensors);
     return true;
 }
 
-/* Reads up to `wanted` bytes, taking memory for those that are there: `size` of the file, 0 for a pipe. */
+/* Reads up to `wanted` bytes, taking memory for those that are there: `size` of the file, 0 for a
+ * pipe. */
 static bool read_data(Reader *r, int fd, size_t wanted, size_t size)
 {
     enum { STEP = 1 << 20 };
@@ -387,26 +370,22 @@ static bool read_data(Reader *r, int fd, size_t wanted, size_t size)
     do {
         before = r->file->length;
         size_t step = before + STEP;
-        if (size > before && size - before > step)
-            step = size - before;
-        if (!read_more(r, fd, wanted < step ? wanted : step))
-            return false;
+        if (size > before && size - before > step) step = size - before;
+        if (!read_more(r, fd, wanted < step ? wanted : step)) return false;
         wanted -= r->file->length - before;
     } while (wanted > 0 && r->file->length > before);
     return true;
 }
 
-/* Each part is checked before the next is read: a pipe may be endless, and a file grow. One byte is asked for behind the
- * last tensor. */
+/* Each part is checked before the next is read: a pipe may be endless, and a file grow. One byte is
+ * asked for behind the last tensor. */
 static bool read_parts(Reader *r, int fd, size_t size)
 {
     if (!read_more(r, fd, PREFIX) || !check_prefix(r, r->file->bytes, r->file->length))
         return false;
     const size_t header = (size_t)header_length(r->file->bytes), begin = PREFIX + header;
-    if (!read_data(r, fd, header, 0))
-        return false;
-    if (r->file->length < begin)
-        return true;    /* which is then found to be truncated */
+    if (!read_data(r, fd, header, 0)) return false;
+    if (r->file->length < begin) return true; /* which is then found to be truncated */
     size_t wanted;
     if (!find_end((const char *)r->file->bytes + PREFIX, header, &wanted))
         return fail_machine(r, ENOMEM);
@@ -416,8 +395,7 @@ static bool read_parts(Reader *r, int fd, size_t size)
 static bool read_file(Reader *r, int fd)
 {
     struct stat status;
-    if (fstat(fd, &status) != 0)
-        return fail_machine(r, errno);
+    if (fstat(fd, &status) != 0) return fail_machine(r, errno);
     return read_parts(r, fd, S_ISREG(status.st_mode) ? (size_t)status.st_size : 0) &&
            parse(r, r->file->bytes, r->file->length);
 }
@@ -426,25 +404,23 @@ bool tensors_read(const char *path, TensorFile *file, char *message, size_t capa
 {
     char why[FILE_WHY];
     const bool standard = strcmp(path, "-") == 0;
-    Reader r = {.path = standard ? "standard input" : path, .file = file,
-                .message = message, .capacity = capacity};
+    Reader r = {.path = standard ? "standard input" : path,
+                .file = file,
+                .message = message,
+                .capacity = capacity};
     *file = (TensorFile){.owned = true};
     const int fd = standard ? STDIN_FILENO : file_open_stream(path, why);
     const bool good = fd >= 0 ? read_file(&r, fd) : fail_to_open(&r, errno, why);
-    if (fd >= 0 && !standard)
-        close(fd);
-    if (!good)
-        tensors_close(file);
+    if (fd >= 0 && !standard) close(fd);
+    if (!good) tensors_close(file);
     return good;
 }
 
 void tensors_close(TensorFile *file)
 {
-    for (int i = 0; i < file->count; i++)
-        free(file->tensors[i].name);
+    for (int i = 0; i < file->count; i++) free(file->tensors[i].name);
     free(file->tensors);
     free(file->copy);
-    if (file->owned)
-        free(file->bytes);
+    if (file->owned) free(file->bytes);
     *file = (TensorFile){.machine_failed = file->machine_failed};
 }

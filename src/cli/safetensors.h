@@ -18,27 +18,27 @@ typedef struct {
     DType dtype;
     int rank;
     int64_t sizes[MAX_TENSOR_RANK];
-    void *data;                       /* dense, row-major, aligned to its elements */
+    void *data; /* dense, row-major, aligned to its elements */
 } Tensor;
 
 typedef struct {
-    Tensor *tensors;                  /* in the header's order */
+    Tensor *tensors; /* in the header's order */
     int count;
-    void *bytes;                      /* the whole file; tensors point into it ... */
+    void *bytes; /* the whole file; tensors point into it ... */
     size_t length;
-    bool owned;                       /* by this */
-    void *copy;                       /* ... or into this, where the file's data is not aligned */
-    bool machine_failed;              /* it was not read because the machine could not, whatever is in it */
+    bool owned;          /* by this */
+    void *copy;          /* ... or into this, where the file's data is not aligned */
+    bool machine_failed; /* it was not read because the machine could not, whatever is in it */
 } TensorFile;
 
 /* Reads a file ("-": standard input). false: `message` says what is wrong, nothing is
  * held; file->machine_failed says whose fault it is. */
 bool tensors_read(const char *path, TensorFile *file, char *message, size_t capacity);
 /* The same from bytes in memory, which stay the caller's and must outlive the tensors. */
-bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *file,
-                   char *message, size_t capacity);
+bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *file, char *message,
+                   size_t capacity);
 void tensors_close(TensorFile *file);
-const Tensor *tensors_find(const TensorFile *file, const char *name);   /* NULL: none */
+const Tensor *tensors_find(const TensorFile *file, const char *name); /* NULL: none */
 
 /* Elements, and bytes, of a tensor. */
 int64_t tensor_count(const Tensor *tensor);

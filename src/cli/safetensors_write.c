@@ -1,7 +1,7 @@
 /* safetensors_write.c: writes safetensors files for the command line.
  *
- * Nobody ever sees half a file (file_write.h). Tensors go widest elements first, so that all of them are
- * aligned without holes. */
+ * Nobody ever sees half a file (file_write.h). Tensors go widest elements first, so that all of
+ * them are aligned without holes. */
 #include "cli/safetensors.h"
 
 #include "file_write.h"
@@ -23,13 +23,12 @@ static json_t *describe_tensor(const Tensor *t, size_t begin)
 {
     json_t *shape = json_array();
     for (int i = 0; i < t->rank; i++) {
-        if (json_array_append_new(shape, json_integer(t->sizes[i])) == 0)
-            continue;
+        if (json_array_append_new(shape, json_integer(t->sizes[i])) == 0) continue;
         json_decref(shape);
         return NULL;
     }
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_info[t->dtype].safetensors,
-                     "shape", shape, "data_offsets", (json_int_t)begin,
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_info[t->dtype].safetensors, "shape",
+                     shape, "data_offsets", (json_int_t)begin,
                      (json_int_t)(begin + tensor_bytes(t)));
 }
 
@@ -43,8 +42,7 @@ static char *make_header(const Tensor *tensors, int count, size_t *length)
     bool good = header != NULL;
     for (int width = WIDEST; width > 0; width /= 2) {
         for (int i = 0; i < count && good; i++) {
-            if (dtype_info[tensors[i].dtype].bytes != width)
-                continue;
+            if (dtype_info[tensors[i].dtype].bytes != width) continue;
             json_t *entry = describe_tensor(&tensors[i], offset);
             good = entry && json_object_set_new(header, tensors[i].name, entry) == 0;
             offset += tensor_bytes(&tensors[i]);
@@ -73,10 +71,8 @@ static bool write_tensors(NewFile *file, const Tensor *tensors, int count, const
                           size_t length)
 {
     unsigned char prefix[PREFIX];
-    for (int i = 0; i < PREFIX; i++)
-        prefix[i] = (unsigned char)(length >> 8 * i);
-    if (!file_put(file, prefix, sizeof prefix) || !file_put(file, header, length))
-        return false;
+    for (int i = 0; i < PREFIX; i++) prefix[i] = (unsigned char)(length >> 8 * i);
+    if (!file_put(file, prefix, sizeof prefix) || !file_put(file, header, length)) return false;
     for (int width = WIDEST; width > 0; width /= 2)
         for (int i = 0; i < count; i++)
             if (dtype_info[tensors[i].dtype].bytes == width &&
@@ -89,7 +85,7 @@ static bool write_tensors(NewFile *file, const Tensor *tensors, int count, const
 
 typedef struct {
     int fd;
-    bool renamed;    /* at the end; else written directly */
+    bool renamed; /* at the end; else written directly */
     NewFile file;
 } Destination;
 
@@ -97,11 +93,9 @@ static bool open_destination(Destination *d, const char *path)
 {
     struct stat status;
     *d = (Destination){.fd = STDOUT_FILENO};
-    if (strcmp(path, "-") == 0)
-        return true;
+    if (strcmp(path, "-") == 0) return true;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        do
-            d->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        do d->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         while (d->fd < 0 && errno == EINTR);
         return d->fd >= 0;
     }
@@ -113,8 +107,7 @@ static bool open_destination(Destination *d, const char *path)
 /* Closes, and gives a good file its name. errno says what went wrong. */
 static bool finish_destination(Destination *d, bool good)
 {
-    if (d->renamed && good)
-        return file_finish(&d->file);
+    if (d->renamed && good) return file_finish(&d->file);
     const int problem = errno;
     if (d->renamed)
         file_drop(&d->file);
@@ -132,17 +125,17 @@ bool tensors_write(const char *path, const Tensor *tensors, int count, char *mes
     Destination destination;
     char *header = make_header(tensors, count, &length);
     if (!header) {
-        snprintf(message, capacity, errno == ENOMEM ? "cannot write %s: out of memory"
-                                                    : "%s: cannot make a header of these tensors' names",
+        snprintf(message, capacity,
+                 errno == ENOMEM ? "cannot write %s: out of memory"
+                                 : "%s: cannot make a header of these tensors' names",
                  shown);
         return false;
     }
     bool good = open_destination(&destination, path);
     if (good)
-        good = finish_destination(&destination, write_tensors(&(NewFile){.fd = destination.fd}, tensors, count,
-                                                              header, length));
-    if (!good)
-        snprintf(message, capacity, "cannot write %s: %s", shown, reason_of(errno));
+        good = finish_destination(&destination, write_tensors(&(NewFile){.fd = destination.fd},
+                                                              tensors, count, header, length));
+    if (!good) snprintf(message, capacity, "cannot write %s: %s", shown, reason_of(errno));
     free(header);
     return good;
 }

@@ -54,8 +54,10 @@ int open_device(Session *s, const char *name)
     if (!name || !strcmp(name, "cuda")) {
         fusec_status status = fusec_device_open(0, &s->device, &error);
         if (status == FUSEC_OK || name) return finish_call(status, &error);
-        remark("no usable GPU, so the CPU reference evaluator runs it, and no kernel; --device sim runs the "
-               "CUDA text (%s)", error.message);
+        remark(
+            "no usable GPU, so the CPU reference evaluator runs it, and no kernel; --device sim runs the "
+            "CUDA text (%s)",
+            error.message);
     }
     s->is_cpu = true;
     s->is_simulated = name && !strcmp(name, "sim");
@@ -93,7 +95,7 @@ int settle_sizes(Session *s, const Sizes *from_tensors)
     const Graph *g = s->graph;
     int status = check_axis_names(s);
     if (status != EXIT_DONE) return status;
-    for (int i = 0; i < g->axis_count; i++) {    /* all that is wrong is said at once */
+    for (int i = 0; i < g->axis_count; i++) { /* all that is wrong is said at once */
         const char *axis = g->axes[i].name;
         int64_t given = size_given(s->options, axis);
         int64_t found = from_tensors ? from_tensors->of[i] : -1;
@@ -128,10 +130,14 @@ int open_plan(Session *s, bool no_cache)
     fusec_size sizes[MAX_AXES];
     for (int i = 0; i < g->axis_count; i++)
         sizes[i] = (fusec_size){g->axes[i].name, s->sizes.of[i]};
-    fusec_plan_options options = {.struct_size = sizeof options, .outputs = o->outputs,
-                                  .schedule = o->schedule, .arch = o->arch, .no_cache = no_cache,
+    fusec_plan_options options = {.struct_size = sizeof options,
+                                  .outputs = o->outputs,
+                                  .schedule = o->schedule,
+                                  .arch = o->arch,
+                                  .no_cache = no_cache,
                                   .no_tuning = o->no_tuning || o->arch,
-                                  .max_nodes = o->limits.nodes, .max_bytes = o->limits.bytes,
+                                  .max_nodes = o->limits.nodes,
+                                  .max_bytes = o->limits.bytes,
                                   .max_seconds = o->limits.seconds};
     int status = EXIT_DONE;
     if (!s->parsed) status = parse_for_plans(&s->program, &s->parsed);

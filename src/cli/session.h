@@ -1,6 +1,6 @@
-/* session.h: a graph ready to run, and a batch of its tensors: what `run`, `bench` and the GPU cases
- * share. Everything goes through the public interface of the runtime; the checked graph beside it is
- * what random inputs and the reference need. */
+/* session.h: a graph ready to run, and a batch of its tensors: what `run`, `bench` and the GPU
+ * cases share. Everything goes through the public interface of the runtime; the checked graph
+ * beside it is what random inputs and the reference need. */
 #ifndef FUSEC_CLI_SESSION_H
 #define FUSEC_CLI_SESSION_H
 
@@ -12,44 +12,45 @@ typedef struct {
     Arena *arena;
     const Options *options;
     Program program;
-    Compilation checked;          /* as far as UNTIL_GRAPH */
-    const Graph *graph;           /* as written */
-    bool *wanted;                 /* by output */
+    Compilation checked; /* as far as UNTIL_GRAPH */
+    const Graph *graph;  /* as written */
+    bool *wanted;        /* by output */
     fusec_program *parsed;
     fusec_device *device;
     bool owns_device, is_cpu;
-    bool is_simulated;            /* then `device` is the CPU's, for its memory, and ... */
-    Compilation simulated;        /* ... this takes the plan's place */
+    bool is_simulated;     /* then `device` is the CPU's, for its memory, and ... */
+    Compilation simulated; /* ... this takes the plan's place */
     fusec_plan *plan;
-    Sizes sizes;                  /* planned with */
+    Sizes sizes; /* planned with */
 } Session;
 
-enum { POISON = 0xFF };           /* the byte of memory nobody wrote: a NaN in every float dtype */
+enum { POISON = 0xFF }; /* the byte of memory nobody wrote: a NaN in every float dtype */
 
 /* One tensor (or scalar) of a batch. */
 typedef struct {
-    void *data;                   /* host, dense, row-major */
+    void *data; /* host, dense, row-major */
     int64_t count;
     size_t bytes;
-    void *memory;                 /* the device's; `tensor` points into it */
-    bool laid_out;                /* by --stride or --offset */
-    size_t room, before;          /* bytes of that memory; those before the tensor */
+    void *memory;        /* the device's; `tensor` points into it */
+    bool laid_out;       /* by --stride or --offset */
+    size_t room, before; /* bytes of that memory; those before the tensor */
     fusec_tensor tensor;
 } Buffer;
 
 typedef struct {
     Sizes sizes;
-    Buffer *inputs;               /* by param */
-    Buffer *outputs;              /* by output */
-    double *scalars;              /* by param */
-    fusec_tensor *in, *out;       /* as fusec_plan_launch takes them */
+    Buffer *inputs;         /* by param */
+    Buffer *outputs;        /* by output */
+    double *scalars;        /* by param */
+    fusec_tensor *in, *out; /* as fusec_plan_launch takes them */
     double *values;
     void *workspace;
 } Batch;
 
 /* Reads FILE and checks its one graph. */
 int open_session(Session *s, const Options *o);
-/* Opens the device that --device asks for: "cuda", "cpu", "sim", NULL: the GPU, else the CPU, said aloud. */
+/* Opens the device that --device asks for: "cuda", "cpu", "sim", NULL: the GPU, else the CPU, said
+ * aloud. */
 int open_device(Session *s, const char *name);
 /* Sizes from --in tensors (NULL: none known, -1), the command line and the defaults. */
 int settle_sizes(Session *s, const Sizes *from_tensors);

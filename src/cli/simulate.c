@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DOUBT = 512, SMS = 4, BYTES_A_NS = 64 };    /* the last: of its memory, some looks at its clock a row */
+enum {
+    DOUBT = 512,
+    SMS = 4,
+    BYTES_A_NS = 64
+}; /* the last: of its memory, some looks at its clock a row */
 
 typedef union {
     void *pointer;
@@ -27,7 +31,7 @@ typedef struct {
     const int64_t (*strides)[MAX_RANK];
     const double *scalars;
     bool without_few; /* the memory that launches of few CTAs are given is withheld */
-    int sms; /* 0: what the seed says, few CTAs at once or many */
+    int sms;          /* 0: what the seed says, few CTAs at once or many */
     char *workspace;
     int64_t *offsets; /* of its slots */
     int64_t (*tensor_sizes)[MAX_RANK];
@@ -53,14 +57,13 @@ static bool add_tensor(const Run *run, Machine *m, int index)
     if (t->output && !t->wanted) return true;
     for (int axis = 0; axis < run->plan->axis_count; axis++)
         if (t->axes >> axis & 1) sizes[rank++] = run->sizes->of[axis];
-    return machine_add_buffer(
-        m, &(SimBuffer){.name = t->name,
-                        .kind = t->output ? BUFFER_OUTPUT : BUFFER_INPUT,
-                        .data = run->tensors[index],
-                        .element = dtype_info[t->dtype].bytes,
-                        .rank = rank,
-                        .sizes = sizes,
-                        .strides = run->strides[index]});
+    return machine_add_buffer(m, &(SimBuffer){.name = t->name,
+                                              .kind = t->output ? BUFFER_OUTPUT : BUFFER_INPUT,
+                                              .data = run->tensors[index],
+                                              .element = dtype_info[t->dtype].bytes,
+                                              .rank = rank,
+                                              .sizes = sizes,
+                                              .strides = run->strides[index]});
 }
 
 static bool add_slot(const Run *run, Machine *m, int index)
@@ -68,14 +71,13 @@ static bool add_slot(const Run *run, Machine *m, int index)
     static const int64_t dense = 1;
     const LaunchSlot *slot = &run->plan->slots[index];
     run->slot_sizes[index] = launch_slot_elements(run->plan, index, run->sizes);
-    return machine_add_buffer(m,
-                              &(SimBuffer){.name = slot->name,
-                                           .kind = BUFFER_WORKSPACE,
-                                           .data = run->workspace + run->offsets[index],
-                                           .element = dtype_info[slot->dtype].bytes,
-                                           .rank = 1,
-                                           .sizes = &run->slot_sizes[index],
-                                           .strides = &dense});
+    return machine_add_buffer(m, &(SimBuffer){.name = slot->name,
+                                              .kind = BUFFER_WORKSPACE,
+                                              .data = run->workspace + run->offsets[index],
+                                              .element = dtype_info[slot->dtype].bytes,
+                                              .rank = 1,
+                                              .sizes = &run->slot_sizes[index],
+                                              .strides = &dense});
 }
 
 static bool add_buffers(const Run *run, Machine *m)
@@ -117,7 +119,10 @@ static int64_t row_stride_of(const Run *run, int tensor, AxisSet rows)
     return stride;
 }
 
-static const int64_t *strides_of(const void *run, int tensor) { return ((const Run *)run)->strides[tensor]; }
+static const int64_t *strides_of(const void *run, int tensor)
+{
+    return ((const Run *)run)->strides[tensor];
+}
 
 static Argument argument_of(const Run *run, const LaunchArg *arg, AxisSet rows)
 {
@@ -128,13 +133,15 @@ static Argument argument_of(const Run *run, const LaunchArg *arg, AxisSet rows)
     case ARG_ROWS: return (Argument){.wide = collapsed_rows(run->plan, arg->index, run->sizes)};
     case ARG_SIZE: return (Argument){.wide = run->sizes->of[arg->axis]};
     case ARG_SCALAR: return scalar_argument(run, arg->index);
-    case ARG_SLOT:
-        return (Argument){.pointer = run->workspace + run->offsets[arg->index]};
+    case ARG_SLOT: return (Argument){.pointer = run->workspace + run->offsets[arg->index]};
     case ARG_GRID:
+        return (Argument){.count =
+                              (int)launch_groups(run->plan, arg->index, arg->axis, run->sizes)};
+    case ARG_ALONE:
+        return (Argument){.count = takes_whole_groups(run->plan, arg->index, run->sizes)};
+    case ARG_INTERVAL:
         return (Argument){
-            .count = (int)launch_groups(run->plan, arg->index, arg->axis, run->sizes)};
-    case ARG_ALONE: return (Argument){.count = takes_whole_groups(run->plan, arg->index, run->sizes)};
-    case ARG_INTERVAL: return (Argument){.count = (int)launch_interval(run->plan, arg->index, run->sizes, BYTES_A_NS, 0)};
+            .count = (int)launch_interval(run->plan, arg->index, run->sizes, BYTES_A_NS, 0)};
     }
     return (Argument){.wide = 0};
 }
@@ -173,16 +180,15 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
 
 /* With shared memory filled so before it is written; `doubted` gets the first read of
  * such a value. */
-static bool run_filled(const Run *run, SimObject *object, uint64_t seed,
-                       unsigned char fill, char *doubted)
+static bool run_filled(const Run *run, SimObject *object, uint64_t seed, unsigned char fill,
+                       char *doubted)
 {
     Machine *m = machine_new(object, seed, run->message, run->message_size);
     if (!m) return refuse(run, "out of memory");
     machine_fill_shared(m, fill);
     machine_set_sms(m, run->sms > 0 ? run->sms : seed % 2 ? 1 : SMS);
     bool good = add_buffers(run, m);
-    for (int i = 0; i < run->plan->kernel_count && good; i++)
-        good = launch_kernel(run, m, i);
+    for (int i = 0; i < run->plan->kernel_count && good; i++) good = launch_kernel(run, m, i);
     good = good && machine_finish(m);
     snprintf(doubted, DOUBT, "%s", machine_doubt(m));
     machine_free(m);
@@ -249,7 +255,8 @@ static bool has_few(const Run *run)
     return false;
 }
 
-/* Without that memory the bits must be the same, for a row's results may not depend on how many rows there are. */
+/* Without that memory the bits must be the same, for a row's results may not depend on how many
+ * rows there are. */
 static bool run_both_ways(const Run *run, SimObject *object, uint64_t seed, uint64_t *hashes)
 {
     if (!has_few(run)) return run_plan(run, object, seed, hashes);
@@ -261,15 +268,15 @@ static bool run_both_ways(const Run *run, SimObject *object, uint64_t seed, uint
     if (!run_plan(run, object, seed, hashes)) return false;
     const char *differs = compare_bits(run, first, false);
     if (!differs) return true;
-    snprintf(run->message, run->message_size, "%s has other bits with the shared memory that few rows are given", differs);
+    snprintf(run->message, run->message_size,
+             "%s has other bits with the shared memory that few rows are given", differs);
     return false;
 }
 
 /* ---- one run after the other
  * --------------------------------------------------------------- */
 
-static SimObject *load(const LaunchPlan *plan, const char *text, char *message,
-                       size_t size)
+static SimObject *load(const LaunchPlan *plan, const char *text, char *message, size_t size)
 {
     const LaunchEntry **entries = calloc(2 * (size_t)plan->kernel_count + 1, sizeof *entries);
     const char **names = calloc(2 * (size_t)plan->kernel_count + 1, sizeof *names);
@@ -308,9 +315,8 @@ static bool run_seeds(const Run *run, SimObject *object, uint64_t seed, int coun
 }
 
 static bool run_object(const LaunchPlan *plan, const Sizes *sizes, SimObject *object,
-                       void **tensors, const int64_t (*strides)[MAX_RANK],
-                       const double *scalars, int sms, uint64_t seed, int count,
-                       char *message, size_t message_size)
+                       void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
+                       int sms, uint64_t seed, int count, char *message, size_t message_size)
 {
     Run run = {.plan = plan,
                .sizes = sizes,
@@ -339,23 +345,21 @@ static bool run_object(const LaunchPlan *plan, const Sizes *sizes, SimObject *ob
     return good;
 }
 
-bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, SimObject *object,
-                     void **tensors, const int64_t (*strides)[MAX_RANK],
-                     const double *scalars, uint64_t seed, int count, char *message,
-                     size_t message_size)
+bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, SimObject *object, void **tensors,
+                     const int64_t (*strides)[MAX_RANK], const double *scalars, uint64_t seed,
+                     int count, char *message, size_t message_size)
 {
-    return run_object(plan, sizes, object, tensors, strides, scalars, 0, seed, count,
-                      message, message_size);
+    return run_object(plan, sizes, object, tensors, strides, scalars, 0, seed, count, message,
+                      message_size);
 }
 
-bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
-              void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
-              int sms, uint64_t seed, char *message, size_t message_size)
+bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text, void **tensors,
+              const int64_t (*strides)[MAX_RANK], const double *scalars, int sms, uint64_t seed,
+              char *message, size_t message_size)
 {
     SimObject *object = load(plan, cuda_text, message, message_size);
     const bool good = object && run_object(plan, sizes, object, tensors, strides, scalars,
-                                           sms > 0 ? sms : SMS, seed, 1, message,
-                                           message_size);
+                                           sms > 0 ? sms : SMS, seed, 1, message, message_size);
     object_free(object);
     return good;
 }

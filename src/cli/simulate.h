@@ -12,17 +12,16 @@
  * the defaults. `sms` says how many CTAs live at once, 0: as on 4. The first fault, or
  * why nothing could be run, is told in `message` (a few lines; 4 KB are plenty) and gives
  * false. The same seed gives the same order of events. */
-bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
-              void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
-              int sms, uint64_t seed, char *message, size_t message_size);
+bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text, void **tensors,
+              const int64_t (*strides)[MAX_RANK], const double *scalars, int sms, uint64_t seed,
+              char *message, size_t message_size);
 
 /* A text compiled before (tests/sim/object.h), perhaps together with others, under the
  * `count` seeds from `seed` on: outputs must come out with the same bits every time.
  * An odd seed has one SM, so that fewer CTAs live at once. */
 struct SimObject;
 bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, struct SimObject *object,
-                     void **tensors, const int64_t (*strides)[MAX_RANK],
-                     const double *scalars, uint64_t seed, int count, char *message,
-                     size_t message_size);
+                     void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
+                     uint64_t seed, int count, char *message, size_t message_size);
 
 #endif

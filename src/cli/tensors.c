@@ -14,7 +14,8 @@ static int complain_extra(const Session *s, const InputFile *file, const char *n
         if (!file->params[i]) names[count++] = g->params.data[i].name;
     const char *near = nearest_name(name, names, count);
     for (int i = 0; i < g->params.count; i++) names[i] = g->params.data[i].name;
-    complain(near ? arena_format(s->arena, "did you mean %s?", near) : list_names(s->arena, names, g->params.count),
+    complain(near ? arena_format(s->arena, "did you mean %s?", near)
+                  : list_names(s->arena, names, g->params.count),
              "%s: graph %s has no input %s", file->path, g->name, name);
     return EXIT_WRONG;
 }
@@ -30,15 +31,14 @@ static int match_names(const Session *s, InputFile *file)
             }
     for (int t = 0; t < file->file.count; t++) {
         bool used = false;
-        for (int i = 0; i < g->params.count; i++)
-            used |= file->params[i] == &file->file.tensors[t];
+        for (int i = 0; i < g->params.count; i++) used |= file->params[i] == &file->file.tensors[t];
         if (!used) return complain_extra(s, file, file->file.tensors[t].name);
     }
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &g->params.data[i];
         if (file->params[i] || p->scalar) continue;
-        complain(NULL, "%s: the input %s : %s%s is missing", file->path, p->name, dtype_info[p->dtype].fuse,
-                 axes_text(s->arena, g, p->axes));
+        complain(NULL, "%s: the input %s : %s%s is missing", file->path, p->name,
+                 dtype_info[p->dtype].fuse, axes_text(s->arena, g, p->axes));
         return EXIT_WRONG;
     }
     return EXIT_DONE;
@@ -60,7 +60,8 @@ static const char *fitted_text(const Session *s, const InputFile *file, const ch
     for (int i = 0; i < g->params.count; i++) {
         const Tensor *t = file->params[i];
         if (t && !strcmp(t->name, name))
-            return arena_format(s->arena, "%s is %s as %s", name, shape_text(s->arena, t->rank, t->sizes),
+            return arena_format(s->arena, "%s is %s as %s", name,
+                                shape_text(s->arena, t->rank, t->sizes),
                                 axes_text(s->arena, g, g->params.data[i].axes));
     }
     return "";
@@ -72,15 +73,18 @@ static int fit_tensor(const Session *s, InputFile *file, const Param *p, const T
     const Graph *g = s->graph;
     int rank = p->scalar ? 0 : axes_count(p->axes), next = 0;
     if (t->dtype != p->dtype) {
-        const char *hint = arena_format(s->arena, "convert it, or declare %s : %s%s in %s", t->name, dtype_info[t->dtype].fuse,
-                                        p->scalar ? "" : axes_text(s->arena, g, p->axes), s->options->files.data[0]);
+        const char *hint = arena_format(
+            s->arena, "convert it, or declare %s : %s%s in %s", t->name, dtype_info[t->dtype].fuse,
+            p->scalar ? "" : axes_text(s->arena, g, p->axes), s->options->files.data[0]);
         complain(hint, "%s: %s is %s, the graph wants %s (%s)", file->path, t->name,
-                 dtype_info[t->dtype].safetensors, dtype_info[p->dtype].safetensors, dtype_info[p->dtype].fuse);
+                 dtype_info[t->dtype].safetensors, dtype_info[p->dtype].safetensors,
+                 dtype_info[p->dtype].fuse);
         return EXIT_WRONG;
     }
     if (t->rank != rank) {
         complain(NULL, "%s: %s has the shape %s, the graph wants %s", file->path, t->name,
-                 shape_text(s->arena, t->rank, t->sizes), p->scalar ? "a scalar" : axes_text(s->arena, g, p->axes));
+                 shape_text(s->arena, t->rank, t->sizes),
+                 p->scalar ? "a scalar" : axes_text(s->arena, g, p->axes));
         return EXIT_WRONG;
     }
     for (int i = 0; i < g->axis_count && rank; i++) {
@@ -91,9 +95,10 @@ static int fit_tensor(const Session *s, InputFile *file, const Param *p, const T
             file->sized_by[i] = t->name;
         }
         if (file->sizes.of[i] == size) continue;
-        complain(arena_format(s->arena, "%s, %s", fitted_text(s, file, file->sized_by[i]), fitted_text(s, file, t->name)),
-                 "%s: %s has %s = %lld, %s %lld", file->path, t->name, g->axes[i].name, (long long)size,
-                 file->sized_by[i], (long long)file->sizes.of[i]);
+        complain(arena_format(s->arena, "%s, %s", fitted_text(s, file, file->sized_by[i]),
+                              fitted_text(s, file, t->name)),
+                 "%s: %s has %s = %lld, %s %lld", file->path, t->name, g->axes[i].name,
+                 (long long)size, file->sized_by[i], (long long)file->sizes.of[i]);
         return EXIT_WRONG;
     }
     return EXIT_DONE;
@@ -141,8 +146,10 @@ int save_outputs(const Session *s, const Batch *b, const char *path)
         const Output *o = &g->outputs.data[i];
         if (!s->wanted[i]) continue;
         Tensor *t = &tensors[count++];
-        *t = (Tensor){.name = arena_format(s->arena, "%s", o->name), .dtype = o->dtype,
-                      .rank = b->outputs[i].tensor.rank, .data = b->outputs[i].data};
+        *t = (Tensor){.name = arena_format(s->arena, "%s", o->name),
+                      .dtype = o->dtype,
+                      .rank = b->outputs[i].tensor.rank,
+                      .data = b->outputs[i].data};
         memcpy(t->sizes, b->outputs[i].tensor.sizes, sizeof t->sizes);
     }
     if (tensors_write(path, tensors, count, message, sizeof message)) return EXIT_DONE;
@@ -204,10 +211,11 @@ void summarize_outputs(const Session *s, const Batch *b, Text *out)
         int64_t numbers = y->count - r.nans;
         line(out, "%-*s %-6s %-18s %12s %12s %12s  %016llx", width, o->name,
              dtype_info[o->dtype].fuse, shape_text(s->arena, y->tensor.rank, y->tensor.sizes),
-             number_text(s->arena, o->dtype, r.min, numbers), number_text(s->arena, o->dtype, r.max, numbers),
+             number_text(s->arena, o->dtype, r.min, numbers),
+             number_text(s->arena, o->dtype, r.max, numbers),
              number_text(s->arena, DTYPE_F32, r.sum / (double)(numbers ? numbers : 1), numbers),
              (unsigned long long)XXH3_64bits(y->data, y->bytes));
-        if (r.nans) line(out, "    %lld of %lld elements are NaN", (long long)r.nans,
-                         (long long)y->count);
+        if (r.nans)
+            line(out, "    %lld of %lld elements are NaN", (long long)r.nans, (long long)y->count);
     }
 }

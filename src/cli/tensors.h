@@ -8,14 +8,14 @@
 typedef struct {
     const char *path;
     TensorFile file;
-    const Tensor **params;       /* by param; NULL: not in the file (scalars only) */
-    bool *given;                 /* the same as flags */
-    Sizes sizes;                 /* of the axes they have; -1: unknown */
-    const char *sized_by[MAX_AXES];    /* the tensor that told */
+    const Tensor **params;          /* by param; NULL: not in the file (scalars only) */
+    bool *given;                    /* the same as flags */
+    Sizes sizes;                    /* of the axes they have; -1: unknown */
+    const char *sized_by[MAX_AXES]; /* the tensor that told */
 } InputFile;
 
-/* Reads a file and fits it to the graph: names, dtypes, shapes; every tensor input must be there and
- * nothing else but scalars of shape []. Complains and returns an exit status. */
+/* Reads a file and fits it to the graph: names, dtypes, shapes; every tensor input must be there
+ * and nothing else but scalars of shape []. Complains and returns an exit status. */
 int open_inputs(const Session *s, const char *path, InputFile *file);
 void fill_from_inputs(const Session *s, const InputFile *file, Batch *b);
 void close_inputs(InputFile *file);

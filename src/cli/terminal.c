@@ -50,8 +50,9 @@ void remark(const char *format, ...)
 /* Paints the first of the compiler's own words in a line. */
 static void print_line(const char *text, size_t length)
 {
-    static const struct { const char *word, *colour; } words[] = {
-        {"error:", "1;31"}, {"warning:", "1;35"}, {"hint:", "36"}};
+    static const struct {
+        const char *word, *colour;
+    } words[] = {{"error:", "1;31"}, {"warning:", "1;35"}, {"hint:", "36"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const char *at = memmem(text, length, words[i].word, strlen(words[i].word));
         if (!at) continue;
@@ -74,9 +75,11 @@ void print_diagnostics(const char *text)
 {
     while (*text) {
         size_t length = strcspn(text, "\n");
-        if (has_colour()) print_line(text, length);
-        else fwrite(text, 1, length, stderr);
-        fputc('\n', stderr);    /* messages of the library have none at their end */
+        if (has_colour())
+            print_line(text, length);
+        else
+            fwrite(text, 1, length, stderr);
+        fputc('\n', stderr); /* messages of the library have none at their end */
         text += length + (text[length] != 0);
     }
 }

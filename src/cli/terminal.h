@@ -16,10 +16,10 @@ void print_diagnostics(const char *text);
 
 typedef struct {
     const char *what;
-    double start, shown;      /* seconds; shown: when the bar was last drawn, 0 never */
+    double start, shown; /* seconds; shown: when the bar was last drawn, 0 never */
 } Progress;
 
-double now(void);             /* seconds, monotonic */
+double now(void); /* seconds, monotonic */
 Progress progress_begin(const char *what);
 /* Draws the bar once the work has taken a second. `progress` is a Progress *: this is the callback
  * of evaluate(). */

@@ -30,7 +30,8 @@ static fusec_status run_timed(Timer *t, Work *work, void *data, double *us, fuse
 {
     double ms = 0;
     fusec_status status = bench_reset_cache(t->device, error);
-    if (status == FUSEC_OK) status = fusec_fill_async(t->device, t->flush, 0, t->flush_bytes, NULL, error);
+    if (status == FUSEC_OK)
+        status = fusec_fill_async(t->device, t->flush, 0, t->flush_bytes, NULL, error);
     if (status == FUSEC_OK) status = fusec_event_record(t->begin, NULL, error);
     if (status == FUSEC_OK) status = work(data, error);
     if (status == FUSEC_OK) status = fusec_event_record(t->end, NULL, error);

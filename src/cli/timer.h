@@ -9,7 +9,7 @@ enum { RUNS = 60, WARM_UP = 5, SHORT_US = 20 };
 typedef struct {
     fusec_device *device;
     fusec_event *begin, *end;
-    void *flush;                  /* larger than the L2 cache */
+    void *flush; /* larger than the L2 cache */
     size_t flush_bytes;
 } Timer;
 
@@ -23,13 +23,14 @@ int time_once(Timer *t, Work *work, void *data, double *us);
 /* What is typical of RUNS runs, after WARM_UP others. */
 int time_work(Timer *t, Work *work, void *data, double *us);
 
-/* Of one run among several that wait in a stream behind each other; what they touch is in L2 as the one before left it. */
+/* Of one run among several that wait in a stream behind each other; what they touch is in L2 as the
+ * one before left it. */
 int time_queued(Timer *t, Work *work, void *data, double *us);
 
 /* Sorts the times. */
 double median_of(double *times, int count);
-/* The median or, of less than SHORT_US, which the GPU's clock rounds to steps of up to 0.2 us, the mean of the middle half. Sorts
- * them, too; 0 of none. */
+/* The median or, of less than SHORT_US, which the GPU's clock rounds to steps of up to 0.2 us, the
+ * mean of the middle half. Sorts them, too; 0 of none. */
 double typical_of(double *times, int count);
 
 #endif

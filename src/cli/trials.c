@@ -15,8 +15,8 @@ void read_usage(Arena *arena, Trial *trial)
         if (info.spill_bytes > trial->spill_bytes) trial->spill_bytes = info.spill_bytes;
     }
     if (trial->spill_bytes > 0)
-        trial->rejected = arena_format(arena, "spills %d bytes in the compiled kernel",
-                                       trial->spill_bytes);
+        trial->rejected =
+            arena_format(arena, "spills %d bytes in the compiled kernel", trial->spill_bytes);
 }
 
 void set_median(Arena *arena, Trial *trial)
@@ -94,7 +94,9 @@ static void print_times(Text *out, const Report *r, const int *order, int ranked
         const Trial *t = &r->trials[order[i]];
         line(out, "%-46s %9d %10.2f %9.1f %9.3f%s", schedule_text(t), t->registers, t->us,
              gbps(r, t), base > 0 ? t->us / base : 0,
-             order[i] == 0 ? "  default" : t->finalist ? "  finalist" : "");
+             order[i] == 0 ? "  default"
+             : t->finalist ? "  finalist"
+                           : "");
     }
 }
 
@@ -108,8 +110,10 @@ static void print_outcome(Text *out, const Report *r)
     if (c->kept)
         line(out, r->file ? "kept in %s" : "not kept, the tuning file cannot be written", r->file);
     else
-        line(out, "the default stays: nothing is %d%% faster in the median and faster in %d%% of the"
-             " rounds", MIN_GAIN_PERCENT, MIN_WINS_PERCENT);
+        line(out,
+             "the default stays: nothing is %d%% faster in the median and faster in %d%% of the"
+             " rounds",
+             MIN_GAIN_PERCENT, MIN_WINS_PERCENT);
 }
 
 void print_report(Text *out, const Report *r)
@@ -119,7 +123,8 @@ void print_report(Text *out, const Report *r)
     text_print(out, "%s ", r->graph);
     print_sizes(out, r, "");
     text_print(out, " on %s\n", r->device);
-    line(out, "%d schedules; %d texts were refused, %d name a plan listed already, %d were left out",
+    line(out,
+         "%d schedules; %d texts were refused, %d name a plan listed already, %d were left out",
          r->count, r->refused, r->same, r->left_out);
     print_times(out, r, order, ranked);
     for (int i = 0; i < r->count; i++)

@@ -1,5 +1,5 @@
-/* trials.h: what `fusec tune` found out about each candidate, the rule by which one is kept, and the
- * report. Nothing here needs a GPU: times come from tune_run.c, or from a test. */
+/* trials.h: what `fusec tune` found out about each candidate, the rule by which one is kept, and
+ * the report. Nothing here needs a GPU: times come from tune_run.c, or from a test. */
 #ifndef FUSEC_CLI_TRIALS_H
 #define FUSEC_CLI_TRIALS_H
 
@@ -7,14 +7,14 @@
 #include "base/text.h"
 
 typedef struct {
-    const char *schedule;      /* NULL: the chosen plan, which no text names */
-    const char *rejected;      /* why it was not timed; NULL: it was */
-    fusec_plan *plan;          /* NULL: it did not compile */
-    int registers, spill_bytes;   /* of the kernel with the most; -1: not known */
-    double us;                 /* the median of the last pass it was in */
-    double *times;             /* of that pass, by round */
+    const char *schedule;       /* NULL: the chosen plan, which no text names */
+    const char *rejected;       /* why it was not timed; NULL: it was */
+    fusec_plan *plan;           /* NULL: it did not compile */
+    int registers, spill_bytes; /* of the kernel with the most; -1: not known */
+    double us;                  /* the median of the last pass it was in */
+    double *times;              /* of that pass, by round */
     int rounds;
-    bool finalist;             /* was in the long pass */
+    bool finalist; /* was in the long pass */
 } Trial;
 
 /* Sets spill_bytes and registers from the plan, and rejects what spills. */
@@ -30,13 +30,13 @@ int rank_trials(const Trial *trials, int count, int *order);
 void choose_finalists(Arena *arena, Trial *trials, int count, int most);
 
 /* The fastest finalist against the default. It is kept if its median is at least MIN_GAIN_PERCENT
- * lower and it was faster in at least MIN_WINS_PERCENT of the rounds, in each of which all finalists
- * ran one after another: then neither drift nor a few outliers made it win. */
+ * lower and it was faster in at least MIN_WINS_PERCENT of the rounds, in each of which all
+ * finalists ran one after another: then neither drift nor a few outliers made it win. */
 enum { MIN_GAIN_PERCENT = 1, MIN_WINS_PERCENT = 80 };
 
 typedef struct {
-    int best;                  /* 0: the default */
-    double gain;               /* 1 - its time / the default's */
+    int best;    /* 0: the default */
+    double gain; /* 1 - its time / the default's */
     int wins, rounds;
     bool kept;
 } Choice;
@@ -45,14 +45,14 @@ Choice choose_trial(const Trial *trials, int count);
 
 typedef struct {
     const char *graph, *device, *arch;
-    const char *file;          /* that the choice was written to; NULL: it could not be */
+    const char *file; /* that the choice was written to; NULL: it could not be */
     int axis_count;
     const char *const *axes;
     const int64_t *sizes;
-    int64_t bytes;             /* read and written at least */
+    int64_t bytes; /* read and written at least */
     const Trial *trials;
     int count;
-    int refused, same, left_out;   /* of Candidates */
+    int refused, same, left_out; /* of Candidates */
     Choice choice;
 } Report;
 

@@ -13,7 +13,7 @@
 
 typedef struct {
     Session session;
-    Compilation chosen;            /* by the rules */
+    Compilation chosen; /* by the rules */
     Candidates candidates;
     Trial *trials;
     int count;
@@ -75,12 +75,19 @@ static void report_tuning(Text *out, Tuning *t, const fusec_device_info *info, b
     tuning_path(file);
     const char **axes = NEW_ARRAY(s->arena, const char *, MAX_AXES);
     for (int i = 0; i < s->graph->axis_count; i++) axes[i] = s->graph->axes[i].name;
-    Report r = {.graph = s->graph->name, .device = info->name, .arch = info->arch,
+    Report r = {.graph = s->graph->name,
+                .device = info->name,
+                .arch = info->arch,
                 .file = stored ? file : NULL,
-                .axis_count = s->graph->axis_count, .axes = axes, .sizes = s->sizes.of,
+                .axis_count = s->graph->axis_count,
+                .axes = axes,
+                .sizes = s->sizes.of,
                 .bytes = t->chosen.analysis->read_bytes + t->chosen.analysis->write_bytes,
-                .trials = t->trials, .count = t->count, .refused = t->candidates.refused,
-                .same = t->candidates.same, .left_out = t->candidates.left_out,
+                .trials = t->trials,
+                .count = t->count,
+                .refused = t->candidates.refused,
+                .same = t->candidates.same,
+                .left_out = t->candidates.left_out,
                 .choice = t->choice};
     (s->options->json ? print_report_json : print_report)(out, &r);
 }
@@ -93,8 +100,7 @@ static int open_tuning(Tuning *t, const Options *o)
     if (status == EXIT_DONE && !can_write_result(o->arena, o->output)) status = EXIT_MACHINE;
     if (status == EXIT_DONE) status = open_device(s, "cuda");
     if (status == EXIT_DONE) status = list_trials(t);
-    if (status == EXIT_DONE)
-        status = parse_for_plans(&s->program, &s->parsed);
+    if (status == EXIT_DONE) status = parse_for_plans(&s->program, &s->parsed);
     if (status == EXIT_DONE) status = compile_trials(s, t->trials, t->count);
     if (status != EXIT_DONE) return status;
     char warning[1024];
@@ -107,7 +113,7 @@ static void close_tuning(Tuning *t)
 {
     close_batch(&t->session, &t->small);
     for (int i = 0; i < t->count; i++) fusec_plan_destroy(t->trials[i].plan);
-    t->session.plan = NULL;        /* it was a trial's */
+    t->session.plan = NULL; /* it was a trial's */
     compile_free(&t->chosen);
     close_session(&t->session);
 }

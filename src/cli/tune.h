@@ -14,8 +14,8 @@ int compile_trials(Session *s, Trial *trials, int count);
  * close. */
 int verify_trials(Session *s, Trial *trials, int count, Batch *small);
 
-/* Times what was not rejected: all of it shortly, then the finalists for longer; in each round every
- * one runs once, so that whatever drifts drifts for all. */
+/* Times what was not rejected: all of it shortly, then the finalists for longer; in each round
+ * every one runs once, so that whatever drifts drifts for all. */
 int time_trials(Session *s, Trial *trials, int count, const Batch *small, int l2_bytes);
 
 #endif

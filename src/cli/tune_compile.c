@@ -20,7 +20,7 @@ typedef struct {
     Outcome *outcomes;
     int count, next, done;
     pthread_mutex_t lock;
-    pthread_cond_t changed;   /* `done` */
+    pthread_cond_t changed; /* `done` */
 } Pool;
 
 static void compile_trial(Pool *pool, int index)
@@ -88,7 +88,9 @@ static void settle_default(Trial *t)
 
 int compile_trials(Session *s, Trial *trials, int count)
 {
-    Pool pool = {.session = s, .trials = trials, .count = count,
+    Pool pool = {.session = s,
+                 .trials = trials,
+                 .count = count,
                  .outcomes = NEW_ARRAY(s->arena, Outcome, count + 1)};
     for (int i = 0; i < s->graph->axis_count; i++)
         pool.sizes[i] = (fusec_size){s->graph->axes[i].name, s->sizes.of[i]};
@@ -98,7 +100,7 @@ int compile_trials(Session *s, Trial *trials, int count)
     pthread_cond_destroy(&pool.changed);
     pthread_mutex_destroy(&pool.lock);
     for (int i = 0; i < count; i++)
-        if (pool.outcomes[i].status == FUSEC_OUT_OF_MEMORY)    /* says nothing about the schedule */
+        if (pool.outcomes[i].status == FUSEC_OUT_OF_MEMORY) /* says nothing about the schedule */
             return finish_call(pool.outcomes[i].status, &pool.outcomes[i].error);
         else if (pool.outcomes[i].status == FUSEC_OK)
             read_usage(s->arena, &trials[i]);

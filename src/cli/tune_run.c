@@ -47,12 +47,12 @@ typedef struct {
     Batch *batch;
     void *workspace;
     size_t bytes;
-    void **expected;           /* the default's outputs */
+    void **expected; /* the default's outputs */
     Truth truth;
 } Verification;
 
-/* Runs a trial on poisoned outputs and brings them back. A launch that is refused is the trial's own
- * fault; what goes wrong later is the machine's. */
+/* Runs a trial on poisoned outputs and brings them back. A launch that is refused is the trial's
+ * own fault; what goes wrong later is the machine's. */
 static int run_trial(Verification *v, Trial *t)
 {
     const Session *s = v->session;
@@ -139,7 +139,8 @@ static int verify_others(Verification *v, Trial *trials, int count)
 int verify_trials(Session *s, Trial *trials, int count, Batch *small)
 {
     Sizes sizes = verified_sizes(s);
-    Verification v = {.session = s, .batch = small,
+    Verification v = {.session = s,
+                      .batch = small,
                       .expected = NEW_ARRAY(s->arena, void *, s->graph->outputs.count + 1)};
     int status = open_batch(s, &sizes, small);
     if (status == EXIT_DONE) {

@@ -58,26 +58,36 @@ static void report(Text *table, int width, const Output *o, const Verdict *v)
     if (!strcmp(verdict, "unchecked"))
         line(table, "%-*s %-6s %16s %10s %14s   %s", width, o->name, dtype, "-", "-", "-", verdict);
     else
-        line(table, "%-*s %-6s %12.3f ulp %10s %14.3e   %s", width, o->name, dtype, v->worst_ulps, share_text(table, v->worst_share),
-             v->relative, verdict);
+        line(table, "%-*s %-6s %12.3f ulp %10s %14.3e   %s", width, o->name, dtype, v->worst_ulps,
+             share_text(table, v->worst_share), v->relative, verdict);
     if (v->wrong)
         line(table, "    %lld of %lld elements outside the bound, the worst is element %lld",
              (long long)v->wrong, (long long)v->count, (long long)v->worst);
     if (v->nans)
-        line(table, "    %lld of %lld elements are NaN, here and by the reference: nothing else is known of them",
-             (long long)v->nans, (long long)v->count);
+        line(
+            table,
+            "    %lld of %lld elements are NaN, here and by the reference: nothing else is known of them",
+            (long long)v->nans, (long long)v->count);
     if (v->unchecked)
-        line(table, "    %lld of %lld elements are unchecked: they may be anything in f32, so there is nothing to compare them with",
-             (long long)v->unchecked, (long long)v->count);
+        line(
+            table,
+            "    %lld of %lld elements are unchecked: they may be anything in f32, so there is nothing to compare them with",
+            (long long)v->unchecked, (long long)v->count);
 }
 
 int open_truth(const Session *s, const Batch *b, Truth *t)
 {
     bool got = alloc_truth(s, b, t);
     Progress progress = progress_begin("reference");
-    Evaluation e = {.graph = s->graph, .sizes = b->sizes, .inputs = t->inputs,
-                    .scalars = b->scalars, .outputs = t->outputs, .exact = t->exact,
-                    .bound = t->bound, .progress = progress_step, .progress_data = &progress};
+    Evaluation e = {.graph = s->graph,
+                    .sizes = b->sizes,
+                    .inputs = t->inputs,
+                    .scalars = b->scalars,
+                    .outputs = t->outputs,
+                    .exact = t->exact,
+                    .bound = t->bound,
+                    .progress = progress_step,
+                    .progress_data = &progress};
     got = got && evaluate(&e);
     progress_end(&progress);
     if (got) return EXIT_DONE;
@@ -92,13 +102,13 @@ bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
     bool passed = true;
     if (table)
         line(table, "%-*s %-6s %16s %10s %14s", width,
-             s->is_cpu && !s->is_simulated ? "no kernel ran" : "verified", "dtype", "worst error", "of bound",
-             "|out-ref|/|ref|");
+             s->is_cpu && !s->is_simulated ? "no kernel ran" : "verified", "dtype", "worst error",
+             "of bound", "|out-ref|/|ref|");
     for (int i = 0; i < g->outputs.count; i++) {
         if (!s->wanted[i]) continue;
         const Output *o = &g->outputs.data[i];
-        Verdict v = judge(o->dtype, b->outputs[i].data, t->exact[i], t->bound[i],
-                          b->outputs[i].count);
+        Verdict v =
+            judge(o->dtype, b->outputs[i].data, t->exact[i], t->bound[i], b->outputs[i].count);
         if (table) report(table, width, o, &v);
         passed &= !v.wrong;
     }

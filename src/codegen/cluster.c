@@ -1,5 +1,5 @@
-/* codegen/cluster.c: the threads of a CTA that share a row, and CTAs that do, as a cluster or a group:
- * which columns each has, and where they leave each other their results. */
+/* codegen/cluster.c: the threads of a CTA that share a row, and CTAs that do, as a cluster or a
+ * group: which columns each has, and where they leave each other their results. */
 #include "codegen/emit.h"
 
 const char *sharers(const Emitter *e)
@@ -13,14 +13,20 @@ const char *rank_text(Emitter *e)
     return arena_format(e->arena, "blockIdx.x %% %s", sharers(e));
 }
 
-const char *slice_text(const Emitter *e) { return e->k->uneven ? "end - begin" : "slice"; }
+const char *slice_text(const Emitter *e)
+{
+    return e->k->uneven ? "end - begin" : "slice";
+}
 
 const char *slice_end(const Emitter *e)
 {
     return e->k->uneven || e->k->ragged ? "end" : "begin + slice";
 }
 
-const char *own_columns(const Emitter *e) { return e->k->slice ? slice_text(e) : e->columns; }
+const char *own_columns(const Emitter *e)
+{
+    return e->k->slice ? slice_text(e) : e->columns;
+}
 
 const char *team_threads(const Emitter *e)
 {
@@ -30,7 +36,8 @@ const char *team_threads(const Emitter *e)
 const char *team_barrier(const Emitter *e)
 {
     if (e->k->threads_per_row <= 32) return "__syncwarp()";
-    return e->k->teams > 1 ? "team_barrier<threads_per_row, teams>()" : "team_barrier<threads, 1>()";
+    return e->k->teams > 1 ? "team_barrier<threads_per_row, teams>()"
+                           : "team_barrier<threads, 1>()";
 }
 
 /* The columns of this CTA. */

@@ -1,7 +1,7 @@
-/* codegen/copy_warp.c: rows that bulk copies bring. The copy warp of a warp-specialized kernel keeps a ring of
- * stages full; the others compute. Two transaction barriers a stage
- * carry the hand-over: `full` when a row's bytes have landed, `empty` when every
- * computing warp is done with it. A CTA that has one row alone has one stage and no such warp. */
+/* codegen/copy_warp.c: rows that bulk copies bring. The copy warp of a warp-specialized kernel
+ * keeps a ring of stages full; the others compute. Two transaction barriers a stage carry the
+ * hand-over: `full` when a row's bytes have landed, `empty` when every computing warp is done with
+ * it. A CTA that has one row alone has one stage and no such warp. */
 #include "codegen/emit.h"
 
 static bool is_ringed(const Load *load)
@@ -30,8 +30,10 @@ const char *copied_vector(Emitter *e, const Load *load)
 {
     static const char *const read[] = {"vector_at", "shifted_at", "elements_at"};
     Placement place = placement(e, load);
-    const char *row = place == AT_START ? "" : arena_format(e->arena, ", %s", slice_address(e, load));
-    return arena_format(e->arena, "%s<vec>(now.%s, local + t * step%s)", read[place], load->name, row);
+    const char *row =
+        place == AT_START ? "" : arena_format(e->arena, ", %s", slice_address(e, load));
+    return arena_format(e->arena, "%s<vec>(now.%s, local + t * step%s)", read[place], load->name,
+                        row);
 }
 
 /* Room for rows that start within a line. */
@@ -74,8 +76,9 @@ static void emit_copies(Emitter *e, const char *into, const char *full)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
-            line(e->out, "bytes += %s(%s.%s, %s, %s, %s);", copy[placement(e, load)], into, load->name,
-                 slice_address(e, load), e->k->slice ? slice_text(e) : e->columns, full);
+            line(e->out, "bytes += %s(%s.%s, %s, %s, %s);", copy[placement(e, load)], into,
+                 load->name, slice_address(e, load), e->k->slice ? slice_text(e) : e->columns,
+                 full);
     }
     line(e->out, "copies_end(bytes, %s);", full);
 }
@@ -92,10 +95,12 @@ static void emit_listening(Emitter *e)
 /* The branch of the warp that hears for its CTA what the others of the group found. */
 static void emit_listening_warp(Emitter *e)
 {
-    block (e->out, e->k->copy_warp ? "if (threadIdx.x >= threads + 32)" : "if (threadIdx.x >= threads)") {
+    block (e->out,
+           e->k->copy_warp ? "if (threadIdx.x >= threads + 32)" : "if (threadIdx.x >= threads)") {
         line(e->out, "int round = 0;");
         if (e->k->rows) {
-            block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) emit_listening(e);
+            block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows)
+                emit_listening(e);
         } else {
             emit_listening(e);
         }
@@ -117,23 +122,23 @@ void emit_listener(Emitter *e)
 void emit_copy_warp(Emitter *e)
 {
     blank_line(e->out);
-    line(e->out,
-         e->k->grouped
-             ? "// one warp copies rows into a ring of stages, one listens to the other CTAs, the rest compute"
-             : "// one warp copies rows into a ring of stages, the others compute");
+    line(
+        e->out,
+        e->k->grouped
+            ? "// one warp copies rows into a ring of stages, one listens to the other CTAs, the rest compute"
+            : "// one warp copies rows into a ring of stages, the others compute");
     emit_stages(e);
     if (e->k->grouped) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
-        line(
-            e->out,
-            "int stage = 0, parity = 1;    // the first time round, every stage is empty");
-        if (e->k->paced) line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
-        block (e->out, "for (long long row = first_row; row < %s; row += row_step)",
-               e->rows) {
+        line(e->out, "int stage = 0, parity = 1;    // the first time round, every stage is empty");
+        if (e->k->paced)
+            line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
+        block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) {
             if (splits_rows(e)) emit_split(e, "row", e->k->rows);
             line(e->out, "Stage &into = ring[stage];");
             line(e->out, "barrier_wait(empty[stage], parity);");
-            if (e->k->paced) line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
+            if (e->k->paced)
+                line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
             emit_copies(e, "into", "full[stage]");
             emit_advance(e);
         }
@@ -184,7 +189,8 @@ static void emit_bulk_start(Emitter *e)
     line(e->out, "};");
 }
 
-/* By one warp, that rows which are misaligned may come element by element; before all else that the CTA does. */
+/* By one warp, that rows which are misaligned may come element by element; before all else that the
+ * CTA does. */
 void emit_bulk_stage(Emitter *e)
 {
     blank_line(e->out);

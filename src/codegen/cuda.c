@@ -11,14 +11,12 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     switch (arg->kind) {
     case ARG_TENSOR: {
         const LaunchTensor *tensor = &plan->tensors[arg->index];
-        return arena_format(e->arena, "%s%s *__restrict__ ",
-                            tensor->output ? "" : "const ",
+        return arena_format(e->arena, "%s%s *__restrict__ ", tensor->output ? "" : "const ",
                             dtype_info[tensor->dtype].cuda);
     }
     case ARG_SLOT: {
         bool reads = e->k->finishes >= 0 && plan->slots[arg->index].copies_kernel >= 0;
-        for (int i = 0; i < e->k->load_count; i++)
-            reads |= e->k->loads[i].slot == arg->index;
+        for (int i = 0; i < e->k->load_count; i++) reads |= e->k->loads[i].slot == arg->index;
         return arena_format(e->arena, "%s%s *__restrict__ ", reads ? "const " : "",
                             dtype_info[plan->slots[arg->index].dtype].cuda);
     }
@@ -36,8 +34,9 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     return "long long ";
 }
 
-/* Whether the text says how large a cluster is, and not the launch alone: ptxas then leaves out what a kernel without one
- * would do. Sums over rows fill the registers, and would spill by it (layernorm_bwd of 262144 columns; on an H100). */
+/* Whether the text says how large a cluster is, and not the launch alone: ptxas then leaves out
+ * what a kernel without one would do. Sums over rows fill the registers, and would spill by it
+ * (layernorm_bwd of 262144 columns; on an H100). */
 bool names_cluster(const Emitter *e)
 {
     return e->launch->cluster > 1 && !e->k->grouped && !e->k->accumulator_count;
@@ -49,15 +48,15 @@ const char *signature_text(Emitter *e)
     Text *text = text_new(e->arena);
     const LaunchKernel *launch = e->launch;
     const LaunchEntry *entry = e->entry;
-    const char *ctas =
-        e->k->wanted_ctas ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
-    const char *cluster = names_cluster(e) ? arena_format(e->arena, "__cluster_dims__(%d, 1, 1) ", launch->cluster) : "";
+    const char *ctas = e->k->wanted_ctas ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
+    const char *cluster =
+        names_cluster(e) ? arena_format(e->arena, "__cluster_dims__(%d, 1, 1) ", launch->cluster)
+                         : "";
     line(text, "extern \"C\" __global__ %s__launch_bounds__(%d%s)", cluster, launch->threads, ctas);
     text_print(text, "void %s(", entry->name);
     for (int i = 0; i < entry->arg_count; i++) {
         bool same_line = i && entry->args[i].kind == entry->args[i - 1].kind &&
-                         entry->args[i].kind != ARG_TENSOR &&
-                         entry->args[i].kind != ARG_SLOT;
+                         entry->args[i].kind != ARG_TENSOR && entry->args[i].kind != ARG_SLOT;
         same_line |= entry->args[i].kind == ARG_STRIDE || entry->args[i].kind == ARG_ROW_STRIDE;
         text_print(text, "%s%s%s", i ? same_line ? ", " : ",\n    " : "\n    ",
                    arg_type(e, &entry->args[i]), e->args[i]);
@@ -75,8 +74,7 @@ static const char *lower_case(Emitter *e, const char *name)
 
 static void name_arguments(Emitter *e)
 {
-    for (int i = 0; i < e->g->axis_count; i++)
-        e->sizes[i] = unique_name(e, e->g->axes[i].name);
+    for (int i = 0; i < e->g->axis_count; i++) e->sizes[i] = unique_name(e, e->g->axes[i].name);
     e->args = NEW_ARRAY(e->arena, const char *, e->entry->arg_count + 1);
     for (int i = 0; i < e->entry->arg_count; i++) {
         const LaunchArg *arg = &e->entry->args[i];
@@ -93,8 +91,7 @@ static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
     bool several = axes & (axes - 1) & ~e->collapsed;
     for (int i = 0; i < e->g->axis_count; i++)
         if (axes >> i & 1)
-            e->coords[i] =
-                several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
+            e->coords[i] = several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
 }
 
 /* `base`, numbered until it is an identifier and itself + SUFFIX is nobody's, which it
@@ -107,8 +104,7 @@ static const char *take_stem(Emitter *e, const char *base, const char *suffix)
     for (int i = 1;; i++) {
         name = i == 1 ? plain : arena_format(e->arena, "%s%d", plain, i);
         const char *derived = arena_format(e->arena, "%s%s", name, suffix);
-        if (name_find(&e->words, name) < 0 &&
-            !strcmp(unique_name(e, derived), derived))
+        if (name_find(&e->words, name) < 0 && !strcmp(unique_name(e, derived), derived))
             return name;
     }
 }
@@ -139,15 +135,16 @@ static bool is_paired_sum(const Kernel *k, Node n)
     return r && r->partner.id;
 }
 
-/* Whether what a node is made of is computed for it, element by element: not where another reduction's pass or a single
- * thread finds it. */
+/* Whether what a node is made of is computed for it, element by element: not where another
+ * reduction's pass or a single thread finds it. */
 static bool uses_operands(const Emitter *e, Node n)
 {
     if (is_reduction(e->g, n)) return !is_paired_sum(e->k, n) && !picks_element(e, n);
     return e->users[n.id] > 0;
 }
 
-/* By node id: whether a row's value takes a function or a division beside what the row reduces to. Operands come first. */
+/* By node id: whether a row's value takes a function or a division beside what the row reduces to.
+ * Operands come first. */
 static bool *find_work(const Emitter *e)
 {
     bool *work = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
@@ -161,8 +158,9 @@ static bool *find_work(const Emitter *e)
     return work;
 }
 
-/* Whether all elements of a row use such a value, in the pass before which it becomes known. One that is known before the row
- * is read would be waited for first, and one that a later pass wants would take a register until then. */
+/* Whether all elements of a row use such a value, in the pass before which it becomes known. One
+ * that is known before the row is read would be waited for first, and one that a later pass wants
+ * would take a register until then. */
 static bool serves_elements(const Emitter *e, Node n, Node user, const bool *work)
 {
     bool now = e->k->phase && e->k->phase[n.id] > 0 && e->k->phase[n.id] == e->k->phase[user.id];
@@ -191,8 +189,9 @@ static void count_users(Emitter *e)
     }
 }
 
-/* Operations that a program has written without names for their values, or that a function repeats, may be a million: an
- * expression holds so many at most, so that neither a reader nor a compiler has to nest deeper. Operands come first. */
+/* Operations that a program has written without names for their values, or that a function repeats,
+ * may be a million: an expression holds so many at most, so that neither a reader nor a compiler
+ * has to nest deeper. Operands come first. */
 static void break_lines(Emitter *e)
 {
     enum { LONGEST = 64 };
@@ -262,8 +261,9 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
         emit_rows_kernel(e);
 }
 
-/* Names of sections of the prelude that no text mentions: those that convert to a dtype which the plan stores or rounds
- * like, and what reductions of integers and rows of 4 bytes an element want. */
+/* Names of sections of the prelude that no text mentions: those that convert to a dtype which the
+ * plan stores or rounds like, and what reductions of integers and rows of 4 bytes an element want.
+ */
 static void name_needs(Text *names, const Plan *plan)
 {
     bool used[DTYPE_COUNT] = {0};

@@ -17,8 +17,8 @@
  *   codegen/cluster.c     CTAs that share a row: their columns, and where they meet
  *   codegen/copy_warp.c      the copy warp of a warp-specialized kernel
  *   codegen/epilogue.c       what follows the last row: partials, and the finish kernel
- *   codegen/group_sums.c     sums over the rows of each group: their parts, and the kernel that adds them
- *   codegen/comment.c   the comment above a kernel: formula, mapping, how to launch it
+ *   codegen/group_sums.c     sums over the rows of each group: their parts, and the kernel that
+ * adds them codegen/comment.c   the comment above a kernel: formula, mapping, how to launch it
  */
 #ifndef FUSEC_CUDA_EMIT_H
 #define FUSEC_CUDA_EMIT_H
@@ -29,8 +29,8 @@
 
 typedef LIST(const char *) NameList;
 
-/* What a row's first phase hands to its last, and the variables that keep it: of the row before, and
- * with a lag of two rows of the one before that. */
+/* What a row's first phase hands to its last, and the variables that keep it: of the row before,
+ * and with a lag of two rows of the one before that. */
 typedef struct {
     Node node;
     const char *last, *before;
@@ -42,41 +42,47 @@ typedef struct {
     const Graph *g;
     const Kernel *k;
     const LaunchKernel *launch;
-    int index;                      /* of the kernel in the plan */
-    const LaunchEntry *entry;       /* that is being printed */
-    AxisSet collapsed;              /* row axes that it counts as one, `row`; 0: each has a coordinate */
+    int index;                /* of the kernel in the plan */
+    const LaunchEntry *entry; /* that is being printed */
+    AxisSet collapsed;        /* row axes that it counts as one, `row`; 0: each has a coordinate */
     Text *out;
-    Map words;                      /* C identifiers that no kernel can have: reserved, or the prelude's */
-    Map used;                       /* C identifiers of this kernel */
-    Map gaps, numbers;              /* by name: which of ... */
-    LIST(int) next;                 /* ... is the next number to try behind it, with an underscore between and without */
-    const char **args;              /* identifiers of the kernel's parameters, as entry->args */
-    const char *sizes[MAX_AXES];    /* identifiers of axis sizes */
-    const char *coords[MAX_AXES];   /* expressions of coordinates in scope */
-    const char *next_coords[MAX_AXES];  /* those of the row whose scalars are read ahead, where rows are of several axes */
-    int phase;                      /* that is being printed */
-    const char *rows;               /* how many rows there are */
-    const char *columns;            /* how many columns a row has */
-    const char *end;                /* where those of this CTA end */
-    const char **names;             /* by node id: its identifier, once chosen */
-    bool *local;                    /* by node id: a variable of that name is in scope */
-    const char **taken;             /* by node id: the vector that a maximum and its sum take */
-    const char **seen;              /* by node id: how many values are in a mean so far */
-    const char **shifts;            /* by node id: where their distances are summed from */
-    const char **rests;             /* by node id: what a rounded mean lacks */
-    const char **inverses;          /* by node id: the variable with 1 / its value, once it is there */
-    const char **divisors;          /* by node id: what the columns of a pass are divided by, where that is one of a row */
-    const char **places;            /* by node id: the variable with the place of a column that those of a pass compare with */
-    int *users;                     /* by node id: how many times this kernel mentions it */
-    bool *serves;                   /* by node id: a row's value that is computed once for all elements which use it */
-    bool *paired_terms;             /* by node id: what a sum adds that is found together with a maximum */
-    bool *breaks;                   /* by node id: it would make a line too long, and gets one of its own */
-    int *bits;                      /* by node id: magnitude_bits() of codegen/expr.c, of the first ... */
-    uint32_t bits_known;            /* ... so many nodes */
-    const char **vector_sums;       /* by node id: the variable with the sum of a vector's terms, in a pass that adds those */
-    int ahead;                      /* vectors of each tensor that a pass over a streamed row loads before it computes */
-    LIST(Carried) carried;          /* with lag */
-    LIST(uint32_t) scope;           /* nodes that became local, in order */
+    Map words;         /* C identifiers that no kernel can have: reserved, or the prelude's */
+    Map used;          /* C identifiers of this kernel */
+    Map gaps, numbers; /* by name: which of ... */
+    LIST(int)
+    next; /* ... is the next number to try behind it, with an underscore between and without */
+    const char **args;                 /* identifiers of the kernel's parameters, as entry->args */
+    const char *sizes[MAX_AXES];       /* identifiers of axis sizes */
+    const char *coords[MAX_AXES];      /* expressions of coordinates in scope */
+    const char *next_coords[MAX_AXES]; /* those of the row whose scalars are read ahead, where rows
+                                          are of several axes */
+    int phase;                         /* that is being printed */
+    const char *rows;                  /* how many rows there are */
+    const char *columns;               /* how many columns a row has */
+    const char *end;                   /* where those of this CTA end */
+    const char **names;                /* by node id: its identifier, once chosen */
+    bool *local;                       /* by node id: a variable of that name is in scope */
+    const char **taken;                /* by node id: the vector that a maximum and its sum take */
+    const char **seen;                 /* by node id: how many values are in a mean so far */
+    const char **shifts;               /* by node id: where their distances are summed from */
+    const char **rests;                /* by node id: what a rounded mean lacks */
+    const char **inverses; /* by node id: the variable with 1 / its value, once it is there */
+    const char **divisors; /* by node id: what the columns of a pass are divided by, where that is
+                              one of a row */
+    const char **places; /* by node id: the variable with the place of a column that those of a pass
+                            compare with */
+    int *users;          /* by node id: how many times this kernel mentions it */
+    bool
+        *serves; /* by node id: a row's value that is computed once for all elements which use it */
+    bool *paired_terms;  /* by node id: what a sum adds that is found together with a maximum */
+    bool *breaks;        /* by node id: it would make a line too long, and gets one of its own */
+    int *bits;           /* by node id: magnitude_bits() of codegen/expr.c, of the first ... */
+    uint32_t bits_known; /* ... so many nodes */
+    const char **vector_sums; /* by node id: the variable with the sum of a vector's terms, in a
+                                 pass that adds those */
+    int ahead; /* vectors of each tensor that a pass over a streamed row loads before it computes */
+    LIST(Carried) carried; /* with lag */
+    LIST(uint32_t) scope;  /* nodes that became local, in order */
 } Emitter;
 
 /* ---- names ---- */
@@ -88,7 +94,8 @@ int open_scope(const Emitter *e);
 void close_scope(Emitter *e, int mark);
 void make_local(Emitter *e, Node n);
 
-/* Declares what `body` mentions of the coordinates of `col`, where a column stands for several axes. */
+/* Declares what `body` mentions of the coordinates of `col`, where a column stands for several
+ * axes. */
 void emit_column_coords(Emitter *e, const Text *body);
 /* The same at the start of a tile, with `col` itself: the first column of a thread's vector. */
 void emit_tile_column(Emitter *e, const Text *body);
@@ -101,8 +108,9 @@ void leave_vector(Emitter *e, const char *first);
 const char *expression(Emitter *e, Node n, int precedence);
 /* `value`, of compute type `type`, as what the store of a `dtype` takes (its compute type). */
 const char *store_value(Emitter *e, const char *value, Type type, DType dtype);
-/* What load and store_row take: a row, a column of it, and how many there are. Where columns are several axes
- * each vector is a row of its own: 0 and what is left of the columns, or of those that are streamed, all of it. */
+/* What load and store_row take: a row, a column of it, and how many there are. Where columns are
+ * several axes each vector is a row of its own: 0 and what is left of the columns, or of those that
+ * are streamed, all of it. */
 const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access);
 const char *column_text(const Emitter *e);
 const char *limit_text(Emitter *e);
@@ -113,7 +121,7 @@ const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
 const char *load_pointer(const Emitter *e, const Load *load);
 const char *store_pointer(const Emitter *e, const Store *store);
 bool is_column_value(const Emitter *e, Node n);
-const Load *find_load(const Emitter *e, Node n);    /* NULL: the kernel does not read it */
+const Load *find_load(const Emitter *e, Node n); /* NULL: the kernel does not read it */
 /* Whether a value of a column is divided by a number that the text holds. */
 bool divides_by_constant(const Emitter *e, Node n);
 /* Whether a node gets a line of its own: it has the user's name or is mentioned more than once. */
@@ -131,28 +139,31 @@ const char *join(Arena *arena, const NameList *list, const char *separator);
 /* Whether a row has less than a warp, so that teams of one warp must stay together. */
 bool rows_share_warps(const Kernel *k);
 const char *copied_vector(Emitter *e, const Load *load);
-const char *staged_vector(Emitter *e, const Load *load);   /* a thread's vector in shared memory */
-void emit_value(Emitter *e, Node n);            /* `const T name = expression;` */
-bool is_store_only(const Emitter *e, Node n);   /* nothing but one store mentions it */
+const char *staged_vector(Emitter *e, const Load *load); /* a thread's vector in shared memory */
+void emit_value(Emitter *e, Node n);                     /* `const T name = expression;` */
+bool is_store_only(const Emitter *e, Node n);            /* nothing but one store mentions it */
 const char *load_address(Emitter *e, const Load *load);
-const char *slice_address(Emitter *e, const Load *load);   /* of this CTA's part of a row */
+const char *slice_address(Emitter *e, const Load *load); /* of this CTA's part of a row */
 const char *row_part(Emitter *e, const Load *load);
 const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
-void emit_asks(Emitter *e);                     /* early, for column vectors that a later phase reads */
-/* A tile of each, from memory or from where few rows have it, into what is named so with this suffix. */
+void emit_asks(Emitter *e); /* early, for column vectors that a later phase reads */
+/* A tile of each, from memory or from where few rows have it, into what is named so with this
+ * suffix. */
 typedef LIST(const Load *) LateLoads;
-void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile, const char *column);
-void emit_few_memory(Emitter *e);               /* where few rows have column vectors ... */
-void emit_few_fetches(Emitter *e);              /* ... and how they get there; */
-void emit_few_wait(Emitter *e, bool early);     /* until they are, for what is read early, or else */
-void emit_first_tiles(Emitter *e, int phase);   /* of the early loads of a phase, before it */
-void emit_early_tiles(Emitter *e, int phase);   /* in the phase: this tile, read by now, and the next one */
+void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile,
+                     const char *column);
+void emit_few_memory(Emitter *e);             /* where few rows have column vectors ... */
+void emit_few_fetches(Emitter *e);            /* ... and how they get there; */
+void emit_few_wait(Emitter *e, bool early);   /* until they are, for what is read early, or else */
+void emit_first_tiles(Emitter *e, int phase); /* of the early loads of a phase, before it */
+void emit_early_tiles(Emitter *e,
+                      int phase); /* in the phase: this tile, read by now, and the next one */
 bool declare_hoisted_loads(Emitter *e);
 void emit_hoisted_loads(Emitter *e);
-/* What is printed between these is kept back, for what stands before it depends on it. The first returns where it
- * will go, the second takes that and returns the text. */
+/* What is printed between these is kept back, for what stands before it depends on it. The first
+ * returns where it will go, the second takes that and returns the text. */
 Text *open_body(Emitter *e);
 const Text *close_body(Emitter *e, Text *kernel);
 /* Does `body` for each of a thread's tiles. */
@@ -163,34 +174,42 @@ bool mentions(const char *text, const char *name);
 /* ---- what a pass finds once a row ---- */
 /* Declares it; `needed` by node id: what the pass computes. */
 void emit_hoisted(Emitter *e, const bool *needed);
-/* Whether a node compares an element's place in its row with a number that is one for the row. Then so does its text, in
- * 32 bits and counted from the thread's vector, and does not mention the place itself. */
+/* Whether a node compares an element's place in its row with a number that is one for the row. Then
+ * so does its text, in 32 bits and counted from the thread's vector, and does not mention the place
+ * itself. */
 bool compares_place(const Emitter *e, Node n);
-bool mentions_operand(const Emitter *e, Node n, int which);    /* whether the text of an element does */
+bool mentions_operand(const Emitter *e, Node n,
+                      int which); /* whether the text of an element does */
 const char *place_text(Emitter *e, Node n);
-/* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x: then one thread reads that element. */
+/* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x: then one thread reads
+ * that element. */
 bool picks_element(const Emitter *e, Node n);
 Node picked_place(const Emitter *e, Node sum);
 void emit_picks(Emitter *e, int phase);
 
 /* ---- the row ---- */
 bool depends_on_row(const Emitter *e, Node n);
-bool is_ahead(const Emitter *e, const Load *load);         /* read before its row, by the ring or a row ahead */
+bool is_ahead(const Emitter *e,
+              const Load *load); /* read before its row, by the ring or a row ahead */
 bool wants_row_line(const Emitter *e, Node n);
 void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);
 void emit_row_stores(Emitter *e, int phase);
 /* Reductions that go with another: schedule/online.c. */
-const InnerReduction *paired_sum(const Emitter *e, Node partner);   /* NULL: none goes with it */
-void mark_paired_terms(Emitter *e);                                 /* exp(x - maximum) */
-const char *reduce_call(Emitter *e, Node reduction, const char *variable);    /* sum_of(c1) */
-const char *mean_rest(const Emitter *e, Node n);    /* what is to be subtracted with the mean, of x - mean; or NULL */
-Node scale_of_centred(const Emitter *e, Node n);    /* the row value that x - mean is but multiplied by; or 0 */
-const char *scaled_text(Emitter *e, Node centred, Node by);    /* x - mean, times that row value */
-const char *slots_text(Emitter *e, int values, const char *threads);          /* 2 * (threads / 32): what row_reduce wants */
+const InnerReduction *paired_sum(const Emitter *e, Node partner); /* NULL: none goes with it */
+void mark_paired_terms(Emitter *e);                               /* exp(x - maximum) */
+const char *reduce_call(Emitter *e, Node reduction, const char *variable); /* sum_of(c1) */
+const char *mean_rest(const Emitter *e,
+                      Node n); /* what is to be subtracted with the mean, of x - mean; or NULL */
+Node scale_of_centred(const Emitter *e,
+                      Node n); /* the row value that x - mean is but multiplied by; or 0 */
+const char *scaled_text(Emitter *e, Node centred, Node by); /* x - mean, times that row value */
+const char *slots_text(Emitter *e, int values,
+                       const char *threads); /* 2 * (threads / 32): what row_reduce wants */
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);
-/* "sum_of(c1), sum_of(c2)": the reductions that end a phase, "" if none do; the second as other CTAs send them. */
+/* "sum_of(c1), sum_of(c2)": the reductions that end a phase, "" if none do; the second as other
+ * CTAs send them. */
 const char *reduce_list(Emitter *e, int phase);
 const char *received_list(Emitter *e, int phase);
 void finish_reductions(Emitter *e, int phase);
@@ -204,11 +223,11 @@ typedef struct {
     bool *needed; /* by node id: column values this pass computes */
     bool any;
 } Pass;
-int count_tile_loads(const Pass *pass);     /* vectors that a tile loads for itself */
+int count_tile_loads(const Pass *pass); /* vectors that a tile loads for itself */
 void emit_tile_loads(const Pass *pass);
-bool adds_elements(const Emitter *e, const InnerReduction *r);    /* one after the other */
-int vectors_ahead(const Pass *pass);                              /* 0: each is loaded when its turn comes */
-void emit_stream(const Pass *pass, const Text *tile);             /* `tile` for all columns of a streamed row */
+bool adds_elements(const Emitter *e, const InnerReduction *r); /* one after the other */
+int vectors_ahead(const Pass *pass);                  /* 0: each is loaded when its turn comes */
+void emit_stream(const Pass *pass, const Text *tile); /* `tile` for all columns of a streamed row */
 void name_vector_sums(const Pass *pass);
 void declare_vector_sums(const Pass *pass);
 void emit_vector_sums(const Pass *pass);
@@ -219,12 +238,13 @@ void emit_lagged_phases(Emitter *e);
 void emit_lag_end(Emitter *e);
 
 /* ---- rows that CTAs share ---- */
-const char *sharers(const Emitter *e);      /* the constant with the number of CTAs that share a row */
-const char *rank_text(Emitter *e);          /* which of them a CTA is */
-const char *slice_end(const Emitter *e);    /* where its columns end */
-const char *slice_text(const Emitter *e);   /* how many columns it has */
-const char *own_columns(const Emitter *e);  /* the same, or all of a row that no CTAs share */
-const char *team_threads(const Emitter *e); /* the constant with the number of threads that share a row */
+const char *sharers(const Emitter *e);   /* the constant with the number of CTAs that share a row */
+const char *rank_text(Emitter *e);       /* which of them a CTA is */
+const char *slice_end(const Emitter *e); /* where its columns end */
+const char *slice_text(const Emitter *e);  /* how many columns it has */
+const char *own_columns(const Emitter *e); /* the same, or all of a row that no CTAs share */
+const char *
+team_threads(const Emitter *e); /* the constant with the number of threads that share a row */
 const char *team_barrier(const Emitter *e); /* a call at which they wait for each other */
 void emit_slice(Emitter *e);
 void emit_exchange(Emitter *e, int values); /* where they meet, so many values at once */
@@ -247,7 +267,8 @@ void emit_blocks_written(Emitter *e, int phase);
 void emit_dynamic_memory(Emitter *e);
 void emit_ring_memory(Emitter *e);
 const char *staged_scalar(Emitter *e, const Load *load);
-const char *lined_up_row(Emitter *e, const Load *load);     /* a team's row in a stage, where rows are lined up */
+const char *lined_up_row(Emitter *e,
+                         const Load *load); /* a team's row in a stage, where rows are lined up */
 void emit_ring(Emitter *e);
 bool is_held_by_group(const Emitter *e);
 void emit_held_by_group(Emitter *e);
@@ -255,29 +276,33 @@ bool has_held(const Emitter *e);
 const char *first_row_text(Emitter *e, const char *part);
 void emit_ring_step(Emitter *e, const char *row);
 void emit_stage_reuse(Emitter *e);
-void emit_next_landed(Emitter *e, const char *reduction);   /* before the barrier of a row's first reduction */
+void emit_next_landed(Emitter *e,
+                      const char *reduction); /* before the barrier of a row's first reduction */
 void emit_copy_warp(Emitter *e);
-void emit_listener(Emitter *e);          /* a group's, where no warp copies */
-void emit_bulk_stage(Emitter *e);                      /* starts the copy of a CTA's row ... */
-void emit_bulk_wait(Emitter *e);                       /* ... and waits for it */
+void emit_listener(Emitter *e);   /* a group's, where no warp copies */
+void emit_bulk_stage(Emitter *e); /* starts the copy of a CTA's row ... */
+void emit_bulk_wait(Emitter *e);  /* ... and waits for it */
 void emit_advance(Emitter *e);
 void emit_stage_wait(Emitter *e);
 void emit_stage_release(Emitter *e);
 /* Whether a row's number is to be taken apart into coordinates. */
-static inline bool splits_rows(const Emitter *e) { return has_several_row_axes(e->k) && !e->collapsed; }
+static inline bool splits_rows(const Emitter *e)
+{
+    return has_several_row_axes(e->k) && !e->collapsed;
+}
 /* Declares the coordinates of `item`, which counts the elements of several axes. */
 void emit_split(Emitter *e, const char *item, AxisSet axes);
 
 /* ---- sums over rows ---- */
 const char *accumulator_name(Emitter *e, const Accumulator *acc);
-const char *combiner(const Emitter *e, Node n);        /* "Sum", how two parts of a reduction are joined */
-const char *scratch_type(const Emitter *e);            /* that holds any of its accumulators */
+const char *combiner(const Emitter *e, Node n); /* "Sum", how two parts of a reduction are joined */
+const char *scratch_type(const Emitter *e);     /* that holds any of its accumulators */
 const Accumulator *find_accumulator(const Emitter *e, Node n);
 /* Declares accumulators and walks the rows, those of a part if they are in parts. */
 void emit_walk(Emitter *e);
 void emit_accumulators_end(Emitter *e);
-void emit_overlap(Emitter *e);          /* waits for the kernel before, where this one may start early */
-bool is_waited_for(const Emitter *e);    /* whether a finish kernel may start while this one ends */
+void emit_overlap(Emitter *e); /* waits for the kernel before, where this one may start early */
+bool is_waited_for(const Emitter *e); /* whether a finish kernel may start while this one ends */
 void declare_team_scratch(Emitter *e);
 void emit_meeting(Emitter *e, const char *place);
 void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row);

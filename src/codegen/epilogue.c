@@ -25,10 +25,7 @@ const char *accumulator_name(Emitter *e, const Accumulator *acc)
 const char *combiner(const Emitter *e, Node n)
 {
     Op op = node(e->g, n)->op;
-    return op == OP_MAX_OVER   ? "Max"
-           : op == OP_MIN_OVER ? "Min"
-           : op == OP_PROD     ? "Prod"
-                               : "Sum";
+    return op == OP_MAX_OVER ? "Max" : op == OP_MIN_OVER ? "Min" : op == OP_PROD ? "Prod" : "Sum";
 }
 
 /* Of shared memory that all accumulators take in turn. */
@@ -41,8 +38,7 @@ const char *scratch_type(const Emitter *e)
 void declare_team_scratch(Emitter *e)
 {
     if (e->k->teams > 1)
-        line(e->out, "__shared__ %s team_scratch[%s * vec];",
-             scratch_type(e),
+        line(e->out, "__shared__ %s team_scratch[%s * vec];", scratch_type(e),
              e->k->threads_per_row < 32 ? "threads / 32 * threads_per_row" : "threads");
 }
 
@@ -65,8 +61,8 @@ static const char *partial_row(const Emitter *e, const Accumulator *acc)
 static void emit_partial_store(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%sstore_aligned(%s, first + t * step, %s[t], %s);",
-         e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
+    line(e->out, "%sstore_aligned(%s, first + t * step, %s[t], %s);", e->k->teams > 1 ? "    " : "",
+         partial_row(e, acc), acc->name, e->end);
 }
 
 /* All that the teams have summed meets in shared memory, between two barriers. */
@@ -78,7 +74,8 @@ void emit_meeting(Emitter *e, const char *place)
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
             line(e->out, "    alignas(16) %s %s[%s][tiles * step];",
-                 type_cuda(node(e->g, k->accumulators[i].node)->type), k->accumulators[i].name, groups);
+                 type_cuda(node(e->g, k->accumulators[i].node)->type), k->accumulators[i].name,
+                 groups);
     line(e->out, "};");
     line(e->out, "Sums &sums = *(Sums *)%s;", place);
     line(e->out, "__syncthreads();");
@@ -92,7 +89,8 @@ void emit_meeting(Emitter *e, const char *place)
 /* Of what has met there, to `row`. */
 void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row)
 {
-    line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);", combiner(e, acc->node), row, acc->name, e->end);
+    line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);", combiner(e, acc->node), row,
+         acc->name, e->end);
 }
 
 const Accumulator *find_accumulator(const Emitter *e, Node n)
@@ -105,11 +103,12 @@ const Accumulator *find_accumulator(const Emitter *e, Node n)
 static void emit_column_results(Emitter *e)
 {
     bool any = false;
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        any |= e->k->accumulators[i].per_column;
+    for (int i = 0; i < e->k->accumulator_count; i++) any |= e->k->accumulators[i].per_column;
     if (!any) return;
     if (e->k->meets_in_ring) {
-        line(e->out, "// what the teams have summed meets where the ring was: all its copies have been waited for");
+        line(
+            e->out,
+            "// what the teams have summed meets where the ring was: all its copies have been waited for");
         emit_meeting(e, "smem");
         for (int i = 0; i < e->k->accumulator_count; i++)
             if (e->k->accumulators[i].per_column)
@@ -119,11 +118,9 @@ static void emit_column_results(Emitter *e)
     declare_team_scratch(e);
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->accumulator_count; i++)
-        if (e->k->accumulators[i].per_column)
-            emit_team_reduce(e, &e->k->accumulators[i]);
+        if (e->k->accumulators[i].per_column) emit_team_reduce(e, &e->k->accumulators[i]);
     for (int i = 0; i < e->k->accumulator_count; i++)
-        if (e->k->accumulators[i].per_column)
-            emit_partial_store(e, &e->k->accumulators[i]);
+        if (e->k->accumulators[i].per_column) emit_partial_store(e, &e->k->accumulators[i]);
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
@@ -158,7 +155,8 @@ static void emit_full_results(Emitter *e)
         }
 }
 
-/* Before anything that a kernel loads, and before anything that takes a branch (roadmap.md, Decisions). */
+/* Before anything that a kernel loads, and before anything that takes a branch (roadmap.md,
+ * Decisions). */
 void emit_overlap(Emitter *e)
 {
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
@@ -168,13 +166,17 @@ void emit_overlap(Emitter *e)
 bool is_waited_for(const Emitter *e)
 {
     const int next = e->index + 1;
-    return next < e->plan->kernel_count && e->plan->kernels[next].finishes >= 0 && e->plan->launch.kernels[next].overlaps;
+    return next < e->plan->kernel_count && e->plan->kernels[next].finishes >= 0 &&
+           e->plan->launch.kernels[next].overlaps;
 }
 
 void emit_accumulators_end(Emitter *e)
 {
     blank_line(e->out);
-    if (is_waited_for(e)) line(e->out, "let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
+    if (is_waited_for(e))
+        line(
+            e->out,
+            "let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
     emit_column_results(e);
     emit_full_results(e);
 }
@@ -190,18 +192,20 @@ static void emit_finish_constants(Emitter *e, const char *body)
     const char *product = columns & (columns - 1) ? product_text(e, columns) : "";
     NameList names = {0};
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->plan->launch.fixed >> i & 1 && (mentions(body, e->sizes[i]) || mentions(product, e->sizes[i])))
+        if (e->plan->launch.fixed >> i & 1 &&
+            (mentions(body, e->sizes[i]) || mentions(product, e->sizes[i])))
             *list_push(e->arena, &names) =
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
-    *list_push(e->arena, &names) =
-        arena_format(e->arena, "width = %d, slices = %d, batch = %d", e->k->threads_per_row,
-                     e->k->teams, e->k->tiles);
+    *list_push(e->arena, &names) = arena_format(e->arena, "width = %d, slices = %d, batch = %d",
+                                                e->k->threads_per_row, e->k->teams, e->k->tiles);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (*product) line(e->out, "constexpr int columns = %s;", product);
     /* a place for each warp's sum of a column: its lanes that share one have met before */
     int places = e->k->threads_per_row > 32 ? e->k->teams : kernel_threads(e->k) / 32;
-    line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count, places);
-    line(e->out, "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
+    line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count,
+         places);
+    line(e->out,
+         "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
     emit_overlap(e);
 }
 
@@ -228,12 +232,13 @@ static void emit_finish_sums(Emitter *e)
             if (strcmp(e->columns, "1") == 0)
                 line(e->out, "const long long item = p + t * slices;");
             else
-                line(e->out, "const long long item = (p + t * slices) * (long long)%s + col;", e->columns);
+                line(e->out, "const long long item = (p + t * slices) * (long long)%s + col;",
+                     e->columns);
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
-                emit_accumulate(e, acc->node, acc->name,
-                                arena_format(e->arena, "%s[item]",
-                                             arg_name(e, ARG_SLOT, acc->slot, 0)));
+                emit_accumulate(
+                    e, acc->node, acc->name,
+                    arena_format(e->arena, "%s[item]", arg_name(e, ARG_SLOT, acc->slot, 0)));
             }
         }
         e->out->indent -= 2;
@@ -286,8 +291,8 @@ void emit_finish_kernel(Emitter *e)
 void emit_clear_kernel(Emitter *e)
 {
     block (e->out, "%s", signature_text(e)) {
-        line(e->out, "constexpr int threads = %d, words = %d;    // of a thread", kernel_threads(e->k),
-             CLEARED_WORDS);
+        line(e->out, "constexpr int threads = %d, words = %d;    // of a thread",
+             kernel_threads(e->k), CLEARED_WORDS);
         emit_overlap(e);
         line(e->out, "long long *const own = %s + blockIdx.x * (threads * words);", e->args[0]);
         line(e->out, "#pragma unroll");

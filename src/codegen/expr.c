@@ -31,25 +31,27 @@ static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet ove
     NameList terms = {0};
     for (int i = 0; i < e->g->axis_count; i++) {
         if (!(axes & over) || !((axes & over) >> i & 1)) continue;
-        if (e->collapsed >> i & 1 && e->collapsed >> i > 1) continue;    /* a row's number is that of the last of its axes */
+        if (e->collapsed >> i & 1 && e->collapsed >> i > 1)
+            continue; /* a row's number is that of the last of its axes */
         const char *stride = stride_text(e, tensor, axes, i), *coord = e->coords[i];
         bool sum = strchr(coord, ' ') && stride;
         *list_push(e->arena, &terms) =
-            stride ? arena_format(e->arena, sum ? "(%s) * %s" : "%s * %s", coord, stride)
-                   : coord;
+            stride ? arena_format(e->arena, sum ? "(%s) * %s" : "%s * %s", coord, stride) : coord;
     }
     return join(e->arena, &terms, " + ");
 }
 
-const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes,
-                    Access access)
+const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access)
 {
     bool row = access == ACCESS_VECTOR && !has_several_columns(e->k);
     const char *offset = offset_text(e, tensor, axes, row ? axes & ~e->k->columns : axes);
     return *offset ? arena_format(e->arena, "%s + %s", pointer, offset) : pointer;
 }
 
-const char *column_text(const Emitter *e) { return has_several_columns(e->k) ? "0" : "col"; }
+const char *column_text(const Emitter *e)
+{
+    return has_several_columns(e->k) ? "0" : "col";
+}
 
 const char *limit_text(Emitter *e)
 {
@@ -63,8 +65,8 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
     return arena_format(e->arena, "%s[%s]", pointer, *offset ? offset : "0");
 }
 
-/* The coordinates of `col`, where it stands for several axes, as far as `body` mentions them. Where one
- * of the axes is empty no element has any; the text must still not divide by its size. */
+/* The coordinates of `col`, where it stands for several axes, as far as `body` mentions them. Where
+ * one of the axes is empty no element has any; the text must still not divide by its size. */
 static const char *coordinates_text(Emitter *e, const Text *body)
 {
     NameList all = {0};
@@ -74,11 +76,11 @@ static const char *coordinates_text(Emitter *e, const Text *body)
     const char *rest = empty ? "0" : "col";
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
         if (!(columns >> axis & 1)) continue;
-        bool whole = empty || !(columns & (((AxisSet)1 << axis) - 1));    /* nothing is left to divide by */
+        bool whole =
+            empty || !(columns & (((AxisSet)1 << axis) - 1)); /* nothing is left to divide by */
         if (mentions(text_string(body), e->coords[axis]))
-            *list_push(e->arena, &all) =
-                arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s", e->coords[axis], rest,
-                             e->sizes[axis]);
+            *list_push(e->arena, &all) = arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s",
+                                                      e->coords[axis], rest, e->sizes[axis]);
         if (!whole) rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
     }
     return join(e->arena, &all, ", ");
@@ -95,7 +97,8 @@ void emit_tile_column(Emitter *e, const Text *body)
 {
     const char *coordinates = coordinates_text(e, body);
     if (*coordinates || mentions(text_string(body), "col"))
-        line(e->out, "const int col = first + t * step%s%s;", *coordinates ? ", " : "", coordinates);
+        line(e->out, "const int col = first + t * step%s%s;", *coordinates ? ", " : "",
+             coordinates);
 }
 
 Text *open_body(Emitter *e)
@@ -185,18 +188,17 @@ static const char *cast_text(Emitter *e, Node n)
     case DTYPE_BF16:
     case DTYPE_F8E4M3:
     case DTYPE_F8E5M2:
-        return arena_format(e->arena,
-                            floats ? "(float)as<%s>(%s)" : "(float)as<%s>((double)(%s))",
+        return arena_format(e->arena, floats ? "(float)as<%s>(%s)" : "(float)as<%s>((double)(%s))",
                             dtype_info[info->dtype].cuda, x);
     default: break;
     }
     if (from->type == TYPE_F32 && info->dtype != DTYPE_I64)
-        return arena_format(e->arena, "(long long)whole_as<%s>(%s)", dtype_info[info->dtype].cuda, x);
+        return arena_format(e->arena, "(long long)whole_as<%s>(%s)", dtype_info[info->dtype].cuda,
+                            x);
     const char *whole = floats ? arena_format(e->arena, "whole(%s)", x)
                                : arena_format(e->arena, "(long long)(%s)", x);
     if (info->dtype == DTYPE_I64) return whole;
-    return arena_format(e->arena, "(long long)as<%s>(%s)", dtype_info[info->dtype].cuda,
-                        whole);
+    return arena_format(e->arena, "(long long)as<%s>(%s)", dtype_info[info->dtype].cuda, whole);
 }
 
 /* Fills a pattern of graph/ops.def. Operators parenthesize operands that bind less tightly, and
@@ -211,15 +213,17 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
             continue;
         }
         int which = *++p - '0';
-        bool infix = op->class == CLASS_BINARY || op->class == CLASS_UNARY ||
-                     node(e->g, n)->op == OP_WHERE;
-        bool tighter =
-            which > 0 || op->class == CLASS_UNARY || node(e->g, n)->op == OP_WHERE;
+        bool infix =
+            op->class == CLASS_BINARY || op->class == CLASS_UNARY || node(e->g, n)->op == OP_WHERE;
+        bool tighter = which > 0 || op->class == CLASS_UNARY || node(e->g, n)->op == OP_WHERE;
         int need = infix ? op->precedence + tighter : 0;
         Node operand = arg(e->g, n, which);
         const NodeInfo *info = node(e->g, operand);
-        bool chosen = node(e->g, n)->op == OP_WHERE && info->op == OP_CONST && info->type == TYPE_I64;
-        text_print(text, "%s", chosen ? integer_text(e, TYPE_I64, info->integer, true) : expression(e, operand, need));
+        bool chosen =
+            node(e->g, n)->op == OP_WHERE && info->op == OP_CONST && info->type == TYPE_I64;
+        text_print(text, "%s",
+                   chosen ? integer_text(e, TYPE_I64, info->integer, true)
+                          : expression(e, operand, need));
     }
     return text_string(text);
 }
@@ -229,9 +233,11 @@ static const char *vector_element(Emitter *e, const Load *load)
     const char *v = arena_format(e->arena, "%s_v", load->name);
     if (load->widened_once) return arena_format(e->arena, "widen_once(%s[t], i)", v);
     if (load->rewidened && (load->hoisted || e->phase > load->first_phase))
-        return arena_format(e->arena, load->dtype == DTYPE_F16 ? "widen_half_again(%s[t], i)"
-                                                               : "widen_again(%s[t], i)", v);
-    const char *element = arena_format(e->arena, load->resident || e->ahead ? "%s[t][i]" : "%s[i]", v);
+        return arena_format(
+            e->arena,
+            load->dtype == DTYPE_F16 ? "widen_half_again(%s[t], i)" : "widen_again(%s[t], i)", v);
+    const char *element =
+        arena_format(e->arena, load->resident || e->ahead ? "%s[t][i]" : "%s[i]", v);
     return load->converted ? arena_format(e->arena, "widen_by_cvt(%s)", element) : element;
 }
 
@@ -263,16 +269,14 @@ static const char *size_text(Emitter *e, Node n)
 {
     int axis = (int)node(e->g, n)->axis;
     bool fixed = e->plan->launch.fixed >> axis & 1;
-    return fixed ? arena_format(e->arena, "(long long)%s", e->sizes[axis])
-                 : e->sizes[axis];
+    return fixed ? arena_format(e->arena, "(long long)%s", e->sizes[axis]) : e->sizes[axis];
 }
 
 /* The argument of a scalar parameter. */
 static const char *scalar_text(Emitter *e, Node n)
 {
     int scalar = 0;
-    for (uint32_t i = 0; i < node(e->g, n)->param; i++)
-        scalar += e->g->params.data[i].scalar;
+    for (uint32_t i = 0; i < node(e->g, n)->param; i++) scalar += e->g->params.data[i].scalar;
     return arg_name(e, ARG_SCALAR, scalar, 0);
 }
 
@@ -290,7 +294,7 @@ bool divides_by_constant(const Emitter *e, Node n)
     }
     int exponent;
     double fraction = fabs(frexp(by, &exponent));
-    bool finite = fraction > 0.5 && fraction < 1;    /* and no power of two, 0 or NaN */
+    bool finite = fraction > 0.5 && fraction < 1; /* and no power of two, 0 or NaN */
     bool plain = finite && exponent > -100 && exponent < 100;
     return node(e->g, n)->type == TYPE_F32 && plain && is_column_value(e, n);
 }
@@ -315,7 +319,8 @@ static int bits_of_dtype(DType dtype)
     return dtype == DTYPE_BOOL ? 0 : bytes == 8 ? MOST_BITS + 1 : 8 * bytes;
 }
 
-/* An integer's magnitude is 2 to the so many at most; over MOST_BITS: it may wrap around. Its operands' are known. */
+/* An integer's magnitude is 2 to the so many at most; over MOST_BITS: it may wrap around. Its
+ * operands' are known. */
 static int magnitude_bits(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
@@ -325,7 +330,9 @@ static int magnitude_bits(const Emitter *e, Node n)
     for (int i = 0; i < arity; i++) bits[i] = e->bits[info->args[i].id];
     int larger = bits[0] > bits[1] ? bits[0] : bits[1], own = MOST_BITS + 1;
     switch (info->op) {
-    case OP_CONST: own = bits_of(info->integer < 0 ? 0 - (uint64_t)info->integer : (uint64_t)info->integer); break;
+    case OP_CONST:
+        own = bits_of(info->integer < 0 ? 0 - (uint64_t)info->integer : (uint64_t)info->integer);
+        break;
     case OP_INDEX:
     case OP_SIZE: own = bits_of_size(e, (AxisSet)1 << info->axis); break;
     case OP_PARAM: own = bits_of_dtype(e->g->params.data[info->param].dtype); break;
@@ -341,7 +348,7 @@ static int magnitude_bits(const Emitter *e, Node n)
     case OP_SUB: own = larger + 1; break;
     case OP_MUL: own = bits[0] + bits[1]; break;
     case OP_SUM: own = bits[0] + bits_of_size(e, info->reduced); break;
-    default: break;    /* the maximum of nothing is the smallest i64 */
+    default: break; /* the maximum of nothing is the smallest i64 */
     }
     return own > MOST_BITS ? MOST_BITS + 1 : own;
 }
@@ -398,9 +405,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
         *precedence = 15;
         return arena_format(e->arena, "(%s)%s", type_cuda(info->type), x);
     }
-    case OP_CAST:
-        *precedence = info->dtype == DTYPE_BOOL ? 9 : 15;
-        return cast_text(e, n);
+    case OP_CAST: *precedence = info->dtype == DTYPE_BOOL ? 9 : 15; return cast_text(e, n);
     case OP_EXP:
         if (e->paired_terms[n.id]) return fill_pattern(e, n, "quick_exp($0)");
         break;
@@ -412,7 +417,8 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             }
         break;
     case OP_SUB:
-        if (mean_rest(e, n)) return fill_pattern(e, n, arena_format(e->arena, "$0 - $1 - %s", mean_rest(e, n)));
+        if (mean_rest(e, n))
+            return fill_pattern(e, n, arena_format(e->arena, "$0 - $1 - %s", mean_rest(e, n)));
         break;
     case OP_DIV:
         if (divides_by_constant(e, n)) {
@@ -456,8 +462,7 @@ const char *store_value(Emitter *e, const char *value, Type type, DType dtype)
 
 static bool same_as_computed(DType dtype, Type type)
 {
-    return (dtype == DTYPE_F32 && type == TYPE_F32) ||
-           (dtype == DTYPE_F64 && type == TYPE_F64) ||
+    return (dtype == DTYPE_F32 && type == TYPE_F32) || (dtype == DTYPE_F64 && type == TYPE_F64) ||
            (dtype == DTYPE_I64 && type == TYPE_I64) || dtype == DTYPE_BOOL;
 }
 
@@ -492,7 +497,8 @@ bool wants_line(const Emitter *e, Node n)
     case OP_CONST:
     case OP_SIZE:
     case OP_NONE: return false;
-    case OP_SUB: return (info->name || e->users[n.id] > 1 || e->serves[n.id]) && !scale_of_centred(e, n).id;
+    case OP_SUB:
+        return (info->name || e->users[n.id] > 1 || e->serves[n.id]) && !scale_of_centred(e, n).id;
     case OP_PARAM: return !e->g->params.data[info->param].scalar;
     case OP_INDEX: return e->users[n.id] > 0 && is_column_value(e, n);
     case OP_CONVERT: {
@@ -520,15 +526,12 @@ void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *v
     const NodeInfo *info = node(e->g, reduction);
     const char *kind = info->type == TYPE_I64 ? "int" : "nan";
     switch (info->op) {
-    case OP_MAX_OVER:
-        line(e->out, "%s = max_%s(%s, %s);", into, kind, into, value);
-        break;
-    case OP_MIN_OVER:
-        line(e->out, "%s = min_%s(%s, %s);", into, kind, into, value);
-        break;
+    case OP_MAX_OVER: line(e->out, "%s = max_%s(%s, %s);", into, kind, into, value); break;
+    case OP_MIN_OVER: line(e->out, "%s = min_%s(%s, %s);", into, kind, into, value); break;
     default:
         if (info->type == TYPE_I64 && may_wrap(e, reduction))
-            line(e->out, "%s = wrap_%s(%s, %s);", into, info->op == OP_PROD ? "mul" : "add", into, value);
+            line(e->out, "%s = wrap_%s(%s, %s);", into, info->op == OP_PROD ? "mul" : "add", into,
+                 value);
         else
             line(e->out, "%s %s %s;", into, info->op == OP_PROD ? "*=" : "+=", value);
     }

@@ -1,14 +1,16 @@
-/* codegen/group_sums.c: a kernel that sums the rows of each group apart (sum[T] of [B, T, C]), and the one that adds
- * what it leaves. A group's rows are in parts. The CTAs share out the parts of all groups, walk theirs one after the
- * other, and leave the sums of each in the workspace; or, where there are groups enough for all CTAs, they share out
- * whole groups, add parts as the finish kernel would, and store the results, so that nothing is left to add. A ring runs
- * on from part to part: while the sums of one are left, the rows of the next are on their way. */
+/* codegen/group_sums.c: a kernel that sums the rows of each group apart (sum[T] of [B, T, C]), and
+ * the one that adds what it leaves. A group's rows are in parts. The CTAs share out the parts of
+ * all groups, walk theirs one after the other, and leave the sums of each in the workspace; or,
+ * where there are groups enough for all CTAs, they share out whole groups, add parts as the finish
+ * kernel would, and store the results, so that nothing is left to add. A ring runs on from part to
+ * part: while the sums of one are left, the rows of the next are on their way. */
 #include "codegen/emit.h"
 
 /* Where a part's sums of an accumulator are left in the workspace. */
 static const char *left_row(Emitter *e, const Accumulator *acc, const char *place)
 {
-    return arena_format(e->arena, "%s + %s * %s", arg_name(e, ARG_SLOT, acc->slot, 0), place, e->columns);
+    return arena_format(e->arena, "%s + %s * %s", arg_name(e, ARG_SLOT, acc->slot, 0), place,
+                        e->columns);
 }
 
 /* A part's sums, as each team has them. */
@@ -26,8 +28,8 @@ static void emit_part_sums(Emitter *e)
     for (int i = 0; i < k->accumulator_count; i++) emit_team_reduce(e, &k->accumulators[i]);
     if (k->teams > 1) line(e->out, "if (team > 0) continue;");
     for (int i = 0; i < k->accumulator_count; i++)
-        line(e->out, "store_aligned(%s, first + t * step, %s[t], %s);", left_row(e, &k->accumulators[i], "own"),
-             k->accumulators[i].name, e->end);
+        line(e->out, "store_aligned(%s, first + t * step, %s[t], %s);",
+             left_row(e, &k->accumulators[i], "own"), k->accumulators[i].name, e->end);
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
@@ -35,8 +37,11 @@ static void emit_part_sums(Emitter *e)
 static void emit_column_loop_head(Emitter *e)
 {
     if (e->k->column_ctas > 1)
-        line(e->out, "for (int col = blockIdx.y * (tiles * step) + threadIdx.x; col < %s && col < (blockIdx.y + 1) * (tiles * step); "
-                     "col += threads) {", e->columns);
+        line(
+            e->out,
+            "for (int col = blockIdx.y * (tiles * step) + threadIdx.x; col < %s && col < (blockIdx.y + 1) * (tiles * step); "
+            "col += threads) {",
+            e->columns);
     else
         line(e->out, "for (int col = threadIdx.x; col < %s; col += threads) {", e->columns);
 }
@@ -48,8 +53,9 @@ static void emit_column_results(Emitter *e)
         Accumulator *acc = &e->k->accumulators[i];
         const char *type = type_cuda(node(e->g, acc->node)->type);
         const char *name = unique_name(e, arena_format(e->arena, "%s_all", acc->name));
-        line(e->out, "const %s %s = add_parts<%s, chunk>((%s)%s, %s, parts, col, %s);", type, name, combiner(e, acc->node), type,
-             identity_text(e->g, acc->node), arg_name(e, ARG_SLOT, acc->slot, 0), e->columns);
+        line(e->out, "const %s %s = add_parts<%s, chunk>((%s)%s, %s, parts, col, %s);", type, name,
+             combiner(e, acc->node), type, identity_text(e->g, acc->node),
+             arg_name(e, ARG_SLOT, acc->slot, 0), e->columns);
         acc->name = name;
     }
     for (int i = 0; i < e->k->store_count; i++)
@@ -66,14 +72,17 @@ static void emit_column_results(Emitter *e)
 /* Behind the last part of a group: what they come to. Threads add what others have left. */
 static void emit_group_end(Emitter *e)
 {
-    /* a single axis is counted by `col`, not by a tile's `col + i`; several have a coordinate each, from `col` */
-    const char **only = has_several_columns(e->k) || !e->k->columns ? NULL : &e->coords[fastest_column(e->k)];
+    /* a single axis is counted by `col`, not by a tile's `col + i`; several have a coordinate each,
+     * from `col` */
+    const char **only =
+        has_several_columns(e->k) || !e->k->columns ? NULL : &e->coords[fastest_column(e->k)];
     const char *in_tile = only ? *only : NULL;
     line(e->out, "__syncthreads();    // all of them are there");
     if (only) *only = "col";
     emit_column_results(e);
     if (only) *only = in_tile;
-    bool meets = e->k->teams > 1 || (e->k->inner_count && e->k->threads_per_row > 32);    /* before it leaves others */
+    bool meets = e->k->teams > 1 ||
+                 (e->k->inner_count && e->k->threads_per_row > 32); /* before it leaves others */
     if (!meets) line(e->out, "__syncthreads();    // nobody replaces them before");
 }
 
@@ -81,15 +90,21 @@ static void emit_part_end(Emitter *e, const char *groups)
 {
     blank_line(e->out);
     line(e->out, "// a part's sums go to the workspace; alone, the CTA adds them behind the last");
-    line(e->out, "const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * %s + group;", groups);
+    line(
+        e->out,
+        "const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * %s + group;",
+        groups);
     emit_part_sums(e);
     block (e->out, "if (alone && part == parts - 1)") emit_group_end(e);
 }
 
-/* Which of the parts of all groups, one group after the other, this CTA has: so many, from `part` of `group` on. */
+/* Which of the parts of all groups, one group after the other, this CTA has: so many, from `part`
+ * of `group` on. */
 static void emit_share(Emitter *e, const char *groups)
 {
-    line(e->out, "// the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts");
+    line(
+        e->out,
+        "// the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts");
     line(e->out, "long long group;");
     line(e->out, "int part = 0, count;");
     line(e->out, "if (alone) {");
@@ -115,10 +130,12 @@ static void emit_group_start(Emitter *e)
 void emit_groups(Emitter *e)
 {
     const char *groups = count_name(e, e->k->kept, "groups");
-    line(e->out, "constexpr int chunk = %d;    // so many parts are added, then chunks", e->k->chunk);
+    line(e->out, "constexpr int chunk = %d;    // so many parts are added, then chunks",
+         e->k->chunk);
     emit_share(e, groups);
     e->rows = count_name(e, e->k->rows, "rows");
-    line(e->out, "const long long row_step = %s;", e->k->teams > 1 ? "(long long)parts * teams" : "parts");
+    line(e->out, "const long long row_step = %s;",
+         e->k->teams > 1 ? "(long long)parts * teams" : "parts");
     if (e->k->stages) emit_ring(e);
     bool by_group = declare_hoisted_loads(e) || is_held_by_group(e);
     if (by_group) line(e->out, "long long held_group = -1;    // whose column vectors are held");
@@ -127,7 +144,10 @@ void emit_groups(Emitter *e)
         if (by_group) emit_group_start(e);
         line(e->out, "const long long first_row = %s;", first_row_text(e, "part"));
         emit_walk(e);
-        if (is_waited_for(e)) line(e->out, "if (count == 1) let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
+        if (is_waited_for(e))
+            line(
+                e->out,
+                "if (count == 1) let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
         emit_part_end(e, groups);
         line(e->out, "next_part(group, part, parts);");
     }
@@ -143,12 +163,14 @@ static void emit_part_constants(Emitter *e)
             *list_push(e->arena, &names) = arena_format(e->arena, "%s = %lld", e->sizes[i],
                                                         (long long)e->plan->analysis->sizes.of[i]);
     *list_push(e->arena, &names) =
-        arena_format(e->arena, "width = %d, slices = %d, threads = width * slices, chunk = %d", e->k->threads_per_row,
-                     e->k->teams, e->k->chunk);
+        arena_format(e->arena, "width = %d, slices = %d, threads = width * slices, chunk = %d",
+                     e->k->threads_per_row, e->k->teams, e->k->chunk);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     line(e->out, "const int slice = threadIdx.x / width;");
-    line(e->out, "const long long columns = %s, col = blockIdx.x * (long long)width + threadIdx.x %% width;",
-         product_text(e, e->k->columns));
+    line(
+        e->out,
+        "const long long columns = %s, col = blockIdx.x * (long long)width + threadIdx.x %% width;",
+        product_text(e, e->k->columns));
     emit_overlap(e);
 }
 
@@ -157,30 +179,35 @@ static void declare_chunk_sums(Emitter *e)
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
         acc->name = accumulator_name(e, acc);
-        line(e->out, "%s %s[1] = {%s};", type_cuda(node(e->g, acc->node)->type), acc->name, identity_text(e->g, acc->node));
+        line(e->out, "%s %s[1] = {%s};", type_cuda(node(e->g, acc->node)->type), acc->name,
+             identity_text(e->g, acc->node));
     }
 }
 
-/* A loop whose end is one number is unrolled without a condition for each part: ptxas has branches for more of those than
- * it has predicates, and a load behind a branch waits for the one before. */
+/* A loop whose end is one number is unrolled without a condition for each part: ptxas has branches
+ * for more of those than it has predicates, and a load behind a branch waits for the one before. */
 static void emit_chunk_sums(Emitter *e)
 {
     declare_chunk_sums(e);
-    line(e->out, "const int begin = slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;");
+    line(
+        e->out,
+        "const int begin = slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;");
     block (e->out, "if (col < columns)") {
         line(e->out, "#pragma unroll 8");
         block (e->out, "for (int p = begin; p < end; p++)")
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
                 emit_accumulate(e, acc->node, arena_format(e->arena, "%s[0]", acc->name),
-                                arena_format(e->arena, "%s[p * columns + col]", arg_name(e, ARG_SLOT, acc->slot, 0)));
+                                arena_format(e->arena, "%s[p * columns + col]",
+                                             arg_name(e, ARG_SLOT, acc->slot, 0)));
             }
     }
     blank_line(e->out);
     line(e->out, "__shared__ %s scratch[threads];", scratch_type(e));
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
-        line(e->out, "team_reduce<threads, width, %s>(scratch, %s);", combiner(e, acc->node), acc->name);
+        line(e->out, "team_reduce<threads, width, %s>(scratch, %s);", combiner(e, acc->node),
+             acc->name);
         acc->name = arena_format(e->arena, "%s[0]", acc->name);
     }
 }

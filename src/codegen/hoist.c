@@ -1,5 +1,6 @@
-/* codegen/hoist.c: what need not be done for each element of a row: what is the same for all of them, and sums of
- * which one element at most counts. It is done once, before the pass over the row's columns. */
+/* codegen/hoist.c: what need not be done for each element of a row: what is the same for all of
+ * them, and sums of which one element at most counts. It is done once, before the pass over the
+ * row's columns. */
 #include "codegen/emit.h"
 
 #include <limits.h>
@@ -7,19 +8,24 @@
 /* ---- divisors
  * -------------------------------------------------------------------------------- */
 
-/* Whether a row's elements are divided by what is the same for all of them, and no reduction whose inverse is there. */
+/* Whether a row's elements are divided by what is the same for all of them, and no reduction whose
+ * inverse is there. */
 static bool divides_row(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
     if (info->op != OP_DIV || info->type != TYPE_F32) return false;
     Node by = info->args[1];
     Op op = node(e->g, by)->op;
-    bool fixed = op == OP_CONST || (op == OP_CONVERT && node(e->g, node(e->g, by)->args[0])->op == OP_SIZE);
+    bool fixed =
+        op == OP_CONST || (op == OP_CONVERT && node(e->g, node(e->g, by)->args[0])->op == OP_SIZE);
     return !fixed && !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
 }
 
 /* Sums over rows want threads in step with each other more than fewer instructions. */
-static bool prepares_divisors(const Kernel *k) { return k->vec * k->tiles > 1 && !k->accumulator_count; }
+static bool prepares_divisors(const Kernel *k)
+{
+    return k->vec * k->tiles > 1 && !k->accumulator_count;
+}
 
 static void emit_divisor(Emitter *e, Node n)
 {
@@ -41,10 +47,11 @@ static bool is_place(const Emitter *e, Node n)
 bool compares_place(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
-    bool counted = has_several_columns(e->k) || e->k->dynamic;    /* col is no coordinate, or no int */
+    bool counted = has_several_columns(e->k) || e->k->dynamic; /* col is no coordinate, or no int */
     if (counted || info->op < OP_EQ || info->op > OP_GE) return false;
     Node left = info->args[0], right = info->args[1];
-    return is_place(e, left) ? !is_column_value(e, right) : is_place(e, right) && !is_column_value(e, left);
+    return is_place(e, left) ? !is_column_value(e, right)
+                             : is_place(e, right) && !is_column_value(e, left);
 }
 
 static Node compared_with(const Emitter *e, Node n)
@@ -63,7 +70,9 @@ static void emit_place(Emitter *e, Node with)
     if (e->places[with.id]) return;
     const NodeInfo *info = node(e->g, with);
     if (info->op == OP_CONST) {
-        int64_t column = info->integer < -1 ? -1 : info->integer < INT_MAX ? info->integer : INT_MAX;
+        int64_t column = info->integer < -1        ? -1
+                         : info->integer < INT_MAX ? info->integer
+                                                   : INT_MAX;
         e->places[with.id] = arena_format(e->arena, "%d", (int)column);
         return;
     }
@@ -74,7 +83,8 @@ static void emit_place(Emitter *e, Node with)
 
 const char *place_text(Emitter *e, Node n)
 {
-    const char *op = op_info[node(e->g, n)->op].text, *i = "i", *with = e->places[compared_with(e, n).id];
+    const char *op = op_info[node(e->g, n)->op].text, *i = "i",
+               *with = e->places[compared_with(e, n).id];
     bool left = is_place(e, arg(e->g, n, 0));
     if (e->k->counts_places)
         i = "col + i";
@@ -108,9 +118,15 @@ static const InnerReduction *find_pick(const Emitter *e, Node n)
     return r && r->picked.id ? r : NULL;
 }
 
-bool picks_element(const Emitter *e, Node n) { return find_pick(e, n) != NULL; }
+bool picks_element(const Emitter *e, Node n)
+{
+    return find_pick(e, n) != NULL;
+}
 
-Node picked_place(const Emitter *e, Node sum) { return find_pick(e, sum)->place; }
+Node picked_place(const Emitter *e, Node sum)
+{
+    return find_pick(e, sum)->place;
+}
 
 static void emit_pick(Emitter *e, const InnerReduction *sum)
 {
@@ -120,16 +136,18 @@ static void emit_pick(Emitter *e, const InnerReduction *sum)
     const char *at = *coord = e->places[sum->place.id];
     const char *x = element(e, load_pointer(e, load), load->tensor, load->axes);
     *coord = element_of;
-    bool slices = e->k->slice;    /* one CTA reads it: whose columns it is of, or the first */
+    bool slices = e->k->slice; /* one CTA reads it: whose columns it is of, or the first */
     line(e->out, "if (member == 0 && %s%s >= %s && %s < %s)",
-         takes_turns(e->k) ? arena_format(e->arena, "%s == 0 && ", rank_text(e)) : "", at, slices ? "begin" : "0", at,
-         slices ? slice_end(e) : e->columns);
+         takes_turns(e->k) ? arena_format(e->arena, "%s == 0 && ", rank_text(e)) : "", at,
+         slices ? "begin" : "0", at, slices ? slice_end(e) : e->columns);
     const char *takes = node(e->g, sum->node)->op == OP_SUM ? "+=" : "=";
-    line(e->out, "    %s %s (%s)%s;", node_name(e, sum->node), takes, type_cuda(node(e->g, sum->node)->type), x);
+    line(e->out, "    %s %s (%s)%s;", node_name(e, sum->node), takes,
+         type_cuda(node(e->g, sum->node)->type), x);
 }
 
 void emit_picks(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++)
-        if (e->k->inner[i].phase == phase && e->k->inner[i].picked.id) emit_pick(e, &e->k->inner[i]);
+        if (e->k->inner[i].phase == phase && e->k->inner[i].picked.id)
+            emit_pick(e, &e->k->inner[i]);
 }

@@ -12,7 +12,8 @@ static const char *row_guard(Emitter *e)
     *list_push(e->arena, &all) = "member == 0";
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
     if (e->k->column_ctas > 1)
-        *list_push(e->arena, &all) = has_parts_in_order(e->k) ? "blockIdx.x % slices == 0" : "blockIdx.y == 0";
+        *list_push(e->arena, &all) =
+            has_parts_in_order(e->k) ? "blockIdx.x % slices == 0" : "blockIdx.y == 0";
     if (e->k->cluster > 1)
         *list_push(e->arena, &all) = arena_format(e->arena, "%s == 0", rank_text(e));
     return join(e->arena, &all, " && ");
@@ -26,7 +27,8 @@ bool depends_on_row(const Emitter *e, Node n)
     return (node(e->g, n)->axes & (e->k->rows | e->k->kept)) != 0;
 }
 
-/* Reads what has one value a row (or one for all rows, where `rows` is false) and was not read ahead. */
+/* Reads what has one value a row (or one for all rows, where `rows` is false) and was not read
+ * ahead. */
 static void emit_row_loads(Emitter *e, bool rows)
 {
     for (int i = 0; i < e->k->load_count; i++) {
@@ -73,13 +75,15 @@ static void put_split(Emitter *e, const char *item, AxisSet axes, bool set)
             line(e->out, "long long %s, %s;", next, e->coords[axis]);
         else if (!last)
             line(e->out, "long long %s;", next);
-        line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next,
-             e->coords[axis]);
+        line(e->out, "split(%s, %s, %s, %s);", rest, e->sizes[axis], next, e->coords[axis]);
         rest = next;
     }
 }
 
-void emit_split(Emitter *e, const char *item, AxisSet axes) { put_split(e, item, axes, false); }
+void emit_split(Emitter *e, const char *item, AxisSet axes)
+{
+    put_split(e, item, axes, false);
+}
 
 /* Between two of these, coordinates are those of the row whose scalars are read ahead. */
 static void turn_to_next(Emitter *e)
@@ -92,26 +96,34 @@ static void turn_to_next(Emitter *e)
         }
 }
 
-/* Whether a row has the coordinates that its scalars were read by; not where a team without a row repeats another team's. */
-static bool keeps_coords(const Emitter *e) { return splits_rows(e) && any_in_register(e) && !rows_share_warps(e->k); }
+/* Whether a row has the coordinates that its scalars were read by; not where a team without a row
+ * repeats another team's. */
+static bool keeps_coords(const Emitter *e)
+{
+    return splits_rows(e) && any_in_register(e) && !rows_share_warps(e->k);
+}
 
 static void emit_coords_now(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++)
-        if (e->k->rows >> i & 1) line(e->out, "const long long %s = %s;", e->coords[i], e->next_coords[i]);
+        if (e->k->rows >> i & 1)
+            line(e->out, "const long long %s = %s;", e->coords[i], e->next_coords[i]);
 }
 
 static void name_next(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->k->rows >> i & 1)
-            e->next_coords[i] = splits_rows(e) ? unique_name(e, arena_format(e->arena, "next_%s", e->coords[i])) : "next";
+            e->next_coords[i] =
+                splits_rows(e) ? unique_name(e, arena_format(e->arena, "next_%s", e->coords[i]))
+                               : "next";
 }
 
 static const char *scalar_at(Emitter *e, const Load *load)
 {
     const char *at = element(e, load_pointer(e, load), load->tensor, load->axes);
-    return arena_format(e->arena, "next < %s ? (%s)%s : 0", e->rows, type_cuda(dtype_info[load->dtype].type), at);
+    return arena_format(e->arena, "next < %s ? (%s)%s : 0", e->rows,
+                        type_cuda(dtype_info[load->dtype].type), at);
 }
 
 static void emit_scalars_ahead(Emitter *e)
@@ -152,7 +164,8 @@ static void emit_scalars_next(Emitter *e)
     turn_to_next(e);
     if (splits_rows(e)) put_split(e, "next", e->k->rows, true);
     for (int i = 0; i < e->k->load_count; i++)
-        if (in_register(e, &e->k->loads[i])) line(e->out, "%s_next = %s;", e->k->loads[i].name, scalar_at(e, &e->k->loads[i]));
+        if (in_register(e, &e->k->loads[i]))
+            line(e->out, "%s_next = %s;", e->k->loads[i].name, scalar_at(e, &e->k->loads[i]));
     turn_to_next(e);
 }
 
@@ -179,12 +192,12 @@ void emit_row_stores(Emitter *e, int phase)
     NameList stores = {0};
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
-        if (store->access != ACCESS_ROW || store->phase != phase || store->result)
-            continue;
-        const char *value = rounded(e, expression(e, store->node, 0),
-                                    node(e->g, store->node)->type, store->dtype);
-        *list_push(e->arena, &stores) = arena_format(
-            e->arena, "%s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes), value);
+        if (store->access != ACCESS_ROW || store->phase != phase || store->result) continue;
+        const char *value =
+            rounded(e, expression(e, store->node, 0), node(e->g, store->node)->type, store->dtype);
+        *list_push(e->arena, &stores) =
+            arena_format(e->arena, "%s = %s;",
+                         element(e, store_pointer(e, store), store->tensor, store->axes), value);
     }
     if (!stores.count) return;
     line(e->out, stores.count > 1 ? "if (%s) {" : "if (%s)", row_guard(e));
@@ -278,14 +291,15 @@ static void emit_row_bounds(Emitter *e)
     const Kernel *k = e->k;
     if (!k->rows) return;
     if (k->one_row) {
-        line(e->out, k->cluster > 1 ? "const long long row = blockIdx.x / %s;" : "const long long row = blockIdx.x;",
+        line(e->out,
+             k->cluster > 1 ? "const long long row = blockIdx.x / %s;"
+                            : "const long long row = blockIdx.x;",
              sharers(e));
         return;
     }
     e->rows = e->collapsed ? "rows" : count_name(e, k->rows, "rows");
     if (k->cluster > 1)
-        line(e->out,
-             "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
+        line(e->out, "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
              sharers(e), sharers(e));
     else if (k->teams > 1)
         line(e->out,
@@ -293,12 +307,14 @@ static void emit_row_bounds(Emitter *e)
              "row_step = (long long)gridDim.x * teams;",
              rows_share_warps(k) ? "" : " + team");
     else if (has_parts_in_order(k))
-        line(e->out, "const long long first_row = blockIdx.x / slices, row_step = gridDim.x / slices;");
+        line(e->out,
+             "const long long first_row = blockIdx.x / slices, row_step = gridDim.x / slices;");
     else
         line(e->out, "const long long first_row = blockIdx.x, row_step = gridDim.x;");
 }
 
-/* A ring starts its first copies in passes before the first row, unless rows hand their stage on. */
+/* A ring starts its first copies in passes before the first row, unless rows hand their stage on.
+ */
 static const char *loop_start(Emitter *e)
 {
     if (!e->k->stages || e->k->copy_warp || e->k->reuses || e->k->kept) return "first_row";
@@ -322,17 +338,20 @@ static void emit_row_loop(Emitter *e)
     if (!e->rows) emit_row_bounds(e);
     bool shared = rows_share_warps(k);
     const char *row = shared ? "base" : "row";
-    if (!(k->kept && k->stages)) emit_ring(e);    /* which runs on through parts */
+    if (!(k->kept && k->stages)) emit_ring(e); /* which runs on through parts */
     declare_blocks(e);
     emit_refill_start(e);
     emit_scalars_ahead(e);
     if (k->lag) emit_lag_start(e);
     line(e->out, "#pragma unroll 1");
-    block (e->out, "for (long long %s = %s; %s < %s; %s += row_step)", row, loop_start(e),
-           row, e->rows, row) {
+    block (e->out, "for (long long %s = %s; %s < %s; %s += row_step)", row, loop_start(e), row,
+           e->rows, row) {
         emit_ring_step(e, row);
         if (shared) {
-            line(e->out, "const bool mine = base + team < %s;    // a team without a row reads the first team's, and stores nothing", e->rows);
+            line(
+                e->out,
+                "const bool mine = base + team < %s;    // a team without a row reads the first team's, and stores nothing",
+                e->rows);
             line(e->out, "const long long row = mine ? base + team : base;");
         }
         emit_row(e);
@@ -392,10 +411,10 @@ static void emit_constants(Emitter *e, const char *body)
              sharers(e), k->cluster, k->slice);
     else if (k->cluster > 1)
         line(e->out, "constexpr int %s = %d;    // CTAs that share a row", sharers(e), k->cluster);
-    if (has_parts_in_order(k)) line(e->out, "constexpr int slices = %d;    // of a row, a CTA each", k->column_ctas);
+    if (has_parts_in_order(k))
+        line(e->out, "constexpr int slices = %d;    // of a row, a CTA each", k->column_ctas);
     if (*columns && mentions(body, "columns"))
-        line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int",
-             columns);
+        line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int", columns);
     if (k->teams > 1)
         line(e->out, "constexpr int threads_per_row = %d, teams = %d%s;", k->threads_per_row,
              k->teams, mentions(body, "threads") ? ", threads = threads_per_row * teams" : "");
@@ -403,7 +422,9 @@ static void emit_constants(Emitter *e, const char *body)
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              mentions(body, "threads_per_row") ? ", threads_per_row = threads" : "");
     if (!has_element_work(e->g, k)) return;
-    const char *threads = k->teams > 1 ? "threads_per_row" : takes_turns(k) ? "group * threads" : "threads";
+    const char *threads = k->teams > 1     ? "threads_per_row"
+                          : takes_turns(k) ? "group * threads"
+                                           : "threads";
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
          k->streamed && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles), threads);
 }
@@ -412,15 +433,20 @@ static void emit_thread_place(Emitter *e)
 {
     const Kernel *k = e->k;
     if (k->teams > 1)
-        line(e->out, "const int team = threadIdx.x / threads_per_row, "
-                     "member = threadIdx.x %% threads_per_row;    // of the threads that share a row");
+        line(e->out,
+             "const int team = threadIdx.x / threads_per_row, "
+             "member = threadIdx.x %% threads_per_row;    // of the threads that share a row");
     else
         line(e->out, "const int member = threadIdx.x;");
-    /* Only the last tile is then checked against the row's end, which takes up to a quarter of the instructions
-       and some registers less. Where a thread has many elements all tiles are left checked, which keeps ptxas
-       from computing them all at once; so they are where all are full (checks_full_tiles in schedule/fit_threads.c). */
+    /* Only the last tile is then checked against the row's end, which takes up to a quarter of the
+       instructions and some registers less. Where a thread has many elements all tiles are left
+       checked, which keeps ptxas from computing them all at once; so they are where all are full
+       (checks_full_tiles in schedule/fit_threads.c). */
     bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && !k->checked;
-    if (k->checked) line(e->out, "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
+    if (k->checked)
+        line(
+            e->out,
+            "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
     if (k->ragged && k->teams == 1 && few && !k->streamed && !k->copy_warp)
         line(e->out, "__builtin_assume(member < threads);");
     if (!k->columns) return;
@@ -430,16 +456,18 @@ static void emit_thread_place(Emitter *e)
         line(e->out, "const int first = (blockIdx.x %% group * threads + member) * vec;");
     else if (has_element_work(e->g, k))
         line(e->out, "const int first = %smember * vec;",
-             has_parts_in_order(k)  ? "blockIdx.x % slices * (tiles * step) + "
-             : k->column_ctas > 1 ? "blockIdx.y * (tiles * step) + "
-                                  : "");
+             has_parts_in_order(k) ? "blockIdx.x % slices * (tiles * step) + "
+             : k->column_ctas > 1  ? "blockIdx.y * (tiles * step) + "
+                                   : "");
     int values = most_exchanged(e->g, k);
     if (values && k->threads_per_row > 32) {
-        line(e->out, "__shared__ %s scratch[%s][2][%s];", exchanges_wide(e->g, k) ? "double" : "float",
-             k->teams > 1 ? "teams" : "1", slots_text(e, values, k->teams > 1 ? "threads_per_row" : "threads"));
+        line(e->out, "__shared__ %s scratch[%s][2][%s];",
+             exchanges_wide(e->g, k) ? "double" : "float", k->teams > 1 ? "teams" : "1",
+             slots_text(e, values, k->teams > 1 ? "threads_per_row" : "threads"));
         if (k->cluster > 1) {
             emit_exchange(e, values);
-            line(e->out, k->lag ? "int sent = 0, collected = 0;" : "int round = 0;    // of the exchange");
+            line(e->out,
+                 k->lag ? "int sent = 0, collected = 0;" : "int round = 0;    // of the exchange");
         }
         if (k->cluster == 1 || k->grouped || k->lag) line(e->out, "int turn = 0;");
     }

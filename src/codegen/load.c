@@ -1,5 +1,5 @@
-/* codegen/load.c: where a row's elements and the column vectors are read from: memory, a stage of the ring, or
- * blocks in shared memory; and those that stay in registers. */
+/* codegen/load.c: where a row's elements and the column vectors are read from: memory, a stage of
+ * the ring, or blocks in shared memory; and those that stay in registers. */
 #include "codegen/emit.h"
 
 const char *vector_type(Emitter *e, DType dtype)
@@ -28,7 +28,8 @@ const char *row_part(Emitter *e, const Load *load)
     return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
 }
 
-/* Whether it differs from row to row, not among all of them. Some rows may read the same again: that is kept as well. */
+/* Whether it differs from row to row, not among all of them. Some rows may read the same again:
+ * that is kept as well. */
 static bool varies_by_row(const Emitter *e, const Load *load)
 {
     AxisSet walked = e->k->rows | e->k->kept;
@@ -36,7 +37,10 @@ static bool varies_by_row(const Emitter *e, const Load *load)
 }
 
 /* What loads a vector of one tile. */
-const char *tile_loader(const Emitter *e, const Load *load) { return varies_by_row(e, load) ? "load_once" : "load"; }
+const char *tile_loader(const Emitter *e, const Load *load)
+{
+    return varies_by_row(e, load) ? "load_once" : "load";
+}
 
 static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
 {
@@ -51,7 +55,8 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_loaded_here(e, load, phase, hoisted) && !load->staged)
-            line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name, load_address(e, load), limit_text(e));
+            line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name,
+                 load_address(e, load), limit_text(e));
     }
     const Text *loads = close_body(e, kernel);
     if (loads->length) emit_tiles(e, loads, "#pragma unroll");
@@ -72,8 +77,8 @@ static void emit_resident_load(Emitter *e, const Load *load)
     else if (is_read_by_blocks(e->k, load))
         emit_from_blocks(e, load);
     else if (!has_several_columns(e->k))
-        line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns", load->name,
-             row_part(e, load));
+        line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns",
+             load->name, row_part(e, load));
 }
 
 /* Loads that keep every tile of the row in registers. */
@@ -108,19 +113,23 @@ void emit_hoisted_loads(Emitter *e)
     if (has_several_columns(e->k)) emit_resident_tiles(e, 0, true);
 }
 
-/* Each tile of a late load waits for the one before, for it stands behind a branch, or for what is computed of that one. Were they in
- * global memory then, a few rows would take 0.6 to 1.5 us longer, many 0 to 1 us; a few CTAs ask for all, since many at once
- * would keep each other waiting (512 rows 3 us; all measured on an H100). */
+/* Each tile of a late load waits for the one before, for it stands behind a branch, or for what is
+ * computed of that one. Were they in global memory then, a few rows would take 0.6 to 1.5 us
+ * longer, many 0 to 1 us; a few CTAs ask for all, since many at once would keep each other waiting
+ * (512 rows 3 us; all measured on an H100). */
 void emit_asks(Emitter *e)
 {
     if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++)
         if (e->k->loads[i].late)
-            line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]), own_columns(e));
+            line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]),
+                 own_columns(e));
     const Text *asks = close_body(e, kernel);
     if (!asks->length) return;
-    line(e->out, "// a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now");
+    line(
+        e->out,
+        "// a later phase reads this tile by tile; so that none waits for memory then, a few CTAs have L2 fetch it now");
     const char *asking = e->k->cluster > 1 ? arena_format(e->arena, "4 * %s", sharers(e)) : "4";
     block (e->out, "if (%sblockIdx.x < %s)", e->k->few_ctas ? "!few && " : "", asking)
         text_put(e->out, asks->data, asks->length);
@@ -140,7 +149,9 @@ static LateLoads list_early(const Emitter *e, int phase)
 void emit_first_tiles(Emitter *e, int phase)
 {
     LateLoads early = list_early(e, phase);
-    if (early.count) line(e->out, "// the next phase reads a tile while it computes the one before; this is the first");
+    if (early.count)
+        line(e->out,
+             "// the next phase reads a tile while it computes the one before; this is the first");
     for (int i = 0; i < early.count; i++)
         if (phase == early.data[i]->first_phase)
             line(e->out, "%s %s_next;", vector_type(e, early.data[i]->dtype), early.data[i]->name);
@@ -163,8 +174,9 @@ void emit_early_tiles(Emitter *e, int phase)
 const char *staged_vector(Emitter *e, const Load *load)
 {
     if (is_lined_up(e->k, load))
-        return arena_format(e->arena, "vector_in<vec>(now.%s, %s + t * step, %s)", lined_up_row(e, load),
-                            e->k->slice ? "local" : "first", slice_address(e, load));
+        return arena_format(e->arena, "vector_in<vec>(now.%s, %s + t * step, %s)",
+                            lined_up_row(e, load), e->k->slice ? "local" : "first",
+                            slice_address(e, load));
     if (!(e->k->copy_warp || e->k->bulk) || load->hoisted)
         return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "now",
                             load->name);

@@ -11,7 +11,8 @@ static bool is_taken(const Emitter *e, const char *name)
     return name_find(&e->words, name) >= 0 || name_find(&e->used, name) >= 0;
 }
 
-/* The number from which on a search for a free name begins: names are never given back, so those below are taken. */
+/* The number from which on a search for a free name begins: names are never given back, so those
+ * below are taken. */
 static int *next_number(Emitter *e, Map *numbers, const char *base, int first)
 {
     int found = name_find(numbers, base);
@@ -100,8 +101,8 @@ const char *node_name(Emitter *e, Node n)
         base = e->g->params.data[info->param].name;
     else if (info->op == OP_INDEX)
         base = lower_case(e->arena, e->g->axes[info->axis].name);
-    else if (!base && op_info[info->op].class == CLASS_CALL &&
-             isalpha(op_info[info->op].text[0]) && info->op != OP_WHERE)
+    else if (!base && op_info[info->op].class == CLASS_CALL && isalpha(op_info[info->op].text[0]) &&
+             info->op != OP_WHERE)
         base = arena_format(e->arena, "%s_value", op_info[info->op].text);
     else if (!base)
         base = numbered(e, is_squares(e, n) ? "row_variance" : made_name(info->op));
@@ -113,8 +114,7 @@ const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis)
     for (int i = 0; i < e->entry->arg_count; i++) {
         const LaunchArg *arg = &e->entry->args[i];
         bool axis_counts = kind == ARG_STRIDE || kind == ARG_SIZE;
-        if (arg->kind == kind && arg->index == index &&
-            (!axis_counts || arg->axis == axis))
+        if (arg->kind == kind && arg->index == index && (!axis_counts || arg->axis == axis))
             return e->args[i];
     }
     return "missing_argument";

@@ -27,8 +27,7 @@ static const char *element_guard(Emitter *e)
 void emit_value(Emitter *e, Node n)
 {
     const char *text = expression(e, n, 0);
-    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n),
-         text);
+    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n), text);
     make_local(e, n);
 }
 
@@ -55,14 +54,13 @@ static Pass find_pass(Emitter *e, int phase)
     const Kernel *k = e->k;
     Pass pass = {e, phase, NEW_ARRAY(e->arena, bool, e->g->nodes.count), false};
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].phase == phase && !k->inner[i].partner.id && !picks_element(e, k->inner[i].node))
+        if (k->inner[i].phase == phase && !k->inner[i].partner.id &&
+            !picks_element(e, k->inner[i].node))
             need(&pass, arg(e->g, k->inner[i].node, 0));
     for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].phase == phase)
-            need(&pass, arg(e->g, k->accumulators[i].node, 0));
+        if (k->accumulators[i].phase == phase) need(&pass, arg(e->g, k->accumulators[i].node, 0));
     for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].phase == phase && !k->stores[i].result)
-            need(&pass, k->stores[i].node);
+        if (k->stores[i].phase == phase && !k->stores[i].result) need(&pass, k->stores[i].node);
     for (int i = e->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n)) continue;
@@ -115,13 +113,16 @@ void emit_tile_loads(const Pass *pass)
             continue;
         }
         if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
-        const char *use = cache_use(pass, load), *from = load_address(e, load), *tile = e->ahead ? "[t]" : "";
+        const char *use = cache_use(pass, load), *from = load_address(e, load),
+                   *tile = e->ahead ? "[t]" : "";
         if (load->late && e->k->few_ctas)
             *list_push(e->arena, &late) = load;
         else if (use)
-            line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from, column_text(e));
+            line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from,
+                 column_text(e));
         else
-            line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from, column_text(e), limit_text(e));
+            line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from,
+                 column_text(e), limit_text(e));
     }
     emit_late_tiles(e, &late, "_v", "t", column_text(e));
 }
@@ -132,13 +133,14 @@ static bool is_pass_store(const Pass *pass, const Store *store)
 }
 
 /* What holds a value until it is stored: what is no f32 goes to narrow floats through f64, since
- * f32 between them would round twice; an integer that the program has converted stays as narrow as it is, for compilers
- * do not see that it needs no limits any more. */
+ * f32 between them would round twice; an integer that the program has converted stays as narrow as
+ * it is, for compilers do not see that it needs no limits any more. */
 static const char *held_type(const Emitter *e, const Store *store)
 {
     const DTypeInfo *info = &dtype_info[store->dtype];
     const NodeInfo *value = node(e->g, store->node);
-    if (value->op == OP_CAST && value->dtype == store->dtype && value->type == TYPE_I64) return info->cuda;
+    if (value->op == OP_CAST && value->dtype == store->dtype && value->type == TYPE_I64)
+        return info->cuda;
     bool narrow = info->type == TYPE_F32 && info->bytes < 4;
     return type_cuda(narrow && value->type != TYPE_F32 ? TYPE_F64 : info->type);
 }
@@ -153,9 +155,10 @@ static void emit_output_vectors(const Pass *pass)
     }
 }
 
-/* Whether stores do not ask if their column is one, since all are. Where CTAs stay or rows are summed up they ask all the same:
- * ptxas else has more vectors ready at once, which gains nothing there (layer norm of 262144 columns through a ring is 1.5 %
- * slower), and where an SM is to be full of threads spills. */
+/* Whether stores do not ask if their column is one, since all are. Where CTAs stay or rows are
+ * summed up they ask all the same: ptxas else has more vectors ready at once, which gains nothing
+ * there (layer norm of 262144 columns through a ring is 1.5 % slower), and where an SM is to be
+ * full of threads spills. */
 static bool stores_all(const Kernel *k)
 {
     return k->full && !is_persistent(k) && !k->accumulator_count && !k->counts_places;
@@ -171,16 +174,17 @@ static void emit_vector_stores(const Pass *pass)
             emit_to_blocks(e, store);
             continue;
         }
-        const char *at = address(e, store_pointer(e, store), store->tensor, store->axes,
-                                 store->access);
+        const char *at =
+            address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
         if (rows_share_warps(e->k)) line(e->out, "if (mine)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
         if (e->k->streamed || stores_all(e->k))
-            line(e->out, "%s%s(%s, %s, %s_out);", indent, e->k->streamed ? "store_streamed" : "store_vector", at,
-                 column_text(e), store->name);
+            line(e->out, "%s%s(%s, %s, %s_out);", indent,
+                 e->k->streamed ? "store_streamed" : "store_vector", at, column_text(e),
+                 store->name);
         else
-            line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at, column_text(e), store->name,
-                 limit_text(e));
+            line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at, column_text(e),
+                 store->name, limit_text(e));
     }
 }
 
@@ -190,8 +194,7 @@ static void emit_column_values(const Pass *pass)
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         bool load = pass->needed[i] && !e->k->computed[i];
-        if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n)))
-            continue;
+        if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n))) continue;
         emit_value(e, n);
     }
 }
@@ -207,7 +210,8 @@ static void emit_contributions(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        const char *into = e->vector_sums[r->node.id] ? e->vector_sums[r->node.id] : node_name(e, r->node);
+        const char *into =
+            e->vector_sums[r->node.id] ? e->vector_sums[r->node.id] : node_name(e, r->node);
         if (r->phase == pass->phase && adds_elements(e, r))
             emit_accumulate(e, r->node, into, expression(e, arg(e->g, r->node, 0), 0));
     }
@@ -285,8 +289,8 @@ static void emit_whole_takes(const Pass *pass)
         const InnerReduction *squares = &e->k->inner[i];
         if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
         Node mean = squares->partner;
-        line(e->out, "moments_take<step, %s>(%s, %s, first, %s);", full, reduce_call(e, mean, node_name(e, mean)),
-             e->taken[mean.id], e->end);
+        line(e->out, "moments_take<step, %s>(%s, %s, first, %s);", full,
+             reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id], e->end);
     }
 }
 
@@ -300,7 +304,8 @@ static void emit_pair_elements(const Pass *pass)
         bool masked = *guard && !is_moments(e, sum);
         const char *x = expression(e, arg(e->g, sum->partner, 0), masked ? 4 : 0);
         line(e->out, masked ? "%s%s[i] = %s ? %s : -infinity();" : "%s%s[i] = %s%s;",
-             e->taken[sum->partner.id], is_taken_whole(e, sum) ? "[t]" : "", masked ? guard : "", x);
+             e->taken[sum->partner.id], is_taken_whole(e, sum) ? "[t]" : "", masked ? guard : "",
+             x);
     }
 }
 
@@ -313,8 +318,8 @@ static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
     bool guarded = e->k->ragged && !e->k->streamed;
     if (guarded)
         line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
-    line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "", reduce_call(e, mean, node_name(e, mean)),
-         e->taken[mean.id]);
+    line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
+         reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id]);
 }
 
 static void emit_pair_adds(const Pass *pass)
@@ -327,8 +332,7 @@ static void emit_pair_adds(const Pass *pass)
             emit_moments_add(pass, sum);
         else
             line(e->out, "%s(%s, %s, %s);", e->k->streamed ? "online_stream" : "online_add",
-                 node_name(e, sum->partner), node_name(e, sum->node),
-                 e->taken[sum->partner.id]);
+                 node_name(e, sum->partner), node_name(e, sum->node), e->taken[sum->partner.id]);
     }
 }
 
@@ -354,8 +358,8 @@ static const char *store_guard(Emitter *e, const Store *store)
     AxisSet missing = e->k->columns & ~store->axes;
     for (int i = 0; store->access == ACCESS_ELEMENT && i < e->g->axis_count; i++)
         if (missing >> i & 1)
-            guard = arena_format(e->arena, "%s%s%s == 0", guard, *guard ? " && " : "",
-                                 e->coords[i]);
+            guard =
+                arena_format(e->arena, "%s%s%s == 0", guard, *guard ? " && " : "", e->coords[i]);
     return guard;
 }
 
@@ -368,8 +372,7 @@ static void emit_element_stores(const Pass *pass)
         if (!is_pass_store(pass, store)) continue;
         const char *value = expression(e, store->node, 0);
         if (store->access == ACCESS_VECTOR) {
-            line(e->out, "%s_out[i] = %s;", store->name,
-                 store_value(e, value, type, store->dtype));
+            line(e->out, "%s_out[i] = %s;", store->name, store_value(e, value, type, store->dtype));
             continue;
         }
         const char *guard = store_guard(e, store);
@@ -425,7 +428,8 @@ bool mentions(const char *text, const char *name)
     size_t length = strlen(name);
     for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
         char before = at == text ? ' ' : at[-1], after = at[length];
-        bool word = !isalnum((unsigned char)before) && before != '_' && !isalnum((unsigned char)after) && after != '_';
+        bool word = !isalnum((unsigned char)before) && before != '_' &&
+                    !isalnum((unsigned char)after) && after != '_';
         if (word && !is_comment(text, at)) return true;
     }
     return false;
@@ -441,8 +445,7 @@ static bool has_tile_registers(const Pass *pass)
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident && pass->needed[k->loads[i].node.id]) return true;
     for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column)
-            return true;
+        if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column) return true;
     return false;
 }
 
@@ -455,10 +458,10 @@ static bool joins_moments(const Pass *pass)
     return false;
 }
 
-/* How many tiles are computed at once. Where a ring's elements are joined to moments two: with all of them the counts that
- * it divides by are constants, and yet it is 7 % slower, with one at a time 2 % (layer norm of 131072 columns; of 114688 and
- * 152064 2 and 4 %, 1 and 5 %); but one in the largest clusters, of 16 bits (262144 columns 4 % faster; measured on an
- * H100). */
+/* How many tiles are computed at once. Where a ring's elements are joined to moments two: with all
+ * of them the counts that it divides by are constants, and yet it is 7 % slower, with one at a time
+ * 2 % (layer norm of 131072 columns; of 114688 and 152064 2 and 4 %, 1 and 5 %); but one in the
+ * largest clusters, of 16 bits (262144 columns 4 % faster; measured on an H100). */
 static const char *tile_unrolling(const Pass *pass)
 {
     enum { EIGHT = 8 };

@@ -1,16 +1,21 @@
-/* codegen/pass_streamed.c: a pass over a row that is read anew in each phase: a loop over its columns. Where threads have registers
- * for several vectors of each tensor, they load those before they compute with the first: a load has a branch behind it, for
- * tensors that are not aligned, across which compilers move nothing. */
+/* codegen/pass_streamed.c: a pass over a row that is read anew in each phase: a loop over its
+ * columns. Where threads have registers for several vectors of each tensor, they load those before
+ * they compute with the first: a load has a branch behind it, for tensors that are not aligned,
+ * across which compilers move nothing. */
 #include "codegen/emit.h"
 
-static const char *column_type(const Emitter *e) { return e->k->dynamic ? "long long" : "int"; }
+static const char *column_type(const Emitter *e)
+{
+    return e->k->dynamic ? "long long" : "int";
+}
 
-/* Bytes of a row that a thread may have under way, where no other rows hide their latency. A CTA of 1024 threads that has
- * other rows beside it has 32 registers a thread, and none for this; where columns have several axes their places take
- * some, and so do the results of more than two phases. */
+/* Bytes of a row that a thread may have under way, where no other rows hide their latency. A CTA of
+ * 1024 threads that has other rows beside it has 32 registers a thread, and none for this; where
+ * columns have several axes their places take some, and so do the results of more than two phases.
+ */
 static int room_ahead(const Kernel *k)
 {
-    enum { ONE_CTA = 128, TWO_CTAS = 64, TWO_FULL_CTAS = 32 };    /* of a group, on an SM */
+    enum { ONE_CTA = 128, TWO_CTAS = 64, TWO_FULL_CTAS = 32 }; /* of a group, on an SM */
     bool alone = !(k->rows | k->kept), full = has_several_columns(k) || k->phases > 2;
     if (!k->grouped) return alone ? TWO_CTAS : 0;
     return alone ? ONE_CTA : full ? TWO_FULL_CTAS : TWO_CTAS;
@@ -45,7 +50,8 @@ static void emit_ahead(const Pass *pass, const Text *tile)
 {
     Emitter *e = pass->e;
     line(e->out, "#pragma unroll 1");
-    block (e->out, "for (%s at = first; at < %s; at += %d * step)", column_type(e), e->columns, e->ahead) {
+    block (e->out, "for (%s at = first; at < %s; at += %d * step)", column_type(e), e->columns,
+           e->ahead) {
         for (int i = 0; i < e->k->load_count; i++) {
             const Load *load = &e->k->loads[i];
             if (load->access == ACCESS_VECTOR && pass->needed[load->node.id])
@@ -75,15 +81,16 @@ void emit_stream(const Pass *pass, const Text *tile)
     }
 }
 
-/* Whether a thread adds the terms of what it loads at once before it adds them to its sum. Of thousands of terms a sum is
- * rounded thousands of times, and where they are squares of narrow floats always downwards, for their last bits are odd
- * squares'. */
+/* Whether a thread adds the terms of what it loads at once before it adds them to its sum. Of
+ * thousands of terms a sum is rounded thousands of times, and where they are squares of narrow
+ * floats always downwards, for their last bits are odd squares'. */
 static bool adds_vectors(const Pass *pass, const InnerReduction *r)
 {
     const Kernel *k = pass->e->k;
     const NodeInfo *info = node(pass->e->g, r->node);
     bool sum = (info->op == OP_SUM || info->op == OP_MEAN) && info->type == TYPE_F32;
-    return sum && k->streamed && (k->vec > 1 || pass->e->ahead) && r->phase == pass->phase && adds_elements(pass->e, r);
+    return sum && k->streamed && (k->vec > 1 || pass->e->ahead) && r->phase == pass->phase &&
+           adds_elements(pass->e, r);
 }
 
 void name_vector_sums(const Pass *pass)

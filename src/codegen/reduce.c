@@ -1,4 +1,5 @@
-/* codegen/reduce.c: the reductions that end a phase: their variables, how a row's threads meet, and their results. */
+/* codegen/reduce.c: the reductions that end a phase: their variables, how a row's threads meet, and
+ * their results. */
 #include "codegen/emit.h"
 
 const InnerReduction *paired_sum(const Emitter *e, Node partner)
@@ -22,12 +23,15 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
     Op op = node(e->g, reduction)->op;
     const InnerReduction *sum = paired_sum(e, reduction);
     if (sum && op == OP_MEAN) {
-        const char *kind = received ? "" : e->k->whole_moments ? "warp_" : e->k->even_moments ? "even_" : "";
-        return arena_format(e->arena, "%smoments_of(%s, %s, %s, %s)", kind, variable, node_name(e, sum->node),
-                            e->seen[reduction.id], e->shifts[reduction.id]);
+        const char *kind = received              ? ""
+                           : e->k->whole_moments ? "warp_"
+                           : e->k->even_moments  ? "even_"
+                                                 : "";
+        return arena_format(e->arena, "%smoments_of(%s, %s, %s, %s)", kind, variable,
+                            node_name(e, sum->node), e->seen[reduction.id],
+                            e->shifts[reduction.id]);
     }
-    if (sum)
-        return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
+    if (sum) return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
     const char *kind = op == OP_MAX_OVER   ? "max"
                        : op == OP_MIN_OVER ? "min"
                        : op == OP_PROD     ? "prod"
@@ -46,7 +50,8 @@ const char *reduce_call(Emitter *e, Node reduction, const char *variable)
     return part_call(e, reduction, variable, false);
 }
 
-/* Names the variables that count the values of a mean, and say from where their distances are summed. */
+/* Names the variables that count the values of a mean, and say from where their distances are
+ * summed. */
 static void name_moments(Emitter *e, Node mean)
 {
     if (e->seen[mean.id]) return;
@@ -104,7 +109,8 @@ const char *received_list(Emitter *e, int phase)
     return list_parts(e, phase, true);
 }
 
-/* The compiler's division takes three times the instructions of quotient, which short vectors notice. */
+/* The compiler's division takes three times the instructions of quotient, which short vectors
+ * notice. */
 static void emit_mean(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
@@ -120,16 +126,19 @@ static void emit_online_end(Emitter *e, Node largest, Node sum)
     const unsigned excludes = excluded_of_base(e->g, sum);
     const char *end = "online_end";
     if (excludes)
-        end = arena_format(e->arena, "online_end_at<%s, %s>", excludes & EXCLUDES_LOW ? "true" : "false",
+        end = arena_format(e->arena, "online_end_at<%s, %s>",
+                           excludes & EXCLUDES_LOW ? "true" : "false",
                            excludes & EXCLUDES_HIGH ? "true" : "false");
     line(e->out, "%s(%s, %s);", end, node_name(e, largest), node_name(e, sum));
 }
 
-/* x - mean where the mean of x was found with its squares: what the rounded mean lacks is subtracted too. */
+/* x - mean where the mean of x was found with its squares: what the rounded mean lacks is
+ * subtracted too. */
 static bool is_centred(const Emitter *e, Node n, Node mean)
 {
     const NodeInfo *info = node(e->g, n);
-    return info->op == OP_SUB && info->args[1].id == mean.id && info->args[0].id == arg(e->g, mean, 0).id;
+    return info->op == OP_SUB && info->args[1].id == mean.id &&
+           info->args[0].id == arg(e->g, mean, 0).id;
 }
 
 static bool computes_centred(const Emitter *e, Node mean)
@@ -145,8 +154,8 @@ const char *mean_rest(const Emitter *e, Node n)
     return mean.id && is_centred(e, n, mean) ? e->rests[mean.id] : NULL;
 }
 
-/* The row value that x - mean is multiplied by, if nothing else is done with that: one operation then scales the
- * distance and subtracts the rest. */
+/* The row value that x - mean is multiplied by, if nothing else is done with that: one operation
+ * then scales the distance and subtracts the rest. */
 Node scale_of_centred(const Emitter *e, Node n)
 {
     Node found = {0};
@@ -155,7 +164,8 @@ Node scale_of_centred(const Emitter *e, Node n)
         const NodeInfo *user = &e->g->nodes.data[i];
         if (user->op != OP_MUL || e->users[i] < 1 || user->args[0].id == user->args[1].id) continue;
         for (int k = 0; k < 2; k++)
-            if (user->args[k].id == n.id && !is_column_value(e, user->args[1 - k])) found = user->args[1 - k];
+            if (user->args[k].id == n.id && !is_column_value(e, user->args[1 - k]))
+                found = user->args[1 - k];
     }
     return found;
 }
@@ -164,7 +174,8 @@ Node scale_of_centred(const Emitter *e, Node n)
 const char *scaled_text(Emitter *e, Node centred, Node by)
 {
     const char *scale = expression(e, by, op_info[OP_MUL].precedence + 1);
-    return arena_format(e->arena, "fmaf(%s - %s, %s, -%s * %s)", expression(e, arg(e->g, centred, 0), op_info[OP_SUB].precedence),
+    return arena_format(e->arena, "fmaf(%s - %s, %s, -%s * %s)",
+                        expression(e, arg(e->g, centred, 0), op_info[OP_SUB].precedence),
                         node_name(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
 }
 
@@ -173,8 +184,9 @@ static void emit_moments_end(Emitter *e, Node mean)
 {
     bool centred = computes_centred(e, mean);
     if (centred && !e->rests[mean.id]) e->rests[mean.id] = name_after(e, mean, "_rest");
-    line(e->out, "%s%s%smoments_end(%s, %s);", centred ? "const float " : "", centred ? e->rests[mean.id] : "",
-         centred ? " = " : "", node_name(e, mean), e->shifts[mean.id]);
+    line(e->out, "%s%s%smoments_end(%s, %s);", centred ? "const float " : "",
+         centred ? e->rests[mean.id] : "", centred ? " = " : "", node_name(e, mean),
+         e->shifts[mean.id]);
 }
 
 /* From here on the reductions' names mean their results. */
@@ -186,8 +198,7 @@ void finish_reductions(Emitter *e, int phase)
         if (node(e->g, n)->op == OP_MEAN) emit_mean(e, n);
         if (node(e->g, n)->op == OP_MEAN && paired_sum(e, n)) emit_moments_end(e, n);
         Node partner = e->k->inner[i].partner;
-        if (node(e->g, partner)->op == OP_MAX_OVER)
-            emit_online_end(e, partner, n);
+        if (node(e->g, partner)->op == OP_MAX_OVER) emit_online_end(e, partner, n);
         make_local(e, n);
     }
 }

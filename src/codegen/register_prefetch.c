@@ -1,5 +1,5 @@
-/* codegen/register_prefetch.c: rows that stay in registers, of a persistent kernel without a ring. As soon
- * as a tile is stored its registers take the next row's, so that loads are under way while
+/* codegen/register_prefetch.c: rows that stay in registers, of a persistent kernel without a ring.
+ * As soon as a tile is stored its registers take the next row's, so that loads are under way while
  * the rest of the row is stored and the next row's reduction waits. */
 #include "codegen/emit.h"
 
@@ -60,7 +60,10 @@ void emit_refill_row(Emitter *e)
     if (loads.count > 1) line(e->out, "}");
 }
 
-static bool is_last_use(const Load *load, int phase) { return load->phases & phase_bit(phase) && !is_needed_later(load, phase); }
+static bool is_last_use(const Load *load, int phase)
+{
+    return load->phases & phase_bit(phase) && !is_needed_later(load, phase);
+}
 
 /* Which row is next and whether its loads may start, at the phase that starts the first of
  * them: sooner it would take registers longer. */

@@ -50,8 +50,8 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
         if (load->access == ACCESS_ROW)
             line(e->out, "    %s %s[threads / 32];", dtype_info[load->dtype].cuda, load->name);
         else if (is_lined_up(e->k, load))
-            line(e->out, "    lines<%s, tiles * step> %s%s;", dtype_info[load->dtype].cuda, load->name,
-                 e->k->teams > 1 ? "[teams]" : "");
+            line(e->out, "    lines<%s, tiles * step> %s%s;", dtype_info[load->dtype].cuda,
+                 load->name, e->k->teams > 1 ? "[teams]" : "");
         else
             line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
     }
@@ -82,8 +82,8 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
             line(e->out, "fetch_element(%s.%s, &%s);", into, load->name,
                  element(e, load_pointer(e, load), load->tensor, load->axes));
         else if (is_lined_up(e->k, load))
-            line(e->out, "fetch_lines<%s, vec>(%s.%s, %s, %s);", team_threads(e), into, lined_up_row(e, load),
-                 slice_address(e, load), own_columns(e));
+            line(e->out, "fetch_lines<%s, vec>(%s.%s, %s, %s);", team_threads(e), into,
+                 lined_up_row(e, load), slice_address(e, load), own_columns(e));
         else if (!several)
             line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
     }
@@ -103,9 +103,13 @@ void emit_ring_memory(Emitter *e)
     line(e->out, "Stage *const ring = (Stage *)smem;");
 }
 
-bool has_held(const Emitter *e) { return list_places(e, true).count > 0; }
+bool has_held(const Emitter *e)
+{
+    return list_places(e, true).count > 0;
+}
 
-/* Whether some of what stays in shared memory is another for each group of rows, beside a ring that runs on through groups. */
+/* Whether some of what stays in shared memory is another for each group of rows, beside a ring that
+ * runs on through groups. */
 bool is_held_by_group(const Emitter *e)
 {
     Places places = list_places(e, true);
@@ -121,7 +125,9 @@ static void emit_held(Emitter *e)
     if (!list_places(e, true).count) return;
     if (!ring) {
         blank_line(e->out);
-        line(e->out, "// what all rows share stays in shared memory; a thread reads what it has copied itself");
+        line(
+            e->out,
+            "// what all rows share stays in shared memory; a thread reads what it has copied itself");
     }
     emit_buffers(e, "Columns", true);
     if (!ring) emit_dynamic_memory(e);
@@ -142,12 +148,19 @@ void emit_held_by_group(Emitter *e)
     line(e->out, "fetch_wait<0>();");
 }
 
-static const char *own_team(const Emitter *e) { return rows_share_warps(e->k) ? " + team" : ""; }
+static const char *own_team(const Emitter *e)
+{
+    return rows_share_warps(e->k) ? " + team" : "";
+}
 
 /* A row's scalars are copied by one lane for its warp. */
-static bool has_own_scalars(const Emitter *e) { return has_scalars(e) && !e->k->lined_up; }
+static bool has_own_scalars(const Emitter *e)
+{
+    return has_scalars(e) && !e->k->lined_up;
+}
 
-/* Starts the copies of a row into a stage. Where rows are summed by groups, fetch() knows itself which is next. */
+/* Starts the copies of a row into a stage. Where rows are summed by groups, fetch() knows itself
+ * which is next. */
 static void emit_fetch_call(Emitter *e, const char *stage, const char *row)
 {
     line(e->out, e->k->kept ? "fetch(%s);" : "fetch(%s, %s);", stage, row);
@@ -168,13 +181,16 @@ static void emit_first_fetches(Emitter *e)
     e->out->indent--;
 }
 
-/* Once a row is in registers, the next row to be copied takes its stage. (A thread's copies are behind its reads, which are in
- * order.) */
+/* Once a row is in registers, the next row to be copied takes its stage. (A thread's copies are
+ * behind its reads, which are in order.) */
 void emit_stage_reuse(Emitter *e)
 {
     if (!e->k->reuses) return;
-    if (has_own_scalars(e)) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
-    emit_fetch_call(e, "now", arena_format(e->arena, "%s%s + row_step * stages", rows_share_warps(e->k) ? "base" : "row", own_team(e)));
+    if (has_own_scalars(e))
+        line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
+    emit_fetch_call(e, "now",
+                    arena_format(e->arena, "%s%s + row_step * stages",
+                                 rows_share_warps(e->k) ? "base" : "row", own_team(e)));
 }
 
 /* At the start of a row that goes on to registers, its copies have landed. */
@@ -185,17 +201,20 @@ static void emit_reused_step(Emitter *e)
         line(e->out, "stage = (stage + 1) %% stages;");
     }
     line(e->out, "fetch_wait<stages - 1>();    // a thread reads what it has copied itself");
-    if (has_own_scalars(e)) line(e->out, "__syncwarp();    // the row's scalars have landed for all");
+    if (has_own_scalars(e))
+        line(e->out, "__syncwarp();    // the row's scalars have landed for all");
 }
 
 /* Of a part of a group. */
 const char *first_row_text(Emitter *e, const char *part)
 {
     bool own = e->k->teams > 1 && !rows_share_warps(e->k);
-    return arena_format(e->arena, "%s%s%s", part, e->k->teams > 1 ? " * teams" : "", own ? " + team" : "");
+    return arena_format(e->arena, "%s%s%s", part, e->k->teams > 1 ? " * teams" : "",
+                        own ? " + team" : "");
 }
 
-/* The row that is copied next, `ahead_row` of `ahead_group`, which may be of a part behind the one that is summed. */
+/* The row that is copied next, `ahead_row` of `ahead_group`, which may be of a part behind the one
+ * that is summed. */
 static void emit_cursor(Emitter *e)
 {
     line(e->out, "// the row that is copied next, and how many parts are left from its own on");
@@ -209,26 +228,31 @@ static void emit_cursor_step(Emitter *e)
 {
     line(e->out, "ahead_row += row_step;");
     block (e->out, "while (left > 0 && ahead_row >= %s)", e->rows) {
-        line(e->out, "next_part(ahead_group, ahead_part, parts);    // until one has a row for this team");
+        line(e->out,
+             "next_part(ahead_group, ahead_part, parts);    // until one has a row for this team");
         line(e->out, "ahead_row = %s;", first_row_text(e, "ahead_part"));
         line(e->out, "left--;");
     }
 }
 
-/* The function that starts a row's copies; of rows in groups, those of the next that this CTA has. */
+/* The function that starts a row's copies; of rows in groups, those of the next that this CTA has.
+ */
 static void emit_fetch_function(Emitter *e)
 {
     bool kept = e->k->kept, shared = rows_share_warps(e->k);
     const char *condition = arena_format(e->arena, "row < %s", e->rows);
     if (kept) {
         emit_cursor(e);
-        condition = shared ? arena_format(e->arena, "left > 0 && ahead_row + team < %s", e->rows) : "left > 0";
+        condition = shared ? arena_format(e->arena, "left > 0 && ahead_row + team < %s", e->rows)
+                           : "left > 0";
     }
-    line(e->out, kept ? "const auto fetch = [&](Stage &into) {" : "const auto fetch = [&](Stage &into, long long row) {");
+    line(e->out, kept ? "const auto fetch = [&](Stage &into) {"
+                      : "const auto fetch = [&](Stage &into, long long row) {");
     e->out->indent++;
     if (kept) emit_cursor_step(e);
     block (e->out, "if (%s)", condition) {
-        if (kept) line(e->out, "const long long group = ahead_group, row = ahead_row%s;", own_team(e));
+        if (kept)
+            line(e->out, "const long long group = ahead_group, row = ahead_row%s;", own_team(e));
         if (e->k->kept & (e->k->kept - 1)) emit_split(e, "group", e->k->kept);
         if (splits_rows(e)) emit_split(e, "row", e->k->rows);
         emit_fetches(e, "into", false);
@@ -248,7 +272,8 @@ static void emit_fill(Emitter *e)
     line(e->out, "    fetch(ring[s]);");
     if (!e->k->lined_up) return;
     line(e->out, "fetch_wait<stages - %d>();", ahead + 1);
-    line(e->out, "%s;    // later rows are shown to all by a reduction of the row before", team_barrier(e));
+    line(e->out, "%s;    // later rows are shown to all by a reduction of the row before",
+         team_barrier(e));
 }
 
 /* The ring, what stays in shared memory for all rows, and the function that starts a
@@ -262,11 +287,17 @@ void emit_ring(Emitter *e)
     }
     blank_line(e->out);
     if (e->k->reuses)
-        line(e->out, "// a row goes on to registers at once, and the next one to be copied takes its stage");
+        line(
+            e->out,
+            "// a row goes on to registers at once, and the next one to be copied takes its stage");
     else
-        line(e->out, "// while a row is computed, the next stages - %d are on their way to shared memory", 1 + e->k->lag);
+        line(e->out,
+             "// while a row is computed, the next stages - %d are on their way to shared memory",
+             1 + e->k->lag);
     if (e->k->lined_up)
-        line(e->out, "// rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other");
+        line(
+            e->out,
+            "// rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other");
     line(e->out, "constexpr int stages = %d;", e->k->stages);
     emit_buffers(e, "Stage", false);
     emit_ring_memory(e);
@@ -277,17 +308,20 @@ void emit_ring(Emitter *e)
     else if (e->k->kept)
         emit_fill(e);
     else
-        line(e->out, "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0", 1 + e->k->lag);
+        line(
+            e->out,
+            "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0",
+            1 + e->k->lag);
 }
 
-/* Before a reduction of a row that is lined up, the next row's blocks have landed; its barrier shows them to all. Then
- * nobody reads any more what the next row's fetch replaces either: rows are in registers by now, or (with lag) the
- * last phase of the row before is over. */
+/* Before a reduction of a row that is lined up, the next row's blocks have landed; its barrier
+ * shows them to all. Then nobody reads any more what the next row's fetch replaces either: rows are
+ * in registers by now, or (with lag) the last phase of the row before is over. */
 void emit_next_landed(Emitter *e, const char *reduction)
 {
     if (!e->k->lined_up) return;
-    line(e->out, "fetch_wait<stages - %d>();    // the next row's blocks: %s shows them to all", 2 + e->k->lag,
-         e->k->threads_per_row > 32 ? reduction : "a barrier");
+    line(e->out, "fetch_wait<stages - %d>();    // the next row's blocks: %s shows them to all",
+         2 + e->k->lag, e->k->threads_per_row > 32 ? reduction : "a barrier");
     if (e->k->threads_per_row <= 32) line(e->out, "%s;", team_barrier(e));
 }
 
@@ -296,13 +330,14 @@ static void emit_first_landed(Emitter *e, const char *row)
 {
     block (e->out, "if (%s == first_row)", row) {
         line(e->out, "fetch_wait<stages - %d>();", 1 + e->k->lag);
-        line(e->out, "%s;    // later rows are shown to all by a reduction of the row before", team_barrier(e));
+        line(e->out, "%s;    // later rows are shown to all by a reduction of the row before",
+             team_barrier(e));
     }
 }
 
-/* At the start of a row, its copies have landed and those of the furthest row start, unless rows hand their stage on: they
- * go where the row before was (with lag, the one before that). Before the first row the
- * ring only fills. */
+/* At the start of a row, its copies have landed and those of the furthest row start, unless rows
+ * hand their stage on: they go where the row before was (with lag, the one before that). Before the
+ * first row the ring only fills. */
 void emit_ring_step(Emitter *e, const char *row)
 {
     if (e->k->bulk) emit_bulk_wait(e);
@@ -318,16 +353,19 @@ void emit_ring_step(Emitter *e, const char *row)
     int ahead = 1 + e->k->lag;
     bool own_scalars = has_own_scalars(e);
     line(e->out, "const Stage &now = ring[stage];");
-    if (own_scalars) line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
-    emit_fetch_call(e, arena_format(e->arena, "ring[(stage + stages - %d) %% stages]", ahead),
-                    arena_format(e->arena, "%s%s + row_step * (stages - %d)", row, own_team(e), ahead));
+    if (own_scalars)
+        line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
+    emit_fetch_call(
+        e, arena_format(e->arena, "ring[(stage + stages - %d) %% stages]", ahead),
+        arena_format(e->arena, "%s%s + row_step * (stages - %d)", row, own_team(e), ahead));
     line(e->out, "stage = (stage + 1) %% stages;");
     if (!e->k->kept) {
         line(e->out, "if (%s < first_row)", row);
         line(e->out, "    continue;");
     }
     if (!e->k->lined_up)
-        line(e->out, "fetch_wait<stages - %d>();    // a thread reads what it has copied itself", ahead);
+        line(e->out, "fetch_wait<stages - %d>();    // a thread reads what it has copied itself",
+             ahead);
     else if (!e->k->kept)
         emit_first_landed(e, row);
     if (own_scalars) line(e->out, "__syncwarp();    // those of this row have landed for all");

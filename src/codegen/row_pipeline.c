@@ -1,6 +1,6 @@
-/* codegen/row_pipeline.c: the last phase of a row after the first phase of the next row, or of the one
- * after that, so that the reduction between them is not waited for. The last phase becomes
- * a function of the row, its stage and what the first phase hands over. */
+/* codegen/row_pipeline.c: the last phase of a row after the first phase of the next row, or of the
+ * one after that, so that the reduction between them is not waited for. The last phase becomes a
+ * function of the row, its stage and what the first phase hands over. */
 #include "codegen/emit.h"
 
 /* What a row's first phase may hand to its last: the row's scalars and reduction results.
@@ -19,8 +19,7 @@ static Carried make_carried(Emitter *e, Node n)
 {
     const char *name = node_name(e, n);
     Carried c = {n, unique_name(e, arena_format(e->arena, "last_%s", name)), NULL};
-    if (e->k->lag > 1)
-        c.before = unique_name(e, arena_format(e->arena, "before_%s", name));
+    if (e->k->lag > 1) c.before = unique_name(e, arena_format(e->arena, "before_%s", name));
     return c;
 }
 
@@ -40,8 +39,9 @@ static void emit_finish_row(Emitter *e)
     if (splits_rows(e)) emit_split(e, "row", e->k->rows);
     if (e->k->cluster > 1) {
         declare_received(e, 0);
-        line(e->out, e->k->grouped ? "group_collect(news, collected, %s);"
-                                   : "cluster_collect(exchange, collected, %s);",
+        line(e->out,
+             e->k->grouped ? "group_collect(news, collected, %s);"
+                           : "cluster_collect(exchange, collected, %s);",
              received_list(e, 0));
         finish_reductions(e, 0);
     }
@@ -54,8 +54,7 @@ static void emit_finish_row(Emitter *e)
         const char *name = node_name(e, results.data[i]);
         if (!mentions(text_string(body), name)) continue;
         *list_push(e->arena, &e->carried) = make_carried(e, results.data[i]);
-        text_print(parameters, ", %s %s", type_cuda(node(e->g, results.data[i])->type),
-                   name);
+        text_print(parameters, ", %s %s", type_cuda(node(e->g, results.data[i])->type), name);
     }
     bool copy_warp = e->k->copy_warp;
     line(e->out, "const auto finish_row = [&](%s, long long row%s) {",
@@ -154,6 +153,5 @@ void emit_lagged_phases(Emitter *e)
     line(e->out, e->k->copy_warp ? "last = stage;" : "last = &now;");
     line(e->out, "last_row = row;");
     for (int i = 0; i < e->carried.count; i++)
-        line(e->out, "%s = %s;", carried_name(e, false, i),
-             node_name(e, e->carried.data[i].node));
+        line(e->out, "%s = %s;", carried_name(e, false, i), node_name(e, e->carried.data[i].node));
 }

@@ -1,17 +1,21 @@
-/* codegen/small_grid.c: column vectors that a later phase reads, of launches of few CTAs. Many rows read them tile by tile from caches,
- * and while one CTA of an SM waits another computes. Few rows have an SM each: so they are copied to shared memory while the
- * row is on its way, for which a launch of few CTAs has room, and no tile waits for L2. It is one kernel, so that the same row
- * has the same bits in any batch; a thread reads what it has copied itself, so no barrier is needed. */
+/* codegen/small_grid.c: column vectors that a later phase reads, of launches of few CTAs. Many rows
+ * read them tile by tile from caches, and while one CTA of an SM waits another computes. Few rows
+ * have an SM each: so they are copied to shared memory while the row is on its way, for which a
+ * launch of few CTAs has room, and no tile waits for L2. It is one kernel, so that the same row has
+ * the same bits in any batch; a thread reads what it has copied itself, so no barrier is needed. */
 #include "codegen/emit.h"
 
 void emit_few_memory(Emitter *e)
 {
     if (!e->k->few_ctas) return;
-    line(e->out, "// few rows are given shared memory: what all of them share comes to it while the row comes to registers");
+    line(
+        e->out,
+        "// few rows are given shared memory: what all of them share comes to it while the row comes to registers");
     line(e->out, "struct Columns {");
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->late) line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
+        if (load->late)
+            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
     }
     line(e->out, "};");
     line(e->out, "const bool few = dynamic_smem() >= sizeof(Columns);");
@@ -26,7 +30,8 @@ void emit_few_fetches(Emitter *e)
     block (e->out, "if (few)") {
         for (int i = 0; i < e->k->load_count; i++) {
             const Load *load = &e->k->loads[i];
-            if (load->late) line(e->out, "fetch_row<step>(held.%s, %s);", load->name, row_part(e, load));
+            if (load->late)
+                line(e->out, "fetch_row<step>(held.%s, %s);", load->name, row_part(e, load));
         }
         line(e->out, "fetch_commit();");
     }
@@ -35,10 +40,12 @@ void emit_few_fetches(Emitter *e)
 /* Where the first tile is read a tile ahead, before that; else when the row's results are there. */
 void emit_few_wait(Emitter *e, bool early)
 {
-    if (e->k->few_ctas && reads_early(e->k) == early) line(e->out, "fetch_wait<0>();    // a thread reads what it has copied itself");
+    if (e->k->few_ctas && reads_early(e->k) == early)
+        line(e->out, "fetch_wait<0>();    // a thread reads what it has copied itself");
 }
 
-static void emit_held_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile)
+static void emit_held_tiles(Emitter *e, const LateLoads *loads, const char *suffix,
+                            const char *tile)
 {
     for (int i = 0; i < loads->count; i++) {
         const char *name = loads->data[i]->name;
@@ -46,16 +53,19 @@ static void emit_held_tiles(Emitter *e, const LateLoads *loads, const char *suff
     }
 }
 
-static void emit_read_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *column)
+static void emit_read_tiles(Emitter *e, const LateLoads *loads, const char *suffix,
+                            const char *column)
 {
     for (int i = 0; i < loads->count; i++) {
         const Load *load = loads->data[i];
-        line(e->out, "load(%s%s, %s, %s, %s);", load->name, suffix, load_address(e, load), column, limit_text(e));
+        line(e->out, "load(%s%s, %s, %s, %s);", load->name, suffix, load_address(e, load), column,
+             limit_text(e));
     }
 }
 
 /* One choice for all of them: a choice for each costs many rows 2 %. */
-void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile, const char *column)
+void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile,
+                     const char *column)
 {
     if (!loads->count) return;
     if (!e->k->few_ctas) {
@@ -66,6 +76,5 @@ void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, con
     e->out->indent++;
     emit_held_tiles(e, loads, suffix, tile);
     e->out->indent--;
-    block (e->out, "} else")
-        emit_read_tiles(e, loads, suffix, column);
+    block (e->out, "} else") emit_read_tiles(e, loads, suffix, column);
 }

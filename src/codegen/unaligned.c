@@ -1,11 +1,13 @@
-/* codegen/unaligned.c: rows that pass through shared memory by blocks of 16 bytes. They begin anywhere in a block, so
- * threads that read and stored their single elements would touch half as many sectors of memory again. Their team
- * copies whole blocks, and each thread takes its elements from shared memory. */
+/* codegen/unaligned.c: rows that pass through shared memory by blocks of 16 bytes. They begin
+ * anywhere in a block, so threads that read and stored their single elements would touch half as
+ * many sectors of memory again. Their team copies whole blocks, and each thread takes its elements
+ * from shared memory. */
 #include "codegen/emit.h"
 
 static const char *stored_at(Emitter *e, const Store *store)
 {
-    const char *row = address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
+    const char *row =
+        address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
     return e->k->slice ? arena_format(e->arena, "%s + begin", row) : row;
 }
 
@@ -20,16 +22,19 @@ void declare_blocks(Emitter *e)
     const Kernel *k = e->k;
     if (!k->by_blocks) return;
     blank_line(e->out);
-    line(e->out,
-         "// rows begin anywhere in a block of 16 bytes: whole blocks are copied, and threads take their elements here");
+    line(
+        e->out,
+        "// rows begin anywhere in a block of 16 bytes: whole blocks are copied, and threads take their elements here");
     line(e->out, "struct Rows {");
     for (int i = 0; i < k->load_count; i++)
         if (is_read_by_blocks(k, &k->loads[i])) emit_place(e, k->loads[i].name, k->loads[i].dtype);
     for (int i = 0; i < k->store_count; i++)
-        if (is_stored_by_blocks(k, &k->stores[i])) emit_place(e, k->stores[i].name, k->stores[i].dtype);
+        if (is_stored_by_blocks(k, &k->stores[i]))
+            emit_place(e, k->stores[i].name, k->stores[i].dtype);
     line(e->out, "};");
     emit_dynamic_memory(e);
-    line(e->out, k->teams > 1 ? "Rows &through = ((Rows *)smem)[team];" : "Rows &through = *(Rows *)smem;");
+    line(e->out,
+         k->teams > 1 ? "Rows &through = ((Rows *)smem)[team];" : "Rows &through = *(Rows *)smem;");
     blank_line(e->out);
 }
 
@@ -38,7 +43,9 @@ void emit_blocks_read(Emitter *e)
 {
     if (!e->k->by_blocks) return;
     if (!e->k->one_row)
-        line(e->out, "if (row > first_row) %s;    // all have taken their elements of the row before", team_barrier(e));
+        line(e->out,
+             "if (row > first_row) %s;    // all have taken their elements of the row before",
+             team_barrier(e));
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_read_by_blocks(e->k, load))
@@ -51,8 +58,8 @@ void emit_blocks_read(Emitter *e)
 /* A thread's elements from there, and a tile's on their way to memory. */
 void emit_from_blocks(Emitter *e, const Load *load)
 {
-    line(e->out, "from_blocks<step>(%s_v, through.%s, %s, %s);", load->name, load->name, slice_address(e, load),
-         e->k->slice ? "local" : "first");
+    line(e->out, "from_blocks<step>(%s_v, through.%s, %s, %s);", load->name, load->name,
+         slice_address(e, load), e->k->slice ? "local" : "first");
 }
 
 void emit_to_blocks(Emitter *e, const Store *store)
@@ -70,7 +77,7 @@ void emit_blocks_written(Emitter *e, int phase)
         if (!is_stored_by_blocks(e->k, store) || store->phase != phase) continue;
         if (!barrier) line(e->out, "%s;", team_barrier(e));
         barrier = true;
-        line(e->out, "write_blocks<%s>(%s, through.%s, %s);", team_threads(e), stored_at(e, store), store->name,
-             own_columns(e));
+        line(e->out, "write_blocks<%s>(%s, through.%s, %s);", team_threads(e), stored_at(e, store),
+             store->name, own_columns(e));
     }
 }

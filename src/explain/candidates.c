@@ -1,4 +1,5 @@
-/* explain/candidates.c: the schedules that a graph could have: what the model expects of each, and why others cannot be. */
+/* explain/candidates.c: the schedules that a graph could have: what the model expects of each, and
+ * why others cannot be. */
 #include "explain/explain.h"
 
 #include <string.h>
@@ -15,17 +16,23 @@ static Ranked *rank(Arena *arena, const Candidates *c)
     Ranked *all = NEW_ARRAY(arena, Ranked, c->list.count + 1);
     for (int i = 0; i < c->list.count; i++) {
         const Candidate *x = &c->list.data[i];
-        Ranked next = {estimate_speed(x->plan), x->schedule ? x->schedule : name_plan(arena, x->plan), i == 0};
+        Ranked next = {estimate_speed(x->plan),
+                       x->schedule ? x->schedule : name_plan(arena, x->plan), i == 0};
         int at = i;
-        for (; at > 0 && all[at - 1].estimate.gbps < next.estimate.gbps; at--) all[at] = all[at - 1];
+        for (; at > 0 && all[at - 1].estimate.gbps < next.estimate.gbps; at--)
+            all[at] = all[at - 1];
         all[at] = next;
     }
     return all;
 }
 
-static const char *schedule_text(const Ranked *r) { return r->schedule ? r->schedule : "(no text names it)"; }
+static const char *schedule_text(const Ranked *r)
+{
+    return r->schedule ? r->schedule : "(no text names it)";
+}
 
-/* As ` row:threads=64`, but of one that differs in its number from the last ` 96`. Returns it, to be the last. */
+/* As ` row:threads=64`, but of one that differs in its number from the last ` 96`. Returns it, to
+ * be the last. */
 static const char *list_schedule(Text *out, const char *schedule, const char *last)
 {
     const char *number = strchr(schedule, '=');
@@ -61,7 +68,8 @@ static void list_unknown(Text *out, const Ranked *all, int count)
     for (int i = 0; i < count; i++) {
         const char *reason = all[i].estimate.unknown;
         bool said = !reason;
-        for (int j = 0; j < i && !said; j++) said = all[j].estimate.unknown && !strcmp(all[j].estimate.unknown, reason);
+        for (int j = 0; j < i && !said; j++)
+            said = all[j].estimate.unknown && !strcmp(all[j].estimate.unknown, reason);
         if (said) continue;
         text_print(out, "%s%s", before, reason);
         before = "; ";
@@ -72,16 +80,26 @@ static void list_unknown(Text *out, const Ranked *all, int count)
 void explain_candidates(Text *out, const Candidates *c)
 {
     const Ranked *all = rank(out->arena, c);
-    line(out, "candidates: %d schedules with up to one key; GB/s with many rows and what takes longest, by a model that is off by up", c->list.count);
-    line(out, "to a quarter and does not see what spills. Where it expects 1.4 times as much as of the rules' choice, that is taken: *.");
+    line(
+        out,
+        "candidates: %d schedules with up to one key; GB/s with many rows and what takes longest, by a model that is off by up",
+        c->list.count);
+    line(
+        out,
+        "to a quarter and does not see what spills. Where it expects 1.4 times as much as of the rules' choice, that is taken: *.");
     for (int i = 0; i < c->list.count; i++) {
         const Estimate *e = &all[i].estimate;
-        const char *gbps = e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));
-        line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps, e->unknown ? "" : bound_name(e->bound), schedule_text(&all[i]));
+        const char *gbps =
+            e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));
+        line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps,
+             e->unknown ? "" : bound_name(e->bound), schedule_text(&all[i]));
     }
     list_unknown(out, all, c->list.count);
     if (c->same + c->left_out)
-        line(out, "not listed: %d that are the same plan as one of these, %d that walk rows more often or share them badly", c->same, c->left_out);
+        line(
+            out,
+            "not listed: %d that are the same plan as one of these, %d that walk rows more often or share them badly",
+            c->same, c->left_out);
     line(out, "refused: %d", c->refusals.count);
     list_refused(out, c);
 }

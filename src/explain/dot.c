@@ -1,12 +1,12 @@
-/* explain/dot.c: analysis -> graphviz. A picture to think with: inputs on top, outputs at the bottom, one
- * node a value, named values under their own names, reductions coloured by kind. */
+/* explain/dot.c: analysis -> graphviz. A picture to think with: inputs on top, outputs at the
+ * bottom, one node a value, named values under their own names, reductions coloured by kind. */
 #include "explain/dot.h"
 
 #include <string.h>
 
 static const char *const kind_colours[] = {
-    [KIND_INNER] = "lightblue",  [KIND_OUTER] = "orange", [KIND_PARTIAL_OUTER] = "gold",
-    [KIND_FULL] = "salmon",      [KIND_MIXED] = "plum",
+    [KIND_INNER] = "lightblue", [KIND_OUTER] = "orange", [KIND_PARTIAL_OUTER] = "gold",
+    [KIND_FULL] = "salmon",     [KIND_MIXED] = "plum",
 };
 
 /* Text inside a dot string: quotes and backslashes escaped, long ones cut. */
@@ -34,9 +34,12 @@ typedef struct {
 static Facts find_facts(Arena *arena, const Analysis *a)
 {
     const int count = a->graph->nodes.count;
-    Facts facts = {NEW_ARRAY(arena, const Reduction *, count), NEW_ARRAY(arena, const Persistent *, count)};
-    for (int i = 0; i < a->reduction_count; i++) facts.reductions[a->reductions[i].node.id] = &a->reductions[i];
-    for (int i = 0; i < a->persistent_count; i++) facts.persistent[a->persistent[i].node.id] = &a->persistent[i];
+    Facts facts = {NEW_ARRAY(arena, const Reduction *, count),
+                   NEW_ARRAY(arena, const Persistent *, count)};
+    for (int i = 0; i < a->reduction_count; i++)
+        facts.reductions[a->reductions[i].node.id] = &a->reductions[i];
+    for (int i = 0; i < a->persistent_count; i++)
+        facts.persistent[a->persistent[i].node.id] = &a->persistent[i];
     return facts;
 }
 
@@ -52,9 +55,8 @@ static void print_node(Text *out, const Graph *g, const Facts *facts, Node n)
     const NodeInfo *info = node(g, n);
     const Reduction *reduction = facts->reductions[n.id];
     const Persistent *persistent = facts->persistent[n.id];
-    const char *label = info->op == OP_PARAM
-        ? param_label(arena, g, &g->params.data[info->param])
-        : brief_text(arena, g, n);
+    const char *label = info->op == OP_PARAM ? param_label(arena, g, &g->params.data[info->param])
+                                             : brief_text(arena, g, n);
     if (info->name && info->op != OP_PARAM)
         label = arena_format(arena, "%s = %s", info->name, label);
     label = escape(arena, label);
@@ -65,8 +67,7 @@ static void print_node(Text *out, const Graph *g, const Facts *facts, Node n)
         line(out, "n%u [label=\"%s\\npersistent, %lld bytes a row\", shape=box, peripheries=2];",
              n.id, label, (long long)persistent->bytes_per_row);
     else
-        line(out, "n%u [label=\"%s\"%s];", n.id, label,
-             info->op == OP_PARAM ? ", shape=box" : "");
+        line(out, "n%u [label=\"%s\"%s];", n.id, label, info->op == OP_PARAM ? ", shape=box" : "");
 }
 
 static void print_outputs(Text *out, const Graph *g)
@@ -85,7 +86,7 @@ void print_dot(Text *out, const Analysis *a)
     const Graph *g = a->graph;
     const bool *live = graph_live(g);
     const Facts facts = find_facts(out->arena, a);
-    block(out, "digraph \"%s\"", g->name) {
+    block (out, "digraph \"%s\"", g->name) {
         line(out, "node [fontname=\"monospace\", fontsize=10];");
         for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) {
             if (!live[id]) continue;

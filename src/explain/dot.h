@@ -1,5 +1,5 @@
-/* explain/dot.h: analysis -> graphviz: the graph with its reductions coloured by kind and its persistent
- * inputs marked (`--emit=dot`). */
+/* explain/dot.h: analysis -> graphviz: the graph with its reductions coloured by kind and its
+ * persistent inputs marked (`--emit=dot`). */
 #ifndef FUSEC_DOT_H
 #define FUSEC_DOT_H
 

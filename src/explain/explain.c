@@ -1,4 +1,5 @@
-/* explain/explain.c: plan -> words. Bytes are decimal (1 MB = 1e6 bytes), as in the GB/s of the bench. */
+/* explain/explain.c: plan -> words. Bytes are decimal (1 MB = 1e6 bytes), as in the GB/s of the
+ * bench. */
 #include "explain/explain.h"
 
 #include <string.h>
@@ -16,8 +17,7 @@ static const char *names_text(Arena *arena, const Graph *g, AxisSet axes)
 {
     Text *text = text_new(arena);
     for (int i = 0; i < g->axis_count; i++)
-        if (axes >> i & 1)
-            text_print(text, "%s%s", text->length ? ", " : "", g->axes[i].name);
+        if (axes >> i & 1) text_print(text, "%s%s", text->length ? ", " : "", g->axes[i].name);
     return text->length ? text_string(text) : "none";
 }
 
@@ -31,7 +31,8 @@ static void explain_sizes(Text *out, const Plan *plan)
     const Analysis *a = plan->analysis;
     const Graph *g = a->graph;
     const char *memory = plan->target.swift ? " and faster memory than an H100's" : "";
-    text_print(out, "%s for %s with %d SMs%s", g->name, plan->target.arch, plan->target.sms, memory);
+    text_print(out, "%s for %s with %d SMs%s", g->name, plan->target.arch, plan->target.sms,
+               memory);
     for (int i = 0; i < g->axis_count; i++)
         text_print(out, ", %s = %lld", g->axes[i].name, (long long)a->sizes.of[i]);
     text_print(out, "\n");
@@ -53,16 +54,16 @@ static void explain_reductions(Text *out, const Analysis *a)
         line(out, "reductions: none");
         return;
     }
-    line(out, "reductions: %d, in %d phase%s (passes over a row)", a->reduction_count, a->phases, plural(a->phases));
+    line(out, "reductions: %d, in %d phase%s (passes over a row)", a->reduction_count, a->phases,
+         plural(a->phases));
     int width = 0;
     for (int i = 0; i < a->reduction_count; i++) width = widen_for(width, a->reductions[i].name);
     for (int i = 0; i < a->reduction_count; i++) {
         const Reduction *r = &a->reductions[i];
         const char *text = node_text(out->arena, a->graph, r->node, true);
         bool same = !strcmp(text, r->name);
-        line(out, "  %-*s  %-13s  phase %d%s%s%s%s", width, r->name, kind_name(r->kind),
-             r->phase, same ? "" : "   ", same ? "" : text,
-             r->partner.id ? "   together with " : "",
+        line(out, "  %-*s  %-13s  phase %d%s%s%s%s", width, r->name, kind_name(r->kind), r->phase,
+             same ? "" : "   ", same ? "" : text, r->partner.id ? "   together with " : "",
              r->partner.id ? node_text(out->arena, a->graph, r->partner, false) : "");
     }
 }
@@ -79,8 +80,7 @@ static void explain_persistence(Text *out, const Analysis *a)
         sum += a->persistent[i].bytes_per_row;
         width = widen_for(width, a->persistent[i].name);
     }
-    line(out, "persistent: needed in more than one phase, %s a row",
-         bytes_text(out->arena, sum));
+    line(out, "persistent: needed in more than one phase, %s a row", bytes_text(out->arena, sum));
     for (int i = 0; i < a->persistent_count; i++)
         line(out, "  %-*s %s a row", width, a->persistent[i].name,
              bytes_text(out->arena, a->persistent[i].bytes_per_row));
@@ -101,9 +101,10 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
     const int step = k->threads_per_row * k->vec;
     bool open = k->streamed ? columns % step != 0 : k->ragged && !k->checked;
     const char *elements =
-        k->dynamic ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
-                   : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,
-                                  open ? ", the last tile not full" : "");
+        k->dynamic
+            ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
+            : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,
+                           open ? ", the last tile not full" : "");
     line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %s",
          names_text(out->arena, g, k->rows), names_text(out->arena, g, k->columns), k->teams,
          plural(k->teams), k->threads_per_row, plural(k->threads_per_row), elements);
@@ -123,7 +124,9 @@ static const char *home_text(const Kernel *k)
             continue;
         }
         if (k->streamed || !(load->resident || load->staged)) return "is read again";
-        home = load->resident ? "stays in registers" : k->bulk ? "stays in shared memory" : "stays in its stage";
+        home = load->resident ? "stays in registers"
+               : k->bulk      ? "stays in shared memory"
+                              : "stays in its stage";
     }
     return home ? home : elements;
 }
@@ -144,8 +147,8 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
         if (!r->partner.id) continue;
-        line(out, "    one reduction finds %s and %s%s", node_text(out->arena, g, r->partner, false),
-             node_text(out->arena, g, r->node, false),
+        line(out, "    one reduction finds %s and %s%s",
+             node_text(out->arena, g, r->partner, false), node_text(out->arena, g, r->node, false),
              r->inverse ? "; its inverse is a factor, not a divisor" : "");
     }
 }
@@ -174,23 +177,34 @@ static void explain_columns(Text *out, const Kernel *k)
 static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
 {
     if (k->cluster > 1) {
-        const char *each = arena_format(out->arena, "%s%d columns each", k->uneven ? "up to " : "", k->slice);
-        line(out, "    %s of %d CTAs share a row, %s%s", k->grouped ? "groups" : "clusters", k->cluster,
-             k->slice ? each : "along which they take turns", k->grouped ? "; they exchange through global memory" : "");
+        const char *each =
+            arena_format(out->arena, "%s%d columns each", k->uneven ? "up to " : "", k->slice);
+        line(out, "    %s of %d CTAs share a row, %s%s", k->grouped ? "groups" : "clusters",
+             k->cluster, k->slice ? each : "along which they take turns",
+             k->grouped ? "; they exchange through global memory" : "");
     }
     int scalars = 0;
     for (int i = 0; i < k->load_count; i++)
         scalars += k->loads[i].staged && k->loads[i].access == ACCESS_ROW;
     if (k->stages)
-        line(out, "    rows pass through %s in shared memory%s", k->stages == 1 ? "one stage" : arena_format(out->arena, "a ring of %d stages", k->stages),
+        line(out, "    rows pass through %s in shared memory%s",
+             k->stages == 1 ? "one stage"
+                            : arena_format(out->arena, "a ring of %d stages", k->stages),
              scalars ? ", their scalars with them" : "");
-    if (k->reuses) line(out, "    they go on to registers at once, and the next row to be copied takes the stage");
+    if (k->reuses)
+        line(out,
+             "    they go on to registers at once, and the next row to be copied takes the stage");
     if (k->lined_up || copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
-        line(out, "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
+        line(
+            out,
+            "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
     if (k->meets_in_ring)
         line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
     if (k->meets_beside)
-        line(out, "    after a part's last row the sums of %d teams meet beside the ring, which has the next part's rows", k->teams);
+        line(
+            out,
+            "    after a part's last row the sums of %d teams meet beside the ring, which has the next part's rows",
+            k->teams);
     if (k->bulk) line(out, "    the row comes to shared memory by one bulk copy, and stays there");
     if (k->one_row && k->cluster > 1) line(out, "    a cluster has one row, and ends with it");
     if (k->by_blocks)
@@ -202,7 +216,9 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
              k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
     else if (k->grouped)
         line(out, "    a further warp listens to the other CTAs");
-    if (k->paced) line(out, "    rows that are more than L2 holds are asked for no faster than memory moves them");
+    if (k->paced)
+        line(out,
+             "    rows that are more than L2 holds are asked for no faster than memory moves them");
 }
 
 /* How a persistent kernel fills the GPU; clusters leave some SMs idle. */
@@ -211,7 +227,7 @@ static const char *residency_text(Arena *arena, const Plan *plan, const Kernel *
     const Target *target = &plan->target;
     if (!walks_rows(k) || !is_persistent(k)) return "";
     int sms = k->grouped ? target->sms : target_cluster_sms(target, k->cluster);
-    return k->column_ctas > 1   ? ""
+    return k->column_ctas > 1  ? ""
            : sms < target->sms ? arena_format(arena, ", %d an SM: its clusters fit %d of %d SMs",
                                               k->ctas_per_sm, sms, target->sms)
                                : arena_format(arena, ", %d an SM", k->ctas_per_sm);
@@ -224,7 +240,8 @@ static void explain_parts(Text *out, const Plan *plan, int index)
     int64_t parts = launch_groups(launch, index, PARTS_DIM, &launch->sizes);
     bool whole = takes_whole_groups(launch, index, &launch->sizes);
     line(out, "    the rows of one %s are in %lld part%s%s",
-         names_text(out->arena, plan->analysis->graph, plan->kernels[index].kept), (long long)parts, plural(parts),
+         names_text(out->arena, plan->analysis->graph, plan->kernels[index].kept), (long long)parts,
+         plural(parts),
          parts <= 1 ? ""
          : whole    ? ", which one CTA takes in turn"
                     : ", which the CTAs share out");
@@ -240,28 +257,35 @@ static const char *value_name(Arena *arena, const Graph *g, Node n)
 static const char *append_name(Arena *arena, const char *list, const char *name)
 {
     if (!list) return name;
-    const char *again = arena_format(arena, ", %s, ", name), *all = arena_format(arena, ", %s, ", list);
+    const char *again = arena_format(arena, ", %s, ", name),
+               *all = arena_format(arena, ", %s, ", list);
     return strstr(all, again) ? list : arena_format(arena, "%s, %s", list, name);
 }
 
-/* Whether a CTA walks all parts of its groups and stores their sums itself, with no kernel behind it. */
+/* Whether a CTA walks all parts of its groups and stores their sums itself, with no kernel behind
+ * it. */
 static bool stores_sums(const Plan *plan, int index)
 {
-    return plan->kernels[index].kept && takes_whole_groups(&plan->launch, index, &plan->launch.sizes);
+    return plan->kernels[index].kept &&
+           takes_whole_groups(&plan->launch, index, &plan->launch.sizes);
 }
 
-/* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that adds them. */
+/* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that
+ * adds them. */
 static void explain_results(Text *out, const Plan *plan, int index)
 {
     const Kernel *k = &plan->kernels[index];
     const Graph *g = plan->analysis->graph;
     Arena *arena = out->arena;
-    const bool leaves_partials = k->family != FAMILY_FINISH && k->accumulator_count && !stores_sums(plan, index);
+    const bool leaves_partials =
+        k->family != FAMILY_FINISH && k->accumulator_count && !stores_sums(plan, index);
     const char *values = NULL, *partials = NULL;
     for (int i = 0; i < k->store_count; i++) {
         const Store *store = &k->stores[i];
         if (leaves_partials && store->result) continue;
-        values = append_name(arena, values, store->tensor >= 0 ? plan->launch.tensors[store->tensor].name : value_name(arena, g, store->node));
+        values = append_name(arena, values,
+                             store->tensor >= 0 ? plan->launch.tensors[store->tensor].name
+                                                : value_name(arena, g, store->node));
     }
     for (int i = 0; i < k->accumulator_count && leaves_partials; i++)
         partials = append_name(arena, partials, value_name(arena, g, k->accumulators[i].node));
@@ -277,13 +301,16 @@ static const char *usage_text(Arena *arena, int registers, int spill_bytes)
     return arena_format(arena, "%d registers a thread, %d bytes of spills", registers, spill_bytes);
 }
 
-/* What tells a kernel's rows apart by more than their number; NULL: columns that lie between them, or an index. */
+/* What tells a kernel's rows apart by more than their number; NULL: columns that lie between them,
+ * or an index. */
 static const char *tells_rows_apart(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].axes & k->rows && !axes_within(k->rows, k->loads[i].axes)) return k->loads[i].name;
+        if (k->loads[i].axes & k->rows && !axes_within(k->rows, k->loads[i].axes))
+            return k->loads[i].name;
     for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].axes & k->rows && !axes_within(k->rows, k->stores[i].axes)) return k->stores[i].name;
+        if (k->stores[i].axes & k->rows && !axes_within(k->rows, k->stores[i].axes))
+            return k->stores[i].name;
     return NULL;
 }
 
@@ -292,7 +319,8 @@ static void explain_row_axes(Text *out, const Graph *g, const Kernel *k, const L
     if (!walks_rows(k) || !has_several_row_axes(k) || k->kept || launch->collapsed) return;
     const char *tensor = tells_rows_apart(k);
     line(out, "    a row's %s are found by divisions: %s", names_text(out->arena, g, k->rows),
-         tensor ? arena_format(out->arena, "%s does not have all of them", tensor) : "columns or an index tell them apart");
+         tensor ? arena_format(out->arena, "%s does not have all of them", tensor)
+                : "columns or an index tell them apart");
 }
 
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
@@ -305,11 +333,11 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
          (long long)ctas, plural(ctas), launch->threads, residency_text(arena, plan, k));
     explain_results(out, plan, index);
     if (k->family == FAMILY_CLEAR)
-        line(out, "    zeroes what the CTAs of %s exchange through",
-             plan->kernels[k->clears].name);
+        line(out, "    zeroes what the CTAs of %s exchange through", plan->kernels[k->clears].name);
     else if (launch->adds_parts >= 0)
-        line(out, ctas ? "    adds the partials that the CTAs of %s left of the parts of each %s"
-                       : "    is not launched: a CTA of %s stores what each %s comes to",
+        line(out,
+             ctas ? "    adds the partials that the CTAs of %s left of the parts of each %s"
+                  : "    is not launched: a CTA of %s stores what each %s comes to",
              plan->kernels[k->finishes].name,
              names_text(arena, plan->analysis->graph, plan->kernels[k->finishes].kept));
     else if (k->family == FAMILY_FINISH)
@@ -323,17 +351,23 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     explain_columns(out, k);
     explain_phases(out, k);
     explain_pairs(out, plan->analysis->graph, k);
-    const char *unused = !k->limit_ctas ? "" : arena_format(arena, ", unused: it keeps an SM to %d CTA%s", k->limit_ctas, plural(k->limit_ctas));
+    const char *unused = !k->limit_ctas
+                             ? ""
+                             : arena_format(arena, ", unused: it keeps an SM to %d CTA%s",
+                                            k->limit_ctas, plural(k->limit_ctas));
     if (launch->smem_bytes)
-        line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes), unused);
+        line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes),
+             unused);
     if (launch->few_ctas)
-        line(out, "    %s of dynamic shared memory where the grid has up to %lld CTAs: column vectors come to it with the row",
-             bytes_text(arena, launch->few_bytes), (long long)launch->few_ctas);
+        line(
+            out,
+            "    %s of dynamic shared memory where the grid has up to %lld CTAs: column vectors come to it with the row",
+            bytes_text(arena, launch->few_bytes), (long long)launch->few_ctas);
     if (usage[index].registers >= 0)
         line(out, "    %s", usage_text(arena, usage[index].registers, usage[index].spill_bytes));
     if (launch->collapsed)
-        line(out, "    %s is the same for views whose rows are not evenly apart%s%s", launch->strided.name,
-             usage[index].strided_registers >= 0 ? ": " : "",
+        line(out, "    %s is the same for views whose rows are not evenly apart%s%s",
+             launch->strided.name, usage[index].strided_registers >= 0 ? ": " : "",
              usage_text(arena, usage[index].strided_registers, usage[index].strided_spill_bytes));
 }
 
@@ -346,10 +380,13 @@ static void explain_traffic(Text *out, const Plan *plan)
     line(out, "traffic: at least %s read and %s written", read, bytes_text(arena, all.written));
     if (all.read > a->read_bytes && strcmp(read, inputs))
         line(out, "    inputs are %s: %s", inputs,
-             all.repeats ? "some are read anew for each of the rows that share them" : "several kernels read some of them");
+             all.repeats ? "some are read anew for each of the rows that share them"
+                         : "several kernels read some of them");
     if (all.again) line(out, "    rows are read again: more, where the caches do not hold them");
     int64_t passed = bytes_passed(plan);
-    if (passed) line(out, "    besides, kernels write %s for each other, and read them", bytes_text(arena, passed));
+    if (passed)
+        line(out, "    besides, kernels write %s for each other, and read them",
+             bytes_text(arena, passed));
     line(out, "workspace: %s",
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }
@@ -361,8 +398,10 @@ static const char *places_of(Arena *arena, const LaunchPlan *plan, int output)
     Text *inputs = text_new(arena);
     for (int i = 0; i < plan->input_count; i++) {
         const LaunchTensor *in = &plan->tensors[i];
-        bool alike = in->wanted && out->wanted && in->axes == out->axes && dtype_info[in->dtype].bytes == dtype_info[out->dtype].bytes;
-        if (alike && may_lie_on(plan, i, output)) text_print(inputs, "%s%s", inputs->length ? " or " : "", in->name);
+        bool alike = in->wanted && out->wanted && in->axes == out->axes &&
+                     dtype_info[in->dtype].bytes == dtype_info[out->dtype].bytes;
+        if (alike && may_lie_on(plan, i, output))
+            text_print(inputs, "%s%s", inputs->length ? " or " : "", in->name);
     }
     return text_string(inputs);
 }
@@ -372,9 +411,12 @@ static void explain_in_place(Text *out, const LaunchPlan *plan)
     Text *pairs = text_new(out->arena);
     for (int o = plan->input_count; o < plan->tensor_count; o++) {
         const char *inputs = places_of(out->arena, plan, o);
-        if (*inputs) text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", plan->tensors[o].name, inputs);
+        if (*inputs)
+            text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", plan->tensors[o].name,
+                       inputs);
     }
-    if (pairs->length) line(out, "in place, where asked for, each input once: %s", text_string(pairs));
+    if (pairs->length)
+        line(out, "in place, where asked for, each input once: %s", text_string(pairs));
 }
 
 /* No more digits than the model knows. */
@@ -390,11 +432,14 @@ static void explain_speed(Text *out, const Plan *plan)
     if (e.unknown)
         line(out, "model: has no figure for this plan: %s", e.unknown);
     else
-        line(out, "model: about %.0f GB/s with many rows, where memory moves %.0f; what takes longest is %s", rounded_gbps(e.gbps),
-             rounded_gbps(e.ceiling), bound_name(e.bound));
+        line(
+            out,
+            "model: about %.0f GB/s with many rows, where memory moves %.0f; what takes longest is %s",
+            rounded_gbps(e.gbps), rounded_gbps(e.ceiling), bound_name(e.bound));
 }
 
-void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
+                   const Candidates *candidates)
 {
     explain_sizes(out, plan);
     explain_reductions(out, plan->analysis);
@@ -403,7 +448,10 @@ void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin
     explain_speed(out, plan);
     int launched = 0;
     for (int i = 0; i < plan->kernel_count; i++) launched += kernel_ctas(plan, i) > 0;
-    const char *fewer = launched < plan->kernel_count ? arena_format(out->arena, ", of which %d run%s at these sizes", launched, launched == 1 ? "s" : "") : "";
+    const char *fewer = launched < plan->kernel_count
+                            ? arena_format(out->arena, ", of which %d run%s at these sizes",
+                                           launched, launched == 1 ? "s" : "")
+                            : "";
     line(out, "kernels: %d%s", plan->kernel_count, fewer);
     for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
     explain_traffic(out, plan);

@@ -1,4 +1,5 @@
-/* explain/explain.h: plan -> words or JSON: how the graph was seen, what runs, what it moves, and why. */
+/* explain/explain.h: plan -> words or JSON: how the graph was seen, what runs, what it moves, and
+ * why. */
 #ifndef FUSEC_EXPLAIN_H
 #define FUSEC_EXPLAIN_H
 
@@ -7,28 +8,32 @@
 /* What the assembler said about a kernel; -1 where nobody asked it. */
 typedef struct {
     int registers, spill_bytes;
-    int strided_registers, strided_spill_bytes;    /* of its entry for views, where it has one */
+    int strided_registers, strided_spill_bytes; /* of its entry for views, where it has one */
 } KernelUsage;
 
 /* By what text of --schedule a plan is or could be made, and why by that. */
 typedef struct {
-    const char *schedule, *why;   /* NULL: by none, or by what the user gave */
+    const char *schedule, *why; /* NULL: by none, or by what the user gave */
 } Origin;
 
 typedef struct {
-    int64_t read, written;    /* bytes, by all kernels */
-    bool again;               /* rows are read in more than one phase */
-    bool repeats;             /* some rows are read for each of several that a kernel walks */
+    int64_t read, written; /* bytes, by all kernels */
+    bool again;            /* rows are read in more than one phase */
+    bool repeats;          /* some rows are read for each of several that a kernel walks */
 } Traffic;
 
 double rounded_gbps(double gbps);
-Traffic count_traffic(const Plan *plan);    /* each kernel's inputs and outputs, once or as often as its rows take them */
-int64_t bytes_passed(const Plan *plan);     /* of values that cross kernels */
+Traffic count_traffic(const Plan *plan); /* each kernel's inputs and outputs, once or as often as
+                                            its rows take them */
+int64_t bytes_passed(const Plan *plan);  /* of values that cross kernels */
 int64_t kernel_ctas(const Plan *plan, int kernel);
 
-/* `usage` has an entry for each kernel of the plan; `candidates` is NULL where nobody asked for them. */
-void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates);
-void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates);
+/* `usage` has an entry for each kernel of the plan; `candidates` is NULL where nobody asked for
+ * them. */
+void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
+                   const Candidates *candidates);
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
+                  const Candidates *candidates);
 /* The same for the candidates alone; in JSON as two members behind others. */
 void explain_candidates(Text *out, const Candidates *candidates);
 void put_candidates(Text *out, const Candidates *candidates);

@@ -45,16 +45,17 @@ static void put_reductions(Text *out, const Analysis *a)
         put_item(out, i == 0);
         text_print(out, "\"name\": ");
         text_quote(out, a->persistent[i].name);
-        text_print(out, ", \"bytes_per_row\": %lld}",
-                   (long long)a->persistent[i].bytes_per_row);
+        text_print(out, ", \"bytes_per_row\": %lld}", (long long)a->persistent[i].bytes_per_row);
     }
     text_print(out, "]");
 }
 
 static void put_usage(Text *out, const char *key, int value)
 {
-    if (value < 0) text_print(out, ", \"%s\": null", key);
-    else text_print(out, ", \"%s\": %d", key, value);
+    if (value < 0)
+        text_print(out, ", \"%s\": null", key);
+    else
+        text_print(out, ", \"%s\": %d", key, value);
 }
 
 static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
@@ -72,8 +73,11 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
                    k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
         put_usage(out, "threads_per_row", walks_rows(k) ? k->threads_per_row : -1);
-        text_print(out, ", \"smem_bytes\": %lld, \"few_ctas\": %d, \"few_bytes\": %lld, \"limit\": %d, \"reuse\": %s",
-                   (long long)launch->smem_bytes, k->few_ctas, (long long)k->few_bytes, k->limit_ctas, k->reuses ? "true" : "false");
+        text_print(
+            out,
+            ", \"smem_bytes\": %lld, \"few_ctas\": %d, \"few_bytes\": %lld, \"limit\": %d, \"reuse\": %s",
+            (long long)launch->smem_bytes, k->few_ctas, (long long)k->few_bytes, k->limit_ctas,
+            k->reuses ? "true" : "false");
         put_usage(out, "registers", usage[i].registers);
         put_usage(out, "spill_bytes", usage[i].spill_bytes);
         if (launch->collapsed) {
@@ -88,13 +92,16 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
     text_print(out, "]");
 }
 
-/* `read` and `write`: the graph's inputs and outputs, each once; the others: what its kernels read and write at least. */
+/* `read` and `write`: the graph's inputs and outputs, each once; the others: what its kernels read
+ * and write at least. */
 static void put_traffic(Text *out, const Plan *plan)
 {
     const Traffic all = count_traffic(plan);
-    text_print(out, ",\n  \"traffic\": {\"read\": %lld, \"write\": %lld, \"kernels_read\": %lld, \"kernels_write\": %lld, ",
-               (long long)plan->analysis->read_bytes, (long long)plan->analysis->write_bytes, (long long)all.read,
-               (long long)all.written);
+    text_print(
+        out,
+        ",\n  \"traffic\": {\"read\": %lld, \"write\": %lld, \"kernels_read\": %lld, \"kernels_write\": %lld, ",
+        (long long)plan->analysis->read_bytes, (long long)plan->analysis->write_bytes,
+        (long long)all.read, (long long)all.written);
     text_print(out, "\"rows_again\": %s}", all.again ? "true" : "false");
 }
 
@@ -102,18 +109,21 @@ static void put_speed(Text *out, const Plan *plan)
 {
     Estimate e = estimate_speed(plan);
     if (!e.unknown)
-        text_print(out, ",\n  \"model\": {\"gbps\": %.0f, \"memory_gbps\": %.0f, \"bound_by\": \"%s\"}", e.gbps, e.ceiling, bound_name(e.bound));
+        text_print(out,
+                   ",\n  \"model\": {\"gbps\": %.0f, \"memory_gbps\": %.0f, \"bound_by\": \"%s\"}",
+                   e.gbps, e.ceiling, bound_name(e.bound));
 }
 
-void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin, const Candidates *candidates)
+void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
+                  const Candidates *candidates)
 {
     const Analysis *a = plan->analysis;
     const Graph *g = a->graph;
     bool first = true;
     text_print(out, "{\n  \"graph\": ");
     text_quote(out, g->name);
-    text_print(out, ",\n  \"target\": \"%s\",\n  \"swift_memory\": %s,\n  \"sizes\": {", plan->target.arch,
-               plan->target.swift ? "true" : "false");
+    text_print(out, ",\n  \"target\": \"%s\",\n  \"swift_memory\": %s,\n  \"sizes\": {",
+               plan->target.arch, plan->target.swift ? "true" : "false");
     for (int i = 0; i < g->axis_count; i++) {
         put_comma(out, &first);
         text_print(out, "\"%s\": %lld", g->axes[i].name, (long long)a->sizes.of[i]);

@@ -8,25 +8,29 @@ static bool is_row_load(const Kernel *k, const Load *load)
     return columns && load->axes & k->rows;
 }
 
-/* Whether something has the columns of every row that a kernel walks: what has those of fewer rows is then the least that it reads,
- * and comes from caches. */
+/* Whether something has the columns of every row that a kernel walks: what has those of fewer rows
+ * is then the least that it reads, and comes from caches. */
 static bool has_own_columns(const Kernel *k)
 {
     bool has = false;
-    for (int i = 0; i < k->load_count; i++) has |= is_row_load(k, &k->loads[i]) && axes_within(k->rows, k->loads[i].axes);
+    for (int i = 0; i < k->load_count; i++)
+        has |= is_row_load(k, &k->loads[i]) && axes_within(k->rows, k->loads[i].axes);
     for (int i = 0; i < k->store_count; i++)
         has |= k->stores[i].access != ACCESS_ROW && axes_within(k->rows, k->stores[i].axes);
     return has;
 }
 
-/* The row axes along which a reduction that takes a load is the same, and is computed for each all the same. */
+/* The row axes along which a reduction that takes a load is the same, and is computed for each all
+ * the same. */
 static AxisSet repeats_of_reductions(const Graph *g, const Kernel *k, const Load *load)
 {
     bool *made = NEW_ARRAY(g->arena, bool, g->nodes.count);
     AxisSet axes = 0;
     made[load->node.id] = true;
     for (int i = 1; i < g->nodes.count; i++)
-        for (int j = 0; k->computed[i] && !is_reduction(g, (Node){(uint32_t)i}) && j < op_info[g->nodes.data[i].op].arity; j++)
+        for (int j = 0; k->computed[i] && !is_reduction(g, (Node){(uint32_t)i}) &&
+                        j < op_info[g->nodes.data[i].op].arity;
+             j++)
             made[i] |= made[g->nodes.data[i].args[j].id];
     for (int i = 0; i < k->inner_count; i++) {
         Node n = k->inner[i].node;
@@ -35,7 +39,8 @@ static AxisSet repeats_of_reductions(const Graph *g, const Kernel *k, const Load
     return axes;
 }
 
-/* The row axes for each of whose elements a kernel reads the columns of a load again, which lacks them. */
+/* The row axes for each of whose elements a kernel reads the columns of a load again, which lacks
+ * them. */
 static AxisSet repeats_of(const Graph *g, const Kernel *k, const Load *load)
 {
     AxisSet lacks = k->rows & ~load->axes;
@@ -43,22 +48,27 @@ static AxisSet repeats_of(const Graph *g, const Kernel *k, const Load *load)
     return has_own_columns(k) ? lacks & repeats_of_reductions(g, k, load) : lacks;
 }
 
-/* What a kernel reads of a tensor: an element for each row that picks one, or the tensor, as often as rows take it anew. */
+/* What a kernel reads of a tensor: an element for each row that picks one, or the tensor, as often
+ * as rows take it anew. */
 static int64_t bytes_of_load(const Graph *g, const Sizes *sizes, const Kernel *k, const Load *load)
 {
     int64_t bytes = 0;
-    if (load->access != ACCESS_PICKED) return axes_bytes(sizes, load->axes | repeats_of(g, k, load), load->dtype);
+    if (load->access != ACCESS_PICKED)
+        return axes_bytes(sizes, load->axes | repeats_of(g, k, load), load->dtype);
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].picked.id == load->node.id) bytes = add_bytes(bytes, axes_bytes(sizes, k->rows | k->kept, load->dtype));
+        if (k->inner[i].picked.id == load->node.id)
+            bytes = add_bytes(bytes, axes_bytes(sizes, k->rows | k->kept, load->dtype));
     return bytes;
 }
 
-/* Of the tensors that a kernel reads, and what it stores; the sums of a group are the finish kernel's. */
+/* Of the tensors that a kernel reads, and what it stores; the sums of a group are the finish
+ * kernel's. */
 static int64_t bytes_read(const Graph *g, const Sizes *sizes, const Kernel *k)
 {
     int64_t bytes = 0;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].tensor >= 0) bytes = add_bytes(bytes, bytes_of_load(g, sizes, k, &k->loads[i]));
+        if (k->loads[i].tensor >= 0)
+            bytes = add_bytes(bytes, bytes_of_load(g, sizes, k, &k->loads[i]));
     return bytes;
 }
 
@@ -78,11 +88,13 @@ static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
     return bytes;
 }
 
-/* Whether a kernel has anything to do, be it that another does it in its place: what the parts of a group come to. */
+/* Whether a kernel has anything to do, be it that another does it in its place: what the parts of a
+ * group come to. */
 static bool has_work(const Plan *plan, int index)
 {
     bool in_place = plan->launch.kernels[index].adds_parts >= 0;
-    return kernel_ctas(plan, index) > 0 || (in_place && kernel_ctas(plan, plan->kernels[index].finishes) > 0);
+    return kernel_ctas(plan, index) > 0 ||
+           (in_place && kernel_ctas(plan, plan->kernels[index].finishes) > 0);
 }
 
 Traffic count_traffic(const Plan *plan)
@@ -107,7 +119,8 @@ int64_t bytes_passed(const Plan *plan)
         for (int j = 0; j < plan->kernels[i].store_count; j++) {
             const Store *store = &plan->kernels[i].stores[j];
             if (store->slot >= 0)
-                bytes = add_bytes(bytes, axes_bytes(&plan->analysis->sizes, store->axes, store->dtype));
+                bytes =
+                    add_bytes(bytes, axes_bytes(&plan->analysis->sizes, store->axes, store->dtype));
         }
     return bytes;
 }

@@ -35,8 +35,7 @@ static int depth_inside(const Expr *inner)
 static Expr *with_depth(Syntax *s, Expr *expr, int depth)
 {
     expr->depth = depth;
-    if (depth > MAX_DEPTH)
-        report_too_deep(s, expr->name_span);
+    if (depth > MAX_DEPTH) report_too_deep(s, expr->name_span);
     return expr;
 }
 
@@ -85,8 +84,7 @@ Expr *make_binary(Syntax *s, Expr *left, const Token *op, Expr *right)
     expr->span = span_join(left->span, right->span);
     expr->left = left;
     expr->right = right;
-    return with_depth(s, expr,
-                      (left->depth > right->depth ? left->depth : right->depth) + 1);
+    return with_depth(s, expr, (left->depth > right->depth ? left->depth : right->depth) + 1);
 }
 
 Expr *make_paren(Syntax *s, const Token *open, Expr *inner, const Token *close)
@@ -107,8 +105,7 @@ Expr *make_call(Syntax *s, const Token *name, const IdentList *axes, ExprList ar
     expr->left = arguments.first;
     int depth = 0;
     for (const Expr *argument = arguments.first; argument; argument = argument->next)
-        if (depth_inside(argument) > depth)
-            depth = depth_inside(argument);
+        if (depth_inside(argument) > depth) depth = depth_inside(argument);
     return with_depth(s, expr, depth);
 }
 
@@ -207,8 +204,8 @@ Item *make_function(Syntax *s, const Token *keyword, const Token *name, AxisList
     return item;
 }
 
-Item *make_short_function(Syntax *s, const Token *keyword, const Token *name,
-                          AxisList axes, IdentList arguments, Expr *value)
+Item *make_short_function(Syntax *s, const Token *keyword, const Token *name, AxisList axes,
+                          IdentList arguments, Expr *value)
 {
     Item *item = make_item(s, ITEM_FUNCTION, keyword, name, axes);
     item->arguments = arguments.first;
@@ -221,8 +218,7 @@ Item *make_short_function(Syntax *s, const Token *keyword, const Token *name,
 }
 
 Item *make_graph(Syntax *s, const Token *keyword, const Token *name, AxisList axes,
-                 ParamList params, ParamList outputs, StatementList body,
-                 const Token *close)
+                 ParamList params, ParamList outputs, StatementList body, const Token *close)
 {
     Item *item = make_item(s, ITEM_GRAPH, keyword, name, axes);
     item->params = params.first;
@@ -238,15 +234,14 @@ Item *make_graph(Syntax *s, const Token *keyword, const Token *name, AxisList ax
 
 /* Appends to a singly linked list with its last element at hand; what was recovered is
  * NULL. */
-#define APPEND(list, item)              \
-    do {                                \
-        if (!(item))                    \
-            break;                      \
-        if ((list).last)                \
-            (list).last->next = (item); \
-        else                            \
-            (list).first = (item);      \
-        (list).last = (item);           \
+#define APPEND(list, item)                                                                         \
+    do {                                                                                           \
+        if (!(item)) break;                                                                        \
+        if ((list).last)                                                                           \
+            (list).last->next = (item);                                                            \
+        else                                                                                       \
+            (list).first = (item);                                                                 \
+        (list).last = (item);                                                                      \
     } while (0)
 
 ExprList append_expr(ExprList list, Expr *expr)

@@ -1,7 +1,7 @@
 /* frontend/ast.h: the syntax tree, a faithful picture of one .fuse file and those it imports.
  *
- * The grammar's actions call the constructors; nothing here knows a type. Lists are singly linked in
- * source order. fmt prints a tree back, lower turns a graph declaration into a Graph. */
+ * The grammar's actions call the constructors; nothing here knows a type. Lists are singly linked
+ * in source order. fmt prints a tree back, lower turns a graph declaration into a Graph. */
 #ifndef FUSEC_AST_H
 #define FUSEC_AST_H
 
@@ -11,40 +11,40 @@
 typedef struct Expr Expr;
 typedef struct Ident Ident;
 
-struct Ident {           /* a name at a place; lists of axes and of parameters */
+struct Ident { /* a name at a place; lists of axes and of parameters */
     const char *name;
     Span span;
     Ident *next;
 };
 
 typedef enum {
-    EXPR_ERROR,          /* recovered: already reported */
-    EXPR_INTEGER,        /* text holds the digits */
+    EXPR_ERROR,   /* recovered: already reported */
+    EXPR_INTEGER, /* text holds the digits */
     EXPR_FLOAT,
-    EXPR_CONSTANT,       /* inf, true, false */
+    EXPR_CONSTANT, /* inf, true, false */
     EXPR_NAME,
-    EXPR_UNARY,          /* operator text in `name` */
+    EXPR_UNARY, /* operator text in `name` */
     EXPR_BINARY,
-    EXPR_CALL,           /* name, axes (may be empty), arguments */
-    EXPR_PAREN           /* kept for fmt */
+    EXPR_CALL, /* name, axes (may be empty), arguments */
+    EXPR_PAREN /* kept for fmt */
 } ExprKind;
 
 struct Expr {
     ExprKind kind;
-    const char *name;        /* the name, the operator, or the literal's text */
-    Span span;               /* of the whole expression */
-    Span name_span;          /* of the operator or callee */
-    Ident *axes;             /* CALL: in brackets */
+    const char *name; /* the name, the operator, or the literal's text */
+    Span span;        /* of the whole expression */
+    Span name_span;   /* of the operator or callee */
+    Ident *axes;      /* CALL: in brackets */
     bool has_axes;
-    Expr *left, *right;      /* UNARY and PAREN use left; CALL keeps its first argument in left */
-    Expr *next;              /* the next argument of the same call */
+    Expr *left, *right; /* UNARY and PAREN use left; CALL keeps its first argument in left */
+    Expr *next;         /* the next argument of the same call */
     double number;
     int64_t integer;
-    int depth;               /* bounded, so that recursions over a tree are */
+    int depth; /* bounded, so that recursions over a tree are */
 };
 
 typedef struct Statement Statement;
-struct Statement {           /* name = value;  in a function, `return value` has no name */
+struct Statement { /* name = value;  in a function, `return value` has no name */
     Ident name;
     Expr *value;
     Span span;
@@ -54,18 +54,18 @@ struct Statement {           /* name = value;  in a function, `return value` has
 typedef struct AxisDecl AxisDecl;
 struct AxisDecl {
     Ident name;
-    int64_t size;            /* -1: none */
+    int64_t size; /* -1: none */
     Span span;
     AxisDecl *next;
 };
 
 typedef struct ParamDecl ParamDecl;
-struct ParamDecl {           /* name : dtype[axes] = default */
+struct ParamDecl { /* name : dtype[axes] = default */
     Ident name;
     Ident dtype;
     bool has_brackets;
     Ident *axes;
-    Expr *initial;           /* NULL: none */
+    Expr *initial; /* NULL: none */
     Span span;
     ParamDecl *next;
 };
@@ -76,31 +76,34 @@ typedef struct Item Item;
 struct Item {
     ItemKind kind;
     Span span;
-    Ident name;              /* IMPORT: the path */
-    AxisDecl *axes;          /* GRAPH: with sizes; FUNCTION: axis parameters */
+    Ident name;     /* IMPORT: the path */
+    AxisDecl *axes; /* GRAPH: with sizes; FUNCTION: axis parameters */
     bool has_axes;
-    Ident *arguments;        /* FUNCTION */
-    ParamDecl *params;       /* GRAPH: inputs */
+    Ident *arguments;  /* FUNCTION */
+    ParamDecl *params; /* GRAPH: inputs */
     ParamDecl *outputs;
-    Statement *body;         /* FUNCTION: the last one is the return */
-    bool is_short;           /* fn f(x) = e */
+    Statement *body;               /* FUNCTION: the last one is the return */
+    bool is_short;                 /* fn f(x) = e */
     const struct Module *imported; /* IMPORT: NULL where it could not be had */
     Item *next;
 };
 
 typedef struct Module Module;
-struct Module {              /* one file */
+struct Module { /* one file */
     const Source *source;
-    const char *identity;    /* one for each file, however it is named */
+    const char *identity; /* one for each file, however it is named */
     Item *items;
-    Module *next;            /* all modules of a program, the main one first, each file once */
-    const struct ItemIndex *index;    /* of the main one: its items by name, once index_program() made it */
+    Module *next; /* all modules of a program, the main one first, each file once */
+    const struct ItemIndex
+        *index; /* of the main one: its items by name, once index_program() made it */
 };
 
-/* Parses a source and all that it imports ("std" is embedded; where the others come from frontend/import.h says, NULL: from nowhere).
- * Reports errors, recovers at the next statement, and returns what it could read. */
+/* Parses a source and all that it imports ("std" is embedded; where the others come from
+ * frontend/import.h says, NULL: from nowhere). Reports errors, recovers at the next statement, and
+ * returns what it could read. */
 struct Imports;
-Module *parse_program(Arena *arena, Diagnostics *d, const Source *main, const struct Imports *imports);
+Module *parse_program(Arena *arena, Diagnostics *d, const Source *main,
+                      const struct Imports *imports);
 /* The names of the functions that "std" defines. */
 const char *const *std_functions(Arena *arena, int *count);
 /* `--emit=tokens` (one a line: line:col kind text) and `--emit=ast`. */

@@ -26,8 +26,7 @@ typedef struct {
 
 static uint32_t skip_string(const Source *source, uint32_t at)
 {
-    do
-        at++;
+    do at++;
     while (at < source->length && source->text[at] != '"' && source->text[at] != '\n');
     return at;
 }
@@ -35,10 +34,8 @@ static uint32_t skip_string(const Source *source, uint32_t at)
 static Comment read_comment(const Source *source, uint32_t begin, bool own_line)
 {
     uint32_t end = begin;
-    while (end < source->length && source->text[end] != '\n')
-        end++;
-    while (strchr(" \t\r", source->text[end - 1]))
-        end--;
+    while (end < source->length && source->text[end] != '\n') end++;
+    while (strchr(" \t\r", source->text[end - 1])) end--;
     return (Comment){begin, end, own_line};
 }
 
@@ -72,21 +69,18 @@ static bool blank_before(const Formatter *f, uint32_t at)
 
 static void put_blank(Formatter *f, bool wanted)
 {
-    if (wanted && !f->fresh)
-        text_put(f->out, "\n", 1);
+    if (wanted && !f->fresh) text_put(f->out, "\n", 1);
     f->fresh = false;
 }
 
 /* The waiting comments that begin before `limit`, each on its line. */
 static void put_comments(Formatter *f, uint32_t limit, bool keep_blanks, bool *forced)
 {
-    for (; f->next < f->comments.count && f->comments.data[f->next].begin < limit;
-         f->next++) {
+    for (; f->next < f->comments.count && f->comments.data[f->next].begin < limit; f->next++) {
         Comment comment = f->comments.data[f->next];
         put_blank(f, *forced || (keep_blanks && blank_before(f, comment.begin)));
         *forced = false;
-        line(f->out, "%.*s", (int)(comment.end - comment.begin),
-             f->source->text + comment.begin);
+        line(f->out, "%.*s", (int)(comment.end - comment.begin), f->source->text + comment.begin);
     }
 }
 
@@ -119,8 +113,7 @@ static void end_unit(Formatter *f, uint32_t end, uint32_t limit)
 static bool has_comment_between(const Formatter *f, uint32_t begin, uint32_t end)
 {
     for (int i = f->next; i < f->comments.count && f->comments.data[i].begin < end; i++)
-        if (f->comments.data[i].begin >= begin)
-            return true;
+        if (f->comments.data[i].begin >= begin) return true;
     return false;
 }
 
@@ -135,11 +128,9 @@ static int name_width(const char *name)
 /* Several outputs stand together, apart from what leads to them. */
 static bool is_output(const Item *item, const Statement *statement)
 {
-    if (!item->outputs || !item->outputs->next)
-        return false;
+    if (!item->outputs || !item->outputs->next) return false;
     for (const ParamDecl *at = item->outputs; at; at = at->next)
-        if (statement->name.name && strcmp(at->name.name, statement->name.name) == 0)
-            return true;
+        if (statement->name.name && strcmp(at->name.name, statement->name.name) == 0) return true;
     return false;
 }
 
@@ -155,45 +146,35 @@ static bool is_parted(const Formatter *f, int *next, const Statement *before,
                       const Statement *statement)
 {
     const Comment *comments = f->comments.data;
-    while (*next < f->comments.count && comments[*next].begin < before->span.end)
-        ++*next;
-    if (blank_before(f, statement->span.begin))
-        return true;
+    while (*next < f->comments.count && comments[*next].begin < before->span.end) ++*next;
+    if (blank_before(f, statement->span.begin)) return true;
     for (int i = *next; i < f->comments.count; i++) {
         Comment comment = comments[i];
-        if (comment.begin >= statement->span.end)
-            break;
-        bool behind = !comment.own_line && comment.begin < statement->span.begin &&
-                      !memchr(f->source->text + before->span.end, '\n',
-                              comment.begin - before->span.end);
-        if (!behind)
-            return true;
+        if (comment.begin >= statement->span.end) break;
+        bool behind =
+            !comment.own_line && comment.begin < statement->span.begin &&
+            !memchr(f->source->text + before->span.end, '\n', comment.begin - before->span.end);
+        if (!behind) return true;
     }
     return false;
 }
 
 /* The statements from `first` on that align with it; *width is their longest name. */
-static int measure_run(const Formatter *f, const Item *item, const Statement *first,
-                       int *width)
+static int measure_run(const Formatter *f, const Item *item, const Statement *first, int *width)
 {
     int count = 0, next = f->next;
     *width = 0;
     const Statement *before = NULL;
     for (const Statement *at = first; at; before = at, at = at->next, count++) {
-        if (!is_alignable(at))
-            break;
-        if (before && is_output(item, at) != is_output(item, first))
-            break;
-        if (before && is_parted(f, &next, before, at))
-            break;
-        if (name_width(at->name.name) > *width)
-            *width = name_width(at->name.name);
+        if (!is_alignable(at)) break;
+        if (before && is_output(item, at) != is_output(item, first)) break;
+        if (before && is_parted(f, &next, before, at)) break;
+        if (name_width(at->name.name) > *width) *width = name_width(at->name.name);
     }
     return count;
 }
 
-static void put_statement(Formatter *f, const Statement *statement, int width,
-                          uint32_t limit)
+static void put_statement(Formatter *f, const Statement *statement, int width, uint32_t limit)
 {
     begin_unit(f, statement->span, false);
     if (statement->name.name)
@@ -227,12 +208,10 @@ static void put_body(Formatter *f, const Item *item)
 
 static void put_axes(Text *out, const Item *item)
 {
-    if (!item->has_axes)
-        return;
+    if (!item->has_axes) return;
     for (const AxisDecl *at = item->axes; at; at = at->next) {
         text_print(out, "%s%s", at == item->axes ? "[" : ", ", at->name.name);
-        if (at->size >= 0)
-            text_print(out, " = %" PRId64, at->size);
+        if (at->size >= 0) text_print(out, " = %" PRId64, at->size);
     }
     text_put(out, "]", 1);
 }
@@ -273,8 +252,7 @@ static void put_params(Formatter *f, const ParamDecl *params, uint32_t limit)
     bool forced = false;
     int width = 0;
     for (const ParamDecl *at = params; at; at = at->next)
-        if (name_width(at->name.name) > width)
-            width = name_width(at->name.name);
+        if (name_width(at->name.name) > width) width = name_width(at->name.name);
     f->out->indent++;
     f->fresh = true;
     for (const ParamDecl *at = params; at; at = at->next) {
@@ -290,14 +268,10 @@ static void put_params(Formatter *f, const ParamDecl *params, uint32_t limit)
 static uint32_t head_end(const Item *item)
 {
     uint32_t end = item->name.span.end;
-    for (const AxisDecl *at = item->axes; at; at = at->next)
-        end = at->span.end;
-    for (const Ident *at = item->arguments; at; at = at->next)
-        end = at->span.end;
-    for (const ParamDecl *at = item->params; at; at = at->next)
-        end = at->span.end;
-    for (const ParamDecl *at = item->outputs; at; at = at->next)
-        end = at->span.end;
+    for (const AxisDecl *at = item->axes; at; at = at->next) end = at->span.end;
+    for (const Ident *at = item->arguments; at; at = at->next) end = at->span.end;
+    for (const ParamDecl *at = item->params; at; at = at->next) end = at->span.end;
+    for (const ParamDecl *at = item->outputs; at; at = at->next) end = at->span.end;
     return end;
 }
 
@@ -375,22 +349,19 @@ static bool is_brief(const Item *item)
 static Span unit_of(const Item *item)
 {
     Span unit = item->span;
-    if (!is_brief(item))
-        unit.end = unit.begin;
+    if (!is_brief(item)) unit.end = unit.begin;
     return unit;
 }
 
 void format_source(Text *out, Arena *arena, Diagnostics *d, const Source *source)
 {
     Module *module = parse_module(arena, d, source);
-    if (d->errors)
-        return;
+    if (d->errors) return;
     Formatter f = {.out = out, .source = source, .fresh = true};
     collect_comments(&f, arena);
     const Item *before = NULL;
     for (const Item *at = module->items; at; before = at, at = at->next) {
-        bool together = before && is_brief(before) && before->kind == at->kind &&
-                        is_brief(at);
+        bool together = before && is_brief(before) && before->kind == at->kind && is_brief(at);
         begin_unit(&f, unit_of(at), before && !together);
         put_item(&f, at);
         end_unit(&f, at->span.end, at->next ? at->next->span.begin : UINT32_MAX);

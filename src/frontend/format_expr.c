@@ -41,8 +41,7 @@ bool fits_on_line(const Expr *expr, int column)
 static int current_column(const Text *out)
 {
     size_t begin = out->length;
-    while (begin > 0 && out->data[begin - 1] != '\n' && out->length - begin <= LINE_WIDTH)
-        begin--;
+    while (begin > 0 && out->data[begin - 1] != '\n' && out->length - begin <= LINE_WIDTH) begin--;
     return (int)(out->length - begin);
 }
 
@@ -95,8 +94,7 @@ static void put_flat(Text *out, const Expr *expr)
 static bool same_level(const char *one, const char *other)
 {
     static const char *const levels[] = {"||", "&&", "== !=", "< <= > >=", "+ -", "* /"};
-    if (strcmp(one, other) == 0)
-        return true;
+    if (strcmp(one, other) == 0) return true;
     for (size_t i = 2; i < sizeof levels / sizeof *levels; i++)
         if (strchr(levels[i], one[0]) && strchr(levels[i], other[0]))
             return strcmp(one, "**") != 0 && strcmp(other, "**") != 0;
@@ -125,8 +123,7 @@ static void put_broken_call(Text *out, const Expr *call)
         text_put(out, ",", at->next ? 1 : 0);
     }
     out->indent--;
-    if (call->left)
-        break_line(out);
+    if (call->left) break_line(out);
     text_put(out, ")", 1);
 }
 

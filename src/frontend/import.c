@@ -27,8 +27,8 @@ typedef struct {
     const Imports *imports;
     Loaded *loaded; /* the latest first */
     Module *last;
-    int count;      /* of import statements */
-    size_t bytes;   /* that were imported */
+    int count;    /* of import statements */
+    size_t bytes; /* that were imported */
 } Importer;
 
 static Loaded *add_loaded(Importer *im, Module *module)
@@ -37,8 +37,7 @@ static Loaded *add_loaded(Importer *im, Module *module)
     loaded->module = module;
     loaded->next = im->loaded;
     im->loaded = loaded;
-    if (im->last)
-        im->last->next = module;
+    if (im->last) im->last->next = module;
     im->last = module;
     return loaded;
 }
@@ -54,8 +53,7 @@ static Loaded *find_file(const Importer *im, const char *identity)
 static Loaded *find_std(const Importer *im)
 {
     for (Loaded *at = im->loaded; at; at = at->next)
-        if (at->module->source->text == std_text)
-            return at;
+        if (at->module->source->text == std_text) return at;
     return NULL;
 }
 
@@ -76,7 +74,8 @@ static void report_import(Importer *im, const Item *import, const char *problem)
 {
     const char *path = import->name.name, *slash = strrchr(path, '/');
     bool std = strncmp(slash ? slash + 1 : path, "std", 3) == 0;
-    report_error(im->d, import->name.span, std ? "the standard library is: import \"std\"" : NULL, "%.600s", problem);
+    report_error(im->d, import->name.span, std ? "the standard library is: import \"std\"" : NULL,
+                 "%.600s", problem);
 }
 
 static void report_cycle(Importer *im, const Item *import, const Loaded *first)
@@ -89,12 +88,10 @@ static void report_cycle(Importer *im, const Item *import, const Loaded *first)
         }
     const char *name = first->module->source->name;
     if (strcmp(through, name) == 0)
-        report_error(im->d, import->span, NULL, "import cycle: '%s' imports itself",
-                     name);
+        report_error(im->d, import->span, NULL, "import cycle: '%s' imports itself", name);
     else
         report_error(im->d, import->span, NULL,
-                     "import cycle: '%s' imports '%s', which is importing it", through,
-                     name);
+                     "import cycle: '%s' imports '%s', which is importing it", through, name);
 }
 
 /* ---- what is taken for a program ---- */
@@ -108,8 +105,7 @@ static bool is_text(const char *text, size_t length)
             return false;
         int more = *at < 0x80 ? 0 : *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : 3;
         for (at++; more > 0; more--, at++)
-            if (at >= end || (*at & 0xc0) != 0x80)
-                return false;
+            if (at >= end || (*at & 0xc0) != 0x80) return false;
     }
     return true;
 }
@@ -122,19 +118,24 @@ static bool begins_item(const char *at)
         at += *at == '#' ? strcspn(at, "\n") : 1;
     for (int i = 0; i < 3; i++) {
         size_t length = strlen(words[i]);
-        if (strncmp(at, words[i], length) == 0 && at[length] && strchr(" \t\n\v\f\r\"#", at[length]))
+        if (strncmp(at, words[i], length) == 0 && at[length] &&
+            strchr(" \t\n\v\f\r\"#", at[length]))
             return true;
     }
     return *at == 0;
 }
 
-/* Any file may be named by an import, and diagnostics show lines: of what is no program they show none. NULL: it is one. */
+/* Any file may be named by an import, and diagnostics show lines: of what is no program they show
+ * none. NULL: it is one. */
 static const char *why_no_program(Importer *im, const Imported *file, const Source *source)
 {
     if (!is_text(file->text, file->length))
-        return arena_format(im->arena, "'%.400s' is no .fuse program: it is not UTF-8 text", source->name);
+        return arena_format(im->arena, "'%.400s' is no .fuse program: it is not UTF-8 text",
+                            source->name);
     if (!begins_item(source->text))
-        return arena_format(im->arena, "'%.400s' is no .fuse program: it begins with none of import, fn and graph", source->name);
+        return arena_format(
+            im->arena, "'%.400s' is no .fuse program: it begins with none of import, fn and graph",
+            source->name);
     return NULL;
 }
 
@@ -142,10 +143,12 @@ static const char *why_too_large(Importer *im, const Imported *file)
 {
     im->bytes += file->length < MAX_PROGRAM_BYTES ? file->length : MAX_PROGRAM_BYTES;
     if (file->length > MAX_PROGRAM_BYTES)
-        return arena_format(im->arena, "'%.400s' is too large for a program: it has more than %d bytes", file->name,
-                            (int)MAX_PROGRAM_BYTES);
+        return arena_format(im->arena,
+                            "'%.400s' is too large for a program: it has more than %d bytes",
+                            file->name, (int)MAX_PROGRAM_BYTES);
     if (im->bytes > MAX_IMPORTED_BYTES)
-        return arena_format(im->arena, "the imports have more than %d bytes in all", (int)MAX_IMPORTED_BYTES);
+        return arena_format(im->arena, "the imports have more than %d bytes in all",
+                            (int)MAX_IMPORTED_BYTES);
     return NULL;
 }
 
@@ -153,12 +156,15 @@ static const char *why_too_large(Importer *im, const Imported *file)
 
 static void load_imports(Importer *im, Loaded *loaded, int depth);
 
-static const Module *load_source(Importer *im, const Source *source, const char *identity, int depth)
+static const Module *load_source(Importer *im, const Source *source, const char *identity,
+                                 int depth)
 {
     Module *module = parse_module(im->arena, im->d, source);
     if (!module->items && !im->d->errors)
-        report_error(im->d, whole_file(source), "a program has graphs, as in graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }",
-                     "the file has no graph, function or import");
+        report_error(
+            im->d, whole_file(source),
+            "a program has graphs, as in graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }",
+            "the file has no graph, function or import");
     module->identity = identity;
     load_imports(im, add_loaded(im, module), depth);
     return module;
@@ -167,10 +173,8 @@ static const Module *load_source(Importer *im, const Source *source, const char 
 static const Module *load_std(Importer *im, const Item *import, int depth)
 {
     Loaded *known = find_std(im);
-    if (known && !known->finished)
-        report_cycle(im, import, known);
-    if (known)
-        return known->module;
+    if (known && !known->finished) report_cycle(im, import, known);
+    if (known) return known->module;
     Source *source = NEW(im->arena, Source);
     *source = (Source){.name = std_name, .text = std_text, .length = sizeof std_text - 1};
     return load_source(im, source, std_name, depth);
@@ -179,25 +183,23 @@ static const Module *load_std(Importer *im, const Item *import, int depth)
 /* Takes over what was loaded. */
 static const Module *take_file(Importer *im, const Item *import, const Imported *file, int depth)
 {
-    const char *given = file->identity ? file->identity : file->name, *problem = why_too_large(im, file);
+    const char *given = file->identity ? file->identity : file->name,
+               *problem = why_too_large(im, file);
     Loaded *known = find_file(im, given);
-    if (known && !known->finished)
-        report_cycle(im, import, known);
+    if (known && !known->finished) report_cycle(im, import, known);
     Source *source = NULL;
     char *identity = NULL;
     if (!known && !problem) {
         source = NEW(im->arena, Source);
         *source = (Source){.name = arena_copy(im->arena, file->name, strlen(file->name)),
-                           .text = arena_copy(im->arena, file->text, file->length), .length = file->length};
+                           .text = arena_copy(im->arena, file->text, file->length),
+                           .length = file->length};
         identity = arena_copy(im->arena, given, strlen(given));
         problem = why_no_program(im, file, source);
     }
-    if (im->imports->release)
-        im->imports->release(im->imports->data);
-    if (problem)
-        report_import(im, import, problem);
-    if (problem && im->bytes > MAX_IMPORTED_BYTES)
-        stop(im->d);
+    if (im->imports->release) im->imports->release(im->imports->data);
+    if (problem) report_import(im, import, problem);
+    if (problem && im->bytes > MAX_IMPORTED_BYTES) stop(im->d);
     return problem ? NULL : known ? known->module : load_source(im, source, identity, depth);
 }
 
@@ -205,10 +207,11 @@ static const Module *load_file(Importer *im, const Module *from, const Item *imp
 {
     Imported file = {0};
     if (!im->imports || !im->imports->load) {
-        report_error(im->d, import->name.span,
-                     "only import \"std\" is; fusec_program_parse_with takes a function that finds others, fusec_program_open "
-                     "reads files",
-                     "imports are not allowed for a program given as text");
+        report_error(
+            im->d, import->name.span,
+            "only import \"std\" is; fusec_program_parse_with takes a function that finds others, fusec_program_open "
+            "reads files",
+            "imports are not allowed for a program given as text");
         return NULL;
     }
     switch (im->imports->load(im->imports->data, from, import->name.name, &file)) {
@@ -224,9 +227,12 @@ static const Module *load_file(Importer *im, const Module *from, const Item *imp
 static void check_limits(Importer *im, const Item *import, int depth)
 {
     if (depth >= MAX_DEPTH)
-        report_error(im->d, import->span, NULL, "imports are nested too deeply (more than %d levels)", MAX_DEPTH);
+        report_error(im->d, import->span, NULL,
+                     "imports are nested too deeply (more than %d levels)", MAX_DEPTH);
     else if (++im->count > MAX_IMPORTS)
-        report_error(im->d, import->span, NULL, "a program has at most %d imports, those of its imports among them", MAX_IMPORTS);
+        report_error(im->d, import->span, NULL,
+                     "a program has at most %d imports, those of its imports among them",
+                     MAX_IMPORTS);
     else
         return;
     stop(im->d);
@@ -236,11 +242,11 @@ static void load_imports(Importer *im, Loaded *loaded, int depth)
 {
     const Module *module = loaded->module;
     for (Item *item = module->items; item; item = item->next) {
-        if (item->kind != ITEM_IMPORT)
-            continue;
+        if (item->kind != ITEM_IMPORT) continue;
         check_limits(im, item, depth);
-        item->imported = strcmp(item->name.name, std_name) == 0 ? load_std(im, item, depth + 1)
-                                                                : load_file(im, module, item, depth + 1);
+        item->imported = strcmp(item->name.name, std_name) == 0
+                             ? load_std(im, item, depth + 1)
+                             : load_file(im, module, item, depth + 1);
     }
     loaded->finished = true;
 }
@@ -250,8 +256,7 @@ Module *parse_program(Arena *arena, Diagnostics *d, const Source *main, const Im
     Importer im = {.arena = arena, .d = d, .imports = imports};
     load_source(&im, main, imports && imports->identity ? imports->identity : main->name, 0);
     Module *first = NULL;
-    for (const Loaded *at = im.loaded; at; at = at->next)
-        first = at->module;
+    for (const Loaded *at = im.loaded; at; at = at->next) first = at->module;
     return first;
 }
 
@@ -260,8 +265,7 @@ Module *parse_program(Arena *arena, Diagnostics *d, const Source *main, const Im
 const Module *find_import(const Module *program, const char *identity, const char *path)
 {
     for (const Module *at = program; at; at = at->next) {
-        if (strcmp(at->identity, identity) != 0)
-            continue;
+        if (strcmp(at->identity, identity) != 0) continue;
         for (const Item *item = at->items; item; item = item->next)
             if (item->kind == ITEM_IMPORT && strcmp(item->name.name, path) == 0 && item->imported)
                 return item->imported;
@@ -269,18 +273,21 @@ const Module *find_import(const Module *program, const char *identity, const cha
     return NULL;
 }
 
-static ImportStatus load_kept(void *program, const Module *importer, const char *path, Imported *imported)
+static ImportStatus load_kept(void *program, const Module *importer, const char *path,
+                              Imported *imported)
 {
     const Module *module = find_import(program, importer->identity, path);
     imported->problem = "this import was not there when the program was parsed";
-    if (!module)
-        return IMPORT_WRONG;
-    *imported = (Imported){.text = module->source->text, .length = module->source->length,
-                           .name = module->source->name, .identity = module->identity};
+    if (!module) return IMPORT_WRONG;
+    *imported = (Imported){.text = module->source->text,
+                           .length = module->source->length,
+                           .name = module->source->name,
+                           .identity = module->identity};
     return IMPORT_LOADED;
 }
 
 Imports kept_imports(const Module *program)
 {
-    return (Imports){.load = load_kept, .data = (void *)(uintptr_t)program, .identity = program->identity};
+    return (Imports){
+        .load = load_kept, .data = (void *)(uintptr_t)program, .identity = program->identity};
 }

@@ -1,5 +1,5 @@
-/* frontend/import.h: where the text of an `import` comes from. The compiler opens no file: who calls it says what a path means, and
- * whether there are imports at all. */
+/* frontend/import.h: where the text of an `import` comes from. The compiler opens no file: who
+ * calls it says what a path means, and whether there are imports at all. */
 #ifndef FUSEC_IMPORT_H
 #define FUSEC_IMPORT_H
 
@@ -13,8 +13,8 @@ enum {
 
 typedef enum {
     IMPORT_LOADED,
-    IMPORT_WRONG,     /* the program names what is not there */
-    IMPORT_MACHINE,   /* it is there, and cannot be read */
+    IMPORT_WRONG,   /* the program names what is not there */
+    IMPORT_MACHINE, /* it is there, and cannot be read */
     IMPORT_NO_MEMORY
 } ImportStatus;
 
@@ -22,22 +22,25 @@ typedef enum {
 typedef struct {
     const char *text;
     size_t length;
-    const char *name;      /* for diagnostics */
-    const char *identity;  /* files with equal ones are one file; NULL: the name */
-    const char *problem;   /* of a failure, in words */
+    const char *name;     /* for diagnostics */
+    const char *identity; /* files with equal ones are one file; NULL: the name */
+    const char *problem;  /* of a failure, in words */
 } Imported;
 
-typedef ImportStatus LoadImport(void *data, const Module *importer, const char *path, Imported *imported);
+typedef ImportStatus LoadImport(void *data, const Module *importer, const char *path,
+                                Imported *imported);
 typedef void ReleaseImport(void *data);
 
 typedef struct Imports {
     LoadImport *load;
-    ReleaseImport *release;    /* called after each load that succeeded; NULL: there is nothing to release */
+    ReleaseImport
+        *release; /* called after each load that succeeded; NULL: there is nothing to release */
     void *data;
-    const char *identity;      /* of the main file; NULL: its name */
+    const char *identity; /* of the main file; NULL: its name */
 } Imports;
 
-/* The imports of a program that was parsed before, from its tree: nothing is read again. The tree must outlive their use. */
+/* The imports of a program that was parsed before, from its tree: nothing is read again. The tree
+ * must outlive their use. */
 Imports kept_imports(const Module *program);
 /* What the module of that identity imports by that path; NULL: it does not. */
 const Module *find_import(const Module *program, const char *identity, const char *path);

@@ -13,10 +13,8 @@ int program_graphs(const Module *program, const Item **graphs, int capacity)
 {
     int count = 0;
     for (const Item *item = program ? program->items : NULL; item; item = item->next) {
-        if (item->kind != ITEM_GRAPH || !item->name.name)
-            continue;
-        if (count < capacity)
-            graphs[count] = item;
+        if (item->kind != ITEM_GRAPH || !item->name.name) continue;
+        if (count < capacity) graphs[count] = item;
         count++;
     }
     return count;
@@ -43,8 +41,7 @@ static void declare_axes(Lowering *l, Scope *s, const AxisDecl *axis)
         if (axis->size < -1)
             name_error(l, s, axis->span, NULL, "the size of axis '%s' is negative",
                        axis->name.name);
-        if (!bind_axis(l, s, &axis->name, (AxisSet)1 << g->axis_count))
-            continue;
+        if (!bind_axis(l, s, &axis->name, (AxisSet)1 << g->axis_count)) continue;
         g->axes[g->axis_count++] = (Axis){axis->name.name, axis->size, axis->span};
     }
 }
@@ -53,9 +50,12 @@ static void declare_axes(Lowering *l, Scope *s, const AxisDecl *axis)
 static const char *order_hint(Lowering *l, const ParamDecl *p, AxisSet axes, AxisSet last)
 {
     const char *ordered = axes_text(l->arena, l->g, axes);
-    return arena_format(l->arena, axes >> 1 >= last ? "write %s : %s%s, and copy the tensor to that order: its last axis is dense"
-                                                    : "write %s : %s%s; how it lies in memory is told by strides, at launch",
-                        p->name.name, p->dtype.name, ordered);
+    return arena_format(
+        l->arena,
+        axes >> 1 >= last
+            ? "write %s : %s%s, and copy the tensor to that order: its last axis is dense"
+            : "write %s : %s%s; how it lies in memory is told by strides, at launch",
+        p->name.name, p->dtype.name, ordered);
 }
 
 /* The axes of a tensor, which come in the graph's order. */
@@ -66,8 +66,7 @@ static bool tensor_axes(Lowering *l, Scope *s, const ParamDecl *p, AxisSet *axes
     AxisSet bit = 0;
     *axes = 0;
     for (const Ident *axis = p->axes; axis; axis = axis->next, rank++) {
-        if (!find_axis(l, s, axis->name, axis->span, &bit))
-            return false;
+        if (!find_axis(l, s, axis->name, axis->span, &bit)) return false;
         if (*axes & bit) {
             name_error(l, s, axis->span, NULL, "'%s' has axis '%s' twice", p->name.name,
                        axis->name);
@@ -80,20 +79,18 @@ static bool tensor_axes(Lowering *l, Scope *s, const ParamDecl *p, AxisSet *axes
         name_error(l, s, p->span, order_hint(l, p, *axes, bit),
                    "the axes of '%s' are not in the graph's order", p->name.name);
     if (rank > MAX_RANK)
-        name_error(l, s, p->span, NULL, "'%s' has %d axes; a tensor has at most %d",
-                   p->name.name, rank, MAX_RANK);
+        name_error(l, s, p->span, NULL, "'%s' has %d axes; a tensor has at most %d", p->name.name,
+                   rank, MAX_RANK);
     return in_order && rank <= MAX_RANK;
 }
 
 /* With the default sizes, where every axis has one. */
-static void check_bytes(Lowering *l, Scope *s, const ParamDecl *p, DType dtype,
-                        AxisSet axes)
+static void check_bytes(Lowering *l, Scope *s, const ParamDecl *p, DType dtype, AxisSet axes)
 {
     Sizes sizes;
     for (int i = 0; i < MAX_AXES; i++) {
         sizes.of[i] = i < l->g->axis_count ? l->g->axes[i].size : 1;
-        if ((axes >> i & 1) && sizes.of[i] < 0)
-            return;
+        if ((axes >> i & 1) && sizes.of[i] < 0) return;
     }
     if (axes_size(&sizes, axes) > INT64_MAX / dtype_info[dtype].bytes)
         name_error(l, s, p->span, NULL, "'%s' has more than 2^63 bytes", p->name.name);
@@ -112,8 +109,7 @@ static const char *dtype_hint(Lowering *l, const char *name)
 
 static bool find_dtype(Lowering *l, Scope *s, const ParamDecl *p, DType *dtype)
 {
-    if (dtype_find(p->dtype.name, dtype))
-        return true;
+    if (dtype_find(p->dtype.name, dtype)) return true;
     name_error(l, s, p->dtype.span, dtype_hint(l, p->dtype.name), "unknown dtype '%s'",
                p->dtype.name);
     return false;
@@ -121,7 +117,8 @@ static bool find_dtype(Lowering *l, Scope *s, const ParamDecl *p, DType *dtype)
 
 static double literal_value(const Expr *e, bool negative)
 {
-    if (e->kind == EXPR_CONSTANT && strcmp(e->name, "inf") != 0) return strcmp(e->name, "true") == 0;
+    if (e->kind == EXPR_CONSTANT && strcmp(e->name, "inf") != 0)
+        return strcmp(e->name, "true") == 0;
     double value = e->kind == EXPR_INTEGER ? (double)e->integer
                    : e->kind == EXPR_FLOAT ? e->number
                                            : (double)INFINITY;
@@ -144,8 +141,7 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
 {
     const Expr *e = p->initial;
     bool negative = e->kind == EXPR_UNARY && strcmp(e->name, "-") == 0;
-    if (negative)
-        e = e->left;
+    if (negative) e = e->left;
     Type to = dtype_info[param->dtype].type;
     bool is_bool = e->kind == EXPR_CONSTANT && strcmp(e->name, "inf") != 0;
     bool is_float = e->kind == EXPR_FLOAT || (e->kind == EXPR_CONSTANT && !is_bool);
@@ -154,8 +150,7 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
         return false;
     }
     if ((!is_bool && !is_float && e->kind != EXPR_INTEGER) || (negative && is_bool)) {
-        name_error(l, s, p->initial->span, NULL,
-                   "a default is a signed literal or constant");
+        name_error(l, s, p->initial->span, NULL, "a default is a signed literal or constant");
         return false;
     }
     if (is_bool != (to == TYPE_BOOL) || (is_float && to == TYPE_I64)) {
@@ -164,13 +159,15 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
         return false;
     }
     if (to == TYPE_I64 && int_from_double((double)e->integer) != e->integer) {
-        name_error(l, s, p->initial->span, NULL, "scalars are passed as f64, which has no such number: "
+        name_error(l, s, p->initial->span, NULL,
+                   "scalars are passed as f64, which has no such number: "
                    "beyond 2^53 not all integers");
         return false;
     }
     double value = literal_value(e, negative);
     param->default_value = dtype_round(param->dtype, value);
-    if (dtype_distorts(param->dtype, value, param->default_value)) warn_of_default(l, p, param->dtype, param->default_value);
+    if (dtype_distorts(param->dtype, value, param->default_value))
+        warn_of_default(l, p, param->dtype, param->default_value);
     param->has_default = true;
     return true;
 }
@@ -179,10 +176,9 @@ static void declare_param(Lowering *l, Scope *s, const ParamDecl *p)
 {
     Param param = {.name = p->name.name, .span = p->span, .scalar = !p->has_brackets};
     bool fine = find_dtype(l, s, p, &param.dtype) && tensor_axes(l, s, p, &param.axes);
-    if (fine)
-        check_bytes(l, s, p, param.dtype, param.axes);
+    if (fine) check_bytes(l, s, p, param.dtype, param.axes);
     if (p->initial && !param.scalar)
-        l->failed = true;   /* reported by the parser */
+        l->failed = true; /* reported by the parser */
     else if (fine && p->initial)
         fine = set_default(l, s, p, &param);
     Node value = {0};
@@ -190,8 +186,7 @@ static void declare_param(Lowering *l, Scope *s, const ParamDecl *p)
         *list_push(l->arena, &l->g->params) = param;
         value = graph_param(l->g, (uint32_t)l->g->params.count - 1);
     }
-    if (bind_value(l, s, &p->name, value))
-        s->bindings.data[s->bindings.count - 1].is_input = true;
+    if (bind_value(l, s, &p->name, value)) s->bindings.data[s->bindings.count - 1].is_input = true;
 }
 
 /* ---- outputs ---- */
@@ -199,35 +194,33 @@ static void declare_param(Lowering *l, Scope *s, const ParamDecl *p)
 /* Where the outputs' declarations are, by name and by number. */
 typedef struct {
     Map map;
-    Map clashing;            /* names of inputs too: already reported */
+    Map clashing; /* names of inputs too: already reported */
     LIST(const ParamDecl *) decls;
     LIST(bool) bound;
-    LIST(bool) usable;       /* its dtype and axes are known */
+    LIST(bool) usable; /* its dtype and axes are known */
 } Outputs;
 
 static void declare_output(Lowering *l, Scope *s, Outputs *outputs, const ParamDecl *p)
 {
     Output output = {.name = p->name.name, .span = p->span};
-    bool usable =
-        find_dtype(l, s, p, &output.dtype) && tensor_axes(l, s, p, &output.axes);
-    if (usable)
-        check_bytes(l, s, p, output.dtype, output.axes);
+    bool usable = find_dtype(l, s, p, &output.dtype) && tensor_axes(l, s, p, &output.axes);
+    if (usable) check_bytes(l, s, p, output.dtype, output.axes);
     if (!p->has_brackets)
         name_error(l, s, p->span,
                    arena_format(l->arena, "write %s : %s[]", p->name.name, p->dtype.name),
                    "output '%s' needs brackets", p->name.name);
     if (p->initial && !p->has_brackets)
-        name_error(l, s, p->initial->span, NULL, "output '%s' cannot have a default",
-                   p->name.name);
-    l->failed |= p->initial != NULL;   /* with brackets, reported by the parser */
+        name_error(l, s, p->initial->span, NULL, "output '%s' cannot have a default", p->name.name);
+    l->failed |= p->initial != NULL; /* with brackets, reported by the parser */
     if (name_find(&outputs->map, p->name.name) >= 0) {
-        name_error(l, s, p->name.span, NULL, "output '%s' is declared twice",
-                   p->name.name);
+        name_error(l, s, p->name.span, NULL, "output '%s' is declared twice", p->name.name);
         return;
     }
     if (name_find(&s->values, p->name.name) >= 0) {
-        name_error(l, s, p->name.span, "give the output a name of its own; the plan option in_place lets the two share memory",
-                   "'%s' is an input and an output", p->name.name);
+        name_error(
+            l, s, p->name.span,
+            "give the output a name of its own; the plan option in_place lets the two share memory",
+            "'%s' is an input and an output", p->name.name);
         name_add(l->arena, &outputs->clashing, p->name.name, 0);
         return;
     }
@@ -248,9 +241,10 @@ static const char *store_hint(Lowering *l, const Output *output, const char *dty
     if (op_info[info->op].class == CLASS_REDUCE) {
         AxisSet from = node(l->g, info->args[0])->axes;
         if (!(output->axes & ~from))
-            return arena_format(l->arena, "for %s reduce %s: %s%s(...)", axes_text(l->arena, l->g, output->axes),
-                                info->reduced & output->axes ? "other axes" : "more axes", op_info[info->op].text,
-                                axes_text(l->arena, l->g, from & ~output->axes));
+            return arena_format(
+                l->arena, "for %s reduce %s: %s%s(...)", axes_text(l->arena, l->g, output->axes),
+                info->reduced & output->axes ? "other axes" : "more axes", op_info[info->op].text,
+                axes_text(l->arena, l->g, from & ~output->axes));
     }
     if (extra && !(output->axes & ~info->axes))
         return arena_format(l->arena, "reduce it, e.g. sum%s(...), or declare %s : %s%s",
@@ -258,48 +252,41 @@ static const char *store_hint(Lowering *l, const Output *output, const char *dty
     return extra ? NULL : arena_format(l->arena, "declare %s : %s%s", output->name, dtype, has);
 }
 
-static bool check_output_axes(Lowering *l, Scope *s, const Statement *at,
-                              const Output *output, Node value)
+static bool check_output_axes(Lowering *l, Scope *s, const Statement *at, const Output *output,
+                              Node value)
 {
     AxisSet has = node(l->g, value)->axes;
-    if (has == output->axes)
-        return true;
-    type_error(l, s, at->value->span,
-               store_hint(l, output, dtype_info[output->dtype].fuse, value),
-               "output '%s' is declared with the axes %s, but its expression has %s",
-               output->name, axes_text(l->arena, l->g, output->axes),
-               axes_text(l->arena, l->g, has));
+    if (has == output->axes) return true;
+    type_error(l, s, at->value->span, store_hint(l, output, dtype_info[output->dtype].fuse, value),
+               "output '%s' is declared with the axes %s, but its expression has %s", output->name,
+               axes_text(l->arena, l->g, output->axes), axes_text(l->arena, l->g, has));
     return false;
 }
 
 /* What a store takes: floats take any number (rounded once: an f64 is not narrowed
  * before), integers take integers and bool, bool takes only bool. */
-static bool check_output_type(Lowering *l, Scope *s, const Statement *at,
-                              const Output *output, Node value)
+static bool check_output_type(Lowering *l, Scope *s, const Statement *at, const Output *output,
+                              Node value)
 {
     Type from = node(l->g, value)->type, to = dtype_info[output->dtype].type;
     const char *fuse = dtype_info[output->dtype].fuse;
-    if (type_is_float(to) || from == to || (to == TYPE_I64 && from == TYPE_BOOL))
-        return true;
-    const char *hint =
-        to == TYPE_BOOL
-            ? arena_format(l->arena, "compare it: %s = ... != 0", output->name)
-            : arena_format(l->arena, "convert it: %s(...)", fuse);
+    if (type_is_float(to) || from == to || (to == TYPE_I64 && from == TYPE_BOOL)) return true;
+    const char *hint = to == TYPE_BOOL
+                           ? arena_format(l->arena, "compare it: %s = ... != 0", output->name)
+                           : arena_format(l->arena, "convert it: %s(...)", fuse);
     type_error(l, s, at->value->span, hint, "output '%s' is %s, but its expression is %s",
                output->name, fuse, type_name(from));
     return false;
 }
 
-static void bind_output(Lowering *l, Scope *s, Outputs *outputs, int index,
-                        const Statement *at, Node value)
+static void bind_output(Lowering *l, Scope *s, Outputs *outputs, int index, const Statement *at,
+                        Node value)
 {
     Output *output = &l->g->outputs.data[index];
     outputs->bound.data[index] = true;
     output->span = at->span;
-    if (!value.id || !outputs->usable.data[index])
-        return;
-    if (!check_output_axes(l, s, at, output, value) ||
-        !check_output_type(l, s, at, output, value))
+    if (!value.id || !outputs->usable.data[index]) return;
+    if (!check_output_axes(l, s, at, output, value) || !check_output_type(l, s, at, output, value))
         return;
     Type to = dtype_info[output->dtype].type;
     bool narrows = to == TYPE_F32 && node(l->g, value)->type == TYPE_F64;
@@ -311,14 +298,11 @@ static void bind_output(Lowering *l, Scope *s, Outputs *outputs, int index,
 static void lower_statement(Lowering *l, Scope *s, Outputs *outputs, const Statement *at)
 {
     Node value = lower_expr(l, s, at->value);
-    if (value.id)
-        graph_name(l->g, value, at->name.name, at->value->span);
-    if (name_find(&outputs->clashing, at->name.name) >= 0 ||
-        !bind_value(l, s, &at->name, value))
+    if (value.id) graph_name(l->g, value, at->name.name, at->value->span);
+    if (name_find(&outputs->clashing, at->name.name) >= 0 || !bind_value(l, s, &at->name, value))
         return;
     int index = name_find(&outputs->map, at->name.name);
-    if (index < 0)
-        return;
+    if (index < 0) return;
     s->bindings.data[s->bindings.count - 1].is_output = true;
     bind_output(l, s, outputs, index, at, value);
 }
@@ -341,7 +325,8 @@ static void check_all_bound(Lowering *l, Scope *s, const Outputs *outputs)
     for (int i = 0; i < outputs->decls.count; i++) {
         const char *name = outputs->decls.data[i]->name.name;
         if (!outputs->bound.data[i])
-            name_error(l, s, outputs->decls.data[i]->span, unused_hint(l, s, name), "output '%s' is never bound", name);
+            name_error(l, s, outputs->decls.data[i]->span, unused_hint(l, s, name),
+                       "output '%s' is never bound", name);
     }
 }
 
@@ -362,13 +347,14 @@ static void warn_unused_axes(Lowering *l)
     AxisSet used = 0;
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
-        used |= info->axes;    /* what is reduced, an operand has */
+        used |= info->axes; /* what is reduced, an operand has */
         if (info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
     }
     for (int i = 0; i < g->params.count; i++) used |= g->params.data[i].axes;
     for (int i = 0; i < g->outputs.count; i++) used |= g->outputs.data[i].axes;
     for (int i = 0; i < g->axis_count; i++)
-        if (!(used >> i & 1)) report_warning(l->d, g->axes[i].span, NULL, "axis '%s' is never used", g->axes[i].name);
+        if (!(used >> i & 1))
+            report_warning(l->d, g->axes[i].span, NULL, "axis '%s' is never used", g->axes[i].name);
 }
 
 static void warn_of_literal(Lowering *l, Span at, DType dtype, const NodeInfo *literal)
@@ -380,7 +366,8 @@ static void warn_of_literal(Lowering *l, Span at, DType dtype, const NodeInfo *l
                        number_shown(l, dtype, kept));
 }
 
-/* A literal has a type only where it is used: as f32 in arithmetic, rounded in a cast, stored in an output. */
+/* A literal has a type only where it is used: as f32 in arithmetic, rounded in a cast, stored in an
+ * output. */
 static void warn_of_literals(Lowering *l)
 {
     const Graph *g = l->g;
@@ -395,7 +382,8 @@ static void warn_of_literals(Lowering *l)
         }
     }
     for (int i = 0; i < g->outputs.count; i++)
-        warn_of_literal(l, g->outputs.data[i].span, g->outputs.data[i].dtype, node(g, g->outputs.data[i].value));
+        warn_of_literal(l, g->outputs.data[i].span, g->outputs.data[i].dtype,
+                        node(g, g->outputs.data[i].value));
 }
 
 Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *graph)
@@ -408,18 +396,15 @@ Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *gr
     g->source = graph->span.source;
     g->span = graph->span;
     declare_axes(l, s, graph->axes);
-    for (const ParamDecl *p = graph->params; p; p = p->next)
-        declare_param(l, s, p);
-    for (const ParamDecl *p = graph->outputs; p; p = p->next)
-        declare_output(l, s, &outputs, p);
+    for (const ParamDecl *p = graph->params; p; p = p->next) declare_param(l, s, p);
+    for (const ParamDecl *p = graph->outputs; p; p = p->next) declare_output(l, s, &outputs, p);
     if (!graph->outputs)
         name_error(l, s, graph->name.span, NULL, "graph '%s' has no output", g->name);
     for (const Statement *at = graph->body; at; at = at->next)
-        if (at->name.name)   /* a stray return was reported by the parser */
+        if (at->name.name) /* a stray return was reported by the parser */
             lower_statement(l, s, &outputs, at);
     check_all_bound(l, s, &outputs);
-    if (l->failed)
-        return NULL;
+    if (l->failed) return NULL;
     warn_unused(l, s);
     warn_unused_axes(l);
     warn_of_literals(l);

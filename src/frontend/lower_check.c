@@ -20,18 +20,16 @@ static void check_duplicate(Arena *arena, Diagnostics *d, Map *seen, const Item 
     int row, column;
     Span at = items[first]->name.span;
     source_place(at.source, at.begin, &row, &column);
-    report_error(
-        d, item->name.span,
-        arena_format(arena, "first defined at %s:%d:%d", at.source->name, row, column),
-        "%s '%s' is defined twice", what, name);
+    report_error(d, item->name.span,
+                 arena_format(arena, "first defined at %s:%d:%d", at.source->name, row, column),
+                 "%s '%s' is defined twice", what, name);
 }
 
 static int count_items(const Module *program)
 {
     int count = 0;
     for (; program; program = program->next)
-        for (const Item *item = program->items; item; item = item->next)
-            count++;
+        for (const Item *item = program->items; item; item = item->next) count++;
     return count;
 }
 
@@ -45,16 +43,15 @@ static void check_module(Arena *arena, Diagnostics *d, Items *items, const Modul
                          bool imported)
 {
     for (const Item *item = module->items; item; item = item->next) {
-        if (!item->name.name)
-            continue;
+        if (!item->name.name) continue;
         if (item->kind == ITEM_FUNCTION)
             check_duplicate(arena, d, &items->function_map, items->functions, item, "function");
         /* Graphs of imported files are not part of the program. */
         if (item->kind == ITEM_GRAPH && !imported)
             check_duplicate(arena, d, &items->graph_map, items->graphs, item, "graph");
         if (item->kind == ITEM_FUNCTION && is_builtin(item->name.name))
-            report_error(d, item->name.span, "give it another name",
-                         "'%s' is a built-in function", item->name.name);
+            report_error(d, item->name.span, "give it another name", "'%s' is a built-in function",
+                         item->name.name);
     }
 }
 
@@ -63,7 +60,9 @@ static void check_items(Arena *arena, Diagnostics *d, const Module *program)
 {
     int count = count_items(program);
     Items items = {NEW_ARRAY(arena, const Item *, count + 1),
-                   NEW_ARRAY(arena, const Item *, count + 1), {0}, {0}};
+                   NEW_ARRAY(arena, const Item *, count + 1),
+                   {0},
+                   {0}};
     for (const Module *module = program->next; module; module = module->next)
         check_module(arena, d, &items, module, true);
     check_module(arena, d, &items, program, false);
@@ -71,7 +70,10 @@ static void check_items(Arena *arena, Diagnostics *d, const Module *program)
 
 /* ---- names in functions ---- */
 
-static void check_later(Lowering *l, const Expr *e) { *list_push(l->arena, &l->unchecked) = e; }
+static void check_later(Lowering *l, const Expr *e)
+{
+    *list_push(l->arena, &l->unchecked) = e;
+}
 
 /* Those that were put off from `first` on are taken in their order. */
 static void reverse(Lowering *l, int first)
@@ -91,11 +93,9 @@ static void check_call(Lowering *l, Scope *s, const Expr *e)
         *list_push(l->arena, &l->callees) = callee.function;
         *list_push(l->arena, &l->callee_spans) = e->span;
     }
-    if (strcmp(e->name, "index") == 0 || strcmp(e->name, "size") == 0)
-        return;
+    if (strcmp(e->name, "index") == 0 || strcmp(e->name, "size") == 0) return;
     int first = l->unchecked.count;
-    for (const Expr *a = e->left; a; a = a->next)
-        check_later(l, a);
+    for (const Expr *a = e->left; a; a = a->next) check_later(l, a);
     reverse(l, first);
 }
 
@@ -105,16 +105,13 @@ static void check_expr(Lowering *l, Scope *s, const Expr *root)
     check_later(l, root);
     while (l->unchecked.count > 0) {
         const Expr *e = l->unchecked.data[--l->unchecked.count];
-        while (e->kind == EXPR_PAREN || e->kind == EXPR_UNARY)
-            e = e->left;
+        while (e->kind == EXPR_PAREN || e->kind == EXPR_UNARY) e = e->left;
         if (e->kind == EXPR_BINARY) {
             check_later(l, e->right);
             check_later(l, e->left);
         }
-        if (e->kind == EXPR_NAME)
-            find_value(l, s, e);
-        if (e->kind == EXPR_CALL)
-            check_call(l, s, e);
+        if (e->kind == EXPR_NAME) find_value(l, s, e);
+        if (e->kind == EXPR_CALL) check_call(l, s, e);
     }
 }
 
@@ -125,22 +122,21 @@ static void check_function(Lowering *l, const Item *function)
     for (const AxisDecl *axis = function->axes; axis; axis = axis->next)
         bind_axis(l, s, &axis->name, (AxisSet)1 << (bit++ % 32));
     if (bit > MAX_AXES)
-        report_error(l->d, function->span, NULL, "'%s' has more than %d axes",
-                     function->name.name, MAX_AXES);
+        report_error(l->d, function->span, NULL, "'%s' has more than %d axes", function->name.name,
+                     MAX_AXES);
     for (const Ident *name = function->arguments; name; name = name->next)
         bind_value(l, s, name, (Node){0});
     for (const Statement *at = function->body; at; at = at->next) {
         check_expr(l, s, at->value);
-        if (at->name.name)
-            bind_value(l, s, &at->name, (Node){0});
+        if (at->name.name) bind_value(l, s, &at->name, (Node){0});
     }
 }
 
 /* ---- recursion ---- */
 
 typedef struct {
-    int end;             /* its calls in Lowering.callees: next .. end */
-    int next;            /* the call to follow next */
+    int end;  /* its calls in Lowering.callees: next .. end */
+    int next; /* the call to follow next */
     enum { UNSEEN, ACTIVE, DONE } state;
 } Visit;
 
@@ -168,9 +164,8 @@ static void check_recursion(Lowering *l, Visit *visits, int *stack, int root)
         int callee = function_index(l, l->callees.data[call]);
         if (visits[callee].state == ACTIVE)
             report_error(l->d, l->callee_spans.data[call], NULL,
-                         callee == caller
-                             ? "recursion: '%s' calls itself"
-                             : "recursion: '%s' is called again while it runs",
+                         callee == caller ? "recursion: '%s' calls itself"
+                                          : "recursion: '%s' is called again while it runs",
                          l->items->functions.data[callee]->name.name);
         if (visits[callee].state == UNSEEN) {
             visits[callee].state = ACTIVE;
@@ -191,6 +186,5 @@ void check_program(Arena *arena, Diagnostics *d, const Module *program)
     }
     int *stack = NEW_ARRAY(arena, int, l->items->functions.count + 1);
     for (int i = 0; i < l->items->functions.count; i++)
-        if (visits[i].state == UNSEEN)
-            check_recursion(l, visits, stack, i);
+        if (visits[i].state == UNSEEN) check_recursion(l, visits, stack, i);
 }

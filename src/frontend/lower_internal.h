@@ -1,6 +1,7 @@
-/* frontend/lower_internal.h: what the files of the lowering share (frontend/lower.c the declarations and the
- * body, frontend/lower_expr.c expressions and types, frontend/lower_names.c scopes and callees,
- * frontend/lower_check.c functions by themselves). Private to them; the interface is frontend/lower.h. */
+/* frontend/lower_internal.h: what the files of the lowering share (frontend/lower.c the
+ * declarations and the body, frontend/lower_expr.c expressions and types, frontend/lower_names.c
+ * scopes and callees, frontend/lower_check.c functions by themselves). Private to them; the
+ * interface is frontend/lower.h. */
 #ifndef FUSEC_LOWERING_H
 #define FUSEC_LOWERING_H
 
@@ -10,62 +11,68 @@
 typedef struct {
     const char *name;
     Span span;
-    Node value;       /* {0} after an error, and where only names are checked */
+    Node value; /* {0} after an error, and where only names are checked */
     bool is_input, is_output, used;
 } Binding;
 
 typedef struct {
     const char *name;
-    AxisSet set;      /* one axis in a graph; several perhaps in a function */
+    AxisSet set; /* one axis in a graph; several perhaps in a function */
 } AxisName;
 
 /* The names that one graph's or one function's body sees. */
 typedef struct Scope Scope;
 struct Scope {
     const Item *item;
-    Map values;                   /* name -> index into bindings */
+    Map values; /* name -> index into bindings */
     LIST(Binding) bindings;
-    Map axis_map;                 /* name -> index into axes */
+    Map axis_map; /* name -> index into axes */
     LIST(AxisName) axes;
-    const Scope *caller;          /* NULL for the graph's own body */
-    Span call;                    /* where the caller calls */
+    const Scope *caller; /* NULL for the graph's own body */
+    Span call;           /* where the caller calls */
 };
 
 /* The first item of each name: functions of all modules, graphs of the main one. */
 typedef struct ItemIndex {
-    Map function_map;             /* name -> index into functions */
+    Map function_map; /* name -> index into functions */
     LIST(const Item *) functions;
-    Map graph_map;                /* name -> index into graphs */
+    Map graph_map; /* name -> index into graphs */
     LIST(const Item *) graphs;
 } ItemIndex;
 
 typedef enum {
-    CALLEE_ELEMENT, CALLEE_CLAMP, CALLEE_INDEX, CALLEE_SIZE, CALLEE_CAST,
-    CALLEE_REDUCTION, CALLEE_FUNCTION
+    CALLEE_ELEMENT,
+    CALLEE_CLAMP,
+    CALLEE_INDEX,
+    CALLEE_SIZE,
+    CALLEE_CAST,
+    CALLEE_REDUCTION,
+    CALLEE_FUNCTION
 } CalleeKind;
 
 typedef struct {
     CalleeKind kind;
-    Op op;                   /* ELEMENT, REDUCTION */
-    DType dtype;             /* CAST */
+    Op op;       /* ELEMENT, REDUCTION */
+    DType dtype; /* CAST */
     const Item *function;
-    AxisSet axes;            /* REDUCTION: all of them; INDEX and SIZE: the argument's */
-    AxisSet *axis_args;      /* FUNCTION: by axis parameter */
+    AxisSet axes;       /* REDUCTION: all of them; INDEX and SIZE: the argument's */
+    AxisSet *axis_args; /* FUNCTION: by axis parameter */
 } Callee;
 
-/* An expression that is being lowered, once what is inside it has been: so deep is the stack of no thread that compiles. */
+/* An expression that is being lowered, once what is inside it has been: so deep is the stack of no
+ * thread that compiles. */
 typedef struct Task {
     const Expr *e;
     Scope *s;
     bool begun;
-    const Expr **chain;       /* BINARY: its operators from the left ... */
-    int count, next;          /* ... how many, and which comes next; of a call, its arguments */
-    Callee callee;            /* CALL */
-    const Expr *argument;     /* that is being lowered */
+    const Expr **chain;   /* BINARY: its operators from the left ... */
+    int count, next;      /* ... how many, and which comes next; of a call, its arguments */
+    Callee callee;        /* CALL */
+    const Expr *argument; /* that is being lowered */
     Node *args;
-    Scope *body;              /* of the function ... */
-    const Statement *at;      /* ... and where in it */
-    const uint64_t *key;      /* in Lowering.inlined */
+    Scope *body;         /* of the function ... */
+    const Statement *at; /* ... and where in it */
+    const uint64_t *key; /* in Lowering.inlined */
     size_t key_bytes;
     Node value;
 } Task;
@@ -73,10 +80,10 @@ typedef struct Task {
 typedef struct {
     Arena *arena;
     Diagnostics *d;
-    Graph *g;                     /* NULL in check_program */
+    Graph *g; /* NULL in check_program */
     const ItemIndex *items;
-    LIST(Span) reported;          /* places in functions that have their error */
-    Map inlined;                  /* (function, axes, arguments) -> index into results */
+    LIST(Span) reported; /* places in functions that have their error */
+    Map inlined;         /* (function, axes, arguments) -> index into results */
     LIST(Node) results;
     LIST(const Item *) callees;   /* in check_program: what each function calls ... */
     LIST(Span) callee_spans;      /* ... and where */
@@ -89,11 +96,11 @@ typedef struct {
 bool is_silent(const Lowering *l, const Scope *s);
 /* Reports an error of names. Those inside functions are check_program's to report, so a
  * lowering is silent about them. */
-void name_error(Lowering *l, const Scope *s, Span at, const char *hint,
-                const char *format, ...) __attribute__((format(printf, 5, 6)));
+void name_error(Lowering *l, const Scope *s, Span at, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 /* Reports an error of types or axes; in functions once a place, with the way there. */
-void type_error(Lowering *l, const Scope *s, Span at, const char *hint,
-                const char *format, ...) __attribute__((format(printf, 5, 6)));
+void type_error(Lowering *l, const Scope *s, Span at, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 Lowering *lowering_new(Arena *arena, Diagnostics *d, const Module *program);
 Scope *scope_new(Lowering *l, const Item *item);
@@ -108,14 +115,14 @@ bool is_builtin(const char *name);
 /* The operator node of a UNARY or BINARY expression; OP_NONE if there is none. */
 Op find_operator(const char *text, int arity);
 /* For names that others have; letters may be large or small. NULL: none.
- * dtype_meant: the dtype it is here. The others are hints: why there is no such dtype, how a function (`axis`: the
- * program's last axis, `before`: the one before it; NULL: none) or a constant is written here. */
+ * dtype_meant: the dtype it is here. The others are hints: why there is no such dtype, how a
+ * function (`axis`: the program's last axis, `before`: the one before it; NULL: none) or a constant
+ * is written here. */
 const char *dtype_meant(const char *name);
 const char *dtype_absent(const char *name);
 const char *function_meant(Arena *arena, const char *name, const char *axis, const char *before);
 const char *constant_meant(Arena *arena, const char *name);
-const char *did_you_mean(Lowering *l, const char *name, const char *const *names,
-                         int count);
+const char *did_you_mean(Lowering *l, const char *name, const char *const *names, int count);
 
 Node lower_expr(Lowering *l, Scope *s, const Expr *e);
 /* Widens a value to a type; literals take it on exactly. */

@@ -11,12 +11,10 @@ bool is_silent(const Lowering *l, const Scope *s)
     return l->g && s && s->item->kind == ITEM_FUNCTION;
 }
 
-void name_error(Lowering *l, const Scope *s, Span at, const char *hint,
-                const char *format, ...)
+void name_error(Lowering *l, const Scope *s, Span at, const char *hint, const char *format, ...)
 {
     l->failed = true;
-    if (is_silent(l, s))
-        return;
+    if (is_silent(l, s)) return;
     va_list args;
     va_start(args, format);
     const char *message = arena_vformat(l->arena, format, args);
@@ -32,16 +30,14 @@ static bool in_std(Span at)
 static bool was_reported(Lowering *l, Span at)
 {
     for (int i = 0; i < l->reported.count; i++)
-        if (l->reported.data[i].source == at.source &&
-            l->reported.data[i].begin == at.begin)
+        if (l->reported.data[i].source == at.source && l->reported.data[i].begin == at.begin)
             return true;
     *list_push(l->arena, &l->reported) = at;
     return false;
 }
 
 /* An error inside the embedded library is shown where the user's text calls it. */
-void type_error(Lowering *l, const Scope *s, Span at, const char *hint,
-                const char *format, ...)
+void type_error(Lowering *l, const Scope *s, Span at, const char *hint, const char *format, ...)
 {
     l->failed = true;
     va_list args;
@@ -53,8 +49,7 @@ void type_error(Lowering *l, const Scope *s, Span at, const char *hint,
         inside = s->item->name.name;
         at = s->call;
     }
-    if (was_reported(l, at))
-        return;
+    if (was_reported(l, at)) return;
     if (s->caller && !hint) {
         int row, column;
         source_place(s->call.source, s->call.begin, &row, &column);
@@ -67,8 +62,7 @@ void type_error(Lowering *l, const Scope *s, Span at, const char *hint,
         report_error(l->d, at, hint, "%s", message);
 }
 
-const char *did_you_mean(Lowering *l, const char *name, const char *const *names,
-                         int count)
+const char *did_you_mean(Lowering *l, const char *name, const char *const *names, int count)
 {
     const char *near = nearest_name(name, names, count);
     return near ? arena_format(l->arena, "did you mean '%s'?", near) : NULL;
@@ -78,16 +72,14 @@ const char *did_you_mean(Lowering *l, const char *name, const char *const *names
 
 static void index_function(Arena *arena, ItemIndex *index, const Item *item)
 {
-    if (name_find(&index->function_map, item->name.name) >= 0)
-        return;
+    if (name_find(&index->function_map, item->name.name) >= 0) return;
     name_add(arena, &index->function_map, item->name.name, index->functions.count);
     *list_push(arena, &index->functions) = item;
 }
 
 static void index_graph(Arena *arena, ItemIndex *index, const Item *item)
 {
-    if (name_find(&index->graph_map, item->name.name) >= 0)
-        return;
+    if (name_find(&index->graph_map, item->name.name) >= 0) return;
     name_add(arena, &index->graph_map, item->name.name, index->graphs.count);
     *list_push(arena, &index->graphs) = item;
 }
@@ -97,8 +89,7 @@ static const ItemIndex *index_items(Arena *arena, const Module *program)
     ItemIndex *index = NEW(arena, ItemIndex);
     for (const Module *module = program; module; module = module->next)
         for (const Item *item = module->items; item; item = item->next) {
-            if (item->kind == ITEM_FUNCTION && item->name.name)
-                index_function(arena, index, item);
+            if (item->kind == ITEM_FUNCTION && item->name.name) index_function(arena, index, item);
             if (item->kind == ITEM_GRAPH && item->name.name && module == program)
                 index_graph(arena, index, item);
         }
@@ -155,14 +146,13 @@ bool bind_value(Lowering *l, Scope *s, const Ident *name, Node value)
     if (first >= 0) {
         int row, column;
         l->failed = true;
-        if (is_silent(l, s))
-            return false;
+        if (is_silent(l, s)) return false;
         Span span = s->bindings.data[first].span;
         source_place(span.source, span.begin, &row, &column);
-        name_error(l, s, name->span,
-                   arena_format(l->arena, "first bound at %s:%d:%d", span.source->name,
-                                row, column),
-                   "'%s' is bound twice", name->name);
+        name_error(
+            l, s, name->span,
+            arena_format(l->arena, "first bound at %s:%d:%d", span.source->name, row, column),
+            "'%s' is bound twice", name->name);
         return false;
     }
     name_add(l->arena, &s->values, name->name, s->bindings.count);
@@ -181,10 +171,12 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
                                     : "'%s' is bound further down",
                                 name);
     if (name_find(&s->axis_map, name) >= 0)
-        return arena_format(l->arena, "'%s' is an axis: it goes in brackets, as in sum[%s](x); size(%s) and index(%s) are numbers", name, name, name, name);
+        return arena_format(
+            l->arena,
+            "'%s' is an axis: it goes in brackets, as in sum[%s](x); size(%s) and index(%s) are numbers",
+            name, name, name, name);
     const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
-    for (int i = 0; i < s->bindings.count; i++)
-        names[i] = s->bindings.data[i].name;
+    for (int i = 0; i < s->bindings.count; i++) names[i] = s->bindings.data[i].name;
     const char *hint = did_you_mean(l, name, names, s->bindings.count);
     if (!hint) hint = constant_meant(l->arena, name);
     if (!hint && (is_builtin(name) || name_find(&l->items->function_map, name) >= 0))
@@ -196,8 +188,9 @@ Binding *find_value(Lowering *l, Scope *s, const Expr *name)
 {
     int found = name_find(&s->values, name->name);
     if (found < 0) {
-        name_error(l, s, name->span, is_silent(l, s) ? NULL : value_hint(l, s, name->name, name->span), "unknown name '%s'",
-                   name->name);
+        name_error(l, s, name->span,
+                   is_silent(l, s) ? NULL : value_hint(l, s, name->name, name->span),
+                   "unknown name '%s'", name->name);
         return NULL;
     }
     s->bindings.data[found].used = true;
@@ -212,14 +205,13 @@ bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *
         return true;
     }
     l->failed = true;
-    if (is_silent(l, s))
-        return false;
+    if (is_silent(l, s)) return false;
     const char **names = NEW_ARRAY(l->arena, const char *, s->axes.count + 1);
-    for (int i = 0; i < s->axes.count; i++)
-        names[i] = s->axes.data[i].name;
+    for (int i = 0; i < s->axes.count; i++) names[i] = s->axes.data[i].name;
     const char *hint = did_you_mean(l, name, names, s->axes.count);
     if (!s->axes.count && s->item->name.name)
-        hint = arena_format(l->arena, "axes are declared behind the name: %s[%s](...)", s->item->name.name, name);
+        hint = arena_format(l->arena, "axes are declared behind the name: %s[%s](...)",
+                            s->item->name.name, name);
     if (!hint && s->axes.count == 1)
         hint = arena_format(l->arena, "the only axis here is '%s'", names[0]);
     if (!hint && s->axes.count > 1) hint = hint_name(l->arena, name, names, s->axes.count);
@@ -245,8 +237,7 @@ Op find_operator(const char *text, int arity)
 static Op find_op(OpClass class, const char *text)
 {
     for (int op = 1; op < OP_COUNT; op++)
-        if (op_info[op].class == class && strcmp(op_info[op].text, text) == 0)
-            return (Op)op;
+        if (op_info[op].class == class && strcmp(op_info[op].text, text) == 0) return (Op)op;
     return OP_NONE;
 }
 
@@ -296,11 +287,9 @@ static const char *function_hint(Lowering *l, const Scope *s, const char *name)
     int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->items->functions.count + of_std;
     const char **names = NEW_ARRAY(l->arena, const char *, capacity);
     for (int op = 1; op < OP_COUNT; op++)
-        if ((op_info[op].class == CLASS_CALL && op != OP_POW) ||
-            op_info[op].class == CLASS_REDUCE)
+        if ((op_info[op].class == CLASS_CALL && op != OP_POW) || op_info[op].class == CLASS_REDUCE)
             names[count++] = op_info[op].text;
-    for (int i = 0; i < DTYPE_COUNT; i++)
-        names[count++] = dtype_info[i].fuse;
+    for (int i = 0; i < DTYPE_COUNT; i++) names[count++] = dtype_info[i].fuse;
     for (size_t i = 0; i < sizeof special_names / sizeof *special_names; i++)
         names[count++] = special_names[i];
     for (int i = 0; i < l->items->functions.count; i++)
@@ -309,7 +298,9 @@ static const char *function_hint(Lowering *l, const Scope *s, const char *name)
     const char *near = nearest_name(name, names, count);
     bool imported = near && name_find(&l->items->function_map, near) >= 0;
     return near && has_string(std, of_std, near) && !imported
-               ? arena_format(l->arena, "did you mean '%s'? The standard library has it: import \"std\"", near)
+               ? arena_format(l->arena,
+                              "did you mean '%s'? The standard library has it: import \"std\"",
+                              near)
                : did_you_mean(l, name, names, count);
 }
 
@@ -323,19 +314,18 @@ static const char *example_axis(const Scope *s)
 static int count_arguments(const Expr *call)
 {
     int count = 0;
-    for (const Expr *e = call->left; e; e = e->next)
-        count++;
+    for (const Expr *e = call->left; e; e = e->next) count++;
     return count;
 }
 
 /* `hint`: the signature, or NULL. */
-static bool check_arguments(Lowering *l, const Scope *s, const Expr *call, int wanted, const char *hint)
+static bool check_arguments(Lowering *l, const Scope *s, const Expr *call, int wanted,
+                            const char *hint)
 {
     int given = count_arguments(call);
-    if (given == wanted)
-        return true;
-    name_error(l, s, call->span, hint, "'%s' takes %d argument%s, not %d", call->name,
-               wanted, wanted == 1 ? "" : "s", given);
+    if (given == wanted) return true;
+    name_error(l, s, call->span, hint, "'%s' takes %d argument%s, not %d", call->name, wanted,
+               wanted == 1 ? "" : "s", given);
     return false;
 }
 
@@ -345,7 +335,8 @@ static const char *signature(Lowering *l, const Item *function)
     Text *text = text_new(l->arena);
     text_print(text, "%s", function->name.name);
     for (const AxisDecl *axis = function->axes; axis; axis = axis->next)
-        text_print(text, "%s%s%s", axis == function->axes ? "[" : ", ", axis->name.name, axis->next ? "" : "]");
+        text_print(text, "%s%s%s", axis == function->axes ? "[" : ", ", axis->name.name,
+                   axis->next ? "" : "]");
     text_print(text, "(");
     for (const Ident *name = function->arguments; name; name = name->next)
         text_print(text, "%s%s", name == function->arguments ? "" : ", ", name->name);
@@ -355,15 +346,14 @@ static const char *signature(Lowering *l, const Item *function)
 
 static bool check_no_axes(Lowering *l, const Scope *s, const Expr *call)
 {
-    if (!call->has_axes)
-        return true;
+    if (!call->has_axes) return true;
     name_error(l, s, call->span, NULL, "'%s' takes no axes in brackets", call->name);
     return false;
 }
 
 /* Adds the axes of one name in brackets to a set; naming one twice is an error. */
-static bool add_axis(Lowering *l, const Scope *s, const Expr *call, const Ident *name,
-                     AxisSet *all, AxisSet *set)
+static bool add_axis(Lowering *l, const Scope *s, const Expr *call, const Ident *name, AxisSet *all,
+                     AxisSet *set)
 {
     AxisSet found;
     for (const Ident *earlier = call->axes; earlier != name; earlier = earlier->next) {
@@ -372,8 +362,7 @@ static bool add_axis(Lowering *l, const Scope *s, const Expr *call, const Ident 
             return false;
         }
     }
-    if (!find_axis(l, s, name->name, name->span, &found))
-        return false;
+    if (!find_axis(l, s, name->name, name->span, &found)) return false;
     if (*all & found) {
         type_error(l, s, name->span, NULL, "axis '%s' stands for an axis named before it",
                    name->name);
@@ -384,36 +373,33 @@ static bool add_axis(Lowering *l, const Scope *s, const Expr *call, const Ident 
     return true;
 }
 
-static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call,
-                              Callee *callee)
+static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 {
     if (!call->axes) {
         name_error(l, s, call->span,
-                   arena_format(l->arena, "name the axis to reduce: %s[%s](...)",
-                                call->name, example_axis(s)),
+                   arena_format(l->arena, "name the axis to reduce: %s[%s](...)", call->name,
+                                example_axis(s)),
                    "'%s' is a reduction and needs its axes in brackets", call->name);
         return false;
     }
     AxisSet all = 0;
     for (const Ident *axis = call->axes; axis; axis = axis->next)
-        if (!add_axis(l, s, call, axis, &all, &callee->axes))
-            return false;
+        if (!add_axis(l, s, call, axis, &all, &callee->axes)) return false;
     const bool of_elements = find_op(CLASS_CALL, call->name);
-    return check_arguments(l, s, call, 1,
-                           of_elements ? arena_format(l->arena, "of elements it is without brackets: %s(a, b)", call->name) : NULL);
+    return check_arguments(
+        l, s, call, 1,
+        of_elements
+            ? arena_format(l->arena, "of elements it is without brackets: %s(a, b)", call->name)
+            : NULL);
 }
 
-static bool resolve_axis_call(Lowering *l, const Scope *s, const Expr *call,
-                              Callee *callee)
+static bool resolve_axis_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 {
-    if (!check_no_axes(l, s, call) || !check_arguments(l, s, call, 1, NULL))
-        return false;
+    if (!check_no_axes(l, s, call) || !check_arguments(l, s, call, 1, NULL)) return false;
     const Expr *axis = call->left;
-    if (axis->kind == EXPR_ERROR)
-        return false;
+    if (axis->kind == EXPR_ERROR) return false;
     if (axis->kind != EXPR_NAME) {
-        name_error(l, s, axis->span,
-                   arena_format(l->arena, "%s(%s)", call->name, example_axis(s)),
+        name_error(l, s, axis->span, arena_format(l->arena, "%s(%s)", call->name, example_axis(s)),
                    "'%s' needs the name of an axis", call->name);
         return false;
     }
@@ -421,21 +407,17 @@ static bool resolve_axis_call(Lowering *l, const Scope *s, const Expr *call,
 }
 
 /* One axis argument for each axis parameter, or all of them for the only one. */
-static bool resolve_axis_arguments(Lowering *l, const Scope *s, const Expr *call,
-                                   Callee *callee)
+static bool resolve_axis_arguments(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 {
     int wanted = 0, given = 0;
-    for (const AxisDecl *axis = callee->function->axes; axis; axis = axis->next)
-        wanted++;
-    for (const Ident *axis = call->axes; axis; axis = axis->next)
-        given++;
+    for (const AxisDecl *axis = callee->function->axes; axis; axis = axis->next) wanted++;
+    for (const Ident *axis = call->axes; axis; axis = axis->next) given++;
     if (given != wanted && !(wanted == 1 && given > 1)) {
-        name_error(
-            l, s, call->span,
-            wanted ? arena_format(l->arena, "%s[%s](...)", call->name, example_axis(s))
-                   : NULL,
-            "'%s' takes %d ax%ss in brackets, not %d", call->name, wanted,
-            wanted == 1 ? "i" : "e", given);
+        name_error(l, s, call->span,
+                   wanted ? arena_format(l->arena, "%s[%s](...)", call->name, example_axis(s))
+                          : NULL,
+                   "'%s' takes %d ax%ss in brackets, not %d", call->name, wanted,
+                   wanted == 1 ? "i" : "e", given);
         return false;
     }
     callee->axis_args = NEW_ARRAY(l->arena, AxisSet, wanted + 1);
@@ -447,8 +429,7 @@ static bool resolve_axis_arguments(Lowering *l, const Scope *s, const Expr *call
     return true;
 }
 
-static bool resolve_function(Lowering *l, const Scope *s, const Expr *call,
-                             Callee *callee)
+static bool resolve_function(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 {
     int found = name_find(&l->items->function_map, call->name);
     if (found < 0) {
@@ -461,11 +442,11 @@ static bool resolve_function(Lowering *l, const Scope *s, const Expr *call,
     callee->kind = CALLEE_FUNCTION;
     callee->function = l->items->functions.data[found];
     int arguments = 0;
-    for (const Ident *name = callee->function->arguments; name; name = name->next)
-        arguments++;
+    for (const Ident *name = callee->function->arguments; name; name = name->next) arguments++;
     return resolve_axis_arguments(l, s, call, callee) &&
            check_arguments(l, s, call, arguments,
-                           count_arguments(call) == arguments ? NULL : signature(l, callee->function));
+                           count_arguments(call) == arguments ? NULL
+                                                              : signature(l, callee->function));
 }
 
 bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
@@ -474,20 +455,18 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
     if (!find_builtin(call->name, call->has_axes, callee))
         return resolve_function(l, s, call, callee);
     switch (callee->kind) {
-    case CALLEE_REDUCTION:
-        return resolve_reduction(l, s, call, callee);
-    case CALLEE_INDEX: case CALLEE_SIZE:
-        return resolve_axis_call(l, s, call, callee);
-    case CALLEE_CAST:
-        return check_no_axes(l, s, call) && check_arguments(l, s, call, 1, NULL);
+    case CALLEE_REDUCTION: return resolve_reduction(l, s, call, callee);
+    case CALLEE_INDEX:
+    case CALLEE_SIZE: return resolve_axis_call(l, s, call, callee);
+    case CALLEE_CAST: return check_no_axes(l, s, call) && check_arguments(l, s, call, 1, NULL);
     case CALLEE_CLAMP:
         return check_no_axes(l, s, call) && check_arguments(l, s, call, 3, "clamp(x, lo, hi)");
-    default:
-        break;
+    default: break;
     }
     /* min and max with one argument were meant as reductions. */
     if (find_op(CLASS_REDUCE, call->name) && count_arguments(call) == 1)
         return resolve_reduction(l, s, call, callee);
     const char *usage = callee->op == OP_WHERE ? "where(condition, a, b)" : NULL;
-    return check_no_axes(l, s, call) && check_arguments(l, s, call, op_info[callee->op].arity, usage);
+    return check_no_axes(l, s, call) &&
+           check_arguments(l, s, call, op_info[callee->op].arity, usage);
 }

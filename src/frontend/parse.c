@@ -10,8 +10,7 @@
 
 static bool begins_item(const Token *token)
 {
-    return token->kind == TOKEN_IMPORT || token->kind == TOKEN_FN ||
-           token->kind == TOKEN_GRAPH;
+    return token->kind == TOKEN_IMPORT || token->kind == TOKEN_FN || token->kind == TOKEN_GRAPH;
 }
 
 /* Whether the token just pushed was read as the begin of a statement or as an item's end
@@ -19,10 +18,8 @@ static bool begins_item(const Token *token)
 static bool is_back_in_step(const void *grammar, const Token *token)
 {
     bool statement = token->kind == TOKEN_BIND || token->kind == TOKEN_RETURN;
-    if (statement && token->first_on_line)
-        return grammar_accepts(grammar, TOKEN_INTEGER);
-    if (token->kind == TOKEN_RBRACE)
-        return grammar_accepts(grammar, TOKEN_FN);
+    if (statement && token->first_on_line) return grammar_accepts(grammar, TOKEN_INTEGER);
+    if (token->kind == TOKEN_RBRACE) return grammar_accepts(grammar, TOKEN_FN);
     return begins_item(token);
 }
 
@@ -78,7 +75,8 @@ static bool is_in_body(const Syntax *s)
     return s->open.count > 1 && s->open.data[0].token->kind == TOKEN_LBRACE;
 }
 
-/* A block inside a body is another language's: after the error that reported it, its end is not the body's. */
+/* A block inside a body is another language's: after the error that reported it, its end is not the
+ * body's. */
 static void skip_block(Syntax *s)
 {
     int depth = s->open.count - 1;
@@ -105,8 +103,7 @@ static void push(Syntax *s, void *grammar, const Token *token)
             grammar_push(grammar, token);
         }
     }
-    if (is_back_in_step(grammar, token))
-        s->muted = s->scanner.damaged = false;
+    if (is_back_in_step(grammar, token)) s->muted = s->scanner.damaged = false;
 }
 
 Module *parse_module(Arena *arena, Diagnostics *d, const Source *source)

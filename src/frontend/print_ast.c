@@ -10,8 +10,7 @@
 #include <string.h>
 
 /* Counts on from the token before: a file of n bytes takes n steps. */
-static void advance_place(const Source *source, uint32_t *at, uint32_t to, int *row,
-                          int *column)
+static void advance_place(const Source *source, uint32_t *at, uint32_t to, int *row, int *column)
 {
     for (; *at < to; ++*at) {
         bool newline = source->text[*at] == '\n';
@@ -49,8 +48,7 @@ void print_tokens(Text *out, Arena *arena, Diagnostics *d, const Source *source)
         scan(&scanner, &token);
         advance_place(source, &at, token.span.begin, &row, &column);
         text_print(out, "%d:%d %s", row, column, token_class(token.kind));
-        if (token.kind == 0)
-            break;
+        if (token.kind == 0) break;
         text_print(out, token.kind == TOKEN_STRING ? " \"%s\"\n" : " %s\n", token.text);
     }
     text_put(out, "\n", 1);
@@ -79,10 +77,8 @@ static void print_expr(Text *out, const Expr *expr)
     }
     text_put(out, "\n", 1);
     out->indent++;
-    for (const Expr *at = expr->left; at; at = at->next)
-        print_expr(out, at);
-    if (expr->right)
-        print_expr(out, expr->right);
+    for (const Expr *at = expr->left; at; at = at->next) print_expr(out, at);
+    if (expr->right) print_expr(out, expr->right);
     out->indent--;
 }
 
@@ -125,8 +121,7 @@ static void print_head(Text *out, const Item *item)
     text_print(out, "%s %s", kinds[item->kind], item->name.name);
     for (const AxisDecl *at = item->axes; at; at = at->next) {
         text_print(out, "%s%s", at == item->axes ? "[" : ", ", at->name.name);
-        if (at->size >= 0)
-            text_print(out, " = %" PRId64, at->size);
+        if (at->size >= 0) text_print(out, " = %" PRId64, at->size);
     }
     text_put(out, "]", item->axes ? 1 : 0);
     if (item->kind == ITEM_FUNCTION) {

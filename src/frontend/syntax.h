@@ -9,8 +9,8 @@
 
 #include "frontend/ast.h"
 
-enum { MAX_DEPTH = 1000 };      /* of expressions and of imports */
-enum { MAX_TEXT = 64 << 20 };   /* bytes of a file */
+enum { MAX_DEPTH = 1000 };    /* of expressions and of imports */
+enum { MAX_TEXT = 64 << 20 }; /* bytes of a file */
 
 typedef struct {
     int kind;         /* TOKEN_..., 0 at the end of the file */
@@ -55,13 +55,13 @@ typedef struct { /* the parsing of one file */
     Diagnostics *d;
     Scanner scanner;
     Item *first, *last;
-    const Token *previous; /* the token shifted before the current one */
-    LIST(Opened) open;     /* the brackets of the current item that are not closed yet */
-    Opened closed;         /* the bracket that was closed last */
+    const Token *previous;   /* the token shifted before the current one */
+    LIST(Opened) open;       /* the brackets of the current item that are not closed yet */
+    Opened closed;           /* the bracket that was closed last */
     LIST(const char *) axes; /* that the current graph or function has declared */
-    int item_kind;         /* the token that the current item began with */
-    bool failed;           /* the current item had a syntax error */
-    bool muted;            /* until the next statement: errors would be echoes */
+    int item_kind;           /* the token that the current item began with */
+    bool failed;             /* the current item had a syntax error */
+    bool muted;              /* until the next statement: errors would be echoes */
 } Syntax;
 
 /* Scanner. scan() also reports and skips what is no token. */
@@ -76,8 +76,7 @@ const char *token_shown(Arena *arena, const Token *token);
 void report_character(Scanner *s, const char *begin);
 void report_number(Scanner *s, const char *begin);
 void report_string(Scanner *s, const char *begin);
-void report_misspelling(Scanner *s, const char *begin, const char *written,
-                        const char *hint);
+void report_misspelling(Scanner *s, const char *begin, const char *written, const char *hint);
 
 /* Grammar. */
 void *grammar_new(Syntax *syntax);
@@ -105,11 +104,10 @@ ParamDecl *make_tensor(Syntax *s, const Token *name, const Token *dtype, IdentLi
 Item *make_import(Syntax *s, const Token *keyword, const Token *path);
 Item *make_function(Syntax *s, const Token *keyword, const Token *name, AxisList axes,
                     IdentList arguments, StatementList body, const Token *close);
-Item *make_short_function(Syntax *s, const Token *keyword, const Token *name,
-                          AxisList axes, IdentList arguments, Expr *value);
+Item *make_short_function(Syntax *s, const Token *keyword, const Token *name, AxisList axes,
+                          IdentList arguments, Expr *value);
 Item *make_graph(Syntax *s, const Token *keyword, const Token *name, AxisList axes,
-                 ParamList params, ParamList outputs, StatementList body,
-                 const Token *close);
+                 ParamList params, ParamList outputs, StatementList body, const Token *close);
 ExprList append_expr(ExprList list, Expr *expr);
 IdentList append_ident(Syntax *s, IdentList list, const Token *name);
 StatementList append_statement(StatementList list, Statement *statement);

@@ -60,12 +60,9 @@ static bool has_own_text(int kind)
 
 const char *token_shown(Arena *arena, const Token *token)
 {
-    if (token->kind == 0)
-        return "the end of the file";
-    if (token->kind == TOKEN_STRING)
-        return "the path";
-    if (token->kind == TOKEN_BIND)
-        return arena_format(arena, "'%.60s ='", token->text);
+    if (token->kind == 0) return "the end of the file";
+    if (token->kind == TOKEN_STRING) return "the path";
+    if (token->kind == TOKEN_BIND) return arena_format(arena, "'%.60s ='", token->text);
     bool own = has_own_text(token->kind);
     return arena_format(arena, "'%.60s'", own ? token->text : kind_names[token->kind]);
 }
@@ -82,14 +79,26 @@ static void damage(Scanner *s, const char *begin, const char *hint, const char *
 static const char *plain_spelling(const char *begin)
 {
     static const char *const look_alikes[][2] = {
-        {"\xc3\x97", "*"},      {"\xc2\xb7", "*"},       {"\xe2\x88\x92", "-"},
-        {"\xe2\x80\x93", "-"},  {"\xe2\x80\x94", "-"},   {"\xc3\xb7", "/"},
-        {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},  {"\xe2\x89\xa0", "!="},
-        {"\xe2\x86\x92", "->"}, {"\xe2\x88\x9e", "inf"}, {"\xe2\x80\x9c", "\""},
-        {"\xe2\x80\x9d", "\""}, {"\xc2\xa0", "a space"}, {"%", "x - y * floor(x / y), of integers i32(...) of it"},
+        {"\xc3\x97", "*"},
+        {"\xc2\xb7", "*"},
+        {"\xe2\x88\x92", "-"},
+        {"\xe2\x80\x93", "-"},
+        {"\xe2\x80\x94", "-"},
+        {"\xc3\xb7", "/"},
+        {"\xe2\x89\xa4", "<="},
+        {"\xe2\x89\xa5", ">="},
+        {"\xe2\x89\xa0", "!="},
+        {"\xe2\x86\x92", "->"},
+        {"\xe2\x88\x9e", "inf"},
+        {"\xe2\x80\x9c", "\""},
+        {"\xe2\x80\x9d", "\""},
+        {"\xc2\xa0", "a space"},
+        {"%", "x - y * floor(x / y), of integers i32(...) of it"},
         {".to(", "f32(x), not x.to(f32)"},
         {".", "exp(x) or mean[N](x), not x.exp() or m.exp(x)"},
-        {"~", "! for a logical not"}, {"?", "where(c, a, b)"}, {"@", "sum[K](a * b), which is slow for large matrices"},
+        {"~", "! for a logical not"},
+        {"?", "where(c, a, b)"},
+        {"@", "sum[K](a * b), which is slow for large matrices"},
     };
     for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
         if (strncmp(begin, look_alikes[i][0], strlen(look_alikes[i][0])) == 0)
@@ -103,10 +112,9 @@ void report_character(Scanner *s, const char *begin)
     const char *hint = plain ? arena_format(s->arena, "write %s", plain) : NULL;
     unsigned char byte = (unsigned char)*begin;
     const char *message =
-        byte > ' ' && byte < 0x7f
-            ? arena_format(s->arena, "unexpected character '%c'", byte)
-        : byte >= 0x80 ? "unexpected character: names and operators are plain ASCII"
-                       : arena_format(s->arena, "unexpected byte 0x%02x", byte);
+        byte > ' ' && byte < 0x7f ? arena_format(s->arena, "unexpected character '%c'", byte)
+        : byte >= 0x80            ? "unexpected character: names and operators are plain ASCII"
+                                  : arena_format(s->arena, "unexpected byte 0x%02x", byte);
     damage(s, begin, hint, message);
 }
 
@@ -117,8 +125,7 @@ void report_number(Scanner *s, const char *begin)
                            : "numbers look like 42, 1.5 or 1e-5, and '*' multiplies";
     int length = (int)(s->cursor - begin);
     damage(s, begin, hint,
-           arena_format(s->arena, "'%.*s' is not a number", length < 60 ? length : 60,
-                        begin));
+           arena_format(s->arena, "'%.*s' is not a number", length < 60 ? length : 60, begin));
 }
 
 void report_string(Scanner *s, const char *begin)
@@ -126,19 +133,17 @@ void report_string(Scanner *s, const char *begin)
     damage(s, begin, "a path ends with '\"' on its line", "the path does not end");
 }
 
-void report_misspelling(Scanner *s, const char *begin, const char *written,
-                        const char *hint)
+void report_misspelling(Scanner *s, const char *begin, const char *written, const char *hint)
 {
-    report_error(s->d, scanner_span(s, begin, s->cursor), hint, "unexpected '%s'",
-                 written);
+    report_error(s->d, scanner_span(s, begin, s->cursor), hint, "unexpected '%s'", written);
 }
 
 /* ---- syntax ----------------------------------------------------------------------- */
 
 void report_too_deep(Syntax *s, Span at)
 {
-    report_error(s->d, at, "bind a part of it to a name",
-                 "nested too deeply (more than %d levels)", MAX_DEPTH);
+    report_error(s->d, at, "bind a part of it to a name", "nested too deeply (more than %d levels)",
+                 MAX_DEPTH);
     stop(s->d);
 }
 
@@ -149,8 +154,7 @@ typedef struct {
 
 static void want(Wanted *wanted, bool expected, const char *name)
 {
-    if (expected && wanted->count < 8)
-        wanted->names[wanted->count++] = name;
+    if (expected && wanted->count < 8) wanted->names[wanted->count++] = name;
 }
 
 /* What a name would be, judged by the token before it. */
@@ -182,17 +186,14 @@ static Wanted list_wanted(const Token *previous, const bool *expected)
     bool operator= expected[TOKEN_PLUS];
     want(&wanted, expression, "an expression");
     want(&wanted, operator, "an operator");
-    want(&wanted, expected[TOKEN_FN],
-         operator ? "the next item" : "'import', 'fn' or 'graph'");
-    if (expected[TOKEN_FN])
-        return wanted;
+    want(&wanted, expected[TOKEN_FN], operator? "the next item" : "'import', 'fn' or 'graph'");
+    if (expected[TOKEN_FN]) return wanted;
     want(&wanted, !expression && expected[TOKEN_INTEGER],
          expected[TOKEN_FLOAT] ? "a number" : "an integer");
     want(&wanted, !expression && expected[TOKEN_NAME], name_role(previous));
     want(&wanted, !expression && !operator&& expected[TOKEN_LPAREN], "'('");
     want(&wanted, !expression && !operator&& expected[TOKEN_LBRACKET], "'['");
-    if (!expression)
-        want_punctuation(&wanted, expected);
+    if (!expression) want_punctuation(&wanted, expected);
     want(&wanted, expected[TOKEN_BIND] && expected[TOKEN_RETURN], "a statement");
     want(&wanted, expected[TOKEN_RBRACE], "'}'");
     return wanted;
@@ -212,25 +213,28 @@ static const char *hint_for_item(Arena *arena, const Token *found)
 {
     static const char *const items[] = {"import", "fn", "graph"};
     static const char *const others[] = {"def", "func", "function"};
-    if (found->kind != TOKEN_NAME && found->kind != TOKEN_BIND)
-        return NULL;
+    if (found->kind != TOKEN_NAME && found->kind != TOKEN_BIND) return NULL;
     const char *meant = nearest_name(found->text, items, 3);
     for (int i = 0; i < 3; i++)
-        if (strcmp(found->text, others[i]) == 0)
-            meant = "fn";
+        if (strcmp(found->text, others[i]) == 0) meant = "fn";
     return meant ? arena_format(arena, "did you mean '%s'?", meant) : NULL;
 }
 
 /* Words of other languages where an operator or a name's argument should stand. */
 static const char *hint_for_word(const Token *previous, const Token *found, bool operator)
 {
-    static const char *const operators[][2] = {{"and", "write &&"}, {"or", "write ||"}, {"is", "write =="}, {"if", "write where(condition, a, b)"}};
-    static const char *const prefixes[][2] = {{"not", "write !x"}, {"if", "write where(condition, a, b)"}};
-    if (!operator || found->kind != TOKEN_NAME) return NULL;
+    static const char *const operators[][2] = {{"and", "write &&"},
+                                               {"or", "write ||"},
+                                               {"is", "write =="},
+                                               {"if", "write where(condition, a, b)"}};
+    static const char *const prefixes[][2] = {{"not", "write !x"},
+                                              {"if", "write where(condition, a, b)"}};
+    if (!operator|| found->kind != TOKEN_NAME) return NULL;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (!strcmp(found->text, operators[i][0])) return operators[i][1];
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (previous && previous->kind == TOKEN_NAME && !strcmp(previous->text, prefixes[i][0])) return prefixes[i][1];
+        if (previous && previous->kind == TOKEN_NAME && !strcmp(previous->text, prefixes[i][0]))
+            return prefixes[i][1];
     return NULL;
 }
 
@@ -245,7 +249,9 @@ static bool takes_axes(const char *name)
 {
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         const char *class = operations[i], *text = strchr(class, ' ') + 1;
-        if ((!strncmp(class, "REDUCE", 6) || !strcmp(text, "size") || !strcmp(text, "index")) && !strcmp(text, name)) return true;
+        if ((!strncmp(class, "REDUCE", 6) || !strcmp(text, "size") || !strcmp(text, "index")) &&
+            !strcmp(text, name))
+            return true;
     }
     return false;
 }
@@ -253,12 +259,15 @@ static bool takes_axes(const char *name)
 static bool is_axis(const Syntax *s, const char *name, size_t length)
 {
     for (int i = 0; i < s->axes.count; i++)
-        if (strlen(s->axes.data[i]) == length && !memcmp(s->axes.data[i], name, length)) return true;
+        if (strlen(s->axes.data[i]) == length && !memcmp(s->axes.data[i], name, length))
+            return true;
     return false;
 }
 
-/* The last of the names in brackets that is no axis, and where it stands among them; -1: all are axes. */
-static int find_picked(const Syntax *s, const char *from, const char *end, const char **name, size_t *length)
+/* The last of the names in brackets that is no axis, and where it stands among them; -1: all are
+ * axes. */
+static int find_picked(const Syntax *s, const char *from, const char *end, const char **name,
+                       size_t *length)
 {
     int found = -1;
     for (int place = 0; from < end; place++) {
@@ -282,19 +291,25 @@ static const char *hint_for_element(const Syntax *s, const Opened *bracket, cons
     size_t length = 0;
     int place = find_picked(s, text + bracket->token->end, end, &name, &length);
     if (place < 0)
-        return arena_format(s->arena, "a value stands without its axes: %.60s; a function of axes is called, as in sum[N](x)", value);
+        return arena_format(
+            s->arena,
+            "a value stands without its axes: %.60s; a function of axes is called, as in sum[N](x)",
+            value);
     if (!s->axes.count || memchr(name, ':', length))
         return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
     bool alone = place == 0 && !memchr(name, ',', (size_t)(end - name));
     const char *axis = s->axes.data[alone || place >= s->axes.count ? s->axes.count - 1 : place];
     const char *from_end = *name == '-' ? arena_format(s->arena, "size(%s) ", axis) : "";
-    return arena_format(s->arena, "an element is picked by its index: sum[%s](where(index(%s) == %s%.*s, %.60s, 0))", axis, axis,
-                        from_end, (int)(length < 60 ? length : 60), name, value);
+    return arena_format(
+        s->arena,
+        "an element is picked by its index: sum[%s](where(index(%s) == %s%.*s, %.60s, 0))", axis,
+        axis, from_end, (int)(length < 60 ? length : 60), name, value);
 }
 
 static bool names_value(const Opened *bracket)
 {
-    return bracket->before && bracket->before->kind == TOKEN_NAME && !takes_axes(bracket->before->text);
+    return bracket->before && bracket->before->kind == TOKEN_NAME &&
+           !takes_axes(bracket->before->text);
 }
 
 /* Behind a name in a body, or behind its brackets: an index of another language. */
@@ -302,10 +317,13 @@ static const char *hint_for_index(const Syntax *s, const Token *found, const boo
 {
     if (!s->open.count || s->open.data[0].token->kind != TOKEN_LBRACE) return NULL;
     const char *text = s->scanner.source->text;
-    if (s->previous->kind == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && names_value(&s->closed))
+    if (s->previous->kind == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] &&
+        names_value(&s->closed))
         return hint_for_element(s, &s->closed, text + s->previous->span.begin);
     const Opened *inner = &s->open.data[s->open.count - 1];
-    if (inner->token->kind != TOKEN_LBRACKET || !names_value(inner) || found->kind == TOKEN_RBRACKET) return NULL;
+    if (inner->token->kind != TOKEN_LBRACKET || !names_value(inner) ||
+        found->kind == TOKEN_RBRACKET)
+        return NULL;
     const char *close = strpbrk(text + found->span.begin, "]\n");
     return found->kind && close && *close == ']' ? hint_for_element(s, inner, close) : NULL;
 }
@@ -314,15 +332,20 @@ static const char *hint_for_index(const Syntax *s, const Token *found, const boo
 static const char *hint_for_brackets(const Syntax *s, const Token *found, const bool *expected)
 {
     int before = s->previous ? s->previous->kind : 0;
-    if (before == TOKEN_IMPORT && found->kind == TOKEN_NAME) return arena_format(s->arena, "write import \"%.60s\"", found->text);
-    if (before == TOKEN_ARROW && found->kind == TOKEN_NAME) return "outputs stand in parentheses: -> (y : f32[M, N])";
-    if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET) return "an axis stands in brackets; what has none has no brackets";
+    if (before == TOKEN_IMPORT && found->kind == TOKEN_NAME)
+        return arena_format(s->arena, "write import \"%.60s\"", found->text);
+    if (before == TOKEN_ARROW && found->kind == TOKEN_NAME)
+        return "outputs stand in parentheses: -> (y : f32[M, N])";
+    if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET)
+        return "an axis stands in brackets; what has none has no brackets";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_MINUS && expected[TOKEN_NAME])
         return "axes are told by their names, not their places or sizes, as in mean[N](x)";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_COLON)
         return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
-    bool header = found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;
-    if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] && s->item_kind == TOKEN_GRAPH && !header)
+    bool header =
+        found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;
+    if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] &&
+        s->item_kind == TOKEN_GRAPH && !header)
         return "a reduction is called, as in sum[N](x); the size of an axis is size(N)";
     return NULL;
 }
@@ -332,12 +355,19 @@ static const char *hint_for_head(const Syntax *s, const Token *found, const bool
 {
     int before = s->previous ? s->previous->kind : 0, kind = found->kind;
     bool number = before == TOKEN_FLOAT || before == TOKEN_INTEGER;
-    if (number && kind == TOKEN_NAME && s->previous->end == found->span.begin) return "numbers have no suffix";
+    if (number && kind == TOKEN_NAME && s->previous->end == found->span.begin)
+        return "numbers have no suffix";
     if (s->item_kind != TOKEN_GRAPH || expected[TOKEN_PLUS]) return NULL;
-    if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE) return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";
-    if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN || kind == TOKEN_NAME || kind == TOKEN_LBRACKET)) return "a parameter is written NAME : DTYPE[AXES]";
-    if (before == TOKEN_BIND && expected[TOKEN_INTEGER] && !expected[TOKEN_LPAREN]) return "an axis has a size, as in [M = 4], or none, as in [M]";
-    return expected[TOKEN_COMMA] && (kind == TOKEN_NAME || kind == TOKEN_BIND) ? "a comma is missing" : NULL;
+    if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE)
+        return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";
+    if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN ||
+                                  kind == TOKEN_NAME || kind == TOKEN_LBRACKET))
+        return "a parameter is written NAME : DTYPE[AXES]";
+    if (before == TOKEN_BIND && expected[TOKEN_INTEGER] && !expected[TOKEN_LPAREN])
+        return "an axis has a size, as in [M = 4], or none, as in [M]";
+    return expected[TOKEN_COMMA] && (kind == TOKEN_NAME || kind == TOKEN_BIND)
+               ? "a comma is missing"
+               : NULL;
 }
 
 /* Which bracket of a kind is not closed: the innermost one. */
@@ -348,18 +378,22 @@ static const char *hint_unclosed(const Syntax *s, int kind, char bracket)
         int line, column;
         if (s->open.data[i].token->kind != kind) continue;
         source_place(at.source, at.begin, &line, &column);
-        return arena_format(s->arena, "the '%c' at %s:%d:%d is not closed", bracket, at.source->name, line, column);
+        return arena_format(s->arena, "the '%c' at %s:%d:%d is not closed", bracket,
+                            at.source->name, line, column);
     }
     return NULL;
 }
 
-/* What closes another bracket, or begins the next statement or item, where this one could still be closed. */
+/* What closes another bracket, or begins the next statement or item, where this one could still be
+ * closed. */
 static const char *hint_for_open(const Syntax *s, const Token *found, const bool *expected)
 {
     int kind = found->kind;
     bool next = !kind || kind == TOKEN_IMPORT || kind == TOKEN_FN || kind == TOKEN_GRAPH;
-    bool ends = next || kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) || kind == TOKEN_LBRACE || kind == TOKEN_ARROW;
-    if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET)) return hint_unclosed(s, TOKEN_LPAREN, '(');
+    bool ends = next || kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) ||
+                kind == TOKEN_LBRACE || kind == TOKEN_ARROW;
+    if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET))
+        return hint_unclosed(s, TOKEN_LPAREN, '(');
     if (expected[TOKEN_RBRACKET] && (ends || kind == TOKEN_RPAREN || kind == TOKEN_LPAREN))
         return hint_unclosed(s, TOKEN_LBRACKET, '[');
     return next && expected[TOKEN_RBRACE] ? hint_unclosed(s, TOKEN_LBRACE, '{') : NULL;
@@ -375,7 +409,8 @@ static const char *hint_for_statement(const Syntax *s, const Token *found)
         return branch;
     if (found->kind != TOKEN_NAME) return NULL;
     if (!strcmp(found->text, "if") || !strcmp(found->text, "switch")) return branch;
-    if (!strcmp(found->text, "for") || !strcmp(found->text, "while")) return "there are no loops: a reduction runs over an axis";
+    if (!strcmp(found->text, "for") || !strcmp(found->text, "while"))
+        return "there are no loops: a reduction runs over an axis";
     return NULL;
 }
 
@@ -386,24 +421,23 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     if (brackets) return brackets;
     bool reserved = found->kind == TOKEN_CONSTANT || found->kind == TOKEN_RETURN;
     bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
-    if (expected[TOKEN_FN])
-        return hint_for_item(s->arena, found);
+    if (expected[TOKEN_FN]) return hint_for_item(s->arena, found);
     if (found->kind == TOKEN_BIND && !found->first_on_line) {
         if (expression && s->previous && s->previous->kind == TOKEN_COMMA)
             return "arguments are not named, and an axis goes in brackets: softmax[N](x)";
-        if (expected[TOKEN_PLUS] || expression)
-            return "'==' compares, '=' binds a name";
+        if (expected[TOKEN_PLUS] || expression) return "'==' compares, '=' binds a name";
         if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)
             return "a parameter is written NAME : DTYPE[AXES]";
     }
     const char *word = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
-    if (word)
-        return word;
+    if (word) return word;
     if (found->kind == TOKEN_ASSIGN && expected[TOKEN_PLUS])
         return "'==' compares, '=' binds a name";
-    if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous && !expected[TOKEN_INTEGER])
+    if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous &&
+        !expected[TOKEN_INTEGER])
         return "in brackets stand names of axes, whose sizes the graph tells: graph g[M = 4, N = 8](...)";
-    bool arithmetic = found->kind == TOKEN_SLASH || found->kind == TOKEN_STAR || found->kind == TOKEN_PLUS || found->kind == TOKEN_MINUS;
+    bool arithmetic = found->kind == TOKEN_SLASH || found->kind == TOKEN_STAR ||
+                      found->kind == TOKEN_PLUS || found->kind == TOKEN_MINUS;
     if (arithmetic && expected[TOKEN_RBRACKET] && !expected[TOKEN_PLUS])
         return "an axis is a name, not a computed size: one of half the size is an axis of its own, as in graph g[N = 8, HALF = 4](...)";
     const char *head = hint_for_head(s, found, expected), *open = hint_for_open(s, found, expected);
@@ -411,10 +445,10 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     const char *statement = expected[TOKEN_BIND] ? hint_for_statement(s, found) : NULL;
     if (statement) return statement;
     if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
-        return s->item_kind == TOKEN_FN ? "a statement is written NAME = EXPRESSION, the last one return EXPRESSION"
-                                        : "a statement is written NAME = EXPRESSION";
-    if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND]))
-        return "the word is reserved";
+        return s->item_kind == TOKEN_FN
+                   ? "a statement is written NAME = EXPRESSION, the last one return EXPRESSION"
+                   : "a statement is written NAME = EXPRESSION";
+    if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND])) return "the word is reserved";
     return NULL;
 }
 
@@ -425,24 +459,21 @@ static Span place_of(const Token *previous, const Token *found, const bool *expe
     bool word = found->kind == TOKEN_NAME || found->kind == TOKEN_CONSTANT;
     bool wrong = word && expected[TOKEN_BIND];
     bool moved = found->first_on_line || found->kind == 0;
-    if (!previous || !moved || wrong || expected[TOKEN_FN])
-        return found->span;
+    if (!previous || !moved || wrong || expected[TOKEN_FN]) return found->span;
     if (previous->kind == TOKEN_BIND)
         return (Span){previous->span.source, previous->end - 1, previous->end};
     return previous->span;
 }
 
-static const char *format_syntax_error(Syntax *s, const Token *found,
-                                       const bool *expected)
+static const char *format_syntax_error(Syntax *s, const Token *found, const bool *expected)
 {
     Wanted wanted = list_wanted(s->previous, expected);
     const char *wish = join_wanted(s->arena, &wanted);
     const char *shown = token_shown(s->arena, found);
     if (!s->previous || expected[TOKEN_FN])
         return arena_format(s->arena, "expected %s, found %s", wish, shown);
-    const char *before = s->previous->kind == TOKEN_BIND
-                             ? "'='"
-                             : token_shown(s->arena, s->previous);
+    const char *before =
+        s->previous->kind == TOKEN_BIND ? "'='" : token_shown(s->arena, s->previous);
     return arena_format(s->arena, "expected %s after %s, found %s", wish, before, shown);
 }
 
@@ -450,7 +481,6 @@ void report_syntax_error(Syntax *s, const Token *found, const bool *expected)
 {
     s->failed = s->muted = true;
     if (!s->scanner.damaged)
-        report_error(s->d, place_of(s->previous, found, expected),
-                     hint_for(s, found, expected), "%s",
-                     format_syntax_error(s, found, expected));
+        report_error(s->d, place_of(s->previous, found, expected), hint_for(s, found, expected),
+                     "%s", format_syntax_error(s, found, expected));
 }

@@ -9,8 +9,7 @@ static const Node none = {0};
 
 double constant_number(const NodeInfo *constant)
 {
-    return constant->type == TYPE_F32 ? (double)(float)constant->number
-                                      : constant->number;
+    return constant->type == TYPE_F32 ? (double)(float)constant->number : constant->number;
 }
 
 static Node number(Graph *g, Type type, double value)
@@ -87,14 +86,10 @@ static Node fold_float(Graph *g, Op op, Type type, double a, double b)
 {
     double value;
     bool truth;
-    if (op_info[op].arity == 1 && unary_float(op, a, &value))
-        return number(g, type, value);
-    if (op == OP_ISNAN)
-        return boolean(g, isnan(a));
-    if (op_info[op].arity == 2 && binary_float(op, a, b, &value))
-        return number(g, type, value);
-    if (compare(op, a < b, a == b, a > b, &truth))
-        return boolean(g, truth);
+    if (op_info[op].arity == 1 && unary_float(op, a, &value)) return number(g, type, value);
+    if (op == OP_ISNAN) return boolean(g, isnan(a));
+    if (op_info[op].arity == 2 && binary_float(op, a, b, &value)) return number(g, type, value);
+    if (compare(op, a<b, a == b, a> b, &truth)) return boolean(g, truth);
     return none;
 }
 
@@ -120,10 +115,8 @@ static Node fold_integer(Graph *g, Op op, int64_t a, int64_t b)
 {
     int64_t value;
     bool truth;
-    if (integer_op(op, a, b, &value))
-        return graph_integer(g, TYPE_I64, value);
-    if (compare(op, a < b, a == b, a > b, &truth))
-        return boolean(g, truth);
+    if (integer_op(op, a, b, &value)) return graph_integer(g, TYPE_I64, value);
+    if (compare(op, a<b, a == b, a> b, &truth)) return boolean(g, truth);
     return none;
 }
 
@@ -134,20 +127,17 @@ static Node fold_bool(Graph *g, Op op, bool a, bool b)
     case OP_NOT: return boolean(g, !a);
     case OP_AND: return boolean(g, a && b);
     case OP_OR: return boolean(g, a || b);
-    default: return compare(op, a < b, a == b, a > b, &truth) ? boolean(g, truth) : none;
+    default: return compare(op, a<b, a == b, a> b, &truth) ? boolean(g, truth) : none;
     }
 }
 
 Node fold(Graph *g, Op op, Node a, Node b, Node c)
 {
     NodeInfo first = *node(g, a), second = *node(g, b);
-    if (c.id || first.op != OP_CONST || (b.id && second.op != OP_CONST))
-        return none;
+    if (c.id || first.op != OP_CONST || (b.id && second.op != OP_CONST)) return none;
     if (type_is_float(first.type))
-        return fold_float(g, op, first.type, constant_number(&first),
-                          constant_number(&second));
-    if (first.type == TYPE_I64)
-        return fold_integer(g, op, first.integer, second.integer);
+        return fold_float(g, op, first.type, constant_number(&first), constant_number(&second));
+    if (first.type == TYPE_I64) return fold_integer(g, op, first.integer, second.integer);
     return fold_bool(g, op, first.integer != 0, second.integer != 0);
 }
 
@@ -156,14 +146,11 @@ Node fold(Graph *g, Op op, Node a, Node b, Node c)
 Node fold_convert(Graph *g, Type type, Node a)
 {
     NodeInfo info = *node(g, a);
-    if (info.op != OP_CONST || info.type == type)
-        return none;
-    if (type == TYPE_I64)
-        return graph_integer(g, TYPE_I64, info.integer);
-    if (type_is_float(info.type))
-        return number(g, type, constant_number(&info));
-    return graph_number(g, type, type == TYPE_F32 ? (double)(float)info.integer
-                                                  : (double)info.integer);
+    if (info.op != OP_CONST || info.type == type) return none;
+    if (type == TYPE_I64) return graph_integer(g, TYPE_I64, info.integer);
+    if (type_is_float(info.type)) return number(g, type, constant_number(&info));
+    return graph_number(g, type,
+                        type == TYPE_F32 ? (double)(float)info.integer : (double)info.integer);
 }
 
 /* Whether an integer passes through double unchanged. */
@@ -176,12 +163,10 @@ Node fold_cast(Graph *g, DType dtype, Node a)
 {
     NodeInfo info = *node(g, a);
     Type to = dtype_info[dtype].type;
-    if (info.op != OP_CONST || to == TYPE_BOOL)
-        return none;
+    if (info.op != OP_CONST || to == TYPE_BOOL) return none;
     bool is_float = type_is_float(info.type);
     if (type_is_float(to)) {
-        if (!is_float && !is_exact(info.integer))
-            return none;
+        if (!is_float && !is_exact(info.integer)) return none;
         double value = is_float ? constant_number(&info) : (double)info.integer;
         return graph_number(g, to, dtype_round(dtype, value));
     }

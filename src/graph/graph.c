@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 const OpInfo op_info[OP_COUNT] = {
-#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc)                      \
+#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc)                                \
     [OP_##name] = {#name, text, arity, CLASS_##class, prec, {f32, f64, i64}, err, doc},
 #include "graph/ops.def"
 #undef OP
@@ -26,8 +26,7 @@ typedef struct {
 static Identity identity(const NodeInfo *info)
 {
     Identity key = {.op = info->op, .type = info->type};
-    for (int i = 0; i < MAX_OPERANDS; i++)
-        key.args[i] = info->args[i].id;
+    for (int i = 0; i < MAX_OPERANDS; i++) key.args[i] = info->args[i].id;
     memcpy(&key.payload, &info->integer, sizeof key.payload);
     return key;
 }
@@ -37,20 +36,17 @@ static void insert(Graph *g, uint32_t id)
     Identity key = identity(&g->nodes.data[id]);
     uint32_t mask = g->bucket_count - 1;
     uint32_t at = (uint32_t)XXH3_64bits(&key, sizeof key) & mask;
-    while (g->buckets[at])
-        at = (at + 1) & mask;
+    while (g->buckets[at]) at = (at + 1) & mask;
     g->buckets[at] = id;
 }
 
 /* Keeps the table at most half full. */
 static void grow_table(Graph *g)
 {
-    if ((uint32_t)g->nodes.count * 2 < g->bucket_count)
-        return;
+    if ((uint32_t)g->nodes.count * 2 < g->bucket_count) return;
     g->bucket_count = g->bucket_count ? g->bucket_count * 2 : 256;
     g->buckets = NEW_ARRAY(g->arena, uint32_t, g->bucket_count);
-    for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++)
-        insert(g, id);
+    for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) insert(g, id);
 }
 
 static Node find_or_add(Graph *g, const NodeInfo *info)
@@ -60,8 +56,7 @@ static Node find_or_add(Graph *g, const NodeInfo *info)
     uint32_t at = (uint32_t)XXH3_64bits(&key, sizeof key) & mask;
     for (; g->buckets[at]; at = (at + 1) & mask) {
         Identity other = identity(&g->nodes.data[g->buckets[at]]);
-        if (memcmp(&key, &other, sizeof key) == 0)
-            return (Node){g->buckets[at]};
+        if (memcmp(&key, &other, sizeof key) == 0) return (Node){g->buckets[at]};
     }
     Node new = {(uint32_t)g->nodes.count};
     *list_push(g->arena, &g->nodes) = *info;
@@ -139,8 +134,7 @@ static bool gives_bool(Op op)
 Node graph_op(Graph *g, Op op, Node a, Node b, Node c)
 {
     Type type = gives_bool(op) ? TYPE_BOOL : node(g, op == OP_WHERE ? b : a)->type;
-    NodeInfo info =
-        blank(op, type, node(g, a)->axes | node(g, b)->axes | node(g, c)->axes);
+    NodeInfo info = blank(op, type, node(g, a)->axes | node(g, b)->axes | node(g, c)->axes);
     info.args[0] = a;
     info.args[1] = b;
     info.args[2] = c;
@@ -149,8 +143,7 @@ Node graph_op(Graph *g, Op op, Node a, Node b, Node c)
 
 Node graph_convert(Graph *g, Type type, Node a)
 {
-    if (node(g, a)->type == type)
-        return a;
+    if (node(g, a)->type == type) return a;
     NodeInfo info = blank(OP_CONVERT, type, node(g, a)->axes);
     info.args[0] = a;
     return find_or_add(g, &info);
@@ -175,11 +168,9 @@ Node graph_reduce(Graph *g, Op op, AxisSet reduced, Node a)
 void graph_name(Graph *g, Node n, const char *name, Span span)
 {
     NodeInfo *info = &g->nodes.data[n.id];
-    if (!info->span.source)
-        info->span = span;
+    if (!info->span.source) info->span = span;
     /* A literal reads best as itself, wherever it was first named. */
-    if (!info->name && info->op != OP_CONST)
-        info->name = name;
+    if (!info->name && info->op != OP_CONST) info->name = name;
 }
 
 Graph *graph_like(Arena *arena, const Graph *g)
@@ -190,8 +181,7 @@ Graph *graph_like(Arena *arena, const Graph *g)
     like->span = g->span;
     memcpy(like->axes, g->axes, sizeof like->axes);
     like->axis_count = g->axis_count;
-    for (int i = 0; i < g->params.count; i++)
-        *list_push(arena, &like->params) = g->params.data[i];
+    for (int i = 0; i < g->params.count; i++) *list_push(arena, &like->params) = g->params.data[i];
     for (int i = 0; i < g->outputs.count; i++) {
         Output *output = list_push(arena, &like->outputs);
         *output = g->outputs.data[i];
@@ -200,8 +190,7 @@ Graph *graph_like(Arena *arena, const Graph *g)
     return like;
 }
 
-Node graph_copy_node(Graph *into, const Graph *from, Node n,
-                     const Node operands[MAX_OPERANDS])
+Node graph_copy_node(Graph *into, const Graph *from, Node n, const Node operands[MAX_OPERANDS])
 {
     const NodeInfo *old = node(from, n);
     Node copy;
@@ -216,11 +205,8 @@ Node graph_copy_node(Graph *into, const Graph *from, Node n,
         copy = old->op == OP_CAST ? graph_cast(into, old->dtype, operands[0])
                                   : graph_convert(into, old->type, operands[0]);
         break;
-    case CLASS_REDUCE:
-        copy = graph_reduce(into, old->op, old->reduced, operands[0]);
-        break;
-    default:
-        copy = graph_op(into, old->op, operands[0], operands[1], operands[2]);
+    case CLASS_REDUCE: copy = graph_reduce(into, old->op, old->reduced, operands[0]); break;
+    default: copy = graph_op(into, old->op, operands[0], operands[1], operands[2]);
     }
     graph_name(into, copy, old->name, old->span);
     return copy;
@@ -231,10 +217,8 @@ int64_t axes_size(const Sizes *sizes, AxisSet axes)
     int64_t product = 1;
     bool overflow = false;
     for (int i = 0; i < MAX_AXES; i++) {
-        if (!(axes >> i & 1))
-            continue;
-        if (sizes->of[i] == 0)
-            return 0;
+        if (!(axes >> i & 1)) continue;
+        if (sizes->of[i] == 0) return 0;
         overflow |= __builtin_mul_overflow(product, sizes->of[i], &product);
     }
     return overflow ? INT64_MAX : product;
@@ -243,7 +227,8 @@ int64_t axes_size(const Sizes *sizes, AxisSet axes)
 int64_t axes_bytes(const Sizes *sizes, AxisSet axes, DType dtype)
 {
     int64_t bytes;
-    bool overflow = __builtin_mul_overflow(axes_size(sizes, axes), (int64_t)dtype_info[dtype].bytes, &bytes);
+    bool overflow =
+        __builtin_mul_overflow(axes_size(sizes, axes), (int64_t)dtype_info[dtype].bytes, &bytes);
     return overflow ? INT64_MAX : bytes;
 }
 
@@ -261,8 +246,7 @@ int axes_count(AxisSet axes)
 bool *graph_live(const Graph *g)
 {
     bool *live = NEW_ARRAY(g->arena, bool, g->nodes.count);
-    for (int i = 0; i < g->outputs.count; i++)
-        live[g->outputs.data[i].value.id] = true;
+    for (int i = 0; i < g->outputs.count; i++) live[g->outputs.data[i].value.id] = true;
     live[0] = false;
     for (int id = g->nodes.count - 1; id > 0; id--)
         for (int i = 0; live[id] && i < MAX_OPERANDS; i++)
@@ -278,10 +262,8 @@ void verify_graph(const Graph *g)
 #else
 static void require(bool holds, const Graph *g, uint32_t id, const char *law)
 {
-    if (holds)
-        return;
-    fprintf(stderr, "fusec: broken graph %s at %%%u: %s\n", g->name ? g->name : "", id,
-            law);
+    if (holds) return;
+    fprintf(stderr, "fusec: broken graph %s at %%%u: %s\n", g->name ? g->name : "", id, law);
     abort();
 }
 
@@ -317,8 +299,7 @@ static void verify_node(const Graph *g, uint32_t id)
         axes |= g->nodes.data[operand].axes;
     }
     if (op_info[info->op].class == CLASS_REDUCE) {
-        require(info->reduced && !(info->reduced & ~axes), g, id,
-                "it reduces its operand");
+        require(info->reduced && !(info->reduced & ~axes), g, id, "it reduces its operand");
         axes &= ~info->reduced;
     }
     if (op_info[info->op].class != CLASS_LEAF) {
@@ -330,8 +311,7 @@ static void verify_node(const Graph *g, uint32_t id)
 void verify_graph(const Graph *g)
 {
     require(g->nodes.count > 0 && g->nodes.data[0].op == OP_NONE, g, 0, "node 0 is none");
-    for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++)
-        verify_node(g, id);
+    for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) verify_node(g, id);
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *output = &g->outputs.data[i];
         uint32_t id = output->value.id;

@@ -23,27 +23,36 @@ typedef enum {
     OP_COUNT
 } Op;
 
-typedef enum { CLASS_LEAF, CLASS_UNARY, CLASS_BINARY, CLASS_CALL, CLASS_CAST, CLASS_REDUCE } OpClass;
+typedef enum {
+    CLASS_LEAF,
+    CLASS_UNARY,
+    CLASS_BINARY,
+    CLASS_CALL,
+    CLASS_CAST,
+    CLASS_REDUCE
+} OpClass;
 
 typedef struct {
-    const char *name;   /* "ADD" */
-    const char *text;   /* "+", "exp", "sum" */
+    const char *name; /* "ADD" */
+    const char *text; /* "+", "exp", "sum" */
     int arity;
     OpClass class;
     int precedence;
-    const char *cuda[3];   /* patterns for f32, f64, i64; "" where there is none */
-    int error;             /* in units of 2^-24 */
+    const char *cuda[3]; /* patterns for f32, f64, i64; "" where there is none */
+    int error;           /* in units of 2^-24 */
     const char *doc;
 } OpInfo;
 
 extern const OpInfo op_info[OP_COUNT];
 
-typedef struct { uint32_t id; } Node;      /* 0: none */
-typedef uint32_t AxisSet;                  /* bit i: axis i of the graph, outermost first */
+typedef struct {
+    uint32_t id;
+} Node;                   /* 0: none */
+typedef uint32_t AxisSet; /* bit i: axis i of the graph, outermost first */
 
 typedef struct {
     const char *name;
-    int64_t size;        /* the default of the declaration; -1: none */
+    int64_t size; /* the default of the declaration; -1: none */
     Span span;
 } Axis;
 
@@ -53,8 +62,8 @@ typedef struct {
     DType dtype;
     bool scalar;
     AxisSet axes;
-    bool has_default;         /* scalars only */
-    double default_value;     /* already rounded to dtype */
+    bool has_default;     /* scalars only */
+    double default_value; /* already rounded to dtype */
     Span span;
 } Param;
 
@@ -62,8 +71,8 @@ typedef struct {
     const char *name;
     DType dtype;
     AxisSet axes;
-    Node value;      /* unrounded; the store rounds it to dtype */
-    Span span;       /* of the binding */
+    Node value; /* unrounded; the store rounds it to dtype */
+    Span span;  /* of the binding */
 } Output;
 
 typedef struct {
@@ -72,16 +81,16 @@ typedef struct {
     AxisSet axes;
     Node args[MAX_OPERANDS];
     union {
-        double number;      /* CONST of a float type; an f32 literal is kept unrounded, its value is
-                               (float)number, so that f64 arithmetic sees all of it */
-        int64_t integer;    /* CONST of i64 or bool */
-        uint32_t param;     /* PARAM: index into params */
-        uint32_t axis;      /* INDEX, SIZE: index into the graph's axes */
-        AxisSet reduced;    /* reductions: the axes removed */
-        DType dtype;        /* CAST: what it rounds like */
+        double number;   /* CONST of a float type; an f32 literal is kept unrounded, its value is
+                            (float)number, so that f64 arithmetic sees all of it */
+        int64_t integer; /* CONST of i64 or bool */
+        uint32_t param;  /* PARAM: index into params */
+        uint32_t axis;   /* INDEX, SIZE: index into the graph's axes */
+        AxisSet reduced; /* reductions: the axes removed */
+        DType dtype;     /* CAST: what it rounds like */
     };
-    const char *name;       /* the first binding that named it, or NULL; not part of its identity */
-    Span span;              /* of its first expression; not part of its identity */
+    const char *name; /* the first binding that named it, or NULL; not part of its identity */
+    Span span;        /* of its first expression; not part of its identity */
 } NodeInfo;
 
 typedef struct Graph {
@@ -93,16 +102,24 @@ typedef struct Graph {
     int axis_count;
     LIST(Param) params;
     LIST(Output) outputs;
-    LIST(NodeInfo) nodes;      /* nodes.data[0] is OP_NONE */
-    uint32_t *buckets;         /* the hash-consing table, by node id */
+    LIST(NodeInfo) nodes; /* nodes.data[0] is OP_NONE */
+    uint32_t *buckets;    /* the hash-consing table, by node id */
     uint32_t bucket_count;
 } Graph;
 
 /* Sizes of the axes for one compilation, by axis index. */
-typedef struct { int64_t of[MAX_AXES]; } Sizes;
+typedef struct {
+    int64_t of[MAX_AXES];
+} Sizes;
 
-static inline const NodeInfo *node(const Graph *g, Node n) { return &g->nodes.data[n.id]; }
-static inline Node arg(const Graph *g, Node n, int i) { return g->nodes.data[n.id].args[i]; }
+static inline const NodeInfo *node(const Graph *g, Node n)
+{
+    return &g->nodes.data[n.id];
+}
+static inline Node arg(const Graph *g, Node n, int i)
+{
+    return g->nodes.data[n.id].args[i];
+}
 static inline bool is_reduction(const Graph *g, Node n)
 {
     return op_info[node(g, n)->op].class == CLASS_REDUCE;
@@ -111,17 +128,18 @@ static inline bool is_reduction(const Graph *g, Node n)
 /* The builder. It fills in axes and type, and returns the existing node where there is an equal one
  * (giving it `name` and `span` if it had none). Operands must already have one Type. */
 Graph *graph_new(Arena *arena);
-Node graph_number(Graph *g, Type type, double value);          /* f32 or f64 */
-Node graph_integer(Graph *g, Type type, int64_t value);        /* i64 or bool */
+Node graph_number(Graph *g, Type type, double value);   /* f32 or f64 */
+Node graph_integer(Graph *g, Type type, int64_t value); /* i64 or bool */
 Node graph_param(Graph *g, uint32_t param);
 Node graph_index(Graph *g, uint32_t axis);
 Node graph_size(Graph *g, uint32_t axis);
-Node graph_op(Graph *g, Op op, Node a, Node b, Node c);        /* UNARY, BINARY, CALL */
-Node graph_convert(Graph *g, Type type, Node a);               /* a itself if it has that type */
+Node graph_op(Graph *g, Op op, Node a, Node b, Node c); /* UNARY, BINARY, CALL */
+Node graph_convert(Graph *g, Type type, Node a);        /* a itself if it has that type */
 Node graph_cast(Graph *g, DType dtype, Node a);
 Node graph_reduce(Graph *g, Op op, AxisSet reduced, Node a);
-void graph_name(Graph *g, Node n, const char *name, Span span);   /* only if it has none */
-/* A new graph with the same name, axes, params (and outputs without values): where a pass begins. */
+void graph_name(Graph *g, Node n, const char *name, Span span); /* only if it has none */
+/* A new graph with the same name, axes, params (and outputs without values): where a pass begins.
+ */
 Graph *graph_like(Arena *arena, const Graph *g);
 /* Adds to `into` a node like `n` of `from`, with the operands given: what most passes do. */
 Node graph_copy_node(Graph *into, const Graph *from, Node n, const Node operands[MAX_OPERANDS]);
@@ -144,7 +162,8 @@ const char *axes_text(Arena *arena, const Graph *g, AxisSet axes);
 /* The expression of a node in the language's own syntax, e.g. `sum[N](xmu * wdy)`. Named operands
  * print as their names; with `expand_top`, the node's own name is not used. */
 const char *node_text(Arena *arena, const Graph *g, Node n, bool expand_top);
-/* The same of the top expanded, where what is nested deeper than a short label shows does not matter. */
+/* The same of the top expanded, where what is nested deeper than a short label shows does not
+ * matter. */
 const char *brief_text(Arena *arena, const Graph *g, Node n);
 
 #endif

@@ -13,16 +13,22 @@ enum { TEXT_DEPTH = 100, BRIEF_DEPTH = 16, TEXT_LENGTH = 2000 };
 
 /* Precedences of the language, loosest first. */
 enum {
-    LEVEL_OR = 1, LEVEL_AND, LEVEL_EQUAL, LEVEL_COMPARE, LEVEL_SUM, LEVEL_PRODUCT,
-    LEVEL_UNARY, LEVEL_POWER, LEVEL_ATOM
+    LEVEL_OR = 1,
+    LEVEL_AND,
+    LEVEL_EQUAL,
+    LEVEL_COMPARE,
+    LEVEL_SUM,
+    LEVEL_PRODUCT,
+    LEVEL_UNARY,
+    LEVEL_POWER,
+    LEVEL_ATOM
 };
 
 static void put_axes(Text *out, const Graph *g, AxisSet axes, const char *comma)
 {
     const char *separator = "";
     for (int i = 0; i < g->axis_count; i++) {
-        if (!(axes >> i & 1))
-            continue;
+        if (!(axes >> i & 1)) continue;
         text_print(out, "%s%s", separator, g->axes[i].name);
         separator = comma;
     }
@@ -74,11 +80,18 @@ static int operator_level(Op op)
     switch (op) {
     case OP_OR: return LEVEL_OR;
     case OP_AND: return LEVEL_AND;
-    case OP_EQ: case OP_NE: return LEVEL_EQUAL;
-    case OP_LT: case OP_LE: case OP_GT: case OP_GE: return LEVEL_COMPARE;
-    case OP_ADD: case OP_SUB: return LEVEL_SUM;
-    case OP_MUL: case OP_DIV: return LEVEL_PRODUCT;
-    case OP_NEG: case OP_NOT: return LEVEL_UNARY;
+    case OP_EQ:
+    case OP_NE: return LEVEL_EQUAL;
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE: return LEVEL_COMPARE;
+    case OP_ADD:
+    case OP_SUB: return LEVEL_SUM;
+    case OP_MUL:
+    case OP_DIV: return LEVEL_PRODUCT;
+    case OP_NEG:
+    case OP_NOT: return LEVEL_UNARY;
     case OP_POW: return LEVEL_POWER;
     default: return LEVEL_ATOM;
     }
@@ -86,13 +99,11 @@ static int operator_level(Op op)
 
 static bool is_negative(const NodeInfo *info)
 {
-    if (info->op != OP_CONST || info->type == TYPE_BOOL)
-        return false;
+    if (info->op != OP_CONST || info->type == TYPE_BOOL) return false;
     return info->type == TYPE_I64 ? info->integer < 0 : signbit(info->number) != 0;
 }
 
-static void put_node(Text *out, const Graph *g, Node n, int level, int depth,
-                     bool expand);
+static void put_node(Text *out, const Graph *g, Node n, int level, int depth, bool expand);
 
 static void put_binary(Text *out, const Graph *g, Node n, int depth)
 {
@@ -110,8 +121,8 @@ static void put_binary(Text *out, const Graph *g, Node n, int depth)
 static void put_call(Text *out, const Graph *g, Node n, int depth)
 {
     const NodeInfo *info = node(g, n);
-    text_print(out, "%s", info->op == OP_CAST ? dtype_info[info->dtype].fuse
-                                              : op_info[info->op].text);
+    text_print(out, "%s",
+               info->op == OP_CAST ? dtype_info[info->dtype].fuse : op_info[info->op].text);
     if (op_info[info->op].class == CLASS_REDUCE)
         text_print(out, "%s", axes_text(out->arena, g, info->reduced));
     text_print(out, "(");
@@ -126,16 +137,14 @@ static void put_expanded(Text *out, const Graph *g, Node n, int depth)
 {
     const NodeInfo *info = node(g, n);
     switch (info->op) {
-    case OP_CONST:
-        put_constant(out, info);
-        break;
-    case OP_PARAM:
-        text_print(out, "%s", g->params.data[info->param].name);
-        break;
-    case OP_INDEX: case OP_SIZE:
+    case OP_CONST: put_constant(out, info); break;
+    case OP_PARAM: text_print(out, "%s", g->params.data[info->param].name); break;
+    case OP_INDEX:
+    case OP_SIZE:
         text_print(out, "%s(%s)", op_info[info->op].text, g->axes[info->axis].name);
         break;
-    case OP_NEG: case OP_NOT:
+    case OP_NEG:
+    case OP_NOT:
         text_print(out, "%s", op_info[info->op].text);
         put_node(out, g, info->args[0], LEVEL_UNARY, depth, false);
         break;
@@ -151,8 +160,7 @@ static void put_expanded(Text *out, const Graph *g, Node n, int depth)
 static void put_node(Text *out, const Graph *g, Node n, int level, int depth, bool expand)
 {
     /* Conversions are implicit in the language. */
-    while (node(g, n)->op == OP_CONVERT && (expand || !node(g, n)->name))
-        n = arg(g, n, 0);
+    while (node(g, n)->op == OP_CONVERT && (expand || !node(g, n)->name)) n = arg(g, n, 0);
     const NodeInfo *info = node(g, n);
     if (info->name && !expand) {
         text_print(out, "%s", info->name);
@@ -191,8 +199,7 @@ static void put_op(Text *out, const Graph *g, const NodeInfo *info)
     if (isalpha((unsigned char)op->text[0]))
         text_print(out, "%s", op->text);
     else
-        for (const char *c = op->name; *c; c++)
-            text_print(out, "%c", tolower((unsigned char)*c));
+        for (const char *c = op->name; *c; c++) text_print(out, "%c", tolower((unsigned char)*c));
     if (op->class == CLASS_REDUCE) {
         text_print(out, "[");
         put_axes(out, g, info->reduced, ",");
@@ -226,12 +233,9 @@ static void print_node(Text *out, const Graph *g, uint32_t id)
     put_typed(out, g, type_name(info->type), info->axes);
     text_print(out, "%s%s = ", info->name ? " " : "", info->name ? info->name : "");
     put_op(out, g, info);
-    if (info->op == OP_CAST)
-        text_print(out, " %s", dtype_info[info->dtype].fuse);
-    if (op_info[info->op].class == CLASS_LEAF)
-        put_payload(out, g, info);
-    for (int i = 0; i < op_info[info->op].arity; i++)
-        text_print(out, " %%%u", info->args[i].id);
+    if (info->op == OP_CAST) text_print(out, " %s", dtype_info[info->dtype].fuse);
+    if (op_info[info->op].class == CLASS_LEAF) put_payload(out, g, info);
+    for (int i = 0; i < op_info[info->op].arity; i++) text_print(out, " %%%u", info->args[i].id);
     text_print(out, "\n");
 }
 
@@ -240,8 +244,7 @@ static void print_head(Text *out, const Graph *g)
     text_print(out, "graph %s[", g->name ? g->name : "");
     for (int i = 0; i < g->axis_count; i++) {
         text_print(out, "%s%s", i ? ", " : "", g->axes[i].name);
-        if (g->axes[i].size >= 0)
-            text_print(out, " = %lld", (long long)g->axes[i].size);
+        if (g->axes[i].size >= 0) text_print(out, " = %lld", (long long)g->axes[i].size);
     }
     text_print(out, "]\n");
 }
@@ -249,12 +252,10 @@ static void print_head(Text *out, const Graph *g)
 void print_graph(Text *out, const Graph *g)
 {
     print_head(out, g);
-    for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++)
-        print_node(out, g, id);
+    for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) print_node(out, g, id);
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *output = &g->outputs.data[i];
-        if (!output->value.id)
-            continue;
+        if (!output->value.id) continue;
         text_print(out, "%s ", output->name);
         put_typed(out, g, dtype_info[output->dtype].fuse, output->axes);
         text_print(out, " = %%%u\n", output->value.id);

@@ -2,9 +2,10 @@
  *
  *   sum[N](where(index(N) == i && c, e, 0))  is  where(0 <= i && i < size(N) && c[i], e[i], 0)
  *
- * where e[i] is e with i for index(N), and for each tensor x with N its element max[N](where(index(N) == i, x, -inf)), which is
- * exact: a thread of a row reads it (schedule/gather.c). The sum of integers is exact too. What `where` hides stays hidden.
- * Means are sums divided by the size; max and min take -inf and inf for the other elements. */
+ * where e[i] is e with i for index(N), and for each tensor x with N its element
+ * max[N](where(index(N) == i, x, -inf)), which is exact: a thread of a row reads it
+ * (schedule/gather.c). The sum of integers is exact too. What `where` hides stays hidden. Means are
+ * sums divided by the size; max and min take -inf and inf for the other elements. */
 #include "graph/simplify.h"
 
 #include <math.h>
@@ -15,18 +16,22 @@ static const Node none = {0};
 
 typedef struct {
     Graph *g;
-    AxisSet axis;                     /* the one that is reduced, as a set */
+    AxisSet axis; /* the one that is reduced, as a set */
     uint32_t number;
-    Op op;                            /* of the reduction */
-    Node place;                       /* i; without the axis */
-    Node rest[MOST_CONDITIONS];       /* what else must hold */
+    Op op;                      /* of the reduction */
+    Node place;                 /* i; without the axis */
+    Node rest[MOST_CONDITIONS]; /* what else must hold */
     int rest_count;
-    Node values[MOST_VALUES];         /* with the axis, that e and the conditions are made of, by ascending id */
-    Node at[MOST_VALUES];             /* the same at i */
+    Node values[MOST_VALUES]; /* with the axis, that e and the conditions are made of, by ascending
+                                 id */
+    Node at[MOST_VALUES];     /* the same at i */
     int count, tensors;
 } Pick;
 
-static bool varies(const Pick *p, Node n) { return node(p->g, n)->axes & p->axis; }
+static bool varies(const Pick *p, Node n)
+{
+    return node(p->g, n)->axes & p->axis;
+}
 
 /* What elements that do not count must be. */
 static bool is_neutral(const Pick *p, Node n)
@@ -40,8 +45,8 @@ static bool is_neutral(const Pick *p, Node n)
 
 /* ---- the condition ---- */
 
-/* i where a == b says index(N) == i: what is added to the index or taken from it goes to the other side, for integers wrap
- * around. */
+/* i where a == b says index(N) == i: what is added to the index or taken from it goes to the other
+ * side, for integers wrap around. */
 static Node find_place(const Pick *p, Node a, Node b)
 {
     Graph *g = p->g;
@@ -52,20 +57,29 @@ static Node find_place(const Pick *p, Node a, Node b)
         if (info->op == OP_INDEX) return place;
         Node left = info->args[0], right = info->args[1];
         if (info->op != OP_ADD && info->op != OP_SUB && info->op != OP_NEG) return none;
-        if (info->op == OP_NEG) place = simplify_op(g, OP_NEG, place, none, none);
-        else if (varies(p, left) == varies(p, right)) return none;
-        else if (info->op == OP_ADD) place = simplify_op(g, OP_SUB, place, varies(p, left) ? right : left, none);
-        else if (varies(p, left)) place = simplify_op(g, OP_ADD, place, right, none);
-        else place = simplify_op(g, OP_SUB, left, place, none);
+        if (info->op == OP_NEG)
+            place = simplify_op(g, OP_NEG, place, none, none);
+        else if (varies(p, left) == varies(p, right))
+            return none;
+        else if (info->op == OP_ADD)
+            place = simplify_op(g, OP_SUB, place, varies(p, left) ? right : left, none);
+        else if (varies(p, left))
+            place = simplify_op(g, OP_ADD, place, right, none);
+        else
+            place = simplify_op(g, OP_SUB, left, place, none);
         with = info->op == OP_NEG || varies(p, left) ? left : right;
     }
     return none;
 }
 
-/* Adds what must hold for a condition, or for its contrary, to hold; false: there is too much of it. */
+/* Adds what must hold for a condition, or for its contrary, to hold; false: there is too much of
+ * it. */
 static bool add_conditions(Pick *p, Node condition, bool contrary)
 {
-    struct { Node n; bool contrary; } open[MOST_CONDITIONS] = {{condition, contrary}};
+    struct {
+        Node n;
+        bool contrary;
+    } open[MOST_CONDITIONS] = {{condition, contrary}};
     for (int count = 1; count > 0;) {
         const Node n = open[--count].n;
         const bool no = open[count].contrary;
@@ -93,7 +107,8 @@ static bool add_conditions(Pick *p, Node condition, bool contrary)
 
 /* ---- what is chosen ---- */
 
-/* Whether f(0) is a zero, or f of an infinity that same one: f then is around what is chosen as well as around the choice. */
+/* Whether f(0) is a zero, or f of an infinity that same one: f then is around what is chosen as
+ * well as around the choice. */
 static bool keeps_neutral(const Pick *p, Node n)
 {
     const NodeInfo *info = node(p->g, n), *by = node(p->g, info->args[1]);
@@ -102,7 +117,8 @@ static bool keeps_neutral(const Pick *p, Node n)
     case OP_CONVERT: return node(p->g, info->args[0])->type != TYPE_BOOL;
     case OP_CAST: return !extreme || info->dtype == DTYPE_BF16 || info->dtype == DTYPE_F16;
     case OP_NEG: return !extreme;
-    case OP_MUL: return !extreme && by->op == OP_CONST && (!type_is_float(by->type) || isfinite(by->number));
+    case OP_MUL:
+        return !extreme && by->op == OP_CONST && (!type_is_float(by->type) || isfinite(by->number));
     case OP_DIV: return !extreme && by->op == OP_CONST && isfinite(by->number) && by->number != 0;
     default: return false;
     }
@@ -156,11 +172,13 @@ static bool add_value(Pick *p, Node n)
     return true;
 }
 
-/* Finds all that has the axis below the values that are there, which a thread can compute of tensors' elements. */
+/* Finds all that has the axis below the values that are there, which a thread can compute of
+ * tensors' elements. */
 static bool find_values(Pick *p)
 {
     for (uint32_t below = UINT32_MAX;;) {
-        int i = p->count - 1;    /* the highest that has not been looked at: what it is made of is lower */
+        int i =
+            p->count - 1; /* the highest that has not been looked at: what it is made of is lower */
         while (i >= 0 && p->values[i].id >= below) i--;
         if (i < 0) return true;
         const Node n = p->values[i];
@@ -180,7 +198,8 @@ static Node pick_element(const Pick *p, Node x)
     const Type type = node(g, x)->type;
     Node here = graph_op(g, OP_EQ, graph_index(g, p->number), p->place, none);
     if (type_is_float(type))
-        return graph_reduce(g, OP_MAX_OVER, p->axis, graph_op(g, OP_WHERE, here, x, graph_number(g, type, -INFINITY)));
+        return graph_reduce(g, OP_MAX_OVER, p->axis,
+                            graph_op(g, OP_WHERE, here, x, graph_number(g, type, -INFINITY)));
     Node integer = graph_convert(g, TYPE_I64, x), zero = graph_integer(g, TYPE_I64, 0);
     Node sum = graph_reduce(g, OP_SUM, p->axis, graph_op(g, OP_WHERE, here, integer, zero));
     return type == TYPE_BOOL ? graph_op(g, OP_NE, sum, zero, none) : sum;
@@ -208,7 +227,10 @@ static void compute_at_place(Pick *p)
 
 /* ---- the whole ---- */
 
-static Node both(Graph *g, Node a, Node b) { return a.id ? simplify_op(g, OP_AND, a, b, none) : b; }
+static Node both(Graph *g, Node a, Node b)
+{
+    return a.id ? simplify_op(g, OP_AND, a, b, none) : b;
+}
 
 static Node conditions_at_place(const Pick *p)
 {
@@ -221,7 +243,8 @@ static Node is_in_range(const Pick *p)
 {
     Graph *g = p->g;
     Node zero = graph_integer(g, TYPE_I64, 0), size = graph_size(g, p->number);
-    return both(g, simplify_op(g, OP_GE, p->place, zero, none), simplify_op(g, OP_LT, p->place, size, none));
+    return both(g, simplify_op(g, OP_GE, p->place, zero, none),
+                simplify_op(g, OP_LT, p->place, size, none));
 }
 
 /* The sum of a tensor's own elements needs no range: it is 0 where no element counts. */
@@ -229,7 +252,8 @@ static Node sum_element(const Pick *p, Node x, Node neutral)
 {
     Graph *g = p->g;
     Node here = graph_op(g, OP_EQ, graph_index(g, p->number), p->place, none);
-    Node sum = graph_reduce(g, p->op == OP_MEAN ? OP_SUM : p->op, p->axis, graph_op(g, OP_WHERE, here, x, neutral));
+    Node sum = graph_reduce(g, p->op == OP_MEAN ? OP_SUM : p->op, p->axis,
+                            graph_op(g, OP_WHERE, here, x, neutral));
     Node rest = conditions_at_place(p);
     return rest.id ? simplify_op(g, OP_WHERE, rest, sum, neutral) : sum;
 }
@@ -250,7 +274,8 @@ Node simplify_pick(Graph *g, Op op, AxisSet reduced, Node operand)
 {
     const AxisSet axes = node(g, operand)->axes;
     const Type type = node(g, operand)->type;
-    bool takes = op == OP_SUM || op == OP_MEAN || ((op == OP_MAX_OVER || op == OP_MIN_OVER) && type_is_float(type));
+    bool takes = op == OP_SUM || op == OP_MEAN ||
+                 ((op == OP_MAX_OVER || op == OP_MIN_OVER) && type_is_float(type));
     if (!takes || (reduced & (reduced - 1)) || reduced <= (axes & ~reduced)) return none;
     Pick p = {.g = g, .axis = reduced, .op = op};
     while (reduced >> p.number > 1) p.number++;
@@ -261,10 +286,15 @@ Node simplify_pick(Graph *g, Op op, AxisSet reduced, Node operand)
     if (!fits || !find_values(&p)) return none;
     compute_at_place(&p);
     bool extreme = op == OP_MAX_OVER || op == OP_MIN_OVER;
-    Node neutral = type_is_float(type) ? graph_number(g, type, !extreme ? 0 : op == OP_MAX_OVER ? -INFINITY : INFINITY)
+    Node neutral = type_is_float(type) ? graph_number(g, type,
+                                                      !extreme            ? 0
+                                                      : op == OP_MAX_OVER ? -INFINITY
+                                                                          : INFINITY)
                                        : graph_integer(g, type, 0);
     bool whole = node(g, chosen)->op == OP_PARAM && op != OP_MIN_OVER;
     Node value = whole ? sum_element(&p, chosen, neutral) : choose_element(&p, chosen, neutral);
-    if (op == OP_MEAN) value = simplify_op(g, OP_DIV, value, simplify_convert(g, type, graph_size(g, p.number)), none);
+    if (op == OP_MEAN)
+        value =
+            simplify_op(g, OP_DIV, value, simplify_convert(g, type, graph_size(g, p.number)), none);
     return node(g, value)->axes == (axes & ~reduced) ? value : none;
 }

@@ -5,7 +5,7 @@
  * finish_bounds() then adds the operation's own rounding, and says where f32 may leave
  * its range. */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
 #include "reference/steps.h"
@@ -54,7 +54,7 @@ static double bound_between(double v, double low, double high)
     return larger(distance(v, low), distance(v, high)) / DOUBT;
 }
 
-#define SMALL 1e-4    /* a distance for which two terms of a series do */
+#define SMALL 1e-4 /* a distance for which two terms of a series do */
 
 /* exp(x) - 1 for x >= 0, cheap for the usual tiny errors. */
 static double growth(double x)
@@ -70,15 +70,14 @@ static double exponential(Op op, double x)
 /* Far below zero, as where a mask has put -1e30, nothing is left of a large error. */
 static double bound_exp(const Operation *op, double v, double a, double e)
 {
-    if (!(e > 0) || is_wild(e))
-        return e;
+    if (!(e > 0) || is_wild(e)) return e;
     const double reach = (op->op == OP_EXP2 ? LN2 : 1) * DOUBT * e;
     if (reach < SMALL)
         return (op->op == OP_EXPM1 ? size_of(v + 1) : size_of(v)) * growth(reach) / DOUBT;
-    const double low = exponential(op->op, a - DOUBT * e), high = exponential(op->op, a + DOUBT * e);
+    const double low = exponential(op->op, a - DOUBT * e),
+                 high = exponential(op->op, a + DOUBT * e);
     const double most = op->type == TYPE_F32 ? MAX_F32 * (1 + UNIT_F32) : 0x1.fffffffffffffp1023;
-    if (high > most)
-        return low > most ? 0 : HUGE_VAL;
+    if (high > most) return low > most ? 0 : HUGE_VAL;
     return bound_between(v, low, high);
 }
 
@@ -91,25 +90,21 @@ static double shrink(double x)
 /* Of an operand that may be below what the function takes. */
 static double bound_outside(double a, double e, bool nonnegative)
 {
-    if (a + DOUBT * e < 0)
-        return 0;   /* NaN for certain */
+    if (a + DOUBT * e < 0) return 0; /* NaN for certain */
     return nonnegative && !isnan(e) ? HUGE_VAL : (double)NAN;
 }
 
 /* In units of the natural logarithm. */
 static double bound_log(double a, double e, bool nonnegative)
 {
-    if (!(e > 0))
-        return e;
-    if (!is_wild(e) && a > DOUBT * e)
-        return shrink(DOUBT * e / a) / DOUBT;
+    if (!(e > 0)) return e;
+    if (!is_wild(e) && a > DOUBT * e) return shrink(DOUBT * e / a) / DOUBT;
     return bound_outside(a, e, nonnegative);
 }
 
 static double bound_log1p(double v, double a, double e, bool nonnegative)
 {
-    if (nonnegative && a <= DOUBT * e)
-        return bound_between(v, 0, log1p(highest(a, e)));
+    if (nonnegative && a <= DOUBT * e) return bound_between(v, 0, log1p(highest(a, e)));
     return bound_log(1 + a, e, nonnegative);
 }
 
@@ -124,12 +119,11 @@ static double bound_product(double a, double ea, double b, double eb)
     return (doubt & lost) ? (double)NAN : sum;
 }
 
-/* The square of a distance d from a mean, of which the bound is that of x, e - taken, and of the mean. What all distances are off
- * by alike counts only by its own square: they add up to 0. */
+/* The square of a distance d from a mean, of which the bound is that of x, e - taken, and of the
+ * mean. What all distances are off by alike counts only by its own square: they add up to 0. */
 static double bound_centred(double d, double e, double taken, double centre)
 {
-    if (is_wild(e) || is_wild(taken) || is_wild(centre))
-        return bound_product(d, e, d, e);
+    if (is_wild(e) || is_wild(taken) || is_wild(centre)) return bound_product(d, e, d, e);
     const double own = larger(e - taken, 0), whole = own + centre;
     return 2 * size_of(d) * own + DOUBT * whole * whole;
 }
@@ -144,28 +138,24 @@ static bool may_be_infinite(double a, double e)
     return fabs(a) > MAX_F32 || e >= HUGE_VAL;
 }
 
-static double bound_quotient(const Operation *op, double v, double a, double ea, double b, double eb)
+static double bound_quotient(const Operation *op, double v, double a, double ea, double b,
+                             double eb)
 {
-    if (!(ea > 0) && !(eb > 0))
-        return ea + eb;
+    if (!(ea > 0) && !(eb > 0)) return ea + eb;
     const bool over_zero = may_be_zero(b, eb) && !op->nonzero;
     if (isnan(ea) || isnan(eb) || (may_be_infinite(a, ea) && may_be_infinite(b, eb)) ||
         (over_zero && may_be_zero(a, ea)))
         return (double)NAN;
-    if (over_zero && b == 0 && !(eb > 0))
-        return is_wild(ea) ? HUGE_VAL : 0;
-    if (may_be_zero(b, eb) || is_wild(ea))
-        return HUGE_VAL;
+    if (over_zero && b == 0 && !(eb > 0)) return is_wild(ea) ? HUGE_VAL : 0;
+    if (may_be_zero(b, eb) || is_wild(ea)) return HUGE_VAL;
     return (ea + size_of(v) * eb) / (size_of(b) - DOUBT * eb);
 }
 
 static double bound_sqrt(double v, double a, double e, bool nonnegative)
 {
     const double reach = DOUBT * e;
-    if (!(e > 0))
-        return e;
-    if (a > reach)
-        return reach / (v + sqrt(a - reach)) / DOUBT;
+    if (!(e > 0)) return e;
+    if (a > reach) return reach / (v + sqrt(a - reach)) / DOUBT;
     if (is_wild(e) || !nonnegative)
         return a == reach ? v / DOUBT : bound_outside(a, e, nonnegative);
     return bound_between(v > 0 ? v : 0, 0, sqrt(a + reach));
@@ -174,23 +164,20 @@ static double bound_sqrt(double v, double a, double e, bool nonnegative)
 static double bound_rsqrt(double v, double a, double e, bool nonnegative)
 {
     const double reach = DOUBT * e;
-    if (!(e > 0))
-        return e;
-    if (!(a > reach))
-        return a == reach ? HUGE_VAL : bound_outside(a, e, nonnegative);
+    if (!(e > 0)) return e;
+    if (!(a > reach)) return a == reach ? HUGE_VAL : bound_outside(a, e, nonnegative);
     const double x = reach / (a - reach);
     return size_of(v) * x / (sqrt(1 + x) + 1) / DOUBT;
 }
 
 /* Of a base that may be 0. Only a whole exponent takes a negative one. */
-static double bound_power_of_zero(double v, double a, double ea, double b, double eb, bool nonnegative)
+static double bound_power_of_zero(double v, double a, double ea, double b, double eb,
+                                  bool nonnegative)
 {
     const bool whole = eb == 0 && b == rint(b);
-    if (!nonnegative && !whole)
-        return (double)NAN;
+    if (!nonnegative && !whole) return (double)NAN;
     const double most = fabs(a) + DOUBT * ea, spread = DOUBT * eb;
-    if (!(b > spread) || is_wild(most))
-        return HUGE_VAL;
+    if (!(b > spread) || is_wild(most)) return HUGE_VAL;
     return (pow(most, b + (most < 1 ? -spread : spread)) + fabs(v)) / DOUBT;
 }
 
@@ -198,31 +185,26 @@ static double bound_power(const Operation *op, double v, double a, double ea, do
 {
     const double base = fabs(a), reach = DOUBT * ea, spread = DOUBT * eb;
     const bool one = (b == 0 && eb == 0) || (a == 1 && ea == 0);
-    if (one || (ea == 0 && eb == 0))
-        return 0;    /* whatever the other is, NaN too */
-    if (isnan(ea) || is_wild(eb) || (a < 0 && eb > 0))
-        return (double)NAN;
-    if (base <= reach || base == 0)
-        return bound_power_of_zero(v, a, ea, b, eb, op->nonnegative);
-    return size_of(v) * growth((fabs(b) + spread) * shrink(reach / base) + fabs(log(base)) * spread) / DOUBT;
+    if (one || (ea == 0 && eb == 0)) return 0; /* whatever the other is, NaN too */
+    if (isnan(ea) || is_wild(eb) || (a < 0 && eb > 0)) return (double)NAN;
+    if (base <= reach || base == 0) return bound_power_of_zero(v, a, ea, b, eb, op->nonnegative);
+    return size_of(v) *
+           growth((fabs(b) + spread) * shrink(reach / base) + fabs(log(base)) * spread) / DOUBT;
 }
 
 static double bound_max(double v, double a, double ea, double b, double eb)
 {
-    if (isnan(ea) || isnan(eb))
-        return (double)NAN;
-    if (isnan(v))
-        return (isnan(a) && ea == 0) || (isnan(b) && eb == 0) ? 0 : (double)NAN;
-    return bound_between(v, larger(lowest(a, ea), lowest(b, eb)), larger(highest(a, ea), highest(b, eb)));
+    if (isnan(ea) || isnan(eb)) return (double)NAN;
+    if (isnan(v)) return (isnan(a) && ea == 0) || (isnan(b) && eb == 0) ? 0 : (double)NAN;
+    return bound_between(v, larger(lowest(a, ea), lowest(b, eb)),
+                         larger(highest(a, ea), highest(b, eb)));
 }
 
 /* An uncertain condition may take the other branch. */
 static double bound_where(double condition, double v, double e, double other, double e_other)
 {
-    if (!(condition > 0))
-        return e;
-    if (isnan(v) != isnan(other) || isnan(e) || isnan(e_other))
-        return (double)NAN;
+    if (!(condition > 0)) return e;
+    if (isnan(v) != isnan(other) || isnan(e) || isnan(e_other)) return (double)NAN;
     return isnan(v) ? 0 : larger(e, distance(v, other) / DOUBT + e_other);
 }
 
@@ -238,18 +220,17 @@ static double step(Op op, double x)
 
 static double bound_step(Op op, double a, double e)
 {
-    if (!(e > 0))
-        return e;
+    if (!(e > 0)) return e;
     return bound_between(step(op, a), step(op, lowest(a, e)), step(op, highest(a, e)));
 }
 
-/* A cast hides an error that reaches no rounding boundary, and makes a whole unit in the last place of one
- * that does. */
+/* A cast hides an error that reaches no rounding boundary, and makes a whole unit in the last place
+ * of one that does. */
 static double bound_cast(const Operation *op, double v, double a, double e)
 {
-    if (!(e > 0))
-        return e;
-    return bound_between(v, dtype_round(op->dtype, lowest(a, e)), dtype_round(op->dtype, highest(a, e)));
+    if (!(e > 0)) return e;
+    return bound_between(v, dtype_round(op->dtype, lowest(a, e)),
+                         dtype_round(op->dtype, highest(a, e)));
 }
 
 static void bound_casts(const Operation *op, int n, const double *v, double *e, Operand x)
@@ -268,14 +249,12 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* Of a function that rises from one limit to another; `slope` is its derivative. Where it is flat little is left
- * of any error. */
+/* Of a function that rises from one limit to another; `slope` is its derivative. Where it is flat
+ * little is left of any error. */
 static double bound_rise(double f(double), double slope, double v, double a, double e)
 {
-    if (!(e > 0))
-        return e;
-    if (DOUBT * e < SMALL)
-        return e * slope * 1.1;
+    if (!(e > 0)) return e;
+    if (DOUBT * e < SMALL) return e * slope * 1.1;
     return bound_between(v, f(lowest(a, e)), f(highest(a, e)));
 }
 
@@ -289,19 +268,19 @@ static double bound_sigmoid(double v, double a, double e)
 
 static double bound_sine(double derivative, double e)
 {
-    if (!(e > 0))
-        return e;    /* of infinity, too */
-    if (is_wild(e))
-        return (double)NAN;
+    if (!(e > 0)) return e; /* of infinity, too */
+    if (is_wild(e)) return (double)NAN;
     return fabs(derivative) * e + DOUBT * e * e / 2;
 }
 
-static void bound_function(const Operation *op, int n, const double *v, double *e,
-                           const double *a, const double *ea)
+static void bound_function(const Operation *op, int n, const double *v, double *e, const double *a,
+                           const double *ea)
 {
     const bool nonnegative = op->nonnegative;
     switch (op->op) {
-    case OP_EXP: case OP_EXP2: case OP_EXPM1: EACH e[i] = bound_exp(op, v[i], a[i], ea[i]); break;
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_EXPM1: EACH e[i] = bound_exp(op, v[i], a[i], ea[i]); break;
     case OP_LOG: EACH e[i] = bound_log(a[i], ea[i], nonnegative); break;
     case OP_LOG2: EACH e[i] = bound_log(a[i], ea[i], nonnegative) / LN2; break;
     case OP_LOG1P: EACH e[i] = bound_log1p(v[i], a[i], ea[i], nonnegative); break;
@@ -358,9 +337,9 @@ static void take_errors_through(const Operation *op, int n, const double *v, dou
 /* No value lies beyond the range of its operation, whatever its operands' errors. */
 static void limit_to_range(Range r, int n, const double *v, double *e)
 {
-    if (r.low == -HUGE_VAL || r.high == HUGE_VAL)
-        return;
-    EACH {
+    if (r.low == -HUGE_VAL || r.high == HUGE_VAL) return;
+    EACH
+    {
         const double most = larger(r.high - v[i], v[i] - r.low) / DOUBT;
         e[i] = e[i] > most ? most : e[i];
     }
@@ -374,13 +353,16 @@ static bool is_saturating(Op op)
 
 /* Adds the operation's own rounding, and makes what f32 cannot hold infinite. Near the
  * end of the range f32 may be infinite or not. A NaN is one in f32 too, unless an
- * operand could be anything. What is 0 without an error is 0 in f32 too: of exp(-infinity) so is whatever it is multiplied by. */
+ * operand could be anything. What is 0 without an error is 0 in f32 too: of exp(-infinity) so is
+ * whatever it is multiplied by. */
 static void finish_f32(int n, double units, bool saturating, double *v, double *e)
 {
-    EACH {
+    EACH
+    {
         const double magnitude = fabs(v[i]);
         const bool over = magnitude > MAX_F32 * (1 + UNIT_F32), zero = !(magnitude + e[i] > 0);
-        const double rounding = size_of(v[i]) * units * UNIT_F32 + (zero ? 0 : units * SMALLEST_F32);
+        const double rounding =
+            size_of(v[i]) * units * UNIT_F32 + (zero ? 0 : units * SMALLEST_F32);
         const double left = units * (1 - magnitude);
         const double sum = e[i] + (saturating && rounding > left ? left : rounding);
         const double room = over ? magnitude - MAX_F32 : MAX_F32 * (1 + UNIT_F32) - magnitude;
@@ -393,7 +375,8 @@ static void finish_f32(int n, double units, bool saturating, double *v, double *
 
 static void finish_f64(int n, double units, const double *v, double *e)
 {
-    EACH {
+    EACH
+    {
         const double magnitude = fabs(v[i]);
         const double sum = magnitude < HUGE_VAL ? e[i] + magnitude * units * UNIT_F64 : 0;
         const double wild = isnan(magnitude) ? magnitude : e[i];

@@ -1,6 +1,6 @@
 /* reference/chunks.c: tensors' elements into the evaluator's chunks and back. */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
 #include "reference/steps.h"
@@ -24,7 +24,8 @@ static void load_f16(const uint16_t *x, int n, double *v)
 {
     uint32_t bits[CHUNK];
     float values[CHUNK];
-    EACH {
+    EACH
+    {
         const uint32_t special = (x[i] & 0x7c00) == 0x7c00 ? 0x70000000 : 0;
         bits[i] = ((uint32_t)(x[i] & 0x8000) << 16 | (uint32_t)(x[i] & 0x7fff) << 13) + special;
     }
@@ -32,10 +33,10 @@ static void load_f16(const uint16_t *x, int n, double *v)
     EACH v[i] = (double)values[i] * 0x1p112;
 }
 
-#define WIDEN(T, to)                                                                     \
-    do {                                                                                 \
-        const T *x = (const T *)data + offset;                                           \
-        EACH to[i] = x[i];                                                               \
+#define WIDEN(T, to)                                                                               \
+    do {                                                                                           \
+        const T *x = (const T *)data + offset;                                                     \
+        EACH to[i] = x[i];                                                                         \
     } while (0)
 
 void load_chunk(DType dtype, const void *data, int64_t offset, int n, void *v)

@@ -14,8 +14,7 @@ static bool rounds(const NodeInfo *info)
     if (!type_is_float(info->type) || class == CLASS_LEAF || info->op == OP_CONVERT ||
         info->op == OP_CAST)
         return false;
-    if (class == CLASS_REDUCE)
-        return info->op != OP_MAX_OVER && info->op != OP_MIN_OVER;
+    if (class == CLASS_REDUCE) return info->op != OP_MAX_OVER && info->op != OP_MIN_OVER;
     return op_info[info->op].error > 0;
 }
 
@@ -26,8 +25,7 @@ bool *find_exact(Arena *arena, const Graph *g)
     for (int id = 1; id < g->nodes.count; id++) {
         const NodeInfo *info = &g->nodes.data[id];
         exact[id] = !rounds(info);
-        for (int i = 0; i < MAX_OPERANDS; i++)
-            exact[id] = exact[id] && exact[info->args[i].id];
+        for (int i = 0; i < MAX_OPERANDS; i++) exact[id] = exact[id] && exact[info->args[i].id];
     }
     return exact;
 }
@@ -46,20 +44,19 @@ static bool is_finite(Range r)
     return r.low > -HUGE_VAL && r.high < HUGE_VAL;
 }
 
-/* f32 rounds the ends too: a little further out, to 0 below its normal numbers, to infinity above the largest. */
+/* f32 rounds the ends too: a little further out, to 0 below its normal numbers, to infinity above
+ * the largest. */
 static double moved_out(double end, double direction)
 {
     const double far = end + direction * fabs(end) * 8 * UNIT_F32;
-    if (fabs(end) < 0x1p-126)
-        return end * direction > 0 ? direction * 0x1p-126 : 0;
+    if (fabs(end) < 0x1p-126) return end * direction > 0 ? direction * 0x1p-126 : 0;
     return far * direction > MAX_F32 ? direction * HUGE_VAL : far;
 }
 
 static Range rounded_out(const NodeInfo *info, double low, double high)
 {
-    const double most = 0x1p62;    /* so far no integer wraps around */
-    if (type_is_float(info->type))
-        return (Range){moved_out(low, -1), moved_out(high, 1)};
+    const double most = 0x1p62; /* so far no integer wraps around */
+    if (type_is_float(info->type)) return (Range){moved_out(low, -1), moved_out(high, 1)};
     return low >= -most && high <= most ? (Range){low, high} : anything;
 }
 
@@ -76,17 +73,18 @@ static Range span(const NodeInfo *info, const double ends[4])
 static Range product_range(const NodeInfo *info, Range a, Range b)
 {
     if (is_finite(a) && is_finite(b))
-        return span(info, (double[]){a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+        return span(info,
+                    (double[]){a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
     const bool square = info->args[0].id == info->args[1].id && type_is_float(info->type);
-    if (square || (a.low >= 0 && b.low >= 0 && type_is_float(info->type)))
-        return at_least(0);
+    if (square || (a.low >= 0 && b.low >= 0 && type_is_float(info->type))) return at_least(0);
     return anything;
 }
 
 static Range quotient_range(const NodeInfo *info, Range a, Range b)
 {
     if (is_finite(a) && (b.low > 0 || b.high < 0))
-        return span(info, (double[]){a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
+        return span(info,
+                    (double[]){a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
     return a.low >= 0 && b.low >= 0 ? at_least(0) : anything;
 }
 
@@ -101,14 +99,16 @@ static Range cast_range(const NodeInfo *info, Range a)
     default: break;
     }
     const Range r = {dtype_round(dtype, a.low), dtype_round(dtype, a.high)};
-    return dtype_is_float(dtype) ? r : (Range){fmin(r.low, 0), fmax(r.high, 0)};   /* NaN gives 0 */
+    return dtype_is_float(dtype) ? r : (Range){fmin(r.low, 0), fmax(r.high, 0)}; /* NaN gives 0 */
 }
 
 static Range stored_range(DType dtype)
 {
     switch (dtype) {
     case DTYPE_BOOL: return unit;
-    case DTYPE_I64: case DTYPE_F64: case DTYPE_F32: return anything;
+    case DTYPE_I64:
+    case DTYPE_F64:
+    case DTYPE_F32: return anything;
     default: return (Range){dtype_round(dtype, -HUGE_VAL), dtype_round(dtype, HUGE_VAL)};
     }
 }
@@ -122,8 +122,7 @@ static Range leaf_range(const Graph *g, const NodeInfo *info, const Evaluation *
     case OP_SIZE: value = (double)e->sizes.of[info->axis]; break;
     case OP_INDEX: return (Range){0, fmax(0, (double)e->sizes.of[info->axis] - 1)};
     case OP_PARAM:
-        if (!param->scalar)
-            return stored_range(param->dtype);
+        if (!param->scalar) return stored_range(param->dtype);
         value = dtype_round(param->dtype, e->scalars[info->param]);
         break;
     default: return anything;
@@ -134,14 +133,24 @@ static Range leaf_range(const Graph *g, const NodeInfo *info, const Evaluation *
 static Range function_range(const NodeInfo *info, Range a)
 {
     switch (info->op) {
-    case OP_EXP: case OP_EXP2: case OP_VAR: return at_least(0);
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_VAR: return at_least(0);
     case OP_RSQRT: return (Range){0, a.low > 0 ? moved_out(1 / sqrt(a.low), 1) : HUGE_VAL};
     case OP_EXPM1: return at_least(-1);
     case OP_LOG1P: return a.low >= 0 ? at_least(0) : anything;
-    case OP_SQRT: return (Range){0, a.high < HUGE_VAL ? moved_out(sqrt(fmax(a.high, 0)), 1) : HUGE_VAL};
-    case OP_SIN: case OP_COS: return symmetric;
-    case OP_TANH: case OP_ERF: case OP_SIGN: return a.low >= 0 ? unit : symmetric;
-    case OP_SIGMOID: case OP_NOT: case OP_AND: case OP_OR: case OP_ISNAN: return unit;
+    case OP_SQRT:
+        return (Range){0, a.high < HUGE_VAL ? moved_out(sqrt(fmax(a.high, 0)), 1) : HUGE_VAL};
+    case OP_SIN:
+    case OP_COS: return symmetric;
+    case OP_TANH:
+    case OP_ERF:
+    case OP_SIGN: return a.low >= 0 ? unit : symmetric;
+    case OP_SIGMOID:
+    case OP_NOT:
+    case OP_AND:
+    case OP_OR:
+    case OP_ISNAN: return unit;
     case OP_FLOOR: return (Range){floor(a.low), floor(a.high)};
     case OP_CEIL: return (Range){ceil(a.low), ceil(a.high)};
     case OP_ROUND: return (Range){rint(a.low), rint(a.high)};
@@ -156,10 +165,8 @@ static Range reduction_range(const Graph *g, const NodeInfo *info, Range a, cons
     const NodeInfo *source = node(g, info->args[0]);
     if (axes_size(sizes, source->axes & ~info->axes) < 1 || !type_is_float(info->type))
         return anything;
-    if (info->op == OP_MAX_OVER || info->op == OP_MIN_OVER)
-        return a;
-    if (a.low >= 0)
-        return at_least(0);
+    if (info->op == OP_MAX_OVER || info->op == OP_MIN_OVER) return a;
+    if (a.low >= 0) return at_least(0);
     return a.high <= 0 && info->op != OP_PROD ? (Range){-HUGE_VAL, 0} : anything;
 }
 
@@ -171,9 +178,9 @@ static bool is_even(const Graph *g, Node exponent)
 
 static Range range_of(const Graph *g, const NodeInfo *info, const Range *known, const Evaluation *e)
 {
-    const Range a = known[info->args[0].id], b = known[info->args[1].id], c = known[info->args[2].id];
-    if (op_info[info->op].class == CLASS_LEAF)
-        return leaf_range(g, info, e);
+    const Range a = known[info->args[0].id], b = known[info->args[1].id],
+                c = known[info->args[2].id];
+    if (op_info[info->op].class == CLASS_LEAF) return leaf_range(g, info, e);
     if (op_info[info->op].class == CLASS_REDUCE && info->op != OP_VAR)
         return reduction_range(g, info, a, &e->sizes);
     switch (info->op) {

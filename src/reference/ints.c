@@ -1,9 +1,10 @@
 /* reference/ints.c: the evaluator's operations whose result is an integer or a bool:
  * their values, and how far they may be off where they step on computed floats.
  *
- * Integers wrap, so they are computed unsigned. An infinite bound means any integer; none is NaN. */
+ * Integers wrap, so they are computed unsigned. An infinite bound means any integer; none is NaN.
+ */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
 #include "reference/steps.h"
@@ -17,17 +18,17 @@ static int64_t wrap(uint64_t value)
     return (int64_t)value;
 }
 
-#define COMPARE(T)                                                                       \
-    do {                                                                                 \
-        const T *a = x, *b = y;                                                          \
-        switch (op) {                                                                    \
-        case OP_EQ: EACH v[i] = a[i] == b[i]; break;                                     \
-        case OP_NE: EACH v[i] = a[i] != b[i]; break;                                     \
-        case OP_LT: EACH v[i] = a[i] < b[i]; break;                                      \
-        case OP_LE: EACH v[i] = a[i] <= b[i]; break;                                     \
-        case OP_GT: EACH v[i] = a[i] > b[i]; break;                                      \
-        default: EACH v[i] = a[i] >= b[i]; break;                                        \
-        }                                                                                \
+#define COMPARE(T)                                                                                 \
+    do {                                                                                           \
+        const T *a = x, *b = y;                                                                    \
+        switch (op) {                                                                              \
+        case OP_EQ: EACH v[i] = a[i] == b[i]; break;                                               \
+        case OP_NE: EACH v[i] = a[i] != b[i]; break;                                               \
+        case OP_LT: EACH v[i] = a[i] < b[i]; break;                                                \
+        case OP_LE: EACH v[i] = a[i] <= b[i]; break;                                               \
+        case OP_GT: EACH v[i] = a[i] > b[i]; break;                                                \
+        default: EACH v[i] = a[i] >= b[i]; break;                                                  \
+        }                                                                                          \
     } while (0)
 
 static void compare_floats(Op op, int n, int64_t *v, const void *x, const void *y)
@@ -89,11 +90,11 @@ void compute_int_values(const Operation *op, int n, int64_t *v, const Operand ar
         break;
     case OP_CONVERT:
     case OP_CAST: cast_to_int(op, n, v, args[0].v); break;
-    default: EACH v[i] = a[i]; break;   /* floor, ceil, round of an integer */
+    default: EACH v[i] = a[i]; break; /* floor, ceil, round of an integer */
     }
 }
 
-#define EITHER (1.0 / DOUBT)    /* the bound of a bool that may be true or false */
+#define EITHER (1.0 / DOUBT) /* the bound of a bool that may be true or false */
 
 static double larger(double a, double b)
 {
@@ -122,12 +123,9 @@ static void bound_comparison(const Operation *op, int n, double *e, const Operan
 /* NaN gives 0, or true. */
 static double bound_float_to_int(DType dtype, int64_t v, double a, double e)
 {
-    if (e == 0)
-        return 0;
-    if (dtype == DTYPE_BOOL)
-        return fabs(a) > DOUBT * e ? 0 : EITHER;
-    if (isnan(e))
-        return HUGE_VAL;
+    if (e == 0) return 0;
+    if (dtype == DTYPE_BOOL) return fabs(a) > DOUBT * e ? 0 : EITHER;
+    if (isnan(e)) return HUGE_VAL;
     const double reach = DOUBT * e;
     const double low = (double)int_of_float(dtype, e < HUGE_VAL ? a - reach : -HUGE_VAL);
     const double high = (double)int_of_float(dtype, e < HUGE_VAL ? a + reach : HUGE_VAL);
@@ -143,7 +141,9 @@ static void bound_cast_to_int(const Operation *op, int n, const int64_t *v, doub
 {
     const double *a = x.v;
     const int64_t *whole = x.v;
-    const DType dtype = op->op == OP_CAST ? op->dtype : op->type == TYPE_BOOL ? DTYPE_BOOL : DTYPE_I64;
+    const DType dtype = op->op == OP_CAST       ? op->dtype
+                        : op->type == TYPE_BOOL ? DTYPE_BOOL
+                                                : DTYPE_I64;
     if (type_is_float(op->from))
         EACH e[i] = bound_float_to_int(dtype, v[i], a[i], x.e[i]);
     else if (dtype == DTYPE_BOOL)
@@ -155,8 +155,7 @@ static void bound_cast_to_int(const Operation *op, int n, const int64_t *v, doub
 /* A certain `decisive` value of either operand decides. */
 static double doubt_logic(int64_t a, double ea, int64_t b, double eb, int64_t decisive)
 {
-    if ((a == decisive && ea == 0) || (b == decisive && eb == 0))
-        return 0;
+    if ((a == decisive && ea == 0) || (b == decisive && eb == 0)) return 0;
     return ea > 0 || eb > 0 ? EITHER : 0;
 }
 
@@ -180,8 +179,8 @@ static void take_errors_through(const Operation *op, int n, const int64_t *v, do
     case OP_ADD:
     case OP_SUB: EACH e[i] = ea[i] + eb[i]; break;
     case OP_MUL:
-        EACH e[i] = times((double)a[i], eb[i]) + times((double)b[i], ea[i]) +
-                    DOUBT * times(ea[i], eb[i]);
+        EACH e[i] =
+            times((double)a[i], eb[i]) + times((double)b[i], ea[i]) + DOUBT * times(ea[i], eb[i]);
         break;
     case OP_AND: EACH e[i] = doubt_logic(a[i], ea[i], b[i], eb[i], 0); break;
     case OP_OR: EACH e[i] = doubt_logic(a[i], ea[i], b[i], eb[i], 1); break;
@@ -204,15 +203,16 @@ static void limit_bounds(const Operation *op, int n, const int64_t *v, double *e
 {
     const bool wraps = op->op == OP_ADD || op->op == OP_SUB || op->op == OP_MUL;
     const double end = 0x1p63 - 0x1p10, low = op->range.low, high = op->range.high;
-    EACH {
+    EACH
+    {
         const double x = (double)v[i], most = larger(high - x, x - low) / DOUBT;
-        if (wraps && e[i] > 0 && fabs(x) + DOUBT * e[i] >= end)
-            e[i] = HUGE_VAL;
+        if (wraps && e[i] > 0 && fabs(x) + DOUBT * e[i] >= end) e[i] = HUGE_VAL;
         e[i] = e[i] > most ? most : e[i];
     }
 }
 
-void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e, const Operand args[])
+void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
+                        const Operand args[])
 {
     if (is_comparison(op->op))
         bound_comparison(op, n, e, args);

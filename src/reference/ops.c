@@ -4,7 +4,7 @@
  * becomes infinite afterwards, as it would on the device. Each loop is one the compiler
  * can vectorise. */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
 #include "reference/steps.h"
@@ -15,8 +15,7 @@
 
 bool is_comparison(Op op)
 {
-    return op == OP_EQ || op == OP_NE || op == OP_LT || op == OP_LE || op == OP_GT ||
-           op == OP_GE;
+    return op == OP_EQ || op == OP_NE || op == OP_LT || op == OP_LE || op == OP_GT || op == OP_GE;
 }
 
 static double sigmoid(double x)
@@ -93,7 +92,10 @@ static void compute_float_values(const Operation *op, int n, double *v, const Op
     case OP_NEG: EACH v[i] = -a[i]; break;
     case OP_ADD: EACH v[i] = a[i] + b[i]; break;
     case OP_SUB: EACH v[i] = a[i] - b[i]; break;
-    case OP_MUL: b = op->centred ? a : b; EACH v[i] = a[i] * b[i]; break;
+    case OP_MUL:
+        b = op->centred ? a : b;
+        EACH v[i] = a[i] * b[i];
+        break;
     case OP_DIV: EACH v[i] = a[i] / b[i]; break;
     case OP_POW: EACH v[i] = pow(a[i], b[i]); break;
     case OP_ABS: EACH v[i] = fabs(a[i]); break;

@@ -4,7 +4,9 @@
 
 enum { MAX_BLOCKS = 64, KEEP_RATIO = 8 };
 
-#define MOST_ITEMS (INT64_C(1) << 56)   /* more than any memory holds, but its bytes can be counted */
+#define MOST_ITEMS                                                                                 \
+    (INT64_C(1) << 56) /* more than any memory holds, but its bytes can be counted                 \
+                        */
 
 /* ---- the graph as the evaluator wants it: only what is wanted, var as the mean of squares ---- */
 
@@ -22,8 +24,7 @@ static bool *find_wanted(Arena *arena, const Evaluation *e)
     const Graph *g = e->graph;
     bool *wanted = NEW_ARRAY(arena, bool, g->nodes.count);
     for (int i = 0; i < g->outputs.count; i++)
-        if (is_wanted(e, i))
-            wanted[g->outputs.data[i].value.id] = true;
+        if (is_wanted(e, i)) wanted[g->outputs.data[i].value.id] = true;
     for (int id = g->nodes.count - 1; id > 0; id--)
         for (int i = 0; wanted[id] && i < MAX_OPERANDS; i++)
             wanted[g->nodes.data[id].args[i].id] = true;
@@ -45,18 +46,15 @@ static Graph *expand_graph(Arena *arena, const Evaluation *e)
     Node *map = NEW_ARRAY(arena, Node, g->nodes.count);
     const bool *wanted = find_wanted(arena, e);
     for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) {
-        if (!wanted[id])
-            continue;
+        if (!wanted[id]) continue;
         const NodeInfo *info = &g->nodes.data[id];
         Node args[MAX_OPERANDS];
-        for (int i = 0; i < MAX_OPERANDS; i++)
-            args[i] = map[info->args[i].id];
+        for (int i = 0; i < MAX_OPERANDS; i++) args[i] = map[info->args[i].id];
         map[id] = info->op == OP_VAR ? expand_var(into, info->reduced, args[0])
                                      : graph_copy_node(into, g, (Node){id}, args);
     }
     for (int i = 0; i < g->outputs.count; i++)
-        if (is_wanted(e, i))
-            into->outputs.data[i].value = map[g->outputs.data[i].value.id];
+        if (is_wanted(e, i)) into->outputs.data[i].value = map[g->outputs.data[i].value.id];
     return into;
 }
 
@@ -69,8 +67,7 @@ static Kept *new_kept(Plan *p, uint32_t id)
     const int64_t count = size < MOST_ITEMS ? size : MOST_ITEMS;
     Kept *kept = NEW(p->arena, Kept);
     kept->v = NEW_ARRAY(p->arena, double, count);
-    if (p->bounds && !p->exact[id])
-        kept->e = NEW_ARRAY(p->arena, double, count);
+    if (p->bounds && !p->exact[id]) kept->e = NEW_ARRAY(p->arena, double, count);
     return kept;
 }
 
@@ -99,12 +96,9 @@ static void choose_kept(Plan *p)
     p->centres = NEW_ARRAY(p->arena, Kept *, g->nodes.count);
     for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) {
         const NodeInfo *info = &g->nodes.data[id];
-        if (!live[id])
-            continue;
-        if (is_reduction(g, (Node){id}))
-            p->kept[id] = new_kept(p, id);
-        if (p->moments[id].mean == id)
-            p->centres[id] = new_centre(p, id);
+        if (!live[id]) continue;
+        if (is_reduction(g, (Node){id})) p->kept[id] = new_kept(p, id);
+        if (p->moments[id].mean == id) p->centres[id] = new_centre(p, id);
         for (int i = 0; i < MAX_OPERANDS; i++) {
             const uint32_t a = info->args[i].id;
             if (a && !p->kept[a] && is_worth_keeping(p, &g->nodes.data[a], info))
@@ -116,16 +110,15 @@ static void choose_kept(Plan *p)
 /* ---- sinks ---- */
 
 typedef struct {
-    uint32_t node;      /* what is made: an output's value, a kept node */
-    int output;         /* -1: kept */
+    uint32_t node; /* what is made: an output's value, a kept node */
+    int output;    /* -1: kept */
     AxisSet space;
 } Target;
 
 static uint32_t source_of(const Plan *p, const Target *t)
 {
     const bool reduces = t->output < 0 && is_reduction(p->graph, (Node){t->node});
-    if (reduces && p->moments[t->node].distance)
-        return p->moments[t->node].distance;
+    if (reduces && p->moments[t->node].distance) return p->moments[t->node].distance;
     return reduces ? p->graph->nodes.data[t->node].args[0].id : t->node;
 }
 
@@ -138,10 +131,8 @@ static void find_slabs(const Plan *p, const Pass *pass, Sink *sink, AxisSet kept
     sink->rows_per_slab = pass->rows;
     sink->slab = sink->count;
     for (int axis = 0; axis < MAX_AXES && position < pass->outer; axis++) {
-        if (!(pass->axes >> axis & 1))
-            continue;
-        if (!(kept >> axis & 1) || sizes->of[axis] == 0)
-            return;
+        if (!(pass->axes >> axis & 1)) continue;
+        if (!(kept >> axis & 1) || sizes->of[axis] == 0) return;
         sink->rows_per_slab /= sizes->of[axis];
         sink->slab /= sizes->of[axis];
         position++;
@@ -182,8 +173,7 @@ static int count_blocks(const Pass *pass)
 {
     int64_t shared = 1;
     for (int i = 0; i < pass->sinks.count; i++)
-        if (pass->sinks.data[i].kind == SINK_REDUCE)
-            shared += pass->sinks.data[i].slab;
+        if (pass->sinks.data[i].kind == SINK_REDUCE) shared += pass->sinks.data[i].slab;
     int64_t blocks = (INT64_C(1) << 23) / shared;
     blocks = blocks < 2 ? 2 : blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
     return (int)(blocks > pass->units ? pass->units : blocks);
@@ -221,8 +211,7 @@ static void measure_space(const Plan *p, Pass *pass)
     pass->inner = pass->rows = 1;
     int position = 0;
     for (int axis = 0; axis < MAX_AXES; axis++) {
-        if (!(pass->axes >> axis & 1))
-            continue;
+        if (!(pass->axes >> axis & 1)) continue;
         if (position < pass->outer) {
             pass->rows = multiply(pass->rows, sizes->of[axis]);
             pass->sizes[position++] = sizes->of[axis];
@@ -240,8 +229,7 @@ static bool *find_needed(const Plan *p, const Target *targets, int count, AxisSe
 {
     bool *needed = NEW_ARRAY(p->arena, bool, p->graph->nodes.count);
     for (int i = 0; i < count; i++) {
-        if (targets[i].space != space)
-            continue;
+        if (targets[i].space != space) continue;
         needed[source_of(p, &targets[i])] = true;
         last_use[source_of(p, &targets[i])] = p->graph->nodes.count;
     }
@@ -249,8 +237,7 @@ static bool *find_needed(const Plan *p, const Target *targets, int count, AxisSe
         for (int i = 0; needed[id] && !done[id] && i < MAX_OPERANDS; i++) {
             const uint32_t a = p->graph->nodes.data[id].args[i].id;
             needed[a] = true;
-            if (last_use[a] < id)
-                last_use[a] = id;
+            if (last_use[a] < id) last_use[a] = id;
         }
     }
     return needed;
@@ -267,17 +254,15 @@ static void add_pass(Plan *p, const Target *targets, int count, AxisSet space, b
     };
     const bool *needed = find_needed(p, targets, count, space, done, slots.last_use);
     for (uint32_t id = 1; id < (uint32_t)p->graph->nodes.count; id++)
-        if (needed[id])
-            add_step(p, pass, &slots, id, done[id]);
+        if (needed[id]) add_step(p, pass, &slots, id, done[id]);
     for (int i = 0; i < count; i++) {
-        if (targets[i].space != space)
-            continue;
+        if (targets[i].space != space) continue;
         const Moments *m = &p->moments[targets[i].node];
         const bool squares = targets[i].output < 0 && m->distance;
-        add_sink(p, pass, &targets[i], squares ? add_square(p, pass, m, slots.slot_of)
-                                               : slots.slot_of[source_of(p, &targets[i])]);
-        if (targets[i].output < 0)
-            done[targets[i].node] = true;
+        add_sink(p, pass, &targets[i],
+                 squares ? add_square(p, pass, m, slots.slot_of)
+                         : slots.slot_of[source_of(p, &targets[i])]);
+        if (targets[i].output < 0) done[targets[i].node] = true;
     }
     pass->blocks = count_blocks(pass);
     *list_push(p->arena, &p->passes) = pass;
@@ -299,8 +284,7 @@ static bool has_operands(const Plan *p, uint32_t id, const bool *available)
 {
     const NodeInfo *info = &p->graph->nodes.data[id];
     for (int i = 0; i < MAX_OPERANDS; i++)
-        if (!available[info->args[i].id])
-            return false;
+        if (!available[info->args[i].id]) return false;
     return true;
 }
 
@@ -310,8 +294,7 @@ static int find_ready(const Plan *p, const bool *live, const bool *done, bool *o
     const Graph *g = p->graph;
     int count = 0;
     for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) {
-        if (!live[id] || !p->kept[id] || done[id] || !has_operands(p, id, available))
-            continue;
+        if (!live[id] || !p->kept[id] || done[id] || !has_operands(p, id, available)) continue;
         ready[count] = (Target){.node = id, .output = -1};
         ready[count].space = g->nodes.data[source_of(p, &ready[count])].axes;
         count++;
@@ -346,8 +329,7 @@ static void plan_passes(Plan *p)
     for (;;) {
         find_available(p, done, available);
         const int count = find_ready(p, live, done, outputs_done, available, ready);
-        if (count == 0)
-            return;
+        if (count == 0) return;
         const AxisSet space = choose_space(p, ready, count);
         add_pass(p, ready, count, space, done);
         for (int i = 0; i < count; i++)

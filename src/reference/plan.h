@@ -14,14 +14,15 @@
 /* A dense array of a node's values. */
 typedef struct {
     void *v;
-    double *e;         /* NULL: exact, or no bounds wanted */
+    double *e; /* NULL: exact, or no bounds wanted */
 } Kept;
 
-/* By node id. Of a mean that the kernels find together with squares about it: itself. Of x - such a mean: that. Of the mean
- * of its squares: that, and x - mean. 0: none of these. */
+/* By node id. Of a mean that the kernels find together with squares about it: itself. Of x - such a
+ * mean: that. Of the mean of its squares: that, and x - mean. 0: none of these. */
 typedef struct {
     uint32_t mean, distance;
-    bool close;        /* x - mean knows what the mean's rounding lost wherever it is used, not in its squares alone */
+    bool close; /* x - mean knows what the mean's rounding lost wherever it is used, not in its
+                   squares alone */
 } Moments;
 
 typedef enum { STEP_COMPUTE, STEP_CONST, STEP_INDEX, STEP_TENSOR, STEP_KEPT } StepKind;
@@ -31,17 +32,17 @@ typedef enum { STEP_COMPUTE, STEP_CONST, STEP_INDEX, STEP_TENSOR, STEP_KEPT } St
 typedef struct {
     StepKind kind;
     Operation operation;
-    bool inner;                   /* has the innermost axis */
+    bool inner; /* has the innermost axis */
     bool exact;
     unsigned exact_args;          /* bit i: operand i has no bounds */
     int slot, args[MAX_OPERANDS]; /* chunk numbers; -1: none */
     double number;                /* CONST */
     int64_t integer;
-    int axis;                     /* INDEX: position in the pass's axes */
-    DType dtype;                  /* TENSOR */
+    int axis;    /* INDEX: position in the pass's axes */
+    DType dtype; /* TENSOR */
     const void *data;
     const Kept *kept;
-    int64_t strides[MAX_AXES];    /* of the outer axes, in elements */
+    int64_t strides[MAX_AXES]; /* of the outer axes, in elements */
 } Step;
 
 typedef enum { SINK_OUTPUT, SINK_KEEP, SINK_REDUCE } SinkKind;
@@ -51,26 +52,26 @@ typedef struct {
     int slot;
     bool exact;
     Type type;
-    int64_t strides[MAX_AXES];    /* of the outer axes */
-    int output;                   /* OUTPUT */
-    Kept *kept;                   /* KEEP, REDUCE: the result */
-    Kept *centre;                 /* REDUCE: NULL, or of a mean, and of squares about it, see Plan */
-    const Kept *mean;             /* REDUCE: NULL, or of squares their mean */
-    Operation operation;          /* REDUCE */
+    int64_t strides[MAX_AXES]; /* of the outer axes */
+    int output;                /* OUTPUT */
+    Kept *kept;                /* KEEP, REDUCE: the result */
+    Kept *centre;              /* REDUCE: NULL, or of a mean, and of squares about it, see Plan */
+    const Kept *mean;          /* REDUCE: NULL, or of squares their mean */
+    Operation operation;       /* REDUCE */
     bool reduces_inner, exact_source;
-    int64_t count, terms;         /* items of the result; elements that each takes in */
-    int64_t rows_per_slab, slab;  /* rows that share leading kept coordinates; items they share */
+    int64_t count, terms;        /* items of the result; elements that each takes in */
+    int64_t rows_per_slab, slab; /* rows that share leading kept coordinates; items they share */
 } Sink;
 
 typedef struct {
     AxisSet axes;
-    int outer;                    /* number of outer axes */
-    int64_t sizes[MAX_AXES];      /* of the outer axes */
-    int64_t inner, rows;          /* elements a row, rows */
-    int64_t chunks, units;        /* chunks a row; all chunks */
-    int blocks;                   /* parts that threads take; a matter of sizes alone */
+    int outer;               /* number of outer axes */
+    int64_t sizes[MAX_AXES]; /* of the outer axes */
+    int64_t inner, rows;     /* elements a row, rows */
+    int64_t chunks, units;   /* chunks a row; all chunks */
+    int blocks;              /* parts that threads take; a matter of sizes alone */
     int slots;
-    LIST(Step) row_steps;         /* once a row */
+    LIST(Step) row_steps; /* once a row */
     LIST(Step) chunk_steps;
     LIST(Sink) sinks;
 } Pass;
@@ -78,14 +79,14 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const Evaluation *evaluation;
-    const Graph *graph;           /* with var expanded */
+    const Graph *graph; /* with var expanded */
     bool bounds;
-    bool *exact;                  /* by node id */
-    Range *ranges;                /* by node id */
-    Kept **kept;                  /* by node id; NULL: recomputed where needed */
-    Moments *moments;             /* by node id */
-    Kept **centres;               /* by node id of a mean in moments: its values, with what x less that adds to the error
-                                     of x; else NULL */
+    bool *exact;      /* by node id */
+    Range *ranges;    /* by node id */
+    Kept **kept;      /* by node id; NULL: recomputed where needed */
+    Moments *moments; /* by node id */
+    Kept **centres;   /* by node id of a mean in moments: its values, with what x less that adds to
+                         the error   of x; else NULL */
     LIST(Pass *) passes;
 } Plan;
 
@@ -96,14 +97,18 @@ typedef struct {
     LIST(int) free;
 } Slots;
 
-/* For reference/plan.c. Whether a value has the pass's innermost axis; strides of a dense tensor with `axes` along its outer axes. */
+/* For reference/plan.c. Whether a value has the pass's innermost axis; strides of a dense tensor
+ * with `axes` along its outer axes. */
 bool has_inner(const Pass *pass, AxisSet axes);
 void find_strides(const Plan *p, const Pass *pass, AxisSet axes, int64_t *strides);
 Operation operation_of(const Plan *p, uint32_t id);
 void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done);
 /* The square of a distance, as the mean of those wants it: its chunk. */
 int add_square(const Plan *p, Pass *pass, const Moments *m, const int *slot_of);
-static inline bool is_leaf(const NodeInfo *info) { return op_info[info->op].class == CLASS_LEAF; }
+static inline bool is_leaf(const NodeInfo *info)
+{
+    return op_info[info->op].class == CLASS_LEAF;
+}
 
 void find_moments(Plan *p);
 
@@ -112,6 +117,6 @@ Plan *plan_evaluation(Arena *arena, const Evaluation *e);
  * row's on. */
 int64_t first_slab(const Pass *pass, const Sink *sink, int block);
 int64_t slab_items(const Pass *pass, const Sink *sink, int block);
-int64_t block_begin(const Pass *pass, int block);   /* its first unit; of `blocks`: the end */
+int64_t block_begin(const Pass *pass, int block); /* its first unit; of `blocks`: the end */
 
 #endif

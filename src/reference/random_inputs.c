@@ -1,13 +1,13 @@
-/* reference/random_inputs.c: seeded random inputs. Counter-based: an element depends on the seed, the
- * input's name and its own index alone, so it is the same whatever the sizes of other
- * tensors. */
+/* reference/random_inputs.c: seeded random inputs. Counter-based: an element depends on the seed,
+ * the input's name and its own index alone, so it is the same whatever the sizes of other tensors.
+ */
 #include "reference/reference.h"
 
 #include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { USUAL_LIMIT = 16 };   /* of integers that no axis limits */
+enum { USUAL_LIMIT = 16 }; /* of integers that no axis limits */
 
 #define TWO_PI 6.28318530717958647693
 
@@ -39,14 +39,13 @@ static bool is_positive_name(const char *name)
 {
     static const char *const names[] = {"rstd", "rs", "std", "var", "scale"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
+        if (strcmp(name, names[i]) == 0) return true;
     return false;
 }
 
 /* What stands in an integer expression. */
 typedef struct {
-    bool has_param;      /* the one asked for */
+    bool has_param; /* the one asked for */
     AxisSet axes;
 } Parts;
 
@@ -68,8 +67,12 @@ static Parts find_parts(const Parts *parts, const NodeInfo *info, uint32_t param
     case OP_PARAM: return (Parts){.has_param = info->param == param};
     case OP_INDEX:
     case OP_SIZE: return (Parts){.axes = (AxisSet)1 << info->axis};
-    case OP_CONVERT: case OP_CAST: case OP_NEG: case OP_ADD: case OP_SUB: case OP_MUL:
-        return join_parts(parts, info);
+    case OP_CONVERT:
+    case OP_CAST:
+    case OP_NEG:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL: return join_parts(parts, info);
     default: return (Parts){0};
     }
 }
@@ -78,8 +81,7 @@ static int64_t smallest_axis(const Graph *g, const Sizes *sizes, AxisSet axes)
 {
     int64_t smallest = INT64_MAX;
     for (int axis = 0; axis < g->axis_count; axis++)
-        if (axes >> axis & 1 && sizes->of[axis] < smallest)
-            smallest = sizes->of[axis];
+        if (axes >> axis & 1 && sizes->of[axis] < smallest) smallest = sizes->of[axis];
     return smallest;
 }
 
@@ -91,12 +93,11 @@ static uint64_t integer_limit(Arena *arena, const Graph *g, uint32_t param, cons
     for (int id = 1; id < g->nodes.count; id++) {
         const NodeInfo *info = &g->nodes.data[id];
         parts[id] = find_parts(parts, info, param);
-        if (!is_comparison_op(info->op))
-            continue;
+        if (!is_comparison_op(info->op)) continue;
         const Parts compared = join_parts(parts, info);
-        const int64_t smallest = compared.has_param ? smallest_axis(g, sizes, compared.axes) : INT64_MAX;
-        if (smallest < limit)
-            limit = smallest;
+        const int64_t smallest =
+            compared.has_param ? smallest_axis(g, sizes, compared.axes) : INT64_MAX;
+        if (smallest < limit) limit = smallest;
     }
     return limit == INT64_MAX ? USUAL_LIMIT : limit < 1 ? 1 : (uint64_t)limit;
 }
@@ -109,13 +110,12 @@ static uint64_t limit_of(const Graph *g, uint32_t param, const Sizes *sizes)
     return limit;
 }
 
-static void random_integers(const Param *p, uint64_t key, uint64_t limit, int64_t count,
-                            char *data)
+static void random_integers(const Param *p, uint64_t key, uint64_t limit, int64_t count, char *data)
 {
     for (int64_t i = 0; i < count; i++) {
         const uint64_t bits = random_bits(key, (uint64_t)i) >> 32;
-        const uint64_t value = limit >> 32 ? random_bits(key, (uint64_t)i) % limit
-                                           : bits * limit >> 32;
+        const uint64_t value =
+            limit >> 32 ? random_bits(key, (uint64_t)i) % limit : bits * limit >> 32;
         dtype_store_int(p->dtype, data + i * dtype_info[p->dtype].bytes, (int64_t)value);
     }
 }
@@ -125,8 +125,7 @@ static void random_floats(const Param *p, uint64_t key, int64_t count, char *dat
     const bool positive = is_positive_name(p->name);
     double pair[2] = {0, 0};
     for (int64_t i = 0; i < count; i++) {
-        if ((i & 1) == 0)
-            random_normals(key, (uint64_t)i / 2, pair);
+        if ((i & 1) == 0) random_normals(key, (uint64_t)i / 2, pair);
         const double value = positive ? 0.5 + fabs(pair[i & 1]) : pair[i & 1];
         dtype_store_float(p->dtype, data + i * dtype_info[p->dtype].bytes, value);
     }

@@ -4,10 +4,10 @@
  * merged in a fixed order: the result does not depend on the number of threads. Sums
  * carry as m the sum |t| of their finite terms for the bound; products carry
  * m = prod (|t| + DOUBT E) and, as e, how far a part of the terms can reach:
- * prod max(1, |t| + DOUBT E); maxima and minima carry the ends between which they lie: m, the lowest,
- * and e, the highest. A product of integers that any doubt touches may be anything. */
+ * prod max(1, |t| + DOUBT E); maxima and minima carry the ends between which they lie: m, the
+ * lowest, and e, the highest. A product of integers that any doubt touches may be anything. */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")   /* vectors, at -O2 too */
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
 #include "reference/steps.h"
@@ -17,8 +17,9 @@
 
 enum { LANES = 8 };
 
-/* Of means that are found with squares about them, in units of 2^-24: of the largest distance from one; of the squares, which
- * a thread may have about a value that is far from the first few others. */
+/* Of means that are found with squares about them, in units of 2^-24: of the largest distance from
+ * one; of the squares, which a thread may have about a value that is far from the first few others.
+ */
 enum { SPREAD_ERROR = 4, SQUARES_ERROR = 16 };
 
 #define EACH for (int i = 0; i < n; i++)
@@ -42,11 +43,8 @@ static bool is_real_choice(const Operation *op)
 Accumulator accumulator_at(Accumulator a, int64_t offset)
 {
     return (Accumulator){
-        (char *)a.v + offset * 8,
-        a.m ? a.m + offset : NULL,
-        a.e ? a.e + offset : NULL,
-        a.low ? a.low + offset : NULL,
-        a.high ? a.high + offset : NULL,
+        (char *)a.v + offset * 8,      a.m ? a.m + offset : NULL,       a.e ? a.e + offset : NULL,
+        a.low ? a.low + offset : NULL, a.high ? a.high + offset : NULL,
     };
 }
 
@@ -54,8 +52,10 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
 {
     const Op o = op->op;
     const double real = is_sum(o) ? 0 : o == OP_PROD ? 1 : o == OP_MAX_OVER ? -HUGE_VAL : HUGE_VAL;
-    const int64_t whole = is_sum(o) ? 0 : o == OP_PROD ? 1
-                        : o == OP_MAX_OVER ? INT64_MIN : INT64_MAX;
+    const int64_t whole = is_sum(o)          ? 0
+                          : o == OP_PROD     ? 1
+                          : o == OP_MAX_OVER ? INT64_MIN
+                                             : INT64_MAX;
     double *v = a.v;
     int64_t *w = a.v;
     for (int64_t i = 0; i < count; i++) {
@@ -74,7 +74,7 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
     }
 }
 
-static double larger(double a, double b)   /* NaN wins */
+static double larger(double a, double b) /* NaN wins */
 {
     return a > b || a != a ? a : b;
 }
@@ -110,10 +110,8 @@ static double sum_of(int n, const double *x)
     double lane[LANES] = {0};
     int i = 0;
     for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lane[j] += x[i + j];
-    for (; i < n; i++)
-        lane[0] += x[i];
+        for (int j = 0; j < LANES; j++) lane[j] += x[i + j];
+    for (; i < n; i++) lane[0] += x[i];
     return ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
@@ -130,10 +128,8 @@ static double sum_of_magnitudes(int n, const double *x)
     double lane[LANES] = {0};
     int i = 0;
     for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lane[j] += finite_size(x[i + j]);
-    for (; i < n; i++)
-        lane[0] += finite_size(x[i]);
+        for (int j = 0; j < LANES; j++) lane[j] += finite_size(x[i + j]);
+    for (; i < n; i++) lane[0] += finite_size(x[i]);
     return ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
@@ -147,8 +143,7 @@ static void widen(double *low, double *high, double from, double to)
 /* A term that is NaN for certain says nothing of the others: m and e are not NaN. */
 static void add_choice(Op op, double *m, double *e, double t, double et)
 {
-    if (et == 0 && isnan(t))
-        return;
+    if (et == 0 && isnan(t)) return;
     const double reach = DOUBT * et;
     *m = combine_floats(op, *m, et < HUGE_VAL ? t - reach : isnan(et) ? et : -HUGE_VAL);
     *e = combine_floats(op, *e, et < HUGE_VAL ? t + reach : et);
@@ -157,8 +152,7 @@ static void add_choice(Op op, double *m, double *e, double t, double et)
 /* Each product rounds a few times. */
 static void add_factor(double *m, double *e, double t, double et)
 {
-    if (et == 0 && isnan(t))
-        return;
+    if (et == 0 && isnan(t)) return;
     const double most = fabs(t) + DOUBT * et;
     *m *= most * (1 + DOUBT * op_info[OP_PROD].error * UNIT_F32);
     *e *= larger(1, isnan(et) ? et : most);
@@ -178,7 +172,8 @@ static double int_bound(Op op, double e, double more)
 {
     switch (op) {
     case OP_PROD: return e > 0 || more > 0 ? HUGE_VAL : 0;
-    case OP_MAX_OVER: case OP_MIN_OVER: return larger(e, more);
+    case OP_MAX_OVER:
+    case OP_MIN_OVER: return larger(e, more);
     default: return e + more;
     }
 }
@@ -191,8 +186,7 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
     const int64_t *k = x.v;
     if (!type_is_float(op->from)) {
         EACH *w = combine_ints(op->op, *w, k[i]);
-        if (a.e)
-            EACH *a.e = int_bound(op->op, *a.e, x.e[i]);
+        if (a.e) EACH *a.e = int_bound(op->op, *a.e, x.e[i]);
         return;
     }
     if (is_sum(op->op)) {
@@ -201,13 +195,11 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
             *a.m += sum_of_magnitudes(n, t);
             *a.e += sum_of(n, x.e);
         }
-        if (a.low)
-            EACH widen(a.low, a.high, t[i], t[i]);
+        if (a.low) EACH widen(a.low, a.high, t[i], t[i]);
         return;
     }
     EACH *v = combine_floats(op->op, *v, t[i]);
-    if (a.e)
-        EACH add_term_error(op->op, a.m, a.e, t[i], x.e[i]);
+    if (a.e) EACH add_term_error(op->op, a.m, a.e, t[i], x.e[i]);
 }
 
 static void add_columns(Accumulator a, int n, Operand x)
@@ -215,13 +207,11 @@ static void add_columns(Accumulator a, int n, Operand x)
     double *restrict v = a.v;
     const double *restrict t = x.v;
     EACH v[i] += t[i];
-    if (!a.e)
-        return;
+    if (!a.e) return;
     double *restrict m = a.m, *restrict e = a.e;
     EACH m[i] += finite_size(t[i]);
     EACH e[i] += x.e[i];
-    if (a.low)
-        EACH widen(a.low + i, a.high + i, t[i], t[i]);
+    if (a.low) EACH widen(a.low + i, a.high + i, t[i], t[i]);
 }
 
 void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x)
@@ -232,14 +222,12 @@ void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x)
     const int64_t *k = x.v;
     if (!type_is_float(op->from)) {
         EACH w[i] = combine_ints(op->op, w[i], k[i]);
-        if (a.e)
-            EACH a.e[i] = int_bound(op->op, a.e[i], x.e[i]);
+        if (a.e) EACH a.e[i] = int_bound(op->op, a.e[i], x.e[i]);
     } else if (is_sum(op->op)) {
         add_columns(a, n, x);
     } else {
         EACH v[i] = combine_floats(op->op, v[i], t[i]);
-        if (a.e)
-            EACH add_term_error(op->op, a.m + i, a.e + i, t[i], x.e[i]);
+        if (a.e) EACH add_term_error(op->op, a.m + i, a.e + i, t[i], x.e[i]);
     }
 }
 
@@ -255,40 +243,34 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
             v[i] = combine_floats(op->op, v[i], t[i]);
         else
             w[i] = combine_ints(op->op, w[i], k[i]);
-        if (a.low)
-            widen(a.low + i, a.high + i, from.low[i], from.high[i]);
-        if (!a.e)
-            continue;
+        if (a.low) widen(a.low + i, a.high + i, from.low[i], from.high[i]);
+        if (!a.e) continue;
         a.m[i] = multiplies ? a.m[i] * from.m[i]
                  : chooses  ? combine_floats(op->op, a.m[i], from.m[i])
                             : a.m[i] + from.m[i];
-        a.e[i] = multiplies                 ? a.e[i] * from.e[i]
-                 : chooses                  ? combine_floats(op->op, a.e[i], from.e[i])
-                 : type_is_float(op->from)  ? a.e[i] + from.e[i]
-                                            : int_bound(op->op, a.e[i], from.e[i]);
+        a.e[i] = multiplies                ? a.e[i] * from.e[i]
+                 : chooses                 ? combine_floats(op->op, a.e[i], from.e[i])
+                 : type_is_float(op->from) ? a.e[i] + from.e[i]
+                                           : int_bound(op->op, a.e[i], from.e[i]);
     }
 }
 
 /* A product's partial products may leave the range of f32 where the whole does not: above
- * it anything can come of them, NaN where one is 0; below it each loses half a subnormal, times what the
- * other terms reach. */
-static double product_bound(const Operation *op, double v, double m, double reach,
-                            int64_t terms)
+ * it anything can come of them, NaN where one is 0; below it each loses half a subnormal, times
+ * what the other terms reach. */
+static double product_bound(const Operation *op, double v, double m, double reach, int64_t terms)
 {
     if (isnan(reach) || (op->type != TYPE_F64 && reach > MAX_F32 && !(reach <= m && isfinite(m))))
         return (double)NAN;
-    if (!isfinite(m))
-        return isnan(v) ? 0 : HUGE_VAL;
+    if (!isfinite(m)) return isnan(v) ? 0 : HUGE_VAL;
     const double spread = (m - fabs(v)) / DOUBT;
     return op->type == TYPE_F64 ? spread : spread + (double)terms * SMALLEST_F32 * reach;
 }
 
 static double choice_bound(double v, double low, double high)
 {
-    if (isnan(low) || isnan(high))
-        return (double)NAN;
-    if (isnan(v))
-        return 0;
+    if (isnan(low) || isnan(high)) return (double)NAN;
+    if (isnan(v)) return 0;
     const double below = low == v ? 0 : v - low, above = high == v ? 0 : high - v;
     return larger(below, above) / DOUBT;
 }
@@ -302,28 +284,23 @@ static double sum_bound(const Operation *op, double v, double m, double e)
     const bool leaves = op->type != TYPE_F64 && m > MAX_F32;
     if (e >= HUGE_VAL || (isinf(v) && leaves))
         return isinf(v) && op->nonnegative && e < HUGE_VAL ? 0 : anything;
-    if (isnan(v) || isinf(v))
-        return e;
+    if (isnan(v) || isinf(v)) return e;
     e += op_info[OP_SUM].error * unit * m;
-    if (!leaves)
-        return e;
+    if (!leaves) return e;
     /* a mean comes back into the range that its sum may have left */
     bool may_fit = m > fabs(v) * (1 + 16 * UNIT_F32) || fabs(v) - DOUBT * e < MAX_F32;
     return op->op == OP_MEAN || may_fit ? anything : 0;
 }
 
 /* The bound of one finished reduction. */
-static double reduction_bound(const Operation *op, double v, double m, double e,
-                              int64_t terms)
+static double reduction_bound(const Operation *op, double v, double m, double e, int64_t terms)
 {
-    if (op->op == OP_PROD)
-        return product_bound(op, v, m, e, terms);
+    if (op->op == OP_PROD) return product_bound(op, v, m, e, terms);
     return is_sum(op->op) ? sum_bound(op, v, m, e) : choice_bound(v, m, e);
 }
 
 /* One result: the mean's division, and what f32 cannot hold. */
-static double finish_result(const Operation *op, double sum, int64_t terms, double m,
-                            double *e)
+static double finish_result(const Operation *op, double sum, int64_t terms, double m, double *e)
 {
     const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
     const double divisor = op->op == OP_MEAN ? (double)terms : 1;
@@ -337,47 +314,47 @@ static double finish_result(const Operation *op, double sum, int64_t terms, doub
     return over ? copysign(HUGE_VAL, v) : v;
 }
 
-void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64_t terms,
-                        void *out, double *e)
+void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64_t terms, void *out,
+                        double *e)
 {
     double *v = out;
     const double *sum = a.v;
     if (!type_is_float(op->from)) {
         memcpy(out, a.v, (size_t)count * sizeof(int64_t));
-        if (e)
-            memcpy(e, a.e, (size_t)count * sizeof *e);
+        if (e) memcpy(e, a.e, (size_t)count * sizeof *e);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        if (e)
-            e[i] = a.e[i];
+        if (e) e[i] = a.e[i];
         v[i] = finish_result(op, sum[i], terms, e ? a.m[i] : 0, e ? e + i : NULL);
     }
 }
 
-/* Distances from one value of a row are added up, which may be as far from the mean as any; beyond 2^96, plain values. */
-void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e, double *centre)
+/* Distances from one value of a row are added up, which may be as far from the mean as any; beyond
+ * 2^96, plain values. */
+void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e,
+                    double *centre)
 {
     for (int64_t i = 0; i < count; i++) {
         const double spread = larger(a.high[i] - v[i], v[i] - a.low[i]);
         const double reach = larger(a.high[i], -a.low[i]) + DOUBT * a.e[i];
         const bool near = isfinite(v[i]) && reach < 0x1p96 && e[i] < HUGE_VAL;
-        if (near)
-            e[i] += SPREAD_ERROR * UNIT_F32 * spread;
-        centre[i] = near ? a.e[i] / (double)terms + UNIT_F32 * SPREAD_ERROR * (spread + e[i]) : e[i];
+        if (near) e[i] += SPREAD_ERROR * UNIT_F32 * spread;
+        centre[i] =
+            near ? a.e[i] / (double)terms + UNIT_F32 * SPREAD_ERROR * (spread + e[i]) : e[i];
     }
 }
 
-/* Squares about what is not yet the mean, a value of the row or a rounded mean, are put right, where they are finite. */
-void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean, const double *centre)
+/* Squares about what is not yet the mean, a value of the row or a rounded mean, are put right,
+ * where they are finite. */
+void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean,
+                    const double *centre)
 {
     for (int64_t i = 0; i < count; i++) {
         const double lost = DOUBT * e_mean[i];
         const double reach = 2 * (centre[i] / (UNIT_F32 * SPREAD_ERROR) + lost);
-        if (!isfinite(v[i]) || !(e[i] < HUGE_VAL) || !(lost < HUGE_VAL))
-            continue;
+        if (!isfinite(v[i]) || !(e[i] < HUGE_VAL) || !(lost < HUGE_VAL)) continue;
         e[i] += UNIT_F32 * (SQUARES_ERROR * v[i] + SPREAD_ERROR * lost * lost);
-        if (reach * reach * (double)terms > MAX_F32)
-            e[i] = HUGE_VAL;
+        if (reach * reach * (double)terms > MAX_F32) e[i] = HUGE_VAL;
     }
 }

@@ -21,16 +21,16 @@ typedef struct {
     const double *zeros;
     int64_t index[MAX_AXES];
     int64_t row;
-    int64_t *offsets;        /* by chunk: where its source begins in this row */
+    int64_t *offsets; /* by chunk: where its source begins in this row */
 } Worker;
 
 typedef struct {
     const Plan *plan;
     const Pass *pass;
-    Accumulator *partials;   /* by sink and block */
+    Accumulator *partials; /* by sink and block */
     Worker *workers;
     int next_block, next_worker;
-    double before, share;    /* of the whole evaluation, for progress */
+    double before, share; /* of the whole evaluation, for progress */
 } Run;
 
 static double *values_of(const Worker *w, int slot)
@@ -46,8 +46,7 @@ static double *bounds_of(const Worker *w, int slot)
 static int64_t offset_in_row(const Pass *pass, const Worker *w, const int64_t *strides)
 {
     int64_t offset = 0;
-    for (int i = 0; i < pass->outer; i++)
-        offset += w->index[i] * strides[i];
+    for (int i = 0; i < pass->outer; i++) offset += w->index[i] * strides[i];
     return offset;
 }
 
@@ -55,8 +54,7 @@ static int64_t offset_in_row(const Pass *pass, const Worker *w, const int64_t *s
 
 static void fill(int n, double *cells, double value)
 {
-    for (int i = 0; i < n; i++)
-        cells[i] = value;
+    for (int i = 0; i < n; i++) cells[i] = value;
 }
 
 static void fill_constant(const Step *step, int n, void *v)
@@ -71,13 +69,12 @@ static void fill_constant(const Step *step, int n, void *v)
     }
 }
 
-static void fill_index(const Step *step, const Pass *pass, const Worker *w, int64_t begin,
-                       int n, int64_t *v)
+static void fill_index(const Step *step, const Pass *pass, const Worker *w, int64_t begin, int n,
+                       int64_t *v)
 {
     const bool runs = step->axis == pass->outer;
     const int64_t first = runs ? begin : w->index[step->axis];
-    for (int i = 0; i < n; i++)
-        v[i] = runs ? first + i : first;
+    for (int i = 0; i < n; i++) v[i] = runs ? first + i : first;
 }
 
 static void run_step(const Step *step, const Pass *pass, const Worker *w, int64_t begin, int n)
@@ -92,8 +89,7 @@ static void run_step(const Step *step, const Pass *pass, const Worker *w, int64_
     case STEP_TENSOR: load_chunk(step->dtype, step->data, offset, n, v); return;
     case STEP_KEPT:
         memcpy(v, (const double *)step->kept->v + offset, (size_t)n * sizeof *v);
-        if (e)
-            memcpy(e, step->kept->e + offset, (size_t)n * sizeof *e);
+        if (e) memcpy(e, step->kept->e + offset, (size_t)n * sizeof *e);
         return;
     case STEP_COMPUTE: break;
     }
@@ -114,10 +110,8 @@ static void run_row_step(const Step *step, const Pass *pass, const Worker *w)
     if (type_is_float(step->operation.type))
         fill(n, v, v[0]);
     else
-        for (int i = 1; i < n; i++)
-            memcpy(v + i, v, sizeof *v);
-    if (!step->exact)
-        fill(n, e, e[0]);
+        for (int i = 1; i < n; i++) memcpy(v + i, v, sizeof *v);
+    if (!step->exact) fill(n, e, e[0]);
 }
 
 static void find_index(const Pass *pass, Worker *w, int64_t row)
@@ -155,26 +149,20 @@ static void put_output(const Plan *p, const Sink *sink, int64_t offset, int n, O
     const int64_t *whole = x.v;
     const bool same = dtype_is_float(out->dtype) == type_is_float(sink->type);
     double *exact = e->exact ? e->exact[sink->output] : NULL;
-    if (out->data)
-        store_chunk(out->dtype, out->data, offset, n, sink->type, x.v);
-    if (exact && same)
-        memcpy(exact + offset, x.v, (size_t)n * sizeof *exact);
-    for (int i = 0; exact && !same && i < n; i++)
-        exact[offset + i] = (double)whole[i];
+    if (out->data) store_chunk(out->dtype, out->data, offset, n, sink->type, x.v);
+    if (exact && same) memcpy(exact + offset, x.v, (size_t)n * sizeof *exact);
+    for (int i = 0; exact && !same && i < n; i++) exact[offset + i] = (double)whole[i];
     if (e->bound && e->bound[sink->output])
-        for (int i = 0; i < n; i++)
-            e->bound[sink->output][offset + i] = float_above(x.e[i]);
+        for (int i = 0; i < n; i++) e->bound[sink->output][offset + i] = float_above(x.e[i]);
 }
 
 static void put_kept(const Sink *sink, int64_t offset, int n, Operand x)
 {
     memcpy((double *)sink->kept->v + offset, x.v, (size_t)n * sizeof(double));
-    if (sink->kept->e)
-        memcpy(sink->kept->e + offset, x.e, (size_t)n * sizeof *x.e);
+    if (sink->kept->e) memcpy(sink->kept->e + offset, x.e, (size_t)n * sizeof *x.e);
 }
 
-static void put_reduction(const Sink *sink, Accumulator partial, int64_t offset, int n,
-                          Operand x)
+static void put_reduction(const Sink *sink, Accumulator partial, int64_t offset, int n, Operand x)
 {
     const Accumulator at = accumulator_at(partial, offset);
     if (sink->reduces_inner)
@@ -191,8 +179,7 @@ static void feed_sinks(const Run *run, const Worker *w, int block, int64_t begin
         const bool bare = sink->kind == SINK_REDUCE ? sink->exact_source : sink->exact;
         const Operand x = {values_of(w, sink->slot), bare ? w->zeros : bounds_of(w, sink->slot)};
         int64_t offset = offset_in_row(pass, w, sink->strides);
-        if (sink->kind != SINK_REDUCE || !sink->reduces_inner)
-            offset += begin;
+        if (sink->kind != SINK_REDUCE || !sink->reduces_inner) offset += begin;
         if (sink->kind == SINK_OUTPUT)
             put_output(run->plan, sink, offset, n, x);
         else if (sink->kind == SINK_KEEP)
@@ -216,8 +203,7 @@ static void run_unit(const Run *run, Worker *w, int block, int64_t unit)
     const Pass *pass = run->pass;
     const int64_t row = unit / pass->chunks, begin = unit % pass->chunks * CHUNK;
     const int n = (int)(pass->inner - begin < CHUNK ? pass->inner - begin : CHUNK);
-    if (row != w->row)
-        enter_row(pass, w, row);
+    if (row != w->row) enter_row(pass, w, row);
     for (int i = 0; i < pass->chunk_steps.count; i++) {
         const Step *step = &pass->chunk_steps.data[i];
         w->offsets[step->slot] = offset_in_row(pass, w, step->strides);
@@ -238,8 +224,7 @@ static void run_block(const Run *run, Worker *w, int block)
                               slab_items(pass, sink, block));
     }
     for (int64_t unit = block_begin(pass, block); unit < end; unit++) {
-        if ((unit & 63) == 0 && is_cancelled(run->plan))
-            return;
+        if ((unit & 63) == 0 && is_cancelled(run->plan)) return;
         run_unit(run, w, block, unit);
     }
 }
@@ -250,8 +235,7 @@ static void work(Run *run, Worker *w, bool reports)
     const Evaluation *e = run->plan->evaluation;
     for (;;) {
         const int block = __atomic_fetch_add(&run->next_block, 1, __ATOMIC_RELAXED);
-        if (block >= run->pass->blocks)
-            return;
+        if (block >= run->pass->blocks) return;
         run_block(run, w, block);
         if (reports && e->progress)
             e->progress(e->progress_data,
@@ -273,13 +257,11 @@ static void run_threads(Run *run, int threads)
 {
     pthread_t started[MAX_THREADS];
     int count = 0;
-    if (threads > run->pass->blocks)
-        threads = run->pass->blocks;
+    if (threads > run->pass->blocks) threads = run->pass->blocks;
     while (count < threads - 1 && thread_start(&started[count], WORKER_STACK, start_worker, run))
         count++;
     work(run, &run->workers[0], true);
-    for (int i = 0; i < count; i++)
-        pthread_join(started[i], NULL);
+    for (int i = 0; i < count; i++) pthread_join(started[i], NULL);
 }
 
 /* ---- passes ---- */
@@ -326,9 +308,11 @@ static void merge_partials(const Run *run, Arena *arena, int index)
     accumulator_finish(&sink->operation, all, sink->count, sink->terms, sink->kept->v,
                        sink->kept->e);
     if (sink->mean)
-        finish_squares(sink->count, sink->terms, sink->kept->v, sink->kept->e, sink->mean->e, sink->centre->e);
+        finish_squares(sink->count, sink->terms, sink->kept->v, sink->kept->e, sink->mean->e,
+                       sink->centre->e);
     else if (sink->centre)
-        finish_centres(all, sink->count, sink->terms, sink->kept->v, sink->kept->e, sink->centre->e);
+        finish_centres(all, sink->count, sink->terms, sink->kept->v, sink->kept->e,
+                       sink->centre->e);
 }
 
 static void run_pass(Run *run, Arena *arena, int threads)
@@ -336,19 +320,16 @@ static void run_pass(Run *run, Arena *arena, int threads)
     const Pass *pass = run->pass;
     run->next_block = run->next_worker = 0;
     allocate_partials(run, arena);
-    if (pass->blocks > 0)
-        run_threads(run, threads);
+    if (pass->blocks > 0) run_threads(run, threads);
     for (int i = 0; i < pass->sinks.count; i++)
-        if (pass->sinks.data[i].kind == SINK_REDUCE)
-            merge_partials(run, arena, i);
+        if (pass->sinks.data[i].kind == SINK_REDUCE) merge_partials(run, arena, i);
 }
 
 static Worker *allocate_workers(const Plan *p, int threads)
 {
     int slots = 1;
     for (int i = 0; i < p->passes.count; i++)
-        if (p->passes.data[i]->slots > slots)
-            slots = p->passes.data[i]->slots;
+        if (p->passes.data[i]->slots > slots) slots = p->passes.data[i]->slots;
     Worker *workers = NEW_ARRAY(p->arena, Worker, threads);
     const double *zeros = NEW_ARRAY(p->arena, double, CHUNK);
     for (int i = 0; i < threads; i++) {
@@ -367,15 +348,15 @@ static int count_threads(const Evaluation *e)
 
 static double work_of(const Pass *pass)
 {
-    return 1 + (double)pass->rows * (double)pass->inner *
-                   (pass->chunk_steps.count + pass->sinks.count);
+    return 1 +
+           (double)pass->rows * (double)pass->inner * (pass->chunk_steps.count + pass->sinks.count);
 }
 
 /* ---- the whole ---- */
 
 typedef struct {
     jmp_buf escape;
-    Arena *plan, *pass;   /* the second one is freed after each pass */
+    Arena *plan, *pass; /* the second one is freed after each pass */
 } Memory;
 
 static void leave(void *data)
@@ -390,14 +371,12 @@ static void run_passes(Memory *memory, const Evaluation *e)
     const int threads = count_threads(e);
     Run run = {.plan = p, .workers = allocate_workers(p, threads)};
     double total = 0;
-    for (int i = 0; i < p->passes.count; i++)
-        total += work_of(p->passes.data[i]);
+    for (int i = 0; i < p->passes.count; i++) total += work_of(p->passes.data[i]);
     for (int i = 0; i < p->passes.count && !is_cancelled(p); i++) {
         run.pass = p->passes.data[i];
         run.share = work_of(run.pass) / total;
         memory->pass = arena_new();
-        if (!memory->pass)
-            leave(memory);
+        if (!memory->pass) leave(memory);
         arena_on_out_of_memory(memory->pass, leave, memory);
         run_pass(&run, memory->pass, threads);
         arena_free(memory->pass);
@@ -408,8 +387,7 @@ static void run_passes(Memory *memory, const Evaluation *e)
 
 static bool try_evaluation(Memory *memory, const Evaluation *e)
 {
-    if (setjmp(memory->escape) != 0)
-        return false;
+    if (setjmp(memory->escape) != 0) return false;
     arena_on_out_of_memory(memory->plan, leave, memory);
     run_passes(memory, e);
     return !(e->cancelled && __atomic_load_n(e->cancelled, __ATOMIC_RELAXED));
@@ -418,8 +396,7 @@ static bool try_evaluation(Memory *memory, const Evaluation *e)
 bool evaluate(const Evaluation *e)
 {
     Memory memory = {.plan = arena_new()};
-    if (!memory.plan)
-        return false;
+    if (!memory.plan) return false;
     const bool done = try_evaluation(&memory, e);
     arena_free(memory.pass);
     arena_free(memory.plan);

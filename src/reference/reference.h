@@ -1,13 +1,13 @@
-/* reference/reference.h: the CPU evaluator: f64 arithmetic, storage rounded as declared. The oracle of all
- * tests, and the device of machines without a GPU.
+/* reference/reference.h: the CPU evaluator: f64 arithmetic, storage rounded as declared. The oracle
+ * of all tests, and the device of machines without a GPU.
  *
  * Beside every value it carries a first-order bound E of the error that f32 arithmetic may make
  * (u = 2^-24): each operation adds its own rounding, |v| * u * op_info.error, and its operands'
  * errors through its derivative; a sum adds the sum of its terms' E and 4u * sum|t|. Integers make
  * none. f32 arithmetic stays within DOUBT * E, and what is not linear is followed that far: a step
- * (floor, a comparison that decides, a cast to an integer, ...) adds to the bound of the very elements
- * that may reach it, and of no others. An infinite E means that f32 may give any number, and NaN that
- * it may give NaN, too. */
+ * (floor, a comparison that decides, a cast to an integer, ...) adds to the bound of the very
+ * elements that may reach it, and of no others. An infinite E means that f32 may give any number,
+ * and NaN that it may give NaN, too. */
 #ifndef FUSEC_REFERENCE_H
 #define FUSEC_REFERENCE_H
 
@@ -23,17 +23,17 @@ typedef struct {
 } HostTensor;
 
 typedef struct {
-    const Graph *graph;        /* as lowered, or simplified: both give the same */
+    const Graph *graph; /* as lowered, or simplified: both give the same */
     Sizes sizes;
-    const HostTensor *inputs;  /* by param index; scalars have data NULL */
-    const double *scalars;     /* by param index; only scalars' entries are read */
-    HostTensor *outputs;       /* by output index; data NULL: not wanted */
-    double **exact;            /* by output index: the unrounded f64 values, or in the same place int64_t of an
-                                  integer output; NULL or [i] NULL: not wanted */
-    float **bound;             /* by output index: E; likewise */
-    int threads;               /* 0: one for each processor */
-    bool *cancelled;           /* NULL, or set to true elsewhere to stop early */
-    void (*progress)(void *data, double fraction);   /* NULL allowed */
+    const HostTensor *inputs; /* by param index; scalars have data NULL */
+    const double *scalars;    /* by param index; only scalars' entries are read */
+    HostTensor *outputs;      /* by output index; data NULL: not wanted */
+    double **exact; /* by output index: the unrounded f64 values, or in the same place int64_t of an
+                       integer output; NULL or [i] NULL: not wanted */
+    float **bound;  /* by output index: E; likewise */
+    int threads;    /* 0: one for each processor */
+    bool *cancelled; /* NULL, or set to true elsewhere to stop early */
+    void (*progress)(void *data, double fraction); /* NULL allowed */
     void *progress_data;
 } Evaluation;
 
@@ -41,20 +41,20 @@ typedef struct {
 bool evaluate(const Evaluation *e);
 
 typedef struct {
-    int64_t count, wrong;        /* elements; those outside 0.53 ulp + DOUBT E (NaN must match NaN) */
-    int64_t worst;               /* the element of worst_share, -1 if none */
-    int64_t nans;                /* elements that are NaN as they are to be */
-    int64_t unchecked;           /* others that may be anything, so that nothing is known of them */
-    double worst_ulps;           /* the largest |out - ref| in ulps of the stored type */
-    double worst_share;          /* the largest |out - ref| / (0.53 ulp + DOUBT E) */
-    double relative;             /* |out - ref| / |ref| in the 2-norm, of what was compared */
+    int64_t count, wrong; /* elements; those outside 0.53 ulp + DOUBT E (NaN must match NaN) */
+    int64_t worst;        /* the element of worst_share, -1 if none */
+    int64_t nans;         /* elements that are NaN as they are to be */
+    int64_t unchecked;    /* others that may be anything, so that nothing is known of them */
+    double worst_ulps;    /* the largest |out - ref| in ulps of the stored type */
+    double worst_share;   /* the largest |out - ref| / (0.53 ulp + DOUBT E) */
+    double relative;      /* |out - ref| / |ref| in the 2-norm, of what was compared */
 } Verdict;
 
-/* Judges a stored output against the exact values and bounds of evaluate(). Integers without a bound must
- * be the same. */
+/* Judges a stored output against the exact values and bounds of evaluate(). Integers without a
+ * bound must be the same. */
 Verdict judge(DType dtype, const void *out, const void *exact, const float *bound, int64_t count);
-/* How many elements of `out` are outside their bound, of those that differ from `judged`, whose elements are all
- * right: much quicker where few do. */
+/* How many elements of `out` are outside their bound, of those that differ from `judged`, whose
+ * elements are all right: much quicker where few do. */
 int64_t judge_changed(DType dtype, const void *out, const void *judged, const void *exact,
                       const float *bound, int64_t count);
 

@@ -14,13 +14,10 @@ void find_strides(const Plan *p, const Pass *pass, AxisSet axes, int64_t *stride
     int64_t stride = 1;
     int position = pass->outer + 1;
     for (int axis = MAX_AXES - 1; axis >= 0; axis--) {
-        if (!(pass->axes >> axis & 1))
-            continue;
+        if (!(pass->axes >> axis & 1)) continue;
         const bool has = axes >> axis & 1;
-        if (--position < pass->outer)
-            strides[position] = has ? stride : 0;
-        if (has)
-            stride *= p->evaluation->sizes.of[axis];
+        if (--position < pass->outer) strides[position] = has ? stride : 0;
+        if (has) stride *= p->evaluation->sizes.of[axis];
     }
 }
 
@@ -37,7 +34,8 @@ static void scalar_step(const Plan *p, Step *step, const Param *param, uint32_t 
         step->number = dtype_round(param->dtype, value);
     else
         step->integer = param->dtype == DTYPE_BOOL
-                            ? value != 0 : dtype_saturate(param->dtype, int_from_double(value));
+                            ? value != 0
+                            : dtype_saturate(param->dtype, int_from_double(value));
 }
 
 static void leaf_step(const Plan *p, const Pass *pass, Step *step, const NodeInfo *info)
@@ -82,13 +80,11 @@ Operation operation_of(const Plan *p, uint32_t id)
         .nonnegative = first.low >= 0,
         .nonzero = second.low > 0 || second.high < 0,
     };
-    if (info->op == OP_CAST)
-        operation.dtype = info->dtype;
+    if (info->op == OP_CAST) operation.dtype = info->dtype;
     return operation;
 }
 
-static Step make_step(const Plan *p, const Pass *pass, uint32_t id, const int *slot_of,
-                      bool done)
+static Step make_step(const Plan *p, const Pass *pass, uint32_t id, const int *slot_of, bool done)
 {
     const NodeInfo *info = &p->graph->nodes.data[id];
     Step step = {
@@ -101,8 +97,7 @@ static Step make_step(const Plan *p, const Pass *pass, uint32_t id, const int *s
     for (int i = 0; i < MAX_OPERANDS; i++) {
         const uint32_t a = info->args[i].id;
         step.args[i] = a ? slot_of[a] : -1;
-        if (!a || p->exact[a] || !p->bounds)
-            step.exact_args |= 1U << i;
+        if (!a || p->exact[a] || !p->bounds) step.exact_args |= 1U << i;
     }
     if (done) {
         step.kind = STEP_KEPT;
@@ -137,8 +132,11 @@ static void push_step(const Plan *p, Pass *pass, const Step *step)
 static int add_kept(const Plan *p, Pass *pass, uint32_t mean, const Kept *kept)
 {
     const AxisSet axes = p->graph->nodes.data[mean].axes;
-    Step step = {.kind = STEP_KEPT, .operation = {.type = TYPE_F32}, .kept = kept,
-                 .inner = has_inner(pass, axes), .slot = pass->slots++};
+    Step step = {.kind = STEP_KEPT,
+                 .operation = {.type = TYPE_F32},
+                 .kept = kept,
+                 .inner = has_inner(pass, axes),
+                 .slot = pass->slots++};
     find_strides(p, pass, axes, step.strides);
     push_step(p, pass, &step);
     return step.slot;
@@ -152,13 +150,12 @@ void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done)
     s->slot_of[id] = reuse ? s->free.data[--s->free.count] : pass->slots++;
     Step step = make_step(p, pass, id, s->slot_of, done);
     if (step.kind == STEP_COMPUTE && m->mean) {
-        step.operation.range = (Range){-HUGE_VAL, HUGE_VAL};    /* add_square tells the bound's parts apart */
-        if (m->close)
-            step.args[1] = add_kept(p, pass, m->mean, p->centres[m->mean]);
+        step.operation.range =
+            (Range){-HUGE_VAL, HUGE_VAL}; /* add_square tells the bound's parts apart */
+        if (m->close) step.args[1] = add_kept(p, pass, m->mean, p->centres[m->mean]);
     }
     push_step(p, pass, &step);
-    if (inner && !done)
-        release_operands(p, pass, s, id);
+    if (inner && !done) release_operands(p, pass, s, id);
 }
 
 /* The square of a distance, as the mean of those wants it. */
@@ -168,7 +165,11 @@ int add_square(const Plan *p, Pass *pass, const Moments *m, const int *slot_of)
     const int centre = add_kept(p, pass, m->mean, p->centres[m->mean]);
     const int taken = m->close ? centre : add_kept(p, pass, m->mean, p->kept[m->mean]);
     const Step step = {
-        .operation = {.op = OP_MUL, .centred = true, .type = TYPE_F32, .from = TYPE_F32, .range = {0, HUGE_VAL}},
+        .operation = {.op = OP_MUL,
+                      .centred = true,
+                      .type = TYPE_F32,
+                      .from = TYPE_F32,
+                      .range = {0, HUGE_VAL}},
         .inner = has_inner(pass, axes),
         .slot = pass->slots++,
         .args = {slot_of[m->distance], taken, centre},

@@ -18,7 +18,7 @@ enum { CHUNK = 512 };
 #define UNIT_F32 0x1p-24
 #define UNIT_F64 0x1p-53
 #define MAX_F32 0x1.fffffep127
-#define SMALLEST_F32 0x1p-150   /* half the distance of f32 subnormals */
+#define SMALLEST_F32 0x1p-150 /* half the distance of f32 subnormals */
 
 /* Both ends may be infinite, and belong to it. */
 typedef struct {
@@ -27,19 +27,19 @@ typedef struct {
 
 typedef struct {
     Op op;
-    bool centred;     /* MUL: the square of x - its mean, for the mean of those; operands x - mean, the mean with the bound that
-                         was taken for it, and with that of its centre */
-    Type type;        /* of the result */
-    Type from;        /* of the operands (of WHERE: the second) */
-    DType dtype;      /* CAST */
-    Range range;      /* of the result */
+    bool centred; /* MUL: the square of x - its mean, for the mean of those; operands x - mean, the
+                     mean with the bound that was taken for it, and with that of its centre */
+    Type type;    /* of the result */
+    Type from;    /* of the operands (of WHERE: the second) */
+    DType dtype;  /* CAST */
+    Range range;  /* of the result */
     bool nonnegative; /* the first operand is so in f32 too, whatever its bound */
     bool nonzero;     /* the second is so */
 } Operation;
 
 typedef struct {
     const void *v;
-    const double *e;  /* never NULL: zeros where exact */
+    const double *e; /* never NULL: zeros where exact */
 } Operand;
 
 /* v[i] = op(...), and the bounds e[i] unless e is NULL. Values of type f32 beyond the
@@ -49,12 +49,14 @@ void compute_bounds(const Operation *op, int n, void *v, double *e, const Operan
 void limit_to_f32(int n, double *v);
 /* The operations on integers and bool, and all comparisons. */
 void compute_int_values(const Operation *op, int n, int64_t *v, const Operand args[]);
-void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e, const Operand args[]);
+void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
+                        const Operand args[]);
 bool is_comparison(Op op);
 
 /* Partial results of a reduction, one item for each element of its result. Of a sum, m is that of
  * magnitudes and e that of bounds; reference/reduce.c says what they are of the others. Both are
- * NULL where exact. Of a mean that the kernels find with squares about it, low and high are the ends of its terms; else NULL. */
+ * NULL where exact. Of a mean that the kernels find with squares about it, low and high are the
+ * ends of its terms; else NULL. */
 typedef struct {
     void *v;
     double *m, *e, *low, *high;
@@ -68,19 +70,23 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x);
 void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x);
 void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumulator from);
 /* The results and their bounds, after `terms` elements each; e may be NULL. */
-void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64_t terms,
-                        void *v, double *e);
-/* The same kernels find means together with the squares about them. The bounds e of such means, finished, take in what
- * their way of adding may lose; centre gets what a distance from one adds to the error of x. */
-void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e, double *centre);
+void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64_t terms, void *v,
+                        double *e);
+/* The same kernels find means together with the squares about them. The bounds e of such means,
+ * finished, take in what their way of adding may lose; centre gets what a distance from one adds to
+ * the error of x. */
+void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e,
+                    double *centre);
 /* The bounds e of such squares, finished: e_mean and centre are those of the means. */
-void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean, const double *centre);
+void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean,
+                    const double *centre);
 
 /* n elements of a dense tensor to values and back (the store rounds or saturates). */
 void load_chunk(DType dtype, const void *data, int64_t offset, int n, void *v);
 void store_chunk(DType dtype, void *data, int64_t offset, int n, Type type, const void *v);
 
-/* By node id: whether f32 arithmetic gives the value without error, and where it lies unless it is NaN. */
+/* By node id: whether f32 arithmetic gives the value without error, and where it lies unless it is
+ * NaN. */
 bool *find_exact(Arena *arena, const Graph *g);
 Range *find_ranges(Arena *arena, const Graph *g, const Evaluation *e);
 

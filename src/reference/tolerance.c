@@ -1,8 +1,9 @@
 /* reference/tolerance.c: compares stored results with the evaluator's exact values and bounds.
  *
- * The law, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E. NaN must be NaN,
- * infinity infinity, except where f32 arithmetic may leave its range or meet NaN (E says so), and
- * where the stored type's own overflow is within the tolerance. An integer is exact but for E. */
+ * The law, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E. NaN must be
+ * NaN, infinity infinity, except where f32 arithmetic may leave its range or meet NaN (E says so),
+ * and where the stored type's own overflow is within the tolerance. An integer is exact but for E.
+ */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 
 typedef struct {
     double error, ulps, share;
-    bool nan, unchecked;    /* NaN as it is to be; nothing to compare with */
+    bool nan, unchecked; /* NaN as it is to be; nothing to compare with */
 } Deviation;
 
 static const Deviation hopeless = {.error = HUGE_VAL, .ulps = HUGE_VAL, .share = HUGE_VAL};
@@ -32,7 +33,7 @@ static double largest(DType dtype)
     case DTYPE_F32: return 0x1.fffffep127;
     case DTYPE_F16: return 65504;
     case DTYPE_BF16: return 0x1.fep127;
-    default: return dtype_round(dtype, HUGE_VAL);   /* fp8 saturates */
+    default: return dtype_round(dtype, HUGE_VAL); /* fp8 saturates */
     }
 }
 
@@ -47,10 +48,8 @@ static double target_value(DType dtype, double exact)
  * tolerance, of which rounding to infinity takes no part. */
 static Deviation judge_infinity(DType dtype, double out, double ref, double tolerance)
 {
-    if (out == dtype_round(dtype, ref))
-        return (Deviation){0};
-    if (signbit(out) != signbit(ref) || isinf(ref))
-        return hopeless;
+    if (out == dtype_round(dtype, ref)) return (Deviation){0};
+    if (signbit(out) != signbit(ref) || isinf(ref)) return hopeless;
     const double half = dtype_ulp(dtype, largest(dtype)) / 2, end = largest(dtype) + half;
     const double beyond = isinf(out) ? end - fabs(ref) + half : fabs(ref) - fabs(out);
     return beyond <= tolerance ? (Deviation){.share = 1} : hopeless;
@@ -59,12 +58,10 @@ static Deviation judge_infinity(DType dtype, double out, double ref, double tole
 /* A bound that is infinite still says that NaN is wrong; one that is NaN says nothing. */
 static Deviation judge_float(DType dtype, double out, double exact, double bound)
 {
-    if (isnan(bound))
-        return unknown;
+    if (isnan(bound)) return unknown;
     if (isnan(out) || isnan(exact))
         return isnan(out) && isnan(exact) ? (Deviation){.nan = true} : hopeless;
-    if (!(bound < HUGE_VAL))
-        return unknown;
+    if (!(bound < HUGE_VAL)) return unknown;
     const double ref = target_value(dtype, exact);
     const double ulp = dtype_ulp(dtype, ref);
     const double tolerance = ULPS_ALLOWED * ulp + DOUBT * bound;
@@ -104,7 +101,8 @@ static Deviation judge_int(DType dtype, int64_t out, int64_t exact, double bound
     const double tolerance = DOUBT * bound, error = (double)int_distance(out, ref);
     const bool possible = dtype != DTYPE_BOOL || int_distance(out, 0) <= 1;
     if (!(bound > 0))
-        return out == ref ? (Deviation){0} : (Deviation){.error = error, .ulps = error, .share = HUGE_VAL};
+        return out == ref ? (Deviation){0}
+                          : (Deviation){.error = error, .ulps = error, .share = HUGE_VAL};
     if (possible && tolerance >= (double)int_distance(ref, least_int(dtype)) &&
         tolerance >= (double)int_distance(ref, most_int(dtype)))
         return unknown;
@@ -172,7 +170,6 @@ int64_t judge_changed(DType dtype, const void *out, const void *judged, const vo
     const char *element = out, *other = judged, *ref = exact;
     int64_t wrong = 0;
     for (int64_t i = 0; i < count; i++, element += bytes, other += bytes, ref += sizeof(double))
-        if (memcmp(element, other, bytes))
-            wrong += judge(dtype, element, ref, bound + i, 1).wrong;
+        if (memcmp(element, other, bytes)) wrong += judge(dtype, element, ref, bound + i, 1).wrong;
     return wrong;
 }

@@ -1,13 +1,20 @@
-/* schedule/apart.c: reductions inside a row that are the same for several rows of a kernel that needs them, as what x [M, N] sums
- * up to for values along [M, K]. Where that kernel would read more than its own elements for it, and so anew in each row, a kernel
- * that walks the reduction's own rows computes it, and it crosses through the workspace. Where all that it takes is there anyway,
- * it is computed on the spot: another kernel would only read more. */
+/* schedule/apart.c: reductions inside a row that are the same for several rows of a kernel that
+ * needs them, as what x [M, N] sums up to for values along [M, K]. Where that kernel would read
+ * more than its own elements for it, and so anew in each row, a kernel that walks the reduction's
+ * own rows computes it, and it crosses through the workspace. Where all that it takes is there
+ * anyway, it is computed on the spot: another kernel would only read more. */
 #include "schedule/internal.h"
 
-static AxisSet rows_of(const Scheduler *s, Node n) { return node(s->g, n)->axes & s->a->rows; }
+static AxisSet rows_of(const Scheduler *s, Node n)
+{
+    return node(s->g, n)->axes & s->a->rows;
+}
 
 /* Whether it is a reduction BY_ROW. */
-static bool is_in_row(const Scheduler *s, Node n) { return is_reduction(s->g, n) && node(s->g, n)->reduced == s->a->columns; }
+static bool is_in_row(const Scheduler *s, Node n)
+{
+    return is_reduction(s->g, n) && node(s->g, n)->reduced == s->a->columns;
+}
 
 /* What is read, by the columns: a tensor, or what another kernel leaves. */
 static bool is_source(const Scheduler *s, Node n)
@@ -16,7 +23,8 @@ static bool is_source(const Scheduler *s, Node n)
     return left && node(s->g, n)->axes & s->a->columns;
 }
 
-/* Marks what has to be computed to compute a node, not counting rows that a pick reads one element of. */
+/* Marks what has to be computed to compute a node, not counting rows that a pick reads one element
+ * of. */
 static void mark_operands(const Scheduler *s, Node n, bool *marks)
 {
     Node place = is_reduction(s->g, n) ? place_of_pick(s, n) : (Node){0};
@@ -33,7 +41,8 @@ typedef struct {
     int level;
 } Walk;
 
-/* What such a kernel has to compute at last for an output, or for a sum over all rows, and which kernel it is; 0: none has. */
+/* What such a kernel has to compute at last for an output, or for a sum over all rows, and which
+ * kernel it is; 0: none has. */
 static Node root_of(const Scheduler *s, Node n, bool stored, Walk *walk)
 {
     bool reduces = is_reduction(s->g, n) && !is_in_row(s, n);
@@ -43,7 +52,8 @@ static Node root_of(const Scheduler *s, Node n, bool stored, Walk *walk)
     return root;
 }
 
-/* The roots one after the other: first of outputs, then of sums; 0: there is none of that number. */
+/* The roots one after the other: first of outputs, then of sums; 0: there is none of that number.
+ */
 static Node root_at(const Scheduler *s, int number, Walk *walk)
 {
     const int outputs = s->g->outputs.count;
@@ -52,9 +62,15 @@ static Node root_at(const Scheduler *s, int number, Walk *walk)
     return s->live[n.id] ? root_of(s, n, false, walk) : (Node){0};
 }
 
-static int root_numbers(const Scheduler *s) { return s->g->outputs.count + s->g->nodes.count; }
+static int root_numbers(const Scheduler *s)
+{
+    return s->g->outputs.count + s->g->nodes.count;
+}
 
-static bool is_same(Walk a, Walk b) { return a.rows == b.rows && a.level == b.level; }
+static bool is_same(Walk a, Walk b)
+{
+    return a.rows == b.rows && a.level == b.level;
+}
 
 static void mark_roots(const Scheduler *s, Walk walk, bool *marks)
 {
@@ -71,7 +87,8 @@ static bool find_apart(const Scheduler *s, Walk walk, bool *apart)
     const Graph *g = s->g;
     const AxisSet rows = walk.rows;
     bool found = false;
-    bool *needed = NEW_ARRAY(s->arena, bool, g->nodes.count), *more = NEW_ARRAY(s->arena, bool, g->nodes.count);
+    bool *needed = NEW_ARRAY(s->arena, bool, g->nodes.count),
+         *more = NEW_ARRAY(s->arena, bool, g->nodes.count);
     mark_roots(s, walk, needed);
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
@@ -82,8 +99,10 @@ static bool find_apart(const Scheduler *s, Walk walk, bool *apart)
         Node n = {(uint32_t)i};
         if (!s->live[i]) continue;
         more[i] = is_source(s, n) && !needed[i];
-        bool ends = is_source(s, n) || (is_reduction(g, n) && (!is_in_row(s, n) || place_of_pick(s, n).id));
-        for (int k = 0; !ends && k < op_info[node(g, n)->op].arity; k++) more[i] |= more[arg(g, n, k).id];
+        bool ends =
+            is_source(s, n) || (is_reduction(g, n) && (!is_in_row(s, n) || place_of_pick(s, n).id));
+        for (int k = 0; !ends && k < op_info[node(g, n)->op].arity; k++)
+            more[i] |= more[arg(g, n, k).id];
         bool own = rows_of(s, n) == rows || s->home[i] < walk.level;
         if (!needed[i] || !more[i] || own || apart[i] || !is_in_row(s, n)) continue;
         apart[i] = found = true;
@@ -98,7 +117,8 @@ static void spread_apart(Scheduler *s, const bool *apart)
         Node n = {(uint32_t)i};
         s->apart[i] = apart[i];
         if (is_reduction(s->g, n) && !is_in_row(s, n)) continue;
-        for (int k = 0; k < op_info[node(s->g, n)->op].arity; k++) s->apart[i] |= s->apart[arg(s->g, n, k).id];
+        for (int k = 0; k < op_info[node(s->g, n)->op].arity; k++)
+            s->apart[i] |= s->apart[arg(s->g, n, k).id];
     }
 }
 

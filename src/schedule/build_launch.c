@@ -15,8 +15,7 @@ static void list_tensors(Scheduler *s, LaunchPlan *l)
     LIST(LaunchScalar) scalars = {0};
     bool *used = NEW_ARRAY(s->arena, bool, g->params.count + 1);
     for (int i = 1; i < g->nodes.count; i++)
-        if (s->live[i] && g->nodes.data[i].op == OP_PARAM)
-            used[g->nodes.data[i].param] = true;
+        if (s->live[i] && g->nodes.data[i].op == OP_PARAM) used[g->nodes.data[i].param] = true;
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &g->params.data[i];
         if (p->scalar)
@@ -42,8 +41,10 @@ static const char *slot_name(Scheduler *s, const Slot *slot, int index)
 {
     const char *name = node(s->g, slot->node)->name;
     if (!name)
-        name = arena_format(s->arena, "%s_%d",
-                            is_reduction(s->g, slot->node) ? op_info[node(s->g, slot->node)->op].text : "number", index);
+        name = arena_format(
+            s->arena, "%s_%d",
+            is_reduction(s->g, slot->node) ? op_info[node(s->g, slot->node)->op].text : "number",
+            index);
     return arena_format(s->arena, "%s_%s", name, slot->partial ? "partial" : "value");
 }
 
@@ -51,8 +52,7 @@ static const char *slot_name(Scheduler *s, const Slot *slot, int index)
 static int64_t mailbox_words(const Scheduler *s, const Kernel *k)
 {
     int words = exchanges_wide(s->g, k) ? 2 : 1;
-    return (int64_t)mailbox_rounds(k) * most_exchanged(s->g, k) * words *
-           k->cluster * k->cluster;
+    return (int64_t)mailbox_rounds(k) * most_exchanged(s->g, k) * words * k->cluster * k->cluster;
 }
 
 /* Behind the values' slots. */
@@ -103,15 +103,14 @@ static void list_slots(Scheduler *s, Plan *plan)
     plan->launch.slots = slots;
 }
 
-static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis,
-                 const char *name)
+static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis, const char *name)
 {
     *list_push(s->arena, args) =
         (LaunchArg){.kind = kind, .index = index, .axis = axis, .name = name};
 }
 
-/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; the row axes that are `collapsed` have
- * one. */
+/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; the row axes
+ * that are `collapsed` have one. */
 static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const char *name,
                         AxisSet axes, AxisSet collapsed)
 {
@@ -127,23 +126,27 @@ static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const c
     }
 }
 
-/* The last phase that reads a row's elements from memory, not from what is kept of them. One that a sum picks is read by
- * another thread than may write it, so that only the end of its phase keeps the two apart. */
+/* The last phase that reads a row's elements from memory, not from what is kept of them. One that a
+ * sum picks is read by another thread than may write it, so that only the end of its phase keeps
+ * the two apart. */
 static int last_read(const Kernel *k, const Load *load)
 {
     int last = load->resident && !load->staged ? load->first_phase : 0;
     if (!load->staged && !load->resident && load->phases)
-        last = is_needed_later(load, LAST_PHASE_BIT) ? k->phases : 63 - __builtin_clzll(load->phases);
+        last =
+            is_needed_later(load, LAST_PHASE_BIT) ? k->phases : 63 - __builtin_clzll(load->phases);
     for (int i = 0; i < k->inner_count; i++)
-        if (k->inner[i].picked.id == load->node.id && k->inner[i].phase >= last) last = k->inner[i].phase + 1;
+        if (k->inner[i].picked.id == load->node.id && k->inner[i].phase >= last)
+            last = k->inner[i].phase + 1;
     return last;
 }
 
-/* Whether a row's number is all that it takes to find what the kernel reads and writes of the row, if neighbours are
- * everywhere as far apart as others. */
+/* Whether a row's number is all that it takes to find what the kernel reads and writes of the row,
+ * if neighbours are everywhere as far apart as others. */
 static bool collapses_rows(const Scheduler *s, const Kernel *k)
 {
-    bool outside = k->rows < (k->columns & -k->columns) || !k->columns;    /* columns are within rows, not between them */
+    bool outside = k->rows < (k->columns & -k->columns) ||
+                   !k->columns; /* columns are within rows, not between them */
     bool together = walks_rows(k) && has_several_row_axes(k) && !k->kept && outside;
     for (int i = 0; i < k->load_count; i++)
         together &= axes_within(k->rows, k->loads[i].axes) || !(k->loads[i].axes & k->rows);
@@ -158,8 +161,10 @@ static bool collapses_rows(const Scheduler *s, const Kernel *k)
 /* Row sizes that the kernel's text mentions. */
 static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed)
 {
-    AxisSet slowest = k->rows & -k->rows;    /* what tells the rows of a single CTA apart needs the others */
-    AxisSet used = ((k->one_row ? k->rows & ~slowest : k->rows) & ~collapsed) | k->kept | k->columns;
+    AxisSet slowest =
+        k->rows & -k->rows; /* what tells the rows of a single CTA apart needs the others */
+    AxisSet used =
+        ((k->one_row ? k->rows & ~slowest : k->rows) & ~collapsed) | k->kept | k->columns;
     for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
         if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
@@ -186,7 +191,8 @@ static const bool *find_computed_params(const Scheduler *s, const Kernel *k)
     return computed;
 }
 
-static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name, AxisSet collapsed)
+static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name,
+                             AxisSet collapsed)
 {
     Kernel *k = &plan->kernels[kernel];
     const LaunchSlot *slots = plan->launch.slots;
@@ -196,24 +202,22 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         if (load->slot >= 0)
             push(s, &args, ARG_SLOT, load->slot, 0, load->name = slots[load->slot].name);
         else
-            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes, collapsed);
+            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes,
+                        collapsed);
     }
     if (k->finishes >= 0)
         for (int i = 0; i < k->accumulator_count; i++)
-            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
-                 k->accumulators[i].slot_name);
+            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
     for (int i = 0; i < k->store_count; i++) {
         Store *store = &k->stores[i];
         if (store->slot >= 0)
-            push(s, &args, ARG_SLOT, store->slot, 0,
-                 store->name = slots[store->slot].name);
+            push(s, &args, ARG_SLOT, store->slot, 0, store->name = slots[store->slot].name);
         else
             push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes, collapsed);
     }
     if (k->finishes < 0)
         for (int i = 0; i < k->accumulator_count; i++)
-            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0,
-                 k->accumulators[i].slot_name);
+            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
     int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
     if (mailbox >= 0) push(s, &args, ARG_SLOT, mailbox, 0, slots[mailbox].name);
     const bool *used = find_computed_params(s, k);
@@ -241,27 +245,32 @@ static int64_t row_traffic(const Scheduler *s, const Kernel *k)
     int64_t bytes = 0;
     for (int i = 0; i < k->load_count; i++)
         if (axes_within(k->rows, k->loads[i].axes))
-            bytes += axes_size(&s->a->sizes, k->loads[i].axes & k->columns) * dtype_info[k->loads[i].dtype].bytes;
+            bytes += axes_size(&s->a->sizes, k->loads[i].axes & k->columns) *
+                     dtype_info[k->loads[i].dtype].bytes;
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].axes & k->rows)
-            bytes += axes_size(&s->a->sizes, k->stores[i].axes & k->columns) * dtype_info[k->stores[i].dtype].bytes;
+            bytes += axes_size(&s->a->sizes, k->stores[i].axes & k->columns) *
+                     dtype_info[k->stores[i].dtype].bytes;
     return bytes;
 }
 
-/* Whether rows in parts are loaded when their turn comes, and computed with then: an SM is to have as many CTAs as it has
- * threads for, though registers hold only half of them at a time (gelu's gradient with a bias's of 32768 and 65536 columns
- * 10 %, sum over rows of 32768 7 % faster; of 5 bytes a column 2 % slower; measured on an H100). */
+/* Whether rows in parts are loaded when their turn comes, and computed with then: an SM is to have
+ * as many CTAs as it has threads for, though registers hold only half of them at a time (gelu's
+ * gradient with a bias's of 32768 and 65536 columns 10 %, sum over rows of 32768 7 % faster; of 5
+ * bytes a column 2 % slower; measured on an H100). */
 static bool loads_in_turn(const Scheduler *s, const Kernel *k)
 {
     enum { BYTES = 4, FEW_SUMS = 2 };
     double sums = accumulator_registers(s, k);
-    return !s->forced.per_sm && k->column_ctas > 1 && sums > 0 && sums <= FEW_SUMS && !k->stages && row_bytes(k) <= BYTES;
+    return !s->forced.per_sm && k->column_ctas > 1 && sums > 0 && sums <= FEW_SUMS && !k->stages &&
+           row_bytes(k) <= BYTES;
 }
 
 int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
-    int threads = s->target->threads_per_sm / kernel_threads(k), limit = s->target->most_ctas_per_sm;
+    int threads = s->target->threads_per_sm / kernel_threads(k),
+        limit = s->target->most_ctas_per_sm;
     int per_sm = !loads_in_turn(s, k) ? k->ctas_per_sm : threads < limit ? threads : limit;
     int64_t ctas = (int64_t)per_sm * sms / (k->column_ctas * k->cluster);
     int64_t asked = s->forced.ctas / k->cluster;
@@ -286,7 +295,8 @@ static bool has_nothing(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->store_count; i++)
         nothing &= axes_size(&s->a->sizes, k->stores[i].axes & k->columns) == 0;
     for (int i = 0; i < k->accumulator_count; i++)
-        nothing &= axes_size(&s->a->sizes, node(s->g, arg(s->g, k->accumulators[i].node, 0))->axes & k->columns) == 0;
+        nothing &= axes_size(&s->a->sizes, node(s->g, arg(s->g, k->accumulators[i].node, 0))->axes &
+                                               k->columns) == 0;
     return nothing && axes_within(k->columns, s->a->columns);
 }
 
@@ -308,8 +318,8 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     if (has_parts_in_order(k))
         grid[0] = (LaunchGrid){k->rows, 1, most / k->column_ctas, k->column_ctas};
     else if (k->column_ctas > 1)
-        grid[1] = (LaunchGrid){k->columns,
-                               (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
+        grid[1] =
+            (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
     if (has_nothing(s, k)) grid[0].axes |= k->columns;
 }
@@ -327,7 +337,10 @@ static const char *function_name(Arena *arena, const char *name)
 const char *kernel_name(Arena *arena, const Graph *g, const Plan *plan, int index, bool strided)
 {
     const Kernel *k = &plan->kernels[index];
-    const char *role = strided ? "_strided" : k->clears >= 0 ? "_clear" : k->finishes >= 0 ? "_finish" : "";
+    const char *role = strided            ? "_strided"
+                       : k->clears >= 0   ? "_clear"
+                       : k->finishes >= 0 ? "_finish"
+                                          : "";
     int before = 0, twin = 0;
     for (int i = 0; i < plan->kernel_count; i++) {
         before += walks_rows(&plan->kernels[i]) && i < index;
@@ -356,9 +369,11 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].cluster = k->cluster;
         kernels[i].mailbox = k->mailbox;
         kernels[i].part_groups = k->kept ? PARTS_SHARE * resident_ctas(s, k) : 0;
-        /* rows that are loaded when their turn comes, not through a ring, want as many CTAs as an SM has room for */
+        /* rows that are loaded when their turn comes, not through a ring, want as many CTAs as an
+         * SM has room for */
         kernels[i].part_ctas = !k->kept ? 0 : k->stages ? resident_ctas(s, k) : INT32_MAX;
-        kernels[i].adds_parts = k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
+        kernels[i].adds_parts =
+            k->finishes >= 0 && plan->kernels[k->finishes].kept ? k->finishes : -1;
         kernels[i].overlaps = s->target->bulk_copy && k->mailbox < 0;
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;
         kernels[i].few_bytes = k->few_bytes;
@@ -371,7 +386,9 @@ void build_launch(Scheduler *s, Plan *plan)
             set_grid(s, k, kernels[i].grid);
         kernels[i].collapsed = collapses_rows(s, k) ? k->rows : 0;
         kernels[i].entry = list_args(s, plan, i, k->name, kernels[i].collapsed);
-        if (kernels[i].collapsed) kernels[i].strided = list_args(s, plan, i, kernel_name(s->arena, s->g, plan, i, true), 0);
+        if (kernels[i].collapsed)
+            kernels[i].strided =
+                list_args(s, plan, i, kernel_name(s->arena, s->g, plan, i, true), 0);
     }
     l->kernels = kernels;
     l->kernel_count = plan->kernel_count;

@@ -1,59 +1,75 @@
-/* schedule/cost.c: how fast a plan moves many rows, by a model of bytes and latencies. It ranks what can be
- * (`fusec explain --candidates`), says what a plan is bound by, and replaces the rules' choice where that is far off
- * (find_faster in candidates.c). It does not know what tells good plans apart by a few percent: the rules do.
+/* schedule/cost.c: how fast a plan moves many rows, by a model of bytes and latencies. It ranks
+ * what can be
+ * (`fusec explain --candidates`), says what a plan is bound by, and replaces the rules' choice
+ * where that is far off (find_faster in candidates.c). It does not know what tells good plans apart
+ * by a few percent: the rules do.
  *
- * Fitted on what `fusec tune` measured of 8000 plans, 132 cells of norms, softmaxes and their gradients in bf16 and f32,
- * 768 to 131072 columns, and on 90 plans of other graphs (H100, 2026-11-26). Of the former it is off by 5 % in the median
- * and by less than 23 % in nine of ten; what it ranks first in a cell is within 3 % of the best in three of four, within 10 %
- * in 94 %. Rows of single elements and pairs it knows least: of 5292 plans of those, 92 cells, it is off by 15 % in the
- * median and by less than 62 % in nine of ten, and what it ranks first is 16 % behind the best in the mean.
+ * Fitted on what `fusec tune` measured of 8000 plans, 132 cells of norms, softmaxes and their
+ * gradients in bf16 and f32, 768 to 131072 columns, and on 90 plans of other graphs (H100,
+ * 2026-11-26). Of the former it is off by 5 % in the median and by less than 23 % in nine of ten;
+ * what it ranks first in a cell is within 3 % of the best in three of four, within 10 % in 94 %.
+ * Rows of single elements and pairs it knows least: of 5292 plans of those, 92 cells, it is off by
+ * 15 % in the median and by less than 62 % in nine of ten, and what it ranks first is 16 % behind
+ * the best in the mean.
  *
- * What an SM does to a CTA's part of one row takes as long as the longest of: its bytes at memory's rate, its bytes at
- * L2's, its instructions, the messages of a group, and the part's wait for memory and for other threads, which is shared by
- * all rows that the SM has under way. None of them hides all of another, so their norm of order P is taken. Times are in ns;
- * bytes a ns are GB/s. */
+ * What an SM does to a CTA's part of one row takes as long as the longest of: its bytes at memory's
+ * rate, its bytes at L2's, its instructions, the messages of a group, and the part's wait for
+ * memory and for other threads, which is shared by all rows that the SM has under way. None of them
+ * hides all of another, so their norm of order P is taken. Times are in ns; bytes a ns are GB/s. */
 #include "schedule/internal.h"
 
 #include <math.h>
 
-static const double
-    MEMORY_RATE = 24,          /* of memory, for each SM ... */
-    LOOSE = 0.92,              /* ... where CTAs walk many rows out of step, without a pace: this share of it */
-    L2_RATE = 87,              /* of L2, for one SM */
-    ELEMENTWISE = 1.5,         /* as many bytes of L2 by single elements */
-    CACHED_BYTES = 30e6,       /* that stay in L2 while others pass */
-    LATENCY = 1000,            /* from asking for a row to having it, under load */
-    EXCHANGE = 410,            /* until a CTA's threads have a reduction's result, and ... */
-    EXCHANGE_OF_WARPS = 45,    /* ... with each doubling of a row's warps */
-    MOMENTS = 0.8,             /* of those again, for a mean and its squares */
-    CLUSTER = 150,             /* until a pair's CTAs have it, times the root of how often a larger one doubles that */
-    GROUP = 335,               /* the same of groups, and ... */
-    MESSAGE = 9,               /* ... of an SM's time for each of their CTAs */
-    COLUMNS_AGAIN = 170,       /* to read a vector of what all rows share, where nothing of the SM holds it */
-    START = 50,                /* of an SM's time to begin a CTA of a pair for its row, and with each doubling again */
-    LANE_RATE = 128 * 1.7,     /* instructions that an SM's lanes do in a ns ... */
-    BUSY_WARPS = 8.5,          /* ... if it has as many warps: */
-    VECTOR_ACCESS = 5,         /* so many to read or write a vector, ... */
-    OPERATION = 1.8,           /* ... for an operation on an element, ... */
-    DIVISION = 6, TANGENT = 40,    /* ... times this for a division, a root, an exponential, and for a tanh and the like, ... */
-    BYTE = 4.4,                /* ... and for an element that is stored as a byte; */
-    APART = 0.5,               /* of those this share when nothing of their row is under way: it is not there yet, or gone */
-    FINISH = 3300,             /* another kernel that adds partials, and ... */
-    PARTIALS_RATE = 3300,      /* ... those, on their way to L2 and back */
-    P = 2.6,
-    LAUNCH = 2500, NOMINAL_BYTES = 400e6;    /* of the rows that are taken for many */
+static const double MEMORY_RATE = 24, /* of memory, for each SM ... */
+    LOOSE = 0.92, /* ... where CTAs walk many rows out of step, without a pace: this share of it */
+    L2_RATE = 87, /* of L2, for one SM */
+    ELEMENTWISE = 1.5,      /* as many bytes of L2 by single elements */
+    CACHED_BYTES = 30e6,    /* that stay in L2 while others pass */
+    LATENCY = 1000,         /* from asking for a row to having it, under load */
+    EXCHANGE = 410,         /* until a CTA's threads have a reduction's result, and ... */
+    EXCHANGE_OF_WARPS = 45, /* ... with each doubling of a row's warps */
+    MOMENTS = 0.8,          /* of those again, for a mean and its squares */
+    CLUSTER = 150, /* until a pair's CTAs have it, times the root of how often a larger one doubles
+                      that */
+    GROUP = 335,   /* the same of groups, and ... */
+    MESSAGE = 9,   /* ... of an SM's time for each of their CTAs */
+    COLUMNS_AGAIN =
+        170, /* to read a vector of what all rows share, where nothing of the SM holds it */
+    START =
+        50, /* of an SM's time to begin a CTA of a pair for its row, and with each doubling again */
+    LANE_RATE = 128 * 1.7,      /* instructions that an SM's lanes do in a ns ... */
+    BUSY_WARPS = 8.5,           /* ... if it has as many warps: */
+    VECTOR_ACCESS = 5,          /* so many to read or write a vector, ... */
+    OPERATION = 1.8,            /* ... for an operation on an element, ... */
+    DIVISION = 6, TANGENT = 40, /* ... times this for a division, a root, an exponential, and for a
+                                   tanh and the like, ... */
+    BYTE = 4.4,                 /* ... and for an element that is stored as a byte; */
+    APART = 0.5, /* of those this share when nothing of their row is under way: it is not there yet,
+                    or gone */
+    FINISH = 3300,                                 /* another kernel that adds partials, and ... */
+    PARTIALS_RATE = 3300,                          /* ... those, on their way to L2 and back */
+    P = 2.6, LAUNCH = 2500, NOMINAL_BYTES = 400e6; /* of the rows that are taken for many */
 
 /* Registers of a thread of a kernel without a ring; off by 11 % in the median. */
-enum { BASE = 20, MOMENTS_REGISTERS = 12, LEAST = 24, STEP = 8, REGISTER_BYTES = 4, PARTS_OF_SM = 4 };
+enum {
+    BASE = 20,
+    MOMENTS_REGISTERS = 12,
+    LEAST = 24,
+    STEP = 8,
+    REGISTER_BYTES = 4,
+    PARTS_OF_SM = 4
+};
 static const double HELD = 0.5, OF_ELEMENT = 0.75;
 
 static int expected_registers(const Scheduler *s, const Kernel *k)
 {
-    int elements = k->vec * k->tiles, cap = register_cap(s, kernel_threads(k) * (k->wanted_ctas > 1 ? k->wanted_ctas : 1));
+    int elements = k->vec * k->tiles,
+        cap = register_cap(s, kernel_threads(k) * (k->wanted_ctas > 1 ? k->wanted_ctas : 1));
     int64_t held = row_bytes(k);
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].hoisted) held += dtype_info[k->loads[i].dtype].bytes;
-    double needed = BASE + (HELD * (double)held / REGISTER_BYTES + OF_ELEMENT) * elements + MOMENTS_REGISTERS * has_moments(s, k);
+    double needed = BASE + (HELD * (double)held / REGISTER_BYTES + OF_ELEMENT) * elements +
+                    MOMENTS_REGISTERS * has_moments(s, k);
     return needed > cap ? cap : needed < LEAST ? LEAST : (int)needed;
 }
 
@@ -65,36 +81,46 @@ static int resident(const Scheduler *s, const Kernel *k)
     int threads = kernel_threads(k) + helper_threads(k), warps = (threads + WARP - 1) / WARP;
     int registers = (int)ceil_div(expected_registers(s, k), STEP) * STEP * WARP;
     int64_t most = s->target->registers_per_sm / PARTS_OF_SM / registers * PARTS_OF_SM / warps;
-    int64_t memory = s->target->smem_per_sm / (k->smem_bytes + k->idle_bytes + static_bytes(s, k) + RESERVED);
+    int64_t memory =
+        s->target->smem_per_sm / (k->smem_bytes + k->idle_bytes + static_bytes(s, k) + RESERVED);
     if (memory < most) most = memory;
     if (s->target->threads_per_sm / threads < most) most = s->target->threads_per_sm / threads;
     if (s->target->most_ctas_per_sm < most) most = s->target->most_ctas_per_sm;
     return most > 1 ? (int)most : 1;
 }
 
-static double doublings(double count) { return count > 1 ? log2(count) : 0; }
+static double doublings(double count)
+{
+    return count > 1 ? log2(count) : 0;
+}
 
 /* Until all threads of a row know what its phases found. */
 static double exchange_time(const Scheduler *s, const Kernel *k)
 {
-    double own = EXCHANGE * (1 + MOMENTS * has_moments(s, k)) + EXCHANGE_OF_WARPS * doublings(k->threads_per_row / WARP);
+    double own = EXCHANGE * (1 + MOMENTS * has_moments(s, k)) +
+                 EXCHANGE_OF_WARPS * doublings(k->threads_per_row / WARP);
     double others = k->grouped ? GROUP : CLUSTER * sqrt(doublings(k->cluster));
     return k->phases > 1 ? (k->phases - 1) * (own + others) : 0;
 }
 
-static double norm(double a, double b) { return pow(pow(a, P) + pow(b, P), 1 / P); }
+static double norm(double a, double b)
+{
+    return pow(pow(a, P) + pow(b, P), 1 / P);
+}
 
-/* Where CTAs walk many rows of short vectors: for column vectors that each phase reads again, one of each tile at a time. (Of longer
- * vectors that is not fitted.) */
+/* Where CTAs walk many rows of short vectors: for column vectors that each phase reads again, one
+ * of each tile at a time. (Of longer vectors that is not fitted.) */
 static double columns_time(const Kernel *k)
 {
     int reads = 0;
     for (int i = 0; i < k->load_count && k->vec < SHORT_VECTOR; i++)
-        if (is_column_vector(k, &k->loads[i]) && !k->loads[i].hoisted) reads += __builtin_popcountll(k->loads[i].phases);
+        if (is_column_vector(k, &k->loads[i]) && !k->loads[i].hoisted)
+            reads += __builtin_popcountll(k->loads[i].phases);
     return COLUMNS_AGAIN * reads * k->tiles;
 }
 
-/* How often memory is waited for: in each phase that reads a row anew, and of short vectors once more for every eight tiles. */
+/* How often memory is waited for: in each phase that reads a row anew, and of short vectors once
+ * more for every eight tiles. */
 static double waits(const Kernel *k)
 {
     enum { TILES = 8 };
@@ -102,7 +128,8 @@ static double waits(const Kernel *k)
     return k->phases * (k->vec < SHORT_VECTOR ? 1 + (double)k->tiles / TILES : 1);
 }
 
-/* A row's wait for memory and for its threads, one after the other, unless a ring has asked for it before. */
+/* A row's wait for memory and for its threads, one after the other, unless a ring has asked for it
+ * before. */
 static double waiting_time(const Scheduler *s, const Kernel *k, double compute)
 {
     double exchange = exchange_time(s, k);
@@ -111,14 +138,26 @@ static double waiting_time(const Scheduler *s, const Kernel *k, double compute)
     return exchange + APART * compute + LATENCY * waits(k);
 }
 
-/* Of an operation, in those of an addition. Where a result's inverse is found once, divisions are taken for products with it. */
+/* Of an operation, in those of an addition. Where a result's inverse is found once, divisions are
+ * taken for products with it. */
 static double cost_of(Op op, bool inverted)
 {
     switch (op) {
     case OP_DIV: return inverted ? 1 : DIVISION;
-    case OP_EXP: case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_SQRT: case OP_RSQRT: case OP_SIGMOID:
-        return DIVISION;
-    case OP_TANH: case OP_ERF: case OP_SIN: case OP_COS: case OP_POW: return TANGENT;
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_EXPM1:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_LOG1P:
+    case OP_SQRT:
+    case OP_RSQRT:
+    case OP_SIGMOID: return DIVISION;
+    case OP_TANH:
+    case OP_ERF:
+    case OP_SIN:
+    case OP_COS:
+    case OP_POW: return TANGENT;
     default: return 1;
     }
 }
@@ -134,13 +173,15 @@ static double element_operations(const Scheduler *s, const Kernel *k)
         if (k->computed[i] && info->axes & k->columns) count += cost_of(info->op, inverted);
     }
     for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes == 1) count += BYTE;
+        if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes == 1)
+            count += BYTE;
     return count;
 }
 
 /* A CTA's part of a row, in columns and in bytes that go to memory and back. */
 typedef struct {
-    double columns, traffic, read, shared, again;    /* shared: of what all rows read; again: by later phases, from L2 or memory */
+    double columns, traffic, read, shared,
+        again; /* shared: of what all rows read; again: by later phases, from L2 or memory */
 } Part;
 
 static Part measure_part(const Scheduler *s, const Kernel *k)
@@ -148,7 +189,8 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
     Part part = {.columns = (double)column_count(s, k) / k->cluster};
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        double bytes = (double)axes_size(&s->a->sizes, load->axes & k->columns) * dtype_info[load->dtype].bytes / k->cluster;
+        double bytes = (double)axes_size(&s->a->sizes, load->axes & k->columns) *
+                       dtype_info[load->dtype].bytes / k->cluster;
         if (!(load->axes & k->rows)) {
             part.shared += bytes;
             continue;
@@ -160,7 +202,8 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
     part.traffic = part.read;
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].axes & k->rows)
-            part.traffic += (double)axes_size(&s->a->sizes, k->stores[i].axes & k->columns) * dtype_info[k->stores[i].dtype].bytes / k->cluster;
+            part.traffic += (double)axes_size(&s->a->sizes, k->stores[i].axes & k->columns) *
+                            dtype_info[k->stores[i].dtype].bytes / k->cluster;
     return part;
 }
 
@@ -174,7 +217,8 @@ static bool is_still_cached(const Scheduler *s, const Kernel *k, const Part *par
 static double instruction_time(const Scheduler *s, const Kernel *k, const Part *part)
 {
     double accesses = row_inputs(k) * sqrt(k->phases > 1 ? k->phases : 1) + 1 + column_vectors(k);
-    double instructions = part->columns * (VECTOR_ACCESS * accesses / k->vec + OPERATION * element_operations(s, k));
+    double instructions =
+        part->columns * (VECTOR_ACCESS * accesses / k->vec + OPERATION * element_operations(s, k));
     return instructions / LANE_RATE;
 }
 
@@ -190,11 +234,13 @@ static const char *unknown_kernel(const Scheduler *s, const Kernel *k)
 {
     enum { LEAST_COLUMNS = 64, MOST_COLUMNS = 1 << 20 };
     for (int i = 1; i < s->g->nodes.count; i++)
-        if (k->computed[i] && node(s->g, (Node){(uint32_t)i})->type == TYPE_F64) return "it computes in f64";
+        if (k->computed[i] && node(s->g, (Node){(uint32_t)i})->type == TYPE_F64)
+            return "it computes in f64";
     if (column_count(s, k) > MOST_COLUMNS) return "its rows are longer than 1048576 columns";
     if (k->kept) return "it sums the rows of each group apart";
     if (!k->inner_count || !row_inputs(k)) return "it reduces no vectors inside rows";
-    if (!k->rows || k->dynamic || k->column_ctas > 1) return "its rows are one, or of no fixed length";
+    if (!k->rows || k->dynamic || k->column_ctas > 1)
+        return "its rows are one, or of no fixed length";
     if (has_several_columns(k)) return "its columns are of several axes";
     return column_count(s, k) < LEAST_COLUMNS ? "its rows are shorter than 64 columns" : NULL;
 }
@@ -212,25 +258,31 @@ static const Kernel *only_walker(const Plan *plan)
 }
 
 /* How long an SM has to do with a CTA's part of a row, for each of the bounds. */
-static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms, double times[BOUNDS])
+static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
+                       double times[BOUNDS])
 {
     int ctas = resident(s, k);
     bool loose = is_persistent(k) && !k->paced;
-    double shared = keeps_columns(k) ? 0 : part->shared / k->teams, rate = L2_RATE / (k->vec == 1 ? ELEMENTWISE : 1);
+    double shared = keeps_columns(k) ? 0 : part->shared / k->teams,
+           rate = L2_RATE / (k->vec == 1 ? ELEMENTWISE : 1);
     double starts = is_persistent(k) ? 0 : START * doublings(k->cluster) / k->teams;
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
-    times[BOUND_BY_MEMORY] = (part->traffic + again) / (MEMORY_RATE * (loose ? LOOSE : 1)) * sms / s->target->sms;
+    times[BOUND_BY_MEMORY] =
+        (part->traffic + again) / (MEMORY_RATE * (loose ? LOOSE : 1)) * sms / s->target->sms;
     times[BOUND_BY_L2] = (part->read + shared + part->again) / rate;
     double compute = instruction_time(s, k, part), warps = (double)ctas * kernel_threads(k) / WARP;
     times[BOUND_BY_INSTRUCTIONS] = compute * (warps < BUSY_WARPS ? BUSY_WARPS / warps : 1);
-    times[BOUND_BY_WAITS] = waiting_time(s, k, compute * k->teams) / ((double)ctas * k->teams) + starts;
-    times[BOUND_BY_MESSAGES] = k->grouped && k->phases > 1 ? MESSAGE * k->cluster * (k->phases - 1) : 0;
+    times[BOUND_BY_WAITS] =
+        waiting_time(s, k, compute * k->teams) / ((double)ctas * k->teams) + starts;
+    times[BOUND_BY_MESSAGES] =
+        k->grouped && k->phases > 1 ? MESSAGE * k->cluster * (k->phases - 1) : 0;
 }
 
 /* The same of a plan, whose only kernel that walks rows is `k`. */
 static const char *unknown_plan(const Scheduler *s, const Kernel *k)
 {
-    if (!was_measured_on(s->target) || s->target->swift) return "it was fitted on an H100, and this is for another GPU";
+    if (!was_measured_on(s->target) || s->target->swift)
+        return "it was fitted on an H100, and this is for another GPU";
     return k ? unknown_kernel(s, k) : "several kernels walk rows, or none";
 }
 
@@ -241,7 +293,8 @@ Estimate estimate_speed(const Plan *plan)
     Estimate estimate = {.unknown = unknown_plan(&s, k)};
     if (estimate.unknown) return estimate;
     const Part part = measure_part(&s, k);
-    int sms = k->cluster > 1 && !k->grouped ? target_cluster_sms(s.target, k->cluster) : s.target->sms;
+    int sms =
+        k->cluster > 1 && !k->grouped ? target_cluster_sms(s.target, k->cluster) : s.target->sms;
     double times[BOUNDS], sum = 0;
     find_times(&s, k, &part, sms, times);
     for (int i = 0; i < BOUNDS; i++) {
@@ -250,7 +303,9 @@ Estimate estimate_speed(const Plan *plan)
     }
     double rows = NOMINAL_BYTES / (part.traffic * k->cluster);
     double sums = accumulator_registers(&s, k), ctas = (double)resident(&s, k) * sms / k->cluster;
-    double finish = sums > 0 ? FINISH + 2 * REGISTER_BYTES * sums * (double)column_count(&s, k) * ctas / PARTIALS_RATE : 0;
+    double finish = sums > 0 ? FINISH + 2 * REGISTER_BYTES * sums * (double)column_count(&s, k) *
+                                            ctas / PARTIALS_RATE
+                             : 0;
     double ns = rows * k->cluster / sms * pow(sum, 1 / P) + finish + LAUNCH;
     estimate.gbps = NOMINAL_BYTES / ns;
     estimate.ceiling = NOMINAL_BYTES / (NOMINAL_BYTES / (MEMORY_RATE * s.target->sms) + LAUNCH);
@@ -259,8 +314,10 @@ Estimate estimate_speed(const Plan *plan)
 
 const char *bound_name(Bound bound)
 {
-    static const char *const names[BOUNDS] = {
-        [BOUND_BY_MEMORY] = "memory", [BOUND_BY_L2] = "L2", [BOUND_BY_INSTRUCTIONS] = "instructions",
-        [BOUND_BY_WAITS] = "waits", [BOUND_BY_MESSAGES] = "messages"};
+    static const char *const names[BOUNDS] = {[BOUND_BY_MEMORY] = "memory",
+                                              [BOUND_BY_L2] = "L2",
+                                              [BOUND_BY_INSTRUCTIONS] = "instructions",
+                                              [BOUND_BY_WAITS] = "waits",
+                                              [BOUND_BY_MESSAGES] = "messages"};
     return names[bound];
 }

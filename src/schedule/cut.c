@@ -1,7 +1,7 @@
-/* schedule/cut.c: cuts the graph into kernels. A reduction over exactly the columns happens inside a row; every other
- * reduction needs all CTAs to finish, so its users live in a later kernel, of a higher level (schedule/levels.c).
- * Between kernels only reduction results cross, the cheapest values there are; everything else is recomputed from
- * the inputs. */
+/* schedule/cut.c: cuts the graph into kernels. A reduction over exactly the columns happens inside
+ * a row; every other reduction needs all CTAs to finish, so its users live in a later kernel, of a
+ * higher level (schedule/levels.c). Between kernels only reduction results cross, the cheapest
+ * values there are; everything else is recomputed from the inputs. */
 #include "schedule/internal.h"
 
 #include <string.h>
@@ -9,12 +9,12 @@
 /* An array with room for one more item: it doubles where it is full. */
 static void *make_room(Arena *arena, void *items, int count, size_t size)
 {
-    if (count & (count - 1)) return items;    /* full at powers of two */
+    if (count & (count - 1)) return items; /* full at powers of two */
     char *more = NEW_ARRAY(arena, char, size * 2 * ((size_t)count + 1));
     if (count) memcpy(more, items, size * (size_t)count);
     return more;
 }
-#define push_item(s, items, count) \
+#define push_item(s, items, count)                                                                 \
     (*((items) = make_room((s)->arena, (items), (count), sizeof *(items)), &(items)[(count)++]))
 
 static Kernel *add_kernel(Scheduler *s, int level, AxisSet rows, AxisSet columns)
@@ -32,8 +32,7 @@ static Kernel *find_kernel(Scheduler *s, int level, AxisSet rows, AxisSet column
 {
     for (int i = 0; i < s->kernels.count; i++) {
         Kernel *k = &s->kernels.data[i];
-        if (k->level == level && k->rows == rows && k->columns == columns &&
-            !k->columnwise)
+        if (k->level == level && k->rows == rows && k->columns == columns && !k->columnwise)
             return k;
     }
     return add_kernel(s, level, rows, columns);
@@ -43,8 +42,7 @@ static Kernel *find_columnwise(Scheduler *s, int level, AxisSet rows, AxisSet ke
 {
     for (int i = 0; i < s->kernels.count; i++) {
         Kernel *k = &s->kernels.data[i];
-        if (k->columnwise && k->level == level && k->rows == rows && k->kept == kept)
-            return k;
+        if (k->columnwise && k->level == level && k->rows == rows && k->kept == kept) return k;
     }
     Kernel *k = add_kernel(s, level, rows, s->a->columns);
     k->columnwise = true;
@@ -93,8 +91,7 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
     AxisSet from_axes = s->g->nodes.data[from].axes;
     switch (reduction_way(s, n)) {
     case BY_ROW: return find_kernel(s, s->home[n.id], left, s->a->columns);
-    case BY_RIDING:
-        return find_kernel(s, s->home[n.id], from_axes & s->a->rows, s->a->columns);
+    case BY_RIDING: return find_kernel(s, s->home[n.id], from_axes & s->a->rows, s->a->columns);
     case BY_COLUMN: return find_columnwise(s, s->home[n.id], reduced, left & s->a->rows);
     case BY_ITSELF: break;
     }
@@ -142,8 +139,8 @@ static bool walks_them_anyway(const Scheduler *s, Node v)
     return false;
 }
 
-/* The columns of a kernel that stores a value: the graph's, but where the value has some of their axes, and the others
- * are empty or nothing that it is made of has them, those that it has. */
+/* The columns of a kernel that stores a value: the graph's, but where the value has some of their
+ * axes, and the others are empty or nothing that it is made of has them, those that it has. */
 static AxisSet columns_of_store(const Scheduler *s, Node v)
 {
     AxisSet columns = s->a->columns, own = node(s->g, v)->axes & columns, others = columns & ~own;
@@ -152,8 +149,9 @@ static AxisSet columns_of_store(const Scheduler *s, Node v)
     return lost || (!(axes_below(s, v) & others) && !walks_them_anyway(s, v)) ? own : columns;
 }
 
-/* The kernel that stores an output: of a single number made of others, as a loss, that which has its last reduction. One that
- * walks other columns than rows have reads what rows reduce to, so it comes after that. */
+/* The kernel that stores an output: of a single number made of others, as a loss, that which has
+ * its last reduction. One that walks other columns than rows have reads what rows reduce to, so it
+ * comes after that. */
 static Kernel *output_kernel(Scheduler *s, const Output *output)
 {
     Node v = output->value, last = {0};
@@ -199,7 +197,8 @@ static int request_slot(Scheduler *s, Node n)
         *list_push(s->arena, &s->slots) = (Slot){.node = n};
         AxisSet rows = node(s->g, n)->axes & s->a->rows;
         if (!is_reduction(s->g, n))
-            add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1, s->slot_of[n.id]);
+            add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1,
+                      s->slot_of[n.id]);
         else if (reduction_way(s, n) == BY_ROW)
             add_store(s, reduction_kernel(s, n), n, -1, -1, s->slot_of[n.id]);
     }
@@ -310,8 +309,7 @@ static void find_kernel_phases(Scheduler *s, Kernel *k)
     }
     for (int i = 0; i < k->accumulator_count; i++)
         k->phases = max_int(k->phases, k->accumulators[i].phase + 1);
-    for (int i = 0; i < k->inner_count; i++)
-        k->phases = max_int(k->phases, k->inner[i].phase + 2);
+    for (int i = 0; i < k->inner_count; i++) k->phases = max_int(k->phases, k->inner[i].phase + 2);
 }
 
 /* Which phases need each load: the operands of column values, again in every phase that
@@ -333,19 +331,17 @@ static void find_load_phases(Scheduler *s, Kernel *k)
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!k->computed[i] || is_reduction(g, n)) continue;
-        for (int j = 0; j < op_info[node(g, n)->op].arity; j++)
-            uses[arg(g, n, j).id] |= uses[i];
+        for (int j = 0; j < op_info[node(g, n)->op].arity; j++) uses[arg(g, n, j).id] |= uses[i];
     }
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         load->phases = uses[load->node.id];
-        while (load->phases && !(load->phases >> load->first_phase & 1))
-            load->first_phase++;
+        while (load->phases && !(load->phases >> load->first_phase & 1)) load->first_phase++;
     }
 }
 
-/* The kernel that adds what the CTAs of `producer` left, one for each shape of result. That of groups has all their
- * columns for its own. */
+/* The kernel that adds what the CTAs of `producer` left, one for each shape of result. That of
+ * groups has all their columns for its own. */
 static void add_finish(Scheduler *s, int producer, bool per_column)
 {
     Kernel *made = NULL;
@@ -376,8 +372,7 @@ static void end_accumulators(Scheduler *s, int count)
         if (!k->kept) continue;
         /* a CTA that takes all of a group has its results */
         int before = k->store_count;
-        for (int j = 0; j < k->accumulator_count; j++)
-            store_results(s, k, k->accumulators[j].node);
+        for (int j = 0; j < k->accumulator_count; j++) store_results(s, k, k->accumulators[j].node);
         for (int j = before; j < k->store_count; j++) k->stores[j].result = true;
     }
 }
@@ -417,8 +412,7 @@ static void cut(Scheduler *s, bool late)
     if ((s->problem = find_crowd(s))) return;
     if (late) find_homes(s);
     int top = 0;
-    for (int i = 0; i < s->kernels.count; i++)
-        top = max_int(top, s->kernels.data[i].level);
+    for (int i = 0; i < s->kernels.count; i++) top = max_int(top, s->kernels.data[i].level);
     /* from the last level down, because what a kernel loads is stored on a lower level */
     for (int level = top; level >= 0; level--)
         for (int i = 0; i < s->kernels.count; i++)

@@ -1,5 +1,5 @@
-/* schedule/even_threads.c: evens out how a row's vectors are shared among threads, once it is known about how many each gets:
- * whole warps, all of them alike. */
+/* schedule/even_threads.c: evens out how a row's vectors are shared among threads, once it is known
+ * about how many each gets: whole warps, all of them alike. */
 #include "schedule/internal.h"
 
 /* Warps that do not fill an SM's four parts alike cost a kernel with one accumulator a
@@ -16,28 +16,40 @@ static void even_out_parts(const Scheduler *s, Kernel *k, int64_t vectors)
     k->tiles = 1;
 }
 
-/* Four full tiles of a mean and its squares ptxas computes all at once, which takes so many registers that few CTAs fit
- * an SM; with a warp more the last tile is checked, and it does not (layer norm of 7168 and 9216 columns 22 and 21 %
- * faster, measured on an H100; f16 of 9216 7 %, of other lengths it has the registers anyway; of several inputs
- * with two column vectors it is told how many, and 1 % faster so: schedule/occupancy.c; with weights of f32 of 8192 5 %,
- * stored as bytes of 10240 columns 18 % faster without it). */
+/* Four full tiles of a mean and its squares ptxas computes all at once, which takes so many
+ * registers that few CTAs fit an SM; with a warp more the last tile is checked, and it does not
+ * (layer norm of 7168 and 9216 columns 22 and 21 % faster, measured on an H100; f16 of 9216 7 %, of
+ * other lengths it has the registers anyway; of several inputs with two column vectors it is told
+ * how many, and 1 % faster so: schedule/occupancy.c; with weights of f32 of 8192 5 %, stored as
+ * bytes of 10240 columns 18 % faster without it). */
 static void open_last_tile(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    enum { SHORT = 4096, LONG = 12288, SHORT_F16 = 8192, LONG_F16 = 10240, LEAST_BYTES = 9216, TILES = 4 };
+    enum {
+        SHORT = 4096,
+        LONG = 12288,
+        SHORT_F16 = 8192,
+        LONG_F16 = 10240,
+        LEAST_BYTES = 9216,
+        TILES = 4
+    };
     int64_t columns = column_count(s, k);
-    bool full = k->tiles == TILES && vectors == (int64_t)TILES * k->threads_per_row, f16 = reads_f16(k);
+    bool full = k->tiles == TILES && vectors == (int64_t)TILES * k->threads_per_row,
+         f16 = reads_f16(k);
     bool bytes = narrowest_stored(k) < 2 && columns > LEAST_BYTES;
     bool middle = columns > (f16 ? SHORT_F16 : SHORT) && columns < (f16 ? LONG_F16 : LONG);
-    if (full && has_moments(s, k) && middle && k->cluster == 1 && k->teams == 1 && k->vec == MAX_VECTOR &&
-        !k->accumulator_count && !has_wide_columns(k) && !bytes && (row_inputs(k) == 1 || column_vectors(k) > 2))
+    if (full && has_moments(s, k) && middle && k->cluster == 1 && k->teams == 1 &&
+        k->vec == MAX_VECTOR && !k->accumulator_count && !has_wide_columns(k) && !bytes &&
+        (row_inputs(k) == 1 || column_vectors(k) > 2))
         k->threads_per_row += WARP;
 }
 
-/* Rows of two inputs of 2 bytes in whole vectors and, since others are better copied by blocks, whole lines of memory. */
+/* Rows of two inputs of 2 bytes in whole vectors and, since others are better copied by blocks,
+ * whole lines of memory. */
 static bool has_plain_pairs(const Scheduler *s, const Kernel *k)
 {
     enum { LINE = 64 };
-    bool plain = row_inputs(k) == 2 && row_bytes(k) <= 4 && k->vec == MAX_VECTOR && k->inner_count && !k->dynamic;
+    bool plain = row_inputs(k) == 2 && row_bytes(k) <= 4 && k->vec == MAX_VECTOR &&
+                 k->inner_count && !k->dynamic;
     return plain && column_count(s, k) % LINE == 0;
 }
 
@@ -56,8 +68,9 @@ static bool fills_two_vectors(const Scheduler *s, const Kernel *k)
 
 enum { LONGEST_BY_TEAMS = 5120 };
 
-/* Two sums over rows of a little more than 4096 columns by two teams in a CTA, where three steps of theirs are in the ring
- * (layer norm's backward of 4608 and 5120 columns 4 and 2 % faster than by a copy warp; measured on an H100). */
+/* Two sums over rows of a little more than 4096 columns by two teams in a CTA, where three steps of
+ * theirs are in the ring (layer norm's backward of 4608 and 5120 columns 4 and 2 % faster than by a
+ * copy warp; measured on an H100). */
 bool pairs_teams(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 4096, TEAMS = 2, STAGES = 3 };
@@ -74,9 +87,9 @@ static bool nearly_fills_pairs(const Scheduler *s, const Kernel *k)
     return columns > SHORT && columns < LONG && !reads_f16(k);
 }
 
-/* Two sums over rows by a copy warp and four stages, where two vectors a thread leave no warp half empty, and where 256
- * threads just have the registers: layer norm's backward of 5632 to 6656 columns 1 to 3 %, of 10496 to 11264 5 to 9 %
- * faster (measured on an H100). */
+/* Two sums over rows by a copy warp and four stages, where two vectors a thread leave no warp half
+ * empty, and where 256 threads just have the registers: layer norm's backward of 5632 to 6656
+ * columns 1 to 3 %, of 10496 to 11264 5 to 9 % faster (measured on an H100). */
 bool copies_two_sums(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 7168 };
@@ -85,12 +98,21 @@ bool copies_two_sums(const Scheduler *s, const Kernel *k)
     return has_two_sums(s, k) && (middle || nearly_fills_pairs(s, k));
 }
 
-/* How many threads a row of two inputs of 2 bytes has where that is better than two vectors a thread, 0: nowhere else.
- * With one sum over rows: 4608 to 6144 columns with a copy warp 1 to 6 %, 8192 and 9216 without one 1 % faster; with two:
- * 6144 columns by 256 threads, whose three vectors are full, 2 %, 10496 to 11776 columns 5 % (measured on an H100). */
+/* How many threads a row of two inputs of 2 bytes has where that is better than two vectors a
+ * thread, 0: nowhere else. With one sum over rows: 4608 to 6144 columns with a copy warp 1 to 6 %,
+ * 8192 and 9216 without one 1 % faster; with two: 6144 columns by 256 threads, whose three vectors
+ * are full, 2 %, 10496 to 11776 columns 5 % (measured on an H100). */
 int summed_threads(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 4096, COPIED = 6144, MIDDLE = 8192, SOME = 9216, FULL_TWO = 6144, FEW = 256, WITH_COPIES = 320 };
+    enum {
+        SHORT = 4096,
+        COPIED = 6144,
+        MIDDLE = 8192,
+        SOME = 9216,
+        FULL_TWO = 6144,
+        FEW = 256,
+        WITH_COPIES = 320
+    };
     int64_t columns = column_count(s, k);
     double registers = accumulator_registers(s, k);
     if (!has_plain_pairs(s, k) || registers < 1 || registers > 2) return 0;
@@ -101,13 +123,24 @@ int summed_threads(const Scheduler *s, const Kernel *k)
     return columns >= MIDDLE && columns <= SOME ? FEW : 0;
 }
 
-/* Of a slice of bytes, where slices of 57344 to 262144 columns are: as many as leave five to eight tiles full (rmsnorm with its
- * largest element of 73728, 90112, 147456, 180224 columns 13, 3, 12, 4 % faster than by 512), but 640 of the longest (114688,
- * 131072, 229376, 262144 columns 4, 2, 1, 3 % faster than by 512; f16 spills). 0: as many as others. */
+/* Of a slice of bytes, where slices of 57344 to 262144 columns are: as many as leave five to eight
+ * tiles full (rmsnorm with its largest element of 73728, 90112, 147456, 180224 columns 13, 3, 12, 4
+ * % faster than by 512), but 640 of the longest (114688, 131072, 229376, 262144 columns 4, 2, 1, 3
+ * % faster than by 512; f16 spills). 0: as many as others. */
 static int threads_of_byte_slices(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORTEST = 57344, LONGEST = 262144, LONG = 28672, LONG_END = 32768, MANY = 640, MOST = 512, FEWEST_TILES = 5, MOST_TILES = 8 };
-    int64_t columns = column_count(s, k), slice = ceil_div(columns, k->cluster), vectors = slice / k->vec;
+    enum {
+        SHORTEST = 57344,
+        LONGEST = 262144,
+        LONG = 28672,
+        LONG_END = 32768,
+        MANY = 640,
+        MOST = 512,
+        FEWEST_TILES = 5,
+        MOST_TILES = 8
+    };
+    int64_t columns = column_count(s, k), slice = ceil_div(columns, k->cluster),
+            vectors = slice / k->vec;
     bool other = s->forced.any && s->forced.family != FAMILY_ROW;
     if (other || k->vec < MAX_VECTOR || columns < SHORTEST || columns > LONGEST) return 0;
     if (slice >= LONG && slice <= LONG_END && !reads_f16(k)) return MANY;
@@ -116,9 +149,10 @@ static int threads_of_byte_slices(const Scheduler *s, const Kernel *k)
     return 0;
 }
 
-/* Long rows of 16 bits that are stored as bytes pass through rings of about 500 threads rather than of up to 1024 (rmsnorm with
- * its largest element of bf16 of 12800 to 18432 columns 1 to 7 %, of f16 of 13312 to 20480 6 to 17 % faster, of bf16 of 19456
- * and more 1 to 2 % slower; all measured on an H100). 0: as many as others. */
+/* Long rows of 16 bits that are stored as bytes pass through rings of about 500 threads rather than
+ * of up to 1024 (rmsnorm with its largest element of bf16 of 12800 to 18432 columns 1 to 7 %, of
+ * f16 of 13312 to 20480 6 to 17 % faster, of bf16 of 19456 and more 1 to 2 % slower; all measured
+ * on an H100). 0: as many as others. */
 int threads_of_bytes(const Scheduler *s, const Kernel *k)
 {
     enum { BF16 = 480, LONGEST_BF16 = 18432, F16 = 512, LONGEST_F16 = 22528 };
@@ -142,8 +176,9 @@ static int full_tiles(const Kernel *k, int64_t vectors)
     return k->tiles;
 }
 
-/* In a cluster all threads get as many vectors, as far as that goes. Where rows pass through a ring many
- * warps are alike in an SM's four parts: softmax of 100352 columns 5 %, of 128256 4 % faster. */
+/* In a cluster all threads get as many vectors, as far as that goes. Where rows pass through a ring
+ * many warps are alike in an SM's four parts: softmax of 100352 columns 5 %, of 128256 4 % faster.
+ */
 static void even_out_slice(const Scheduler *s, Kernel *k, int64_t vectors)
 {
     enum { EVEN = 128 };
@@ -162,8 +197,9 @@ void even_out(const Scheduler *s, Kernel *k, int64_t vectors)
     open_last_tile(s, k, vectors);
 }
 
-/* As many vectors for every thread, and whole warps; two at a time, for so the first phase's loop is unrolled. More than four
- * vectors each are better read by all the threads there are (cross entropy of 50304 columns 34 %). */
+/* As many vectors for every thread, and whole warps; two at a time, for so the first phase's loop
+ * is unrolled. More than four vectors each are better read by all the threads there are (cross
+ * entropy of 50304 columns 34 %). */
 void even_out_streams(Kernel *k, int64_t vectors)
 {
     enum { FEW = 4 };
@@ -173,10 +209,12 @@ void even_out_streams(Kernel *k, int64_t vectors)
     k->threads_per_row = (int)ceil_div(ceil_div(vectors, k->tiles), WARP) * WARP;
 }
 
-/* Where a row's threads are a power of two and all have as many elements, a mean and its squares meet without counts and
- * divisions (layer norm of a few rows 1 to 3 %, of 65536 columns 1 % faster; in rings up to 2 % slower; measured on an H100). */
+/* Where a row's threads are a power of two and all have as many elements, a mean and its squares
+ * meet without counts and divisions (layer norm of a few rows 1 to 3 %, of 65536 columns 1 %
+ * faster; in rings up to 2 % slower; measured on an H100). */
 bool has_even_moments(const Scheduler *s, const Kernel *k)
 {
-    bool full = !k->ragged && !k->streamed && !k->dynamic && !(k->threads_per_row & (k->threads_per_row - 1));
+    bool full = !k->ragged && !k->streamed && !k->dynamic &&
+                !(k->threads_per_row & (k->threads_per_row - 1));
     return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag && !k->grouped;
 }

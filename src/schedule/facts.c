@@ -1,10 +1,17 @@
-/* schedule/facts.c: what the rules ask of a kernel: its columns, what it reads of them and adds up. */
+/* schedule/facts.c: what the rules ask of a kernel: its columns, what it reads of them and adds up.
+ */
 #include "schedule/internal.h"
 
 #include <stdlib.h>
 
-static int compare_ids(uint32_t a, uint32_t b) { return (a > b) - (a < b); }
-static int order_load(const void *id, const void *load) { return compare_ids(*(const uint32_t *)id, ((const Load *)load)->node.id); }
+static int compare_ids(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+static int order_load(const void *id, const void *load)
+{
+    return compare_ids(*(const uint32_t *)id, ((const Load *)load)->node.id);
+}
 static int order_inner(const void *id, const void *inner)
 {
     return compare_ids(*(const uint32_t *)id, ((const InnerReduction *)inner)->node.id);
@@ -12,12 +19,16 @@ static int order_inner(const void *id, const void *inner)
 
 const Load *load_of(const Kernel *k, Node n)
 {
-    return k->load_count ? bsearch(&n.id, k->loads, (size_t)k->load_count, sizeof *k->loads, order_load) : NULL;
+    return k->load_count
+               ? bsearch(&n.id, k->loads, (size_t)k->load_count, sizeof *k->loads, order_load)
+               : NULL;
 }
 
 const InnerReduction *inner_of(const Kernel *k, Node n)
 {
-    return k->inner_count ? bsearch(&n.id, k->inner, (size_t)k->inner_count, sizeof *k->inner, order_inner) : NULL;
+    return k->inner_count
+               ? bsearch(&n.id, k->inner, (size_t)k->inner_count, sizeof *k->inner, order_inner)
+               : NULL;
 }
 
 int64_t column_count(const Scheduler *s, const Kernel *k)
@@ -69,8 +80,7 @@ int row_bytes(const Kernel *k)
 bool reads_f16(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16)
-            return true;
+        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16) return true;
     return false;
 }
 
@@ -98,12 +108,12 @@ int64_t column_bytes(const Kernel *k, int rows)
 {
     int64_t bytes = rows * row_bytes(k);
     for (int i = 0; i < k->load_count; i++)
-        if (is_column_vector(k, &k->loads[i]))
-            bytes += dtype_info[k->loads[i].dtype].bytes;
+        if (is_column_vector(k, &k->loads[i])) bytes += dtype_info[k->loads[i].dtype].bytes;
     return bytes;
 }
 
-/* Whether column vectors are of wider elements than rows are, as weights in f32 beside activations in bf16. */
+/* Whether column vectors are of wider elements than rows are, as weights in f32 beside activations
+ * in bf16. */
 bool has_wide_columns(const Kernel *k)
 {
     int columns = column_vectors(k), inputs = row_inputs(k);
@@ -125,19 +135,22 @@ bool has_moments(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Whether a cluster is to share rows of which a mean and its squares are found beside such column vectors: where it does
- * not have them one at a time, it has the vectors in shared memory, beside a ring (layer norm of 20480 to 65536 columns 6
- * to 17 %, of a sum of two inputs and a bias of 12288 and 14336 17 %, of 20480 61 % faster; measured on an H100). */
+/* Whether a cluster is to share rows of which a mean and its squares are found beside such column
+ * vectors: where it does not have them one at a time, it has the vectors in shared memory, beside a
+ * ring (layer norm of 20480 to 65536 columns 6 to 17 %, of a sum of two inputs and a bias of 12288
+ * and 14336 17 %, of 20480 61 % faster; measured on an H100). */
 bool shares_wide_columns(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 16384, LONG_OF_THREE = 11264 };
-    bool wide = has_wide_columns(k) && row_bytes(k) >= 2 * row_inputs(k) && has_moments(s, k) && !k->accumulator_count;
-    return wide && s->target->max_cluster > 1 && column_count(s, k) > (column_vectors(k) > 2 ? LONG_OF_THREE : LONG);
+    bool wide = has_wide_columns(k) && row_bytes(k) >= 2 * row_inputs(k) && has_moments(s, k) &&
+                !k->accumulator_count;
+    return wide && s->target->max_cluster > 1 &&
+           column_count(s, k) > (column_vectors(k) > 2 ? LONG_OF_THREE : LONG);
 }
 
-/* Whether a row without sums over rows has several exchanges, or one of more than a pair: then fewer warps, with more
- * of the row each, are better (rmsnorm with its largest element of 1024 to 8192 columns 5 to 12 %, cross entropy and its
- * gradient of 8192 12 %; measured on an H100). */
+/* Whether a row without sums over rows has several exchanges, or one of more than a pair: then
+ * fewer warps, with more of the row each, are better (rmsnorm with its largest element of 1024 to
+ * 8192 columns 5 to 12 %, cross entropy and its gradient of 8192 12 %; measured on an H100). */
 bool exchanges_often(const Kernel *k)
 {
     enum { PAIR = 2 };
@@ -151,7 +164,10 @@ bool has_f32_rows(const Kernel *k)
     return false;
 }
 
-bool is_stored_row(const Store *store) { return store->access == ACCESS_VECTOR && !store->result; }
+bool is_stored_row(const Store *store)
+{
+    return store->access == ACCESS_VECTOR && !store->result;
+}
 
 /* Tensors that it stores rows of. */
 int stored_rows(const Kernel *k)
@@ -180,8 +196,8 @@ DType row_dtype(const Kernel *k)
     return dtype;
 }
 
-/* Whether it is little more than a layer norm: one row, read twice, one row stored, and no more column
- * vectors than two. */
+/* Whether it is little more than a layer norm: one row, read twice, one row stored, and no more
+ * column vectors than two. */
 bool is_plain_norm(const Kernel *k)
 {
     int stored = 0;
@@ -209,10 +225,13 @@ static bool is_of_each(const Scheduler *s, const Kernel *k, Node n)
     return k->computed[n.id] && node(s->g, n)->axes & k->columns;
 }
 
-/* Whether a function takes more registers than a softmax's: of ptxas's long sequences exp is the shortest. */
+/* Whether a function takes more registers than a softmax's: of ptxas's long sequences exp is the
+ * shortest. */
 static bool is_long(const Scheduler *s, Node n)
 {
-    enum { SHORT_ERROR = 4 };   /* in units of 2^-24: what a single instruction computes is off by less */
+    enum {
+        SHORT_ERROR = 4
+    }; /* in units of 2^-24: what a single instruction computes is off by less */
     Op op = node(s->g, n)->op;
     if (op == OP_EXP || op == OP_EXP2 || op == OP_DIV || is_reduction(s->g, n)) return false;
     return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
@@ -252,33 +271,48 @@ bool compares_places(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Whether column vectors are as wide as rows, or cost no more than such: beside sums over rows, by the schedules for weights of
- * 2 bytes (backward norms with weights of f32 of 64 to 180224 columns up to 14 % faster with 64 rows, 17 % with 512, 8 % with
- * many, and as fast as with those; 640 columns 5 %, 64 rows of which half as many CTAs share each up to 36 % slower; measured on
- * an H100; on an H200 of up to 4096 columns 0 to 16 % faster, longer ones slower or as fast). */
+/* Whether column vectors are as wide as rows, or cost no more than such: beside sums over rows, by
+ * the schedules for weights of 2 bytes (backward norms with weights of f32 of 64 to 180224 columns
+ * up to 14 % faster with 64 rows, 17 % with 512, 8 % with many, and as fast as with those; 640
+ * columns 5 %, 64 rows of which half as many CTAs share each up to 36 % slower; measured on an
+ * H100; on an H200 of up to 4096 columns 0 to 16 % faster, longer ones slower or as fast). */
 bool has_cheap_columns(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 4096 };
-    return !has_wide_columns(k) || (k->accumulator_count && (!s->target->swift || column_count(s, k) <= SHORT));
+    return !has_wide_columns(k) ||
+           (k->accumulator_count && (!s->target->swift || column_count(s, k) <= SHORT));
 }
 
 /* Rows that pass in so many phases, for which little is computed. */
 bool passes_in(const Scheduler *s, const Kernel *k, int phases)
 {
     bool plain = k->rows && !k->kept && !k->dynamic && !has_several_columns(k);
-    return plain && k->inner_count && k->phases == phases && has_short_functions(s, k) && !compares_places(s, k);
+    return plain && k->inner_count && k->phases == phases && has_short_functions(s, k) &&
+           !compares_places(s, k);
 }
 
-bool passes_twice(const Scheduler *s, const Kernel *k) { return passes_in(s, k, 2) && !exchanges_often(k); }
+bool passes_twice(const Scheduler *s, const Kernel *k)
+{
+    return passes_in(s, k, 2) && !exchanges_often(k);
+}
 
 /* And column vectors are narrow: such were measured, and others spill. */
-bool has_light_phases(const Scheduler *s, const Kernel *k) { return has_cheap_columns(s, k) && passes_twice(s, k); }
+bool has_light_phases(const Scheduler *s, const Kernel *k)
+{
+    return has_cheap_columns(s, k) && passes_twice(s, k);
+}
 
 /* Those that both phases read. */
-bool has_light_rows(const Scheduler *s, const Kernel *k) { return has_light_phases(s, k) && keeps_rows_of(k, row_dtype(k)); }
+bool has_light_rows(const Scheduler *s, const Kernel *k)
+{
+    return has_light_phases(s, k) && keeps_rows_of(k, row_dtype(k));
+}
 
 /* Those in whole vectors. */
-bool has_plain_rows(const Scheduler *s, const Kernel *k) { return has_light_rows(s, k) && k->vec == full_vector(k); }
+bool has_plain_rows(const Scheduler *s, const Kernel *k)
+{
+    return has_light_rows(s, k) && k->vec == full_vector(k);
+}
 
 /* The fewest CTAs, a power of two, of which none has more than `slice` columns. */
 int fewest_ctas(int64_t columns, int64_t slice)

@@ -2,9 +2,10 @@
  * moves few bytes, so its time is latency: columns are spread over the SMs, and all that a
  * thread adds is under way at once.
  *
- * Where rows are summed by groups (sum[T] of [B, T, C]), the rows of each are in parts, and how many parts
- * depends on those rows alone. CTAs share out the parts of all groups, and the finish kernel adds them; or, of many groups,
- * whole ones, and add the same parts in the same order. So a group's sums are the same bits among few and among many. */
+ * Where rows are summed by groups (sum[T] of [B, T, C]), the rows of each are in parts, and how
+ * many parts depends on those rows alone. CTAs share out the parts of all groups, and the finish
+ * kernel adds them; or, of many groups, whole ones, and add the same parts in the same order. So a
+ * group's sums are the same bits among few and among many. */
 #include "schedule/internal.h"
 
 enum { SECTOR = 8, LINE = 32 }; /* columns of 4 bytes that memory reads and moves at once */
@@ -27,9 +28,9 @@ static int finish_threads(int width, int64_t partials)
     return threads;
 }
 
-/* Of so many columns that their threads are more than the GPU holds at once, or of many partials twice that, a CTA has more
- * columns, and a thread more of their partials: 7 partials of 262144 columns take 3.4 us less, of 65536 and 131072 0.4 to 0.9
- * (measured on an H100). */
+/* Of so many columns that their threads are more than the GPU holds at once, or of many partials
+ * twice that, a CTA has more columns, and a thread more of their partials: 7 partials of 262144
+ * columns take 3.4 us less, of 65536 and 131072 0.4 to 0.9 (measured on an H100). */
 static int wider(const Scheduler *s, int width, int threads, int64_t columns)
 {
     enum { OF_SM = 2048, FEW_PARTIALS = 256 };
@@ -44,8 +45,8 @@ static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, i
     return (int64_t)k->accumulator_count * (threads / WARP) * width * widest_accumulator(s->g, k);
 }
 
-/* The parts of a group are added in chunks: each by a thread, which has all of it under way at once, then one thread
- * adds the chunks. A CTA that has a whole group adds in the same order. */
+/* The parts of a group are added in chunks: each by a thread, which has all of it under way at
+ * once, then one thread adds the chunks. A CTA that has a whole group adds in the same order. */
 static void map_group_finish(Kernel *k, Kernel *from, int64_t parts)
 {
     enum { CHUNK = 16, MOST = MOST_THREADS / WARP };
@@ -58,8 +59,9 @@ static void map_group_finish(Kernel *k, Kernel *from, int64_t parts)
     k->dynamic = true;
 }
 
-/* So few rows a part that a few thousand rows fill the GPU, and so many that partials are a sixteenth of what is
- * read, or less (of 2 bytes a column and sum: written and read, 4 bytes each); and each team has some. Not measured. */
+/* So few rows a part that a few thousand rows fill the GPU, and so many that partials are a
+ * sixteenth of what is read, or less (of 2 bytes a column and sum: written and read, 4 bytes each);
+ * and each team has some. Not measured. */
 void set_parts(Kernel *k)
 {
     enum { LEAST = 64, OF_TEAM = 4 };
@@ -67,12 +69,14 @@ void set_parts(Kernel *k)
     k->part_rows = !k->kept ? 0 : rows > LEAST ? rows : LEAST;
 }
 
-/* CTAs that may come while the kernel before it ends take what SMs are free first, up to eight each; where every CTA can have
- * an SM, it shall: layernorm_bwd of 4096 columns 2 to 4 % faster with 64 rows, both backward norms of 1024 to 4096 0 to 3 % with
- * 512, many rows as fast (measured on an H100). */
+/* CTAs that may come while the kernel before it ends take what SMs are free first, up to eight
+ * each; where every CTA can have an SM, it shall: layernorm_bwd of 4096 columns 2 to 4 % faster
+ * with 64 rows, both backward norms of 1024 to 4096 0 to 3 % with 512, many rows as fast (measured
+ * on an H100). */
 static void spread(const Scheduler *s, Kernel *k, int64_t columns)
 {
-    if (was_measured_on(s->target) && ceil_div(columns, k->threads_per_row) <= s->target->sms) keep_to(s, k, 1);
+    if (was_measured_on(s->target) && ceil_div(columns, k->threads_per_row) <= s->target->sms)
+        keep_to(s, k, 1);
 }
 
 void map_finish(const Scheduler *s, Kernel *k)

@@ -1,7 +1,8 @@
-/* schedule/fit_bulk.c: which rows come to shared memory by one bulk copy and stay there, each for a CTA or a cluster that has
- * no other. Registers then need not have room for a row, so that any length is shared out well, and what hides the copy
- * are the other CTAs of the SM: no ring, no lag. What registers hold well they compute as fast without a copy (softmax,
- * rmsnorm and layer norm of most lengths, measured on an H100). */
+/* schedule/fit_bulk.c: which rows come to shared memory by one bulk copy and stay there, each for a
+ * CTA or a cluster that has no other. Registers then need not have room for a row, so that any
+ * length is shared out well, and what hides the copy are the other CTAs of the SM: no ring, no lag.
+ * What registers hold well they compute as fast without a copy (softmax, rmsnorm and layer norm of
+ * most lengths, measured on an H100). */
 #include "schedule/internal.h"
 
 enum { SLICE_BYTES = 64 << 10 };
@@ -11,15 +12,19 @@ static bool may_take_bulk(const Scheduler *s, const Kernel *k)
 {
     const Forced *f = &s->forced;
     bool other = (f->any && f->family != FAMILY_ROW) || f->rows > 1 || f->stages || f->reads > 1;
-    bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic && !has_several_columns(k);
+    bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
+                !has_several_columns(k);
     if (other || !fits || !row_inputs(k) || !s->target->bulk_copy) return false;
     for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i]) && !is_whole_blocks(column_count(s, k), k->loads[i].dtype)) return false;
+        if (is_row_vector(k, &k->loads[i]) &&
+            !is_whole_blocks(column_count(s, k), k->loads[i].dtype))
+            return false;
     return true;
 }
 
-/* Rows of f32 whose slices of 4096 columns leave threads without a vector (layer norm of 22528 columns 4 %, of 45056, 51200, 53248,
- * 57344 and 61440 10, 15, 12, 3 and 8 % faster, but eight rows of 51200 slower by half; measured on an H100). */
+/* Rows of f32 whose slices of 4096 columns leave threads without a vector (layer norm of 22528
+ * columns 4 %, of 45056, 51200, 53248, 57344 and 61440 10, 15, 12, 3 and 8 % faster, but eight rows
+ * of 51200 slower by half; measured on an H100). */
 static bool wants_bulk_of_f32(int64_t columns)
 {
     enum { SHORT = 21504, OF_TWO = 24576, MIDDLE = 40960, LONG = 65536 };
@@ -27,19 +32,25 @@ static bool wants_bulk_of_f32(int64_t columns)
     return some && !fills_slices_of_f32(columns);
 }
 
-/* Whether a row's mean and squares are found, of which registers have no good share for a thread: bf16 for 384 threads, of
- * which an SM has registers for two CTAs, where no pair of CTAs fills its warps (layer norm of 12000 columns 5 % faster);
- * and of pairs with so much of a row that an SM's shared memory has room for four CTAs (51200 to 55296 columns 1 to 5 %
- * faster, 56320 3 % slower; all measured on an H100). */
+/* Whether a row's mean and squares are found, of which registers have no good share for a thread:
+ * bf16 for 384 threads, of which an SM has registers for two CTAs, where no pair of CTAs fills its
+ * warps (layer norm of 12000 columns 5 % faster); and of pairs with so much of a row that an SM's
+ * shared memory has room for four CTAs (51200 to 55296 columns 1 to 5 % faster, 56320 3 % slower;
+ * all measured on an H100). */
 static bool wants_bulk(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 11264, LONG = 12288, PAIR = 2, LEAST_OF_PAIR = 50176, MOST_OF_PAIR = 55296 };
     const Forced *f = &s->forced;
     int64_t columns = column_count(s, k);
-    if (f->threads || f->cluster || f->ctas || !has_moments(s, k) || column_vectors(k) > 2) return false;
-    if (is_f32_row(k)) return row_inputs(k) == 1 && !has_wide_columns(k) && narrowest_stored(k) == 4 && wants_bulk_of_f32(columns);
-    bool plain = row_inputs(k) == 1 && row_bytes(k) == 2 && !reads_f16(k) && !has_wide_columns(k) && narrowest_stored(k) == 2;
-    bool of_pair = columns > LEAST_OF_PAIR && columns <= MOST_OF_PAIR && s->target->max_cluster >= PAIR;
+    if (f->threads || f->cluster || f->ctas || !has_moments(s, k) || column_vectors(k) > 2)
+        return false;
+    if (is_f32_row(k))
+        return row_inputs(k) == 1 && !has_wide_columns(k) && narrowest_stored(k) == 4 &&
+               wants_bulk_of_f32(columns);
+    bool plain = row_inputs(k) == 1 && row_bytes(k) == 2 && !reads_f16(k) && !has_wide_columns(k) &&
+                 narrowest_stored(k) == 2;
+    bool of_pair =
+        columns > LEAST_OF_PAIR && columns <= MOST_OF_PAIR && s->target->max_cluster >= PAIR;
     bool alone = columns > SHORT && columns <= LONG && !fills_warps(columns, PAIR);
     return plain && k->vec == MAX_VECTOR && (of_pair || alone);
 }
@@ -49,13 +60,18 @@ bool takes_bulk(const Scheduler *s, const Kernel *k)
     return may_take_bulk(s, k) && (s->forced.bulk || wants_bulk(s, k));
 }
 
-int bulk_slice(const Kernel *k) { return SLICE_BYTES / row_bytes(k); }
+int bulk_slice(const Kernel *k)
+{
+    return SLICE_BYTES / row_bytes(k);
+}
 
-/* With 256 threads an SM has too few to compute one row while others are copied, with more it holds fewer CTAs. */
+/* With 256 threads an SM has too few to compute one row while others are copied, with more it holds
+ * fewer CTAs. */
 int bulk_threads(const Kernel *k, int64_t vectors)
 {
     enum { THREADS = 384, THREADS_F32 = 512 };
-    int64_t warps = ceil_div(vectors, WARP), most = (has_f32_rows(k) ? THREADS_F32 : THREADS) / WARP;
+    int64_t warps = ceil_div(vectors, WARP),
+            most = (has_f32_rows(k) ? THREADS_F32 : THREADS) / WARP;
     return (int)(warps < most ? warps : most) * WARP;
 }
 
@@ -69,7 +85,10 @@ int bulk_ctas(const Scheduler *s, const Kernel *k)
     return (int)(ctas < 1 ? 1 : ctas);
 }
 
-bool has_fewer_ctas(const Scheduler *s, const Kernel *k) { return k->bulk && s->forced.ctas; }
+bool has_fewer_ctas(const Scheduler *s, const Kernel *k)
+{
+    return k->bulk && s->forced.ctas;
+}
 
 bool fit_bulk(const Scheduler *s, Kernel *k)
 {
@@ -78,7 +97,8 @@ bool fit_bulk(const Scheduler *s, Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         load->staged = is_row_vector(k, load);
-        load->resident = load->hoisted = load->rewidened = load->widened_once = load->converted = false;
+        load->resident = load->hoisted = load->rewidened = load->widened_once = load->converted =
+            false;
     }
     k->stages = 0;
     k->lined_up = k->refill = k->meets_in_ring = k->meets_beside = k->by_blocks = false;

@@ -7,8 +7,9 @@ enum {
     /* ptxas needs about this many registers a thread beside those counted: addresses,
      * loop counters, scalars, temporaries. Fitted on layer- and RMS-norm backward. */
     BASE_REGISTERS = 50,
-    PART_REGISTERS = 16,         /* where a ring runs on to the next part: beside where the sums are, ... */
-    SHORT_PART_REGISTERS = 32,   /* ... and where several threads of a warp have several vectors each */
+    PART_REGISTERS = 16, /* where a ring runs on to the next part: beside where the sums are, ... */
+    SHORT_PART_REGISTERS =
+        32, /* ... and where several threads of a warp have several vectors each */
     MAX_REGISTERS = 255
 };
 
@@ -57,15 +58,17 @@ bool may_fetch_scalars(const Kernel *k)
 }
 
 /* Whether a row's scalars pass through the ring as well, copied by a thread of each warp. Read into
- * registers a row ahead, they share a wait with whatever ptxas lets them share one with, which can come
- * at once. CTAs of teams of two to four warps that fill an SM are 7 to 25 % faster without that wait.
- * Larger teams and CTAs of one team are 1 to 8 % slower, for it keeps the SMs in step with each other,
- * and so are several small CTAs (measured on an H100). */
+ * registers a row ahead, they share a wait with whatever ptxas lets them share one with, which can
+ * come at once. CTAs of teams of two to four warps that fill an SM are 7 to 25 % faster without
+ * that wait. Larger teams and CTAs of one team are 1 to 8 % slower, for it keeps the SMs in step
+ * with each other, and so are several small CTAs (measured on an H100). */
 static bool fetches_scalars(const Kernel *k)
 {
     enum { MOST = 4 * WARP, LARGE_CTA = 384 };
     int team = k->threads_per_row;
-    if (k->kept) return team >= WARP;    /* the next part's rows are on their way, so their scalars are to be, too */
+    if (k->kept)
+        return team >=
+               WARP; /* the next part's rows are on their way, so their scalars are to be, too */
     return k->teams > 1 && team > WARP && team <= MOST && kernel_threads(k) >= LARGE_CTA;
 }
 
@@ -91,23 +94,27 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
 static int part_registers(const Kernel *k)
 {
     if (!k->kept || k->columnwise || k->threads_per_row == WARP) return 0;
-    return k->threads_per_row > WARP ? PART_REGISTERS : k->vec * k->tiles > MAX_VECTOR ? SHORT_PART_REGISTERS : 0;
+    return k->threads_per_row > WARP        ? PART_REGISTERS
+           : k->vec * k->tiles > MAX_VECTOR ? SHORT_PART_REGISTERS
+                                            : 0;
 }
 
-/* Registers a thread is expected to need. Where it holds nothing of rows and columns that could be left in memory, ptxas makes
- * do with what a CTA's threads have. */
+/* Registers a thread is expected to need. Where it holds nothing of rows and columns that could be
+ * left in memory, ptxas makes do with what a CTA's threads have. */
 int estimate(const Scheduler *s, const Kernel *k)
 {
     double sums = accumulator_registers(s, k), resident = 0;
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident) resident += dtype_info[k->loads[i].dtype].bytes / 4.0;
-    int needed = BASE_REGISTERS + (int)((sums + resident) * k->vec * k->tiles), all = needed + part_registers(k);
+    int needed = BASE_REGISTERS + (int)((sums + resident) * k->vec * k->tiles),
+        all = needed + part_registers(k);
     int cap = register_cap(s, kernel_threads(k));
     return resident == 0 && needed <= cap && all > cap ? cap : all;
 }
 
-/* Groups that find a mean and its squares of single elements of f16 or of several inputs, for which ptxas takes more registers than
- * was expected: 8 to 664 bytes of spills where two CTAs are to share an SM. */
+/* Groups that find a mean and its squares of single elements of f16 or of several inputs, for which
+ * ptxas takes more registers than was expected: 8 to 664 bytes of spills where two CTAs are to
+ * share an SM. */
 static bool spills_in_pairs(const Scheduler *s, const Kernel *k)
 {
     return k->grouped && k->vec == 1 && has_moments(s, k) && (reads_f16(k) || row_inputs(k) > 1);
@@ -119,12 +126,12 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
 {
     int most = k->accumulator_count ? 1024 : s->target->threads_per_sm;
     int cta = kernel_threads(k) + helper_threads(k);
-    int threads = most / cta,
-        registers = s->target->registers_per_sm / (cta * k->registers);
+    int threads = most / cta, registers = s->target->registers_per_sm / (cta * k->registers);
     k->ctas_per_sm = threads < registers ? threads : registers;
     int asked = s->forced.per_sm;
     if (!asked && k->copy_warp) asked = odd_ctas_per_sm(s, k);
-    /* more than were expected where rows hand their stage on: ptxas is told how many registers they may have */
+    /* more than were expected where rows hand their stage on: ptxas is told how many registers they
+     * may have */
     bool more = k->reuses && asked * cta <= most;
     if (asked && (more || asked < k->ctas_per_sm)) k->ctas_per_sm = asked;
     /* with a copy warp the ring is what hides latency, so one CTA gets all of it */
@@ -132,8 +139,8 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
     if (!asked && spills_in_pairs(s, k)) k->ctas_per_sm = 1;
 }
 
-/* Whether all of a row is read before the row's first reduction, or (with lag) before the next row's: then the barrier
- * of that reduction is all that threads need which copy for each other. */
+/* Whether all of a row is read before the row's first reduction, or (with lag) before the next
+ * row's: then the barrier of that reduction is all that threads need which copy for each other. */
 static bool is_read_in_time(const Kernel *k, Home rows)
 {
     if (!k->inner_count) return false;
@@ -141,16 +148,21 @@ static bool is_read_in_time(const Kernel *k, Home rows)
     return is_read_at_once(k) && rows == IN_REGISTERS;
 }
 
-/* Whether a ring's rows are better copied by blocks than by each thread's own vectors: where they begin anywhere in a
- * line of memory. Copies between different places of one read a quarter more from L2, and single elements of 2
- * bytes cannot be copied. */
+/* Whether a ring's rows are better copied by blocks than by each thread's own vectors: where they
+ * begin anywhere in a line of memory. Copies between different places of one read a quarter more
+ * from L2, and single elements of 2 bytes cannot be copied. */
 static bool wants_lines(const Scheduler *s, const Kernel *k, Home rows)
 {
-    if (k->copy_warp || !k->accumulator_count || has_several_columns(k) || k->threads_per_row < WARP) return false;
-    if (k->kept && k->lag) return false;    /* a part's last row may still be read when the next part's first is copied */
+    if (k->copy_warp || !k->accumulator_count || has_several_columns(k) ||
+        k->threads_per_row < WARP)
+        return false;
+    if (k->kept && k->lag)
+        return false; /* a part's last row may still be read when the next part's first is copied */
     if (!is_read_in_time(k, rows)) return false;
     for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i]) && !is_whole_lines(column_count(s, k), k->loads[i].dtype)) return true;
+        if (is_row_vector(k, &k->loads[i]) &&
+            !is_whole_lines(column_count(s, k), k->loads[i].dtype))
+            return true;
     return false;
 }
 
@@ -162,8 +174,7 @@ static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home 
     k->smem_bytes = 0;
     k->refill = k->meets_in_ring = k->meets_beside = k->by_blocks = false;
     k->registers = estimate(s, k);
-    if (k->registers > register_cap(s, kernel_threads(k) + helper_threads(k)))
-        return false;
+    if (k->registers > register_cap(s, kernel_threads(k) + helper_threads(k))) return false;
     set_ctas_per_sm(s, k);
     return !ring || fit_ring(s, k);
 }
@@ -191,8 +202,9 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     int64_t held = ceil_div(row_bytes(k) * k->vec * k->tiles, REGISTER_BYTES);
     bool whole = k->rows && !k->kept && k->column_ctas == 1 && row_inputs(k) && column_count(s, k);
     bool alone = k->cluster == 1 && !asks_no_ring(s);
-    bool known = k->phases <= LAST_PHASE_BIT;    /* which phase is the last to need a row */
-    if (alone || k->grouped || !whole || !known || held > REFILL_REGISTERS || !may_refill(s, k)) return false;
+    bool known = k->phases <= LAST_PHASE_BIT; /* which phase is the last to need a row */
+    if (alone || k->grouped || !whole || !known || held > REFILL_REGISTERS || !may_refill(s, k))
+        return false;
     k->registers = (int)ceil_div(BASE + held, STEP) * STEP;
     if (k->registers > register_cap(s, kernel_threads(k))) return false;
     set_homes(k, false, IN_REGISTERS, IN_STAGES);
@@ -204,13 +216,15 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
     return k->refill = true;
 }
 
-/* Keeps a cluster's only row in registers, and column vectors, which are read with it, but for wide ones of many elements. */
+/* Keeps a cluster's only row in registers, and column vectors, which are read with it, but for wide
+ * ones of many elements. */
 static bool fit_single(const Scheduler *s, Kernel *k)
 {
     enum { FEW_ELEMENTS = 16 };
     bool many = k->vec * k->tiles > FEW_ELEMENTS;
     Home columns = has_moments(s, k) && has_wide_columns(k) && many ? IN_MEMORY : IN_REGISTERS;
-    k->single = k->cluster > 1 && single_slice(s, k) && try_homes(s, k, false, IN_REGISTERS, columns);
+    k->single =
+        k->cluster > 1 && single_slice(s, k) && try_homes(s, k, false, IN_REGISTERS, columns);
     bool costly = k->single && repeats_costly(s, k);
     if (costly)
         convert_f16(k, costly);
@@ -232,13 +246,15 @@ static bool is_forced(const Scheduler *s, Family family)
 bool wants_ring(const Scheduler *s, const Kernel *k)
 {
     bool alone = !k->accumulator_count && k->cluster == 1;
-    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || pacing_ctas(s, k) || s->forced.reuse;    /* whatever the length */
+    bool copied = is_forced(s, FAMILY_WARP_SPECIALIZED) || pacing_ctas(s, k) ||
+                  s->forced.reuse; /* whatever the length */
     if (alone && !copied && (held_threads(s, k) || !may_fetch_rows(k))) return false;
     bool two = k->phases > 2;
     int64_t from = two && column_vectors(k) > 1 ? 8192 : two ? 12289 : 16385;
-    bool wanted = k->accumulator_count > 0 || copied || column_count(s, k) >= from || k->cluster > 1;
-    return wanted && !asks_no_ring(s) &&
-           (k->accumulator_count > 0 || k->inner_count > 0) && k->rows && k->column_ctas == 1;
+    bool wanted =
+        k->accumulator_count > 0 || copied || column_count(s, k) >= from || k->cluster > 1;
+    return wanted && !asks_no_ring(s) && (k->accumulator_count > 0 || k->inner_count > 0) &&
+           k->rows && k->column_ctas == 1;
 }
 
 /* Whether threads can copy column vectors to shared memory, if there are any. */
@@ -249,19 +265,20 @@ static bool may_fetch_columns(const Kernel *k)
     return true;
 }
 
-/* Column vectors in registers, of few elements or, beside sums over rows, where shared memory cannot have them: single elements
- * that each phase reads take longer than all else (layernorm_bwd of 19457 columns 2.8 times as slow, measured on an H100). Without
- * sums, of more inputs or column vectors, and of f16 it would spill. */
+/* Column vectors in registers, of few elements or, beside sums over rows, where shared memory
+ * cannot have them: single elements that each phase reads take longer than all else (layernorm_bwd
+ * of 19457 columns 2.8 times as slow, measured on an H100). Without sums, of more inputs or column
+ * vectors, and of f16 it would spill. */
 static bool try_ring(const Scheduler *s, Kernel *k, bool copy_warp, int lag)
 {
     enum { PAIR = 2 };
-    bool pair = k->accumulator_count && row_inputs(k) == PAIR && column_vectors(k) == 1 && !reads_f16(k);
+    bool pair =
+        k->accumulator_count && row_inputs(k) == PAIR && column_vectors(k) == 1 && !reads_f16(k);
     bool held = k->vec * k->tiles <= HELD_ELEMENTS || (pair && !may_fetch_columns(k));
     k->copy_warp = copy_warp;
     k->lag = lag;
     if ((held && try_homes(s, k, true, IN_STAGES, IN_REGISTERS)) ||
-        try_homes(s, k, true, IN_STAGES, IN_STAGES) ||
-        try_homes(s, k, true, IN_STAGES, IN_MEMORY))
+        try_homes(s, k, true, IN_STAGES, IN_STAGES) || try_homes(s, k, true, IN_STAGES, IN_MEMORY))
         return true;
     k->copy_warp = false;
     k->lag = 0;
@@ -281,22 +298,26 @@ static bool may_copy(const Scheduler *s, const Kernel *k)
     bool light = !k->accumulator_count && row_bytes(k) <= 2;
     bool weighted = column_vectors(k) > 0 && column_count(s, k) <= LONG && narrowest_stored(k) > 1;
     pays &= !light || (has_moments(s, k) ? reads_f16(k) : weighted);
-    /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16 (3 to 5 %, but at a pace
-     * it is 3 % faster by a copy warp) */
+    /* so do few threads with two accumulators for many columns each (2 to 3 %), or with one of f16
+     * (3 to 5 %, but at a pace it is 3 % faster by a copy warp) */
     double registers = accumulator_registers(s, k);
-    bool more = k->cluster > 8 && registers >= 2 && k->vec * k->tiles == MANY_ELEMENTS;    /* (4 % slower without) */
+    bool more = k->cluster > 8 && registers >= 2 &&
+                k->vec * k->tiles == MANY_ELEMENTS; /* (4 % slower without) */
     bool one = registers < 2 && (!reads_f16(k) || wants_pace(s, k));
     pays &= one || k->vec * k->tiles < MANY_ELEMENTS || more;
     /* pairs with one accumulator a column and stages of 48 kB or more: 12 % better
      * without (measured) */
-    bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4 && !sums_f32_slice(s, k);
-    pays |= copies_two_sums(s, k) || copies_f32_sum(s, k) || (registers < 2 && summed_threads(s, k));
+    bool heavy = k->cluster == 2 && k->accumulator_count && registers < 2 && row_bytes(k) > 4 &&
+                 !sums_f32_slice(s, k);
+    pays |=
+        copies_two_sums(s, k) || copies_f32_sum(s, k) || (registers < 2 && summed_threads(s, k));
     pays &= !rings_f32_moments(s, k);
     pays = !may_fetch_rows(k) || ((pays || k->grouped) && !heavy && !has_long_slices(s, k));
     bool wanted = s->forced.any ? is_forced(s, FAMILY_WARP_SPECIALIZED) : pays;
     bool contiguous = !has_several_columns(k);
-    return s->target->bulk_copy && contiguous && !k->kept && k->teams == 1 && k->threads_per_row > WARP &&
-           kernel_threads(k) + WARP + WARP * k->grouped <= 1024 && wanted;
+    return s->target->bulk_copy && contiguous && !k->kept && k->teams == 1 &&
+           k->threads_per_row > WARP && kernel_threads(k) + WARP + WARP * k->grouped <= 1024 &&
+           wanted;
 }
 
 /* A group hears of each other through global memory, which takes as long as a row or two;
@@ -309,26 +330,29 @@ static bool fit_group(const Scheduler *s, Kernel *k)
            (!lags && try_ring(s, k, true, 0));
 }
 
-/* Whether a copy warp is tried before threads copy for themselves: without a lag it pays in clusters from 4 on and for
- * few threads. Odd rows with sums over rows do without it in one CTA an SM (backward norms of 7001 and 8191 columns 0
- * to 9 % faster, of 5001 and 6007 in two 5 to 13 % slower; measured on an H100). */
+/* Whether a copy warp is tried before threads copy for themselves: without a lag it pays in
+ * clusters from 4 on and for few threads. Odd rows with sums over rows do without it in one CTA an
+ * SM (backward norms of 7001 and 8191 columns 0 to 9 % faster, of 5001 and 6007 in two 5 to 13 %
+ * slower; measured on an H100). */
 static bool tries_copy_warp(const Scheduler *s, const Kernel *k, int lag)
 {
     enum { MOST_OF_TWO = 384, OWN_COPIES = 8192 };
     bool one = kernel_threads(k) > MOST_OF_TWO && column_count(s, k) <= OWN_COPIES;
     bool pays = may_fetch_rows(k) ? lag : !k->accumulator_count || !one;
     if (copies_f32_sum(s, k) || sums_f32_slice(s, k) || copies_two_sums(s, k)) return true;
-    return pays || k->cluster >= 4 || full_slice_threads(s, k) || is_forced(s, FAMILY_WARP_SPECIALIZED);
+    return pays || k->cluster >= 4 || full_slice_threads(s, k) ||
+           is_forced(s, FAMILY_WARP_SPECIALIZED);
 }
 
 /* Rows that a copy warp asks for at a pace. */
 static bool fit_pace(const Scheduler *s, Kernel *k)
 {
-    if (k->teams > 1 || k->threads_per_row <= WARP) return false;    /* as was asked for */
+    if (k->teams > 1 || k->threads_per_row <= WARP) return false; /* as was asked for */
     k->copy_warp = true;
     k->lag = pacing_lag(s, k);
     Home columns = pacing_holds_columns(s, k) ? IN_REGISTERS : IN_STAGES;
-    k->copy_warp = try_homes(s, k, true, IN_STAGES, columns) || try_homes(s, k, true, IN_STAGES, IN_STAGES);
+    k->copy_warp =
+        try_homes(s, k, true, IN_STAGES, columns) || try_homes(s, k, true, IN_STAGES, IN_STAGES);
     if (!k->copy_warp) k->lag = 0;
     if (k->copy_warp && is_odd(s, k) && accumulator_registers(s, k) > 1) convert_bf16(k);
     return k->copy_warp;
@@ -351,9 +375,9 @@ static bool keep_columns(const Scheduler *s, Kernel *k)
     return k->lag && try_homes(s, k, true, IN_STAGES, IN_REGISTERS);
 }
 
-/* Whether the row that a lag needs room for displaces the column vectors from shared memory, which each phase would then
- * read: rows of 2 bytes in the largest cluster (f16 rmsnorm of 500000 and 524288 columns 20 to 25 % slower so, measured on
- * an H100). */
+/* Whether the row that a lag needs room for displaces the column vectors from shared memory, which
+ * each phase would then read: rows of 2 bytes in the largest cluster (f16 rmsnorm of 500000 and
+ * 524288 columns 20 to 25 % slower so, measured on an H100). */
 static bool displaces_columns(const Scheduler *s, const Kernel *k)
 {
     enum { ROWS = 3 };
@@ -375,14 +399,14 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
     bool one = k->teams == 1 && kernel_threads(k) > 1024 / 4;
     /* a mean and its squares end a phase with many instructions, which a lag does not
      * hide */
-    bool held = shares_wide_columns(s, k) && row_inputs(k) == 1;    /* the row, in registers */
+    bool held = shares_wide_columns(s, k) && row_inputs(k) == 1; /* the row, in registers */
     bool busy = has_moments(s, k) && (k->cluster == 1 || k->cluster > 8 || held);
-    int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k) && !displaces_columns(s, k);
+    int lag = one && k->phases == 2 && k->inner_count && !busy && !has_long_slices(s, k) &&
+              !displaces_columns(s, k);
     return (tries_copy_warp(s, k, lag) && may_copy(s, k) && try_ring(s, k, true, lag)) ||
            (lag && try_ring(s, k, false, lag)) ||
            (sums && try_homes(s, k, true, IN_REGISTERS, IN_REGISTERS)) ||
-           (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) ||
-           try_ring(s, k, false, 0);
+           (!sums && try_homes(s, k, true, IN_REGISTERS, IN_STAGES)) || try_ring(s, k, false, 0);
 }
 
 /* Whether the column vectors of a CTA that has a row or two are read into registers before
@@ -390,13 +414,20 @@ static bool fit_ring_kernel(const Scheduler *s, Kernel *k)
  * row and they take a third of its registers, and threads are few or hold few (measured on
  * an H100: layer norm 0.7 to 4 % faster from 1024 to 12288 columns, 25 % slower at 16384;
  * rmsnorm up to 0.8 % faster; odd rows 2 to 6 % faster at 1023 and 1987 columns, 3 % slower
- * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the registers, but not where a warp
- * or less has a row (of a few rows 8 to 25 %, of many 0 to 7 % faster). f16 is converted anew at each use (layer norm of 1024 to
- * 4096 columns 1 to 2 % faster, rmsnorm to bytes 3 to 6 %), but single elements are not, nor those beside several inputs of a mean
- * and its squares: these are left in memory. */
+ * at 4095). Where a thread has many elements all tiles must be full, or ptxas takes twice the
+ * registers, but not where a warp or less has a row (of a few rows 8 to 25 %, of many 0 to 7 %
+ * faster). f16 is converted anew at each use (layer norm of 1024 to 4096 columns 1 to 2 % faster,
+ * rmsnorm to bytes 3 to 6 %), but single elements are not, nor those beside several inputs of a
+ * mean and its squares: these are left in memory. */
 static bool wants_columns(const Scheduler *s, const Kernel *k)
 {
-    enum { REGISTER_BYTES = 4, SHARE = 3, FEW_REGISTERS = 16, FEW_ELEMENTS = 16, WARP_ELEMENTS = 48 };
+    enum {
+        REGISTER_BYTES = 4,
+        SHARE = 3,
+        FEW_REGISTERS = 16,
+        FEW_ELEMENTS = 16,
+        WARP_ELEMENTS = 48
+    };
     enum { FEW_THREADS = 128, SOME_THREADS = 288, MANY_THREADS = 768, WIDE_BYTES = 128 };
     if (k->accumulator_count) return true;
     bool several = has_moments(s, k) && row_inputs(k) > 1;
@@ -405,7 +436,7 @@ static bool wants_columns(const Scheduler *s, const Kernel *k)
     int64_t columns = column_count(s, k), elements = k->vec * k->tiles;
     int few_elements = k->threads_per_row <= WARP ? WARP_ELEMENTS : FEW_ELEMENTS;
     bool full = columns == elements * k->threads_per_row || elements <= few_elements;
-    int most = k->vec == 1                                            ? FEW_THREADS
+    int most = k->vec == 1                                          ? FEW_THREADS
                : bytes * elements <= FEW_REGISTERS * REGISTER_BYTES ? MANY_THREADS
                                                                     : SOME_THREADS;
     bool few = kernel_threads(k) <= most;
@@ -427,12 +458,15 @@ static bool fit_row(const Scheduler *s, Kernel *k)
     return true;
 }
 
-/* Keeps rows that pass through shared memory by blocks in registers, of a CTA by itself or a cluster's only row. */
+/* Keeps rows that pass through shared memory by blocks in registers, of a CTA by itself or a
+ * cluster's only row. */
 static bool keep_blocks(const Scheduler *s, Kernel *k)
 {
     bool columns = k->cluster > 1 || wants_columns(s, k);
     if (!passes_by_blocks(s, k)) return false;
-    if (!try_homes(s, k, false, IN_REGISTERS, columns ? IN_REGISTERS : IN_MEMORY) || !fit_blocks(s, k)) return false;
+    if (!try_homes(s, k, false, IN_REGISTERS, columns ? IN_REGISTERS : IN_MEMORY) ||
+        !fit_blocks(s, k))
+        return false;
     k->single = k->cluster > 1;
     return true;
 }
@@ -449,6 +483,6 @@ bool fit_homes(const Scheduler *s, Kernel *k)
     k->copy_warp = k->single = k->reuses = false;
     if (fit_bulk(s, k)) return true;
     if (reads_again(s, k)) return keep_nothing(s, k);
-    return keep_blocks(s, k) || fit_single(s, k) || fit_refill(s, k) || (wants_ring(s, k) && fit_ring_kernel(s, k)) ||
-           fit_row(s, k) || keep_nothing(s, k);
+    return keep_blocks(s, k) || fit_single(s, k) || fit_refill(s, k) ||
+           (wants_ring(s, k) && fit_ring_kernel(s, k)) || fit_row(s, k) || keep_nothing(s, k);
 }

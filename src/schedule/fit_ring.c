@@ -2,15 +2,17 @@
  * many, and what lies beside them. */
 #include "schedule/internal.h"
 
-static int64_t whole_lines(int64_t bytes) { return ceil_div(bytes, LINE_BYTES) * LINE_BYTES; }
+static int64_t whole_lines(int64_t bytes)
+{
+    return ceil_div(bytes, LINE_BYTES) * LINE_BYTES;
+}
 
-/* What a load's vectors take of a stage; where rows that are not whole lines are to lie as they do in memory,
- * another line each. */
+/* What a load's vectors take of a stage; where rows that are not whole lines are to lie as they do
+ * in memory, another line each. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
-    if (is_lined_up(k, load))
-        return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
+    if (is_lined_up(k, load)) return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
     bool copied = (k->copy_warp || k->bulk) && !load->hoisted;
     if (!copied) return bytes;
     return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
@@ -28,8 +30,8 @@ static int64_t vector_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
     return bytes;
 }
 
-/* What of a stage are a row's scalars, behind its vectors: a copy for each warp, each array aligned for
- * 8 bytes. */
+/* What of a stage are a row's scalars, behind its vectors: a copy for each warp, each array aligned
+ * for 8 bytes. */
 static int64_t scalar_bytes(const Kernel *k)
 {
     enum { ALIGNMENT = 8 };
@@ -66,7 +68,10 @@ static int64_t sum_bytes(const Scheduler *s, const Kernel *k)
     int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
-            bytes += ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8), BLOCK) * BLOCK;
+            bytes +=
+                ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8),
+                         BLOCK) *
+                BLOCK;
     return bytes;
 }
 
@@ -89,9 +94,9 @@ bool has_long_slices(const Scheduler *s, const Kernel *k)
     return k->cluster > 1 && k->cluster == long_slices(s, k);
 }
 
-/* Whether 256 threads of each CTA of the largest cluster have a row's slices in 48 or 64 columns each, all
- * tiles full, with two accumulators for each: then it is better than a group. (64 of f16 spill: a group is 9 % faster than
- * what does not, measured on an H100.) */
+/* Whether 256 threads of each CTA of the largest cluster have a row's slices in 48 or 64 columns
+ * each, all tiles full, with two accumulators for each: then it is better than a group. (64 of f16
+ * spill: a group is 9 % faster than what does not, measured on an H100.) */
 bool fills_largest(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 256, SOME = 48, MANY = 64 };
@@ -104,63 +109,71 @@ bool fills_largest(const Scheduler *s, const Kernel *k)
 static bool sums_f32(const Scheduler *s, const Kernel *k)
 {
     double registers = accumulator_registers(s, k);
-    return row_inputs(k) == 2 && row_bytes(k) == 8 && k->vec == full_vector(k) && registers > 0 && registers <= 2;
+    return row_inputs(k) == 2 && row_bytes(k) == 8 && k->vec == full_vector(k) && registers > 0 &&
+           registers <= 2;
 }
 
-/* One sum by a copy warp, in one CTA an SM (of 2048 and 3072 columns 1 to 2 % faster, of 3584 1 % slower; measured on an
- * H100). */
+/* One sum by a copy warp, in one CTA an SM (of 2048 and 3072 columns 1 to 2 % faster, of 3584 1 %
+ * slower; measured on an H100). */
 bool copies_f32_sum(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 2048, LONG = 3072 };
     int64_t columns = column_count(s, k);
-    return sums_f32(s, k) && accumulator_registers(s, k) < 2 && k->cluster == 1 && columns >= SHORT && columns <= LONG;
+    return sums_f32(s, k) && accumulator_registers(s, k) < 2 && k->cluster == 1 &&
+           columns >= SHORT && columns <= LONG;
 }
 
-/* How many columns a CTA of a cluster has: as many bytes as slices of 8192 columns of 2 bytes (two sums of 5120 to 65536
- * columns 1 to 5 % faster than by twice as many or by CTAs alone, either of 262144 columns by groups of 64 up to 2 %), or of
- * a group of 32, whose rows wait for half as many results as one of 64's (two sums of 132096 columns 12 %, of 155648 6 %, of
- * 180224 2 % faster, of 196608 2 % slower; all measured on an H100). 0: rows of others, and those for which longer slices
+/* How many columns a CTA of a cluster has: as many bytes as slices of 8192 columns of 2 bytes (two
+ * sums of 5120 to 65536 columns 1 to 5 % faster than by twice as many or by CTAs alone, either of
+ * 262144 columns by groups of 64 up to 2 %), or of a group of 32, whose rows wait for half as many
+ * results as one of 64's (two sums of 132096 columns 12 %, of 155648 6 %, of 180224 2 % faster, of
+ * 196608 2 % slower; all measured on an H100). 0: rows of others, and those for which longer slices
  * are better. */
 int64_t sums_f32_slice(const Scheduler *s, const Kernel *k)
 {
     enum { SLICE = 4096, SLICE_OF_GROUP = 5632 };
-    int64_t columns = column_count(s, k), clusters = s->target->max_cluster, widest = SLICE * clusters;
+    int64_t columns = column_count(s, k), clusters = s->target->max_cluster,
+            widest = SLICE * clusters;
     bool two = accumulator_registers(s, k) > 1, some = two ? columns > SLICE : columns > widest;
     if (!sums_f32(s, k) || !some || (columns > widest && columns <= 2 * widest)) return 0;
     return columns > widest && columns <= 2 * clusters * SLICE_OF_GROUP ? SLICE_OF_GROUP : SLICE;
 }
 
-/* One sum of rows of which shared memory has room for no more than two: a group's smaller slices have a copy warp that is
- * ahead (151552 columns 30 %, 155648 to 180224 3 %, 188416 to 229376 49 % faster; measured on an H100). */
+/* One sum of rows of which shared memory has room for no more than two: a group's smaller slices
+ * have a copy warp that is ahead (151552 columns 30 %, 155648 to 180224 3 %, 188416 to 229376 49 %
+ * faster; measured on an H100). */
 bool groups_f32_sum(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 147456 };
     return sums_f32(s, k) && accumulator_registers(s, k) < 2 && column_count(s, k) > LONG;
 }
 
-/* Two sums of rows of 16 bits by 448 or 480 threads of each CTA of the largest cluster, in three or four tiles, and a copy
- * warp: better than a group (167936 to 184320 columns 7 to 9 %, 225280 to 245760 4 to 6 %; but four tiles of f16 that are not
- * full spill: 5 % slower; measured on an H100). */
+/* Two sums of rows of 16 bits by 448 or 480 threads of each CTA of the largest cluster, in three or
+ * four tiles, and a copy warp: better than a group (167936 to 184320 columns 7 to 9 %, 225280 to
+ * 245760 4 to 6 %; but four tiles of f16 that are not full spill: 5 % slower; measured on an H100).
+ */
 bool copies_largest(const Scheduler *s, const Kernel *k)
 {
     enum { THREE = 163840, THREE_END = 184320, FOUR = 225280, FOUR_END = 245760, FULL = 16384 };
     int64_t columns = column_count(s, k);
     bool four = columns >= FOUR && columns <= FOUR_END && (!reads_f16(k) || columns % FULL == 0);
     bool fits = (columns > THREE && columns <= THREE_END) || four;
-    return fits && accumulator_registers(s, k) == 2 && row_inputs(k) == 2 && row_bytes(k) == 4 && k->vec == MAX_VECTOR;
+    return fits && accumulator_registers(s, k) == 2 && row_inputs(k) == 2 && row_bytes(k) == 4 &&
+           k->vec == MAX_VECTOR;
 }
 
-/* How many threads a slice that fills_largest knows has: few, with many registers each (2 % faster than by groups of 32, measured on an H100).
- * 0: it is of others. */
+/* How many threads a slice that fills_largest knows has: few, with many registers each (2 % faster
+ * than by groups of 32, measured on an H100). 0: it is of others. */
 int full_slice_threads(const Scheduler *s, const Kernel *k)
 {
     enum { THREADS = 256 };
     return k->cluster == s->target->max_cluster && fills_largest(s, k) ? THREADS : 0;
 }
 
-/* Long rows with several exchanges, and those held in registers beside wide column vectors, want 80 kB of rows a CTA (rmsnorm
- * with its largest element of 14336 and 20480 columns 1 and 2 % faster than by 128 and 160 kB, layer norm of 40960 columns
- * with weights of f32 3 % than by 40 kB; measured on an H100). 0: it is not of them. */
+/* Long rows with several exchanges, and those held in registers beside wide column vectors, want 80
+ * kB of rows a CTA (rmsnorm with its largest element of 14336 and 20480 columns 1 and 2 % faster
+ * than by 128 and 160 kB, layer norm of 40960 columns with weights of f32 3 % than by 40 kB;
+ * measured on an H100). 0: it is not of them. */
 static int64_t stages_of_few_rows(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
     enum { ROWS = 80 << 10, MOST = 8 };
@@ -170,22 +183,31 @@ static int64_t stages_of_few_rows(const Scheduler *s, const Kernel *k, int64_t v
     return often ? ceil_div(ROWS, vectors) : ROWS / vectors;
 }
 
-/* A mean and its squares of rows that the largest cluster holds in shared memory beside their column vectors: 229376 to 258048
- * columns are 1 to 5 % faster by four stages than by two (measured on an H100). */
+/* A mean and its squares of rows that the largest cluster holds in shared memory beside their
+ * column vectors: 229376 to 258048 columns are 1 to 5 % faster by four stages than by two (measured
+ * on an H100). */
 static bool holds_long_moments(const Scheduler *s, const Kernel *k)
 {
-    return k->cluster == s->target->max_cluster && has_moments(s, k) && row_bytes(k) == 2 && k->vec == MAX_VECTOR && !k->lag;
+    return k->cluster == s->target->max_cluster && has_moments(s, k) && row_bytes(k) == 2 &&
+           k->vec == MAX_VECTOR && !k->lag;
 }
 
 /* How many stages are best: of clusters' single rows of 2 bytes, and of long slices, as few
- * as there can be; in a cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less up to 10 %), which
- * for longer stages than 16 kB means one CTA; else as many as keep as much under way while one
- * row is computed, or 64 kB of rows with accumulators, where more measured flat or up to 3 %
- * slower, but of many teams' rows of up to 6 kB 160 kB (two inputs of bf16 1 to 2 % faster; all on an H100). `vectors`: the
- * bytes of a stage without its scalars. */
+ * as there can be; in a cluster with a copy warp 96 kB an SM in all (more is 1 to 5 % slower, less
+ * up to 10 %), which for longer stages than 16 kB means one CTA; else as many as keep as much under
+ * way while one row is computed, or 64 kB of rows with accumulators, where more measured flat or up
+ * to 3 % slower, but of many teams' rows of up to 6 kB 160 kB (two inputs of bf16 1 to 2 % faster;
+ * all on an H100). `vectors`: the bytes of a stage without its scalars. */
 static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vectors)
 {
-    enum { RING = 96 << 10, SHORT_RING = 64 << 10, LONG_RING = 160 << 10, MOST = 8, OF_TWO_SUMS = 4, OF_MOMENTS = 4 };
+    enum {
+        RING = 96 << 10,
+        SHORT_RING = 64 << 10,
+        LONG_RING = 160 << 10,
+        MOST = 8,
+        OF_TWO_SUMS = 4,
+        OF_MOMENTS = 4
+    };
     enum { MANY_TEAMS = 4, SHORT_ROW = 6 << 10 };
     if (s->forced.stages) return s->forced.stages;
     if (k->reuses) return stages_of_reuse(k);
@@ -201,10 +223,11 @@ static int64_t wanted_stages(const Scheduler *s, const Kernel *k, int64_t vector
     bool pooled = k->copy_warp && k->cluster > 1 && !k->grouped;
     if (!pooled) least = 3 + k->lag;
     int64_t ring = k->accumulator_count && k->cluster == 1 && !k->copy_warp ? SHORT_RING : RING;
-    bool short_rows = !k->kept && k->ctas_per_sm == 1 && k->teams >= MANY_TEAMS && row_bytes(k) * column_count(s, k) <= SHORT_ROW;
+    bool short_rows = !k->kept && k->ctas_per_sm == 1 && k->teams >= MANY_TEAMS &&
+                      row_bytes(k) * column_count(s, k) <= SHORT_ROW;
     if (short_rows) ring = LONG_RING;
     int64_t wanted = ceil_div(ring, vectors * k->ctas_per_sm) + (pooled ? 0 : 1 + k->lag);
-    wanted += k->lined_up && !k->lag;    /* the next row has to be there half a row early */
+    wanted += k->lined_up && !k->lag; /* the next row has to be there half a row early */
     return wanted > MOST ? MOST : wanted < least ? least : wanted;
 }
 
@@ -233,19 +256,24 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k)
     return bytes > LEAST ? bytes : LEAST;
 }
 
-/* Fewer than two stages are no ring, but where rows hand theirs on: there are as many of those as were wanted. */
+/* Fewer than two stages are no ring, but where rows hand theirs on: there are as many of those as
+ * were wanted. */
 bool fit_ring(const Scheduler *s, Kernel *k)
 {
     enum { LEAST_STAGES = 2 };
     int64_t stage = staged_bytes(s, k, false), once = staged_bytes(s, k, true);
     int64_t vectors = vector_bytes(s, k, false);
     if (!vectors) return false;
-    int64_t sure = k->reuses ? wanted_stages(s, k, vectors) : LEAST_STAGES;    /* stages that there will be */
+    int64_t sure =
+        k->reuses ? wanted_stages(s, k, vectors) : LEAST_STAGES; /* stages that there will be */
     bool meet = k->teams > 1 && has_column_accumulators(k);
     k->meets_in_ring = meet && !k->kept && sum_bytes(s, k) <= sure * stage;
-    k->meets_beside = meet && k->kept && static_bytes(s, k) + once + sum_bytes(s, k) + sure * stage <= s->target->smem_per_cta;
+    k->meets_beside =
+        meet && k->kept &&
+        static_bytes(s, k) + once + sum_bytes(s, k) + sure * stage <= s->target->smem_per_cta;
     if (k->meets_beside) once += sum_bytes(s, k);
-    int64_t other = static_bytes(s, k) + once + (k->meets_in_ring || k->meets_beside ? 0 : team_bytes(s, k));
+    int64_t other =
+        static_bytes(s, k) + once + (k->meets_in_ring || k->meets_beside ? 0 : team_bytes(s, k));
     for (; k->ctas_per_sm > 0; k->ctas_per_sm--) {
         int64_t room = s->target->smem_per_sm / k->ctas_per_sm - 1024;
         room = (room < s->target->smem_per_cta ? room : s->target->smem_per_cta) - other;

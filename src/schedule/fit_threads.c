@@ -6,7 +6,9 @@
 #include <limits.h>
 #include <string.h>
 
-enum { TEAM_THREADS = 256 };    /* of a CTA that has several rows at a time; with accumulators SUM_THREADS */
+enum {
+    TEAM_THREADS = 256
+}; /* of a CTA that has several rows at a time; with accumulators SUM_THREADS */
 
 static int min_int(int a, int b)
 {
@@ -50,9 +52,11 @@ static int find_vector(const Scheduler *s, const Kernel *k)
     return vec;
 }
 
-/* A short row gets part of a warp or a warp (schedule/short_rows.c), a longer one whole warps, about so many full vectors a thread,
- * up to `most` threads. Rows share a CTA of `cta` threads as teams. */
-static void share_row(const Scheduler *s, Kernel *k, int64_t vectors, int64_t full, int wanted, int most, int cta)
+/* A short row gets part of a warp or a warp (schedule/short_rows.c), a longer one whole warps,
+ * about so many full vectors a thread, up to `most` threads. Rows share a CTA of `cta` threads as
+ * teams. */
+static void share_row(const Scheduler *s, Kernel *k, int64_t vectors, int64_t full, int wanted,
+                      int most, int cta)
 {
     k->teams = 1;
     if (is_short_row(s, k, full)) {
@@ -62,8 +66,8 @@ static void share_row(const Scheduler *s, Kernel *k, int64_t vectors, int64_t fu
         int64_t warps = ceil_div(full, wanted * WARP);
         k->threads_per_row = warps * WARP < most ? (int)warps * WARP : most;
         /* a longer row's team needs a barrier of its own, and there are fifteen; with more than 256
-           threads a row, CTAs by themselves measured better than teams (two teams of 256: backward norms
-           of 4096 columns 1 %, of few rows 4 % faster, in f32 3 % slower) */
+           threads a row, CTAs by themselves measured better than teams (two teams of 256: backward
+           norms of 4096 columns 1 %, of few rows 4 % faster, in f32 3 % slower) */
         bool narrow = row_bytes(k) <= 2 * row_inputs(k);
         int largest = narrow ? TEAM_THREADS : TEAM_THREADS - 1;
         if (cta > TEAM_THREADS && k->threads_per_row <= largest)
@@ -73,17 +77,17 @@ static void share_row(const Scheduler *s, Kernel *k, int64_t vectors, int64_t fu
     k->tiles = shared > 1 << 20 ? 1 << 20 : shared < 1 ? 1 : (int)shared;
 }
 
-/* Sums over rows without inner reductions: CTAs with whole rows have a ring of them, parts of rows are loaded when their
- * turn comes (sum over rows of 4096 to 16384 columns 9 to 10 %, with the gradient of gelu 13 to 16 % faster; of 5 bytes a
- * column 1 % slower; measured on an H100). */
+/* Sums over rows without inner reductions: CTAs with whole rows have a ring of them, parts of rows
+ * are loaded when their turn comes (sum over rows of 4096 to 16384 columns 9 to 10 %, with the
+ * gradient of gelu 13 to 16 % faster; of 5 bytes a column 1 % slower; measured on an H100). */
 static bool sums_whole_rows(const Scheduler *s, const Kernel *k)
 {
     enum { MOST = 16384, BYTES = 4, ROOM = 8 << 10 };
     double registers = accumulator_registers(s, k);
     int64_t two_rows = 2 * row_bytes(k) * column_count(s, k);
     if (!row_inputs(k) || two_rows + ROOM > s->target->smem_per_cta) return false;
-    return registers > 0 && registers * (double)column_count(s, k) <= MOST && row_bytes(k) <= BYTES && k->rows &&
-           k->vec == full_vector(k);
+    return registers > 0 && registers * (double)column_count(s, k) <= MOST &&
+           row_bytes(k) <= BYTES && k->rows && k->vec == full_vector(k);
 }
 
 /* A kernel with no inner reduction may cut a row into several CTAs. */
@@ -110,27 +114,36 @@ static const char *shape_problem(const Scheduler *s, const Kernel *k)
     int threads = k->threads_per_row, all = kernel_threads(k);
     if (threads > MOST) return arena_format(s->arena, "threads: a CTA has up to %d", MOST);
     if (threads % WARP && (threads > WARP || (all % WARP && !s->forced.rows)))
-        return arena_format(s->arena, "threads: %d of a row are not whole warps of %d", threads, WARP);
+        return arena_format(s->arena, "threads: %d of a row are not whole warps of %d", threads,
+                            WARP);
     if (all % WARP)
-        return arena_format(s->arena, "rows: %d rows of %d threads are not whole warps of %d", k->teams, threads, WARP);
-    if (all > MOST) return arena_format(s->arena, "rows: %d rows of %d threads are more than the %d of a CTA", k->teams, threads, MOST);
+        return arena_format(s->arena, "rows: %d rows of %d threads are not whole warps of %d",
+                            k->teams, threads, WARP);
+    if (all > MOST)
+        return arena_format(s->arena, "rows: %d rows of %d threads are more than the %d of a CTA",
+                            k->teams, threads, MOST);
     if (threads > WARP && k->teams > MOST_TEAMS)
-        return arena_format(s->arena, "rows: a CTA has up to %d at a time of more than a warp each", MOST_TEAMS);
+        return arena_format(s->arena, "rows: a CTA has up to %d at a time of more than a warp each",
+                            MOST_TEAMS);
     return NULL;
 }
 
 static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
 {
     int threads = s->forced.threads;
-    bool several = threads && WARP % threads == 0 && k->threads_per_row <= WARP && threads != k->threads_per_row;
+    bool several = threads && WARP % threads == 0 && k->threads_per_row <= WARP &&
+                   threads != k->threads_per_row;
     bool whole = threads && k->threads_per_row >= WARP && k->column_ctas == 1;
     if (several || whole) {
-        k->teams = several && kernel_threads(k) > threads ? kernel_threads(k) / threads : 1;    /* rows of a warp, in as large a CTA */
+        k->teams = several && kernel_threads(k) > threads
+                       ? kernel_threads(k) / threads
+                       : 1; /* rows of a warp, in as large a CTA */
         k->threads_per_row = threads;
         k->tiles = vectors ? (int)ceil_div(vectors, threads) : 1;
     }
-    bool copies = s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED && k->threads_per_row > WARP;
-    if (copies) k->teams = 1;    /* its copy warp serves one row */
+    bool copies =
+        s->forced.any && s->forced.family == FAMILY_WARP_SPECIALIZED && k->threads_per_row > WARP;
+    if (copies) k->teams = 1; /* its copy warp serves one row */
     bool walks = (k->rows | k->kept) && k->cluster == 1 && k->column_ctas == 1;
     if (s->forced.rows && walks) k->teams = s->forced.rows;
     s->problem = shape_problem(s, k);
@@ -139,7 +152,8 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
 
 /* CTAs that share a row have as many columns each: in whole lines of memory where the row is
  * copied, in vectors of 16 bytes where registers take it; but never more than their warps
- * have vectors. Those that read it anew in each phase take turns along it instead, so that they read what lies together. */
+ * have vectors. Those that read it anew in each phase take turns along it instead, so that they
+ * read what lies together. */
 static void set_slice(const Scheduler *s, Kernel *k)
 {
     int unit = (k->refill ? 16 : LINE_BYTES) / narrowest(k);
@@ -149,8 +163,9 @@ static void set_slice(const Scheduler *s, Kernel *k)
     k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
 }
 
-/* Two sums of 32 columns each leave 512 threads no register over. If their tiles are checked against the row's end, though all
- * are full, ptxas computes one after the other; else it spills (layernorm_bwd of 131072 columns by eight CTAs 40 bytes). */
+/* Two sums of 32 columns each leave 512 threads no register over. If their tiles are checked
+ * against the row's end, though all are full, ptxas computes one after the other; else it spills
+ * (layernorm_bwd of 131072 columns by eight CTAs 40 bytes). */
 static bool checks_full_tiles(const Scheduler *s, const Kernel *k)
 {
     enum { MANY_THREADS = 512, MANY = 32 };
@@ -165,7 +180,8 @@ static void set_ragged(const Scheduler *s, Kernel *k)
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
     k->checked = full && checks_full_tiles(s, k);
     k->full = full && !k->checked && !k->streamed && !k->dynamic;
-    k->ragged = (has_element_work(s->g, k) && !full) || k->checked || (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
+    k->ragged = (has_element_work(s->g, k) && !full) || k->checked ||
+                (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
 }
 
 /* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
@@ -176,15 +192,24 @@ static void widen(Kernel *k)
     k->teams = 1;
 }
 
-/* Rows of up to 128 vectors (1024 columns of 2 bytes) with sums over rows: a warp has a row by itself, which takes no
- * barrier, but with one accumulator a column beyond 96; of up to 256: a vector a thread, three rows a CTA where they are
- * full (measured on an H100: 2 to 6 % over CTAs of one row). Where the row's scalars, if there are any, go through the
- * ring, teams with two vectors a thread are 2 to 8 % faster: with two accumulators, or one of up to 224 vectors of 2 bytes.
- * (Layer norm's backward of 1280 columns takes 6 % less with a vector a thread and 100000 rows, and with 512 rows 28 %
- * more, for so many CTAs have sums of their own.) */
+/* Rows of up to 128 vectors (1024 columns of 2 bytes) with sums over rows: a warp has a row by
+ * itself, which takes no barrier, but with one accumulator a column beyond 96; of up to 256: a
+ * vector a thread, three rows a CTA where they are full (measured on an H100: 2 to 6 % over CTAs of
+ * one row). Where the row's scalars, if there are any, go through the ring, teams with two vectors
+ * a thread are 2 to 8 % faster: with two accumulators, or one of up to 224 vectors of 2 bytes.
+ * (Layer norm's backward of 1280 columns takes 6 % less with a vector a thread and 100000 rows, and
+ * with 512 rows 28 % more, for so many CTAs have sums of their own.) */
 static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
 {
-    enum { LEAST = 2 * WARP, OWN_ONE_SUM = 3 * WARP, OWN = 4 * WARP, ROWS = 4, PAIR = 2, THREE = 3, LONG_ONE_SUM = 224 };
+    enum {
+        LEAST = 2 * WARP,
+        OWN_ONE_SUM = 3 * WARP,
+        OWN = 4 * WARP,
+        ROWS = 4,
+        PAIR = 2,
+        THREE = 3,
+        LONG_ONE_SUM = 224
+    };
     double registers = accumulator_registers(s, k);
     if (registers < 1 || k->cluster > 1) return;
     if (vectors <= LEAST || vectors > TEAM_THREADS || k->vec < full_vector(k)) return;
@@ -199,7 +224,8 @@ static void shape_short_sums(const Scheduler *s, Kernel *k, int64_t vectors)
     k->teams = own ? ROWS : shared ? PAIR : vectors == TEAM_THREADS ? THREE : 1;
 }
 
-/* Rows of groups that are summed apart: so many teams that threads have registers for a ring that runs on from part to part. */
+/* Rows of groups that are summed apart: so many teams that threads have registers for a ring that
+ * runs on from part to part. */
 static int teams_of_parts(const Kernel *k)
 {
     enum { FEW = 256, MANY = 384 };
@@ -212,12 +238,15 @@ static int teams_of_parts(const Kernel *k)
  * alike, however wide the vectors are. */
 static bool share_threads(Scheduler *s, Kernel *k, int pack)
 {
-    int64_t vectors = !has_element_work(s->g, k) ? 1 : k->dynamic ? 4096 : ceil_div(column_count(s, k), k->vec);
+    int64_t vectors = !has_element_work(s->g, k) ? 1
+                      : k->dynamic               ? 4096
+                                                 : ceil_div(column_count(s, k), k->vec);
     vectors = ceil_div(vectors, k->cluster);
     k->column_ctas = 1;
     int64_t full = ceil_div(vectors, pack);
     int wanted = wanted_vectors(s, k, full);
-    while (k->cluster > 1 && wanted > 1 && full <= (int64_t)wanted * WARP) wanted /= 2;    /* two warps at least */
+    while (k->cluster > 1 && wanted > 1 && full <= (int64_t)wanted * WARP)
+        wanted /= 2; /* two warps at least */
     bool sums = has_column_accumulators(k) && k->cluster == 1;
     share_row(s, k, vectors, full, wanted, most_threads(s, k), sums ? SUM_THREADS : TEAM_THREADS);
     even_out(s, k, vectors);
@@ -249,26 +278,31 @@ static bool try_cluster(Scheduler *s, Kernel *k, int pack, int ctas)
     k->cluster = ctas;
     k->grouped = ctas > s->target->max_cluster;
     return share_threads(s, k, pack) && k->threads_per_row > WARP && k->teams == 1 &&
-           column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles &&
-           fit_homes(s, k) && (k->stages || k->refill || k->single || k->bulk);
+           column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles && fit_homes(s, k) &&
+           (k->stages || k->refill || k->single || k->bulk);
 }
 
-/* Rows of single elements of 2 bytes for which little is computed in two phases, or in three to be stored as bytes, with weights
- * and, beside a mean, a shift: such were measured, and others spill (four column vectors 100 bytes). */
+/* Rows of single elements of 2 bytes for which little is computed in two phases, or in three to be
+ * stored as bytes, with weights and, beside a mean, a shift: such were measured, and others spill
+ * (four column vectors 100 bytes). */
 static bool may_hold(const Scheduler *s, const Kernel *k)
 {
     enum { ONE_BYTE = 1, TWO_BYTES = 2, TWO_PHASES = 2 };
-    bool single = k->vec == 1 && row_bytes(k) == TWO_BYTES * row_inputs(k), moments = has_moments(s, k);
-    bool bytes = k->phases > TWO_PHASES && narrowest_stored(k) == ONE_BYTE && !moments && has_short_functions(s, k);
+    bool single = k->vec == 1 && row_bytes(k) == TWO_BYTES * row_inputs(k),
+         moments = has_moments(s, k);
+    bool bytes = k->phases > TWO_PHASES && narrowest_stored(k) == ONE_BYTE && !moments &&
+                 has_short_functions(s, k);
     return single && column_vectors(k) <= 1 + moments && (has_light_phases(s, k) || bytes);
 }
 
-/* The same with as many threads as hold column vectors for which there is no other room; where those do not, `k` is left as it
- * was tried. Times beside more CTAs of fewer threads, or beside as many that read them in each phase, on an H100: rmsnorm of
- * 140001, 190001, 600001, 720001 columns 0.84, 0.95, 0.62, 0.63, layer norm of 300001 and 720001 0.70 and 0.30, rmsnorm to bytes
- * 0.45 to 0.85, rmsnorm of a sum of 140001 to 300001 0.81 to 0.95, layer norm of one of 150001 and 163001 0.85 and 0.84, backward
- * rmsnorm with the residual's gradient of 163001 0.97. Beside a mean and its squares, or sums over rows, threads of f16 spill so,
- * and of several inputs where they are as many as 768 (layer norm of a sum of 190001 columns 1.64), or in groups (of 300001 1.04). */
+/* The same with as many threads as hold column vectors for which there is no other room; where
+ * those do not, `k` is left as it was tried. Times beside more CTAs of fewer threads, or beside as
+ * many that read them in each phase, on an H100: rmsnorm of 140001, 190001, 600001, 720001 columns
+ * 0.84, 0.95, 0.62, 0.63, layer norm of 300001 and 720001 0.70 and 0.30, rmsnorm to bytes 0.45 to
+ * 0.85, rmsnorm of a sum of 140001 to 300001 0.81 to 0.95, layer norm of one of 150001 and 163001
+ * 0.85 and 0.84, backward rmsnorm with the residual's gradient of 163001 0.97. Beside a mean and
+ * its squares, or sums over rows, threads of f16 spill so, and of several inputs where they are as
+ * many as 768 (layer norm of a sum of 190001 columns 1.64), or in groups (of 300001 1.04). */
 static bool try_holding(Scheduler *s, Kernel *k, int pack, int ctas)
 {
     enum { MANY = 672, MORE = 768 };
@@ -276,17 +310,19 @@ static bool try_holding(Scheduler *s, Kernel *k, int pack, int ctas)
     int threads = slice <= MANY * HELD_ELEMENTS ? MANY : MORE;
     bool heavy = has_moments(s, k) || k->accumulator_count, several = row_inputs(k) > 1;
     bool spills = heavy && (reads_f16(k) || (several && (threads == MORE || k->grouped)));
-    if (!may_hold(s, k) || s->forced.threads || spills || slice > threads * HELD_ELEMENTS) return false;
+    if (!may_hold(s, k) || s->forced.threads || spills || slice > threads * HELD_ELEMENTS)
+        return false;
     k->holding_threads = threads;
     bool held = try_cluster(s, k, pack, ctas) && !leaves_columns(k) && k->copy_warp;
     k->holding_threads = 0;
     return held;
 }
 
-/* Whether so many CTAs are worth trying where `first` have room, but leave column vectors in memory. Groups of 128 are, of single
- * elements (rmsnorm of 1000001 columns 54 %, layer norm 44 %, backward rmsnorm with the residual's gradient of 720001 50 % faster
- * than by fewer), but in three phases only in place of a cluster (to bytes of 1000001 11 % slower than by 64 that do not hold them,
- * in f16 of 1200001 9 % faster; measured on an H100). */
+/* Whether so many CTAs are worth trying where `first` have room, but leave column vectors in
+ * memory. Groups of 128 are, of single elements (rmsnorm of 1000001 columns 54 %, layer norm 44 %,
+ * backward rmsnorm with the residual's gradient of 720001 50 % faster than by fewer), but in three
+ * phases only in place of a cluster (to bytes of 1000001 11 % slower than by 64 that do not hold
+ * them, in f16 of 1200001 9 % faster; measured on an H100). */
 static bool may_try(const Scheduler *s, const Kernel *k, int ctas, int first)
 {
     enum { TWO_PHASES = 2 };
@@ -294,9 +330,9 @@ static bool may_try(const Scheduler *s, const Kernel *k, int ctas, int first)
     return k->vec == 1 && (k->phases <= TWO_PHASES || first <= s->target->max_cluster);
 }
 
-/* The smallest cluster whose CTAs have few enough columns each and hold the column vectors, else the largest; where
- * that has no room or is not wanted, a group, all of which must live at once. Where none holds them, the smallest with
- * room. */
+/* The smallest cluster whose CTAs have few enough columns each and hold the column vectors, else
+ * the largest; where that has no room or is not wanted, a group, all of which must live at once.
+ * Where none holds them, the smallest with room. */
 static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
 {
     int clusters = s->target->max_cluster, sms = s->target->sms;
@@ -305,7 +341,7 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
     Load *loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     if (k->load_count) memcpy(loads, k->loads, sizeof *loads * (size_t)k->load_count);
     if (wants_cluster(s, k)) {
-        int first = 0;    /* that has room */
+        int first = 0; /* that has room */
         for (int ctas = 2; ctas <= largest && may_try(s, k, ctas, first); ctas *= 2) {
             if (!may_share(s, k, ctas) || !try_cluster(s, k, pack, ctas)) continue;
             if (!leaves_columns(k) || try_holding(s, k, pack, ctas)) return true;
@@ -319,10 +355,11 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
     return false;
 }
 
-/* With more tiles ptxas computes those that are full all at once, and spills. To join a mean and its squares with
- * every vector takes short vectors more instructions than to find them at once, by the warp (layer norm of 8190 columns
- * 41 % faster so, of 1990, 3004 and 4092 3 to 4 %, of 20479 11 %, of 1987, 4095 and 8191 1 to 3 %; of whole vectors no
- * faster, in f16 of 2048 2 % slower; measured on an H100). */
+/* With more tiles ptxas computes those that are full all at once, and spills. To join a mean and
+ * its squares with every vector takes short vectors more instructions than to find them at once, by
+ * the warp (layer norm of 8190 columns 41 % faster so, of 1990, 3004 and 4092 3 to 4 %, of 20479 11
+ * %, of 1987, 4095 and 8191 1 to 3 %; of whole vectors no faster, in f16 of 2048 2 % slower;
+ * measured on an H100). */
 static void set_open_tile(const Scheduler *s, Kernel *k)
 {
     enum { FEW = 4, NARROW = 2, ELEMENTS = 48, FULL_BYTES = 16 };
@@ -330,15 +367,16 @@ static void set_open_tile(const Scheduler *s, Kernel *k)
     int64_t full = least / ((int64_t)k->threads_per_row * k->vec);
     bool whole = !k->streamed && !k->dynamic && k->column_ctas == 1;
     k->full_tiles = !k->ragged ? k->tiles : full > 0 ? (int)full : 0;
-    k->open_tile = whole && k->ragged && k->tiles > 1 && k->tiles <= FEW && k->full_tiles == k->tiles - 1;
+    k->open_tile =
+        whole && k->ragged && k->tiles > 1 && k->tiles <= FEW && k->full_tiles == k->tiles - 1;
     bool one = row_inputs(k) == 1 && k->vec < full_vector(k) && k->vec * row_bytes(k) < FULL_BYTES;
     bool narrow = k->vec <= NARROW || one;
     bool warps = k->threads_per_row >= WARP && k->vec * k->tiles <= ELEMENTS;
     k->whole_moments = whole && has_moments(s, k) && narrow && warps;
 }
 
-/* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that sums them
- * over rows must have its own. */
+/* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that
+ * sums them over rows must have its own. */
 static bool has_too_many_columns(Scheduler *s, const Kernel *k)
 {
     int most = has_column_accumulators(k) ? 1 << 30 : INT_MAX;
@@ -348,8 +386,8 @@ static bool has_too_many_columns(Scheduler *s, const Kernel *k)
     return true;
 }
 
-/* Whether the rows are those of a tensor with columns, which are never more than a grid has CTAs: no memory holds them. Pairs
- * of the rows of two tensors may be. */
+/* Whether the rows are those of a tensor with columns, which are never more than a grid has CTAs:
+ * no memory holds them. Pairs of the rows of two tensors may be. */
 static bool spans_rows(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
@@ -359,29 +397,38 @@ static bool spans_rows(const Kernel *k)
     return false;
 }
 
-/* Of short rows a CTA has several; what passes through a ring, or is summed over rows, stays for many. Without a loop a
- * row takes 2 to 8 registers less (a sum of two inputs of 1024 columns 2 % faster), but of two kinds ptxas makes better
- * code in a loop that runs once: of several exchanges it takes up to 20 registers more without (rmsnorm to bytes of 6144,
- * 12288 and 1987 columns 3, 10 and 14 % slower, but single elements of a cluster's row, 50257, 30 % faster), and single
- * elements of several inputs it loads later (layer norm of a sum of 1987 columns 8 %; all measured on an H100). */
+/* Of short rows a CTA has several; what passes through a ring, or is summed over rows, stays for
+ * many. Without a loop a row takes 2 to 8 registers less (a sum of two inputs of 1024 columns 2 %
+ * faster), but of two kinds ptxas makes better code in a loop that runs once: of several exchanges
+ * it takes up to 20 registers more without (rmsnorm to bytes of 6144, 12288 and 1987 columns 3, 10
+ * and 14 % slower, but single elements of a cluster's row, 50257, 30 % faster), and single elements
+ * of several inputs it loads later (layer norm of a sum of 1987 columns 8 %; all measured on an
+ * H100). */
 static bool has_one_row(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2 };
     bool often = k->phases > PAIR && (k->vec > 1 || k->cluster == 1);
     bool looped = often || (k->vec == 1 && has_moments(s, k) && row_inputs(k) > 1);
-    bool several = k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || has_fewer_ctas(s, k);
+    bool several =
+        k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || has_fewer_ctas(s, k);
     return k->rows && k->inner_count && !several && !looped && spans_rows(k);
 }
 
-/* Why a row and its sums have no room. What several CTAs lack was lost with them: `k` is of one again. */
+/* Why a row and its sums have no room. What several CTAs lack was lost with them: `k` is of one
+ * again. */
 static const char *missing_room(const Scheduler *s, const Kernel *k)
 {
     int ctas = s->forced.cluster, count = k->accumulator_count;
     if (ctas > s->target->max_cluster && s->forced.family != FAMILY_WARP_SPECIALIZED)
-        return arena_format(s->arena, "cluster: sums over rows of %d CTAs are warp-specialized", ctas);
-    if (ctas > 1) return arena_format(s->arena, "cluster: %d CTAs have no room for a row and its sums", ctas);
-    return arena_format(s->arena, "%d column accumulator%s of a row in one CTA need%s about %d registers a thread, %d are there", count,
-                        count > 1 ? "s" : "", count > 1 ? "" : "s", estimate(s, k), register_cap(s, kernel_threads(k)));
+        return arena_format(s->arena, "cluster: sums over rows of %d CTAs are warp-specialized",
+                            ctas);
+    if (ctas > 1)
+        return arena_format(s->arena, "cluster: %d CTAs have no room for a row and its sums", ctas);
+    return arena_format(
+        s->arena,
+        "%d column accumulator%s of a row in one CTA need%s about %d registers a thread, %d are there",
+        count, count > 1 ? "s" : "", count > 1 ? "" : "s", estimate(s, k),
+        register_cap(s, kernel_threads(k)));
 }
 
 bool map_kernel(Scheduler *s, Kernel *k)

@@ -1,7 +1,9 @@
-/* schedule/gather.c: sums of which one element at most counts, sum[N](where(index(N) == t, x, 0)) of a tensor x, or
- * max[N](where(index(N) == t, x, -inf)): one thread of a row reads it. (graph/simplify_picks.c makes these of others.) A row of which nothing else is needed is not loaded at all (the likelihood of a label, of
- * logarithms that another program left), and the other elements take no instructions (cross entropy of 128256 and 151936
- * columns 2 and 5 % faster; measured on an H100). */
+/* schedule/gather.c: sums of which one element at most counts, sum[N](where(index(N) == t, x, 0))
+ * of a tensor x, or max[N](where(index(N) == t, x, -inf)): one thread of a row reads it.
+ * (graph/simplify_picks.c makes these of others.) A row of which nothing else is needed is not
+ * loaded at all (the likelihood of a label, of logarithms that another program left), and the other
+ * elements take no instructions (cross entropy of 128256 and 151936 columns 2 and 5 % faster;
+ * measured on an H100). */
 #include "schedule/internal.h"
 
 #include <math.h>
@@ -33,15 +35,18 @@ static const Load *find_vector_load(const Kernel *k, Node n)
     return load && load->tensor >= 0 && load->access == ACCESS_VECTOR ? load : NULL;
 }
 
-/* The tensor of which a reduction over the columns picks an element, and the place; 0: it is no pick. */
+/* The tensor of which a reduction over the columns picks an element, and the place; 0: it is no
+ * pick. */
 static Node find_picked(const Graph *g, AxisSet columns, Node reduction, Node *place)
 {
     const NodeInfo *info = node(g, reduction);
     Node chosen = arg(g, reduction, 0);
-    if ((info->op != OP_SUM && info->op != OP_MAX_OVER) || info->reduced != columns) return (Node){0};
+    if ((info->op != OP_SUM && info->op != OP_MAX_OVER) || info->reduced != columns)
+        return (Node){0};
     if (node(g, chosen)->op != OP_WHERE) return (Node){0};
     Node holds = arg(g, chosen, 0), x = arg(g, chosen, 1);
-    if (node(g, holds)->op != OP_EQ || !is_neutral(info->op, node(g, arg(g, chosen, 2)))) return (Node){0};
+    if (node(g, holds)->op != OP_EQ || !is_neutral(info->op, node(g, arg(g, chosen, 2))))
+        return (Node){0};
     *place = row_number(g, columns, holds);
     if (node(g, x)->op == OP_CONVERT) x = arg(g, x, 0);
     return place->id && node(g, x)->op == OP_PARAM ? x : (Node){0};
@@ -93,7 +98,8 @@ bool has_element_work(const Graph *g, const Kernel *k)
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].access != ACCESS_ROW) return true;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR || k->loads[i].access == ACCESS_ELEMENT) return true;
+        if (k->loads[i].access == ACCESS_VECTOR || k->loads[i].access == ACCESS_ELEMENT)
+            return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (node(g, arg(g, k->accumulators[i].node, 0))->axes & k->columns) return true;
     return false;

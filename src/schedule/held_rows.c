@@ -1,5 +1,5 @@
-/* schedule/held_rows.c: which rows one CTA keeps in its registers between the phases, in those of how many threads, and which
- * are better read again. */
+/* schedule/held_rows.c: which rows one CTA keeps in its registers between the phases, in those of
+ * how many threads, and which are better read again. */
 #include "schedule/internal.h"
 
 /* Whether rows are whole vectors of less than 16 bytes, not single elements. */
@@ -8,14 +8,16 @@ static bool is_narrow(const Kernel *k)
     return may_fetch_rows(k) && row_inputs(k) && k->vec * row_bytes(k) / row_inputs(k) < 16;
 }
 
-/* Whether a row that three phases read is stored as bytes: better by few CTAs with many columns each than by clusters
- * with a row each. By one CTA rmsnorm with its largest element of 10240, 12288 and 20480 columns is 10 to 15 %, of 32768 0 to
- * 9 % faster; by two to eight with up to 32768 columns, in registers that the next row refills or, without weights and in
- * f16, by a ring, of 49152 to 262144 columns 11 to 23 % (measured on an H100). */
+/* Whether a row that three phases read is stored as bytes: better by few CTAs with many columns
+ * each than by clusters with a row each. By one CTA rmsnorm with its largest element of 10240,
+ * 12288 and 20480 columns is 10 to 15 %, of 32768 0 to 9 % faster; by two to eight with up to 32768
+ * columns, in registers that the next row refills or, without weights and in f16, by a ring, of
+ * 49152 to 262144 columns 11 to 23 % (measured on an H100). */
 bool stores_bytes(const Scheduler *s, const Kernel *k)
 {
     enum { TWO = 2, LONGEST = 262144 };
-    bool narrow = narrowest_stored(k) < 2 && may_fetch_rows(k) && row_bytes(k) <= 2 && column_vectors(k) <= 1;
+    bool narrow =
+        narrowest_stored(k) < 2 && may_fetch_rows(k) && row_bytes(k) <= 2 && column_vectors(k) <= 1;
     return narrow && exchanges_often(k) && k->phases > TWO && column_count(s, k) <= LONGEST;
 }
 
@@ -25,35 +27,40 @@ bool holds_bytes_long(const Scheduler *s, const Kernel *k)
     return stores_bytes(s, k) && column_count(s, k) > LONG;
 }
 
-/* Whether a long row of bytes is better read again, by as many threads as an SM has, where its caches hold two (norm of
- * 8-bit rows of 32768 columns 5 % faster, measured on an H100); shorter ones are better held in registers. */
+/* Whether a long row of bytes is better read again, by as many threads as an SM has, where its
+ * caches hold two (norm of 8-bit rows of 32768 columns 5 % faster, measured on an H100); shorter
+ * ones are better held in registers. */
 bool rereads_bytes(const Scheduler *s, const Kernel *k)
 {
     enum { LONG = 16384, ROWS = 2, PHASES = 2 };
     int64_t columns = column_count(s, k);
-    bool bytes = row_bytes(k) == 1 && may_fetch_rows(k) && k->phases == PHASES && !has_moments(s, k);
+    bool bytes =
+        row_bytes(k) == 1 && may_fetch_rows(k) && k->phases == PHASES && !has_moments(s, k);
     return bytes && columns > LONG && is_cached(s, k, ROWS, columns);
 }
 
-/* Whether a long row of f32 that three phases read is stored as bytes: by four or eight CTAs with registers that the next row
- * refills rather than by clusters with a row each (rmsnorm with its largest element of 40960 to 114688 columns 12 to
- * 29 % faster), but for powers of two, and for rows that are no whole vectors (of 40001 to
- * 100001 columns clusters with a row each are 29 to 36 % faster; measured on an H100). */
+/* Whether a long row of f32 that three phases read is stored as bytes: by four or eight CTAs with
+ * registers that the next row refills rather than by clusters with a row each (rmsnorm with its
+ * largest element of 40960 to 114688 columns 12 to 29 % faster), but for powers of two, and for
+ * rows that are no whole vectors (of 40001 to 100001 columns clusters with a row each are 29 to 36
+ * % faster; measured on an H100). */
 bool narrows_f32_long(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 36864, LONG = 131072, TWO = 2 };
     int64_t columns = column_count(s, k);
-    bool some = columns > SHORT && columns <= LONG && columns & (columns - 1) && k->vec == full_vector(k);
-    return some && is_f32_row(k) && narrowest_stored(k) < 2 && exchanges_often(k) && k->phases > TWO;
+    bool some =
+        columns > SHORT && columns <= LONG && columns & (columns - 1) && k->vec == full_vector(k);
+    return some && is_f32_row(k) && narrowest_stored(k) < 2 && exchanges_often(k) &&
+           k->phases > TWO;
 }
 
 /* A row kernel in which a CTA has a row by itself. */
 static bool is_row_alone(const Scheduler *s, const Kernel *k)
 {
     bool other = s->forced.any && s->forced.family != FAMILY_ROW;
-    return !k->accumulator_count && k->inner_count && k->rows && !k->kept &&
-           !k->dynamic && k->column_ctas == 1 && k->cluster == 1 &&
-           s->forced.cluster <= 1 && !other && column_count(s, k);
+    return !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
+           k->column_ctas == 1 && k->cluster == 1 && s->forced.cluster <= 1 && !other &&
+           column_count(s, k);
 }
 
 /* Registers for a vector of each of a row's inputs: whole ones. */
@@ -101,13 +108,22 @@ static bool rereads_moments(const Scheduler *s, const Kernel *k)
  * it can. Of vectors of 4 or 8 bytes a ring is 20 to 40 % faster. */
 static int held_moments(const Scheduler *s, const Kernel *k)
 {
-    enum { SHORT = 32 << 10, PAIR = 48 << 10, LONG = 64 << 10, FEW = 256, MANY = 512, SIX = 12288, FIVE = 9216 };
+    enum {
+        SHORT = 32 << 10,
+        PAIR = 48 << 10,
+        LONG = 64 << 10,
+        FEW = 256,
+        MANY = 512,
+        SIX = 12288,
+        FIVE = 9216
+    };
     if (rereads_moments(s, k)) return 0;
     int64_t row = row_bytes(k) * column_count(s, k);
     if (shares_wide_columns(s, k)) return 0;
     bool few = row <= PAIR && may_fetch_rows(k);
     int threads = few && column_vectors(k) <= 2 ? FEW : MANY;
-    /* 256 threads with six vectors each: 2 % over 384 with four; with weights of f32, with five 11 % over 320 */
+    /* 256 threads with six vectors each: 2 % over 384 with four; with weights of f32, with five 11
+     * % over 320 */
     bool middle = column_count(s, k) > FIVE && column_count(s, k) < SIX;
     bool wide = middle && has_wide_columns(k) && column_vectors(k) <= 2 && k->vec == MAX_VECTOR;
     if (row_inputs(k) == 1 && row_bytes(k) == 2 && (wide || column_count(s, k) == SIX)) return FEW;

@@ -1,5 +1,5 @@
-/* schedule/join_parts.c: parts of a graph that share nothing (analyze/parts.c) are scheduled apart; here their plans become one, whose
- * kernels run one part after the other. */
+/* schedule/join_parts.c: parts of a graph that share nothing (analyze/parts.c) are scheduled apart;
+ * here their plans become one, whose kernels run one part after the other. */
 #include "schedule/internal.h"
 
 #include <string.h>
@@ -17,15 +17,19 @@ static int moved(int index, int base)
 static void move_kernel(Kernel *k, Base base)
 {
     for (int i = 0; i < k->load_count; i++) k->loads[i].slot = moved(k->loads[i].slot, base.slots);
-    for (int i = 0; i < k->store_count; i++) k->stores[i].slot = moved(k->stores[i].slot, base.slots);
-    for (int i = 0; i < k->accumulator_count; i++) k->accumulators[i].slot = moved(k->accumulators[i].slot, base.slots);
+    for (int i = 0; i < k->store_count; i++)
+        k->stores[i].slot = moved(k->stores[i].slot, base.slots);
+    for (int i = 0; i < k->accumulator_count; i++)
+        k->accumulators[i].slot = moved(k->accumulators[i].slot, base.slots);
     k->mailbox = moved(k->mailbox, base.slots);
     k->finishes = moved(k->finishes, base.kernels);
     k->clears = moved(k->clears, base.kernels);
 }
 
-/* Sizes of the columns of any part are compiled in, so those of others' are no arguments any more. */
-static LaunchEntry move_entry(Arena *arena, LaunchEntry entry, const char *name, AxisSet fixed, Base base)
+/* Sizes of the columns of any part are compiled in, so those of others' are no arguments any more.
+ */
+static LaunchEntry move_entry(Arena *arena, LaunchEntry entry, const char *name, AxisSet fixed,
+                              Base base)
 {
     LaunchArg *args = NEW_ARRAY(arena, LaunchArg, entry.arg_count + 1);
     int count = 0;
@@ -49,7 +53,8 @@ static LaunchEntry move_entry(Arena *arena, LaunchEntry entry, const char *name,
     return (LaunchEntry){name, count, args};
 }
 
-static void add_kernels(Arena *arena, Plan *plan, LaunchKernel *kernels, const Plan *part, Base base)
+static void add_kernels(Arena *arena, Plan *plan, LaunchKernel *kernels, const Plan *part,
+                        Base base)
 {
     for (int i = 0; i < part->kernel_count; i++) {
         plan->kernels[base.kernels + i] = part->kernels[i];
@@ -64,7 +69,9 @@ static void add_kernels(Arena *arena, Plan *plan, LaunchKernel *kernels, const P
         const AxisSet fixed = plan->analysis->columns;
         launch->entry = move_entry(arena, launch->entry, k->name, fixed, base);
         if (launch->strided.name)
-            launch->strided = move_entry(arena, launch->strided, kernel_name(arena, plan->analysis->graph, plan, i, true), fixed, base);
+            launch->strided =
+                move_entry(arena, launch->strided,
+                           kernel_name(arena, plan->analysis->graph, plan, i, true), fixed, base);
         launch->mailbox = moved(launch->mailbox, base.slots);
         launch->adds_parts = moved(launch->adds_parts, base.kernels);
     }
@@ -78,7 +85,8 @@ static void add_slots(Plan *plan, LaunchSlot *slots, const Plan *part, Base base
     }
     for (int i = 0; i < part->launch.slot_count; i++) {
         slots[base.slots + i] = part->launch.slots[i];
-        slots[base.slots + i].copies_kernel = moved(slots[base.slots + i].copies_kernel, base.kernels);
+        slots[base.slots + i].copies_kernel =
+            moved(slots[base.slots + i].copies_kernel, base.kernels);
     }
 }
 
@@ -94,9 +102,12 @@ static const char *part_text(Arena *arena, const Analysis *part)
     Text *names = text_new(arena);
     int count = 0;
     for (int i = 0; i < g->outputs.count; i++)
-        if (g->outputs.data[i].value.id) text_print(names, "%s%s", count++ ? ", " : "", g->outputs.data[i].name);
-    return arena_format(arena, "%s %s nothing with the other outputs, so %s kernels have columns of their own, %s", text_string(names),
-                        count > 1 ? "share" : "shares", count > 1 ? "their" : "its", axes_text(arena, g, part->columns));
+        if (g->outputs.data[i].value.id)
+            text_print(names, "%s%s", count++ ? ", " : "", g->outputs.data[i].name);
+    return arena_format(
+        arena, "%s %s nothing with the other outputs, so %s kernels have columns of their own, %s",
+        text_string(names), count > 1 ? "share" : "shares", count > 1 ? "their" : "its",
+        axes_text(arena, g, part->columns));
 }
 
 /* That with most to read and write. */
@@ -105,7 +116,8 @@ static const Plan *main_part(const Analysis *a, Plan *const *plans)
     const Plan *most = plans[0];
     for (int i = 1; i < a->part_count; i++) {
         const Analysis *part = plans[i]->analysis, *other = most->analysis;
-        if (part->read_bytes + part->write_bytes > other->read_bytes + other->write_bytes) most = plans[i];
+        if (part->read_bytes + part->write_bytes > other->read_bytes + other->write_bytes)
+            most = plans[i];
     }
     return most;
 }
@@ -128,7 +140,10 @@ Plan *join_plans(Arena *arena, const Analysis *a, Plan *const *plans)
         cut_count += plans[i]->cut_count + 1;
     }
     Plan *plan = NEW(arena, Plan);
-    *plan = (Plan){.analysis = a, .target = plans[0]->target, .family = main_part(a, plans)->family, .launch = plans[0]->launch};
+    *plan = (Plan){.analysis = a,
+                   .target = plans[0]->target,
+                   .family = main_part(a, plans)->family,
+                   .launch = plans[0]->launch};
     plan->kernels = NEW_ARRAY(arena, Kernel, kernel_count + 1);
     plan->slots = NEW_ARRAY(arena, Slot, slot_count + 1);
     plan->cuts = NEW_ARRAY(arena, const char *, cut_count + 1);

@@ -1,14 +1,16 @@
-/* schedule/levels.c: which level of kernels computes what. `level` counts the ends of kernels that a value comes after:
- * level[n] is the first level of kernels that can compute n where row reductions are
- * computed on the spot, cut[n] where they are read from the workspace (in kernels that
- * walk other axes); home[n] is the level of the kernels that do compute a reduction n, or another value that crosses[n]
- * to a later kernel: what is summed over long rows is made of what these reduce to once, beside it.
+/* schedule/levels.c: which level of kernels computes what. `level` counts the ends of kernels that
+ * a value comes after: level[n] is the first level of kernels that can compute n where row
+ * reductions are computed on the spot, cut[n] where they are read from the workspace (in kernels
+ * that walk other axes); home[n] is the level of the kernels that do compute a reduction n, or
+ * another value that crosses[n] to a later kernel: what is summed over long rows is made of what
+ * these reduce to once, beside it.
  *
- * That is early where it is as soon as what it is made of is there, late where a row reduction is computed where it is first
- * needed, and a sum over all rows, if nothing with columns is made of it, beside or behind what has. Early is better for a mean
- * that a kernel finds which reads the rows anyway; late where the first sum over all rows needs little of a row, as the
- * number of labels that count, by which cross entropy is divided. schedule/cut.c makes both cuts and keeps that which
- * reads fewer tensors. */
+ * That is early where it is as soon as what it is made of is there, late where a row reduction is
+ * computed where it is first needed, and a sum over all rows, if nothing with columns is made of
+ * it, beside or behind what has. Early is better for a mean that a kernel finds which reads the
+ * rows anyway; late where the first sum over all rows needs little of a row, as the number of
+ * labels that count, by which cross entropy is divided. schedule/cut.c makes both cuts and keeps
+ * that which reads fewer tensors. */
 #include "schedule/internal.h"
 
 #include <limits.h>
@@ -19,15 +21,17 @@ static bool keeps_column_sums(const Scheduler *s)
     for (int i = 1; i < s->g->nodes.count && s->ride; i++) {
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n)) continue;
-        if (node(s->g, n)->axes == s->a->columns && axes_within(s->a->rows, node(s->g, n)->reduced)) return true;
+        if (node(s->g, n)->axes == s->a->columns && axes_within(s->a->rows, node(s->g, n)->reduced))
+            return true;
     }
     return false;
 }
 
-/* Whether rows are so long that a sum over all of them, of one number of each, has a kernel of its own: a CTA reads few
- * numbers, and the rows' own kernel need not be one whose CTAs stay and have whole rows. Where that is one for the sake of
- * other sums, only rows that a cluster is to share count for long. (Cross entropy averaged, of 4096 columns, took 133 us with
- * its sum in the rows' kernel, and without its sum takes 95; measured on an H100.) */
+/* Whether rows are so long that a sum over all of them, of one number of each, has a kernel of its
+ * own: a CTA reads few numbers, and the rows' own kernel need not be one whose CTAs stay and have
+ * whole rows. Where that is one for the sake of other sums, only rows that a cluster is to share
+ * count for long. (Cross entropy averaged, of 4096 columns, took 133 us with its sum in the rows'
+ * kernel, and without its sum takes 95; measured on an H100.) */
 bool has_long_rows(const Scheduler *s)
 {
     enum { LONG = 2048, LONG_FOR_CLUSTERS = 8192 };
@@ -35,8 +39,8 @@ bool has_long_rows(const Scheduler *s)
     return columns >= LONG && (columns >= LONG_FOR_CLUSTERS || !keeps_column_sums(s));
 }
 
-/* The axes of whose elements each is a group, where a reduction is over the rows of each group and keeps all columns;
- * else 0. */
+/* The axes of whose elements each is a group, where a reduction is over the rows of each group and
+ * keeps all columns; else 0. */
 static AxisSet groups_of(const Scheduler *s, Node n)
 {
     AxisSet rows = s->a->rows, reduced = node(s->g, n)->reduced;
@@ -44,8 +48,8 @@ static AxisSet groups_of(const Scheduler *s, Node n)
     return all && axes_within(reduced, rows) ? rows & ~reduced : 0;
 }
 
-/* Whether a number is the sum of a tensor beside those whose rows the graph's are, over several axes: there is much to add,
- * which a single CTA would take long for. */
+/* Whether a number is the sum of a tensor beside those whose rows the graph's are, over several
+ * axes: there is much to add, which a single CTA would take long for. */
 static bool adds_apart(const Scheduler *s, Node n)
 {
     AxisSet reduced = node(s->g, n)->reduced;
@@ -60,7 +64,8 @@ Way reduction_way(const Scheduler *s, Node n)
     if (reduced == columns) return BY_ROW;
     bool all_rows = (from & rows) && axes_within(from & rows, reduced);
     if (all_rows && !left && (from & columns) == columns) return BY_RIDING;
-    if (all_rows && !left && !(from & columns) && (!has_long_rows(s) || adds_apart(s, n))) return BY_RIDING;
+    if (all_rows && !left && !(from & columns) && (!has_long_rows(s) || adds_apart(s, n)))
+        return BY_RIDING;
     if (all_rows && left == columns && s->ride) return BY_RIDING;
     if (s->ride && s->groups && groups_of(s, n) == s->groups) return BY_RIDING;
     if (axes_within(reduced, rows) && (left & columns) == columns) return BY_COLUMN;
@@ -83,8 +88,8 @@ static bool stores_rows(const Scheduler *s)
     return false;
 }
 
-/* Sums over the rows of each group ride on what else is done with each row. A kernel that rows are shared out to by
- * groups has no other sums over rows, and those of one kind of group. */
+/* Sums over the rows of each group ride on what else is done with each row. A kernel that rows are
+ * shared out to by groups has no other sums over rows, and those of one kind of group. */
 AxisSet find_groups(Scheduler *s)
 {
     AxisSet groups = 0;
@@ -92,7 +97,9 @@ AxisSet find_groups(Scheduler *s)
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n)) continue;
-        if (reduction_way(s, n) == BY_RIDING && axes_within(s->a->rows, node(s->g, arg(s->g, n, 0))->axes)) return 0;
+        if (reduction_way(s, n) == BY_RIDING &&
+            axes_within(s->a->rows, node(s->g, arg(s->g, n, 0))->axes))
+            return 0;
         AxisSet own = groups_of(s, n);
         if (own && groups && own != groups) return 0;
         groups |= own;
@@ -103,10 +110,12 @@ AxisSet find_groups(Scheduler *s)
 /* Whether a value, which is no reduction itself, is made of what rows reduce to. */
 static bool is_of_rows(const Scheduler *s, Node n)
 {
-    return !is_reduction(s->g, n) && node(s->g, n)->type != TYPE_BOOL && s->cut[n.id] > s->level[n.id];
+    return !is_reduction(s->g, n) && node(s->g, n)->type != TYPE_BOOL &&
+           s->cut[n.id] > s->level[n.id];
 }
 
-/* Levels by node: see above. A sum over all rows that is in `later` belongs to that level at least. */
+/* Levels by node: see above. A sum over all rows that is in `later` belongs to that level at least.
+ */
 static void set_levels(Scheduler *s, const int *later)
 {
     const Graph *g = s->g;
@@ -143,7 +152,9 @@ static bool *find_heavy(const Scheduler *s)
         const NodeInfo *info = &s->g->nodes.data[i];
         heavy[i] = info->op == OP_PARAM && info->axes & s->a->columns;
         for (int k = 0; k < op_info[info->op].arity; k++) heavy[i] |= heavy[info->args[k].id];
-        if (is_reduction(s->g, (Node){(uint32_t)i}) && reduction_way(s, (Node){(uint32_t)i}) != BY_ROW) heavy[i] = false;
+        if (is_reduction(s->g, (Node){(uint32_t)i}) &&
+            reduction_way(s, (Node){(uint32_t)i}) != BY_ROW)
+            heavy[i] = false;
     }
     return heavy;
 }
@@ -182,15 +193,16 @@ void find_levels(Scheduler *s, bool late)
     set_levels(s, later);
 }
 
-/* By when a kernel's root must be there: what walks other axes does not compute row reductions, but reads them. */
+/* By when a kernel's root must be there: what walks other axes does not compute row reductions, but
+ * reads them. */
 static void want(const Scheduler *s, int *wants, const Kernel *k, Node n)
 {
     int level = k->level - !computes_rows(s, k);
     if (level < wants[n.id]) wants[n.id] = level;
 }
 
-/* Squares about a mean are accumulated with it: alone they would be about a rounded one. They are made of nothing else that is
- * not there yet. */
+/* Squares about a mean are accumulated with it: alone they would be about a rounded one. They are
+ * made of nothing else that is not there yet. */
 static void join_means(Scheduler *s)
 {
     for (int i = 1; i < s->g->nodes.count; i++) {
@@ -207,17 +219,21 @@ void find_homes(Scheduler *s)
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         for (int j = 0; j < k->store_count; j++) want(s, wants, k, k->stores[j].node);
-        for (int j = 0; j < k->accumulator_count; j++) want(s, wants, k, arg(s->g, k->accumulators[j].node, 0));
+        for (int j = 0; j < k->accumulator_count; j++)
+            want(s, wants, k, arg(s->g, k->accumulators[j].node, 0));
         for (int j = 0; j < k->inner_count; j++) want(s, wants, k, arg(s->g, k->inner[j].node, 0));
     }
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
-        if (wants[i] == INT_MAX || (is_reduction(s->g, n) && reduction_way(s, n) != BY_ROW)) continue;
+        if (wants[i] == INT_MAX || (is_reduction(s->g, n) && reduction_way(s, n) != BY_ROW))
+            continue;
         bool kept = is_reduction(s->g, n) || s->crosses[i];
-        if (kept && wants[i] < s->level[i]) wants[i] = s->level[i];    /* none is there earlier, and none has to be */
+        if (kept && wants[i] < s->level[i])
+            wants[i] = s->level[i]; /* none is there earlier, and none has to be */
         if (kept) s->home[i] = wants[i];
         for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++) {
-            int *operand = &wants[arg(s->g, n, j).id], by = wants[i] - leaves_apart(s, arg(s->g, n, j), n);
+            int *operand = &wants[arg(s->g, n, j).id],
+                by = wants[i] - leaves_apart(s, arg(s->g, n, j), n);
             if (by < *operand) *operand = by;
         }
     }

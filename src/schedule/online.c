@@ -6,10 +6,10 @@
  * seen; where two parts meet, n1 n2 / (n1 + n2) times the square of the distance of their means is
  * added. All terms are positive, so no more is lost than in the program's own order.
  *
- * With a maximum a thread keeps the largest x it has seen and the sum of exp(x - largest); when the largest
- * changes, and when threads, warps and CTAs join theirs, a sum is multiplied by
- * exp(its largest - the new one). Three things are cheaper than in the program's own
- * words. Each stays within the judge's 4 E; in units of u = 2^-24:
+ * With a maximum a thread keeps the largest x it has seen and the sum of exp(x - largest); when the
+ * largest changes, and when threads, warps and CTAs join theirs, a sum is multiplied by exp(its
+ * largest - the new one). Three things are cheaper than in the program's own words. Each stays
+ * within the judge's 4 E; in units of u = 2^-24:
  *
  *   the sum       A term at distance d from the maximum gets there in steps, each a factor,
  *                 that add up to d: 3.4 d for the arguments, 4 for the term's instruction,
@@ -27,7 +27,8 @@
  * less than the registers that would keep them. */
 #include "schedule/internal.h"
 
-/* A mean and its squares have a shift besides, and count theirs, but where all threads have as many. */
+/* A mean and its squares have a shift besides, and count theirs, but where all threads have as
+ * many. */
 int most_exchanged(const Graph *g, const Kernel *k)
 {
     int most = 0;
@@ -54,7 +55,8 @@ static bool *find_divisors(const Scheduler *s, const Kernel *k)
     bool *divides = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
     for (int i = 1; i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
-        if (k->computed[i] && info->op == OP_DIV && (info->axes & k->columns)) divides[info->args[1].id] = true;
+        if (k->computed[i] && info->op == OP_DIV && (info->axes & k->columns))
+            divides[info->args[1].id] = true;
     }
     return divides;
 }
@@ -66,7 +68,7 @@ void pair_reductions(const Scheduler *s, Kernel *k)
         InnerReduction *r = &k->inner[i];
         Node partner = find_partner(s->g, &s->a->sizes, r->node);
         const InnerReduction *found = partner.id ? inner_of(k, partner) : NULL;
-        if (!found || found->sum.id) continue;    /* a second sum waits for the result */
+        if (!found || found->sum.id) continue; /* a second sum waits for the result */
         r->partner = partner;
         k->inner[found - k->inner].sum = r->node;
         /* a sum of exponentials is at least 1; the inverse of squares may be out of range */

@@ -1,12 +1,13 @@
-/* schedule/plan.h: analysis + target -> plan: which kernels run, what each computes, how its threads walk
- * the data. schedule/schedule.c decides everything here; codegen/cuda.c only prints it.
+/* schedule/plan.h: analysis + target -> plan: which kernels run, what each computes, how its
+ * threads walk the data. schedule/schedule.c decides everything here; codegen/cuda.c only prints
+ * it.
  *
  * Every kernel walks rows: the elements of `rows` one after another (a team of threads a row), the
  * elements of `columns` across the team. A pass over a row's columns is a phase; the inner
  * reductions of a phase share one barrier. Reductions over all rows are accumulated across the rows
- * a CTA walks and leave one partial a CTA; a finish kernel adds the partials. So it is with the rows of each
- * group, where some row axes remain; there the CTAs that take one group are some or one, by how many groups
- * a launch has, but what they add is the same. */
+ * a CTA walks and leave one partial a CTA; a finish kernel adds the partials. So it is with the
+ * rows of each group, where some row axes remain; there the CTAs that take one group are some or
+ * one, by how many groups a launch has, but what they add is the same. */
 #ifndef FUSEC_SCHEDULE_H
 #define FUSEC_SCHEDULE_H
 
@@ -27,145 +28,155 @@ typedef enum {
 
 /* A value that crosses kernels, unrounded, in the workspace. */
 typedef struct {
-    Node node;               /* a reduction, or what is made of those of a row */
-    int slot;                /* of LaunchPlan */
-    bool partial;            /* one copy for each CTA that walks rows */
+    Node node;    /* a reduction, or what is made of those of a row */
+    int slot;     /* of LaunchPlan */
+    bool partial; /* one copy for each CTA that walks rows */
 } Slot;
 
 /* How a kernel reads or writes a tensor or slot along its columns. */
 typedef enum {
-    ACCESS_ROW,              /* no column: one element a row (or one for all) */
-    ACCESS_VECTOR,           /* its fastest axis is the columns' too: neighbours along it are adjacent */
-    ACCESS_ELEMENT,          /* columns at strides, or not all of them: one element at a time */
-    ACCESS_PICKED            /* a load: by sums that pick one element of a row alone */
+    ACCESS_ROW,     /* no column: one element a row (or one for all) */
+    ACCESS_VECTOR,  /* its fastest axis is the columns' too: neighbours along it are adjacent */
+    ACCESS_ELEMENT, /* columns at strides, or not all of them: one element at a time */
+    ACCESS_PICKED   /* a load: by sums that pick one element of a row alone */
 } Access;
 
 typedef struct {
-    Node node;               /* the PARAM, or the reduction that a slot holds */
-    int tensor, slot;        /* one of them is -1 */
-    const char *name;        /* of the kernel's pointer */
+    Node node;        /* the PARAM, or the reduction that a slot holds */
+    int tensor, slot; /* one of them is -1 */
+    const char *name; /* of the kernel's pointer */
     DType dtype;
     AxisSet axes;
     Access access;
-    int first_phase;         /* where it is first needed, and ... */
-    bool resident;           /* ... whether all tiles stay in registers from there on */
-    bool hoisted;            /* the same for all rows: loaded once before the first */
-    bool staged;             /* passes through shared memory: a row's through the ring of stages,
-                                what is hoisted once */
-    bool late;               /* of all rows alike, and read from memory by a later phase when it comes to it */
-    bool early;              /* so, but a tile ahead: the first while results meet */
-    uint64_t phases;         /* bit set of the phases that need it, see phase_bit() */
-    bool rewidened;          /* after its first phase it is converted by another instruction than in it; where it
-                                is hoisted in each */
-    bool widened_once;       /* the compiler is to know that every conversion of it is the same */
-    bool converted;          /* of bf16: by an instruction that converts, not by a shift */
+    int first_phase; /* where it is first needed, and ... */
+    bool resident;   /* ... whether all tiles stay in registers from there on */
+    bool hoisted;    /* the same for all rows: loaded once before the first */
+    bool staged;     /* passes through shared memory: a row's through the ring of stages,
+                        what is hoisted once */
+    bool late;  /* of all rows alike, and read from memory by a later phase when it comes to it */
+    bool early; /* so, but a tile ahead: the first while results meet */
+    uint64_t phases;   /* bit set of the phases that need it, see phase_bit() */
+    bool rewidened;    /* after its first phase it is converted by another instruction than in it;
+                          where it    is hoisted in each */
+    bool widened_once; /* the compiler is to know that every conversion of it is the same */
+    bool converted;    /* of bf16: by an instruction that converts, not by a shift */
 } Load;
 
 typedef struct {
-    Node node;               /* the value */
-    int tensor, slot;        /* one of them is -1 */
+    Node node;        /* the value */
+    int tensor, slot; /* one of them is -1 */
     const char *name;
     DType dtype;
     AxisSet axes;
     Access access;
     int phase;
-    bool result;             /* an accumulator's value: stored when the last row is done */
+    bool result; /* an accumulator's value: stored when the last row is done */
 } Store;
 
 /* A reduction over the rows that the kernel walks. */
 typedef struct {
     Node node;
-    const char *name;        /* of the accumulator */
-    int phase;               /* in which its operand is computed */
-    bool per_column;         /* an accumulator for each column; else one for all */
-    int slot;                /* of its partials */
-    const char *slot_name;   /* the kernel's pointer to them */
+    const char *name;      /* of the accumulator */
+    int phase;             /* in which its operand is computed */
+    bool per_column;       /* an accumulator for each column; else one for all */
+    int slot;              /* of its partials */
+    const char *slot_name; /* the kernel's pointer to them */
 } Accumulator;
 
 typedef struct {
     Node node;
     int phase;
-    Node partner;            /* the maximum or mean that it is accumulated together with:
-                                schedule/online.c; 0: by itself */
-    Node sum;                /* the first of which it is the partner itself; 0: of none */
-    bool inverse;            /* column values are multiplied by 1 / it where the program divides */
-    Node picked, place;      /* the tensor of which it is the element at that place: schedule/gather.c; 0: it is a sum */
+    Node partner;       /* the maximum or mean that it is accumulated together with:
+                           schedule/online.c; 0: by itself */
+    Node sum;           /* the first of which it is the partner itself; 0: of none */
+    bool inverse;       /* column values are multiplied by 1 / it where the program divides */
+    Node picked, place; /* the tensor of which it is the element at that place: schedule/gather.c;
+                           0: it is a sum */
 } InnerReduction;
 
 typedef struct {
     const char *name;
     Family family;
-    int level, index;                /* kernels run in ascending level, then in order of index */
-    AxisSet rows, columns;           /* what it walks */
-    bool columnwise;                 /* walks rows only to reduce them: computes no inner reduction */
-    AxisSet kept;                    /* COLUMN: row axes that remain; the rows of one element of them are a group */
-    int part_rows;                   /* kept: a group's rows are in parts of about so many, or of more where those
-                                        would be more parts than fill the GPU; else 0 */
-    int chunk;                       /* kept, and the kernel that finishes it: parts that are added apart */
-    int vec, tiles;                  /* elements a thread handles side by side, and how many times */
-    int threads_per_row, teams;      /* threads = threads_per_row * teams. FINISH: a CTA's columns, a thread
-                                        each, and how many threads share a column's partials, `tiles`
-                                        at a time each */
-    int registers;                   /* expected a thread */
-    int cluster;                     /* CTAs that share a row, each a slice of its columns */
-    int holding_threads;             /* while that is tried: that each is to have, to hold column vectors; else 0 */
-    bool grouped;                    /* they are more than the GPU's clusters have: they exchange through
-                                        global memory, and a further warp listens there */
-    int slice;                       /* columns of each; 0: a CTA has whole rows */
-    bool uneven;                     /* the last of them have fewer, or none */
-    int mailbox;                     /* grouped: the slot they exchange through; else -1 */
-    int ctas_per_sm;                 /* persistent: how many CTAs an SM holds at once */
-    int wanted_ctas;                 /* an SM: what ptxas is told to make room for; 0: nothing */
-    int limit_ctas;                  /* that an SM holds at most, for which each asks for ...; 0: as many as fit */
-    int64_t idle_bytes;              /* ... so much dynamic shared memory, of which it uses nothing */
-    bool counts_places;              /* what is compared with a place is so for each element, not once a vector */
-    bool copy_warp;                  /* a further warp fills the ring with bulk copies */
-    bool paced;                      /* which asks for them at intervals */
-    int lag;                         /* the last phase of a row runs after the first of the next row but
-                                        lag - 1, which hides the reduction between them; 0: no lag */
-    bool refill;                     /* a tile's registers take the next row's as soon as the tile is
-                                        stored */
-    bool single;                     /* a cluster has one row, in its registers, and no other */
-    bool bulk;                       /* a row comes to shared memory by one bulk copy and stays there */
-    bool one_row;                    /* a CTA or cluster has one row, and ends with it: there are as many as rows */
-    bool by_blocks;                  /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
-                                        whole blocks: between those and threads' elements is shared memory */
-    int stages;                      /* rows in the ring at once; 0: none */
-    bool reuses;                     /* a row goes on from its stage to registers at once, and the next row to be copied takes the
-                                        stage: so one is enough */
-    bool lined_up;                   /* its rows, which begin anywhere in a line of memory, are copied by blocks of
-                                        16 bytes to the same place of one */
-    int64_t smem_bytes;              /* dynamic: the ring, and what is staged for all rows */
-    int few_ctas;                    /* a launch of no more CTAs gives each few_bytes of dynamic shared memory, to which column vectors
-                                        that a later phase reads are copied while the row comes; 0: none does */
+    int level, index;      /* kernels run in ascending level, then in order of index */
+    AxisSet rows, columns; /* what it walks */
+    bool columnwise;       /* walks rows only to reduce them: computes no inner reduction */
+    AxisSet kept;   /* COLUMN: row axes that remain; the rows of one element of them are a group */
+    int part_rows;  /* kept: a group's rows are in parts of about so many, or of more where those
+                       would be more parts than fill the GPU; else 0 */
+    int chunk;      /* kept, and the kernel that finishes it: parts that are added apart */
+    int vec, tiles; /* elements a thread handles side by side, and how many times */
+    int threads_per_row, teams; /* threads = threads_per_row * teams. FINISH: a CTA's columns, a
+                                   thread each, and how many threads share a column's partials,
+                                   `tiles` at a time each */
+    int registers;              /* expected a thread */
+    int cluster;                /* CTAs that share a row, each a slice of its columns */
+    int holding_threads; /* while that is tried: that each is to have, to hold column vectors; else
+                            0 */
+    bool grouped;        /* they are more than the GPU's clusters have: they exchange through
+                            global memory, and a further warp listens there */
+    int slice;           /* columns of each; 0: a CTA has whole rows */
+    bool uneven;         /* the last of them have fewer, or none */
+    int mailbox;         /* grouped: the slot they exchange through; else -1 */
+    int ctas_per_sm;     /* persistent: how many CTAs an SM holds at once */
+    int wanted_ctas;     /* an SM: what ptxas is told to make room for; 0: nothing */
+    int limit_ctas; /* that an SM holds at most, for which each asks for ...; 0: as many as fit */
+    int64_t idle_bytes; /* ... so much dynamic shared memory, of which it uses nothing */
+    bool
+        counts_places; /* what is compared with a place is so for each element, not once a vector */
+    bool copy_warp;    /* a further warp fills the ring with bulk copies */
+    bool paced;        /* which asks for them at intervals */
+    int lag;           /* the last phase of a row runs after the first of the next row but
+                          lag - 1, which hides the reduction between them; 0: no lag */
+    bool refill;       /* a tile's registers take the next row's as soon as the tile is
+                          stored */
+    bool single;       /* a cluster has one row, in its registers, and no other */
+    bool bulk;         /* a row comes to shared memory by one bulk copy and stays there */
+    bool one_row;   /* a CTA or cluster has one row, and ends with it: there are as many as rows */
+    bool by_blocks; /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
+                       whole blocks: between those and threads' elements is shared memory */
+    int stages;     /* rows in the ring at once; 0: none */
+    bool reuses; /* a row goes on from its stage to registers at once, and the next row to be copied
+                    takes the stage: so one is enough */
+    bool lined_up; /* its rows, which begin anywhere in a line of memory, are copied by blocks of
+                      16 bytes to the same place of one */
+    int64_t smem_bytes; /* dynamic: the ring, and what is staged for all rows */
+    int few_ctas; /* a launch of no more CTAs gives each few_bytes of dynamic shared memory, to
+                     which column vectors that a later phase reads are copied while the row comes;
+                     0: none does */
     int64_t few_bytes;
-    bool meets_in_ring;              /* after the last row the teams' accumulators meet there, all at once */
-    bool meets_beside;               /* kept: after a part's last row they meet beside the ring, which has the next part's rows */
-    int column_ctas;                 /* CTAs a row is cut into; 1 where there are inner reductions */
-    bool streamed;                   /* walks a row's columns in a loop and reads them again in each
-                                        phase; else every tile of a row has its registers */
-    bool dynamic;                    /* columns include a row axis: their count is known at launch */
-    bool ragged;                     /* tiles are checked against the row's end: the last is not full, or all are checked all the
-                                        same; or a streamed row's are too many to unroll */
-    bool full;                       /* not streamed: a CTA's tiles are its columns, no more and no fewer */
-    bool checked;                    /* so: all are full, and checked (checks_full_tiles in schedule/fit_threads.c) */
-    bool whole_moments;              /* a mean and its squares take a thread's elements once it has all of them */
-    int full_tiles;                  /* so many tiles all threads have whole, in every CTA of the row */
-    bool even_moments;               /* they meet without counts, since all threads of a row have as many of its elements */
-    bool open_tile;                  /* ragged: all tiles but the last are full, which sums over a row may count on */
+    bool meets_in_ring; /* after the last row the teams' accumulators meet there, all at once */
+    bool meets_beside;  /* kept: after a part's last row they meet beside the ring, which has the
+                           next part's rows */
+    int column_ctas;    /* CTAs a row is cut into; 1 where there are inner reductions */
+    bool streamed;      /* walks a row's columns in a loop and reads them again in each
+                           phase; else every tile of a row has its registers */
+    bool dynamic;       /* columns include a row axis: their count is known at launch */
+    bool ragged;        /* tiles are checked against the row's end: the last is not full, or all are
+                           checked all the        same; or a streamed row's are too many to unroll */
+    bool full;          /* not streamed: a CTA's tiles are its columns, no more and no fewer */
+    bool checked; /* so: all are full, and checked (checks_full_tiles in schedule/fit_threads.c) */
+    bool
+        whole_moments; /* a mean and its squares take a thread's elements once it has all of them */
+    int full_tiles;    /* so many tiles all threads have whole, in every CTA of the row */
+    bool even_moments; /* they meet without counts, since all threads of a row have as many of its
+                          elements */
+    bool
+        open_tile; /* ragged: all tiles but the last are full, which sums over a row may count on */
     int phases;
     int load_count, store_count, inner_count, accumulator_count;
     Load *loads;
     Store *stores;
     InnerReduction *inner;
     Accumulator *accumulators;
-    int finishes;                    /* FINISH: the kernel whose partials it adds; else -1 */
-    int clears;                      /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
-    int *phase;                      /* by node id: phases within this kernel */
-    bool *computed;                  /* by node id: computed here (not loaded from a slot) */
+    int finishes;   /* FINISH: the kernel whose partials it adds; else -1 */
+    int clears;     /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
+    int *phase;     /* by node id: phases within this kernel */
+    bool *computed; /* by node id: computed here (not loaded from a slot) */
 } Kernel;
 
-enum { SHORT_VECTOR = 4 };    /* elements: plans of shorter vectors the model knows too little of to overrule the rules */
+enum {
+    SHORT_VECTOR = 4
+}; /* elements: plans of shorter vectors the model knows too little of to overrule the rules */
 
 typedef struct {
     const char *schedule, *reason;
@@ -174,25 +185,30 @@ typedef struct {
 typedef struct Plan {
     const Analysis *analysis;
     Target target;
-    Family family;                   /* of the kernel that does the most */
+    Family family; /* of the kernel that does the most */
     int kernel_count, slot_count, rejection_count;
-    Kernel *kernels;                 /* in launch order, as launch.kernels */
+    Kernel *kernels; /* in launch order, as launch.kernels */
     Slot *slots;
     Rejection *rejections;
-    const char **cuts;               /* why there is more than one kernel */
+    const char **cuts; /* why there is more than one kernel */
     int cut_count;
-    const char *advice;              /* the text of --schedule that made it where the rules alone would not; else NULL */
-    bool by_model;                   /* which the model chose, for it found the rules' choice far behind */
+    const char *
+        advice; /* the text of --schedule that made it where the rules alone would not; else NULL */
+    bool by_model; /* which the model chose, for it found the rules' choice far behind */
     LaunchPlan launch;
 } Plan;
 
 /* Whether a phase behind this one needs what is loaded, or may. */
 static inline bool is_needed_later(const Load *load, int phase)
 {
-    return phase < LAST_PHASE_BIT ? load->phases >> phase >> 1 != 0 : load->phases >> LAST_PHASE_BIT != 0;
+    return phase < LAST_PHASE_BIT ? load->phases >> phase >> 1 != 0
+                                  : load->phases >> LAST_PHASE_BIT != 0;
 }
 /* Threads that compute; beside them there may be a warp that copies and one that listens. */
-static inline int kernel_threads(const Kernel *k) { return k->threads_per_row * k->teams; }
+static inline int kernel_threads(const Kernel *k)
+{
+    return k->threads_per_row * k->teams;
+}
 /* Whether some column vector is read a tile ahead of the phase that needs it. */
 static inline bool reads_early(const Kernel *k)
 {
@@ -200,11 +216,18 @@ static inline bool reads_early(const Kernel *k)
         if (k->loads[i].early) return true;
     return false;
 }
-static inline int helper_threads(const Kernel *k) { return 32 * (k->copy_warp + k->grouped); }
+static inline int helper_threads(const Kernel *k)
+{
+    return 32 * (k->copy_warp + k->grouped);
+}
 /* Whether it walks rows, and does not only serve a kernel that does. */
-static inline bool walks_rows(const Kernel *k) { return k->finishes < 0 && k->clears < 0; }
+static inline bool walks_rows(const Kernel *k)
+{
+    return k->finishes < 0 && k->clears < 0;
+}
 
-/* What a kernel reads of a node, and a reduction that it computes in each row; NULL: none. Both are in the order of their nodes. */
+/* What a kernel reads of a node, and a reduction that it computes in each row; NULL: none. Both are
+ * in the order of their nodes. */
 const Load *load_of(const Kernel *k, Node n);
 const InnerReduction *inner_of(const Kernel *k, Node n);
 /* Bytes of a row's column that it reads as vectors. */
@@ -222,7 +245,10 @@ static inline bool has_several_columns(const Kernel *k)
 {
     return (k->columns & (k->columns - 1)) != 0;
 }
-static inline bool has_several_row_axes(const Kernel *k) { return (k->rows & (k->rows - 1)) != 0; }
+static inline bool has_several_row_axes(const Kernel *k)
+{
+    return (k->rows & (k->rows - 1)) != 0;
+}
 static inline int fastest_column(const Kernel *k)
 {
     int axis = 0;
@@ -242,26 +268,29 @@ static inline bool is_persistent(const Kernel *k)
     return (k->accumulator_count && !k->kept) || k->stages || k->refill || k->grouped;
 }
 /* Whether the CTAs of a group take turns along a row. */
-static inline bool takes_turns(const Kernel *k) { return k->cluster > 1 && !k->slice; }
-/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then read what lies together
- * (an add of 4096 to 131072 columns 2 to 4 % faster than row after row for each part; measured on an H100). Sums over rows
- * know a CTA's rows by its place along x. */
+static inline bool takes_turns(const Kernel *k)
+{
+    return k->cluster > 1 && !k->slice;
+}
+/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then
+ * read what lies together (an add of 4096 to 131072 columns 2 to 4 % faster than row after row for
+ * each part; measured on an H100). Sums over rows know a CTA's rows by its place along x. */
 static inline bool has_parts_in_order(const Kernel *k)
 {
     return k->column_ctas > 1 && k->rows && !k->accumulator_count && !k->kept && !k->dynamic;
 }
-enum { CLEARED_WORDS = 8 };   /* of 8 bytes, by a thread of a kernel that clears a mailbox */
+enum { CLEARED_WORDS = 8 }; /* of 8 bytes, by a thread of a kernel that clears a mailbox */
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
  * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */
 static inline int mailbox_rounds(const Kernel *k)
 {
-    return k->lag == 0 ? 2 : k->lag == 1 ? 4 : 8;   /* at least 2 (lag + 1), and a power of two */
+    return k->lag == 0 ? 2 : k->lag == 1 ? 4 : 8; /* at least 2 (lag + 1), and a power of two */
 }
 /* The most values that a phase's end exchanges, and whether one of them takes 8 bytes. */
 int most_exchanged(const Graph *g, const Kernel *k);
 bool exchanges_wide(const Graph *g, const Kernel *k);
-/* Whether a row is a multiple of the 16 bytes that bulk copies are made of, or of the 128 that memory
- * moves at once. */
+/* Whether a row is a multiple of the 16 bytes that bulk copies are made of, or of the 128 that
+ * memory moves at once. */
 static inline bool is_whole_blocks(int64_t columns, DType dtype)
 {
     return columns * dtype_info[dtype].bytes % 16 == 0;
@@ -290,44 +319,54 @@ static inline bool is_lined_up(const Kernel *k, const Load *load)
 {
     return k->lined_up && load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
 }
-/* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15 bytes before a row
- * are read, and by a copy warp behind it. */
+/* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15
+ * bytes before a row are read, and by a copy warp behind it. */
 static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool copied = load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
         bool whole = is_whole_blocks(columns, load->dtype);
-        bool blocks = k->lined_up ? k->vec * dtype_info[load->dtype].bytes < 16 : k->copy_warp && !whole;
+        bool blocks =
+            k->lined_up ? k->vec * dtype_info[load->dtype].bytes < 16 : k->copy_warp && !whole;
         if (copied && blocks) return true;
     }
     return false;
 }
 /* Whether a phase reads what of a row an earlier one has read. */
 bool reads_rows_again(const Kernel *k);
-const char *family_name(Family family);       /* "grid-stride" */
+const char *family_name(Family family); /* "grid-stride" */
 
 /* `forced` is the text of --schedule or NULL. A schedule that cannot be is refused: an error that
- * begins `schedule refused: ` is reported and *refused set; where none was asked for and there is none, `no schedule: `. */
+ * begins `schedule refused: ` is reported and *refused set; where none was asked for and there is
+ * none, `no schedule: `. */
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
                const char *forced, bool *refused);
 /* The same without a report: NULL and why not where it is refused. */
 Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const char *forced,
                    const char **problem);
 /* What the rules choose where nothing was measured to be faster (schedule/tuned.c). */
-Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, const char **problem);
+Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target,
+                        const char **problem);
 /* How fast a plan moves many rows, and what bounds it, by the model of schedule/cost.c. */
-typedef enum { BOUND_BY_MEMORY, BOUND_BY_L2, BOUND_BY_INSTRUCTIONS, BOUND_BY_WAITS, BOUND_BY_MESSAGES, BOUNDS } Bound;
+typedef enum {
+    BOUND_BY_MEMORY,
+    BOUND_BY_L2,
+    BOUND_BY_INSTRUCTIONS,
+    BOUND_BY_WAITS,
+    BOUND_BY_MESSAGES,
+    BOUNDS
+} Bound;
 typedef struct {
-    double gbps;             /* of inputs and outputs once each; 0: not modelled, ... */
-    const char *unknown;     /* ... and why not; else NULL */
-    double ceiling;          /* what no plan exceeds: memory's own rate */
+    double gbps;         /* of inputs and outputs once each; 0: not modelled, ... */
+    const char *unknown; /* ... and why not; else NULL */
+    double ceiling;      /* what no plan exceeds: memory's own rate */
     Bound bound;
 } Estimate;
 Estimate estimate_speed(const Plan *plan);
 const char *bound_name(Bound bound);
 /* Notes a schedule that somebody else found wanting, for explain. */
 void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason);
-void print_plan(Text *out, const Plan *plan);  /* --emit=plan */
+void print_plan(Text *out, const Plan *plan); /* --emit=plan */
 
 #endif

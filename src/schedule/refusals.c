@@ -1,5 +1,5 @@
-/* schedule/refusals.c: why a schedule that was asked for cannot be. A reason that speaks of a key of --schedule begins
- * with it: `stages: ...`. */
+/* schedule/refusals.c: why a schedule that was asked for cannot be. A reason that speaks of a key
+ * of --schedule begins with it: `stages: ...`. */
 #include "schedule/internal.h"
 
 /* The kernel that walks rows with the most threads; NULL: none does. */
@@ -21,12 +21,15 @@ static const char *missing_stages(const Scheduler *s)
         if (s->kernels.data[i].stages > most) most = s->kernels.data[i].stages;
     const Kernel *k = largest_kernel(s);
     if (most)
-        return arena_format(s->arena, "stages: beside what else the SM holds, shared memory has room for %d", most);
-    if (!k || (!k->inner_count && !k->accumulator_count)) return "stages: rows are read once here, by no ring";
+        return arena_format(
+            s->arena, "stages: beside what else the SM holds, shared memory has room for %d", most);
+    if (!k || (!k->inner_count && !k->accumulator_count))
+        return "stages: rows are read once here, by no ring";
     if (!may_fetch_rows(k))
-        return k->accumulator_count ? "stages: rows that threads have under 4 bytes of side by side are copied by whole warps "
-                                      "that share one, and have read it before its first reduction"
-                                    : "stages: threads copy 4 bytes or more at a time, and here have fewer side by side";
+        return k->accumulator_count
+                   ? "stages: rows that threads have under 4 bytes of side by side are copied by whole warps "
+                     "that share one, and have read it before its first reduction"
+                   : "stages: threads copy 4 bytes or more at a time, and here have fewer side by side";
     return "stages: here rows stay in registers or are read again, and pass through no ring";
 }
 
@@ -34,12 +37,13 @@ static const char *missing_stages(const Scheduler *s)
 const char *impossible_cluster(const Scheduler *s)
 {
     int asked = s->forced.cluster;
-    if (asked & (asked - 1)) return arena_format(s->arena, "cluster: %d is not a power of two", asked);
+    if (asked & (asked - 1))
+        return arena_format(s->arena, "cluster: %d is not a power of two", asked);
     if (asked > 1 && s->target->max_cluster <= 1)
         return arena_format(s->arena, "cluster: %s has none", s->target->arch);
     if (asked > s->target->sms)
-        return arena_format(s->arena, "cluster: all %d CTAs must run at once, and there are %d SMs", asked,
-                            s->target->sms);
+        return arena_format(s->arena, "cluster: all %d CTAs must run at once, and there are %d SMs",
+                            asked, s->target->sms);
     return NULL;
 }
 
@@ -53,39 +57,53 @@ static const char *missing_cluster(const Scheduler *s)
     if (impossible) return impossible;
     bool may_group = s->forced.family == FAMILY_WARP_SPECIALIZED || s->forced.family == FAMILY_ROW;
     if (asked > most && (asked % WARP || !may_group))
-        return arena_format(s->arena,
-                            "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
-                            "multiples of 32, warp-specialized or row",
-                            s->target->arch, most);
+        return arena_format(
+            s->arena,
+            "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
+            "multiples of 32, warp-specialized or row",
+            s->target->arch, most);
     for (int i = 0; k && i < k->accumulator_count; i++)
-        if (!k->accumulators[i].per_column) return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
-    if (s->forced.threads && s->forced.threads <= WARP) return "threads: CTAs that share a row have 64 each, or more";
-    if (!k || !k->inner_count) return "cluster: CTAs share rows with reductions inside them, and here are none";
+        if (!k->accumulators[i].per_column)
+            return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
+    if (s->forced.threads && s->forced.threads <= WARP)
+        return "threads: CTAs that share a row have 64 each, or more";
+    if (!k || !k->inner_count)
+        return "cluster: CTAs share rows with reductions inside them, and here are none";
     /* fewer full vectors have a warp or less, unless more is asked for */
     int64_t least = (int64_t)LEAST_VECTORS * (s->forced.threads ? k->vec : full_vector(k)) * asked;
     if (column_count(s, k) <= least)
-        return arena_format(s->arena, "cluster: each of %d CTAs wants over %d vectors of a row, so over %lld columns; here are %lld",
-                            asked, LEAST_VECTORS, (long long)least, (long long)column_count(s, k));
+        return arena_format(
+            s->arena,
+            "cluster: each of %d CTAs wants over %d vectors of a row, so over %lld columns; here are %lld",
+            asked, LEAST_VECTORS, (long long)least, (long long)column_count(s, k));
     if (asked > most && s->forced.family == FAMILY_ROW)
-        return arena_format(s->arena, "cluster: so many read a row anew in each phase, with up to %d threads each and without "
-                            "rows=, stages= and bulk=", MOST_THREADS - WARP);
-    return asked > most ? "cluster: so many want columns of one axis, and room in shared memory for their part of three rows"
-                        : "cluster: their parts of the row are too short for two warps of each, or fit neither their registers "
-                          "nor their shared memory";
+        return arena_format(
+            s->arena,
+            "cluster: so many read a row anew in each phase, with up to %d threads each and without "
+            "rows=, stages= and bulk=",
+            MOST_THREADS - WARP);
+    return asked > most
+               ? "cluster: so many want columns of one axis, and room in shared memory for their part of three rows"
+               : "cluster: their parts of the row are too short for two warps of each, or fit neither their registers "
+                 "nor their shared memory";
 }
 
 /* Why an SM does not hold as many CTAs as were asked for. */
 static const char *missing_bound(const Scheduler *s)
 {
     const Kernel *k = largest_kernel(s);
-    if (k && k->reuses) return "per_sm: for that many there is no room in shared memory, or for their threads";
+    if (k && k->reuses)
+        return "per_sm: for that many there is no room in shared memory, or for their threads";
     if (k && (k->stages || k->refill || k->grouped))
-        return arena_format(s->arena, "per_sm: with a ring or a group it is planned, here up to %d", k->ctas_per_sm);
+        return arena_format(s->arena, "per_sm: with a ring or a group it is planned, here up to %d",
+                            k->ctas_per_sm);
     if (!k) return "per_sm: nothing here walks rows";
     int most = s->target->threads_per_sm / kernel_threads(k);
-    return arena_format(s->arena, "per_sm: up to %d; an SM holds %d threads and %d CTAs, and these have %d threads each",
-                        most < s->target->most_ctas_per_sm ? most : s->target->most_ctas_per_sm, s->target->threads_per_sm,
-                        s->target->most_ctas_per_sm, kernel_threads(k));
+    return arena_format(
+        s->arena,
+        "per_sm: up to %d; an SM holds %d threads and %d CTAs, and these have %d threads each",
+        most < s->target->most_ctas_per_sm ? most : s->target->most_ctas_per_sm,
+        s->target->threads_per_sm, s->target->most_ctas_per_sm, kernel_threads(k));
 }
 
 /* Why an SM is not kept to so few CTAs. */
@@ -93,9 +111,12 @@ static const char *missing_limit(const Scheduler *s)
 {
     bool some = false;
     for (int i = 0; i < s->kernels.count; i++) some |= takes_limit(&s->kernels.data[i]);
-    if (!some) return "limit: only for kernels of the row family that reduce rows and have nothing of them in shared memory";
+    if (!some)
+        return "limit: only for kernels of the row family that reduce rows and have nothing of them in shared memory";
     if (s->forced.limit < s->forced.per_sm) return "limit: per_sm asks for more";
-    return arena_format(s->arena, "limit: no shared memory lets %d of these CTAs in and keeps the next one out", s->forced.limit);
+    return arena_format(
+        s->arena, "limit: no shared memory lets %d of these CTAs in and keeps the next one out",
+        s->forced.limit);
 }
 
 /* Why a row does not stay on chip. */
@@ -109,8 +130,10 @@ static const char *missing_home(const Scheduler *s)
 /* Why no row comes to shared memory by one copy. */
 static const char *missing_bulk(const Scheduler *s)
 {
-    if (s->forced.bulk > 1) return "bulk: 1 (a row comes to shared memory by one bulk copy, for a CTA or cluster of its own)";
-    if (!s->target->bulk_copy) return arena_format(s->arena, "bulk: %s has no bulk copies", s->target->arch);
+    if (s->forced.bulk > 1)
+        return "bulk: 1 (a row comes to shared memory by one bulk copy, for a CTA or cluster of its own)";
+    if (!s->target->bulk_copy)
+        return arena_format(s->arena, "bulk: %s has no bulk copies", s->target->arch);
     return "bulk: for rows of whole blocks of 16 bytes along one axis, without sums over rows, that shared memory has room for, "
            "and more than a warp each; without rows=, stages=, reuse= and reads=2";
 }
@@ -118,7 +141,8 @@ static const char *missing_bulk(const Scheduler *s)
 /* Why no row hands its stage on. */
 static const char *missing_reuse(const Scheduler *s)
 {
-    if (s->forced.reuse > 1) return "reuse: 1 (a row goes on from its stage to registers at once, and the next row takes the stage)";
+    if (s->forced.reuse > 1)
+        return "reuse: 1 (a row goes on from its stage to registers at once, and the next row takes the stage)";
     return "reuse: row or grid-stride, for rows that threads copy to shared memory for themselves, read whole in the first phase and "
            "have registers for, and for stages that it has room for; with sums over rows they are whole lines of 128 bytes";
 }
@@ -137,8 +161,9 @@ static const char *missing_threads(const Scheduler *s)
 bool honours_keys(Scheduler *s)
 {
     const Forced *f = &s->forced;
-    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster,
-         stages = !f->stages, reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk, limit = !f->limit, reuse = !f->reuse;
+    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster, stages = !f->stages,
+         reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk,
+         limit = !f->limit, reuse = !f->reuse;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
@@ -158,21 +183,22 @@ bool honours_keys(Scheduler *s)
     for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
         reads &= !reads_rows_again(&s->kernels.data[i]);
     s->problem =
-        !threads ? missing_threads(s)
-        : !reuse ? missing_reuse(s)
+        !threads                  ? missing_threads(s)
+        : !reuse                  ? missing_reuse(s)
         : !rows && f->cluster > 1 ? "rows: CTAs that share a row walk one at a time"
-        : !rows  ? "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may"
-        : !cluster ? missing_cluster(s)
-        : !stages ? missing_stages(s)
-        : !reads ? f->reads == 1   ? missing_home(s)
-                   : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
-                                   : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
-        : !per_sm ? missing_bound(s)
-        : !ctas ? "ctas: here each row, or each part of a row, has a CTA of its own"
+        : !rows
+            ? "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may"
+        : !cluster      ? missing_cluster(s)
+        : !stages       ? missing_stages(s)
+        : !reads        ? f->reads == 1   ? missing_home(s)
+                          : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
+                                          : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
+        : !per_sm       ? missing_bound(s)
+        : !ctas         ? "ctas: here each row, or each part of a row, has a CTA of its own"
         : !bulk         ? missing_bulk(s)
         : !limit        ? missing_limit(s)
         : f->groups > 1 ? "groups: the warps that compute are one group"
-            : NULL;
+                        : NULL;
     return !s->problem;
 }
 
@@ -183,23 +209,32 @@ static const char *missing_copy_warp(const Scheduler *s)
     const Kernel *longest = NULL;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
-        bool rows = walks_rows(k) && !k->dynamic && !k->columnwise && (k->inner_count || k->accumulator_count);
+        bool rows = walks_rows(k) && !k->dynamic && !k->columnwise &&
+                    (k->inner_count || k->accumulator_count);
         if (rows && (!longest || kernel_threads(k) > kernel_threads(longest))) longest = k;
     }
     if (!s->target->bulk_copy)
-        return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s", s->target->arch);
-    if (!longest) return "warp-specialized needs reductions inside rows, or over rows, and this graph has neither";
-    if (has_several_columns(longest)) return "warp-specialized needs columns of one axis, and these are of several";
-    if (longest->kept) return "warp-specialized sums over all rows, and this graph over those of each group";
+        return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s",
+                            s->target->arch);
+    if (!longest)
+        return "warp-specialized needs reductions inside rows, or over rows, and this graph has neither";
+    if (has_several_columns(longest))
+        return "warp-specialized needs columns of one axis, and these are of several";
+    if (longest->kept)
+        return "warp-specialized sums over all rows, and this graph over those of each group";
     if (s->forced.reuse) return missing_reuse(s);
-    if (s->forced.stages == 1) return "stages: a copy warp fills a ring, which has two stages or more";
+    if (s->forced.stages == 1)
+        return "stages: a copy warp fills a ring, which has two stages or more";
     if (s->forced.rows > 1) return "rows: with a copy warp a CTA walks one at a time";
     if (s->forced.threads > MOST_THREADS_OF_ALL - WARP)
-        return arena_format(s->arena, "threads: a CTA has up to %d, and %d of them are the copy warp", MOST_THREADS_OF_ALL,
-                            WARP);
+        return arena_format(s->arena,
+                            "threads: a CTA has up to %d, and %d of them are the copy warp",
+                            MOST_THREADS_OF_ALL, WARP);
     if (longest->threads_per_row < WARP)
-        return arena_format(s->arena, "warp-specialized needs rows that two warps share, and these have %lld columns, for a part of one",
-                            (long long)column_count(s, longest));
+        return arena_format(
+            s->arena,
+            "warp-specialized needs rows that two warps share, and these have %lld columns, for a part of one",
+            (long long)column_count(s, longest));
     if (longest->threads_per_row == WARP || longest->teams > 1)
         return "warp-specialized needs rows that two warps share, and here a warp has one: threads=64 asks for two";
     if (s->forced.cluster > 1 && longest->cluster != s->forced.cluster) return missing_cluster(s);
@@ -228,18 +263,21 @@ const char *missing_reason(Scheduler *s)
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n)) continue;
-        if (reduction_way(s, n) == BY_ROW) inside = true;
-        else over = true;
+        if (reduction_way(s, n) == BY_ROW)
+            inside = true;
+        else
+            over = true;
         whole |= !node(s->g, n)->axes;
     }
     return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
                         family_use(s->forced.family),
-                        inside && whole                          ? "reductions inside rows, and one over everything"
+                        inside && whole ? "reductions inside rows, and one over everything"
                         : inside && over && s->forced.family == FAMILY_GRID_STRIDE
                             ? "sums over rows that take a kernel of their own"
-                        : inside && over                         ? "reductions inside rows and over rows"
-                        : inside                                 ? "reductions inside rows"
-                        : !over                                  ? "no reductions"
-                        : s->forced.family == FAMILY_COLUMN ? "sums over rows, and elements of each row to store"
-                                                                 : "reductions over rows");
+                        : inside && over ? "reductions inside rows and over rows"
+                        : inside         ? "reductions inside rows"
+                        : !over          ? "no reductions"
+                        : s->forced.family == FAMILY_COLUMN
+                            ? "sums over rows, and elements of each row to store"
+                            : "reductions over rows");
 }

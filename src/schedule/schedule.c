@@ -8,24 +8,28 @@
 
 const char *family_name(Family family)
 {
-    static const char *const names[] = {"pointwise",        "row",    "grid-stride",
-                                        "warp-specialized", "column", "finish",
-                                        "clear"};
+    static const char *const names[] = {"pointwise", "row",    "grid-stride", "warp-specialized",
+                                        "column",    "finish", "clear"};
     return names[family];
 }
 
 /* ---- --schedule
  * ------------------------------------------------------------------------------ */
 
-static const char *const family_names[] = {"pointwise", "row", "grid-stride", "warp-specialized", "cluster", "column"};
-static const char *const key_names[] = {"threads", "rows", "ctas", "per_sm", "cluster", "stages", "groups", "reads", "bulk", "limit", "reuse"};
-enum { FAMILIES = sizeof family_names / sizeof *family_names, KEYS = sizeof key_names / sizeof *key_names };
+static const char *const family_names[] = {"pointwise",        "row",     "grid-stride",
+                                           "warp-specialized", "cluster", "column"};
+static const char *const key_names[] = {"threads", "rows",  "ctas", "per_sm", "cluster", "stages",
+                                        "groups",  "reads", "bulk", "limit",  "reuse"};
+enum {
+    FAMILIES = sizeof family_names / sizeof *family_names,
+    KEYS = sizeof key_names / sizeof *key_names
+};
 
 /* Where a key's number goes; NULL: there is no such key. */
 static int *find_key(Forced *f, const char *key)
 {
-    int *const at[KEYS] = {&f->threads, &f->rows,   &f->ctas,  &f->per_sm, &f->cluster,
-                           &f->stages,  &f->groups, &f->reads, &f->bulk, &f->limit, &f->reuse};
+    int *const at[KEYS] = {&f->threads, &f->rows,  &f->ctas, &f->per_sm, &f->cluster, &f->stages,
+                           &f->groups,  &f->reads, &f->bulk, &f->limit,  &f->reuse};
     for (int i = 0; i < KEYS; i++)
         if (!strcmp(key_names[i], key)) return at[i];
     return NULL;
@@ -53,7 +57,8 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         family++;
     if (family == FAMILY_FINISH) {
         const char *name = arena_copy(arena, text, length);
-        return arena_format(arena, "there is no family '%s' (%s)", name, suggest_name(arena, name, family_names, FAMILIES));
+        return arena_format(arena, "there is no family '%s' (%s)", name,
+                            suggest_name(arena, name, family_names, FAMILIES));
     }
     forced->family = (Family)family;
     const char *at = text + length;
@@ -63,9 +68,11 @@ static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
         char *end = NULL;
         long value = key[key_length] ? strtol(key + key_length + 1, &end, 10) : 0;
         if (!end || (*end && *end != ',') || value < 1 || value > MOST)
-            return arena_format(arena, *key ? "'%s' is not key=NUMBER with a number from 1 to %d"
-                                            : "'%s' ends without a key: key=NUMBER with a number from 1 to %d",
-                                *key ? key : text, MOST);
+            return arena_format(
+                arena,
+                *key ? "'%s' is not key=NUMBER with a number from 1 to %d"
+                     : "'%s' ends without a key: key=NUMBER with a number from 1 to %d",
+                *key ? key : text, MOST);
         const char *name = arena_copy(arena, key, key_length);
         int *number = find_key(forced, name);
         if (!number)
@@ -144,21 +151,22 @@ static bool cut_and_map(Scheduler *s, bool ride)
 /* The family that a cut stands for: that of the kernel with most to do. */
 static Family main_family(const Scheduler *s)
 {
-    static const int rank[] = {
-        [FAMILY_POINTWISE] = 1,        [FAMILY_ROW] = 3,    [FAMILY_GRID_STRIDE] = 4,
-        [FAMILY_WARP_SPECIALIZED] = 5, [FAMILY_COLUMN] = 2, [FAMILY_FINISH] = 0,
-        [FAMILY_CLEAR] = 0};
+    static const int rank[] = {[FAMILY_POINTWISE] = 1,   [FAMILY_ROW] = 3,
+                               [FAMILY_GRID_STRIDE] = 4, [FAMILY_WARP_SPECIALIZED] = 5,
+                               [FAMILY_COLUMN] = 2,      [FAMILY_FINISH] = 0,
+                               [FAMILY_CLEAR] = 0};
     Family best = FAMILY_FINISH;
     for (int i = 0; i < s->kernels.count; i++)
-        if (rank[s->kernels.data[i].family] > rank[best])
-            best = s->kernels.data[i].family;
+        if (rank[s->kernels.data[i].family] > rank[best]) best = s->kernels.data[i].family;
     return best == FAMILY_FINISH ? FAMILY_POINTWISE : best;
 }
 
 void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason)
 {
     for (int i = 0; i < plan->rejection_count; i++)
-        if (!strcmp(plan->rejections[i].schedule, schedule) && !strcmp(plan->rejections[i].reason, reason)) return;
+        if (!strcmp(plan->rejections[i].schedule, schedule) &&
+            !strcmp(plan->rejections[i].reason, reason))
+            return;
     Rejection *more = NEW_ARRAY(arena, Rejection, plan->rejection_count + 1);
     if (plan->rejection_count)
         memcpy(more, plan->rejections, sizeof *more * (size_t)plan->rejection_count);
@@ -176,7 +184,8 @@ bool reads_rows_again(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool several = load->phases & (load->phases - 1);
-        bool row = load->access != ACCESS_ROW && (load->axes & k->rows || !k->rows);    /* a graph without rows is one */
+        bool row = load->access != ACCESS_ROW &&
+                   (load->axes & k->rows || !k->rows); /* a graph without rows is one */
         if (row && several && !load->resident && !load->staged) return true;
     }
     return false;
@@ -230,9 +239,16 @@ static void insert_clears(Scheduler *s, Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++) {
         const Kernel *k = &plan->kernels[i];
         if (k->grouped) {
-            all[count] = (Kernel){.family = FAMILY_CLEAR, .level = k->level, .vec = 1, .tiles = 1,
-                                  .threads_per_row = THREADS, .teams = 1, .cluster = 1,
-                                  .column_ctas = 1, .finishes = -1, .clears = count + 1};
+            all[count] = (Kernel){.family = FAMILY_CLEAR,
+                                  .level = k->level,
+                                  .vec = 1,
+                                  .tiles = 1,
+                                  .threads_per_row = THREADS,
+                                  .teams = 1,
+                                  .cluster = 1,
+                                  .column_ctas = 1,
+                                  .finishes = -1,
+                                  .clears = count + 1};
             count++;
         }
         moved[i] = count;
@@ -250,21 +266,26 @@ static const char *reduction_name(const Scheduler *s, Node n)
     return name ? name : node_text(s->arena, s->g, n, true);
 }
 
-/* Whether a reduction is over the last axes of its operand, which has none of the graph's columns. */
+/* Whether a reduction is over the last axes of its operand, which has none of the graph's columns.
+ */
 static bool has_other_columns(const Scheduler *s, Node n)
 {
-    AxisSet axes = node(s->g, arg(s->g, n, 0))->axes, reduced = node(s->g, n)->reduced, left = axes & ~reduced;
-    return reduction_way(s, n) == BY_ITSELF && !(axes & s->a->columns) && left && left < (reduced & -reduced);
+    AxisSet axes = node(s->g, arg(s->g, n, 0))->axes, reduced = node(s->g, n)->reduced,
+            left = axes & ~reduced;
+    return reduction_way(s, n) == BY_ITSELF && !(axes & s->a->columns) && left &&
+           left < (reduced & -reduced);
 }
 
 /* Says for every reduction that ends a kernel why it does. */
 static void explain_cuts(Scheduler *s, Plan *plan)
 {
     static const char *const why[] = {
-        [BY_ROW] = "it is the same for several rows of what uses it, so a kernel that walks its own rows computes it once",
+        [BY_ROW] =
+            "it is the same for several rows of what uses it, so a kernel that walks its own rows computes it once",
         [BY_RIDING] = "it is complete when every CTA has added its rows",
         [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads keep their columns",
-        [BY_ITSELF] = "it reduces neither exactly the columns nor only rows, so a kernel walks its axes for it alone"};
+        [BY_ITSELF] =
+            "it reduces neither exactly the columns nor only rows, so a kernel walks its axes for it alone"};
     LIST(const char *) cuts = {0};
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
@@ -273,30 +294,40 @@ static void explain_cuts(Scheduler *s, Plan *plan)
         if (way == BY_ROW && !(s->apart[i] && s->slot_of[i] >= 0)) continue;
         const char *reason = why[way];
         if (adds_long_rows(s, n) && has_long_rows(s))
-            reason = "it takes one number of each row, and rows are long: a kernel of its own reads those";
+            reason =
+                "it takes one number of each row, and rows are long: a kernel of its own reads those";
         if (has_other_columns(s, n))
-            reason = arena_format(s->arena, "its rows are along %s and the graph's along %s, so a kernel walks them for it alone; in a graph of its "
-                                            "own, or with --outputs, it would share one with what uses it",
-                                  axes_text(s->arena, s->g, node(s->g, n)->reduced), axes_text(s->arena, s->g, s->a->columns));
-        *list_push(s->arena, &cuts) = arena_format(s->arena, "a kernel ends with %s: %s", reduction_name(s, n), reason);
+            reason = arena_format(
+                s->arena,
+                "its rows are along %s and the graph's along %s, so a kernel walks them for it alone; in a graph of its "
+                "own, or with --outputs, it would share one with what uses it",
+                axes_text(s->arena, s->g, node(s->g, n)->reduced),
+                axes_text(s->arena, s->g, s->a->columns));
+        *list_push(s->arena, &cuts) =
+            arena_format(s->arena, "a kernel ends with %s: %s", reduction_name(s, n), reason);
     }
     plan->cuts = cuts.data;
     plan->cut_count = cuts.count;
 }
 
-static bool speaks_of_key(const char *problem) { return problem[strcspn(problem, " :")] == ':'; }
+static bool speaks_of_key(const char *problem)
+{
+    return problem[strcspn(problem, " :")] == ':';
+}
 
-/* The family `cluster` is whichever can have its rows shared by several CTAs, by as few as can be. */
+/* The family `cluster` is whichever can have its rows shared by several CTAs, by as few as can be.
+ */
 static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target, const char *keys,
                           const char **problem)
 {
     enum { MOST = 16 };
     static const char *const families[] = {"warp-specialized", "grid-stride", "row"};
     bool given = strstr(keys, "cluster=") != NULL;
-    const char *why = NULL;    /* the first reason that speaks of a key, `cluster: …`, or the last of all */
+    const char *why =
+        NULL; /* the first reason that speaks of a key, `cluster: …`, or the last of all */
     static const char one[] = "cluster=1";
     const char *alone = strstr(keys, one);
-    if (alone && strchr(",", alone[sizeof one - 1])) {    /* , or the end */
+    if (alone && strchr(",", alone[sizeof one - 1])) { /* , or the end */
         *problem = "cluster: one CTA is none, 2 to 16 are";
         return NULL;
     }
@@ -317,9 +348,12 @@ static const char *find_excess(Arena *arena, const LaunchPlan *l)
 {
     for (int i = 0; i < l->kernel_count; i++) {
         const int args = most_args(&l->kernels[i]);
-        if (args > MAX_LAUNCH_ARGS) return too_many(arena, "arguments: a kernel", args, MAX_LAUNCH_ARGS);
+        if (args > MAX_LAUNCH_ARGS)
+            return too_many(arena, "arguments: a kernel", args, MAX_LAUNCH_ARGS);
     }
-    return l->slot_count > MAX_LAUNCH_SLOTS ? too_many(arena, "workspace: a plan", l->slot_count, MAX_LAUNCH_SLOTS) : NULL;
+    return l->slot_count > MAX_LAUNCH_SLOTS
+               ? too_many(arena, "workspace: a plan", l->slot_count, MAX_LAUNCH_SLOTS)
+               : NULL;
 }
 
 static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
@@ -327,8 +361,7 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     Plan *plan = NEW(s->arena, Plan);
     *problem = forced ? parse_forced(s->arena, forced, &s->forced) : NULL;
     if (!*problem && !choose(s, plan)) *problem = s->problem;
-    if (!*problem && forced && main_family(s) != s->forced.family)
-        *problem = missing_reason(s);
+    if (!*problem && forced && main_family(s) != s->forced.family) *problem = missing_reason(s);
     if (!*problem && forced && !honours_keys(s)) *problem = s->problem;
     if (*problem) return NULL;
     plan->analysis = s->a;
@@ -344,8 +377,10 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     return plan;
 }
 
-/* A plan of all parts; NULL where one has none, or none can be as `forced` wants it: the others are as they would be anyway. */
-static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, bool by_rules, const char *forced, const char **problem)
+/* A plan of all parts; NULL where one has none, or none can be as `forced` wants it: the others are
+ * as they would be anyway. */
+static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, bool by_rules,
+                        const char *forced, const char **problem)
 {
     Plan **plans = NEW_ARRAY(arena, Plan *, a->part_count);
     const char *refused = NULL, *why;
@@ -397,8 +432,8 @@ static Plan *take_advice(const Scheduler *s, const Plan *rules)
     return plan;
 }
 
-Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target,
-                   const char *forced, const char **problem)
+Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const char *forced,
+                   const char **problem)
 {
     enum { CLUSTER = sizeof "cluster" - 1 };
     if (forced && !strncmp(forced, "cluster", CLUSTER) && strcspn(forced, ":") == CLUSTER)
@@ -418,7 +453,8 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
     if (!plan) {
         *refused = true;
         Span at = a->graph->span;
-        report_error(d, forced ? whole_file(at.source) : at, NULL, "%s: %s", forced ? "schedule refused" : "no schedule", problem);
+        report_error(d, forced ? whole_file(at.source) : at, NULL, "%s: %s",
+                     forced ? "schedule refused" : "no schedule", problem);
         stop(d);
     }
     return plan;
@@ -438,28 +474,30 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         line(out, "rows %s columns %s kept %s", axes_text(out->arena, g, k->rows),
              axes_text(out->arena, g, k->columns), axes_text(out->arena, g, k->kept));
         if (k->finishes >= 0)
-            line(out, "columns a CTA %d, threads a column %d, partials at once %d", k->threads_per_row,
-                 k->teams, k->tiles);
+            line(out, "columns a CTA %d, threads a column %d, partials at once %d",
+                 k->threads_per_row, k->teams, k->tiles);
         else
-            line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s",
-                 k->threads_per_row, k->teams, k->vec, k->tiles,
-                 k->streamed ? ", streamed" : "", k->ragged ? ", ragged" : "");
+            line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s", k->threads_per_row,
+                 k->teams, k->vec, k->tiles, k->streamed ? ", streamed" : "",
+                 k->ragged ? ", ragged" : "");
         if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
         if (k->paced) line(out, "paced");
         if (k->limit_ctas) line(out, "at most %d CTAs an SM", k->limit_ctas);
         if (k->slice)
             line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
-                 k->refill ? ", refilled" : k->bulk ? ", by one copy" : k->single ? ", single" : "");
+                 k->refill   ? ", refilled"
+                 : k->bulk   ? ", by one copy"
+                 : k->single ? ", single"
+                             : "");
         if (takes_turns(k)) line(out, "%d CTAs share a row, in turns along it", k->cluster);
         if (k->meets_in_ring) line(out, "sums meet in the ring");
         if (k->meets_beside) line(out, "sums meet beside the ring");
         for (int i = 0; i < k->load_count; i++)
-            line(out, "load %s%s%s%s", k->loads[i].name,
-                 k->loads[i].resident ? ", resident" : "",
+            line(out, "load %s%s%s%s", k->loads[i].name, k->loads[i].resident ? ", resident" : "",
                  k->loads[i].hoisted ? ", hoisted" : "",
-                 is_lined_up(k, &k->loads[i]) || is_read_by_blocks(k, &k->loads[i]) ? ", by blocks" : "");
-        for (int i = 0; i < k->inner_count; i++)
-            print_inner(out, g, &k->inner[i]);
+                 is_lined_up(k, &k->loads[i]) || is_read_by_blocks(k, &k->loads[i]) ? ", by blocks"
+                                                                                    : "");
+        for (int i = 0; i < k->inner_count; i++) print_inner(out, g, &k->inner[i]);
         for (int i = 0; i < k->accumulator_count; i++)
             line(out, "%s %s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
                  node_text(out->arena, g, k->accumulators[i].node, true));
@@ -470,8 +508,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
 void print_plan(Text *out, const Plan *plan)
 {
     line(out, "plan for %s: %s", plan->target.arch, family_name(plan->family));
-    for (int i = 0; i < plan->kernel_count; i++)
-        print_kernel(out, plan, &plan->kernels[i]);
+    for (int i = 0; i < plan->kernel_count; i++) print_kernel(out, plan, &plan->kernels[i]);
     for (int i = 0; i < plan->launch.slot_count; i++)
         line(out, "slot %s: %s%s%s", plan->launch.slots[i].name,
              dtype_info[plan->launch.slots[i].dtype].fuse,
@@ -480,6 +517,5 @@ void print_plan(Text *out, const Plan *plan)
                  ? arena_format(out->arena, " x %lld", (long long)plan->launch.slots[i].width)
                  : "");
     for (int i = 0; i < plan->rejection_count; i++)
-        line(out, "rejected %s: %s", plan->rejections[i].schedule,
-             plan->rejections[i].reason);
+        line(out, "rejected %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
 }

@@ -1,19 +1,21 @@
-/* schedule/single_numbers.c: the kernel of which reduction computes a single number that is made of several, as a loss is. */
+/* schedule/single_numbers.c: the kernel of which reduction computes a single number that is made of
+ * several, as a loss is. */
 #include "schedule/internal.h"
 
-/* Whether the kernel that computes `last` by itself computes reduction n as well, or finds it in the workspace. */
+/* Whether the kernel that computes `last` by itself computes reduction n as well, or finds it in
+ * the workspace. */
 static bool is_there(const Scheduler *s, Node n, Node last)
 {
     const NodeInfo *info = node(s->g, n), *other = node(s->g, last);
-    bool same = reduction_way(s, n) == BY_ITSELF && s->home[n.id] == s->home[last.id] && info->axes == other->axes &&
-                info->reduced == other->reduced;
+    bool same = reduction_way(s, n) == BY_ITSELF && s->home[n.id] == s->home[last.id] &&
+                info->axes == other->axes && info->reduced == other->reduced;
     return same || s->cut[n.id] <= s->home[last.id];
 }
 
 /* The operands of a node in order, and of those that are no reductions theirs, each node's once. */
 typedef struct {
-    LIST(Node) users, operands;    /* still to be visited, the next one last */
-    bool *opened;                  /* by node id */
+    LIST(Node) users, operands; /* still to be visited, the next one last */
+    bool *opened;               /* by node id */
 } Descent;
 
 static void open_operands(Scheduler *s, Descent *d, Node user)
@@ -51,12 +53,14 @@ static bool has_operands(Scheduler *s, Node v, Node last)
     return true;
 }
 
-/* Of the reductions that a value is made of at last, one that has a kernel by itself and gives a single number; 0: none. */
+/* Of the reductions that a value is made of at last, one that has a kernel by itself and gives a
+ * single number; 0: none. */
 static Node last_by_itself(Scheduler *s, Node v)
 {
     Node user, n;
     for (Descent d = descend(s, v); next_operand(s, &d, &user, &n);) {
-        bool number = is_reduction(s->g, n) && reduction_way(s, n) == BY_ITSELF && !node(s->g, n)->axes;
+        bool number =
+            is_reduction(s->g, n) && reduction_way(s, n) == BY_ITSELF && !node(s->g, n)->axes;
         if (number && s->level[n.id] == s->level[user.id]) return n;
     }
     return (Node){0};

@@ -1,6 +1,6 @@
-/* calls.c: the calls of the public interface in the order that programs make them, for the injector. What fails is said on
- * stderr and tried once more: a call that failed must not have broken the next. Exit 3: something failed; 1: an argument
- * was refused, which none should be.
+/* calls.c: the calls of the public interface in the order that programs make them, for the
+ * injector. What fails is said on stderr and tried once more: a call that failed must not have
+ * broken the next. Exit 3: something failed; 1: an argument was refused, which none should be.
  *
  *     calls cpu|gpu|saved|files|cache */
 #include "fusec.h"
@@ -12,8 +12,9 @@
 
 enum { ROWS = 8, COLUMNS = 16 };
 
-static const char text[] = "graph zero[M = 8, N = 16](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = (x - x) * sum[N](x)\n}\n"
-                           "graph twice[M = 8, N = 16](x : f32[M, N], by : f32 = 2) -> (y : f32[M, N]) {\n    y = x * by\n}\n";
+static const char text[] =
+    "graph zero[M = 8, N = 16](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = (x - x) * sum[N](x)\n}\n"
+    "graph twice[M = 8, N = 16](x : f32[M, N], by : f32 = 2) -> (y : f32[M, N]) {\n    y = x * by\n}\n";
 static const char wrong_text[] = "graph wrong[M](x : f32[M]) -> (y : f32[M]) {\n    y = z\n}\n";
 static bool failed;
 
@@ -24,8 +25,8 @@ static bool is_done(const char *what, fusec_status status, const fusec_error *er
     failed = true;
     fprintf(stderr, "%s: %s: %s\n", what, fusec_status_name(status), error->message);
     if (status != error->status || !*error->message) exit(1);
-    if (status == FUSEC_INVALID_PROGRAM || status == FUSEC_INVALID_ARGUMENT || status == FUSEC_INVALID_TENSOR ||
-        status == FUSEC_INVALID_FILE)
+    if (status == FUSEC_INVALID_PROGRAM || status == FUSEC_INVALID_ARGUMENT ||
+        status == FUSEC_INVALID_TENSOR || status == FUSEC_INVALID_FILE)
         exit(1);
     return false;
 }
@@ -34,7 +35,11 @@ static bool is_done(const char *what, fusec_status status, const fusec_error *er
 
 static fusec_tensor tensor(void *data)
 {
-    return (fusec_tensor){.data = data, .dtype = FUSEC_F32, .rank = 2, .sizes = {ROWS, COLUMNS}, .strides = {COLUMNS, 1}};
+    return (fusec_tensor){.data = data,
+                          .dtype = FUSEC_F32,
+                          .rank = 2,
+                          .sizes = {ROWS, COLUMNS},
+                          .strides = {COLUMNS, 1}};
 }
 
 static fusec_program *parse(void)
@@ -42,8 +47,10 @@ static fusec_program *parse(void)
     fusec_error error;
     fusec_program *program = NULL, *none = NULL;
     if (DO(fusec_program_parse(text, strlen(text), "zero.fuse", &program, &error)))
-        printf("%zu graphs, the first is %s\n", fusec_program_graph_count(program), fusec_program_graph(program, 0));
-    const fusec_status status = fusec_program_parse(wrong_text, strlen(wrong_text), NULL, &none, &error);
+        printf("%zu graphs, the first is %s\n", fusec_program_graph_count(program),
+               fusec_program_graph(program, 0));
+    const fusec_status status =
+        fusec_program_parse(wrong_text, strlen(wrong_text), NULL, &none, &error);
     if (status != FUSEC_INVALID_PROGRAM) (void)is_done("a wrong program", status, &error);
     fusec_program_destroy(none);
     return program;
@@ -69,17 +76,24 @@ static void launch(fusec_device *device, const fusec_plan *plan)
     fusec_device_info info = {.struct_size = sizeof info};
     fusec_device_get_info(device, &info);
     for (int i = 0; i < ROWS * COLUMNS; i++) values[i] = (float)(i % 7);
-    bool good = DO(fusec_alloc(device, sizeof values, &x, &error)) && DO(fusec_alloc(device, sizeof values, &y, &error)) &&
-                DO(fusec_alloc(device, bytes, &workspace, &error)) && DO(fusec_copy(device, x, values, sizeof values, &error)) &&
+    bool good = DO(fusec_alloc(device, sizeof values, &x, &error)) &&
+                DO(fusec_alloc(device, sizeof values, &y, &error)) &&
+                DO(fusec_alloc(device, bytes, &workspace, &error)) &&
+                DO(fusec_copy(device, x, values, sizeof values, &error)) &&
                 DO(fusec_fill_async(device, y, 0xff, sizeof values, NULL, &error)) &&
-                DO(fusec_stream_create(device, &stream, &error)) && DO(fusec_event_create(device, &begin, &error)) &&
-                DO(fusec_event_create(device, &end, &error)) && DO(fusec_event_record(begin, stream, &error));
+                DO(fusec_stream_create(device, &stream, &error)) &&
+                DO(fusec_event_create(device, &begin, &error)) &&
+                DO(fusec_event_create(device, &end, &error)) &&
+                DO(fusec_event_record(begin, stream, &error));
     const fusec_tensor in = tensor(x), out = tensor(y);
     good = good && DO(fusec_plan_launch(plan, &in, &out, NULL, workspace, stream, &error));
     if (good && !info.is_cpu)
-        good = DO(fusec_call_create(plan, &in, &out, NULL, workspace, &call, &error)) && DO(fusec_call_launch(call, stream, &error));
-    good = good && DO(fusec_event_record(end, stream, &error)) && DO(fusec_event_elapsed(begin, end, &ms, &error)) &&
-           DO(fusec_device_synchronize(device, &error)) && DO(fusec_copy(device, values, y, sizeof values, &error));
+        good = DO(fusec_call_create(plan, &in, &out, NULL, workspace, &call, &error)) &&
+               DO(fusec_call_launch(call, stream, &error));
+    good = good && DO(fusec_event_record(end, stream, &error)) &&
+           DO(fusec_event_elapsed(begin, end, &ms, &error)) &&
+           DO(fusec_device_synchronize(device, &error)) &&
+           DO(fusec_copy(device, values, y, sizeof values, &error));
     if (good) print_values(values);
     fusec_call_destroy(call);
     fusec_event_destroy(begin);
@@ -96,7 +110,8 @@ static void open_files(void)
     fusec_error error;
     fusec_program *program = NULL;
     if (DO(fusec_program_open("uses.fuse", NULL, &program, &error)))
-        printf("%zu graphs, the first is %s\n", fusec_program_graph_count(program), fusec_program_graph(program, 0));
+        printf("%zu graphs, the first is %s\n", fusec_program_graph_count(program),
+               fusec_program_graph(program, 0));
     fusec_program_destroy(program);
 }
 
@@ -107,7 +122,8 @@ static void plan_and_launch(fusec_device *device, const char *graph, const char 
     fusec_program *program = parse();
     const fusec_size sizes[] = {{"M", ROWS}, {"N", COLUMNS}};
     if (program && DO(fusec_plan_create(device, program, graph, sizes, 2, NULL, &plan, &error))) {
-        printf("%s: %zu kernels, %zu bytes of text\n", fusec_plan_graph(plan), fusec_plan_kernel_count(plan), strlen(fusec_plan_text(plan)));
+        printf("%s: %zu kernels, %zu bytes of text\n", fusec_plan_graph(plan),
+               fusec_plan_kernel_count(plan), strlen(fusec_plan_text(plan)));
         launch(device, plan);
         if (path) (void)DO(fusec_plan_save(plan, path, &error));
     }
@@ -147,7 +163,7 @@ static void use_cache(void)
         failed = true;
     }
     fusec_binary_destroy(binary);
-    if (failed) return;    /* it may not have been stored */
+    if (failed) return; /* it may not have been stored */
     (void)DO(fusec_cache_list(print_entry, NULL, &error));
 }
 

@@ -1,17 +1,18 @@
-/* cases.h: the commands, and the calls of the interface, that `make faults` runs; files are those of faults.c. */
+/* cases.h: the commands, and the calls of the interface, that `make faults` runs; files are those
+ * of faults.c. */
 #ifndef FAULTS_CASES_H
 #define FAULTS_CASES_H
 
 enum {
-    GPU = 1,        /* the stub driver is on the library path */
-    SPILLS = 2,     /* the stub NVRTC says that kernels spill */
-    NUMBERS = 4,    /* what it prints has times in it: digits are not compared */
-    CLEARS = 8,     /* the disk cache may become empty */
-    FRESH = 16,     /* the disk cache begins empty */
-    CALLS = 32,     /* calls.c, not the command line */
-    TRIES = 128,    /* a schedule that the driver refuses is listed as such, and others are tried */
-    STDIN = 256,    /* stdin is in.safetensors */
-    CLOSELY = 64,   /* a sample of its faults in memory is a large one */
+    GPU = 1,      /* the stub driver is on the library path */
+    SPILLS = 2,   /* the stub NVRTC says that kernels spill */
+    NUMBERS = 4,  /* what it prints has times in it: digits are not compared */
+    CLEARS = 8,   /* the disk cache may become empty */
+    FRESH = 16,   /* the disk cache begins empty */
+    CALLS = 32,   /* calls.c, not the command line */
+    TRIES = 128,  /* a schedule that the driver refuses is listed as such, and others are tried */
+    STDIN = 256,  /* stdin is in.safetensors */
+    CLOSELY = 64, /* a sample of its faults in memory is a large one */
 };
 
 typedef struct {
@@ -41,7 +42,8 @@ static const Case cases[] = {
     {"run-out", "run norm.fuse --device cpu --in in.safetensors --out old.safetensors", CLOSELY},
     {"run-new", "run norm.fuse --device cpu --in in.safetensors --out new.safetensors --verify", 0},
     {"run-stdin", "run norm.fuse --device cpu --in - --out -", STDIN},
-    {"run-limit", "run norm.fuse M=8 N=16 --device cpu --verify --limit seconds=100,bytes=1000000000", 0},
+    {"run-limit",
+     "run norm.fuse M=8 N=16 --device cpu --verify --limit seconds=100,bytes=1000000000", 0},
     {"run-strides", "run norm.fuse M=8 N=16 --device cpu --stride x=32,1 --offset y=3", 0},
     {"run-gpu", "run zero.fuse --device cuda --verify", GPU},
     {"run-gpu-fresh", "run zero.fuse --device cuda --out old.safetensors", GPU | FRESH},

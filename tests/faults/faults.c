@@ -1,17 +1,17 @@
-/* faults.c: the driver of `make faults`. Runs each case once as it is, counting its calls; then again and again, each
- * time with another call that fails; and judges:
+/* faults.c: the driver of `make faults`. Runs each case once as it is, counting its calls; then
+ * again and again, each time with another call that fails; and judges:
  *
  *   - no signal, no hang;
  *   - exit 0 means all of it: the same stdout and the same files;
- *   - any other exit is 3, says why on stderr ("out of memory" where memory ran out), and leaves each file as it was
- *     or as it should become;
+ *   - any other exit is 3, says why on stderr ("out of memory" where memory ran out), and leaves
+ * each file as it was or as it should become;
  *   - no temporary file is left, and nothing in the disk cache is lost;
  *   - the calls of the library lose no memory.
  *
  *     faults [--sample N] [--jobs N] [--only CASE] [--family NAME]
  *
- * --sample takes N calls of each kind and case, evenly spread, in place of all (where they are no more than MOST_CALLS:
- * a benchmark launches thousands of times). */
+ * --sample takes N calls of each kind and case, evenly spread, in place of all (where they are no
+ * more than MOST_CALLS: a benchmark launches thousands of times). */
 #include "cases.h"
 #include "faults.h"
 #include "folder.h"
@@ -33,26 +33,30 @@
 enum { WORDS = 24, MOST_CALLS = 200, SECONDS = 20, EXIT_MACHINE = 3 };
 
 static const char *const families[] = FAULT_NAMES;
-static char build[PATH], scratch[PATH], work[PATH], before_folder[PATH];    /* absolute */
+static char build[PATH], scratch[PATH], work[PATH], before_folder[PATH]; /* absolute */
 static FaultReport *report;
 static int failures;
 static long runs;
 
 /* ---- the folder of a run ---- */
 
-static bool is_cache(const char *path) { return !strncmp(path, "cache/", 6); }
+static bool is_cache(const char *path)
+{
+    return !strncmp(path, "cache/", 6);
+}
 
 /* A name that entries of the cache have, and temporary files have not. */
 static bool is_entry(const char *path)
 {
-    return is_cache(path) && strspn(path + 6, "0123456789abcdef") == 32 && !strcmp(path + 6 + 32, ".fusec");
+    return is_cache(path) && strspn(path + 6, "0123456789abcdef") == 32 &&
+           !strcmp(path + 6 + 32, ".fusec");
 }
 
 static void make_folders(const char *root)
 {
     static const char *const names[] = {"cache", "tmp", "home"};
     char path[PATH];
-    mkdir(root, 0700);    /* the disk cache is to be nobody else's */
+    mkdir(root, 0700); /* the disk cache is to be nobody else's */
     for (int i = 0; i < 3; i++) {
         join(path, root, names[i]);
         mkdir(path, 0700);
@@ -77,12 +81,12 @@ static void lay_out(const Folder *before, unsigned flags)
 enum { TO_FILE, TO_FULL, TO_NOTHING };
 
 typedef struct {
-    const char *fault;      /* $FAULT, or NULL */
-    int out, error;         /* where stdout and stderr go */
+    const char *fault; /* $FAULT, or NULL */
+    int out, error;    /* where stdout and stderr go */
 } How;
 
 typedef struct {
-    int status;             /* as waitpid has it */
+    int status; /* as waitpid has it */
     bool late;
     char *out, *error;
     size_t out_bytes, error_bytes;
@@ -106,7 +110,8 @@ static void redirect(int fd, int where, const char *path)
 {
     close(fd);
     if (where == TO_NOTHING) return;
-    const int opened = where == TO_FULL ? open("/dev/full", O_WRONLY) : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    const int opened = where == TO_FULL ? open("/dev/full", O_WRONLY)
+                                        : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (opened != fd && (dup2(opened, fd) != fd || close(opened) != 0)) _exit(126);
 }
 
@@ -117,7 +122,8 @@ static void start(const Case *c, const How *how)
     snprintf(words, sizeof words, "%s", c->words);
     join(program, build, c->flags & CALLS ? "faults/calls" : "fusec");
     argv[count++] = program;
-    for (char *word = strtok(words, " "); word && count < WORDS - 1; word = strtok(NULL, " ")) argv[count++] = word;
+    for (char *word = strtok(words, " "); word && count < WORDS - 1; word = strtok(NULL, " "))
+        argv[count++] = word;
     argv[count] = NULL;
     if (chdir(work) != 0) _exit(126);
     set("FUSEC_CACHE_DIR", work, "cache");
@@ -191,62 +197,77 @@ typedef struct {
     FaultReport calls;
 } Clean;
 
-__attribute__((format(printf, 4, 5))) static void blame(const Clean *clean, const How *how, const Result *result,
-                                                        const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+blame(const Clean *clean, const How *how, const Result *result, const char *format, ...)
 {
     va_list args;
     failures++;
-    printf("%s, %s%s%s: ", clean->c->name, how->fault ? how->fault : "", how->out == TO_FULL ? "stdout full" : how->out ? "no stdout" : "",
-           how->error == TO_FULL ? "stderr full" : how->error ? "no stderr" : "");
+    printf("%s, %s%s%s: ", clean->c->name, how->fault ? how->fault : "",
+           how->out == TO_FULL ? "stdout full"
+           : how->out          ? "no stdout"
+                               : "",
+           how->error == TO_FULL ? "stderr full"
+           : how->error          ? "no stderr"
+                                 : "");
     if (how->fault) printf("%s fails: ", report->what);
     va_start(args, format);
     vprintf(format, args);
     va_end(args);
-    printf(" (exit %d: %.200s)\n", WIFEXITED(result->status) ? WEXITSTATUS(result->status) : -1, result->error);
+    printf(" (exit %d: %.200s)\n", WIFEXITED(result->status) ? WEXITSTATUS(result->status) : -1,
+           result->error);
 }
 
 static bool same(const Case *c, const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
-    return c->flags & NUMBERS ? same_but_numbers(a, a_bytes, b, b_bytes) : a_bytes == b_bytes && !memcmp(a, b, a_bytes);
+    return c->flags & NUMBERS ? same_but_numbers(a, a_bytes, b, b_bytes)
+                              : a_bytes == b_bytes && !memcmp(a, b, a_bytes);
 }
 
 static bool is_same_file(const Case *c, const File *file, const File *other)
 {
-    return file && other ? same(c, file->data, file->bytes, other->data, other->bytes) : file == other;
+    return file && other ? same(c, file->data, file->bytes, other->data, other->bytes)
+                         : file == other;
 }
 
 /* differs: what is in a result may be another answer. */
-static void judge_files(const Clean *clean, const How *how, const Result *result, bool done, bool differs)
+static void judge_files(const Clean *clean, const How *how, const Result *result, bool done,
+                        bool differs)
 {
     Folder now = {0};
     const Case *c = clean->c;
     read_folder(work, "", &now);
     for (int i = 0; i < now.count; i++) {
         const File *file = &now.files[i];
-        const File *before = find_file(&clean->before, file->path), *after = find_file(&clean->after, file->path);
+        const File *before = find_file(&clean->before, file->path),
+                   *after = find_file(&clean->after, file->path);
         if (!before && !after && !is_entry(file->path))
             blame(clean, how, result, "leaves %s", file->path);
-        else if (!differs && !is_cache(file->path) && !is_same_file(c, file, after) && (done || !is_same_file(c, file, before)))
+        else if (!differs && !is_cache(file->path) && !is_same_file(c, file, after) &&
+                 (done || !is_same_file(c, file, before)))
             blame(clean, how, result, "damages %s", file->path);
     }
     for (int i = 0; i < clean->before.count; i++) {
         const char *path = clean->before.files[i].path;
-        const bool may = is_cache(path) ? c->flags & (CLEARS | FRESH) : !find_file(&clean->after, path);
+        const bool may =
+            is_cache(path) ? c->flags & (CLEARS | FRESH) : !find_file(&clean->after, path);
         if (!may && !find_file(&now, path)) blame(clean, how, result, "loses %s", path);
     }
     for (int i = 0; i < clean->after.count && done; i++) {
         const char *path = clean->after.files[i].path;
-        if (!is_cache(path) && !find_file(&now, path)) blame(clean, how, result, "does not write %s", path);
+        if (!is_cache(path) && !find_file(&now, path))
+            blame(clean, how, result, "does not write %s", path);
     }
     free_folder(&now);
 }
 
-/* Without NVRTC or a driver there are other answers, as documented; without the tuning file too, and then it is said. A
- * schedule that cannot be compiled takes no one's place. */
+/* Without NVRTC or a driver there are other answers, as documented; without the tuning file too,
+ * and then it is said. A schedule that cannot be compiled takes no one's place. */
 static bool may_differ(const Case *c, const How *how, const Result *result, int family)
 {
-    const bool lasts = how->fault && strchr(how->fault, '+'), of_nvrtc = !strncmp(report->what, "nvrtc", 5);
-    return (family == FAULT_CUDA && of_nvrtc && (lasts || c->flags & SPILLS || !strcmp(report->what, "nvrtcVersion"))) ||
+    const bool lasts = how->fault && strchr(how->fault, '+'),
+               of_nvrtc = !strncmp(report->what, "nvrtc", 5);
+    return (family == FAULT_CUDA && of_nvrtc &&
+            (lasts || c->flags & SPILLS || !strcmp(report->what, "nvrtcVersion"))) ||
            (family == FAULT_CUDA && c->flags & TRIES) ||
            (family == FAULT_SYSTEM && (lasts || !strcmp(report->what, "dlopen"))) ||
            (family == FAULT_CUDA && !strncmp(report->what, "cuGetProcAddress", 16)) ||
@@ -271,11 +292,15 @@ static void judge(const Clean *clean, const How *how, const Result *result, int 
     if (done && how->out == TO_FILE && !differs &&
         !same(c, result->out, result->out_bytes, clean->result.out, clean->result.out_bytes))
         blame(clean, how, result, "not the whole output");
-    if (done && how->out != TO_FILE && clean->result.out_bytes) blame(clean, how, result, "lost output");
-    if (!done && how->error == TO_FILE && !result->error_bytes) blame(clean, how, result, "says nothing");
-    if (!done && family == FAULT_MEMORY && how->error == TO_FILE && !strstr(result->error, "out of memory"))
+    if (done && how->out != TO_FILE && clean->result.out_bytes)
+        blame(clean, how, result, "lost output");
+    if (!done && how->error == TO_FILE && !result->error_bytes)
+        blame(clean, how, result, "says nothing");
+    if (!done && family == FAULT_MEMORY && how->error == TO_FILE &&
+        !strstr(result->error, "out of memory"))
         blame(clean, how, result, "another message");
-    if (c->flags & CALLS && report->live > clean->calls.live) blame(clean, how, result, "loses %ld allocations", report->live - clean->calls.live);
+    if (c->flags & CALLS && report->live > clean->calls.live)
+        blame(clean, how, result, "loses %ld allocations", report->live - clean->calls.live);
     judge_files(clean, how, result, done, differs);
 }
 
@@ -293,8 +318,9 @@ static void run_fault(const Clean *clean, int family, long call, bool for_good)
 
 static void run_streams(const Clean *clean)
 {
-    static const How hows[] = {{NULL, TO_FULL, TO_FILE}, {NULL, TO_NOTHING, TO_FILE}, {NULL, TO_FILE, TO_FULL},
-                               {NULL, TO_FILE, TO_NOTHING}, {NULL, TO_NOTHING, TO_NOTHING}, {"memory:9+", TO_FILE, TO_FULL},
+    static const How hows[] = {{NULL, TO_FULL, TO_FILE},        {NULL, TO_NOTHING, TO_FILE},
+                               {NULL, TO_FILE, TO_FULL},        {NULL, TO_FILE, TO_NOTHING},
+                               {NULL, TO_NOTHING, TO_NOTHING},  {"memory:9+", TO_FILE, TO_FULL},
                                {"memory:20+", TO_FULL, TO_FULL}};
     for (size_t i = 0; i < sizeof hows / sizeof *hows; i++) {
         Result result = run(clean->c, &clean->before, &hows[i]);
@@ -312,13 +338,16 @@ static void run_family(const Clean *clean, const Choice *choice, int family)
 {
     const long calls = clean->calls.calls[family];
     const bool closely = clean->c->flags & CLOSELY && family == FAULT_MEMORY;
-    const long most = choice->sample ? choice->sample * (closely ? 20 : 1) : MOST_CALLS, wanted = calls < most ? calls : most;
+    const long most = choice->sample ? choice->sample * (closely ? 20 : 1) : MOST_CALLS,
+               wanted = calls < most ? calls : most;
     for (long i = 0; i < wanted; i++) {
         const long call = 1 + (wanted < calls ? i * calls / wanted + calls / wanted / 2 : i);
         if (i % choice->jobs != choice->job) continue;
-        const bool once = family == FAULT_EINTR || (choice->sample && (i + (clean->c - cases) + family) % 2 == 0);
+        const bool once =
+            family == FAULT_EINTR || (choice->sample && (i + (clean->c - cases) + family) % 2 == 0);
         if (!choice->sample || once) run_fault(clean, family, call, false);
-        if (family != FAULT_EINTR && !(choice->sample && once)) run_fault(clean, family, call, true);
+        if (family != FAULT_EINTR && !(choice->sample && once))
+            run_fault(clean, family, call, true);
     }
 }
 
@@ -330,16 +359,19 @@ static void run_case(const Case *c, const Choice *choice)
     clean.result = run(c, &clean.before, &as_it_is);
     clean.calls = *report;
     read_folder(work, "", &clean.after);
-    if (clean.result.late || !WIFEXITED(clean.result.status) || WEXITSTATUS(clean.result.status) != 0)
+    if (clean.result.late || !WIFEXITED(clean.result.status) ||
+        WEXITSTATUS(clean.result.status) != 0)
         blame(&clean, &as_it_is, &clean.result, "fails without a fault");
     else {
         if (choice->job == 0 && !choice->family && !(c->flags & CALLS)) run_streams(&clean);
         for (int f = 0; f < FAULT_FAMILIES; f++)
-            if (!choice->family || !strcmp(choice->family, families[f])) run_family(&clean, choice, f);
+            if (!choice->family || !strcmp(choice->family, families[f]))
+                run_family(&clean, choice, f);
     }
     if (choice->job == 0 && !choice->sample) {
         printf("%-16s", c->name);
-        for (int f = 0; f < FAULT_FAMILIES; f++) printf(" %6ld %s", clean.calls.calls[f], families[f]);
+        for (int f = 0; f < FAULT_FAMILIES; f++)
+            printf(" %6ld %s", clean.calls.calls[f], families[f]);
         printf("\n");
     }
     free_result(&clean.result);
@@ -349,14 +381,18 @@ static void run_case(const Case *c, const Choice *choice)
 
 /* ---- all cases ---- */
 
-static const char norm_text[] = "graph norm[M = 8, N = 16](x : f16[M, N], gamma : f32[N], eps : f32 = 1e-5) -> (y : f16[M, N], s : f32[M]) {\n"
-                                "    m = mean[N](x)\n    v = var[N](x)\n    s = m * m + v\n    y = (x - m) * rsqrt(v + eps) * gamma\n}\n";
-static const char uses_text[] = "import \"std\"\nimport \"shared.fuse\"\n"
-                                "graph uses[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = softmax[N](twice(x))\n}\n";
-static const char inputs_text[] = "graph inputs[M = 8, N = 16](a : f16[M, N], b : f32[N]) -> (x : f16[M, N], gamma : f32[N]) {\n    x = a\n    gamma = b\n}\n";
+static const char norm_text[] =
+    "graph norm[M = 8, N = 16](x : f16[M, N], gamma : f32[N], eps : f32 = 1e-5) -> (y : f16[M, N], s : f32[M]) {\n"
+    "    m = mean[N](x)\n    v = var[N](x)\n    s = m * m + v\n    y = (x - m) * rsqrt(v + eps) * gamma\n}\n";
+static const char uses_text[] =
+    "import \"std\"\nimport \"shared.fuse\"\n"
+    "graph uses[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = softmax[N](twice(x))\n}\n";
+static const char inputs_text[] =
+    "graph inputs[M = 8, N = 16](a : f16[M, N], b : f32[N]) -> (x : f16[M, N], gamma : f32[N]) {\n    x = a\n    gamma = b\n}\n";
 static const char shared_text[] = "fn twice(x) = x * 2\n";
 static const char ugly_text[] = "graph ugly[M=4,N=8](x:f32[M,N])->(y:f32[M,N]){y=x*2+1}\n";
-static const char zero_text[] = "graph zero[M = 8, N = 16](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = (x - x) * sum[N](x)\n}\n";
+static const char zero_text[] =
+    "graph zero[M = 8, N = 16](x : f32[M, N]) -> (y : f32[M, N]) {\n    y = (x - x) * sum[N](x)\n}\n";
 
 static void write_text(const char *name, const char *text)
 {
@@ -449,11 +485,16 @@ static int read_choice(int argc, char **argv, Choice *choice)
 {
     *choice = (Choice){.jobs = 1};
     for (int i = 1; i + 1 < argc; i += 2) {
-        if (!strcmp(argv[i], "--sample")) choice->sample = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--jobs")) choice->jobs = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--only")) choice->only = argv[i + 1];
-        else if (!strcmp(argv[i], "--family")) choice->family = argv[i + 1];
-        else return 2;
+        if (!strcmp(argv[i], "--sample"))
+            choice->sample = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--jobs"))
+            choice->jobs = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--only"))
+            choice->only = argv[i + 1];
+        else if (!strcmp(argv[i], "--family"))
+            choice->family = argv[i + 1];
+        else
+            return 2;
     }
     return argc % 2 == 1 && choice->jobs > 0 ? 0 : 2;
 }
@@ -462,7 +503,9 @@ int main(int argc, char **argv)
 {
     Choice choice;
     if (read_choice(argc, argv, &choice) != 0 || !realpath("build", build)) {
-        fprintf(stderr, "usage: build/faults/faults [--sample N] [--jobs N] [--only CASE] [--family NAME]\n");
+        fprintf(
+            stderr,
+            "usage: build/faults/faults [--sample N] [--jobs N] [--only CASE] [--family NAME]\n");
         return 2;
     }
     umask(077);

@@ -1,4 +1,5 @@
-/* folder.h: whole folders in memory, for the driver of `make faults`. What goes wrong here ends it. */
+/* folder.h: whole folders in memory, for the driver of `make faults`. What goes wrong here ends it.
+ */
 #ifndef FAULTS_FOLDER_H
 #define FAULTS_FOLDER_H
 
@@ -8,17 +9,17 @@
 enum { PATH = 4096, MOST_FILES = 64 };
 
 typedef struct {
-    char path[256];     /* below the folder */
-    char *data;         /* a NUL behind it */
+    char path[256]; /* below the folder */
+    char *data;     /* a NUL behind it */
     size_t bytes;
 } File;
 
 typedef struct {
-    File *files;    /* NULL: none */
+    File *files; /* NULL: none */
     int count;
 } Folder;
 
-_Noreturn void die(const char *what);    /* says errno */
+_Noreturn void die(const char *what); /* says errno */
 char *load(const char *path, size_t *bytes);
 void save(const char *path, const void *data, size_t bytes);
 void join(char path[PATH], const char *folder, const char *name);
@@ -26,7 +27,7 @@ void join(char path[PATH], const char *folder, const char *name);
 /* Adds all files in `below` of `root`, hidden ones left out. */
 void read_folder(const char *root, const char *below, Folder *folder);
 void free_folder(Folder *folder);
-const File *find_file(const Folder *folder, const char *path);    /* NULL: none */
+const File *find_file(const Folder *folder, const char *path); /* NULL: none */
 void empty_folder(const char *path);
 
 /* Whether two texts differ in nothing but their numbers. */

@@ -1,9 +1,9 @@
-/* inject.c: a library for LD_PRELOAD that counts calls of the C library and makes chosen ones fail. faults.h says
- * which and how they are chosen.
+/* inject.c: a library for LD_PRELOAD that counts calls of the C library and makes chosen ones fail.
+ * faults.h says which and how they are chosen.
  *
- * Memory comes from glibc's own names (__libc_malloc), since dlsym allocates; everything else from the next library.
- * Children run without the injector: what a compiler does when its memory runs out is not ours to mend. unlink and
- * rmdir never fail, for nothing can be done about it. */
+ * Memory comes from glibc's own names (__libc_malloc), since dlsym allocates; everything else from
+ * the next library. Children run without the injector: what a compiler does when its memory runs
+ * out is not ours to mend. unlink and rmdir never fail, for nothing can be done about it. */
 #include "faults.h"
 
 #include <dirent.h>
@@ -66,7 +66,8 @@ static void read_choice(const char *choice)
     const char *colon = choice ? strchr(choice, ':') : NULL;
     if (!colon) return;
     for (int i = 0; i < FAULT_FAMILIES; i++)
-        if (strlen(names[i]) == (size_t)(colon - choice) && !strncmp(names[i], choice, strlen(names[i])))
+        if (strlen(names[i]) == (size_t)(colon - choice) &&
+            !strncmp(names[i], choice, strlen(names[i])))
             chosen_family = i;
     chosen_call = atol(colon + 1);
     for_good = choice[strlen(choice) - 1] == '+';
@@ -76,7 +77,8 @@ static void map_report(const char *path)
 {
     const int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0) return;
-    void *mapped = (void *)syscall(SYS_mmap, NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *mapped =
+        (void *)syscall(SYS_mmap, NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     syscall(SYS_close, fd);
     if (mapped != MAP_FAILED) report = mapped;
 }
@@ -89,14 +91,14 @@ static void *next(const char *name)
     return symbol;
 }
 
-#define NEXT(name) (__extension__(__typeof__(&name))next(#name))
+#define NEXT(name) (__extension__(__typeof__(&name)) next(#name))
 
 __attribute__((constructor)) static void begin(void)
 {
     read_choice(getenv("FAULT"));
     map_report(getenv("FAULT_REPORT"));
     unsetenv("LD_PRELOAD");
-    dlsym(RTLD_NEXT, "free");    /* what it needs once is had before anything fails */
+    dlsym(RTLD_NEXT, "free"); /* what it needs once is had before anything fails */
     active = true;
 }
 
@@ -127,7 +129,9 @@ EXPORT void *realloc(void *memory, size_t bytes)
 
 EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    return fails(FAULT_MEMORY, "aligned_alloc", ENOMEM) ? NULL : counted(__libc_memalign(alignment, bytes));
+    return fails(FAULT_MEMORY, "aligned_alloc", ENOMEM)
+               ? NULL
+               : counted(__libc_memalign(alignment, bytes));
 }
 
 EXPORT int posix_memalign(void **memory, size_t alignment, size_t bytes)
@@ -176,9 +180,15 @@ EXPORT int openat(int directory, const char *path, int flags, ...)
 
 /* What a build with _FORTIFY_SOURCE calls in their place. */
 int __open_2(const char *path, int flags);
-EXPORT int __open_2(const char *path, int flags) { return open(path, flags); }
+EXPORT int __open_2(const char *path, int flags)
+{
+    return open(path, flags);
+}
 int __openat_2(int directory, const char *path, int flags);
-EXPORT int __openat_2(int directory, const char *path, int flags) { return openat(directory, path, flags); }
+EXPORT int __openat_2(int directory, const char *path, int flags)
+{
+    return openat(directory, path, flags);
+}
 
 EXPORT int mkostemp(char *name, int flags)
 {
@@ -203,7 +213,10 @@ EXPORT ssize_t pread(int fd, void *to, size_t bytes, off_t at)
 }
 
 ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room);
-EXPORT ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room) { return bytes > room ? -1 : read(fd, to, bytes); }
+EXPORT ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room)
+{
+    return bytes > room ? -1 : read(fd, to, bytes);
+}
 
 EXPORT ssize_t write(int fd, const void *from, size_t bytes)
 {
@@ -224,10 +237,10 @@ EXPORT int close(int fd)
     return fails(FAULT_FILE, "close", EIO) ? -1 : result;
 }
 
-#define PLAIN(name, error, parameters, arguments)                                          \
-    EXPORT int name parameters                                                             \
-    {                                                                                      \
-        return fails(FAULT_FILE, #name, error) ? -1 : NEXT(name) arguments;                \
+#define PLAIN(name, error, parameters, arguments)                                                  \
+    EXPORT int name parameters                                                                     \
+    {                                                                                              \
+        return fails(FAULT_FILE, #name, error) ? -1 : NEXT(name) arguments;                        \
     }
 
 PLAIN(fsync, EIO, (int fd), (fd))
@@ -235,16 +248,19 @@ PLAIN(fdatasync, EIO, (int fd), (fd))
 PLAIN(ftruncate, ENOSPC, (int fd, off_t size), (fd, size))
 PLAIN(fchmod, EPERM, (int fd, mode_t mode), (fd, mode))
 PLAIN(fchown, EPERM, (int fd, uid_t user, gid_t group), (fd, user, group))
-PLAIN(renameat, EIO, (int from_fd, const char *from, int to_fd, const char *to), (from_fd, from, to_fd, to))
+PLAIN(renameat, EIO, (int from_fd, const char *from, int to_fd, const char *to),
+      (from_fd, from, to_fd, to))
 PLAIN(faccessat, EIO, (int fd, const char *path, int mode, int flags), (fd, path, mode, flags))
 PLAIN(rename, EIO, (const char *from, const char *to), (from, to))
 PLAIN(mkdir, ENOSPC, (const char *path, mode_t mode), (path, mode))
 PLAIN(stat, EIO, (const char *path, struct stat *about), (path, about))
 PLAIN(lstat, EIO, (const char *path, struct stat *about), (path, about))
 PLAIN(fstat, EIO, (int fd, struct stat *about), (fd, about))
-PLAIN(fstatat, EIO, (int fd, const char *path, struct stat *about, int flags), (fd, path, about, flags))
+PLAIN(fstatat, EIO, (int fd, const char *path, struct stat *about, int flags),
+      (fd, path, about, flags))
 PLAIN(access, EIO, (const char *path, int mode), (path, mode))
-PLAIN(utimensat, EPERM, (int fd, const char *path, const struct timespec times[2], int flags), (fd, path, times, flags))
+PLAIN(utimensat, EPERM, (int fd, const char *path, const struct timespec times[2], int flags),
+      (fd, path, times, flags))
 
 EXPORT int flock(int fd, int operation)
 {
@@ -260,7 +276,10 @@ EXPORT char *realpath(const char *path, char *to)
 }
 
 char *__realpath_chk(const char *path, char *to, size_t room);
-EXPORT char *__realpath_chk(const char *path, char *to, size_t room) { return room ? realpath(path, to) : NULL; }
+EXPORT char *__realpath_chk(const char *path, char *to, size_t room)
+{
+    return room ? realpath(path, to) : NULL;
+}
 
 EXPORT char *mkdtemp(char *name)
 {
@@ -295,7 +314,10 @@ EXPORT FILE *fopen(const char *path, const char *mode)
 }
 
 /* A stream that failed says so from then on, as the C library's does. */
-static void spoil(FILE *file) { file->_flags |= 0x20; /* _IO_ERR_SEEN */ }
+static void spoil(FILE *file)
+{
+    file->_flags |= 0x20; /* _IO_ERR_SEEN */
+}
 
 EXPORT size_t fread(void *to, size_t bytes, size_t count, FILE *file)
 {
@@ -332,13 +354,18 @@ EXPORT int fputs(const char *text, FILE *file)
 
 /* ---- threads, children, libraries ---- */
 
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *data)
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *data)
 {
-    return fault_now(FAULT_SYSTEM, "pthread_create") ? EAGAIN : NEXT(pthread_create)(thread, attributes, run, data);
+    return fault_now(FAULT_SYSTEM, "pthread_create")
+               ? EAGAIN
+               : NEXT(pthread_create)(thread, attributes, run, data);
 }
 
-EXPORT int posix_spawnp(pid_t *child, const char *program, const posix_spawn_file_actions_t *actions,
-                        const posix_spawnattr_t *attributes, char *const words[], char *const environment[])
+EXPORT int posix_spawnp(pid_t *child, const char *program,
+                        const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const words[],
+                        char *const environment[])
 {
     if (fault_now(FAULT_SYSTEM, "posix_spawnp")) return EAGAIN;
     return NEXT(posix_spawnp)(child, program, actions, attributes, words, environment);
@@ -361,5 +388,6 @@ EXPORT void *dlopen(const char *path, int flags)
 
 EXPORT int glob(const char *pattern, int flags, int (*complain)(const char *, int), glob_t *found)
 {
-    return fault_now(FAULT_SYSTEM, "glob") ? GLOB_NOSPACE : NEXT(glob)(pattern, flags, complain, found);
+    return fault_now(FAULT_SYSTEM, "glob") ? GLOB_NOSPACE
+                                           : NEXT(glob)(pattern, flags, complain, found);
 }

@@ -1,10 +1,10 @@
-/* stub_cuda.c: a libcuda.so.1 for machines without a GPU: every entry point of driver.def, with host memory for the
- * GPU's. Under the injector each call can fail.
+/* stub_cuda.c: a libcuda.so.1 for machines without a GPU: every entry point of driver.def, with
+ * host memory for the GPU's. Under the injector each call can fail.
  *
- * A kernel computes nothing: a launch writes zeros to all memory that was filled with bytes of 0xff before, as the
- * command line fills outputs, so it is right for graphs whose outputs are zero. Events are a millisecond apart. Memory that
- * is larger than a test's tensors is never touched. None of it is the C library's: what it does not give back is the
- * driver's loss. */
+ * A kernel computes nothing: a launch writes zeros to all memory that was filled with bytes of 0xff
+ * before, as the command line fills outputs, so it is right for graphs whose outputs are zero.
+ * Events are a millisecond apart. Memory that is larger than a test's tensors is never touched.
+ * None of it is the C library's: what it does not give back is the driver's loss. */
 #include "driver.h"
 
 #include "faults.h"
@@ -39,9 +39,9 @@ static CUresult call(const char *name)
     return chosen && chosen(FAULT_CUDA, name) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
-#define ENTRY()                                           \
-    do {                                                  \
-        if (call(__func__)) return CUDA_ERROR_UNKNOWN;    \
+#define ENTRY()                                                                                    \
+    do {                                                                                           \
+        if (call(__func__)) return CUDA_ERROR_UNKNOWN;                                             \
     } while (0)
 
 /* The prototypes, with the parameters of driver.def. */
@@ -51,8 +51,18 @@ static CUresult call(const char *name)
 
 /* ---- the driver, its device, its context ---- */
 
-CUresult cuInit(unsigned flags) { (void)flags; ENTRY(); return CUDA_SUCCESS; }
-CUresult cuDriverGetVersion(int *version) { ENTRY(); *version = 13000; return CUDA_SUCCESS; }
+CUresult cuInit(unsigned flags)
+{
+    (void)flags;
+    ENTRY();
+    return CUDA_SUCCESS;
+}
+CUresult cuDriverGetVersion(int *version)
+{
+    ENTRY();
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
 CUresult cuGetErrorName(CUresult error, const char **name)
 {
     *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_UNKNOWN";
@@ -63,8 +73,18 @@ CUresult cuGetErrorString(CUresult error, const char **text)
     *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "unknown error";
     return CUDA_SUCCESS;
 }
-CUresult cuDeviceGet(CUdevice *device, int ordinal) { ENTRY(); *device = ordinal; return CUDA_SUCCESS; }
-CUresult cuDeviceGetCount(int *count) { ENTRY(); *count = 1; return CUDA_SUCCESS; }
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    ENTRY();
+    *device = ordinal;
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetCount(int *count)
+{
+    ENTRY();
+    *count = 1;
+    return CUDA_SUCCESS;
+}
 CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 {
     (void)device;
@@ -72,7 +92,13 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
     snprintf(name, (size_t)length, "Stub GPU");
     return CUDA_SUCCESS;
 }
-CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) { (void)device; ENTRY(); *bytes = 1u << 30; return CUDA_SUCCESS; }
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    ENTRY();
+    *bytes = 1u << 30;
+    return CUDA_SUCCESS;
+}
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 {
     (void)device;
@@ -89,8 +115,9 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
     return CUDA_SUCCESS;
 }
 
-static __attribute__((tls_model("initial-exec"))) _Thread_local CUcontext current;    /* needs no memory at its first use */
-static char handle;    /* of everything that is more than memory */
+static __attribute__((tls_model(
+    "initial-exec"))) _Thread_local CUcontext current; /* needs no memory at its first use */
+static char handle;                                    /* of everything that is more than memory */
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
@@ -99,10 +126,30 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     *context = (CUcontext)(void *)&handle;
     return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxRelease(CUdevice device) { (void)device; ENTRY(); return CUDA_SUCCESS; }
-CUresult cuCtxGetCurrent(CUcontext *context) { ENTRY(); *context = current; return CUDA_SUCCESS; }
-CUresult cuCtxGetDevice(CUdevice *device) { ENTRY(); *device = 0; return CUDA_SUCCESS; }
-CUresult cuCtxPushCurrent(CUcontext context) { ENTRY(); current = context; return CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    (void)device;
+    ENTRY();
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxGetCurrent(CUcontext *context)
+{
+    ENTRY();
+    *context = current;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+    ENTRY();
+    *device = 0;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent(CUcontext context)
+{
+    ENTRY();
+    current = context;
+    return CUDA_SUCCESS;
+}
 CUresult cuCtxPopCurrent(CUcontext *context)
 {
     *context = current;
@@ -110,8 +157,16 @@ CUresult cuCtxPopCurrent(CUcontext *context)
     ENTRY();
     return CUDA_SUCCESS;
 }
-CUresult cuCtxSynchronize(void) { ENTRY(); return CUDA_SUCCESS; }
-CUresult cuCtxResetPersistingL2Cache(void) { ENTRY(); return CUDA_SUCCESS; }
+CUresult cuCtxSynchronize(void)
+{
+    ENTRY();
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxResetPersistingL2Cache(void)
+{
+    ENTRY();
+    return CUDA_SUCCESS;
+}
 
 /* ---- code ---- */
 
@@ -122,7 +177,12 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     *module = (CUmodule)(void *)&handle;
     return CUDA_SUCCESS;
 }
-CUresult cuModuleUnload(CUmodule module) { (void)module; ENTRY(); return CUDA_SUCCESS; }
+CUresult cuModuleUnload(CUmodule module)
+{
+    (void)module;
+    ENTRY();
+    return CUDA_SUCCESS;
+}
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     ENTRY();
@@ -135,7 +195,8 @@ CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
     ENTRY();
     return CUDA_SUCCESS;
 }
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, CUfunction function, int threads, size_t smem_bytes)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, CUfunction function, int threads,
+                                                     size_t smem_bytes)
 {
     (void)function, (void)threads, (void)smem_bytes;
     ENTRY();
@@ -150,12 +211,14 @@ static Buffer *find_buffer(CUdeviceptr at)
     return NULL;
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                          void **extra)
 {
     (void)config, (void)function, (void)parameters, (void)extra;
     ENTRY();
     for (int i = 0; i < MOST_BUFFERS; i++)
-        if (buffers[i].memory && buffers[i].poisoned && buffers[i].bytes <= MOST_BYTES) memset(buffers[i].memory, 0, buffers[i].bytes);
+        if (buffers[i].memory && buffers[i].poisoned && buffers[i].bytes <= MOST_BYTES)
+            memset(buffers[i].memory, 0, buffers[i].bytes);
     return CUDA_SUCCESS;
 }
 
@@ -166,7 +229,8 @@ CUresult cuMemAlloc(CUdeviceptr *memory, size_t bytes)
     ENTRY();
     for (int i = 0; i < MOST_BUFFERS; i++) {
         if (buffers[i].memory) continue;
-        void *got = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *got = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (got == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
         buffers[i] = (Buffer){.memory = got, .bytes = bytes};
         *memory = (CUdeviceptr)(uintptr_t)got;
@@ -214,8 +278,19 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
     *stream = (CUstream)(void *)&handle;
     return CUDA_SUCCESS;
 }
-CUresult cuStreamDestroy(CUstream stream) { (void)stream; ENTRY(); return CUDA_SUCCESS; }
-CUresult cuStreamIsCapturing(CUstream stream, int *is) { (void)stream; ENTRY(); *is = 0; return CUDA_SUCCESS; }
+CUresult cuStreamDestroy(CUstream stream)
+{
+    (void)stream;
+    ENTRY();
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream stream, int *is)
+{
+    (void)stream;
+    ENTRY();
+    *is = 0;
+    return CUDA_SUCCESS;
+}
 CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
     (void)flags;
@@ -223,8 +298,18 @@ CUresult cuEventCreate(CUevent *event, unsigned flags)
     *event = (CUevent)(void *)&handle;
     return CUDA_SUCCESS;
 }
-CUresult cuEventRecord(CUevent event, CUstream stream) { (void)event, (void)stream; ENTRY(); return CUDA_SUCCESS; }
-CUresult cuEventSynchronize(CUevent event) { (void)event; ENTRY(); return CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    (void)event, (void)stream;
+    ENTRY();
+    return CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent event)
+{
+    (void)event;
+    ENTRY();
+    return CUDA_SUCCESS;
+}
 CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end)
 {
     (void)begin, (void)end;
@@ -232,20 +317,27 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end)
     *milliseconds = 1;
     return CUDA_SUCCESS;
 }
-CUresult cuEventDestroy(CUevent event) { (void)event; ENTRY(); return CUDA_SUCCESS; }
+CUresult cuEventDestroy(CUevent event)
+{
+    (void)event;
+    ENTRY();
+    return CUDA_SUCCESS;
+}
 
 /* ---- the table ---- */
 
-EXPORT CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *found);
-CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *found)
+EXPORT CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags,
+                                    int *found);
+CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags,
+                             int *found)
 {
     (void)version, (void)flags, (void)found;
     ENTRY();
     *function = NULL;
-#define DRIVER(entry, version, parameters)                                       \
-    if (!strcmp(name, #entry)) {                                                 \
-        CUresult(*address) parameters = entry;                                   \
-        memcpy(function, &address, sizeof address);                              \
+#define DRIVER(entry, version, parameters)                                                         \
+    if (!strcmp(name, #entry)) {                                                                   \
+        CUresult(*address) parameters = entry;                                                     \
+        memcpy(function, &address, sizeof address);                                                \
     }
 #include "driver.def"
 #undef DRIVER

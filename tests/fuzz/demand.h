@@ -8,8 +8,7 @@
 
 static inline void demand(bool condition, const char *what)
 {
-    if (condition)
-        return;
+    if (condition) return;
     fprintf(stderr, "%s\n", what);
     abort();
 }

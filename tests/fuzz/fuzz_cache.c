@@ -19,17 +19,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char *copy_bytes(const void *bytes, size_t size)
 {
     char *copy = malloc(size ? size : 1);
-    if (!copy)
-        exit(0);
-    if (size)
-        memcpy(copy, bytes, size);
+    if (!copy) exit(0);
+    if (size) memcpy(copy, bytes, size);
     return copy;
 }
 
 static bool same_usage(const Usage *a, const Usage *b)
 {
-    return a->registers == b->registers && a->stack_bytes == b->stack_bytes
-           && a->smem_bytes == b->smem_bytes && a->spill_bytes == b->spill_bytes;
+    return a->registers == b->registers && a->stack_bytes == b->stack_bytes &&
+           a->smem_bytes == b->smem_bytes && a->spill_bytes == b->spill_bytes;
 }
 
 static void check_code(const DiskEntry *entry)
@@ -38,8 +36,7 @@ static void check_code(const DiskEntry *entry)
     for (int i = 0; i < KERNELS; i++) {
         Usage first, second;
         const char *kernel = cubin_kernel_name(cubin, entry->binary_bytes, i);
-        if (!kernel)
-            break;
+        if (!kernel) break;
         cubin_usage(cubin, entry->binary_bytes, entry->log, kernel, &first);
         cubin_usage(cubin, entry->binary_bytes, entry->log, kernel, &second);
         demand(same_usage(&first, &second), "a cubin is read in two ways");
@@ -51,11 +48,9 @@ static void check_payload(const char *payload, size_t bytes)
 {
     DiskEntry entry;
     Writer again = {0};
-    if (!disk_decode(payload, bytes, &entry))
-        return;
+    if (!disk_decode(payload, bytes, &entry)) return;
     disk_encode(&again, &entry);
-    demand(again.failed
-               || (again.length == bytes && memcmp(again.data, payload, bytes) == 0),
+    demand(again.failed || (again.length == bytes && memcmp(again.data, payload, bytes) == 0),
            "an entry is not what it was read from");
     writer_free(&again);
     check_code(&entry);

@@ -26,7 +26,8 @@ static void check_launch(const LaunchPlan *plan)
         for (int dim = 0; dim < GRID_RANK; dim++)
             demand(launch_ctas(plan, k, dim, &plan->sizes) >= 0, "a grid has fewer than no CTAs");
     for (int k = 0; k < plan->kernel_count; k++)
-        demand(plan->kernels[k].collapsed || choose_entry(plan, k, &plan->sizes, no_strides, NULL) == &plan->kernels[k].entry,
+        demand(plan->kernels[k].collapsed ||
+                   choose_entry(plan, k, &plan->sizes, no_strides, NULL) == &plan->kernels[k].entry,
                "a kernel that is for all strides is not taken");
 }
 
@@ -36,11 +37,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *version;
     Writer again = {0};
     Arena *arena = arena_new();
-    char *bytes = malloc(size ? size : 1); /* ends where the input does, so that a read past it is seen */
-    if (!arena || !bytes)
-        exit(0);
-    if (size)
-        memcpy(bytes, data, size);
+    char *bytes =
+        malloc(size ? size : 1); /* ends where the input does, so that a read past it is seen */
+    if (!arena || !bytes) exit(0);
+    if (size) memcpy(bytes, data, size);
     if (plan_decode(bytes, size, arena, &file, &version) == PLAN_READ) {
         check_launch(file.launch);
         plan_encode(&again, &file);

@@ -29,8 +29,7 @@ static const char *tree_of(Arena *arena, Diagnostics *d, const Source *source)
 
 static void demand(bool condition, const char *what, const char *text)
 {
-    if (condition)
-        return;
+    if (condition) return;
     fprintf(stderr, "%s:\n%s\n", what, text);
     abort();
 }
@@ -38,15 +37,13 @@ static void demand(bool condition, const char *what, const char *text)
 static void check_formatting(Arena *arena, Diagnostics *d, const Source *source)
 {
     const char *tree = tree_of(arena, d, source);
-    if (d->errors)
-        return;
+    if (d->errors) return;
     const char *once = format_text(arena, d, source);
     Source formatted = {.name = "formatted", .text = once, .length = strlen(once)};
     const char *twice = format_text(arena, d, &formatted);
     demand(!d->errors, "formatting broke the program", once);
     demand(strcmp(once, twice) == 0, "formatting is not idempotent", once);
-    demand(strcmp(tree, tree_of(arena, d, &formatted)) == 0,
-           "formatting changed the tree", once);
+    demand(strcmp(tree, tree_of(arena, d, &formatted)) == 0, "formatting changed the tree", once);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -54,9 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Arena *arena = arena_new();
     jmp_buf escape;
     Diagnostics d = {.arena = arena, .text = text_new(arena), .escape = &escape};
-    Source source = {.name = "fuzz", .text = arena_copy(arena, (const char *)data, size), .length = size};
-    if (!setjmp(escape))
-        check_formatting(arena, &d, &source);
+    Source source = {
+        .name = "fuzz", .text = arena_copy(arena, (const char *)data, size), .length = size};
+    if (!setjmp(escape)) check_formatting(arena, &d, &source);
     arena_free(arena);
     return 0;
 }

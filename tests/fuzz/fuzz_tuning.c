@@ -40,8 +40,8 @@ static bool holds(const uint8_t *data, size_t size)
 {
     FILE *file = fopen(path, "r");
     char *now = malloc(size + 2);
-    bool same = file && now && fread(now, 1, size + 1, file) == size &&
-                memcmp(now, data, size) == 0;
+    bool same =
+        file && now && fread(now, 1, size + 1, file) == size && memcmp(now, data, size) == 0;
     if (file) fclose(file);
     free(now);
     return same;
@@ -61,8 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char schedule[TUNING_SCHEDULE], why[TUNING_WHY];
     write_file(data ? data : nothing, size);
     if (tuning_find(&key, entry.arch, entry.device, schedule, why))
-        demand(*schedule && memchr(schedule, 0, sizeof schedule),
-               "an entry without a schedule");
+        demand(*schedule && memchr(schedule, 0, sizeof schedule), "an entry without a schedule");
     if (!tuning_store(&entry, why)) {
         demand(*why && memchr(why, 0, sizeof why), "a refusal without a reason");
         demand(holds(data ? data : nothing, size), "a file that is refused has changed");

@@ -1,4 +1,5 @@
-/* replay.c: feeds files to a fuzz target, so that corpora are checked where there is no libFuzzer. */
+/* replay.c: feeds files to a fuzz target, so that corpora are checked where there is no libFuzzer.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,16 +37,15 @@ static bool is_taken(const Draw *d, const char *name)
 const char *draw_name(Draw *d, const char *stem)
 {
     static const char *const nasty[] = {
-        "mean",     "max",     "rstd",     "scale",     "index",    "size",     "int",
-        "float",    "for",     "double",   "threads",   "row",      "col",      "first",
-        "tiles",    "vec",     "step",     "threadIdx", "blockDim", "partials", "M",
-        "N",        "K",       "bf16",     "f16",       "T",        "expf",     "half",
-        "template", "Sum",     "as",       "store",     "load_row", "x_",       "long",
-        "class",    "auto",    "size_t",   "lane",      "warp",     "t",        "i",
-        "smem",     "vector",  "rows",     "columns",   "team",     "cta",      "item",
-        "M_",       "stride",  "x_stride", "x1_stride", "sqrtf",    "exp",      "powf",
-        "graph_",   "partial", "finish",   "constexpr", "const",    "y",        "v",
-        "a",        "b",       "out",      "NULL"};
+        "mean",     "max",       "rstd",     "scale",     "index",     "size",    "int",   "float",
+        "for",      "double",    "threads",  "row",       "col",       "first",   "tiles", "vec",
+        "step",     "threadIdx", "blockDim", "partials",  "M",         "N",       "K",     "bf16",
+        "f16",      "T",         "expf",     "half",      "template",  "Sum",     "as",    "store",
+        "load_row", "x_",        "long",     "class",     "auto",      "size_t",  "lane",  "warp",
+        "t",        "i",         "smem",     "vector",    "rows",      "columns", "team",  "cta",
+        "item",     "M_",        "stride",   "x_stride",  "x1_stride", "sqrtf",   "exp",   "powf",
+        "graph_",   "partial",   "finish",   "constexpr", "const",     "y",       "v",     "a",
+        "b",        "out",       "NULL"};
     for (int i = 0; i < 4 && chance(d, 1, stem ? 8 : 1); i++) {
         const char *name = nasty[below(d, sizeof nasty / sizeof *nasty)];
         if (!is_taken(d, name)) return name;
@@ -117,15 +116,12 @@ static void range_of_function(Term *t, const char *name, const Term *a)
     t->low = a->low;
     t->high = a->high;
     for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
-        if (!strcmp(rising[i].name, name))
-            set_range(t, rising[i].f(a->low), rising[i].f(a->high));
+        if (!strcmp(rising[i].name, name)) set_range(t, rising[i].f(a->low), rising[i].f(a->high));
     if (!strcmp(name, "rsqrt")) set_range(t, 1 / sqrt(a->high), 1 / sqrt(a->low));
     if (!strcmp(name, "sigmoid") || t->type == TYPE_BOOL) set_range(t, 0, 1);
-    if (!strcmp(name, "sin") || !strcmp(name, "cos") || !strcmp(name, "sign"))
-        set_range(t, -1, 1);
+    if (!strcmp(name, "sin") || !strcmp(name, "cos") || !strcmp(name, "sign")) set_range(t, -1, 1);
     if (!strcmp(name, "abs"))
-        set_range(t, a->low * a->high > 0 ? least(fabs(a->low), fabs(a->high)) : 0,
-                  magnitude(a));
+        set_range(t, a->low * a->high > 0 ? least(fabs(a->low), fabs(a->high)) : 0, magnitude(a));
     if (!strcmp(name, "relu")) set_range(t, most(a->low, 0), most(a->high, 0));
     if (strstr(name, "lu")) set_range(t, least(t->low, -0.3), most(t->high, 0));
     if (!strcmp(name, "i8") || !strcmp(name, "u8"))
@@ -229,8 +225,7 @@ Term *call(Draw *d, const char *name, AxisSet over, int count, Term *const *args
     for (int i = 0; i < count; i++) {
         t->args[i] = args[i];
         t->axes |= args[i]->axes;
-        if (i > first)
-            set_range(t, least(t->low, args[i]->low), most(t->high, args[i]->high));
+        if (i > first) set_range(t, least(t->low, args[i]->low), most(t->high, args[i]->high));
     }
     if (!strcmp(name, "pow")) range_of_power(t, args[0], args[1]);
     return t;
@@ -303,7 +298,6 @@ Term *near_one(Draw *d, Term *a)
 Term *tame(Draw *d, Term *a)
 {
     if (d->wild || !type_is_float(a->type) || magnitude(a) <= 1e4) return a;
-    if (chance(d, 1, 2))
-        return unary_call(d, "tanh", binary(d, "*", a, literal(d, "1e-3")));
+    if (chance(d, 1, 2)) return unary_call(d, "tanh", binary(d, "*", a, literal(d, "1e-3")));
     return binary(d, "/", a, binary(d, "+", literal(d, "1.0"), unary_call(d, "abs", a)));
 }

@@ -70,8 +70,7 @@ static void repeat_values(Data *data, int param, uint64_t seed)
         outer &= outer - 1;
     const int axis = __builtin_ctz(outer);
     const AxisSet within = t->axes & ~(((AxisSet)2 << axis) - 1);
-    const int64_t block = bytes_of(&data->sizes, t->dtype, within),
-                  size = data->sizes.of[axis],
+    const int64_t block = bytes_of(&data->sizes, t->dtype, within), size = data->sizes.of[axis],
                   blocks = axes_size(&data->sizes, t->axes & ~within);
     for (int64_t i = 0; i < blocks; i++)
         memmove((char *)t->data + i * block, (char *)t->data + i / size * size * block,
@@ -106,8 +105,7 @@ bool evaluate_again(const Data *data, const Graph *g, int threads, HostTensor *o
         const Output *o = &data->graph->outputs.data[i];
         const int64_t count = axes_size(&data->sizes, o->axes);
         outputs[i] = (HostTensor){NULL, o->dtype, o->axes};
-        outputs[i].data =
-            NEW_ARRAY(data->arena, char, count *dtype_info[o->dtype].bytes + 1);
+        outputs[i].data = NEW_ARRAY(data->arena, char, count *dtype_info[o->dtype].bytes + 1);
         exact[i] = NEW_ARRAY(data->arena, double, count + 1);
         bound[i] = NEW_ARRAY(data->arena, float, count + 1);
     }
@@ -125,13 +123,11 @@ double exact_value(const Data *data, int output, int64_t element)
 {
     int64_t whole;
     memcpy(&whole, data->exact[output] + element, sizeof whole);
-    return dtype_is_float(data->graph->outputs.data[output].dtype)
-               ? data->exact[output][element]
-               : (double)whole;
+    return dtype_is_float(data->graph->outputs.data[output].dtype) ? data->exact[output][element]
+                                                                   : (double)whole;
 }
 
-bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes,
-               uint64_t seed)
+bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes, uint64_t seed)
 {
     const int params = lowered->params.count + 1, outputs = lowered->outputs.count + 1;
     *data = (Data){.arena = arena, .graph = lowered, .sizes = *sizes};
@@ -170,19 +166,17 @@ static void copy_out(char *in_layout, char *in_dense, int64_t bytes)
     memcpy(in_dense, in_layout, (size_t)bytes);
 }
 
-static void walk(const Data *data, const HostTensor *t, const int64_t *strides,
-                 char *base, Visit *visit)
+static void walk(const Data *data, const HostTensor *t, const int64_t *strides, char *base,
+                 Visit *visit)
 {
     int64_t sizes[MAX_RANK];
     int rank = 0;
     for (int axis = 0; axis < data->graph->axis_count; axis++)
         if (t->axes >> axis & 1) sizes[rank++] = data->sizes.of[axis];
-    const int64_t count = axes_size(&data->sizes, t->axes),
-                  bytes = dtype_info[t->dtype].bytes;
+    const int64_t count = axes_size(&data->sizes, t->axes), bytes = dtype_info[t->dtype].bytes;
     for (int64_t item = 0; item < count; item++) {
         int64_t at = 0, rest = item;
-        for (int i = rank - 1; i >= 0; rest /= sizes[i--])
-            at += rest % sizes[i] * strides[i];
+        for (int i = rank - 1; i >= 0; rest /= sizes[i--]) at += rest % sizes[i] * strides[i];
         visit(base + at * bytes, (char *)t->data + item * bytes, bytes);
     }
 }
@@ -207,16 +201,14 @@ static void place(const Data *data, const HostTensor *t, uint64_t seed, AxisSet 
             first += (size - 1) * step;
         }
         step *= size;
-        if (!dense)
-            step += (int64_t)(mix(seed + (uint64_t)axis) % 3) * (1 + (int64_t)(seed % 8));
+        if (!dense) step += (int64_t)(mix(seed + (uint64_t)axis) % 3) * (1 + (int64_t)(seed % 8));
     }
     char *memory = NEW_ARRAY(data->arena, char, (step + 17) * bytes + 32);
     memory += (16 - ((uintptr_t)memory & 15)) & 15;
     *tensor = memory + first * bytes;
 }
 
-static void place_input(const Data *data, int param, uint64_t seed, void **tensor,
-                        int64_t *strides)
+static void place_input(const Data *data, int param, uint64_t seed, void **tensor, int64_t *strides)
 {
     const HostTensor *t = &data->inputs[param];
     const AxisSet outer = t->axes & ~last_axis(t->axes);

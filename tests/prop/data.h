@@ -31,8 +31,7 @@ typedef struct {
 } Data;
 
 /* Random inputs of the seed, and the reference's results; false when memory ran out. */
-bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes,
-               uint64_t seed);
+bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *sizes, uint64_t seed);
 /* Evaluates another graph of the same program on the same inputs. */
 bool evaluate_again(const Data *data, const Graph *g, int threads, HostTensor *outputs,
                     double **exact, float **bound);

@@ -23,8 +23,7 @@ typedef struct {
 
 /* Compiles the program for the schedules that admit it; *count says how many texts
  * they come to. A plan that is refused unforced is a finding. */
-bool make_variants(Checked *checked, bool schedules, Variant *variants, int *count,
-                   Finding *f);
+bool make_variants(Checked *checked, bool schedules, Variant *variants, int *count, Finding *f);
 /* Runs variants, of one program or many, compiled for the host in one go: two orders of
  * events and a second layout must give the same bits, and those within the bound.
  * `at_fault` is the index of the one that f tells of. */

@@ -25,8 +25,7 @@ static bool found_error(Finding *f, const char *what, const char *diagnostics)
 {
     const char *error = strstr(diagnostics, "error: ");
     char kind[sizeof f->kind] = "";
-    for (size_t n = 0; error && error[n + 7] && !strchr("'\n%", error[n + 7]) && n < 40;
-         n++)
+    for (size_t n = 0; error && error[n + 7] && !strchr("'\n%", error[n + 7]) && n < 40; n++)
         kind[n] = error[n + 7];
     return found(f, kind, "%s:\n%s", what, diagnostics);
 }
@@ -41,14 +40,12 @@ static const char *graph_text(Arena *arena, const Graph *g)
 /* ---- texts
  * ----------------------------------------------------------------------------------- */
 
-static bool check_same_graph(const Checked *c, const char *text, const char *what,
-                             Finding *f)
+static bool check_same_graph(const Checked *c, const char *text, const char *what, Finding *f)
 {
     Compilation other = compile_text(text, NULL, UNTIL_GRAPH);
     bool good = true;
     if (other.status != COMPILE_OK)
-        good =
-            found(f, what, "%s does not compile:\n%s\n%s", what, text, other.diagnostics);
+        good = found(f, what, "%s does not compile:\n%s\n%s", what, text, other.diagnostics);
     else if (strcmp(graph_text(c->arena, c->compiled.lowered),
                     graph_text(other.arena, other.lowered)))
         good = found(f, what, "%s means another graph:\n%s\n%s", what, text,
@@ -74,8 +71,7 @@ static bool check_format(const Checked *c, Finding *f)
     if (!once) return found(f, "fmt", "fmt cannot read the program");
     const char *twice = format_text(c->arena, once);
     if (!twice || strcmp(once, twice))
-        return found(f, "fmt", "fmt changes its own output:\n%s\n%s", once,
-                     twice ? twice : "");
+        return found(f, "fmt", "fmt changes its own output:\n%s\n%s", once, twice ? twice : "");
     return check_same_graph(c, once, "fmt's output", f);
 }
 
@@ -88,20 +84,17 @@ static bool check_simplified(const Checked *c, Finding *f)
     HostTensor *outputs = NEW_ARRAY(c->arena, HostTensor, g->outputs.count + 1);
     double **exact = NEW_ARRAY(c->arena, double *, g->outputs.count + 1);
     float **bound = NEW_ARRAY(c->arena, float *, g->outputs.count + 1);
-    if (!evaluate_again(&c->data, g, 2, outputs, exact, bound))
-        return found(f, "memory", "memory");
+    if (!evaluate_again(&c->data, g, 2, outputs, exact, bound)) return found(f, "memory", "memory");
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *o = &c->data.graph->outputs.data[i];
-        const Verdict v =
-            judge(o->dtype, outputs[i].data, c->data.exact[i], c->data.bound[i],
-                  axes_size(&c->data.sizes, o->axes));
+        const Verdict v = judge(o->dtype, outputs[i].data, c->data.exact[i], c->data.bound[i],
+                                axes_size(&c->data.sizes, o->axes));
         if (v.wrong)
             return found(f, "simplify",
                          "%s: the simplified graph gives %lld other values, the worst "
                          "is element %lld: %.17g for %.17g, bound %g",
-                         o->name, (long long)v.wrong, (long long)v.worst,
-                         exact[i][v.worst], exact_value(&c->data, i, v.worst),
-                         (double)c->data.bound[i][v.worst]);
+                         o->name, (long long)v.wrong, (long long)v.worst, exact[i][v.worst],
+                         exact_value(&c->data, i, v.worst), (double)c->data.bound[i][v.worst]);
     }
     return true;
 }
@@ -112,8 +105,8 @@ static bool check_reference(const Checked *c, Finding *f)
     const Graph *g = c->data.graph;
     for (int i = 0; i < g->outputs.count; i++) {
         const Output *o = &g->outputs.data[i];
-        const double *plain = naive_values(c->arena, g, &c->data.sizes, c->data.inputs,
-                                           c->data.scalars, o->value);
+        const double *plain =
+            naive_values(c->arena, g, &c->data.sizes, c->data.inputs, c->data.scalars, o->value);
         const int64_t count = axes_size(&c->data.sizes, o->axes);
         for (int64_t k = 0; plain && k < count; k++) {
             const double a = plain[k], b = exact_value(&c->data, i, k),
@@ -144,13 +137,12 @@ bool check_front(const Case *c, Checked *checked, Finding *f)
     const Compilation *compiled = &checked->compiled;
     if (compiled->status != COMPILE_OK)
         return found_error(f, "the program is refused", compiled->diagnostics);
-    if (!make_data(&checked->data, checked->arena, compiled->lowered, &compiled->sizes,
-                   c->seed))
+    if (!make_data(&checked->data, checked->arena, compiled->lowered, &compiled->sizes, c->seed))
         return found(f, "memory", "no memory");
     bool good = check_format(checked, f) && check_again(checked, f);
     for (int i = 0; i < 2 && good; i++)
-        good = !c->same[i] ||
-               check_same_graph(checked, c->same[i], "a text of the same meaning", f);
+        good =
+            !c->same[i] || check_same_graph(checked, c->same[i], "a text of the same meaning", f);
     return good && check_reference(checked, f) && check_simplified(checked, f);
 }
 

@@ -83,10 +83,9 @@ static AxisSet draw_set(Draw *d, AxisSet from)
 
 static DType draw_dtype(Draw *d)
 {
-    static const DType dtypes[] = {DTYPE_F32,    DTYPE_F32,    DTYPE_F32, DTYPE_BF16,
-                                   DTYPE_BF16,   DTYPE_F16,    DTYPE_F16, DTYPE_F64,
-                                   DTYPE_F8E4M3, DTYPE_F8E5M2, DTYPE_I64, DTYPE_I32,
-                                   DTYPE_I8,     DTYPE_U8,     DTYPE_BOOL};
+    static const DType dtypes[] = {DTYPE_F32, DTYPE_F32, DTYPE_F32, DTYPE_BF16,   DTYPE_BF16,
+                                   DTYPE_F16, DTYPE_F16, DTYPE_F64, DTYPE_F8E4M3, DTYPE_F8E5M2,
+                                   DTYPE_I64, DTYPE_I32, DTYPE_I8,  DTYPE_U8,     DTYPE_BOOL};
     return dtypes[below(d, sizeof dtypes / sizeof *dtypes)];
 }
 
@@ -182,10 +181,8 @@ static Term *draw_condition(Draw *d)
                       unary(d, "!", binary(d, "==", draw_integer(d), draw_integer(d))));
     /* comparing inputs decides nothing that rounding could change */
     if (chance(d, 1, 3)) {
-        Term *input =
-            d->sketch->params.data[below(d, (uint32_t)d->sketch->params.count)].term;
-        return binary(d, draw_comparison(d), input,
-                      literal(d, chance(d, 1, 2) ? "0" : "0.5"));
+        Term *input = d->sketch->params.data[below(d, (uint32_t)d->sketch->params.count)].term;
+        return binary(d, draw_comparison(d), input, literal(d, chance(d, 1, 2) ? "0" : "0.5"));
     }
     if (d->stepping && chance(d, 1, 2))
         return binary(d, draw_comparison(d), draw_float(d), draw_float(d));
@@ -235,22 +232,18 @@ static Term *draw_choice(Draw *d)
     switch (below(d, 5)) {
     case 0: return call(d, "min", 0, 2, (Term *[]){a, b});
     case 1: return call(d, "max", 0, 2, (Term *[]){a, b});
-    case 2:
-        return call(d, "clamp", 0, 3, (Term *[]){b, literal(d, "-1"), literal(d, "1.5")});
+    case 2: return call(d, "clamp", 0, 3, (Term *[]){b, literal(d, "-1"), literal(d, "1.5")});
     default: return call(d, "where", 0, 3, (Term *[]){draw_condition(d), a, b});
     }
 }
 
 static Term *draw_cast(Draw *d)
 {
-    static const char *const floats[] = {"f32",    "f16", "bf16", "f8e4m3",
-                                         "f8e5m2", "f64", "bf16"};
+    static const char *const floats[] = {"f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f64", "bf16"};
     static const char *const integers[] = {"i64", "i32", "i8", "u8", "bool"};
-    if (d->stepping && chance(d, 1, 3))
-        return unary_call(d, integers[below(d, 5)], draw_float(d));
+    if (d->stepping && chance(d, 1, 3)) return unary_call(d, integers[below(d, 5)], draw_float(d));
     if (chance(d, 1, 4)) return unary_call(d, integers[below(d, 5)], draw_integer(d));
-    return unary_call(d, floats[below(d, 7)],
-                      chance(d, 1, 5) ? draw_integer(d) : draw_float(d));
+    return unary_call(d, floats[below(d, 7)], chance(d, 1, 5) ? draw_integer(d) : draw_float(d));
 }
 
 static Term *draw_integers(Draw *d)

@@ -38,8 +38,7 @@ static void coordinates(const Naive *e, AxisSet axes, int64_t place, int64_t at[
 static double narrow_integer(double x, DType dtype)
 {
     if (isnan(x)) return 0;
-    return dtype == DTYPE_I64 ? trunc(x)
-                              : (double)dtype_saturate(dtype, int_from_double(x));
+    return dtype == DTYPE_I64 ? trunc(x) : (double)dtype_saturate(dtype, int_from_double(x));
 }
 
 static double cast(const NodeInfo *info, double x)
@@ -151,8 +150,7 @@ static double reduce(const Naive *e, const NodeInfo *info, int64_t at[MAX_AXES])
         for (int64_t i = 0; i < count; i++) {
             coordinates(e, info->reduced, i, at);
             const double x = terms[place_of(e, from, at)] - mean;
-            result =
-                add_term(info->op, result, info->op == OP_VAR && pass ? x * x : x, i);
+            result = add_term(info->op, result, info->op == OP_VAR && pass ? x * x : x, i);
         }
         if (pass == 0) mean = (double)(result / count);
     }
@@ -182,16 +180,15 @@ static double element(const Naive *e, const NodeInfo *info, int64_t at[MAX_AXES]
 
 static bool needs_too_much(const Naive *e, const NodeInfo *info)
 {
-    return axes_size(e->sizes, info->axes | (op_info[info->op].class == CLASS_REDUCE
-                                                 ? info->reduced
-                                                 : 0)) > MOST_ELEMENTS;
+    return axes_size(e->sizes,
+                     info->axes | (op_info[info->op].class == CLASS_REDUCE ? info->reduced : 0)) >
+           MOST_ELEMENTS;
 }
 
 const double *naive_values(Arena *arena, const Graph *g, const Sizes *sizes,
                            const HostTensor *inputs, const double *scalars, Node n)
 {
-    Naive e = {arena,  g,       sizes,
-               inputs, scalars, NEW_ARRAY(arena, double *, g->nodes.count)};
+    Naive e = {arena, g, sizes, inputs, scalars, NEW_ARRAY(arena, double *, g->nodes.count)};
     bool *needed = NEW_ARRAY(arena, bool, g->nodes.count);
     needed[n.id] = true;
     for (uint32_t id = n.id; id > 0; id--)

@@ -87,8 +87,7 @@ static bool fails_alike(void *data, const Sketch *s)
     Finding f;
     Case c = case_of(arena, s);
     if (w->schedule[0]) c.schedule = w->schedule;
-    const bool fails =
-        !check_all(&c, &w->devices, &f) && !strcmp(f.kind, w->finding.kind);
+    const bool fails = !check_all(&c, &w->devices, &f) && !strcmp(f.kind, w->finding.kind);
     if (fails) w->finding = f;
     arena_free(arena);
     return fails;
@@ -149,10 +148,8 @@ static void run_batch(Batch *b)
     Finding f;
     int fault = 0;
     while (b->count > 0) {
-        bool good =
-            !devices->nvrtc || compile_variants(b->variants, b->count, &fault, &f);
-        good = good && (!devices->simulate ||
-                        simulate_variants(b->variants, b->count, &fault, &f));
+        bool good = !devices->nvrtc || compile_variants(b->variants, b->count, &fault, &f);
+        good = good && (!devices->simulate || simulate_variants(b->variants, b->count, &fault, &f));
         if (good) break;
         Checked *checked = b->variants[fault].checked;
         const ptrdiff_t program = checked - b->checked;
@@ -179,8 +176,8 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
     b->cases[i] = *c;
     bool good = check_front(&b->cases[i], &b->checked[i], &f);
     if (good && (devices->simulate || devices->nvrtc || devices->schedules))
-        good = make_variants(&b->checked[i], devices->schedules, b->variants + b->count,
-                             &count, &f);
+        good =
+            make_variants(&b->checked[i], devices->schedules, b->variants + b->count, &count, &f);
     b->count += count;
     if (!good) {
         drop_variants(b, &b->checked[i]);
@@ -222,10 +219,8 @@ static bool read_case(Arena *arena, const char *path, Case *c)
     const char *seed = strstr(text_string(text), "# seed: ");
     const char *head = strstr(text_string(text), "\ngraph ");
     const char *schedule = strstr(text_string(text), "\n# schedule: ");
-    *c = (Case){.text = text_string(text),
-                .seed = seed ? strtoull(seed + 8, NULL, 10) : 1};
-    if (schedule)
-        c->schedule = arena_copy(arena, schedule + 13, strcspn(schedule + 13, "\n"));
+    *c = (Case){.text = text_string(text), .seed = seed ? strtoull(seed + 8, NULL, 10) : 1};
+    if (schedule) c->schedule = arena_copy(arena, schedule + 13, strcspn(schedule + 13, "\n"));
     if (head) c->name = arena_copy(arena, head + 7, strcspn(head + 7, "[( "));
     return head != NULL;
 }
@@ -305,8 +300,7 @@ static int run_jobs(const Options *o, int (*work)(const Options *, int job))
             if (o->paths)
                 printf("=== a job died at %s or before it\n", o->paths[last]);
             else
-                printf("=== a job died at seed %llu or a few before\n",
-                       (unsigned long long)last);
+                printf("=== a job died at seed %llu or a few before\n", (unsigned long long)last);
             failed++;
         } else {
             failed += WEXITSTATUS(status);
@@ -363,8 +357,8 @@ int main(int argc, char **argv)
         arena_free(arena);
         return 0;
     }
-    o.progress = mmap(NULL, sizeof *o.progress, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    o.progress =
+        mmap(NULL, sizeof *o.progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (o.progress == MAP_FAILED) return 2;
     if (o.replay && !list_paths(arena, &o)) {
         fprintf(stderr, "prop: no programs in %s\n", o.replay);

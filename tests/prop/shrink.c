@@ -20,8 +20,7 @@ static Sketch *copy_sketch(Arena *arena, const Sketch *s)
     copy->params.data = NEW_ARRAY(arena, SketchParam, s->params.count + 1);
     copy->statements.data = NEW_ARRAY(arena, SketchStatement, s->statements.count + 1);
     if (s->params.count)
-        memcpy(copy->params.data, s->params.data,
-               sizeof *s->params.data * (size_t)s->params.count);
+        memcpy(copy->params.data, s->params.data, sizeof *s->params.data * (size_t)s->params.count);
     memcpy(copy->statements.data, s->statements.data,
            sizeof *s->statements.data * (size_t)s->statements.count);
     return copy;
@@ -119,8 +118,7 @@ static bool plain_statement(Shrinker *w, int i)
     for (int what = 0; what < 3; what++) {
         Sketch *s = copy_sketch(w->arena, w->best);
         SketchStatement *at = &s->statements.data[i];
-        if (what == 0 ? !at->output : what == 1 ? !at->function : at->dtype == DTYPE_F32)
-            continue;
+        if (what == 0 ? !at->output : what == 1 ? !at->function : at->dtype == DTYPE_F32) continue;
         if (what == 0) at->output = false;
         if (what == 1) at->function = false;
         if (what == 2) at->dtype = DTYPE_F32;
@@ -155,8 +153,7 @@ static Term *drop_from_term(Arena *arena, const Term *t, int axis)
     copy->over = without(t->over, axis);
     if (t->over && !copy->over)
         return t->kind == TERM_AXIS ? &zero : drop_from_term(arena, t->args[0], axis);
-    for (int i = 0; i < t->count; i++)
-        copy->args[i] = drop_from_term(arena, t->args[i], axis);
+    for (int i = 0; i < t->count; i++) copy->args[i] = drop_from_term(arena, t->args[i], axis);
     return copy;
 }
 
@@ -166,8 +163,7 @@ static bool drop_axis(Shrinker *w, int axis)
     for (int i = 0; i < s->params.count; i++)
         s->params.data[i].axes = without(s->params.data[i].axes, axis);
     for (int i = 0; i < s->statements.count; i++)
-        s->statements.data[i].value =
-            drop_from_term(w->arena, s->statements.data[i].value, axis);
+        s->statements.data[i].value = drop_from_term(w->arena, s->statements.data[i].value, axis);
     memmove(&s->axes[axis], &s->axes[axis + 1],
             sizeof *s->axes * (size_t)(s->axis_count - axis - 1));
     s->axis_count--;
@@ -193,8 +189,7 @@ static bool shrink_axis(Shrinker *w, int axis)
 static bool shrink_once(Shrinker *w)
 {
     bool shrunk = false;
-    for (int i = w->best->statements.count - 1; i >= 0; i--)
-        shrunk |= drop_statement(w, i);
+    for (int i = w->best->statements.count - 1; i >= 0; i--) shrunk |= drop_statement(w, i);
     for (int i = w->best->params.count - 1; i >= 0; i--) shrunk |= drop_param(w, i);
     for (int i = w->best->axis_count - 1; i >= 0; i--) shrunk |= drop_axis(w, i);
     for (int i = 0; i < w->best->statements.count; i++)
@@ -204,11 +199,9 @@ static bool shrink_once(Shrinker *w)
     return shrunk;
 }
 
-const Sketch *shrink(Arena *arena, const Sketch *s, int tries, StillFails *fails,
-                     void *data)
+const Sketch *shrink(Arena *arena, const Sketch *s, int tries, StillFails *fails, void *data)
 {
-    Shrinker w = {
-        .arena = arena, .best = s, .tries = tries, .fails = fails, .data = data};
+    Shrinker w = {.arena = arena, .best = s, .tries = tries, .fails = fails, .data = data};
     while (w.tries > 0 && shrink_once(&w)) continue;
     return w.best;
 }

@@ -9,7 +9,6 @@ typedef bool StillFails(void *data, const Sketch *s);
 
 /* Deletes outputs, statements, operands, inputs and axes and makes sizes small while the
  * program still fails, with at most `tries` calls. */
-const Sketch *shrink(Arena *arena, const Sketch *s, int tries, StillFails *fails,
-                     void *data);
+const Sketch *shrink(Arena *arena, const Sketch *s, int tries, StillFails *fails, void *data);
 
 #endif

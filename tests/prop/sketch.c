@@ -25,9 +25,8 @@ static int precedence(const Term *t)
     static const struct {
         const char *text;
         int level;
-    } levels[] = {{"||", 4},  {"&&", 5}, {"==", 9},  {"!=", 9}, {"<", 10},
-                  {"<=", 10}, {">", 10}, {">=", 10}, {"+", 12}, {"-", 12},
-                  {"*", 13},  {"/", 13}, {"**", 15}};
+    } levels[] = {{"||", 4},  {"&&", 5}, {"==", 9}, {"!=", 9}, {"<", 10}, {"<=", 10}, {">", 10},
+                  {">=", 10}, {"+", 12}, {"-", 12}, {"*", 13}, {"/", 13}, {"**", 15}};
     if (t->kind == TERM_UNARY) return 14;
     if (t->kind == TERM_LITERAL) return t->text[0] == '-' ? 14 : TIGHTEST;
     if (t->kind != TERM_BINARY) return TIGHTEST;
@@ -38,8 +37,7 @@ static int precedence(const Term *t)
 
 static const char *argument_name(const Printer *p, const char *name)
 {
-    static const char *const names[MOST_ARGUMENTS] = {"a", "b", "c", "d",
-                                                      "e", "f", "g", "h"};
+    static const char *const names[MOST_ARGUMENTS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     for (int i = 0; p->inside && i < p->argument_count; i++)
         if (!strcmp(p->arguments[i], name)) return names[i];
     return name;
@@ -52,8 +50,7 @@ static const char *set_text(const Printer *p, AxisSet set)
     for (int i = 0; p->inside && i < p->set_count; i++)
         if (p->sets[i] == set) return names[i];
     for (int i = 0; i < p->sketch->axis_count; i++)
-        if (set >> i & 1)
-            text_print(out, "%s%s", out->length ? ", " : "", p->sketch->axes[i].name);
+        if (set >> i & 1) text_print(out, "%s%s", out->length ? ", " : "", p->sketch->axes[i].name);
     return text_string(out);
 }
 
@@ -61,8 +58,8 @@ static void print_term(Text *out, const Printer *p, const Term *t);
 
 static void print_operand(Text *out, const Printer *p, const Term *t, int least)
 {
-    const bool wrap = precedence(t) < least ||
-                      (p->style & PRINT_PARENTHESES && precedence(t) < TIGHTEST);
+    const bool wrap =
+        precedence(t) < least || (p->style & PRINT_PARENTHESES && precedence(t) < TIGHTEST);
     text_print(out, wrap ? "(" : "");
     print_term(out, p, t);
     text_print(out, wrap ? ")" : "");

@@ -6,21 +6,13 @@
 
 #include "graph/graph.h"
 
-typedef enum {
-    TERM_NAME,
-    TERM_LITERAL,
-    TERM_AXIS,
-    TERM_UNARY,
-    TERM_BINARY,
-    TERM_CALL
-} TermKind;
+typedef enum { TERM_NAME, TERM_LITERAL, TERM_AXIS, TERM_UNARY, TERM_BINARY, TERM_CALL } TermKind;
 
 typedef struct Term Term;
 struct Term {
     TermKind kind;
-    const char
-        *text;    /* the name, the literal, `index` or `size`, the operator, the callee */
-    AxisSet over; /* CALL: in brackets, 0: none; AXIS: the one */
+    const char *text; /* the name, the literal, `index` or `size`, the operator, the callee */
+    AxisSet over;     /* CALL: in brackets, 0: none; AXIS: the one */
     int count;
     Term *args[MAX_OPERANDS];
     Type type; /* what generate.c knows of its value */
@@ -62,7 +54,6 @@ enum { PRINT_PARENTHESES = 1, PRINT_INLINE = 2 };
 
 /* The program's text. PRINT_PARENTHESES: around every operation; PRINT_INLINE: no
  * functions. Both mean the same graph as the plain text. */
-const char *print_sketch(Arena *arena, const Sketch *s, const char *graph_name,
-                         int style);
+const char *print_sketch(Arena *arena, const Sketch *s, const char *graph_name, int style);
 
 #endif

@@ -16,26 +16,21 @@ typedef struct {
 /* What a thread may read about itself; it lies on the thread's own stack. */
 typedef struct {
     SimDim thread, block, block_size, grid_size;
-    unsigned dynamic_smem;    /* bytes */
+    unsigned dynamic_smem; /* bytes */
     unsigned cluster_rank, cluster_size;
 } SimThread;
 
 typedef enum { SIM_READ, SIM_WRITE, SIM_ATOMIC } SimAccess;
-typedef enum {
-    SIM_SHUFFLE_XOR,
-    SIM_SHUFFLE_INDEX,
-    SIM_SHUFFLE_DOWN,
-    SIM_SHUFFLE_UP
-} SimShuffle;
+typedef enum { SIM_SHUFFLE_XOR, SIM_SHUFFLE_INDEX, SIM_SHUFFLE_DOWN, SIM_SHUFFLE_UP } SimShuffle;
 
 /* The machine's side. `at` is the caller's return address: where in the kernel this
  * happens. Calls that wait come back when the scheduler picks the thread again; a call
  * that finds a fault never comes back. */
 typedef struct {
-    void (*access)(void *machine, const void *address, size_t size, SimAccess kind,
-                   int aligned, void *at);
-    uint64_t (*shuffle)(void *machine, SimShuffle kind, unsigned mask, uint64_t value,
-                        int by, int width, void *at);
+    void (*access)(void *machine, const void *address, size_t size, SimAccess kind, int aligned,
+                   void *at);
+    uint64_t (*shuffle)(void *machine, SimShuffle kind, unsigned mask, uint64_t value, int by,
+                        int width, void *at);
     unsigned (*ballot)(void *machine, unsigned mask, int predicate, void *at);
     void (*warp_barrier)(void *machine, unsigned mask, void *at);
     void (*block_barrier)(void *machine, void *at);
@@ -64,12 +59,12 @@ typedef struct {
     void (*tx_arrive)(void *machine, void *barrier, int64_t bytes, void *at);
     void (*tx_wait)(void *machine, void *barrier, int parity, void *at);
     /* cp.async.bulk from global to shared memory, whose bytes the barrier counts */
-    void (*bulk_copy)(void *machine, void *to, const void *from, int64_t size,
-                      void *barrier, void *at);
+    void (*bulk_copy)(void *machine, void *to, const void *from, int64_t size, void *barrier,
+                      void *at);
     /* st.async: `to` and `barrier` are named by their twins in this CTA */
-    void (*send)(void *machine, void *to, const void *value, size_t size, void *barrier,
-                 int rank, void *at);
-    void (*async_fence)(void *machine); /* fence.proxy.async */
+    void (*send)(void *machine, void *to, const void *value, size_t size, void *barrier, int rank,
+                 void *at);
+    void (*async_fence)(void *machine);       /* fence.proxy.async */
     void (*wait_for_previous)(void *machine); /* griddepcontrol.wait */
     void (*trap)(void *machine, const char *what, void *at);
 } SimApi;

@@ -84,12 +84,12 @@ bool machine_add_buffer(Machine *m, const SimBuffer *buffer)
     r->bytes = (size_t)extent * (size_t)buffer->element;
     for (int i = 0; i < m->region_count; i++)
         if (overlaps(r, &m->regions[i]))
-            return complain_about(m, "%s and %s overlap", buffer->name,
-                                  m->regions[i].buffer.name);
+            return complain_about(m, "%s and %s overlap", buffer->name, m->regions[i].buffer.name);
     if (buffer->kind != BUFFER_INPUT) {
         r->cells_size = (size_t)extent * sizeof *r->cells;
         r->cells = map_zeros(r->cells_size);
-        if (!r->cells) return complain_about(m, "out of memory: nothing to watch %s with", buffer->name);
+        if (!r->cells)
+            return complain_about(m, "out of memory: nothing to watch %s with", buffer->name);
         poison(r);
     }
     m->region_count++;
@@ -101,9 +101,8 @@ static bool check_written(Machine *m, const Region *r)
     int64_t at;
     for (int64_t i = 0; (at = offset_of(&r->buffer, i)) >= 0; i++)
         if (!(r->cells[at].flags & CELL_WRITTEN))
-            return complain_about(
-                m, "element %lld of %s (in row-major order) is never written",
-                (long long)i, r->buffer.name);
+            return complain_about(m, "element %lld of %s (in row-major order) is never written",
+                                  (long long)i, r->buffer.name);
     return true;
 }
 

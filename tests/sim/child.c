@@ -14,8 +14,7 @@ extern char **environ;
 static ssize_t read_again(int fd, void *to, size_t size)
 {
     ssize_t got;
-    do
-        got = read(fd, to, size);
+    do got = read(fd, to, size);
     while (got < 0 && errno == EINTR);
     return got;
 }
@@ -23,8 +22,7 @@ static ssize_t read_again(int fd, void *to, size_t size)
 static bool wait_for(pid_t child, int *status)
 {
     pid_t ended;
-    do
-        ended = waitpid(child, status, 0);
+    do ended = waitpid(child, status, 0);
     while (ended < 0 && errno == EINTR);
     return ended == child;
 }

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Runs a program and gives the first part of what it says; its exit status, or -1: it cannot be run, errno says why. */
+/* Runs a program and gives the first part of what it says; its exit status, or -1: it cannot be
+ * run, errno says why. */
 int run_program(char *const *words, char *said, size_t size);
 
 #endif

@@ -6,10 +6,17 @@
 enum { MOST_ACTORS = 4096 };
 
 static _Thread_local bool ran_out;
-static _Thread_local uint32_t spare[MOST_ACTORS];    /* what is raised in place of a block that is not there */
+static _Thread_local uint32_t
+    spare[MOST_ACTORS]; /* what is raised in place of a block that is not there */
 
-bool clocks_ran_out(void) { return ran_out; }
-void clocks_begin(void) { ran_out = false; }
+bool clocks_ran_out(void)
+{
+    return ran_out;
+}
+void clocks_begin(void)
+{
+    ran_out = false;
+}
 
 static uint32_t *no_block(void)
 {
@@ -52,8 +59,7 @@ void clock_join(Clock *to, const Clock *from, int threads)
     for (int i = 0; i < from->count; i++) {
         const uint32_t *theirs = from->blocks[i].epochs;
         uint32_t *ours = block_of(to, threads, from->blocks[i].cta);
-        for (int t = 0; t < threads; t++)
-            ours[t] = ours[t] < theirs[t] ? theirs[t] : ours[t];
+        for (int t = 0; t < threads; t++) ours[t] = ours[t] < theirs[t] ? theirs[t] : ours[t];
     }
 }
 

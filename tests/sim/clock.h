@@ -23,8 +23,9 @@ void clock_raise(Clock *clock, int threads, int cta, int thread, uint32_t epoch)
 void clock_join(Clock *to, const Clock *from, int threads);
 void clock_clear(Clock *clock);
 
-/* Clocks that there was no memory for know nothing from then on; whoever judges by them asks first. Of this thread. */
+/* Clocks that there was no memory for know nothing from then on; whoever judges by them asks first.
+ * Of this thread. */
 bool clocks_ran_out(void);
-void clocks_begin(void);    /* and forgets that */
+void clocks_begin(void); /* and forgets that */
 
 #endif

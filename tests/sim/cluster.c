@@ -12,8 +12,7 @@ void *find_peer(void *machine, void *address, int rank, void *at)
     const Cta *cta = m->current->cta;
     const size_t place = (size_t)((char *)address - cta->smem);
     if (rank < 0 || rank >= m->launch->cluster)
-        fault(m, place_of(m, at), "peer %d of a cluster of %d CTAs", rank,
-              m->launch->cluster);
+        fault(m, place_of(m, at), "peer %d of a cluster of %d CTAs", rank, m->launch->cluster);
     if (place >= m->smem_size)
         fault(m, place_of(m, at), "peer of memory that is not the CTA's shared memory");
     return peer_of(cta, rank)->smem + place;
@@ -73,8 +72,9 @@ void cluster_shrink(Machine *m, Cluster *c)
     wake_cluster(m, c);
 }
 
-/* Relaxed, it tells the others that the CTA has begun and what transaction barriers it has made, whose fence is
- * theirs alone (and with them, more than on a GPU, what their maker had done before). */
+/* Relaxed, it tells the others that the CTA has begun and what transaction barriers it has made,
+ * whose fence is theirs alone (and with them, more than on a GPU, what their maker had done
+ * before). */
 void cluster_arrive(void *machine, int relaxed, void *at)
 {
     Machine *m = machine;
@@ -102,10 +102,8 @@ void cluster_wait(void *machine, void *at)
     Thread *t = m->current;
     const Cluster *c = t->cta->cluster;
     const uint32_t place = place_of(m, at);
-    if (t->arrivals == t->waits)
-        fault(m, place, "cluster_wait without a cluster_arrive before it");
-    if (c->phase < t->arrivals)
-        wait_for(m, (Wait){.kind = WAIT_CLUSTER, .at = place});
+    if (t->arrivals == t->waits) fault(m, place, "cluster_wait without a cluster_arrive before it");
+    if (c->phase < t->arrivals) wait_for(m, (Wait){.kind = WAIT_CLUSTER, .at = place});
     t->waits++;
     t->known = &c->clocks[(t->waits - 1) % 3];
 }
@@ -113,8 +111,7 @@ void cluster_wait(void *machine, void *at)
 void cluster_exit(Machine *m, const Thread *t)
 {
     if (t->arrivals > t->waits)
-        fault(m, t->arrived_at,
-              "the thread exits between cluster_arrive and cluster_wait");
+        fault(m, t->arrived_at, "the thread exits between cluster_arrive and cluster_wait");
 }
 
 /* ---- shared memory of another CTA

@@ -13,8 +13,7 @@ static void mark_cells(const Thread *t, const Copy *copy, bool pending)
 {
     Cell *cells = &t->cta->cells[copy->to - t->cta->smem];
     for (size_t i = 0; i < copy->size; i++)
-        cells[i].flags =
-            (cells[i].flags & ~(uint32_t)CELL_PENDING) | (pending ? CELL_PENDING : 0);
+        cells[i].flags = (cells[i].flags & ~(uint32_t)CELL_PENDING) | (pending ? CELL_PENDING : 0);
 }
 
 static void check_place(Machine *m, const Copy *copy)
@@ -60,15 +59,17 @@ void begin_copy(void *machine, void *to, const void *from, size_t size, void *at
     begin(m, (Copy){to, from, size, size, m->current->groups, place_of(m, at)}, at);
 }
 
-/* A block of which the first bytes are copied; it may begin before a buffer does, as bulk copies may, but not end
- * behind it. */
+/* A block of which the first bytes are copied; it may begin before a buffer does, as bulk copies
+ * may, but not end behind it. */
 void begin_block(void *machine, void *to, const void *from, int bytes, void *at)
 {
     Machine *m = machine;
-    if (bytes <= 0) fault(m, place_of(m, at), "a block is copied of which %d bytes are wanted", bytes);
+    if (bytes <= 0)
+        fault(m, place_of(m, at), "a block is copied of which %d bytes are wanted", bytes);
     const size_t read = bytes < BLOCK ? (size_t)bytes : BLOCK;
     if ((uintptr_t)from % BLOCK)
-        fault(m, place_of(m, at), "misaligned: a block is copied from an address that is %zu past a multiple of 16",
+        fault(m, place_of(m, at),
+              "misaligned: a block is copied from an address that is %zu past a multiple of 16",
               (size_t)((uintptr_t)from % BLOCK));
     touch_blocks(m, from, read, at);
     touch_memory(m, (const char *)from + read - 1, 1, SIM_READ, 1, at);

@@ -22,23 +22,22 @@ void fiber_jump(void **from, void *to);
 
 enum { WORDS = 7, ENTRY = 2, ARGUMENT = 3, RETURN = 6 };
 
-__asm__(
-    ".text\n"
-    ".hidden fiber_jump\n.globl fiber_jump\n.type fiber_jump, @function\n"
-    "fiber_jump:\n"
-    "    push %rbp\n    push %rbx\n    push %r12\n"
+__asm__(".text\n"
+        ".hidden fiber_jump\n.globl fiber_jump\n.type fiber_jump, @function\n"
+        "fiber_jump:\n"
+        "    push %rbp\n    push %rbx\n    push %r12\n"
         "    push %r13\n    push %r14\n    push %r15\n"
-    "    mov %rsp, (%rdi)\n"
-    "    mov %rsi, %rsp\n"
-    "    pop %r15\n    pop %r14\n    pop %r13\n    pop %r12\n    pop %rbx\n    pop %rbp\n"
-    "    ret\n"
-    ".size fiber_jump, .-fiber_jump\n"
-    ".hidden fiber_start\n.type fiber_start, @function\n"
-    "fiber_start:\n"
-    "    mov %r12, %rdi\n"
-    "    call *%r13\n"
-    "    ud2\n"
-    ".size fiber_start, .-fiber_start\n");
+        "    mov %rsp, (%rdi)\n"
+        "    mov %rsi, %rsp\n"
+        "    pop %r15\n    pop %r14\n    pop %r13\n    pop %r12\n    pop %rbx\n    pop %rbp\n"
+        "    ret\n"
+        ".size fiber_jump, .-fiber_jump\n"
+        ".hidden fiber_start\n.type fiber_start, @function\n"
+        "fiber_start:\n"
+        "    mov %r12, %rdi\n"
+        "    call *%r13\n"
+        "    ud2\n"
+        ".size fiber_start, .-fiber_start\n");
 
 #elif defined(__aarch64__)
 
@@ -71,8 +70,7 @@ __asm__(".text\n"
 #error "fiber.c knows x86-64 and aarch64"
 #endif
 
-Fiber fiber_new(void *stack, size_t size, size_t above, void (*entry)(void *),
-                void *argument)
+Fiber fiber_new(void *stack, size_t size, size_t above, void (*entry)(void *), void *argument)
 {
     const uintptr_t end = ((uintptr_t)stack + size - above) & ~(uintptr_t)15;
     uintptr_t *sp = (uintptr_t *)(end - 16) - WORDS;

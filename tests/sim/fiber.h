@@ -14,8 +14,7 @@ typedef struct {
 /* A context whose first switch calls entry(argument) on the `size` bytes at `stack`, the
  * last `above` of which are left alone. `entry` must call fiber_entered first and not
  * return. */
-Fiber fiber_new(void *stack, size_t size, size_t above, void (*entry)(void *),
-                void *argument);
+Fiber fiber_new(void *stack, size_t size, size_t above, void (*entry)(void *), void *argument);
 void fiber_entered(Fiber *from);
 /* Leaves the running context in *from and goes on with *to. */
 void fiber_switch(Fiber *from, const Fiber *to);

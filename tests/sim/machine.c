@@ -148,8 +148,7 @@ static void start_thread(Machine *m, Cta *cta, int index)
 {
     Thread *t = &cta->threads[index];
     const SimLaunch *l = m->launch;
-    char *stack =
-        m->stacks + ((size_t)cta->slot * (size_t)l->threads + (size_t)index) * STACK_STEP;
+    char *stack = m->stacks + ((size_t)cta->slot * (size_t)l->threads + (size_t)index) * STACK_STEP;
     SimThread *view = (SimThread *)(stack + STACK - VIEW);
     *view = (SimThread){
         .thread = {(unsigned)index, 0, 0},
@@ -168,8 +167,7 @@ static void start_thread(Machine *m, Cta *cta, int index)
         .stack = stack,
         .index = index,
         .epoch = 1,
-        .id =
-            m->first_id + (uint32_t)cta->number * (uint32_t)m->actors + (uint32_t)index,
+        .id = m->first_id + (uint32_t)cta->number * (uint32_t)m->actors + (uint32_t)index,
         .context = fiber_new(stack, STACK, VIEW, run_thread, t),
     };
     set_ready(m, t);
@@ -189,8 +187,7 @@ static void start_cta(Machine *m, Cta *cta, int number)
     cta->live = m->launch->threads;
     cta->changes = cta->told_changes = cta->told_phase = 0;
     if (cta->visits)
-        memset(cta->visits, 0,
-               (size_t)(m->launch->cluster * cta->live) * sizeof *cta->visits);
+        memset(cta->visits, 0, (size_t)(m->launch->cluster * cta->live) * sizeof *cta->visits);
     poison_smem(m, cta);
     madvise(cta->cells, m->smem_size * sizeof *cta->cells, MADV_DONTNEED);
     for (int w = 0; w < (cta->live + SIM_WARP - 1) / SIM_WARP; w++)
@@ -275,8 +272,8 @@ static Thread *next_thread(Machine *m)
 static void check_stack(Machine *m, const Thread *t)
 {
     if ((const char *)t->context.sp - t->stack < STACK / 8)
-        complain_about(m, "%s: more than %d KB of local memory a thread",
-                       m->launch->kernel, STACK / 8 * 7 / 1024);
+        complain_about(m, "%s: more than %d KB of local memory a thread", m->launch->kernel,
+                       STACK / 8 * 7 / 1024);
 }
 
 static void run_some(Machine *m, Thread *t)
@@ -302,7 +299,8 @@ static bool check_progress(Machine *m)
 {
     if (m->quiet < MOST_QUIET && m->steps < MOST_STEPS) return true;
     return complain_about(
-        m, "%s: livelock, or too much for the simulator: it goes on and on%s; last CTA %d thread %d read or wrote at %s",
+        m,
+        "%s: livelock, or too much for the simulator: it goes on and on%s; last CTA %d thread %d read or wrote at %s",
         m->launch->kernel, m->quiet < MOST_QUIET ? "" : " and writes nothing",
         m->current->cta->number, m->current->index, object_place(m->object, m->last_at));
 }
@@ -333,8 +331,7 @@ static bool find_kernel(Machine *m, const SimLaunch *l)
     if (!call || !count) return complain_about(m, "there is no kernel %s", l->kernel);
     memcpy(&m->call, &call, sizeof call);
     if (*count != l->arg_count)
-        return complain_about(m, "%s has %d parameters, not %d", l->kernel, *count,
-                              l->arg_count);
+        return complain_about(m, "%s has %d parameters, not %d", l->kernel, *count, l->arg_count);
     return true;
 }
 
@@ -387,8 +384,7 @@ static bool make_cta(Machine *m, int slot)
     cta->smem = map_zeros(m->smem_size);
     cta->cells = map_zeros(m->smem_size * sizeof *cta->cells);
     if (m->launch->cluster > 1)
-        cta->visits =
-            calloc((size_t)m->launch->cluster * threads, sizeof *cta->visits);
+        cta->visits = calloc((size_t)m->launch->cluster * threads, sizeof *cta->visits);
     return cta->threads && cta->warps && cta->smem && cta->cells &&
            (cta->visits || m->launch->cluster == 1);
 }
@@ -402,8 +398,7 @@ static int resident_ctas(const Machine *m)
 static bool make_stacks(Machine *m)
 {
     SimObject *o = m->object;
-    const size_t size =
-        (size_t)resident_ctas(m) * (size_t)m->launch->threads * STACK_STEP;
+    const size_t size = (size_t)resident_ctas(m) * (size_t)m->launch->threads * STACK_STEP;
     if (o->stacks && o->stacks_size < size) {
         munmap(o->stacks, o->stacks_size);
         o->stacks = NULL;
@@ -424,8 +419,8 @@ static bool make_room(Machine *m)
     m->ready = calloc(ctas * warps, sizeof *m->ready);
     m->locations = calloc(MAX_LOCATIONS, sizeof *m->locations);
     m->group = calloc((size_t)m->launch->threads, sizeof *m->group);
-    bool good = m->clusters && m->ctas && m->order && m->ready && m->locations &&
-                m->group && make_stacks(m) && list_variables(m);
+    bool good = m->clusters && m->ctas && m->order && m->ready && m->locations && m->group &&
+                make_stacks(m) && list_variables(m);
     for (int i = 0; i < m->resident && good; i++)
         m->clusters[i].ctas = &m->ctas[i * m->launch->cluster];
     for (int i = 0; i < resident_ctas(m) && good; i++) good = make_cta(m, i);

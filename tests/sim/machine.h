@@ -25,16 +25,15 @@ typedef struct {
 typedef struct {
     const char *kernel;
     int grid[3], threads, cluster;
-    bool grouped; /* `cluster` CTAs live at once, but are no cluster */
-    bool overlaps; /* may start while the kernel before it runs */
+    bool grouped;       /* `cluster` CTAs live at once, but are no cluster */
+    bool overlaps;      /* may start while the kernel before it runs */
     int64_t smem_bytes; /* dynamic */
     void **args;        /* as for cuLaunchKernel */
     int arg_count;
 } SimLaunch;
 
 /* The first fault is told in `message`. */
-Machine *machine_new(SimObject *object, uint64_t seed, char *message,
-                     size_t message_size);
+Machine *machine_new(SimObject *object, uint64_t seed, char *message, size_t message_size);
 void machine_free(Machine *machine); /* NULL allowed */
 bool machine_add_buffer(Machine *machine, const SimBuffer *buffer);
 bool machine_launch(Machine *machine, const SimLaunch *launch);

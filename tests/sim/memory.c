@@ -53,8 +53,7 @@ _Noreturn static void report_race(const Access *a, const Touch *other, const cha
     fault(a->m, a->at,
           "race: %s of %zu bytes of %s%s, byte %zu, %s by %s at %s with nothing between "
           "that orders the two",
-          verb(a->kind), a->size, a->shared ? "shared " : "", a->name, a->offset, how,
-          who, where);
+          verb(a->kind), a->size, a->shared ? "shared " : "", a->name, a->offset, how, who, where);
 }
 
 static void note_read(const Access *a, Cell *cell)
@@ -83,8 +82,8 @@ static void check_cell(const Access *a, Cell *cell)
     if (unwritten && a->shared && a->kind == SIM_READ)
         doubt(a->m, a->at, a->name, a->offset);
     else if (unwritten)
-        fault(a->m, a->at, "%s of %s%s, byte %zu, which nobody has written",
-              verb(a->kind), a->shared ? "shared " : "", a->name, a->offset);
+        fault(a->m, a->at, "%s of %s%s, byte %zu, which nobody has written", verb(a->kind),
+              a->shared ? "shared " : "", a->name, a->offset);
     const bool both_atomic = a->kind == SIM_ATOMIC && cell->flags & CELL_ATOMIC;
     if (!both_atomic && !happened_before(a->m, a->t, &cell->write))
         report_race(a, &cell->write, "written");
@@ -93,11 +92,10 @@ static void check_cell(const Access *a, Cell *cell)
         return;
     }
     for (int i = 0; i < CELL_READERS; i++)
-        if (!happened_before(a->m, a->t, &cell->read[i]))
-            report_race(a, &cell->read[i], "read");
+        if (!happened_before(a->m, a->t, &cell->read[i])) report_race(a, &cell->read[i], "read");
     cell->write = (Touch){a->t->id, a->t->epoch, a->at};
-    cell->flags = (cell->flags & CELL_WRITABLE) | CELL_WRITTEN |
-                  (a->kind == SIM_ATOMIC ? CELL_ATOMIC : 0);
+    cell->flags =
+        (cell->flags & CELL_WRITABLE) | CELL_WRITTEN | (a->kind == SIM_ATOMIC ? CELL_ATOMIC : 0);
 }
 
 static bool are_alike(const Cell *a, const Cell *b)
@@ -106,8 +104,7 @@ static bool are_alike(const Cell *a, const Cell *b)
 }
 
 /* Neighbours are mostly used together and know the same: then one is judged for all. */
-static void check_cells(Access *a, Cell *cells, size_t first, size_t count,
-                        size_t granule)
+static void check_cells(Access *a, Cell *cells, size_t first, size_t count, size_t granule)
 {
     Cell before, after;
     for (size_t i = 0; i < count; i++) {
@@ -161,17 +158,13 @@ static const SharedVariable *find_shared(const Machine *m, size_t offset)
 static void check_shared(Access *a, const Cta *cta, size_t place)
 {
     const SharedVariable *v = find_shared(a->m, place);
-    if (!v)
-        fault(a->m, a->at, "%s of %zu bytes at no shared variable", verb(a->kind),
-              a->size);
-    const size_t bytes =
-        v->offset == a->m->dynamic_at ? (size_t)a->m->launch->smem_bytes : v->size;
+    if (!v) fault(a->m, a->at, "%s of %zu bytes at no shared variable", verb(a->kind), a->size);
+    const size_t bytes = v->offset == a->m->dynamic_at ? (size_t)a->m->launch->smem_bytes : v->size;
     a->shared = true;
     a->name = v->name;
     a->offset = place - v->offset;
     if (a->offset + a->size > bytes)
-        fault(a->m, a->at,
-              "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
+        fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
               verb(a->kind), a->size, a->offset, v->name, bytes);
     check_cells(a, cta->cells, place, a->size, 1);
 }
@@ -201,21 +194,20 @@ static void check_region(Access *a, const Region *r, size_t offset)
               verb(a->kind), a->name, offset);
     if (r->buffer.kind == BUFFER_INPUT) {
         if (a->kind != SIM_READ)
-            fault(a->m, a->at, "%s of %s, byte %zu, which is an input", verb(a->kind),
-                  a->name, offset);
+            fault(a->m, a->at, "%s of %s, byte %zu, which is an input", verb(a->kind), a->name,
+                  offset);
         return;
     }
     const size_t first = offset / element, last = (offset + a->size - 1) / element;
     for (size_t i = first; r->holes && a->kind != SIM_READ && i <= last; i++)
         if (!(r->cells[i].flags & CELL_WRITABLE))
-            fault(a->m, a->at, "%s of %s, byte %zu, between its rows", verb(a->kind),
-                  a->name, i * element);
+            fault(a->m, a->at, "%s of %s, byte %zu, between its rows", verb(a->kind), a->name,
+                  i * element);
     check_cells(a, r->cells, first, last - first + 1, element);
 }
 
 /* The buffer that an address is in or, out of bounds, most likely was meant to be in. */
-static const Region *find_region(const Machine *m, uintptr_t address, size_t size,
-                                 bool *inside)
+static const Region *find_region(const Machine *m, uintptr_t address, size_t size, bool *inside)
 {
     const Region *near = NULL;
     uintptr_t least = UINTPTR_MAX;
@@ -233,12 +225,11 @@ static const Region *find_region(const Machine *m, uintptr_t address, size_t siz
     return near;
 }
 
-_Noreturn static void report_outside(const Access *a, uintptr_t address,
-                                     const Region *near)
+_Noreturn static void report_outside(const Access *a, uintptr_t address, const Region *near)
 {
     if (address - (uintptr_t)a->m->stacks < a->m->stacks_size)
-        fault(a->m, a->at, "%s of %zu bytes of another thread's local memory",
-              verb(a->kind), a->size);
+        fault(a->m, a->at, "%s of %zu bytes of another thread's local memory", verb(a->kind),
+              a->size);
     if (!near) fault(a->m, a->at, "%s of %zu bytes at no buffer", verb(a->kind), a->size);
     const int64_t offset = (int64_t)(address - (uintptr_t)near->base);
     fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %lld of %s (%zu bytes)",
@@ -257,8 +248,7 @@ static void check_alignment(const Access *a, uintptr_t address, int aligned)
 /* Constants of the object may be read; the rest of it is the simulator's. */
 static bool is_constant(const Access *a, uintptr_t address)
 {
-    return a->kind == SIM_READ && address >= a->m->object->begin &&
-           address < a->m->object->end;
+    return a->kind == SIM_READ && address >= a->m->object->begin && address < a->m->object->end;
 }
 
 /* The CTA of the cluster whose shared memory an address is in; NULL: none. */
@@ -289,13 +279,12 @@ static void check_access(Access *a, uintptr_t address, int aligned)
     check_region(a, r, address - (uintptr_t)r->base);
 }
 
-void touch_memory(void *machine, const void *address, size_t size, SimAccess kind,
-                  int aligned, void *at)
+void touch_memory(void *machine, const void *address, size_t size, SimAccess kind, int aligned,
+                  void *at)
 {
     Machine *m = machine;
     if (random_below(m, m->patience) == 0) switch_away(m);
-    Access a = {
-        .m = m, .t = m->current, .kind = kind, .at = place_of(m, at), .size = size};
+    Access a = {.m = m, .t = m->current, .kind = kind, .at = place_of(m, at), .size = size};
     m->quiet = kind == SIM_WRITE ? 0 : m->quiet + 1;
     m->steps++;
     m->last_at = a.at;
@@ -313,8 +302,7 @@ static const char *clip(const Machine *m, const char *from, size_t *size)
         const uintptr_t base = (uintptr_t)m->regions[i].base;
         const uintptr_t end = base + m->regions[i].bytes;
         const uintptr_t first = (uintptr_t)from, last = first + *size;
-        if (first >= end || last <= base || first + BLOCK <= base || last >= end + BLOCK)
-            continue;
+        if (first >= end || last <= base || first + BLOCK <= base || last >= end + BLOCK) continue;
         const uintptr_t low = first < base ? base : first, high = last > end ? end : last;
         *size = high - low;
         return from + (low - first);
@@ -355,7 +343,6 @@ void note_source(Machine *m, const char *from, size_t size, Touch reader)
 
 void note_landing(Machine *m, const Copy *copy)
 {
-    Access a = {
-        .m = m, .t = m->current, .kind = SIM_WRITE, .at = copy->at, .size = copy->size};
+    Access a = {.m = m, .t = m->current, .kind = SIM_WRITE, .at = copy->at, .size = copy->size};
     check_shared(&a, a.t->cta, (size_t)(copy->to - a.t->cta->smem));
 }

@@ -98,7 +98,7 @@ static bool is_wanted(const char *text, const char *line)
 {
     const char *body = line + strcspn(line, "\n"), *end = strstr(body, "\n//@ ");
     size_t length = end ? (size_t)(end - body) : strlen(body);
-    const char *optional = memmem(body, length, "    //? ", 8);    /* the text may lack such a line */
+    const char *optional = memmem(body, length, "    //? ", 8); /* the text may lack such a line */
     while (optional && optional > body && *optional != '\n') optional--;
     if (optional) length = (size_t)(optional - body);
     while (length > 0 && body[length - 1] == '\n') length--;
@@ -106,8 +106,8 @@ static bool is_wanted(const char *text, const char *line)
     return memmem(body, length, "asm", 3) == NULL;
 }
 
-/* The prelude's sections that the text wants and sim.h has no twins of; the lines of the others stay,
- * empty. */
+/* The prelude's sections that the text wants and sim.h has no twins of; the lines of the others
+ * stay, empty. */
 static bool write_prelude(const SimObject *o, const char *prelude, const char *text)
 {
     FILE *f = create(o, "prelude.cuh");
@@ -185,8 +185,7 @@ static bool say_out_of_memory(char *message, size_t size)
     return false;
 }
 
-static bool compile_unit(const SimObject *o, const char *compiler, char *message,
-                         size_t size)
+static bool compile_unit(const SimObject *o, const char *compiler, char *message, size_t size)
 {
     char unit[PATH], object[PATH], shared[PATH], said[OUTPUT], *words[24];
     int n = 0;
@@ -195,7 +194,7 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
     path_in(o, "unit.so", shared);
     const char *const flags[] = {compiler,
                                  "-std=c++17",
-                                 "-O0", /* compiling takes longer than running */
+                                 "-O0",                  /* compiling takes longer than running */
                                  o->keep ? "-g" : "-g1", /* variables: for a debugger */
                                  "-fPIC",
                                  "-c",
@@ -207,8 +206,7 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
                                  "-w",
                                  "-fsanitize=thread",
                                  "-DFUSEC_SIM"};
-    const char *const gcc_only[] = {"-fno-extern-tls-init",
-                                    "-fno-ipa-reference-addressable"};
+    const char *const gcc_only[] = {"-fno-extern-tls-init", "-fno-ipa-reference-addressable"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         words[n++] = (char *)(uintptr_t)flags[i];
     for (size_t i = 0; i < 2 && !is_clang(compiler); i++)
@@ -231,8 +229,7 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
                     (char *)(uintptr_t) "-lgcc",
                     NULL};
     errno = 0;
-    if (run_program(words, said, sizeof said) == 0 &&
-        run_program(link, said, sizeof said) == 0)
+    if (run_program(words, said, sizeof said) == 0 && run_program(link, said, sizeof said) == 0)
         return true;
     if (errno == ENOMEM) return say_out_of_memory(message, size);
     snprintf(message, size, "%s cannot compile the generated text:\n%s", compiler, said);
@@ -287,8 +284,7 @@ static bool split_symbol(const char *symbol, SharedVariable *v)
 
 static bool add_shared(SimObject *o, const char *name, const ElfW(Sym) * symbol)
 {
-    SharedVariable *grown =
-        realloc(o->shared, ((size_t)o->shared_count + 1) * sizeof *o->shared);
+    SharedVariable *grown = realloc(o->shared, ((size_t)o->shared_count + 1) * sizeof *o->shared);
     if (!grown) return false;
     o->shared = grown;
     SharedVariable *v = &o->shared[o->shared_count++];
@@ -320,8 +316,7 @@ static bool read_symbols(SimObject *o)
     struct stat info;
     if (!f) return false;
     char *file = fstat(fileno(f), &info) == 0 ? malloc((size_t)info.st_size) : NULL;
-    const bool good =
-        file && fread(file, (size_t)info.st_size, 1, f) == 1 && scan_symbols(o, file);
+    const bool good = file && fread(file, (size_t)info.st_size, 1, f) == 1 && scan_symbols(o, file);
     const int why = errno;
     free(file);
     fclose(f);
@@ -339,7 +334,8 @@ static bool load_unit(SimObject *o, char *message, size_t size)
     o->link = o->handle ? dlsym(o->handle, "sim_link") : NULL;
     if (!o->link) {
         const char *why = dlerror();
-        snprintf(message, size, "cannot load the simulated kernel: %s", why ? why : "it has no sim_link");
+        snprintf(message, size, "cannot load the simulated kernel: %s",
+                 why ? why : "it has no sim_link");
         return false;
     }
     errno = 0;
@@ -349,15 +345,16 @@ static bool load_unit(SimObject *o, char *message, size_t size)
     return false;
 }
 
-static bool build(SimObject *o, const char *prelude, const char *text,
-                  const char *const *kernels, int count, char *message, size_t size)
+static bool build(SimObject *o, const char *prelude, const char *text, const char *const *kernels,
+                  int count, char *message, size_t size)
 {
     const char *compiler = find_compiler();
     if (!compiler && errno == ENOMEM) return say_out_of_memory(message, size);
     if (!compiler) {
         const char *named = secure_getenv("CXX");
         if (named && *named)
-            snprintf(message, size, "the simulator's C++ compiler, which $CXX names, cannot be run: %s%s", named,
+            snprintf(message, size,
+                     "the simulator's C++ compiler, which $CXX names, cannot be run: %s%s", named,
                      strchr(named, ' ') ? " ($CXX is to be one program, without arguments)" : "");
         else
             snprintf(message, size, "the simulator needs a C++ compiler: $CXX, g++ or clang++");
@@ -369,12 +366,13 @@ static bool build(SimObject *o, const char *prelude, const char *text,
             snprintf(message, size, "cannot use the directory that $FUSEC_SIM_KEEP names, %s: %s",
                      secure_getenv("FUSEC_SIM_KEEP"), why);
         else
-            snprintf(message, size, "cannot make a directory in %s ($TMPDIR, else /tmp): %s", parent_directory(), why);
+            snprintf(message, size, "cannot make a directory in %s ($TMPDIR, else /tmp): %s",
+                     parent_directory(), why);
         return false;
     }
-    if (!write_text(o, "sim.h", header_text) ||
-        !write_text(o, "abi.h", abi_text) || !write_text(o, "kernel.cu", text) ||
-        !write_prelude(o, prelude, text) || !write_unit(o, kernels, count)) {
+    if (!write_text(o, "sim.h", header_text) || !write_text(o, "abi.h", abi_text) ||
+        !write_text(o, "kernel.cu", text) || !write_prelude(o, prelude, text) ||
+        !write_unit(o, kernels, count)) {
         snprintf(message, size, "cannot write %s: %s", o->directory, reason_of(errno));
         return false;
     }
@@ -389,13 +387,11 @@ const char *object_prelude(void)
 SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
                        char *message, size_t message_size)
 {
-    return object_load_beside(prelude_text, text, kernels, kernel_count, message,
-                              message_size);
+    return object_load_beside(prelude_text, text, kernels, kernel_count, message, message_size);
 }
 
-SimObject *object_load_beside(const char *prelude, const char *text,
-                              const char *const *kernels, int kernel_count, char *message,
-                              size_t message_size)
+SimObject *object_load_beside(const char *prelude, const char *text, const char *const *kernels,
+                              int kernel_count, char *message, size_t message_size)
 {
     SimObject *o = calloc(1, sizeof *o);
     if (!o) {
@@ -457,8 +453,8 @@ const char *object_place(SimObject *o, uint32_t place)
     PlaceText *p = &o->places[o->next_place++ % PLACES];
     path_in(o, "unit.so", path);
     snprintf(address, sizeof address, "0x%x", place);
-    char *words[] = {(char *)(uintptr_t) "addr2line", (char *)(uintptr_t) "-ie", path,
-                     address, NULL};
+    char *words[] = {(char *)(uintptr_t) "addr2line", (char *)(uintptr_t) "-ie", path, address,
+                     NULL};
     p->place = place;
     snprintf(p->text, PLACE_TEXT, "byte %s of unit.so", address);
     if (run_program(words, said, sizeof said) == 0) describe_lines(said, p);

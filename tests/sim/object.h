@@ -43,9 +43,8 @@ typedef struct SimObject {
 SimObject *object_load(const char *text, const char *const *kernels, int kernel_count,
                        char *message, size_t message_size);
 /* The same with another prelude in place of src/codegen/prelude/. */
-SimObject *object_load_beside(const char *prelude, const char *text,
-                              const char *const *kernels, int kernel_count, char *message,
-                              size_t message_size);
+SimObject *object_load_beside(const char *prelude, const char *text, const char *const *kernels,
+                              int kernel_count, char *message, size_t message_size);
 const char *object_prelude(void);
 void object_free(SimObject *object); /* NULL allowed */
 

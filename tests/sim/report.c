@@ -21,8 +21,7 @@ void print_thread(const Machine *m, uint32_t id, char *text, size_t size)
         snprintf(text, size, "a bulk copy of CTA %d", index / m->actors);
 }
 
-static void append(Machine *m, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static void append(Machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void vappend(Machine *m, const char *format, va_list args)
 {
     const size_t used = strlen(m->message);
@@ -84,11 +83,10 @@ void doubt(Machine *m, uint32_t place, const char *name, size_t offset)
     char who[128];
     if (m->doubt[0]) return;
     print_thread(m, m->current->id, who, sizeof who);
-    snprintf(
-        m->doubt, sizeof m->doubt,
-        "seed %llu: %s, %s, at %s: read of shared %s, byte %zu, which nobody has written",
-        (unsigned long long)m->seed, m->launch->kernel, who,
-        object_place(m->object, place), name, offset);
+    snprintf(m->doubt, sizeof m->doubt,
+             "seed %llu: %s, %s, at %s: read of shared %s, byte %zu, which nobody has written",
+             (unsigned long long)m->seed, m->launch->kernel, who, object_place(m->object, place),
+             name, offset);
 }
 
 static bool same_wait(const Wait *a, const Wait *b)
@@ -117,8 +115,8 @@ static void append_wait(Machine *m, const Cta *cta, const Wait *w)
     case WAIT_BALLOT: append(m, "a vote of lanes 0x%08x", w->mask); break;
     case WAIT_WARP_BARRIER: append(m, "__syncwarp of lanes 0x%08x", w->mask); break;
     case WAIT_BARRIER:
-        append(m, "barrier %d, %d of %d threads there", w->by,
-               cta->barriers[w->by].arrived, w->width);
+        append(m, "barrier %d, %d of %d threads there", w->by, cta->barriers[w->by].arrived,
+               w->width);
         break;
     case WAIT_CLUSTER:
         append(m, "the cluster's barrier, %d threads there", cta->cluster->arrived);
@@ -165,7 +163,6 @@ bool report_deadlock(Machine *m)
     append(m, "%s: deadlock", m->launch->kernel);
     for (int c = 0; c < m->resident * m->launch->cluster; c++)
         for (int i = 0; i < m->launch->threads; i++)
-            if (m->ctas[c].threads[i].state == THREAD_WAITING)
-                append_group(m, &m->ctas[c], i);
+            if (m->ctas[c].threads[i].state == THREAD_WAITING) append_group(m, &m->ctas[c], i);
     return false;
 }

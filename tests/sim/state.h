@@ -21,13 +21,7 @@ typedef struct {
     uint32_t by, epoch, at;
 } Touch;
 
-enum {
-    CELL_WRITABLE = 1,
-    CELL_WRITTEN = 2,
-    CELL_ATOMIC = 4,
-    CELL_PENDING = 8,
-    CELL_BARRIER = 16
-};
+enum { CELL_WRITABLE = 1, CELL_WRITTEN = 2, CELL_ATOMIC = 4, CELL_PENDING = 8, CELL_BARRIER = 16 };
 
 typedef struct {
     Touch write, read[CELL_READERS];
@@ -93,7 +87,8 @@ typedef struct {
     uint32_t arrivals, waits; /* at the cluster's barrier */
     uint32_t arrived_at;
     uint32_t fenced; /* writes up to this epoch come before later bulk copies */
-    uint32_t made;   /* transaction barriers made up to this epoch are known to a cluster that it arrives at */
+    uint32_t made;   /* transaction barriers made up to this epoch are known to a cluster that it
+                        arrives at */
     bool waited;     /* until the kernel before is over */
 } Thread;
 
@@ -171,13 +166,13 @@ typedef struct {
 struct Machine {
     SimObject *object;
     uint64_t seed, random;
-    uint64_t skew; /* of the order: 0 uniform, else chance of a change of priorities */
-    uint64_t patience; /* a switch every so many accesses, about */
+    uint64_t skew;      /* of the order: 0 uniform, else chance of a change of priorities */
+    uint64_t patience;  /* a switch every so many accesses, about */
     uint32_t last_turn; /* the lowest priority */
-    uint64_t laziness; /* a bulk copy lands every so many switches, about */
-    uint64_t steps;    /* accesses and switches */
-    uint64_t quiet;    /* those since anybody last wrote anything */
-    uint32_t last_at;  /* the last access */
+    uint64_t laziness;  /* a bulk copy lands every so many switches, about */
+    uint64_t steps;     /* accesses and switches */
+    uint64_t quiet;     /* those since anybody last wrote anything */
+    uint32_t last_at;   /* the last access */
     int sms;
     char *message;
     size_t message_size;
@@ -192,7 +187,7 @@ struct Machine {
     void (*call)(void **args);
     size_t smem_size, dynamic_at;
     uint32_t first_id, next_id;
-    int actors; /* of a CTA: its threads and copy engines */
+    int actors;                                      /* of a CTA: its threads and copy engines */
     int cluster_count, next_cluster, resident, done; /* clusters */
     int *order;
     Cluster *clusters; /* the resident ones */
@@ -235,8 +230,8 @@ void wait_for(Machine *m, Wait wait);              /* until wake() */
 void wake(Machine *m, Thread *t);
 
 /* memory.c */
-void touch_memory(void *machine, const void *address, size_t size, SimAccess kind,
-                  int aligned, void *at);
+void touch_memory(void *machine, const void *address, size_t size, SimAccess kind, int aligned,
+                  void *at);
 /* A bulk copy brings whole blocks of 16 bytes, of the first and last of which a buffer may have a
  * part; what else they hold must not matter, so it reads as 0xff. Is such a read allowed; what does
  * it give; has that changed since. */
@@ -285,10 +280,9 @@ bool check_farewell(Machine *m, Cta *cta);
 void tx_init(void *machine, void *barrier, int count, void *at);
 void tx_arrive(void *machine, void *barrier, int64_t bytes, void *at);
 void tx_wait(void *machine, void *barrier, int parity, void *at);
-void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier,
-               void *at);
-void send_value(void *machine, void *to, const void *value, size_t size, void *barrier,
-                int rank, void *at);
+void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier, void *at);
+void send_value(void *machine, void *to, const void *value, size_t size, void *barrier, int rank,
+                void *at);
 void async_fence(void *machine);
 void land_some(Machine *m); /* now and then a copy */
 bool land_one(Machine *m);  /* false: there is none */
@@ -305,8 +299,7 @@ _Noreturn void fault_out_of_memory(Machine *m);
 /* Not a fault yet: kept if it is the first. */
 void doubt(Machine *m, uint32_t place, const char *name, size_t offset);
 /* A fault that no thread runs at; returns false. */
-bool complain_about(Machine *m, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+bool complain_about(Machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void print_thread(const Machine *m, uint32_t id, char *text, size_t size);
 bool report_deadlock(Machine *m);
 

@@ -26,8 +26,7 @@ void release(const Machine *m, Thread *t, Clock *into)
 static void join_group(const Machine *m, Thread *const *group, int count, Clock *known)
 {
     for (int i = 0; i < count; i++) release(m, group[i], known);
-    for (int i = 0; i < count; i++)
-        clock_join(&group[i]->clock, known, m->actors);
+    for (int i = 0; i < count; i++) clock_join(&group[i]->clock, known, m->actors);
     clock_clear(known);
 }
 
@@ -55,8 +54,7 @@ static void join_cta(const Machine *m, Cta *cta, Clock *known)
 
 static bool meets(const Thread *t, const Wait *mine)
 {
-    return t->state == THREAD_WAITING && t->wait.kind == mine->kind &&
-           t->wait.mask == mine->mask;
+    return t->state == THREAD_WAITING && t->wait.kind == mine->kind && t->wait.mask == mine->mask;
 }
 
 /* Are all other lanes of the mask there? */
@@ -73,8 +71,7 @@ static bool warp_complete(Machine *m, const Wait *mine)
         if (!(mine->mask >> lane & 1) || !exists(t, lane)) continue;
         const Thread *other = lane_of(t, lane);
         if (other->state == THREAD_DONE)
-            fault(m, mine->at,
-                  "warp divergence: the mask 0x%08x names lane %d, which has exited",
+            fault(m, mine->at, "warp divergence: the mask 0x%08x names lane %d, which has exited",
                   mine->mask, lane);
         if (other != t && !meets(other, mine)) complete = false;
     }
@@ -99,8 +96,8 @@ static void finish_shuffle(const Thread *t, unsigned mask)
 {
     uint64_t given[SIM_WARP];
     for (int lane = 0; lane < SIM_WARP; lane++)
-        given[lane] = mask >> lane & 1 && exists(t, lane) ? lane_of(t, lane)->wait.value
-                                                          : UINT64_MAX;
+        given[lane] =
+            mask >> lane & 1 && exists(t, lane) ? lane_of(t, lane)->wait.value : UINT64_MAX;
     for (int lane = 0; lane < SIM_WARP; lane++) {
         if (!(mask >> lane & 1) || !exists(t, lane)) continue;
         Wait *w = &lane_of(t, lane)->wait;
@@ -148,8 +145,8 @@ static uint64_t warp_operation(Machine *m, Wait wait)
     return t->wait.value;
 }
 
-static uint64_t do_shuffle(void *machine, SimShuffle kind, unsigned mask, uint64_t value,
-                           int by, int width, void *at)
+static uint64_t do_shuffle(void *machine, SimShuffle kind, unsigned mask, uint64_t value, int by,
+                           int width, void *at)
 {
     Machine *m = machine;
     const uint32_t place = place_of(m, at);
@@ -167,17 +164,15 @@ static uint64_t do_shuffle(void *machine, SimShuffle kind, unsigned mask, uint64
 static unsigned do_ballot(void *machine, unsigned mask, int predicate, void *at)
 {
     Machine *m = machine;
-    return (unsigned)warp_operation(m, (Wait){.kind = WAIT_BALLOT,
-                                              .at = place_of(m, at),
-                                              .mask = mask,
-                                              .value = predicate != 0});
+    return (unsigned)warp_operation(
+        m,
+        (Wait){.kind = WAIT_BALLOT, .at = place_of(m, at), .mask = mask, .value = predicate != 0});
 }
 
 static void do_warp_barrier(void *machine, unsigned mask, void *at)
 {
     Machine *m = machine;
-    warp_operation(
-        m, (Wait){.kind = WAIT_WARP_BARRIER, .at = place_of(m, at), .mask = mask});
+    warp_operation(m, (Wait){.kind = WAIT_WARP_BARRIER, .at = place_of(m, at), .mask = mask});
 }
 
 /* ---- barriers of a CTA
@@ -217,8 +212,7 @@ static void check_barrier(Machine *m, int id, int count, uint32_t place)
         fault(m, place, "barrier %d for %d threads", id, count);
     const Barrier *b = &cta->barriers[id];
     if (b->arrived > 0 && b->expected != count)
-        fault(m, place, "barrier %d for %d threads, where others said %d", id, count,
-              b->expected);
+        fault(m, place, "barrier %d for %d threads, where others said %d", id, count, b->expected);
     if (count == m->launch->threads && cta->live < count)
         fault(m, place,
               "barrier divergence: barrier %d is for all threads of the CTA, of which %d "
@@ -272,8 +266,7 @@ static void do_block_barrier(void *machine, void *at)
 static bool is_awaited(const Machine *m, const Cta *cta)
 {
     for (int i = 0; i < BARRIERS; i++)
-        if (cta->barriers[i].arrived > 0 &&
-            cta->barriers[i].expected == m->launch->threads)
+        if (cta->barriers[i].arrived > 0 && cta->barriers[i].expected == m->launch->threads)
             return true;
     return false;
 }
@@ -288,15 +281,13 @@ void thread_exit(Machine *m, Thread *t)
         if (other->state != THREAD_WAITING) continue;
         const Wait *w = &other->wait;
         if (w->kind == WAIT_CLUSTER || w->kind == WAIT_TX) continue;
-        const bool named = w->kind == WAIT_BARRIER
-                               ? w->width == m->launch->threads
-                               : i / SIM_WARP == t->index / SIM_WARP &&
-                                     w->mask >> t->index % SIM_WARP & 1;
+        const bool named = w->kind == WAIT_BARRIER ? w->width == m->launch->threads
+                                                   : i / SIM_WARP == t->index / SIM_WARP &&
+                                                         w->mask >> t->index % SIM_WARP & 1;
         if (!named) continue;
         where = object_place(m->object, w->at);
         fault(m, 0, "%s: the thread exits while thread %d of the CTA waits for it at %s",
-              w->kind == WAIT_BARRIER ? "barrier divergence" : "warp divergence", i,
-              where);
+              w->kind == WAIT_BARRIER ? "barrier divergence" : "warp divergence", i, where);
     }
 }
 

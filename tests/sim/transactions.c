@@ -55,10 +55,8 @@ void tx_init(void *machine, void *barrier, int count, void *at)
         fault(m, here, "more than %d transaction barriers", TX_BARRIERS);
     touch_memory(m, barrier, TX_BYTES, SIM_WRITE, 1, at);
     for (size_t i = 0; i < TX_BYTES; i++) cta->cells[place + i].flags |= CELL_BARRIER;
-    cta->tx[cta->tx_count++] = (TxBarrier){.offset = place,
-                                           .count = count,
-                                           .pending = count,
-                                           .made = {t->id, t->epoch, here}};
+    cta->tx[cta->tx_count++] = (TxBarrier){
+        .offset = place, .count = count, .pending = count, .made = {t->id, t->epoch, here}};
     t->made = t->epoch++;
 }
 
@@ -92,11 +90,10 @@ void tx_arrive(void *machine, void *barrier, int64_t bytes, void *at)
     const uint32_t here = place_of(m, at);
     TxBarrier *b = find_barrier(m, m->current->cta, barrier, here);
     if (bytes < 0 || bytes > MOST_BYTES)
-        fault(m, here, "a transaction barrier cannot expect %lld bytes",
-              (long long)bytes);
+        fault(m, here, "a transaction barrier cannot expect %lld bytes", (long long)bytes);
     if (b->pending == 0)
-        fault(m, here, "more than %d arrivals in phase %u of a transaction barrier",
-              b->count, b->phase);
+        fault(m, here, "more than %d arrivals in phase %u of a transaction barrier", b->count,
+              b->phase);
     b->bytes += bytes;
     b->pending--;
     release(m, m->current, &b->gathering);
@@ -116,10 +113,7 @@ void tx_wait(void *machine, void *barrier, int parity, void *at)
     if (has_passed(b, parity))
         clock_join(&m->current->clock, &b->done, m->actors);
     else
-        wait_for(m, (Wait){.kind = WAIT_TX,
-                           .at = here,
-                           .by = (int)(b - cta->tx),
-                           .width = parity});
+        wait_for(m, (Wait){.kind = WAIT_TX, .at = here, .by = (int)(b - cta->tx), .width = parity});
 }
 
 void forget_transactions(Cta *cta)
@@ -134,16 +128,15 @@ void forget_transactions(Cta *cta)
 /* ---- bulk copies
  * --------------------------------------------------------------------------- */
 
-static void check_bulk(Machine *m, const char *to, const void *from, int64_t size,
-                       uint32_t at)
+static void check_bulk(Machine *m, const char *to, const void *from, int64_t size, uint32_t at)
 {
     const size_t place = (size_t)(to - m->current->cta->smem);
     if (size <= 0 || size % 16 != 0)
-        fault(m, at, "a bulk copy of %lld bytes, which is no multiple of 16",
-              (long long)size);
+        fault(m, at, "a bulk copy of %lld bytes, which is no multiple of 16", (long long)size);
     if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0)
-        fault(m, at, "misaligned: a bulk copy %s an address that is %zu past a multiple "
-                     "of 16",
+        fault(m, at,
+              "misaligned: a bulk copy %s an address that is %zu past a multiple "
+              "of 16",
               (uintptr_t)to % 16 ? "to" : "from",
               (size_t)((uintptr_t)to % 16 ? (uintptr_t)to % 16 : (uintptr_t)from % 16));
     if (place >= m->smem_size)
@@ -157,8 +150,7 @@ void async_fence(void *machine)
     m->current->fenced = m->current->epoch++;
 }
 
-static void check_fence(Machine *m, const Cta *cta, size_t place, size_t bytes,
-                        uint32_t at)
+static void check_fence(Machine *m, const Cta *cta, size_t place, size_t bytes, uint32_t at)
 {
     const size_t room = shared_room(m, place); /* beyond it is another fault */
     for (size_t i = 0; i < bytes && i < room; i++) {
@@ -166,8 +158,7 @@ static void check_fence(Machine *m, const Cta *cta, size_t place, size_t bytes,
         const uint32_t index = write->by - cta->threads[0].id;
         if (write->by < m->first_id || index >= (uint32_t)m->launch->threads) continue;
         if (cta->threads[index].fenced >= write->epoch) continue;
-        fault(m, at,
-              "a bulk copy to where thread %u wrote at %s, without async_fence between",
+        fault(m, at, "a bulk copy to where thread %u wrote at %s, without async_fence between",
               index, object_place(m->object, write->at));
     }
 }
@@ -208,8 +199,7 @@ static void start_landing(Cta *cta, TxBarrier *b, BulkCopy *copy, char *to, uint
     for (size_t i = 0; i < copy->size; i++) cells[i].flags |= CELL_PENDING;
 }
 
-void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier,
-               void *at)
+void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier, void *at)
 {
     Machine *m = machine;
     Cta *cta = m->current->cta;
@@ -231,8 +221,8 @@ void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *ba
 /* What the sender knows goes along: the receiver may then take for granted that the
  * sender has read what it read. (Its other stores to shared memory may come later on a
  * GPU; that they do not matter is not checked.) */
-void send_value(void *machine, void *to, const void *value, size_t size, void *barrier,
-                int rank, void *at)
+void send_value(void *machine, void *to, const void *value, size_t size, void *barrier, int rank,
+                void *at)
 {
     Machine *m = machine;
     Thread *t = m->current;
@@ -280,8 +270,7 @@ bool land_one(Machine *m)
         complain_about(m,
                        "%s, CTA %d: what the bulk copy at %s reads was changed before it "
                        "landed",
-                       m->launch->kernel, copy.cta->number,
-                       object_place(m->object, copy.at));
+                       m->launch->kernel, copy.cta->number, object_place(m->object, copy.at));
     else
         land(m, &copy);
     clock_clear(&copy.known);
@@ -318,8 +307,7 @@ bool check_landings(Machine *m, const Cta *cta)
     for (int i = 0; i < cta->tx_count; i++) {
         const TxBarrier *b = &cta->tx[i];
         const Touch landing = {engine_of(m, cta, i), b->copied, 0};
-        if (b->copied == 0 || (landed && happened_before(m, &cta->threads[0], &landing)))
-            continue;
+        if (b->copied == 0 || (landed && happened_before(m, &cta->threads[0], &landing))) continue;
         return complain_about(m, "%s, CTA %d exits without waiting for the copy at %s",
                               m->launch->kernel, cta->number,
                               object_place(m->object, b->copied_at));
