@@ -348,6 +348,76 @@ START_TEST(random_inputs_keep_their_promises)
 }
 END_TEST
 
+/* How many elements of an output are wrong once all are multiplied. */
+static int64_t wrong_by(const Case *c, int output, float factor)
+{
+    float *y = c->outputs[output].data;
+    for (size_t i = 0; i < count_of(c, c->graph->outputs.data[output].axes); i++) y[i] *= factor;
+    return judge_output(c, output, y).wrong;
+}
+
+/* 8 million and a few, exact in f32. */
+#define FAR " f = f32(i64(floor(x * 8.0)) + 8000000)\n"
+
+START_TEST(moments_far_from_0_are_known)
+{
+    static const char *const texts[] = {
+        "graph g[M = 4, N = 64](x : f32[M, N]) -> (v : f32[M], y : f32[M, N]) {" FAR
+        " v = var[N](f)\n y = (f - mean[N](f)) * rsqrt(v + 1e-5) }",
+        "graph g[M = 4, N = 64](x : f32[M, N]) -> (v : f32[M], y : f32[M, N]) {" FAR
+        " d = f - mean[N](f)\n v = mean[N](d ** 2.0)\n y = d / sqrt(v) }",
+        "graph g[M = 4, N = 64](x : f32[M, N]) -> (v : f32[N], y : f32[M, N], a : f32[M]) {" FAR
+        " d = f - mean[M](f)\n v = mean[M](d * d)\n y = d * rsqrt(v + 1e-5)\n a = sum[N](y * x) }",
+        "graph g[M = 4, N = 64](x : f32[M, N]) -> (v : f32[], y : f32[M, N]) {" FAR
+        " d = f - mean[M, N](f)\n v = mean[M, N](d * d)\n y = d * rsqrt(v + 1e-5) }",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Case c = evaluate_text(texts[i]);
+        for (int output = 0; output < 2; output++) {
+            const Verdict v = judge_output(&c, output, c.outputs[output].data);
+            ck_assert_int_eq(v.wrong + v.unchecked, 0);
+        }
+        const size_t variances = count_of(&c, c.graph->outputs.data[0].axes);
+        ck_assert_uint_eq((size_t)wrong_by(&c, 0, 1.001f), variances);
+        ck_assert_int_ge(wrong_by(&c, 1, 1.001f), 200); /* of 256; some are next to 0 */
+        close_case(&c);
+    }
+}
+END_TEST
+
+/* Where another kernel than that which finds a mean and its squares subtracts the mean, that is
+ * rounded, or a plain one. */
+START_TEST(a_mean_of_another_kernel_is_rounded)
+{
+    Case c = evaluate_text("graph g[M = 4, N = 64](x : f32[N], z : f32[M, N]) ->"
+                           " (v : f32[], y : f32[N], w : f32[M, N]) {" FAR
+                           " d = f - mean[N](f)\n v = mean[N](d * d)\n y = d\n w = d * z }");
+    float *y = c.outputs[1].data;
+    y[3] += 1;
+    ck_assert_int_eq(judge_output(&c, 1, y).wrong, 0);
+    y[3] += 15;
+    ck_assert_int_eq(judge_output(&c, 1, y).wrong, 1);
+    ck_assert_int_eq(wrong_by(&c, 0, 1.001f), 1);
+    close_case(&c);
+}
+END_TEST
+
+/* A sum of distances from the first value of a row is off by what rounding makes of that, however
+ * near 0 the mean is. */
+START_TEST(an_outlier_counts_in_a_mean_with_squares)
+{
+    Case c = evaluate_text(
+        "graph g[N = 1024](x : f32[N]) -> (m : f32[], v : f32[]) {"
+        " f = where(index(N) == 0, 12345.678, x * 0.001)\n m = mean[N](f)\n v = var[N](f) }");
+    float *m = c.outputs[0].data;
+    *m *= 1 + 40 * 0x1p-23f;
+    ck_assert_int_eq(judge_output(&c, 0, m).wrong, 0);
+    *m *= 1.01f;
+    ck_assert_int_eq(judge_output(&c, 0, m).wrong, 1);
+    close_case(&c);
+}
+END_TEST
+
 Suite *reference_suite(void)
 {
     Suite *suite = suite_create("reference");
@@ -362,6 +432,9 @@ Suite *reference_suite(void)
     tcase_add_test(cases, integers_wrap_and_stay_integers);
     tcase_add_test(cases, nan_and_range_follow_f32);
     tcase_add_test(cases, a_mean_may_be_in_range_where_its_sum_is_not);
+    tcase_add_test(cases, moments_far_from_0_are_known);
+    tcase_add_test(cases, a_mean_of_another_kernel_is_rounded);
+    tcase_add_test(cases, an_outlier_counts_in_a_mean_with_squares);
     tcase_add_test(cases, random_inputs_keep_their_promises);
     suite_add_tcase(suite, cases);
     return suite;
