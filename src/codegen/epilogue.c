@@ -155,8 +155,8 @@ static void emit_full_results(Emitter *e)
         }
 }
 
-/* Before anything that a kernel loads, and before anything that takes a branch (roadmap.md,
- * Decisions). */
+/* Before anything that a kernel loads, and before anything that takes a branch
+ * (docs/log/2026-11-27-state-before-house.md, Decisions). */
 void emit_overlap(Emitter *e)
 {
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
