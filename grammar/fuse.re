@@ -183,7 +183,7 @@ static int scan_kind(Scanner *s, const char **begin)
                                                : "comments begin with '#'");
             continue;
         }
-        bad+ {
+        bad+ | "."+ {
             s->cursor = YYCURSOR;
             report_character(s, start);
             continue;

@@ -177,7 +177,7 @@ typedef struct fusec_tensor {
  *   name           of the file, for diagnostics; NULL: "<memory>"
  * The program holds one or more graphs. It may import "std", which is embedded, and nothing
  * else: no file is opened. fusec_program_open and fusec_program_parse_with allow imports.
- * Limits: 64 MiB of text, and for the whole what fusec_plan_options has by default.
+ * Limits: 64 MiB of text, and what fusec_parse_options has by default.
  * Errors: INVALID_PROGRAM with the diagnostics as message; OUT_OF_MEMORY; LIMIT_EXCEEDED. */
 FUSEC_API fusec_status fusec_program_parse(const char *text, size_t length, const char *name,
                                            fusec_program **program, fusec_error *error);
@@ -249,10 +249,10 @@ typedef struct fusec_plan_options {
     double max_seconds;
     /* NULL: never. Else asked every few thousand steps of the compiler, before and after each
      * call of NVRTC, and while another thread compiles the same text: nonzero ends
-     * fusec_plan_create with CANCELLED. It is called by the thread that called
-     * fusec_plan_create, which holds no lock then, with cancel_data; it must return, and may
-     * set no other floating-point environment or locale. What other threads wait for goes on:
-     * each asks its own. */
+     * fusec_plan_create with CANCELLED. It is called with cancel_data while the calling thread
+     * waits, maybe in a thread of the library, and no lock is held; it must return, and may set
+     * no other floating-point environment or locale. What other threads wait for goes on: each
+     * asks its own. */
     int32_t (*is_cancelled)(void *cancel_data);
     void *cancel_data;
 } fusec_plan_options;
@@ -349,7 +349,8 @@ typedef struct fusec_imported {
  *   importer   the name of the importing file: the program's, or what an answer gave
  *   path       as written in the import statement
  * Returns OK with text, length and name; INVALID_PROGRAM: there is no such file;
- * IO_ERROR: it cannot be read; OUT_OF_MEMORY. Called for each import statement once, while the
+ * IO_ERROR: it cannot be read; OUT_OF_MEMORY. Parsing ends with that status, and with
+ * INVALID_PROGRAM for any other. Called for each import statement once, while the
  * thread that parses waits, mostly in a thread of the library. It must not unwind past the
  * library. */
 typedef fusec_status fusec_import_function(void *data, const char *importer, const char *path,
@@ -365,6 +366,17 @@ typedef struct fusec_parse_options {
     fusec_import_function *import;   /* NULL: no imports but "std" */
     fusec_release_function *release; /* NULL: answers need not be released */
     void *data;                      /* for both */
+    /* Limits of parsing and checking; 0: the default. Beyond one it ends with LIMIT_EXCEEDED, and
+     * the message names it. Each fusec_plan_create has limits of its own.
+     *   max_nodes     operations of a graph, its functions inlined; 2^20
+     *   max_bytes     memory that the compiler holds at a time; 4 GiB
+     *   max_seconds   of the call, for all graphs together; 600 */
+    int64_t max_nodes, max_bytes;
+    double max_seconds;
+    /* NULL: never. Else asked every few thousand steps, as that of fusec_plan_options: nonzero
+     * ends the call with CANCELLED. */
+    int32_t (*is_cancelled)(void *cancel_data);
+    void *cancel_data;
 } fusec_parse_options;
 
 /* fusec_program_parse with options. The texts of imports are kept with the program: neither

@@ -30,10 +30,18 @@ static ImportStatus load(void *data, const Module *importer, const char *path, I
         calls->options.import(calls->options.data, importer->source->name, path, answer);
     answer->message[sizeof answer->message - 1] = 0;
     calls->answered = status == FUSEC_OK;
-    imported->problem = *answer->message ? answer->message : fusec_status_text(status);
+    for (char *c = answer->message; *c; c++)
+        if ((unsigned char)*c < ' ') *c = ' ';
+    imported->problem = *answer->message                  ? answer->message
+                        : status == FUSEC_INVALID_PROGRAM ? "there is no such file"
+                                                          : fusec_status_text(status);
     if (status != FUSEC_OK) return status_of(status);
+    if (!answer->text && answer->length) {
+        imported->problem = "the import function gave a length and no text";
+        return IMPORT_WRONG;
+    }
     imported->text = answer->text ? answer->text : "";
-    imported->length = answer->text ? answer->length : 0;
+    imported->length = answer->length;
     imported->name = answer->name ? answer->name : path;
     imported->identity = answer->identity;
     return IMPORT_LOADED;

@@ -95,6 +95,9 @@ double milliseconds_now(void);
 /* To be undone by fusec_program_destroy. */
 fusec_program *program_retain(const fusec_program *program);
 
+/* INVALID_ARGUMENT for a limit of some options that is negative or NaN. */
+fusec_status check_limits(int64_t max_nodes, int64_t max_bytes, double max_seconds,
+                          fusec_error *error);
 /* The error of a budget that was stopped. */
 fusec_status fail_stopped(const Budget *budget, fusec_error *error);
 /* compile() with its status and diagnostics as an error; on failure there is nothing to

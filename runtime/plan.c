@@ -146,17 +146,6 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 /* -------------------------------------------------------------------------------
  * creating -- */
 
-static fusec_status check_limits(const fusec_plan_options *options, fusec_error *error)
-{
-    const char *wrong = options->max_nodes < 0         ? "max_nodes"
-                        : options->max_bytes < 0       ? "max_bytes"
-                        : !(options->max_seconds >= 0) ? "max_seconds"
-                                                       : NULL;
-    if (!wrong) return FUSEC_OK;
-    return fail(error, FUSEC_INVALID_ARGUMENT, "options.%s must be above 0, or 0 for the default",
-                wrong);
-}
-
 /* Copies what the caller's header knew of the options. Wanting no output is an error here: to
  * the compiler it would be a plan without kernels. */
 static fusec_status read_options(const fusec_plan_options *given, fusec_plan_options *options,
@@ -178,7 +167,7 @@ static fusec_status read_options(const fusec_plan_options *given, fusec_plan_opt
     if (options->outputs && !*options->outputs)
         return fail(error, FUSEC_INVALID_ARGUMENT,
                     "options.outputs names no output; NULL is for all of them");
-    return check_limits(options, error);
+    return check_limits(options->max_nodes, options->max_bytes, options->max_seconds, error);
 }
 
 /* A plan on its way: what its compilations have in common. */

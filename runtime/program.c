@@ -38,6 +38,18 @@ fusec_status fail_stopped(const Budget *budget, fusec_error *error)
                 reason);
 }
 
+fusec_status check_limits(int64_t max_nodes, int64_t max_bytes, double max_seconds,
+                          fusec_error *error)
+{
+    const char *wrong = max_nodes < 0         ? "max_nodes"
+                        : max_bytes < 0       ? "max_bytes"
+                        : !(max_seconds >= 0) ? "max_seconds"
+                                              : NULL;
+    if (!wrong) return FUSEC_OK;
+    return fail(error, FUSEC_INVALID_ARGUMENT, "options.%s must be above 0, or 0 for the default",
+                wrong);
+}
+
 fusec_status compile_checked(const CompileRequest *request, Compilation *c, fusec_error *error)
 {
     *c = compile(request);
@@ -70,12 +82,19 @@ static fusec_status check_program_text(fusec_program *program, const fusec_parse
                                        const char *identity, fusec_error *error)
 {
     ImportCalls calls;
+    Budget budget = {.nodes = options->max_nodes,
+                     .bytes = options->max_bytes,
+                     .seconds = options->max_seconds,
+                     .is_cancelled = options->is_cancelled,
+                     .data = options->cancel_data};
     CompileRequest request = {.text = program->text, .length = program->length};
     import_calls_open(&calls, options, identity);
     request.name = program->name;
     request.imports = &calls.imports;
     request.target = *target_find("sm_90a");
     request.until = UNTIL_CHECK;
+    request.budget = &budget;
+    budget_begin(&budget);
     fusec_status status = compile_checked(&request, &program->checked, error);
     import_calls_close(&calls);
     if (status != FUSEC_OK) return status;
@@ -100,7 +119,7 @@ static fusec_status read_options(const fusec_parse_options *given, fusec_parse_o
            given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
     if (options->import == fusec_import_file && !options->release)
         options->release = fusec_release_file;
-    return FUSEC_OK;
+    return check_limits(options->max_nodes, options->max_bytes, options->max_seconds, error);
 }
 
 /* `text` is malloc'ed and taken over. */
@@ -137,8 +156,8 @@ fusec_status fusec_program_parse_with(const char *text, size_t length, const cha
     char identity[FILE_IDENTITY];
     CLEAR_RESULT(result, "the program", error);
     if (!text && length) return fail_null(error, "the text");
-    if (length > UINT32_MAX - 1)
-        return fail(error, FUSEC_INVALID_PROGRAM, "the program has more than 4 GiB");
+    if (length > MAX_TEXT)
+        return fail(error, FUSEC_LIMIT_EXCEEDED, "the program has over %d MiB", MAX_TEXT >> 20);
     fusec_status status = read_options(given, &options, error);
     if (status != FUSEC_OK) return status;
     bool is_file = options.import == fusec_import_file && name && file_identity(name, identity);
@@ -163,9 +182,10 @@ fusec_status fusec_program_open(const char *path, const fusec_parse_options *giv
     if (!path) return fail_null(error, "the path");
     fusec_status status = read_options(given, &options, error);
     if (status != FUSEC_OK) return status;
-    if (!options.import)
-        options =
-            (fusec_parse_options){sizeof options, fusec_import_file, fusec_release_file, NULL};
+    if (!options.import) {
+        options.import = fusec_import_file;
+        options.release = fusec_release_file;
+    }
     status = program_file_read(path, &text, &length, identity, message, sizeof message);
     if (status != FUSEC_OK)
         return fail(error, status, "%s", status == FUSEC_OUT_OF_MEMORY ? "out of memory" : message);

@@ -115,6 +115,53 @@ START_TEST(inlining_is_limited)
 }
 END_TEST
 
+static int32_t cancel_third(void *data)
+{
+    return ++*(int *)data >= 3;
+}
+
+/* Many graphs, each of many operations: the limits of parsing are those of all together. */
+START_TEST(parsing_is_limited)
+{
+    char text[8192] = "fn g0(x) = x * 2\n";
+    for (int i = 1; i < 12; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "fn g%d(x) = g%d(x * %d) + g%d(x + %d)\n", i,
+                 i - 1, i + 2, i - 1, i);
+    }
+    for (int i = 0; i < 60; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used,
+                 "graph h%d[M = 4](x : f32[M]) -> (y : f32[M]) { y = g11(x) }\n", i);
+    }
+    int asked = 0;
+    const struct {
+        fusec_parse_options options;
+        fusec_status status;
+        const char *message;
+    } cases[] = {
+        {{.max_nodes = 1000}, FUSEC_LIMIT_EXCEEDED, "over 1000 operations"},
+        {{.max_bytes = 100000}, FUSEC_LIMIT_EXCEEDED, "over 100000 bytes"},
+        {{.max_seconds = 1e-9}, FUSEC_LIMIT_EXCEEDED, "over 1e-09 seconds"},
+        {{.is_cancelled = cancel_third, .cancel_data = &asked}, FUSEC_CANCELLED, "cancelled"},
+        {{.max_nodes = -1}, FUSEC_INVALID_ARGUMENT, "options.max_nodes"},
+        {{.max_seconds = 3600, .max_nodes = 1 << 20}, FUSEC_OK, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fusec_parse_options options = cases[i].options;
+        fusec_program *parsed;
+        options.struct_size = sizeof options;
+        const fusec_status status =
+            fusec_program_parse_with(text, strlen(text), "h.fuse", &options, &parsed, &error);
+        ck_assert_msg(status == cases[i].status && strstr(error.message, cases[i].message),
+                      "case %zu: %d %s", i, status, error.message);
+        ck_assert((parsed != NULL) == (status == FUSEC_OK));
+        fusec_program_destroy(parsed);
+    }
+    ck_assert_int_ge(asked, 3);
+}
+END_TEST
+
 START_TEST(texts_are_limited)
 {
     const size_t length = (64u << 20) + 1;
@@ -123,7 +170,7 @@ START_TEST(texts_are_limited)
     ck_assert_ptr_nonnull(text);
     memset(text, '\n', length);
     ck_assert_int_eq(fusec_program_parse(text, length, "long.fuse", &none, &error),
-                     FUSEC_INVALID_PROGRAM);
+                     FUSEC_LIMIT_EXCEEDED);
     ck_assert_msg(strstr(error.message, "over 64 MiB"), "%s", error.message);
     ck_assert_ptr_null(none);
     free(text);
@@ -430,6 +477,7 @@ Suite *limits_suite(void)
     tcase_add_test(limits, limits_are_told);
     tcase_add_test(limits, limits_that_are_none);
     tcase_add_test(limits, inlining_is_limited);
+    tcase_add_test(limits, parsing_is_limited);
     tcase_add_test(limits, texts_are_limited);
     tcase_add_test(limits, plans_share_a_program);
     tcase_add_test(limits, cancelled_at_every_question);

@@ -247,9 +247,29 @@ START_TEST(test_foreign_spellings)
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i, N] + 1\n}\n",
                 1, "sum[M](where(index(M) == i, x, 0))");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[0]\n}\n", 1,
-                "sum[N](where(index(N) == 0, x, 0))");
+                "sum[M](where(index(M) == 0, x, 0))");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[-1]\n}\n", 1,
-                "sum[N](where(index(N) == size(N) -1, x, 0))");
+                "sum[M](where(index(M) == size(M) -1, x, 0))");
+    static const struct {
+        const char *value, *hint;
+    } cases[] = {
+        {"x[0, 3]", "sum[M, N](where(index(M) == 0 && index(N) == 3, x, 0))"},
+        {"x[:, 0]", "sum[N](where(index(N) == 0, x, 0))"},
+        {"x[:, N-1]", "where(index(N) == size(N)-1, x, 0)"},
+        {"x[:, None]", "names of their axes: write x"},
+        {"x[0:4]", "kept by a mask: where(index(N) < 4, x, 0)"},
+        {"sum(x, axis=0)", "goes in brackets: sum[M](x)"},
+        {"x[..., 0]", "an index along an axis"},
+        {"x.shape[0]", "write size(N)"},
+        {"softmax[1](x)", "in brackets stand names of axes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = %s\n}\n",
+                 cases[i].value);
+        check_error(text, 1, cases[i].hint);
+    }
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[M, N] * 2\n}\n",
                 1, "hint: a value stands without its axes: x;");
     check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
@@ -362,7 +382,7 @@ static Parsed parse_in(Place *place, const char *text)
 {
     Parsed p;
     ImportCalls calls;
-    const fusec_parse_options files = {sizeof files, fusec_import_file, fusec_release_file, NULL};
+    const fusec_parse_options files = {.import = fusec_import_file, .release = fusec_release_file};
     import_calls_open(&calls, &files, NULL);
     parse_with(&p,
                (Source){.name = in_place(place, "main.fuse"), .text = text, .length = strlen(text)},

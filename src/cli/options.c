@@ -170,7 +170,10 @@ static bool add_size(Options *o, const char *axis, const char *text)
         if (whole)
             complain(NULL, "axis %s cannot have %s elements", axis, text);
         else
-            complain(arena_format(o->arena, "a size is a whole number, as in %s=4096", axis),
+            complain(arena_format(
+                         o->arena,
+                         "a size is a whole number, as in %s=4096; a scalar is set by --set %s=...",
+                         axis, axis),
                      "'%s' is no size for axis %s", text, axis);
         return false;
     }

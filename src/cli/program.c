@@ -91,7 +91,7 @@ static int parse_file(Program *p, const char *path)
 {
     ImportCalls calls;
     char identity[FILE_IDENTITY];
-    const fusec_parse_options files = {sizeof files, fusec_import_file, fusec_release_file, NULL};
+    const fusec_parse_options files = {.import = fusec_import_file, .release = fusec_release_file};
     import_calls_open(&calls, &files, path && file_identity(path, identity) ? identity : NULL);
     p->imports = calls.imports;
     int status = compile_graph(p, NULL, UNTIL_AST, NULL, 0, &p->parsed);

@@ -8,6 +8,8 @@
 #include "base/dtype.h"
 #include "base/source.h"
 
+enum { MAX_TEXT = 64 << 20 }; /* bytes of a file */
+
 typedef struct Expr Expr;
 typedef struct Ident Ident;
 

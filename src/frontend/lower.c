@@ -240,7 +240,7 @@ static const char *store_hint(Lowering *l, const Output *output, const char *dty
     const char *has = axes_text(l->arena, l->g, info->axes);
     if (op_info[info->op].class == CLASS_REDUCE) {
         AxisSet from = node(l->g, info->args[0])->axes;
-        if (!(output->axes & ~from))
+        if (!(output->axes & ~from) && from != output->axes)
             return arena_format(
                 l->arena, "for %s reduce %s: %s%s(...)", axes_text(l->arena, l->g, output->axes),
                 info->reduced & output->axes ? "other axes" : "more axes", op_info[info->op].text,

@@ -373,12 +373,23 @@ static bool add_axis(Lowering *l, const Scope *s, const Expr *call, const Ident 
     return true;
 }
 
+/* The axis that a number in the place of a second argument counts, as in mean(x, 0). */
+static const char *counted_axis(const Scope *s, const Expr *call)
+{
+    const Expr *number = call->left ? call->left->next : NULL;
+    bool negative = number && number->kind == EXPR_UNARY;
+    if (negative) number = number->left;
+    if (!number || number->kind != EXPR_INTEGER || number->integer < 0) return example_axis(s);
+    int64_t place = negative ? s->axes.count - number->integer : number->integer;
+    return place >= 0 && place < s->axes.count ? s->axes.data[place].name : example_axis(s);
+}
+
 static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 {
     if (!call->axes) {
         name_error(l, s, call->span,
                    arena_format(l->arena, "name the axis to reduce: %s[%s](...)", call->name,
-                                example_axis(s)),
+                                counted_axis(s, call)),
                    "'%s' is a reduction and needs its axes in brackets", call->name);
         return false;
     }

@@ -9,8 +9,7 @@
 
 #include "frontend/ast.h"
 
-enum { MAX_DEPTH = 1000 };    /* of expressions and of imports */
-enum { MAX_TEXT = 64 << 20 }; /* bytes of a file */
+enum { MAX_DEPTH = 1000 }; /* of expressions and of imports */
 
 typedef struct {
     int kind;         /* TOKEN_..., 0 at the end of the file */
@@ -85,6 +84,8 @@ void grammar_push(void *grammar, const Token *token);
 bool grammar_accepts(const void *grammar, int kind);
 /* Called by the grammar: expected[kind] says which tokens could stand at the place. */
 void report_syntax_error(Syntax *s, const Token *found, const bool *expected);
+/* Where a value's name and brackets up to `end` are an index of another language. */
+const char *hint_for_element(const Syntax *s, const Opened *bracket, const char *end);
 void report_too_deep(Syntax *s, Span at);
 
 /* Constructors, one for each grammar action. */

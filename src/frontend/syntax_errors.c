@@ -95,6 +95,19 @@ static const char *plain_spelling(const char *begin)
         {"\xc2\xa0", "a space"},
         {"%", "x - y * floor(x / y), of integers i32(...) of it"},
         {".to(", "f32(x), not x.to(f32)"},
+        {"...", "nothing: an index along an axis is where(index(N) == i, x, 0)"},
+        {".T", "nothing: axes are matched by name, and nothing is transposed"},
+        {".shape", "size(N)"},
+        {".size", "size(N)"},
+        {".float32", "f32"},
+        {".float16", "f16"},
+        {".bfloat16", "bf16"},
+        {".float64", "f64"},
+        {".int64", "i64"},
+        {".unsqueeze", "nothing: values are broadcast by the names of their axes"},
+        {".view", "nothing: axes are matched by name, and nothing is reshaped"},
+        {".reshape", "nothing: axes are matched by name, and nothing is reshaped"},
+        {".transpose", "nothing: axes are matched by name, and nothing is transposed"},
         {".", "exp(x) or mean[N](x), not x.exp() or m.exp(x)"},
         {"~", "! for a logical not"},
         {"?", "where(c, a, b)"},
@@ -256,56 +269,6 @@ static bool takes_axes(const char *name)
     return false;
 }
 
-static bool is_axis(const Syntax *s, const char *name, size_t length)
-{
-    for (int i = 0; i < s->axes.count; i++)
-        if (strlen(s->axes.data[i]) == length && !memcmp(s->axes.data[i], name, length))
-            return true;
-    return false;
-}
-
-/* The last of the names in brackets that is no axis, and where it stands among them; -1: all are
- * axes. */
-static int find_picked(const Syntax *s, const char *from, const char *end, const char **name,
-                       size_t *length)
-{
-    int found = -1;
-    for (int place = 0; from < end; place++) {
-        from += strspn(from, " \t\r\n");
-        const char *comma = memchr(from, ',', (size_t)(end - from)), *last = comma ? comma : end;
-        while (last > from && strchr(" \t\r\n", last[-1])) last--;
-        if (last > from && !is_axis(s, from, (size_t)(last - from))) {
-            found = place;
-            *name = from;
-            *length = (size_t)(last - from);
-        }
-        from = comma ? comma + 1 : end;
-    }
-    return found;
-}
-
-/* x[i], x[0], x[M, i] of other languages: a value is not indexed. */
-static const char *hint_for_element(const Syntax *s, const Opened *bracket, const char *end)
-{
-    const char *text = s->scanner.source->text, *name = NULL, *value = bracket->before->text;
-    size_t length = 0;
-    int place = find_picked(s, text + bracket->token->end, end, &name, &length);
-    if (place < 0)
-        return arena_format(
-            s->arena,
-            "a value stands without its axes: %.60s; a function of axes is called, as in sum[N](x)",
-            value);
-    if (!s->axes.count || memchr(name, ':', length))
-        return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
-    bool alone = place == 0 && !memchr(name, ',', (size_t)(end - name));
-    const char *axis = s->axes.data[alone || place >= s->axes.count ? s->axes.count - 1 : place];
-    const char *from_end = *name == '-' ? arena_format(s->arena, "size(%s) ", axis) : "";
-    return arena_format(
-        s->arena,
-        "an element is picked by its index: sum[%s](where(index(%s) == %s%.*s, %.60s, 0))", axis,
-        axis, from_end, (int)(length < 60 ? length : 60), name, value);
-}
-
 static bool names_value(const Opened *bracket)
 {
     return bracket->before && bracket->before->kind == TOKEN_NAME &&
@@ -325,7 +288,8 @@ static const char *hint_for_index(const Syntax *s, const Token *found, const boo
         found->kind == TOKEN_RBRACKET)
         return NULL;
     const char *close = strpbrk(text + found->span.begin, "]\n");
-    return found->kind && close && *close == ']' ? hint_for_element(s, inner, close) : NULL;
+    if (!found->kind || !close || *close != ']' || close[1] == '(') return NULL; /* a call */
+    return hint_for_element(s, inner, close);
 }
 
 /* Brackets and parentheses that are somewhere else in other languages. */
@@ -333,15 +297,13 @@ static const char *hint_for_brackets(const Syntax *s, const Token *found, const 
 {
     int before = s->previous ? s->previous->kind : 0;
     if (before == TOKEN_IMPORT && found->kind == TOKEN_NAME)
-        return arena_format(s->arena, "write import \"%.60s\"", found->text);
+        return "write import \"std\", or the path of a file in quotes";
     if (before == TOKEN_ARROW && found->kind == TOKEN_NAME)
         return "outputs stand in parentheses: -> (y : f32[M, N])";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET)
         return "an axis stands in brackets; what has none has no brackets";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_MINUS && expected[TOKEN_NAME])
         return "axes are told by their names, not their places or sizes, as in mean[N](x)";
-    if (before == TOKEN_LBRACKET && found->kind == TOKEN_COLON)
-        return "elements are not picked by place; index(N) tells a place, and where(index(N) == 0, x, 0) keeps one";
     bool header =
         found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;
     if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] &&
@@ -414,6 +376,20 @@ static const char *hint_for_statement(const Syntax *s, const Token *found)
     return NULL;
 }
 
+/* mean(x, axis=1): the function and an axis of the program. */
+static const char *hint_for_named_argument(const Syntax *s, const Token *found)
+{
+    const char *number = s->scanner.source->text + found->end;
+    number += strspn(number, " ");
+    const bool counted = *number >= '0' && *number - '0' < s->axes.count;
+    const int place = counted ? *number - '0' : s->axes.count - 1;
+    const Token *function = s->open.count ? s->open.data[s->open.count - 1].before : NULL;
+    bool named = function && function->kind == TOKEN_NAME;
+    return arena_format(
+        s->arena, "arguments are not named, and an axis goes in brackets: %.60s[%s](x)",
+        named ? function->text : "softmax", s->axes.count ? s->axes.data[place] : "N");
+}
+
 static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
 {
     const char *element = s->previous ? hint_for_index(s, found, expected) : NULL;
@@ -424,7 +400,7 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     if (expected[TOKEN_FN]) return hint_for_item(s->arena, found);
     if (found->kind == TOKEN_BIND && !found->first_on_line) {
         if (expression && s->previous && s->previous->kind == TOKEN_COMMA)
-            return "arguments are not named, and an axis goes in brackets: softmax[N](x)";
+            return hint_for_named_argument(s, found);
         if (expected[TOKEN_PLUS] || expression) return "'==' compares, '=' binds a name";
         if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)
             return "a parameter is written NAME : DTYPE[AXES]";
