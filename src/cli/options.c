@@ -98,7 +98,7 @@ static void print_help(void)
     puts("\nFILE may be `-`. `fusec COMMAND --help` lists the command's options, all of them are:");
     print_flags(EVERY);
     puts("\nexit status: 0 done; 1 the program or its data is wrong; 2 usage; 3 the machine could\n"
-         "not (driver, NVRTC, memory, unwritable output); 4 --verify failed");
+         "not (driver, NVRTC, memory, a limit, unwritable output); 4 --verify failed");
 }
 
 static void print_command_help(Command command)
