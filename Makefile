@@ -226,8 +226,7 @@ checks:
 	@tests/golden.sh
 	@echo '-- the command line, as it is and under ASan and UBSan, and what takes one core beside it' && \
 	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && tests/docs.sh && tests/growth_files.sh && \
-	    tests/check_nvrtc.sh && tests/sim/check_prelude.sh && tests/library.sh && wait $$! || \
-	    { kill $$! 2>/dev/null; wait $$!; exit 1; }; }
+	    tests/check_nvrtc.sh && tests/sim/check_prelude.sh && tests/library.sh && wait $$! || { wait; exit 1; }; }
 	@tests/growth.sh
 	@tests/sim.sh
 	@echo '-- faults, a sample' && build/faults/faults --sample 2

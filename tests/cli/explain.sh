@@ -1,0 +1,87 @@
+#!/bin/bash
+# What explain says of a plan: kernels, traffic, reasons, the model and its candidates, in words and
+# in JSON.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# what the model expects of the plan, and of what else could be
+expect 0 'model: about 2660 GB/s with many rows, where memory moves 3110; what takes longest is memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
+expect 0 ' 1750  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
+also 'rows: with a copy warp a CTA walks one'
+also 'not listed: 13 that are the same plan'
+expect 0 'model: has no figure for this plan: it sums the rows of each group' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
+expect 0 'besides, kernels write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
+expect 0 'row:threads=128, as the model chooses' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
+also 'rejected: row:threads=64: the rules. choice: the model expects'
+expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
+expect 0 '"reason": "rows: with a copy warp' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --json
+for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain prints is that plan's
+    FUSEC_NVRTC=/dev/null "$fusec" explain "$root/examples/$name.fuse" --arch sm_90a 2>/dev/null |
+        sed -n 's/^schedule: \(.*\), as the rules choose$/\1/p' >schedule.txt
+    "$fusec" "$root/examples/$name.fuse" --arch sm_90a >chosen.cu
+    "$fusec" "$root/examples/$name.fuse" --arch sm_90a --schedule "$(cat schedule.txt)" >named.cu
+    tests=$((tests + 1))
+    cmp -s chosen.cu named.cu || fail "$name: --schedule $(cat schedule.txt) prints another text"
+done
+printf 'graph g[M = 9, N = 4096, Z = 2](x : f32[M, N], w : f32[Z], z : f32[M, Z]) -> (y : f32[M, N], v : f32[M, Z]) {
+    y = x / (1 + sum[N](x * x))
+    v = z * w
+}\n' >aside.fuse
+expect 0 'why: y shares nothing with the other outputs, so its kernels have columns of their own, .N.' explain aside.fuse
+expect 0 '^axes: rows M; columns N, Z$' explain aside.fuse
+sed 's/v = z/v = sum[N](x * x) * z/' aside.fuse >joined.fuse
+expect 0 'why: a kernel ends with sum.N.(x \* x): its rows are along \[N\] and the graph.s along \[Z\]' explain joined.fuse
+expect 0 '^verified' run aside.fuse --device sim --verify --schedule row:reads=2
+expect 0 '^axes: rows M; columns N$' explain aside.fuse --outputs y --schedule row    # Z is no axis of what is wanted
+{   # a row's reductions that depend on each other 70 times: q is stored long before z is read
+    echo 'graph g[M = 2, N = 300](x : f32[M, N], z : f32[M, N]) -> (o : f32[M, N], q : f32[M, N]) {'
+    echo 't0 = x'
+    for i in $(seq 70); do echo "t$i = t$((i - 1)) - max[N](t$((i - 1))) * 0.5"; done
+    echo 'o = t70 + z q = t10 * 2 }'
+} >deep.fuse
+expect 0 '^verified' run deep.fuse --device sim --verify
+expect 0 '^kernels: 1$' explain deep.fuse --schedule row:reads=2
+! grep 'q may be' stdout || fail 'q may lie on what is read after it was stored'
+for i in $(seq 1100); do echo "graph g$i(x : f32[]) -> (y : f32[]) { y = x }"; done >many.fuse
+expect 0 '' check many.fuse
+expect 0 '^g1100 for' explain many.fuse --graph g1100
+expect 0 'computes dx; partials of dgamma, dbeta' explain "$root"/examples/layernorm_bwd.fuse
+expect 0 'computes dx, dscale, dshift$' explain "$root"/examples/adaln_bwd.fuse B=264 T=200
+expect 0 '"kernels_read": 335561344' explain "$root"/examples/group_norm_bwd.fuse --json
+expect 0 'a kernel ends with dgamma: it is complete when' explain "$root"/examples/layernorm_bwd.fuse --json
+# the rows of a group are in parts, which CTAs share out, or where groups are many whole groups
+expect 0 'B are in 66 parts, which the CTAs share out' explain "$root"/tests/golden/group_sums.fuse
+expect 0 'B are in 66 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'finish, 0 CTAs' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'kernels: 2, of which 1 runs at these sizes' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'B are in 1 part$' explain "$root"/tests/golden/group_sums.fuse T=64
+expect 0 'B are in 3 parts' explain "$root"/tests/golden/group_sums.fuse --schedule column:ctas=3
+expect 0 'B are in 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=40 --schedule grid-stride:ctas=20,rows=16
+echo 'graph g[M = 64, N = 64](x : f32[M, N]) -> (mu : f32[N], y : f32[M, N]) { mu = mean[M](x)
+ y = x - mu }' >centred.fuse
+expect 0 'computes.* mu$' explain centred.fuse
+grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
+expect 0 'column vectors are read with the row, into registers' explain "$root/tests/cases/wide_weights.fuse" N=12288 --arch sm_90a
+expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --no-tuning --json
+expect 0 '^?: the model does not know these: it sums the rows of each group apart' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
+expect 0 "a row's B, H, Q are found by divisions: columns or an index" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
+expect 0 "a row's B, G are found by divisions: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
+expect 0 '^in place, where asked for, each input once: h may be x or residual, y may be x or residual' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
+echo 'graph twice[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (h : f32[M, N], y : f32[M, N]) { h = x + g  y = h * sum[N](h) }' >twice.fuse
+expect 0 'each input once: h may be x, y may be x$' explain twice.fuse --arch sm_90a --schedule row:reads=1
+expect 0 'each input once: y may be x$' explain twice.fuse --arch sm_90a --schedule row:reads=2    # h is written before x is read again
+expect 0 'read and 10.9 MB written' explain "$root"/examples/adaln_bwd.fuse B=264 T=16 --arch sm_90a --no-tuning    # by one kernel for two
+expect 0 '^traffic: at least 0 bytes read' explain "$root"/examples/rmsnorm.fuse M=0 N=12290 --arch sm_90a
+expect 0 '^  \*  ....  instructions  warp-specialized:threads=64$' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --schedule warp-specialized:threads=64
+echo 'graph g[M = 4, N = 3000](x : f32[M, N], w : f32[N]) -> (y : f32[M, N]) { y = x * w }' >cut.fuse
+expect 0 '1 x 4 elements a thread, the last tile not full' explain cut.fuse --arch sm_90a
+expect 0 'unused: it keeps an SM to 11 CTAs' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a
+expect 0 'unused: it keeps an SM to 5 CTAs' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_80 --schedule row:limit=5
+expect 0 '"limit": 11' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --json
+expect 0 'between them the row stays in registers' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
+expect 0 '512 threads a row, 8 elements a thread at a time' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
+expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
+expect 0 '_finish", "schedule": "finish", "ctas": 128, "threads": 1024, "stages": 1, "groups": 1, "rows": 1,' \
+    explain "$root"/examples/layernorm_bwd.fuse --json
+
+finish
