@@ -128,7 +128,7 @@ static Node compared_partner(const Graph *g, const Sizes *sizes, Node n)
 {
     const NodeInfo *info = node(g, n);
     const Node none = {0};
-    if ((info->op != OP_SUM && info->op != OP_MEAN) || info->type != TYPE_F32) return none;
+    if (!adds_terms(info->op) || info->type != TYPE_F32) return none;
     Node term = info->args[0], difference = find_difference(g, term);
     if (!difference.id) return none;
     bool squares = node(g, term)->op == OP_MUL;

@@ -295,8 +295,7 @@ void emit_split(Emitter *e, const char *item, AxisSet axes);
 
 /* ---- sums over rows ---- */
 const char *accumulator_name(Emitter *e, const Accumulator *acc);
-const char *combiner(const Emitter *e, Node n); /* "Sum", how two parts of a reduction are joined */
-const char *scratch_type(const Emitter *e);     /* that holds any of its accumulators */
+const char *scratch_type(const Emitter *e); /* that holds any of its accumulators */
 const Accumulator *find_accumulator(const Emitter *e, Node n);
 /* Declares accumulators and walks the rows, those of a part if they are in parts. */
 void emit_walk(Emitter *e);

@@ -14,18 +14,9 @@ static bool is_mean(const Emitter *e, Node n)
 const char *accumulator_name(Emitter *e, const Accumulator *acc)
 {
     const NodeInfo *info = node(e->g, acc->node);
-    const char *kind = info->op == OP_MAX_OVER   ? "max"
-                       : info->op == OP_MIN_OVER ? "min"
-                       : info->op == OP_PROD     ? "prod"
-                                                 : "sum";
+    const char *kind = combiner_of(e->g, acc->node)->helper;
     if (!info->name) return unique_name(e, arena_format(e->arena, "column_%s", kind));
     return unique_name(e, arena_format(e->arena, "%s_%s", info->name, kind));
-}
-
-const char *combiner(const Emitter *e, Node n)
-{
-    Op op = node(e->g, n)->op;
-    return op == OP_MAX_OVER ? "Max" : op == OP_MIN_OVER ? "Min" : op == OP_PROD ? "Prod" : "Sum";
 }
 
 /* Of shared memory that all accumulators take in turn. */
@@ -46,7 +37,7 @@ void emit_team_reduce(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1)
         line(e->out, "team_reduce<threads, threads_per_row, %s>(team_scratch, %s[t]);",
-             combiner(e, acc->node), acc->name);
+             combiner_of(e->g, acc->node)->functor, acc->name);
 }
 
 /* Where a kernel's partial of an accumulator begins. */
@@ -81,16 +72,17 @@ void emit_meeting(Emitter *e, const char *place)
     line(e->out, "__syncthreads();");
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
-            line(e->out, "leave_sums<%s>(sums.%s, %s);", combiner(e, k->accumulators[i].node),
-                 k->accumulators[i].name, k->accumulators[i].name);
+            line(e->out, "leave_sums<%s>(sums.%s, %s);",
+                 combiner_of(e->g, k->accumulators[i].node)->functor, k->accumulators[i].name,
+                 k->accumulators[i].name);
     line(e->out, "__syncthreads();");
 }
 
 /* Of what has met there, to `row`. */
 void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row)
 {
-    line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);", combiner(e, acc->node), row,
-         acc->name, e->end);
+    line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);",
+         combiner_of(e->g, acc->node)->functor, row, acc->name, e->end);
 }
 
 const Accumulator *find_accumulator(const Emitter *e, Node n)

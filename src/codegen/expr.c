@@ -511,30 +511,23 @@ bool wants_line(const Emitter *e, Node n)
 
 const char *identity_text(const Graph *g, Node reduction)
 {
-    const NodeInfo *info = node(g, reduction);
-    bool integer = info->type == TYPE_I64;
-    switch (info->op) {
-    case OP_MAX_OVER: return integer ? "-9223372036854775807LL - 1" : "-infinity()";
-    case OP_MIN_OVER: return integer ? "9223372036854775807LL" : "infinity()";
-    case OP_PROD: return "1";
-    default: return "0";
-    }
+    const CombinerInfo *how = combiner_of(g, reduction);
+    return node(g, reduction)->type == TYPE_I64 ? how->identity_int : how->identity_float;
 }
 
 void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *value)
 {
-    const NodeInfo *info = node(e->g, reduction);
-    const char *kind = info->type == TYPE_I64 ? "int" : "nan";
-    switch (info->op) {
-    case OP_MAX_OVER: line(e->out, "%s = max_%s(%s, %s);", into, kind, into, value); break;
-    case OP_MIN_OVER: line(e->out, "%s = min_%s(%s, %s);", into, kind, into, value); break;
-    default:
-        if (info->type == TYPE_I64 && may_wrap(e, reduction))
-            line(e->out, "%s = wrap_%s(%s, %s);", into, info->op == OP_PROD ? "mul" : "add", into,
-                 value);
+    const CombinerInfo *how = combiner_of(e->g, reduction);
+    bool integer = node(e->g, reduction)->type == TYPE_I64;
+    const char *wraps = integer && may_wrap(e, reduction) ? how->ints_wrap : how->ints;
+    const char *const operands[] = {into, value};
+    Text *text = text_new(e->arena);
+    for (const char *p = integer ? wraps : how->floats; *p; p++)
+        if (*p == '$')
+            text_print(text, "%s", operands[*++p - '0']);
         else
-            line(e->out, "%s %s %s;", into, info->op == OP_PROD ? "*=" : "+=", value);
-    }
+            text_put(text, p, 1);
+    line(e->out, "%s;", text_string(text));
 }
 
 const char *name_after(Emitter *e, Node n, const char *end)

@@ -54,7 +54,7 @@ static void emit_column_results(Emitter *e)
         const char *type = type_cuda(node(e->g, acc->node)->type);
         const char *name = unique_name(e, arena_format(e->arena, "%s_all", acc->name));
         line(e->out, "const %s %s = add_parts<%s, chunk>((%s)%s, %s, parts, col, %s);", type, name,
-             combiner(e, acc->node), type, identity_text(e->g, acc->node),
+             combiner_of(e->g, acc->node)->functor, type, identity_text(e->g, acc->node),
              arg_name(e, ARG_SLOT, acc->slot, 0), e->columns);
         acc->name = name;
     }
@@ -206,8 +206,8 @@ static void emit_chunk_sums(Emitter *e)
     line(e->out, "__shared__ %s scratch[threads];", scratch_type(e));
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
-        line(e->out, "team_reduce<threads, width, %s>(scratch, %s);", combiner(e, acc->node),
-             acc->name);
+        line(e->out, "team_reduce<threads, width, %s>(scratch, %s);",
+             combiner_of(e->g, acc->node)->functor, acc->name);
         acc->name = arena_format(e->arena, "%s[0]", acc->name);
     }
 }

@@ -38,19 +38,15 @@ const char *unique_name(Emitter *e, const char *base)
 }
 
 /* What an unnamed value is called by what made it. */
-static const char *made_name(Op op)
+static const char *made_name(Arena *arena, Op op)
 {
+    if (op_info[op].class == CLASS_REDUCE) return arena_format(arena, "row_%s", op_info[op].text);
     switch (op) {
     case OP_ADD: return "total";
     case OP_SUB: return "difference";
     case OP_MUL: return "product";
     case OP_DIV: return "quotient";
     case OP_NEG: return "negative";
-    case OP_SUM: return "row_sum";
-    case OP_MEAN: return "row_mean";
-    case OP_MAX_OVER: return "row_max";
-    case OP_MIN_OVER: return "row_min";
-    case OP_PROD: return "row_prod";
     case OP_WHERE: return "chosen";
     case OP_CAST: return "rounded";
     case OP_CONVERT: return "widened";
@@ -105,7 +101,7 @@ const char *node_name(Emitter *e, Node n)
              info->op != OP_WHERE)
         base = arena_format(e->arena, "%s_value", op_info[info->op].text);
     else if (!base)
-        base = numbered(e, is_squares(e, n) ? "row_variance" : made_name(info->op));
+        base = numbered(e, is_squares(e, n) ? "row_variance" : made_name(e->arena, info->op));
     return e->names[n.id] = unique_name(e, base);
 }
 

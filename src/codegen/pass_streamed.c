@@ -88,7 +88,7 @@ static bool adds_vectors(const Pass *pass, const InnerReduction *r)
 {
     const Kernel *k = pass->e->k;
     const NodeInfo *info = node(pass->e->g, r->node);
-    bool sum = (info->op == OP_SUM || info->op == OP_MEAN) && info->type == TYPE_F32;
+    bool sum = adds_terms(info->op) && info->type == TYPE_F32;
     return sum && k->streamed && (k->vec > 1 || pass->e->ahead) && r->phase == pass->phase &&
            adds_elements(pass->e, r);
 }

@@ -32,11 +32,7 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
                             e->shifts[reduction.id]);
     }
     if (sum) return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
-    const char *kind = op == OP_MAX_OVER   ? "max"
-                       : op == OP_MIN_OVER ? "min"
-                       : op == OP_PROD     ? "prod"
-                                           : "sum";
-    return arena_format(e->arena, "%s_of(%s)", kind, variable);
+    return arena_format(e->arena, "%s_of(%s)", combiner_of(e->g, reduction)->helper, variable);
 }
 
 const char *slots_text(Emitter *e, int values, const char *threads)

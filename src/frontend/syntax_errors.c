@@ -253,9 +253,8 @@ static const char *hint_for_word(const Token *previous, const Token *found, bool
 
 /* "REDUCE sum", "LEAF index", ...: what stands before axes in brackets. */
 static const char *const operations[] = {
-#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc) #class " " text,
+#define OP(name, text, arity, class, prec, f32, f64, i64, err, cost, doc) #class " " text,
 #include "graph/ops.def"
-#undef OP
 };
 
 static bool takes_axes(const char *name)

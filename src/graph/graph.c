@@ -9,10 +9,20 @@
 #include <xxhash.h>
 
 const OpInfo op_info[OP_COUNT] = {
-#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc)                                \
-    [OP_##name] = {#name, text, arity, CLASS_##class, prec, {f32, f64, i64}, err, doc},
+#define OP(name, text, arity, class, prec, f32, f64, i64, err, cost, doc)                          \
+    [OP_##name] = {#name, text, arity, CLASS_##class, prec, {f32, f64, i64}, err, COST_##cost, doc},
 #include "graph/ops.def"
-#undef OP
+};
+
+const Combine op_combine[OP_COUNT] = {
+#define REDUCTION(name, text, combiner, err, doc) [OP_##name] = COMBINE_##combiner,
+#include "graph/ops.def"
+};
+
+const CombinerInfo combiner_info[COMBINE_COUNT] = {
+#define COMBINER(name, helper, functor, id, int_id, floats, ints, wraps, rule)                     \
+    [COMBINE_##name] = {helper, functor, id, int_id, floats, ints, wraps, RULE_##rule},
+#include "graph/ops.def"
 };
 
 /* What makes two nodes equal; axes follow from it. */

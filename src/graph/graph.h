@@ -17,9 +17,8 @@
 enum { MAX_AXES = 16, MAX_RANK = 8, MAX_OPERANDS = 3 };
 
 typedef enum {
-#define OP(name, text, arity, class, prec, f32, f64, i64, err, doc) OP_##name,
+#define OP(name, text, arity, class, prec, f32, f64, i64, err, cost, doc) OP_##name,
 #include "graph/ops.def"
-#undef OP
     OP_COUNT
 } Op;
 
@@ -32,6 +31,31 @@ typedef enum {
     CLASS_REDUCE
 } OpClass;
 
+/* How many instructions an operation is: graph/ops.def. */
+typedef enum { COST_CHEAP, COST_DIVIDE, COST_EXP, COST_FUNCTION, COST_SERIES, COST_COUNT } OpCost;
+
+/* How two parts of a reduction become one. */
+typedef enum {
+    COMBINE_NONE, /* no reduction */
+#define COMBINER(name, ...) COMBINE_##name,
+#include "graph/ops.def"
+    COMBINE_COUNT
+} Combine;
+
+typedef enum { RULE_SUM, RULE_PRODUCT, RULE_ENDS } ErrorRule;
+
+/* Patterns with $0 for the variable and $1 for the term that it takes in. */
+typedef struct {
+    const char *helper;                    /* "sum", of column_sum and sum_of(x) */
+    const char *functor;                   /* "Sum" */
+    const char *identity_float;            /* CUDA text, as all of these */
+    const char *identity_int;              /* of type i64 */
+    const char *floats, *ints, *ints_wrap; /* how it accumulates; the last: what may wrap around */
+    ErrorRule rule;
+} CombinerInfo;
+
+extern const CombinerInfo combiner_info[COMBINE_COUNT];
+
 typedef struct {
     const char *name; /* "ADD" */
     const char *text; /* "+", "exp", "sum" */
@@ -40,10 +64,12 @@ typedef struct {
     int precedence;
     const char *cuda[3]; /* patterns for f32, f64, i64; "" where there is none */
     int error;           /* in units of 2^-24 */
+    OpCost cost;
     const char *doc;
 } OpInfo;
 
 extern const OpInfo op_info[OP_COUNT];
+extern const Combine op_combine[OP_COUNT]; /* COMBINE_NONE: no reduction */
 
 typedef struct {
     uint32_t id;
@@ -123,6 +149,16 @@ static inline Node arg(const Graph *g, Node n, int i)
 static inline bool is_reduction(const Graph *g, Node n)
 {
     return op_info[node(g, n)->op].class == CLASS_REDUCE;
+}
+/* Of a reduction. */
+static inline const CombinerInfo *combiner_of(const Graph *g, Node n)
+{
+    return &combiner_info[op_combine[node(g, n)->op]];
+}
+/* Whether it is a sum, or a sum that is divided. */
+static inline bool adds_terms(Op op)
+{
+    return op_combine[op] == COMBINE_SUM;
 }
 
 /* The builder. It fills in axes and type, and returns the existing node where there is an equal one

@@ -266,7 +266,7 @@ static Node choose_element(const Pick *p, Node chosen, Node neutral)
     Node rest = conditions_at_place(p), holds = is_in_range(p);
     if (rest.id) holds = both(g, holds, rest);
     Node value = simplify_op(g, OP_WHERE, holds, at_place(p, chosen), neutral);
-    bool adds = type_is_float(type) && (p->op == OP_SUM || p->op == OP_MEAN);
+    bool adds = type_is_float(type) && adds_terms(p->op);
     return adds ? simplify_op(g, OP_ADD, value, graph_number(g, type, 0), none) : value;
 }
 
@@ -274,8 +274,8 @@ Node simplify_pick(Graph *g, Op op, AxisSet reduced, Node operand)
 {
     const AxisSet axes = node(g, operand)->axes;
     const Type type = node(g, operand)->type;
-    bool takes = op == OP_SUM || op == OP_MEAN ||
-                 ((op == OP_MAX_OVER || op == OP_MIN_OVER) && type_is_float(type));
+    bool takes =
+        adds_terms(op) || ((op == OP_MAX_OVER || op == OP_MIN_OVER) && type_is_float(type));
     if (!takes || (reduced & (reduced - 1)) || reduced <= (axes & ~reduced)) return none;
     Pick p = {.g = g, .axis = reduced, .op = op};
     while (reduced >> p.number > 1) p.number++;

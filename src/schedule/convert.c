@@ -3,28 +3,6 @@
  * it, where the second time is the same instruction: as f32, in twice the registers. */
 #include "schedule/internal.h"
 
-static bool is_costly(Op op)
-{
-    switch (op) {
-    case OP_DIV:
-    case OP_POW:
-    case OP_SQRT:
-    case OP_RSQRT:
-    case OP_EXP:
-    case OP_EXP2:
-    case OP_LOG:
-    case OP_LOG2:
-    case OP_LOG1P:
-    case OP_EXPM1:
-    case OP_SIN:
-    case OP_COS:
-    case OP_TANH:
-    case OP_SIGMOID:
-    case OP_ERF: return true;
-    default: return false;
-    }
-}
-
 /* Adds to marked nodes what they are computed from, of the columns, and takes away what is none of
  * that. */
 static void mark_operands(const Scheduler *s, const Kernel *k, bool *needed)
@@ -51,7 +29,9 @@ bool repeats_costly(const Scheduler *s, const Kernel *k)
     mark_operands(s, k, first);
     mark_operands(s, k, later);
     for (int i = 1; i < s->g->nodes.count; i++)
-        if (first[i] && later[i] && !k->phase[i] && is_costly(s->g->nodes.data[i].op)) return true;
+        if (first[i] && later[i] && !k->phase[i] &&
+            op_info[s->g->nodes.data[i].op].cost != COST_CHEAP)
+            return true;
     return false;
 }
 

@@ -142,24 +142,12 @@ static double waiting_time(const Scheduler *s, const Kernel *k, double compute)
  * taken for products with it. */
 static double cost_of(Op op, bool inverted)
 {
-    switch (op) {
-    case OP_DIV: return inverted ? 1 : DIVISION;
-    case OP_EXP:
-    case OP_EXP2:
-    case OP_EXPM1:
-    case OP_LOG:
-    case OP_LOG2:
-    case OP_LOG1P:
-    case OP_SQRT:
-    case OP_RSQRT:
-    case OP_SIGMOID: return DIVISION;
-    case OP_TANH:
-    case OP_ERF:
-    case OP_SIN:
-    case OP_COS:
-    case OP_POW: return TANGENT;
-    default: return 1;
-    }
+    static const double costs[COST_COUNT] = {[COST_CHEAP] = 1,
+                                             [COST_DIVIDE] = DIVISION,
+                                             [COST_EXP] = DIVISION,
+                                             [COST_FUNCTION] = DIVISION,
+                                             [COST_SERIES] = TANGENT};
+    return op == OP_DIV && inverted ? 1 : costs[op_info[op].cost];
 }
 
 /* What is computed for each element, each phase's part once. */

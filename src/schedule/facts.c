@@ -225,16 +225,11 @@ static bool is_of_each(const Scheduler *s, const Kernel *k, Node n)
     return k->computed[n.id] && node(s->g, n)->axes & k->columns;
 }
 
-/* Whether a function takes more registers than a softmax's: of ptxas's long sequences exp is the
- * shortest. */
+/* Whether it takes more registers than a softmax's exp, which of ptxas's long sequences is the
+ * shortest. (A division's is elsewhere: has_short_arithmetic.) */
 static bool is_long(const Scheduler *s, Node n)
 {
-    enum {
-        SHORT_ERROR = 4
-    }; /* in units of 2^-24: what a single instruction computes is off by less */
-    Op op = node(s->g, n)->op;
-    if (op == OP_EXP || op == OP_EXP2 || op == OP_DIV || is_reduction(s->g, n)) return false;
-    return op == OP_SQRT || op_info[op].error >= SHORT_ERROR;
+    return op_info[node(s->g, n)->op].cost >= COST_FUNCTION;
 }
 
 bool has_short_functions(const Scheduler *s, const Kernel *k)
