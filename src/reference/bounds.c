@@ -8,9 +8,8 @@
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
+#include "graph/evaluate_op.h"
 #include "reference/steps.h"
-
-#include <math.h>
 
 #define EACH for (int i = 0; i < n; i++)
 #define LN2 0.693147180559945309417
@@ -242,11 +241,6 @@ static void bound_casts(const Operation *op, int n, const double *v, double *e, 
         EACH e[i] = bound_cast(op, v[i], a[i], x.e[i]);
     else
         EACH e[i] = x.e[i];
-}
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
 }
 
 /* Of a function that rises from one limit to another; `slope` is its derivative. Where it is flat

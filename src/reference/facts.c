@@ -1,10 +1,9 @@
 /* reference/facts.c: what can be said of a graph's values before any is computed: which
  * are exact in f32 arithmetic, and the range of each. A range holds the values of f32
  * arithmetic too, whatever their errors, unless they are NaN. */
+#include "graph/evaluate_op.h"
 #include "reference/reference.h"
 #include "reference/steps.h"
-
-#include <math.h>
 
 /* Operations that only choose among their operands or change signs are exact on exact
  * operands. */
@@ -14,7 +13,6 @@ static bool rounds(const NodeInfo *info)
     if (!type_is_float(info->type) || class == CLASS_LEAF || info->op == OP_CONVERT ||
         info->op == OP_CAST)
         return false;
-    if (class == CLASS_REDUCE) return info->op != OP_MAX_OVER && info->op != OP_MIN_OVER;
     return op_info[info->op].error > 0;
 }
 
@@ -165,9 +163,12 @@ static Range reduction_range(const Graph *g, const NodeInfo *info, Range a, cons
     const NodeInfo *source = node(g, info->args[0]);
     if (axes_size(sizes, source->axes & ~info->axes) < 1 || !type_is_float(info->type))
         return anything;
-    if (info->op == OP_MAX_OVER || info->op == OP_MIN_OVER) return a;
+    const Combine how = op_combine[info->op];
+    const double none = f64_identity(how);
+    if (combiner_info[how].rule == RULE_ENDS)
+        return (Range){f64_combine(how, none, a.low), f64_combine(how, none, a.high)};
     if (a.low >= 0) return at_least(0);
-    return a.high <= 0 && info->op != OP_PROD ? (Range){-HUGE_VAL, 0} : anything;
+    return a.high <= 0 && adds_terms(info->op) ? (Range){-HUGE_VAL, 0} : anything;
 }
 
 static bool is_even(const Graph *g, Node exponent)

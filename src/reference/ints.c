@@ -7,38 +7,40 @@
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
+#include "graph/evaluate_op.h"
 #include "reference/steps.h"
-
-#include <math.h>
 
 #define EACH for (int i = 0; i < n; i++)
 
-static int64_t wrap(uint64_t value)
-{
-    return (int64_t)value;
-}
-
-#define COMPARE(T)                                                                                 \
-    do {                                                                                           \
-        const T *a = x, *b = y;                                                                    \
-        switch (op) {                                                                              \
-        case OP_EQ: EACH v[i] = a[i] == b[i]; break;                                               \
-        case OP_NE: EACH v[i] = a[i] != b[i]; break;                                               \
-        case OP_LT: EACH v[i] = a[i] < b[i]; break;                                                \
-        case OP_LE: EACH v[i] = a[i] <= b[i]; break;                                               \
-        case OP_GT: EACH v[i] = a[i] > b[i]; break;                                                \
-        default: EACH v[i] = a[i] >= b[i]; break;                                                  \
+#define TEST_ROW(name, truth)                                                                      \
+    case OP_##name:                                                                                \
+        EACH                                                                                       \
+        {                                                                                          \
+            const ELEMENT a = x[i], b = y[i];                                                      \
+            v[i] = truth;                                                                          \
         }                                                                                          \
-    } while (0)
+        break;
 
-static void compare_floats(Op op, int n, int64_t *v, const void *x, const void *y)
+static void compare_floats(Op op, int n, int64_t *v, const double *x, const double *y)
 {
-    COMPARE(double);
+    switch (op) {
+#define ELEMENT double
+#define TEST TEST_ROW
+#include "graph/values.def"
+#undef ELEMENT
+    default: break;
+    }
 }
 
-static void compare_ints(Op op, int n, int64_t *v, const void *x, const void *y)
+static void compare_ints(Op op, int n, int64_t *v, const int64_t *x, const int64_t *y)
 {
-    COMPARE(int64_t);
+    switch (op) {
+#define ELEMENT int64_t
+#define TEST TEST_ROW
+#include "graph/values.def"
+#undef ELEMENT
+    default: break;
+    }
 }
 
 static int64_t int_of_float(DType dtype, double value)
@@ -58,40 +60,56 @@ static void cast_to_int(const Operation *op, int n, int64_t *v, const void *x)
         EACH v[i] = op->type == TYPE_BOOL ? whole[i] != 0 : whole[i];
 }
 
-void compute_int_values(const Operation *op, int n, int64_t *v, const Operand args[])
+static void find_nan(const Operation *op, int n, int64_t *v, const double *a)
 {
-    const int64_t *a = args[0].v, *b = args[1].v, *c = args[2].v;
-    const double *real = args[0].v;
-    if (is_comparison(op->op)) {
-        if (type_is_float(op->from))
-            compare_floats(op->op, n, v, a, b);
-        else
-            compare_ints(op->op, n, v, a, b);
-        return;
-    }
+    if (type_is_float(op->from))
+        EACH v[i] = isnan(a[i]) != 0;
+    else
+        EACH v[i] = 0;
+}
+
+static void choose(int n, int64_t *v, const int64_t *a, const int64_t *b, const int64_t *c)
+{
+    EACH v[i] = a[i] ? b[i] : c[i];
+}
+
+static void compute_ints(const Operation *op, int n, int64_t *v, const Operand args[])
+{
+    const int64_t *x = args[0].v, *y = args[1].v;
     switch (op->op) {
-    case OP_NEG: EACH v[i] = wrap(0 - (uint64_t)a[i]); break;
-    case OP_NOT: EACH v[i] = !a[i]; break;
-    case OP_ADD: EACH v[i] = wrap((uint64_t)a[i] + (uint64_t)b[i]); break;
-    case OP_SUB: EACH v[i] = wrap((uint64_t)a[i] - (uint64_t)b[i]); break;
-    case OP_MUL: EACH v[i] = wrap((uint64_t)a[i] * (uint64_t)b[i]); break;
-    case OP_AND: EACH v[i] = a[i] & b[i]; break;
-    case OP_OR: EACH v[i] = a[i] | b[i]; break;
-    case OP_ABS: EACH v[i] = a[i] < 0 ? wrap(0 - (uint64_t)a[i]) : a[i]; break;
-    case OP_SIGN: EACH v[i] = (a[i] > 0) - (a[i] < 0); break;
-    case OP_MIN: EACH v[i] = a[i] < b[i] ? a[i] : b[i]; break;
-    case OP_MAX: EACH v[i] = a[i] > b[i] ? a[i] : b[i]; break;
-    case OP_WHERE: EACH v[i] = a[i] ? b[i] : c[i]; break;
-    case OP_ISNAN:
-        if (type_is_float(op->from))
-            EACH v[i] = isnan(real[i]) != 0;
-        else
-            EACH v[i] = 0;
+#define I64_1(name, value)                                                                         \
+    case OP_##name:                                                                                \
+        EACH                                                                                       \
+        {                                                                                          \
+            const int64_t a = x[i];                                                                \
+            v[i] = value;                                                                          \
+        }                                                                                          \
         break;
+#define I64_2(name, value)                                                                         \
+    case OP_##name:                                                                                \
+        EACH                                                                                       \
+        {                                                                                          \
+            const int64_t a = x[i], b = y[i];                                                      \
+            v[i] = value;                                                                          \
+        }                                                                                          \
+        break;
+#include "graph/values.def"
+    case OP_WHERE: choose(n, v, x, y, args[2].v); break;
+    case OP_ISNAN: find_nan(op, n, v, args[0].v); break;
     case OP_CONVERT:
     case OP_CAST: cast_to_int(op, n, v, args[0].v); break;
-    default: EACH v[i] = a[i]; break; /* floor, ceil, round of an integer */
+    default: EACH v[i] = x[i]; break; /* floor, ceil, round of an integer */
     }
+}
+
+void compute_int_values(const Operation *op, int n, int64_t *v, const Operand args[])
+{
+    if (!is_comparison(op->op))
+        compute_ints(op, n, v, args);
+    else if (type_is_float(op->from))
+        compare_floats(op->op, n, v, args[0].v, args[1].v);
+    else
+        compare_ints(op->op, n, v, args[0].v, args[1].v);
 }
 
 #define EITHER (1.0 / DOUBT) /* the bound of a bool that may be true or false */

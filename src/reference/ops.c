@@ -7,39 +7,14 @@
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
+#include "graph/evaluate_op.h"
 #include "reference/steps.h"
-
-#include <math.h>
 
 #define EACH for (int i = 0; i < n; i++)
 
 bool is_comparison(Op op)
 {
     return op == OP_EQ || op == OP_NE || op == OP_LT || op == OP_LE || op == OP_GT || op == OP_GE;
-}
-
-static double sigmoid(double x)
-{
-    const double z = exp(-fabs(x));
-    return x >= 0 ? 1 / (1 + z) : z / (1 + z);
-}
-
-static double sign_of(double x)
-{
-    return x > 0 ? 1 : x < 0 ? -1 : x;
-}
-
-/* A comparison with NaN is false, so b's NaN comes through by itself. */
-static double max_nan(double a, double b)
-{
-    const double larger = a > b ? a : b;
-    return a != a ? a : larger;
-}
-
-static double min_nan(double a, double b)
-{
-    const double smaller = a < b ? a : b;
-    return a != a ? a : smaller;
 }
 
 static void cast_float(const Operation *op, int n, double *v, const Operand x)
@@ -62,51 +37,34 @@ static void cast_float(const Operation *op, int n, double *v, const Operand x)
         EACH v[i] = dtype_round(op->dtype, a[i]);
 }
 
-static void compute_function(const Operation *op, int n, double *v, const double *a)
+static void choose(int n, double *v, const int64_t *condition, const double *b, const double *c)
 {
-    switch (op->op) {
-    case OP_EXP: EACH v[i] = exp(a[i]); break;
-    case OP_EXP2: EACH v[i] = exp2(a[i]); break;
-    case OP_LOG: EACH v[i] = log(a[i]); break;
-    case OP_LOG2: EACH v[i] = log2(a[i]); break;
-    case OP_LOG1P: EACH v[i] = log1p(a[i]); break;
-    case OP_EXPM1: EACH v[i] = expm1(a[i]); break;
-    case OP_SIN: EACH v[i] = sin(a[i]); break;
-    case OP_COS: EACH v[i] = cos(a[i]); break;
-    case OP_TANH: EACH v[i] = tanh(a[i]); break;
-    case OP_SIGMOID: EACH v[i] = sigmoid(a[i]); break;
-    case OP_ERF: EACH v[i] = erf(a[i]); break;
-    case OP_FLOOR: EACH v[i] = floor(a[i]); break;
-    case OP_CEIL: EACH v[i] = ceil(a[i]); break;
-    case OP_ROUND: EACH v[i] = rint(a[i]); break;
-    case OP_SIGN: EACH v[i] = sign_of(a[i]); break;
-    default: break;
-    }
+    EACH v[i] = condition[i] ? b[i] : c[i];
 }
 
 static void compute_float_values(const Operation *op, int n, double *v, const Operand args[])
 {
-    const double *a = args[0].v, *b = args[1].v, *c = args[2].v;
-    const int64_t *condition = args[0].v;
+    const double *x = args[0].v, *y = op->centred ? x : args[1].v;
     switch (op->op) {
-    case OP_NEG: EACH v[i] = -a[i]; break;
-    case OP_ADD: EACH v[i] = a[i] + b[i]; break;
-    case OP_SUB: EACH v[i] = a[i] - b[i]; break;
-    case OP_MUL:
-        b = op->centred ? a : b;
-        EACH v[i] = a[i] * b[i];
+#define F64_1(name, value)                                                                         \
+    case OP_##name:                                                                                \
+        EACH                                                                                       \
+        {                                                                                          \
+            const double a = x[i];                                                                 \
+            v[i] = value;                                                                          \
+        }                                                                                          \
         break;
-    case OP_DIV: EACH v[i] = a[i] / b[i]; break;
-    case OP_POW: EACH v[i] = pow(a[i], b[i]); break;
-    case OP_ABS: EACH v[i] = fabs(a[i]); break;
-    case OP_SQRT: EACH v[i] = sqrt(a[i]); break;
-    case OP_RSQRT: EACH v[i] = 1 / sqrt(a[i]); break;
-    case OP_MIN: EACH v[i] = min_nan(a[i], b[i]); break;
-    case OP_MAX: EACH v[i] = max_nan(a[i], b[i]); break;
-    case OP_WHERE: EACH v[i] = condition[i] ? b[i] : c[i]; break;
-    case OP_CONVERT:
-    case OP_CAST: cast_float(op, n, v, args[0]); break;
-    default: compute_function(op, n, v, a); break;
+#define F64_2(name, value)                                                                         \
+    case OP_##name:                                                                                \
+        EACH                                                                                       \
+        {                                                                                          \
+            const double a = x[i], b = y[i];                                                       \
+            v[i] = value;                                                                          \
+        }                                                                                          \
+        break;
+#include "graph/values.def"
+    case OP_WHERE: choose(n, v, args[0].v, args[1].v, args[2].v); break;
+    default: cast_float(op, n, v, args[0]); break;
     }
 }
 

@@ -10,9 +10,9 @@
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
 
+#include "graph/evaluate_op.h"
 #include "reference/steps.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { LANES = 8 };
@@ -24,20 +24,20 @@ enum { SPREAD_ERROR = 4, SQUARES_ERROR = 16 };
 
 #define EACH for (int i = 0; i < n; i++)
 
-static bool is_sum(Op op)
+static Combine combine_of(const Operation *op)
 {
-    return op == OP_SUM || op == OP_MEAN;
+    return op_combine[op->op];
 }
 
-static bool is_real_product(const Operation *op)
+static ErrorRule rule_of(const Operation *op)
 {
-    return op->op == OP_PROD && type_is_float(op->from);
+    return combiner_info[combine_of(op)].rule;
 }
 
-/* A maximum or a minimum. */
-static bool is_real_choice(const Operation *op)
+/* A reduction of floats, whose errors follow `rule`. */
+static bool is_real(const Operation *op, ErrorRule rule)
 {
-    return type_is_float(op->from) && !is_sum(op->op) && op->op != OP_PROD;
+    return type_is_float(op->from) && rule_of(op) == rule;
 }
 
 Accumulator accumulator_at(Accumulator a, int64_t offset)
@@ -50,12 +50,9 @@ Accumulator accumulator_at(Accumulator a, int64_t offset)
 
 void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
 {
-    const Op o = op->op;
-    const double real = is_sum(o) ? 0 : o == OP_PROD ? 1 : o == OP_MAX_OVER ? -HUGE_VAL : HUGE_VAL;
-    const int64_t whole = is_sum(o)          ? 0
-                          : o == OP_PROD     ? 1
-                          : o == OP_MAX_OVER ? INT64_MIN
-                                             : INT64_MAX;
+    const double real = f64_identity(combine_of(op));
+    const int64_t whole = i64_identity(combine_of(op));
+    const bool ends = is_real(op, RULE_ENDS);
     double *v = a.v;
     int64_t *w = a.v;
     for (int64_t i = 0; i < count; i++) {
@@ -64,8 +61,8 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
         else
             w[i] = whole;
         if (a.e) {
-            a.m[i] = o == OP_PROD ? 1 : is_real_choice(op) ? real : 0;
-            a.e[i] = is_real_product(op) ? 1 : is_real_choice(op) ? real : 0;
+            a.m[i] = rule_of(op) == RULE_PRODUCT ? 1 : ends ? real : 0;
+            a.e[i] = is_real(op, RULE_PRODUCT) ? 1 : ends ? real : 0;
         }
         if (a.low) {
             a.low[i] = HUGE_VAL;
@@ -77,31 +74,6 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
 static double larger(double a, double b) /* NaN wins */
 {
     return a > b || a != a ? a : b;
-}
-
-static double smaller(double a, double b)
-{
-    return a < b || a != a ? a : b;
-}
-
-static int64_t combine_ints(Op op, int64_t a, int64_t b)
-{
-    switch (op) {
-    case OP_PROD: return (int64_t)((uint64_t)a * (uint64_t)b);
-    case OP_MAX_OVER: return a > b ? a : b;
-    case OP_MIN_OVER: return a < b ? a : b;
-    default: return (int64_t)((uint64_t)a + (uint64_t)b);
-    }
-}
-
-static double combine_floats(Op op, double a, double b)
-{
-    switch (op) {
-    case OP_PROD: return a * b;
-    case OP_MAX_OVER: return larger(a, b);
-    case OP_MIN_OVER: return smaller(a, b);
-    default: return a + b;
-    }
 }
 
 /* In LANES partial sums, so that the compiler may use vectors. */
@@ -141,12 +113,12 @@ static void widen(double *low, double *high, double from, double to)
 }
 
 /* A term that is NaN for certain says nothing of the others: m and e are not NaN. */
-static void add_choice(Op op, double *m, double *e, double t, double et)
+static void add_ends(Combine how, double *m, double *e, double t, double et)
 {
     if (et == 0 && isnan(t)) return;
     const double reach = DOUBT * et;
-    *m = combine_floats(op, *m, et < HUGE_VAL ? t - reach : isnan(et) ? et : -HUGE_VAL);
-    *e = combine_floats(op, *e, et < HUGE_VAL ? t + reach : et);
+    *m = f64_combine(how, *m, et < HUGE_VAL ? t - reach : isnan(et) ? et : -HUGE_VAL);
+    *e = f64_combine(how, *e, et < HUGE_VAL ? t + reach : et);
 }
 
 /* Each product rounds a few times. */
@@ -159,21 +131,20 @@ static void add_factor(double *m, double *e, double t, double et)
 }
 
 /* What one term adds to m and e. */
-static void add_term_error(Op op, double *m, double *e, double t, double et)
+static void add_term_error(const Operation *op, double *m, double *e, double t, double et)
 {
-    if (op == OP_PROD)
+    if (rule_of(op) == RULE_PRODUCT)
         add_factor(m, e, t, et);
     else
-        add_choice(op, m, e, t, et);
+        add_ends(combine_of(op), m, e, t, et);
 }
 
 /* The bound of integers that one more term gives. */
-static double int_bound(Op op, double e, double more)
+static double int_bound(ErrorRule rule, double e, double more)
 {
-    switch (op) {
-    case OP_PROD: return e > 0 || more > 0 ? HUGE_VAL : 0;
-    case OP_MAX_OVER:
-    case OP_MIN_OVER: return larger(e, more);
+    switch (rule) {
+    case RULE_PRODUCT: return e > 0 || more > 0 ? HUGE_VAL : 0;
+    case RULE_ENDS: return larger(e, more);
     default: return e + more;
     }
 }
@@ -184,12 +155,13 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
     int64_t *w = a.v;
     const double *t = x.v;
     const int64_t *k = x.v;
+    const Combine how = combine_of(op);
     if (!type_is_float(op->from)) {
-        EACH *w = combine_ints(op->op, *w, k[i]);
-        if (a.e) EACH *a.e = int_bound(op->op, *a.e, x.e[i]);
+        EACH *w = i64_combine(how, *w, k[i]);
+        if (a.e) EACH *a.e = int_bound(rule_of(op), *a.e, x.e[i]);
         return;
     }
-    if (is_sum(op->op)) {
+    if (rule_of(op) == RULE_SUM) {
         *v += sum_of(n, t);
         if (a.e) {
             *a.m += sum_of_magnitudes(n, t);
@@ -198,8 +170,8 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
         if (a.low) EACH widen(a.low, a.high, t[i], t[i]);
         return;
     }
-    EACH *v = combine_floats(op->op, *v, t[i]);
-    if (a.e) EACH add_term_error(op->op, a.m, a.e, t[i], x.e[i]);
+    EACH *v = f64_combine(how, *v, t[i]);
+    if (a.e) EACH add_term_error(op, a.m, a.e, t[i], x.e[i]);
 }
 
 static void add_columns(Accumulator a, int n, Operand x)
@@ -220,14 +192,15 @@ void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x)
     int64_t *w = a.v;
     const double *t = x.v;
     const int64_t *k = x.v;
+    const Combine how = combine_of(op);
     if (!type_is_float(op->from)) {
-        EACH w[i] = combine_ints(op->op, w[i], k[i]);
-        if (a.e) EACH a.e[i] = int_bound(op->op, a.e[i], x.e[i]);
-    } else if (is_sum(op->op)) {
+        EACH w[i] = i64_combine(how, w[i], k[i]);
+        if (a.e) EACH a.e[i] = int_bound(rule_of(op), a.e[i], x.e[i]);
+    } else if (rule_of(op) == RULE_SUM) {
         add_columns(a, n, x);
     } else {
-        EACH v[i] = combine_floats(op->op, v[i], t[i]);
-        if (a.e) EACH add_term_error(op->op, a.m + i, a.e + i, t[i], x.e[i]);
+        EACH v[i] = f64_combine(how, v[i], t[i]);
+        if (a.e) EACH add_term_error(op, a.m + i, a.e + i, t[i], x.e[i]);
     }
 }
 
@@ -237,21 +210,22 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
     int64_t *w = a.v;
     const double *t = from.v;
     const int64_t *k = from.v;
-    const bool chooses = is_real_choice(op), multiplies = is_real_product(op);
+    const Combine how = combine_of(op);
+    const bool ends = is_real(op, RULE_ENDS), multiplies = is_real(op, RULE_PRODUCT);
     for (int64_t i = 0; i < count; i++) {
         if (type_is_float(op->from))
-            v[i] = combine_floats(op->op, v[i], t[i]);
+            v[i] = f64_combine(how, v[i], t[i]);
         else
-            w[i] = combine_ints(op->op, w[i], k[i]);
+            w[i] = i64_combine(how, w[i], k[i]);
         if (a.low) widen(a.low + i, a.high + i, from.low[i], from.high[i]);
         if (!a.e) continue;
         a.m[i] = multiplies ? a.m[i] * from.m[i]
-                 : chooses  ? combine_floats(op->op, a.m[i], from.m[i])
+                 : ends     ? f64_combine(how, a.m[i], from.m[i])
                             : a.m[i] + from.m[i];
         a.e[i] = multiplies                ? a.e[i] * from.e[i]
-                 : chooses                 ? combine_floats(op->op, a.e[i], from.e[i])
+                 : ends                    ? f64_combine(how, a.e[i], from.e[i])
                  : type_is_float(op->from) ? a.e[i] + from.e[i]
-                                           : int_bound(op->op, a.e[i], from.e[i]);
+                                           : int_bound(rule_of(op), a.e[i], from.e[i]);
     }
 }
 
@@ -267,7 +241,7 @@ static double product_bound(const Operation *op, double v, double m, double reac
     return op->type == TYPE_F64 ? spread : spread + (double)terms * SMALLEST_F32 * reach;
 }
 
-static double choice_bound(double v, double low, double high)
+static double ends_bound(double v, double low, double high)
 {
     if (isnan(low) || isnan(high)) return (double)NAN;
     if (isnan(v)) return 0;
@@ -285,7 +259,7 @@ static double sum_bound(const Operation *op, double v, double m, double e)
     if (e >= HUGE_VAL || (isinf(v) && leaves))
         return isinf(v) && op->nonnegative && e < HUGE_VAL ? 0 : anything;
     if (isnan(v) || isinf(v)) return e;
-    e += op_info[OP_SUM].error * unit * m;
+    e += op_info[op->op].error * unit * m;
     if (!leaves) return e;
     /* a mean comes back into the range that its sum may have left */
     bool may_fit = m > fabs(v) * (1 + 16 * UNIT_F32) || fabs(v) - DOUBT * e < MAX_F32;
@@ -295,8 +269,8 @@ static double sum_bound(const Operation *op, double v, double m, double e)
 /* The bound of one finished reduction. */
 static double reduction_bound(const Operation *op, double v, double m, double e, int64_t terms)
 {
-    if (op->op == OP_PROD) return product_bound(op, v, m, e, terms);
-    return is_sum(op->op) ? sum_bound(op, v, m, e) : choice_bound(v, m, e);
+    if (rule_of(op) == RULE_PRODUCT) return product_bound(op, v, m, e, terms);
+    return rule_of(op) == RULE_SUM ? sum_bound(op, v, m, e) : ends_bound(v, m, e);
 }
 
 /* One result: the mean's division, and what f32 cannot hold. */
