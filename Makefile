@@ -49,7 +49,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites texts faults mutate bench chosen peers peers-busy bless layers lint format check-format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites texts faults recipes mutate bench chosen peers peers-busy bless layers lint format check-format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -226,7 +226,8 @@ checks:
 	@tests/golden.sh
 	@echo '-- the command line, as it is and under ASan and UBSan, and what takes one core beside it' && \
 	    { FUSEC=$$PWD/build/asan/fusec tests/cli.sh & tests/cli.sh && tests/docs.sh && tests/growth_files.sh && \
-	    tests/check_nvrtc.sh && tests/sim/check_prelude.sh && tests/library.sh && wait $$! || { wait; exit 1; }; }
+	    tests/check_nvrtc.sh && tests/sim/check_prelude.sh && tests/library.sh && \
+	    tests/recipes.sh && wait $$! || { wait; exit 1; }; }
 	@tests/growth.sh
 	@tests/sim.sh
 	@echo '-- faults, a sample' && build/faults/faults --sample 2
@@ -283,6 +284,10 @@ texts: build/texts
 ## faults     memory runs out, calls fail: each call of the C library and of the driver in turn, in all commands
 faults: build/fusec $(FAULTS)
 	@build/faults/faults --jobs 2
+
+## recipes    what docs/hacking.md says of adding an operation and a reduction, in a copy of the tree
+recipes: all build/prop
+	@tests/recipes.sh
 
 ## mutate     break the generated text in one place at a time: does the simulator tell?
 mutate: build/mutate

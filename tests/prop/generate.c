@@ -189,6 +189,9 @@ static Term *draw_condition(Draw *d)
     return binary(d, draw_comparison(d), draw_integer(d), draw_integer(d));
 }
 
+/* Any of an array. */
+#define DRAW(d, all) (all)[below(d, (uint32_t)(sizeof(all) / sizeof *(all)))]
+
 /* ---- recipes
  * --------------------------------------------------------------------------------- */
 
@@ -220,10 +223,10 @@ static Term *draw_function(Draw *d)
     static const char *const positives[] = {"sqrt", "rsqrt", "log", "log2", "log1p"};
     static const char *const steps[] = {"floor", "ceil", "round", "sign"};
     Term *a = chance(d, 1, 10) ? draw_integer(d) : draw_float(d);
-    if (d->stepping && chance(d, 1, 3)) return unary_call(d, steps[below(d, 4)], a);
-    if (chance(d, 1, 3)) return unary_call(d, small[below(d, 3)], within(d, a, 10));
-    if (chance(d, 1, 3)) return unary_call(d, positives[below(d, 5)], positive(d, a));
-    return unary_call(d, anywhere[below(d, 10)], a);
+    if (d->stepping && chance(d, 1, 3)) return unary_call(d, DRAW(d, steps), a);
+    if (chance(d, 1, 3)) return unary_call(d, DRAW(d, small), within(d, a, 10));
+    if (chance(d, 1, 3)) return unary_call(d, DRAW(d, positives), positive(d, a));
+    return unary_call(d, DRAW(d, anywhere), a);
 }
 
 static Term *draw_choice(Draw *d)
@@ -287,7 +290,7 @@ static Term *draw_reduction(Draw *d)
     if (group_rows(d, t->axes) && chance(d, 1, 2)) over = group_rows(d, t->axes);
     if (!over) over = t->axes;
     if (chance(d, 1, 3) && type_is_float(t->type)) t = binary(d, "*", t, draw_float(d));
-    const char *name = names[below(d, 9)];
+    const char *name = DRAW(d, names);
     if (!strcmp(name, "prod") && !d->wild) t = near_one(d, t);
     return reduce(d, name, over, t);
 }
