@@ -1,6 +1,7 @@
 /* device.c: devices: a CUDA context or the CPU evaluator, and the conveniences on them.
  */
 #include "internal.h"
+#include "targets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,42 +108,19 @@ static fusec_status read_attributes(fusec_device *device, fusec_error *error)
     return status;
 }
 
-/* The newest target that the device can run: "sm_90a" before "sm_90", and of its own
- * major version if there is one, since only that gives cubins. */
-static const Target *choose_target(int cc)
-{
-    char name[16];
-    snprintf(name, sizeof name, "sm_%da", cc);
-    const Target *best = target_find(name);
-    if (best) return best;
-    int best_cc = 0, count;
-    const char *const *names = target_names(&count);
-    for (int i = 0; i < count; i++) {
-        int candidate = atoi(names[i] + strlen("sm_"));
-        bool exact_only = strspn(names[i] + 3, "0123456789") != strlen(names[i] + 3);
-        if (!exact_only && candidate <= cc && candidate > best_cc) {
-            best_cc = candidate;
-            best = target_find(names[i]);
-        }
-    }
-    return best;
-}
-
 static fusec_status choose_arch(fusec_device *device, fusec_error *error)
 {
     int cc = device->info.major * 10 + device->info.minor;
-    const Target *target = choose_target(cc);
-    if (!target)
+    Target *target = &device->target;
+    if (!target_of_device(target, cc, device->info.sms, device->memory_rate))
         return fail(error, FUSEC_UNSUPPORTED,
                     "%s has compute capability %d.%d, which is too old for fusec",
                     device->info.name, device->info.major, device->info.minor);
-    device->target = *target;
-    target_set_device(&device->target, device->info.sms, device->memory_rate);
     if (device->info.smem_per_cta > 0 && device->info.smem_per_cta < target->smem_per_cta)
-        device->target.smem_per_cta = device->info.smem_per_cta;
+        target->smem_per_cta = device->info.smem_per_cta;
     bool exact = strchr(target->arch, 'a') != NULL;
     snprintf(device->code_arch, sizeof device->code_arch, exact ? "sm_%da" : "sm_%d", cc);
-    snprintf(device->info.arch, sizeof device->info.arch, "%s", target->arch);
+    snprintf(device->info.arch, sizeof device->info.arch, "%.15s", target->arch);
     return FUSEC_OK;
 }
 
@@ -202,6 +180,7 @@ fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *
     CLEAR_RESULT(result, "the device", error);
     fusec_device *device = device_new();
     if (!device) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (*targets_open()) device_warn(device, targets_open());
     fusec_status status = driver_open(&device->driver, error);
     if (status == FUSEC_OK)
         status = ordinal == -1 ? open_current_context(device, error)
@@ -220,6 +199,7 @@ fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
     OWN_ENVIRONMENT;
     CLEAR_RESULT(result, "the device", error);
     fusec_device *device = device_new();
+    if (device && *targets_open()) device_warn(device, targets_open());
     const Target *target = target_find("sm_90a");
     if (!device || !target) {
         fusec_device_destroy(device);
@@ -230,7 +210,7 @@ fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
     device->info.is_cpu = 1;
     device->info.ordinal = -1;
     snprintf(device->info.name, sizeof device->info.name, "CPU");
-    snprintf(device->info.arch, sizeof device->info.arch, "%s", target->arch);
+    snprintf(device->info.arch, sizeof device->info.arch, "%.15s", target->arch);
     *result = device;
     return succeed(error);
 }
@@ -270,15 +250,22 @@ fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error
     return status;
 }
 
+static void add_names(char list[512], const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, 512 - used, "%s%s", used ? ", " : "", names[i]);
+    }
+}
+
 static fusec_status fail_arch(const char *arch, fusec_error *error)
 {
     int count;
+    char list[512] = "";
     const char *const *names = target_names(&count);
-    char list[128] = "";
-    for (int i = 0; i < count; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-    }
+    add_names(list, names, count);
+    names = target_gpus(&count);
+    add_names(list, names, count);
     return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s': there are %s", arch,
                 list);
 }
@@ -292,8 +279,10 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
     const Target *other = target_find(arch);
     if (!other) return fail_arch(arch, error);
     int sms = target->sms;
+    bool by_gpu = strcmp(arch, other->arch) != 0;
     *target = *other;
-    if (!device->cpu) target_set_device(target, sms, device->memory_rate);
+    if (!device->cpu && by_gpu) target->sms = sms;
+    if (!device->cpu && !by_gpu) target_set_device(target, sms, device->memory_rate);
     *code_arch = other->arch;
     return FUSEC_OK;
 }

@@ -1,5 +1,6 @@
 /* program.c: parsed programs. Every plan compiles its syntax tree for its own sizes. */
 #include "internal.h"
+#include "targets.h"
 
 #include "import_file.h"
 #include "frontend/lower.h"
@@ -91,6 +92,7 @@ static fusec_status check_program_text(fusec_program *program, const fusec_parse
     import_calls_open(&calls, options, identity);
     request.name = program->name;
     request.imports = &calls.imports;
+    targets_open();
     request.target = *target_find("sm_90a");
     request.until = UNTIL_CHECK;
     request.budget = &budget;

@@ -342,6 +342,7 @@ Plan *find_faster(Arena *arena, Plan *rules)
 {
     if (!is_small(rules)) return rules;
     if (rules->advice) return rules; /* which was measured */
+    if (!is_model_fitted(&rules->target)) return rules;
     Estimate own = estimate_speed(rules);
     if (own.unknown || has_short_vectors(rules)) return rules;
     if (own.gbps * RESOLUTION >= own.ceiling) return rules; /* nothing can be so much faster */
@@ -564,8 +565,9 @@ Candidates list_leaner(Arena *arena, const Plan *chosen, int most)
         add_unadvised(&s);
     else
         add_looser(&s);
-    const Candidate *fastest =
-        largest > own ? find_fastest(&s, own + (largest - own + 1) / 2) : NULL;
+    const Candidate *fastest = largest > own && is_model_fitted(&chosen->target)
+                                   ? find_fastest(&s, own + (largest - own + 1) / 2)
+                                   : NULL;
     int others = most + 1 - s.found.list.count - (fastest != NULL);
     for (int i = 1; i <= others && largest > own; i++) {
         const Candidate *next = find_leaner(&s, own + ((largest - own) * i + others - 1) / others);

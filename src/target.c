@@ -1,67 +1,383 @@
-/* target.c: the limits of the GPUs that code is generated for, from NVIDIA's programming
- * guide (table of compute capabilities) and data sheets. The `a` architectures are those
- * whose special instructions (setmaxnreg, wgmma, tcgen05) do not carry over to later
- * ones. A cluster of more than 8 CTAs is non-portable: its kernel needs the attribute
- * that allows it. */
+/* target.c: the GPUs that code is generated for, from the files of src/targets/. A line of those is
+ * SOURCE(key, value): the preprocessor reads the files that are compiled in, a small reader those
+ * that are added. The architectures with an `a` are those whose special instructions (setmaxnreg,
+ * wgmma, tcgen05) do not carry over to later ones. */
 #include "target.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* ENOUGH was measured on an H100, whose memory moves 25.4 bytes a ns for each SM; an H200's, 36.4,
- * is 4 to 8 % slower with no more (softmax of 1024 to 8192 columns). */
-enum { KB = 1024, REGISTERS = 64 * KB, ENOUGH = 46 * KB, TARGETS = 8 };
+#define DATA_SHEET(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_DATA_SHEET,
+#define ASSUMED(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_ASSUMED,
+#define MEASURED(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_MEASURED,
+#define FITTED(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_FITTED,
 
-/*   arch      SMs  smem a CTA  smem an SM  registers  threads  CTAs  cluster  enough  swift  bulk
- * copies */
-static const Target targets[TARGETS] = {
-    {"sm_80", 108, 163 * KB, 164 * KB, REGISTERS, 2048, 32, 1, 0, false, false},
-    {"sm_86", 84, 99 * KB, 100 * KB, REGISTERS, 1536, 16, 1, 0, false, false},
-    {"sm_89", 128, 99 * KB, 100 * KB, REGISTERS, 1536, 24, 1, 0, false, false},
-    {"sm_90", 132, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, ENOUGH, false, true},
-    {"sm_90a", 132, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, ENOUGH, false, true},
-    {"sm_100", 148, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, 0, false, true},
-    {"sm_100a", 148, 227 * KB, 228 * KB, REGISTERS, 2048, 32, 16, 0, false, true},
-    {"sm_120", 170, 99 * KB, 100 * KB, REGISTERS, 1536, 24, 8, 0, false, true},
+/* Of GPUs of one architecture the first stands for it. */
+static const Target files[] = {
+    {
+#include "targets/sm80_a100.def"
+    },
+    {
+#include "targets/sm86_rtx3090.def"
+    },
+    {
+#include "targets/sm86_a10.def"
+    },
+    {
+#include "targets/sm89_rtx4090.def"
+    },
+    {
+#include "targets/sm89_l40s.def"
+    },
+    {
+#include "targets/sm90_h100.def"
+    },
+    {
+#include "targets/sm90_h200.def"
+    },
+    {
+#include "targets/sm100_b200.def"
+    },
+    {
+#include "targets/sm103_b300.def"
+    },
+    {
+#include "targets/sm120_rtx5090.def"
+    },
 };
 
-static const char *const names[TARGETS] = {
-    "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120",
+#undef DATA_SHEET
+#undef ASSUMED
+#undef MEASURED
+#undef FITTED
+
+static const char *const words[EVIDENCES] = {
+    [EVIDENCE_DATA_SHEET] = "DATA_SHEET",
+    [EVIDENCE_ASSUMED] = "ASSUMED",
+    [EVIDENCE_MEASURED] = "MEASURED",
+    [EVIDENCE_FITTED] = "FITTED",
 };
 
-bool was_measured_on(const Target *target)
+/* Keys by kind, for the reader. */
+typedef enum { KIND_NAME, KIND_LIMIT, KIND_RATE, KIND_CONSTANT } Kind;
+
+static const struct {
+    const char *name;
+    Kind kind;
+    size_t offset;
+    int least, most;
+} keys[TARGET_KEYS] = {
+#define TARGET_NAME(key, meaning) {#key, KIND_NAME, offsetof(Target, key), 0, 0},
+#define TARGET_LIMIT(key, least, most, meaning)                                                    \
+    {#key, KIND_LIMIT, offsetof(Target, key), least, most},
+#define TARGET_RATE(key, meaning) {#key, KIND_RATE, offsetof(Target, key), 0, 0},
+#define TARGET_CONSTANT(key, meaning) {#key, KIND_CONSTANT, offsetof(Target, key), 0, 0},
+#include "targets/keys.def"
+#undef TARGET_NAME
+#undef TARGET_LIMIT
+#undef TARGET_RATE
+#undef TARGET_CONSTANT
+};
+
+/* ---- all GPUs ---- */
+
+/* Every GPU twice where its architecture has an `a`: first for the one without. */
+enum { FILES = sizeof files / sizeof *files, MOST = 64 };
+static Target known[MOST];
+static const char *names[MOST], *gpus[MOST];
+static int known_count, name_count, gpu_count;
+static pthread_once_t is_built = PTHREAD_ONCE_INIT;
+
+static bool is_exact(const Target *target)
 {
-    static const char measured[] = "sm_90";
-    return !strncmp(target->arch, measured, sizeof measured - 1);
+    return target->arch[strlen(target->arch) - 1] == 'a';
 }
 
-const Target *target_find(const char *arch)
+static void list_name(const char **list, int *count, const char *name)
 {
-    for (int i = 0; i < TARGETS; i++)
-        if (strcmp(targets[i].arch, arch) == 0) return &targets[i];
-    return NULL;
+    for (int i = 0; i < *count; i++)
+        if (!strcmp(list[i], name)) return;
+    list[(*count)++] = name;
+}
+
+static void know(const Target *file)
+{
+    for (int exact = 0; exact <= file->accelerated; exact++) {
+        Target *target = &known[known_count++];
+        *target = *file;
+        target->file_sms = file->sms;
+        if (exact) strcat(target->arch, "a");
+        list_name(names, &name_count, target->arch);
+    }
+    list_name(gpus, &gpu_count, known[known_count - 1].gpu);
+}
+
+static void know_all(void)
+{
+    for (int i = 0; i < FILES; i++) know(&files[i]);
+}
+
+const Target *target_find(const char *name)
+{
+    const Target *found = NULL;
+    pthread_once(&is_built, know_all);
+    for (int i = 0; i < known_count; i++) {
+        if (!found && !strcmp(known[i].arch, name)) return &known[i];
+        if (!strcmp(known[i].gpu, name)) found = &known[i];
+    }
+    return found;
 }
 
 const char *const *target_names(int *count)
 {
-    *count = TARGETS;
+    pthread_once(&is_built, know_all);
+    *count = name_count;
     return names;
 }
 
+const char *const *target_gpus(int *count)
+{
+    pthread_once(&is_built, know_all);
+    *count = gpu_count;
+    return gpus;
+}
+
+int target_measured(const Target *target, int *constants)
+{
+    int measured = 0;
+    *constants = 0;
+    for (int i = 0; i < TARGET_KEYS; i++) {
+        if (keys[i].kind != KIND_CONSTANT) continue;
+        ++*constants;
+        measured += target->evidence[i] >= EVIDENCE_MEASURED;
+    }
+    return measured;
+}
+
+const char *evidence_word(Evidence evidence)
+{
+    return words[evidence];
+}
+
+/* ---- the GPU at hand ---- */
+
+/* Files that were added come before those that are as near. */
+static const Target *find_nearest(const char *arch, double rate)
+{
+    const Target *nearest = NULL;
+    double least = 0;
+    for (int i = 0; i < known_count; i++) {
+        double distance = fabs(known[i].peak_rate - rate);
+        bool nearer = !nearest || distance < least || (distance <= least && known[i].added);
+        if (strcmp(known[i].arch, arch) || !nearer) continue;
+        nearest = &known[i];
+        least = distance;
+    }
+    return nearest;
+}
+
+/* What an SM may ask for at once holds for memory that is no faster than that of the file's GPU.
+ */
 void target_set_device(Target *target, int sms, double memory_rate)
 {
-    enum {
-        MEASURED_RATE = 26,
-        SWIFT_RATE = 31
-    }; /* bytes a ns for each SM; the latter halfway to an H200's */
+    const double faster = 1.025, other = 1.1;
+    double rate = memory_rate / sms;
+    pthread_once(&is_built, know_all);
+    const Target *nearest = memory_rate > 0 ? find_nearest(target->arch, rate) : NULL;
+    if (nearest) *target = *nearest;
     target->sms = sms;
-    target->swift = memory_rate > SWIFT_RATE * sms;
-    if (memory_rate <= 0 || memory_rate > MEASURED_RATE * sms) target->enough_bytes = 0;
+    if (!nearest || rate > faster * nearest->peak_rate) target->enough_bytes = 0;
+    if (!nearest) return;
+    target->borrowed = sms != target->file_sms || rate > other * nearest->peak_rate ||
+                       rate * other < nearest->peak_rate;
+    target->peak_rate = rate;
+}
+
+static int capability_of(const Target *target)
+{
+    return atoi(target->arch + strlen("sm_"));
+}
+
+bool target_of_device(Target *target, int cc, int sms, double memory_rate)
+{
+    const Target *best = NULL;
+    pthread_once(&is_built, know_all);
+    for (int i = 0; i < known_count; i++) {
+        int candidate = capability_of(&known[i]), before = best ? capability_of(best) : 0;
+        if (candidate > cc || (candidate < cc && is_exact(&known[i]))) continue;
+        if (candidate > before || (candidate == before && is_exact(&known[i]) && !is_exact(best)))
+            best = &known[i];
+    }
+    if (!best) return false;
+    *target = *best;
+    target_set_device(target, sms, memory_rate);
+    target->borrowed |= capability_of(target) != cc;
+    return true;
 }
 
 int target_cluster_sms(const Target *target, int cluster)
 {
-    int share = cluster <= 2 ? 132 : cluster <= 8 ? 120 : 112;
-    int sms = target->sms * share / 132 / cluster * cluster;
+    int share = cluster <= 2   ? target->cluster2_sms
+                : cluster <= 4 ? target->cluster4_sms
+                : cluster <= 8 ? target->cluster8_sms
+                               : target->cluster16_sms;
+    int sms = target->sms * share / target->file_sms / cluster * cluster;
     return sms < cluster ? cluster : sms;
+}
+
+/* ---- the reader ---- */
+
+typedef struct {
+    const char *at;
+    int line;
+    char *why;
+} Reader;
+
+enum { WHY = 128 };
+
+static bool fail_line(const Reader *r, const char *what, const char *of)
+{
+    snprintf(r->why, WHY, "line %d: %s%s%.40s%s", r->line, what, *of ? " '" : "", of,
+             *of ? "'" : "");
+    return false;
+}
+
+/* Spaces, newlines and comments. False: a comment has no end. */
+static bool skip_blanks(Reader *r)
+{
+    for (;;) {
+        while (*r->at && strchr(" \t\r\n", *r->at)) r->line += *r->at++ == '\n';
+        if (strncmp(r->at, "/*", 2)) return true;
+        const char *end = strstr(r->at + 2, "*/");
+        if (!end) return fail_line(r, "a comment without an end", "");
+        for (; r->at < end; r->at++) r->line += *r->at == '\n';
+        r->at = end + 2;
+    }
+}
+
+/* Copies up to one of `ends`, which stays; trailing spaces go. */
+static bool take(Reader *r, const char *ends, char *to, size_t size)
+{
+    while (*r->at == ' ') r->at++;
+    size_t length = strcspn(r->at, ends);
+    const char *from = r->at;
+    if (!from[length] || length == 0) return fail_line(r, "not of the form SOURCE(key, value)", "");
+    r->at += length + 1;
+    while (length && from[length - 1] == ' ') length--;
+    if (length >= size) return fail_line(r, "too long a word", "");
+    memcpy(to, from, length);
+    to[length] = 0;
+    return true;
+}
+
+/* A name is letters, digits and underscores. */
+static bool set_name(const Reader *r, char *to, const char *value)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    size_t length = strlen(value), inner = length > 2 ? strspn(value + 1, letters) : 0;
+    if (length < 3 || *value != '"' || value[length - 1] != '"' || inner != length - 2 ||
+        inner >= TARGET_NAME_SIZE - 2)
+        return fail_line(r, "not a name in quotes of small letters, digits and _:", value);
+    memcpy(to, value + 1, inner);
+    to[inner] = 0;
+    return true;
+}
+
+static bool set_value(const Reader *r, Target *target, int key, const char *value)
+{
+    void *to = (char *)target + keys[key].offset;
+    char *end;
+    if (keys[key].kind == KIND_NAME) return set_name(r, to, value);
+    double number = strtod(value, &end);
+    if (*end || end == value) return fail_line(r, "not a number:", value);
+    if (keys[key].kind == KIND_LIMIT) {
+        bool fits = number >= keys[key].least && number <= keys[key].most;
+        if (!fits || number != floor(number))
+            return fail_line(r, "no whole number in range:", value);
+        *(int *)to = (int)number;
+        return true;
+    }
+    if (!(number >= 1e-6 && number <= 1e12)) return fail_line(r, "out of range:", value);
+    *(double *)to = number;
+    return true;
+}
+
+static int find_word(const char *word)
+{
+    for (int i = EVIDENCE_NONE + 1; i < EVIDENCES; i++)
+        if (!strcmp(words[i], word)) return i;
+    return EVIDENCE_NONE;
+}
+
+static int find_key(const char *word)
+{
+    int key = 0;
+    while (key < TARGET_KEYS && strcmp(keys[key].name, word)) key++;
+    return key;
+}
+
+static bool read_lines(Reader *r, Target *target)
+{
+    char word[16], key[TARGET_NAME_SIZE], value[TARGET_NAME_SIZE];
+    for (;;) {
+        if (!skip_blanks(r)) return false;
+        if (!*r->at) return true;
+        if (!take(r, "(\n", word, sizeof word) || !take(r, ",\n", key, sizeof key) ||
+            !take(r, ")\n", value, sizeof value))
+            return false;
+        int source = find_word(word), index = find_key(key);
+        if (!source) return fail_line(r, "unknown source", word);
+        if (index == TARGET_KEYS) return fail_line(r, "unknown key", key);
+        if (!set_value(r, target, index, value)) return false;
+        target->evidence[index] = (unsigned char)source;
+    }
+}
+
+/* What the text lacks: an assumption, of another GPU's value. */
+static const Target *find_base(const Target *own)
+{
+    for (int i = 0; i < known_count; i++)
+        if (!strcmp(known[i].arch, own->arch)) return &known[i];
+    return NULL;
+}
+
+static void forget(const char *gpu)
+{
+    int kept = 0;
+    for (int i = 0; i < known_count; i++)
+        if (strcmp(known[i].gpu, gpu)) known[kept++] = known[i];
+    known_count = kept;
+    gpu_count = name_count = 0;
+    for (int i = 0; i < known_count; i++) {
+        list_name(names, &name_count, known[i].arch);
+        list_name(gpus, &gpu_count, known[i].gpu);
+    }
+}
+
+/* Read twice: the first time for whose values it leaves out. */
+bool target_add(const char *text, char why[128])
+{
+    pthread_once(&is_built, know_all);
+    Reader r = {text, 1, why}, again = r;
+    Target own = {.arch = ""};
+    if (!read_lines(&r, &own)) return false;
+    if (!*own.gpu || !*own.arch) return fail_line(&again, "no gpu or no arch is given", "");
+    const Target *base = is_exact(&own) ? NULL : find_base(&own);
+    if (!base) return fail_line(&again, "no GPU is known of arch", own.arch);
+    if (strncmp(own.gpu, "sm_", 3) == 0)
+        return fail_line(&again, "an architecture's name:", own.gpu);
+    own = *base;
+    for (int i = 0; i < TARGET_KEYS; i++) own.evidence[i] = EVIDENCE_ASSUMED;
+    if (!read_lines(&again, &own)) return false;
+    if (own.max_cluster & (own.max_cluster - 1))
+        return fail_line(&again, "max_cluster is no power of two", "");
+    own.added = true;
+    if (known_count + 2 > MOST) return fail_line(&again, "too many targets", "");
+    forget(own.gpu);
+    know(&own);
+    return true;
 }

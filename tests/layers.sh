@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 awk '
 BEGIN {
     # Files of src/ itself are stages of their own: what a GPU is comes early, the pipeline late.
-    n = split("base target graph frontend analyze reference schedule codegen candidates explain compile cli", order, " ")
+    n = split("base targets target graph frontend analyze reference schedule codegen candidates explain compile cli", order, " ")
     for (i = 1; i <= n; i++) level[order[i]] = i
 }
 # "src/base/text.c" is of stage "base", "src/target.c" of "target".

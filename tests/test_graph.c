@@ -293,12 +293,106 @@ START_TEST(targets_are_found)
 {
     int count;
     const char *const *names = target_names(&count);
-    ck_assert_int_eq(count, 8);
+    ck_assert_int_eq(count, 11);
     for (int i = 0; i < count; i++) ck_assert_str_eq(target_find(names[i])->arch, names[i]);
     ck_assert_ptr_null(target_find("sm_70"));
     ck_assert_int_eq(target_find("sm_90a")->smem_per_cta, 232448);
     ck_assert_int_eq(target_find("sm_80")->max_cluster, 1);
     ck_assert(!target_find("sm_80")->bulk_copy && target_find("sm_100a")->bulk_copy);
+    const char *const *gpus = target_gpus(&count);
+    ck_assert_int_ge(count, 10);
+    for (int i = 0; i < count; i++) ck_assert_str_eq(target_find(gpus[i])->gpu, gpus[i]);
+    ck_assert_str_eq(target_find("h200")->arch, "sm_90a");
+    ck_assert_str_eq(target_find("sm_103a")->gpu, "b300");
+    ck_assert_int_eq(target_find("l40s")->max_cluster, 1);
+}
+END_TEST
+
+static void check_device(int cc, int sms, double rate, const char *arch, const char *gpu,
+                         bool borrowed)
+{
+    Target target;
+    ck_assert(target_of_device(&target, cc, sms, rate));
+    ck_assert_str_eq(target.arch, arch);
+    ck_assert_str_eq(target.gpu, gpu);
+    ck_assert_int_eq(target.sms, sms);
+    ck_assert_int_eq(target.borrowed, borrowed);
+}
+
+/* By architecture, then by the memory's rate for each SM; where no file is of it, by the nearest.
+ */
+START_TEST(gpus_at_hand_have_the_nearest_target)
+{
+    Target target;
+    check_device(80, 108, 2039, "sm_80", "a100", false);
+    check_device(86, 72, 600, "sm_86", "a10", false);
+    check_device(86, 84, 936, "sm_86", "rtx3090", true);
+    check_device(87, 16, 204, "sm_86", "rtx3090", true);
+    check_device(89, 128, 1008, "sm_89", "rtx4090", false);
+    check_device(89, 142, 864, "sm_89", "l40s", false);
+    check_device(90, 132, 3352, "sm_90a", "h100", false);
+    check_device(90, 132, 4916, "sm_90a", "h200", false);
+    check_device(90, 114, 2039, "sm_90a", "h100", true);
+    check_device(100, 148, 8000, "sm_100a", "b200", false);
+    check_device(103, 148, 8000, "sm_103a", "b300", false);
+    check_device(121, 48, 273, "sm_120", "rtx5090", true);
+    ck_assert(!target_of_device(&target, 75, 40, 320));
+}
+END_TEST
+
+START_TEST(clusters_leave_sms_idle)
+{
+    const Target *h100 = target_find("h100");
+    Target half = *h100;
+    ck_assert_int_eq(target_cluster_sms(h100, 2), 132);
+    ck_assert_int_eq(target_cluster_sms(h100, 4), 120);
+    ck_assert_int_eq(target_cluster_sms(h100, 16), 112);
+    half.sms = 66;
+    ck_assert_int_eq(target_cluster_sms(&half, 8), 56);
+    half.sms = 4;
+    ck_assert_int_eq(target_cluster_sms(&half, 16), 16);
+}
+END_TEST
+
+static void refuse_target(const char *text, const char *expected)
+{
+    char why[128];
+    ck_assert(!target_add(text, why));
+    ck_assert_msg(strstr(why, expected) != NULL, "not '%s' but '%s'", expected, why);
+}
+
+START_TEST(files_add_targets)
+{
+    char why[128];
+    const char *h100_text =
+        "/* one\n   more */\nMEASURED(gpu, \"lab_h100\")\nDATA_SHEET(arch, \"sm_90\")\n"
+        "MEASURED( memory_rate , 23.5 )\nDATA_SHEET(sms, 114)\nDATA_SHEET(peak_rate, 17.9)\n";
+    ck_assert_msg(target_add(h100_text, why), "%s", why);
+    const Target *lab = target_find("lab_h100");
+    ck_assert_ptr_nonnull(lab);
+    ck_assert_str_eq(lab->arch, "sm_90a");
+    ck_assert_double_eq(lab->memory_rate, 23.5);
+    ck_assert_double_eq(lab->l2_rate, target_find("h100")->l2_rate);
+    int constants;
+    ck_assert_int_eq(target_measured(lab, &constants), 1);
+    ck_assert_int_eq(target_measured(target_find("h100"), &constants), constants);
+    check_device(90, 114, 2039, "sm_90a", "lab_h100", false);
+    check_device(90, 132, 3352, "sm_90a", "h100", false);
+    ck_assert_str_eq(target_find("sm_90a")->gpu, "h100");
+    refuse_target("", "no gpu or no arch");
+    refuse_target("MEASURED(gpu, \"x\")\nMEASURED(arch, \"sm_70\")", "no GPU is known of arch");
+    refuse_target("MEASURED(gpu, \"x\")\nMEASURED(arch, \"sm_90a\")", "no GPU is known of arch");
+    refuse_target("\nGUESSED(sms, 1)", "line 2: unknown source 'GUESSED'");
+    refuse_target("MEASURED(speed, 1)", "unknown key 'speed'");
+    refuse_target("MEASURED(sms, 0)", "no whole number in range");
+    refuse_target("MEASURED(sms, 1.5)", "no whole number in range");
+    refuse_target("MEASURED(latency, nan)", "out of range");
+    refuse_target("MEASURED(latency, fast)", "not a number");
+    refuse_target("MEASURED(gpu, H100)", "not a name in quotes");
+    refuse_target("MEASURED(sms", "not of the form");
+    refuse_target("/* MEASURED(sms, 1)", "a comment without an end");
+    refuse_target("MEASURED(gpu, \"x\")\nMEASURED(arch, \"sm_90\")\nMEASURED(max_cluster, 3)",
+                  "power of two");
 }
 END_TEST
 
@@ -320,6 +414,9 @@ Suite *graph_suite(void)
     tcase_add_test(c, what_no_output_needs_is_dropped);
     tcase_add_test(c, long_chains_need_no_stack);
     tcase_add_test(c, targets_are_found);
+    tcase_add_test(c, gpus_at_hand_have_the_nearest_target);
+    tcase_add_test(c, clusters_leave_sms_idle);
+    tcase_add_test(c, files_add_targets);
     suite_add_tcase(suite, c);
     return suite;
 }

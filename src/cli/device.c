@@ -2,6 +2,7 @@
 #include "cli/device.h"
 
 #include "driver.h"
+#include "targets.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,25 +47,15 @@ int finish_call(fusec_status status, const fusec_error *error)
     return status_of(status);
 }
 
-static const Target *target_of(int major, int minor)
-{
-    char name[32];
-    snprintf(name, sizeof name, "sm_%d%da", major, minor);
-    const Target *target = target_find(name);
-    if (target) return target;
-    snprintf(name, sizeof name, "sm_%d%d", major, minor);
-    return target_find(name);
-}
-
-/* The architecture of GPU 0 (NULL: there is none, or none that is known), its number of SMs, the
- * rate of its memory and its name, without making a context. */
-static fusec_status device_target(const Target **target, int *sms, double *memory_rate,
-                                  char device[DEVICE_NAME], fusec_error *error)
+/* The target of GPU 0, and its name ("": there is none, or none that anything is compiled for),
+ * without making a context. */
+static fusec_status device_target(Target *target, char device[DEVICE_NAME], fusec_error *error)
 {
     Driver driver;
     CUdevice gpu;
-    int major = 0, minor = 0;
-    *target = NULL;
+    int major = 0, minor = 0, sms = 0;
+    double rate = 0;
+    *device = 0;
     fusec_status status = driver_open(&driver, error);
     if (status == FUSEC_NO_DRIVER || status == FUSEC_NO_DEVICE) return FUSEC_OK;
     if (status != FUSEC_OK) return status;
@@ -77,11 +68,11 @@ static fusec_status device_target(const Target **target, int *sms, double *memor
         result =
             driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
     if (result == CUDA_SUCCESS)
-        result = driver.cuDeviceGetAttribute(sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu);
+        result = driver.cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu);
     if (result == CUDA_SUCCESS) result = driver.cuDeviceGetName(device, DEVICE_NAME, gpu);
     status = driver_check(&driver, result, "what GPU 0 is", error);
-    if (status == FUSEC_OK) status = driver_memory_rate(&driver, gpu, memory_rate, error);
-    if (status == FUSEC_OK) *target = target_of(major, minor);
+    if (status == FUSEC_OK) status = driver_memory_rate(&driver, gpu, &rate, error);
+    if (status != FUSEC_OK || !target_of_device(target, major * 10 + minor, sms, rate)) *device = 0;
     return status;
 }
 
@@ -91,35 +82,40 @@ static int complain_arch(const Options *o)
     const char *const *names = target_names(&count);
     Text *list = text_new(o->arena);
     for (int i = 0; i < count; i++) text_print(list, "%s%s", i ? ", " : "one of ", names[i]);
+    names = target_gpus(&count);
+    for (int i = 0; i < count; i++) text_print(list, "%s%s", i ? ", " : "; or a GPU: ", names[i]);
     complain(text_string(list), "unknown architecture '%s'", o->arch);
     return EXIT_USAGE;
+}
+
+static void remark_targets(void)
+{
+    static bool said;
+    const char *problem = targets_open();
+    if (*problem && !said) remark("%s", problem);
+    said = true;
 }
 
 int choose_target(const Options *o, Target *target, char device[DEVICE_NAME])
 {
     enum { SIMULATED_SMS = 4 }; /* few, so that CTAs walk many rows */
     bool simulated = o->device && !strcmp(o->device, "sim");
-    int sms = !simulated ? 0 : o->sms ? o->sms : SIMULATED_SMS;
-    double memory_rate = 0;
+    remark_targets();
+    const Target *named = target_find(o->arch ? o->arch : "sm_90a");
     *device = 0;
-    const Target *found = o->arch ? target_find(o->arch) : NULL;
-    if (!found && o->arch) return complain_arch(o);
+    if (!named) return complain_arch(o);
+    *target = *named;
     if (!o->arch && !simulated) {
         fusec_error error;
-        fusec_status status = device_target(&found, &sms, &memory_rate, device, &error);
+        Target own = *target;
+        fusec_status status = device_target(&own, device, &error);
         if (status != FUSEC_OK) return finish_call(status, &error);
+        if (*device) *target = own;
     }
-    if (!found) {
-        *device = 0; /* none, or one that nothing is compiled for */
-        found = target_find("sm_90a");
-    }
-    *target = *found;
-    if (*device)
-        target_set_device(target, sms, memory_rate);
-    else if (o->memory)
+    if (o->memory)
         target_set_device(target, target->sms, o->memory);
-    else if (sms > 0)
-        target->sms = sms;
+    else if (simulated)
+        target->sms = o->sms ? o->sms : SIMULATED_SMS;
     return EXIT_DONE;
 }
 

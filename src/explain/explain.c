@@ -30,9 +30,10 @@ static void explain_sizes(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
     const Graph *g = a->graph;
-    const char *memory = plan->target.swift ? " and faster memory than an H100's" : "";
-    text_print(out, "%s for %s with %d SMs%s", g->name, plan->target.arch, plan->target.sms,
-               memory);
+    const Target *target = &plan->target, *usual = target_find(target->arch);
+    bool is_usual = usual && !strcmp(usual->gpu, target->gpu);
+    text_print(out, "%s for %s%s with %d SMs", g->name, target->arch,
+               is_usual ? "" : arena_format(out->arena, " (%s)", target->gpu), target->sms);
     for (int i = 0; i < g->axis_count; i++)
         text_print(out, ", %s = %lld", g->axes[i].name, (long long)a->sizes.of[i]);
     text_print(out, "\n");
@@ -426,9 +427,29 @@ double rounded_gbps(double gbps)
     return STEP * (double)(int64_t)(gbps / STEP + 0.5);
 }
 
+/* What the model's figures rest on, where that is not the GPU at hand. */
+static void explain_target(Text *out, const Target *target)
+{
+    int constants, measured = target_measured(target, &constants);
+    if (target->borrowed)
+        line(out, "target: no file describes this GPU; the nearest is %s's, which stands for it",
+             target->gpu);
+    if (!measured)
+        line(
+            out,
+            "target: the model's constants of %s are not measured: they are by data sheets, or an H100's",
+            target->gpu);
+    else if (measured < constants)
+        line(
+            out,
+            "target: %d of the model's %d constants of %s are measured, the others by data sheets, or an H100's",
+            measured, constants, target->gpu);
+}
+
 static void explain_speed(Text *out, const Plan *plan)
 {
     Estimate e = estimate_speed(plan);
+    explain_target(out, &plan->target);
     if (e.unknown)
         line(out, "model: has no figure for this plan: %s", e.unknown);
     else

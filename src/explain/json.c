@@ -114,6 +114,16 @@ static void put_speed(Text *out, const Plan *plan)
                    e.gbps, e.ceiling, bound_name(e.bound));
 }
 
+static void put_target(Text *out, const Target *target)
+{
+    int constants, measured = target_measured(target, &constants);
+    text_print(out, ",\n  \"target\": \"%s\",\n  \"gpu\": \"%s\",\n  \"nearest\": %s", target->arch,
+               target->gpu, target->borrowed ? "true" : "false");
+    text_print(out,
+               ",\n  \"memory_per_sm\": %.4g,\n  \"constants\": {\"all\": %d, \"measured\": %d}",
+               target->peak_rate, constants, measured);
+}
+
 void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
                   const Candidates *candidates)
 {
@@ -122,8 +132,8 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
     bool first = true;
     text_print(out, "{\n  \"graph\": ");
     text_quote(out, g->name);
-    text_print(out, ",\n  \"target\": \"%s\",\n  \"swift_memory\": %s,\n  \"sizes\": {",
-               plan->target.arch, plan->target.swift ? "true" : "false");
+    put_target(out, &plan->target);
+    text_print(out, ",\n  \"sizes\": {");
     for (int i = 0; i < g->axis_count; i++) {
         put_comma(out, &first);
         text_print(out, "\"%s\": %lld", g->axes[i].name, (long long)a->sizes.of[i]);

@@ -26,8 +26,8 @@ static bool is_plain_softmax(const Scheduler *s, const Kernel *k)
 
 bool is_scaled_by_sum(const Scheduler *s, const Kernel *k)
 {
-    bool known = was_measured_on(s->target) && !s->target->swift && k->inner_count == 1 &&
-                 row_inputs(k) == 1;
+    bool known =
+        s->target->timed && !has_fast_memory(s) && k->inner_count == 1 && row_inputs(k) == 1;
     return known && adds_terms(node(s->g, k->inner[0].node)->op) && column_vectors(k) == 1 &&
            (column_bytes(k, 0) == row_bytes(k) || column_bytes(k, 0) == 2 * row_bytes(k)) &&
            stored_rows(k) == 1 && narrowest_stored(k) == row_bytes(k) && !k->accumulator_count;

@@ -4,13 +4,13 @@
  * where that is far off (find_faster in candidates.c). It does not know what tells good plans apart
  * by a few percent: the rules do.
  *
- * Fitted on what `fusec tune` measured of 8000 plans, 132 cells of norms, softmaxes and their
- * gradients in bf16 and f32, 768 to 131072 columns, and on 90 plans of other graphs (H100,
- * 2026-11-26). Of the former it is off by 5 % in the median and by less than 23 % in nine of ten;
- * what it ranks first in a cell is within 3 % of the best in three of four, within 10 % in 94 %.
- * Rows of single elements and pairs it knows least: of 5292 plans of those, 92 cells, it is off by
- * 15 % in the median and by less than 62 % in nine of ten, and what it ranks first is 16 % behind
- * the best in the mean.
+ * Its constants are the target's (targets/keys.def): those of an H100 were fitted on what `fusec
+ * tune` measured of 8000 plans, 132 cells of norms, softmaxes and their gradients in bf16 and f32,
+ * 768 to 131072 columns, and on 90 plans of other graphs. Of the former it is off by 5 % in the
+ * median and by less than 23 % in nine of ten; what it ranks first in a cell is within 3 % of the
+ * best in three of four, within 10 % in 94 %. Rows of single elements and pairs it knows least: of
+ * 5292 plans of those, 92 cells, it is off by 15 % in the median and by less than 62 % in nine of
+ * ten, and what it ranks first is 16 % behind the best in the mean.
  *
  * What an SM does to a CTA's part of one row takes as long as the longest of: its bytes at memory's
  * rate, its bytes at L2's, its instructions, the messages of a group, and the part's wait for
@@ -20,35 +20,7 @@
 
 #include <math.h>
 
-static const double MEMORY_RATE = 24, /* of memory, for each SM ... */
-    LOOSE = 0.92, /* ... where CTAs walk many rows out of step, without a pace: this share of it */
-    L2_RATE = 87, /* of L2, for one SM */
-    ELEMENTWISE = 1.5,      /* as many bytes of L2 by single elements */
-    CACHED_BYTES = 30e6,    /* that stay in L2 while others pass */
-    LATENCY = 1000,         /* from asking for a row to having it, under load */
-    EXCHANGE = 410,         /* until a CTA's threads have a reduction's result, and ... */
-    EXCHANGE_OF_WARPS = 45, /* ... with each doubling of a row's warps */
-    MOMENTS = 0.8,          /* of those again, for a mean and its squares */
-    CLUSTER = 150, /* until a pair's CTAs have it, times the root of how often a larger one doubles
-                      that */
-    GROUP = 335,   /* the same of groups, and ... */
-    MESSAGE = 9,   /* ... of an SM's time for each of their CTAs */
-    COLUMNS_AGAIN =
-        170, /* to read a vector of what all rows share, where nothing of the SM holds it */
-    START =
-        50, /* of an SM's time to begin a CTA of a pair for its row, and with each doubling again */
-    LANE_RATE = 128 * 1.7,      /* instructions that an SM's lanes do in a ns ... */
-    BUSY_WARPS = 8.5,           /* ... if it has as many warps: */
-    VECTOR_ACCESS = 5,          /* so many to read or write a vector, ... */
-    OPERATION = 1.8,            /* ... for an operation on an element, ... */
-    DIVISION = 6, TANGENT = 40, /* ... times this for a division, a root, an exponential, and for a
-                                   tanh and the like, ... */
-    BYTE = 4.4,                 /* ... and for an element that is stored as a byte; */
-    APART = 0.5, /* of those this share when nothing of their row is under way: it is not there yet,
-                    or gone */
-    FINISH = 3300,                                 /* another kernel that adds partials, and ... */
-    PARTIALS_RATE = 3300,                          /* ... those, on their way to L2 and back */
-    P = 2.6, LAUNCH = 2500, NOMINAL_BYTES = 400e6; /* of the rows that are taken for many */
+static const double P = 2.6, NOMINAL_BYTES = 400e6; /* of the rows that are taken for many */
 
 /* Registers of a thread of a kernel without a ring; off by 11 % in the median. */
 enum {
@@ -97,9 +69,11 @@ static double doublings(double count)
 /* Until all threads of a row know what its phases found. */
 static double exchange_time(const Scheduler *s, const Kernel *k)
 {
-    double own = EXCHANGE * (1 + MOMENTS * has_moments(s, k)) +
-                 EXCHANGE_OF_WARPS * doublings(k->threads_per_row / WARP);
-    double others = k->grouped ? GROUP : CLUSTER * sqrt(doublings(k->cluster));
+    const Target *t = s->target;
+    double own = t->exchange * (1 + t->moments * has_moments(s, k)) +
+                 t->exchange_of_warps * doublings(k->threads_per_row / WARP);
+    double others =
+        k->grouped ? t->group_exchange : t->cluster_exchange * sqrt(doublings(k->cluster));
     return k->phases > 1 ? (k->phases - 1) * (own + others) : 0;
 }
 
@@ -110,13 +84,13 @@ static double norm(double a, double b)
 
 /* Where CTAs walk many rows of short vectors: for column vectors that each phase reads again, one
  * of each tile at a time. (Of longer vectors that is not fitted.) */
-static double columns_time(const Kernel *k)
+static double columns_time(const Scheduler *s, const Kernel *k)
 {
     int reads = 0;
     for (int i = 0; i < k->load_count && k->vec < SHORT_VECTOR; i++)
         if (is_column_vector(k, &k->loads[i]) && !k->loads[i].hoisted)
             reads += __builtin_popcountll(k->loads[i].phases);
-    return COLUMNS_AGAIN * reads * k->tiles;
+    return s->target->columns_again * reads * k->tiles;
 }
 
 /* How often memory is waited for: in each phase that reads a row anew, and of short vectors once
@@ -132,21 +106,22 @@ static double waits(const Kernel *k)
  * before. */
 static double waiting_time(const Scheduler *s, const Kernel *k, double compute)
 {
-    double exchange = exchange_time(s, k);
-    if (k->stages) return norm(LATENCY / (k->stages + 0.5 * k->reuses), exchange) + columns_time(k);
-    if (k->refill) return (LATENCY > exchange ? LATENCY : exchange) + columns_time(k);
-    return exchange + APART * compute + LATENCY * waits(k);
+    double exchange = exchange_time(s, k), latency = s->target->latency;
+    if (k->stages)
+        return norm(latency / (k->stages + 0.5 * k->reuses), exchange) + columns_time(s, k);
+    if (k->refill) return (latency > exchange ? latency : exchange) + columns_time(s, k);
+    return exchange + s->target->apart * compute + latency * waits(k);
 }
 
 /* Of an operation, in those of an addition. Where a result's inverse is found once, divisions are
  * taken for products with it. */
-static double cost_of(Op op, bool inverted)
+static double cost_of(const Target *t, Op op, bool inverted)
 {
-    static const double costs[COST_COUNT] = {[COST_CHEAP] = 1,
-                                             [COST_DIVIDE] = DIVISION,
-                                             [COST_EXP] = DIVISION,
-                                             [COST_FUNCTION] = DIVISION,
-                                             [COST_SERIES] = TANGENT};
+    const double costs[COST_COUNT] = {[COST_CHEAP] = 1,
+                                      [COST_DIVIDE] = t->division,
+                                      [COST_EXP] = t->division,
+                                      [COST_FUNCTION] = t->division,
+                                      [COST_SERIES] = t->tangent};
     return op == OP_DIV && inverted ? 1 : costs[op_info[op].cost];
 }
 
@@ -158,11 +133,12 @@ static double element_operations(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->inner_count; i++) inverted |= k->inner[i].inverse;
     for (int i = 1; i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
-        if (k->computed[i] && info->axes & k->columns) count += cost_of(info->op, inverted);
+        if (k->computed[i] && info->axes & k->columns)
+            count += cost_of(s->target, info->op, inverted);
     }
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes == 1)
-            count += BYTE;
+            count += s->target->byte;
     return count;
 }
 
@@ -198,16 +174,17 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
 /* Whether L2 still has what of all rows under way a later phase reads again. */
 static bool is_still_cached(const Scheduler *s, const Kernel *k, const Part *part, int ctas)
 {
-    return part->read * k->teams * ctas * s->target->sms <= CACHED_BYTES;
+    return part->read * k->teams * ctas * s->target->sms <= s->target->cached_bytes;
 }
 
 /* If the SM has warps enough. */
 static double instruction_time(const Scheduler *s, const Kernel *k, const Part *part)
 {
+    const Target *t = s->target;
     double accesses = row_inputs(k) * sqrt(k->phases > 1 ? k->phases : 1) + 1 + column_vectors(k);
-    double instructions =
-        part->columns * (VECTOR_ACCESS * accesses / k->vec + OPERATION * element_operations(s, k));
-    return instructions / LANE_RATE;
+    double instructions = part->columns * (t->vector_access * accesses / k->vec +
+                                           t->operation * element_operations(s, k));
+    return instructions / t->lane_rate;
 }
 
 static bool keeps_columns(const Kernel *k)
@@ -249,29 +226,33 @@ static const Kernel *only_walker(const Plan *plan)
 static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
                        double times[BOUNDS])
 {
+    const Target *t = s->target;
     int ctas = resident(s, k);
     bool loose = is_persistent(k) && !k->paced;
     double shared = keeps_columns(k) ? 0 : part->shared / k->teams,
-           rate = L2_RATE / (k->vec == 1 ? ELEMENTWISE : 1);
-    double starts = is_persistent(k) ? 0 : START * doublings(k->cluster) / k->teams;
+           rate = t->l2_rate / (k->vec == 1 ? t->elementwise : 1);
+    double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / k->teams;
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
     times[BOUND_BY_MEMORY] =
-        (part->traffic + again) / (MEMORY_RATE * (loose ? LOOSE : 1)) * sms / s->target->sms;
+        (part->traffic + again) / (t->memory_rate * (loose ? t->loose : 1)) * sms / t->sms;
     times[BOUND_BY_L2] = (part->read + shared + part->again) / rate;
     double compute = instruction_time(s, k, part), warps = (double)ctas * kernel_threads(k) / WARP;
-    times[BOUND_BY_INSTRUCTIONS] = compute * (warps < BUSY_WARPS ? BUSY_WARPS / warps : 1);
+    times[BOUND_BY_INSTRUCTIONS] = compute * (warps < t->busy_warps ? t->busy_warps / warps : 1);
     times[BOUND_BY_WAITS] =
         waiting_time(s, k, compute * k->teams) / ((double)ctas * k->teams) + starts;
     times[BOUND_BY_MESSAGES] =
-        k->grouped && k->phases > 1 ? MESSAGE * k->cluster * (k->phases - 1) : 0;
+        k->grouped && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
 }
 
 /* The same of a plan, whose only kernel that walks rows is `k`. */
 static const char *unknown_plan(const Scheduler *s, const Kernel *k)
 {
-    if (!was_measured_on(s->target) || s->target->swift)
-        return "it was fitted on an H100, and this is for another GPU";
     return k ? unknown_kernel(s, k) : "several kernels walk rows, or none";
+}
+
+bool is_model_fitted(const Target *target)
+{
+    return target->evidence[KEY_memory_rate] == EVIDENCE_FITTED;
 }
 
 Estimate estimate_speed(const Plan *plan)
@@ -281,8 +262,8 @@ Estimate estimate_speed(const Plan *plan)
     Estimate estimate = {.unknown = unknown_plan(&s, k)};
     if (estimate.unknown) return estimate;
     const Part part = measure_part(&s, k);
-    int sms =
-        k->cluster > 1 && !k->grouped ? target_cluster_sms(s.target, k->cluster) : s.target->sms;
+    const Target *t = s.target;
+    int sms = k->cluster > 1 && !k->grouped ? target_cluster_sms(t, k->cluster) : t->sms;
     double times[BOUNDS], sum = 0;
     find_times(&s, k, &part, sms, times);
     for (int i = 0; i < BOUNDS; i++) {
@@ -291,12 +272,12 @@ Estimate estimate_speed(const Plan *plan)
     }
     double rows = NOMINAL_BYTES / (part.traffic * k->cluster);
     double sums = accumulator_registers(&s, k), ctas = (double)resident(&s, k) * sms / k->cluster;
-    double finish = sums > 0 ? FINISH + 2 * REGISTER_BYTES * sums * (double)column_count(&s, k) *
-                                            ctas / PARTIALS_RATE
+    double finish = sums > 0 ? t->finish + 2 * REGISTER_BYTES * sums * (double)column_count(&s, k) *
+                                               ctas / t->partials_rate
                              : 0;
-    double ns = rows * k->cluster / sms * pow(sum, 1 / P) + finish + LAUNCH;
+    double ns = rows * k->cluster / sms * pow(sum, 1 / P) + finish + t->launch;
     estimate.gbps = NOMINAL_BYTES / ns;
-    estimate.ceiling = NOMINAL_BYTES / (NOMINAL_BYTES / (MEMORY_RATE * s.target->sms) + LAUNCH);
+    estimate.ceiling = NOMINAL_BYTES / (NOMINAL_BYTES / (t->memory_rate * t->sms) + t->launch);
     return estimate;
 }
 

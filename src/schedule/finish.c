@@ -75,7 +75,7 @@ void set_parts(Kernel *k)
  * on an H100). */
 static void spread(const Scheduler *s, Kernel *k, int64_t columns)
 {
-    if (was_measured_on(s->target) && ceil_div(columns, k->threads_per_row) <= s->target->sms)
+    if (s->target->timed && ceil_div(columns, k->threads_per_row) <= s->target->sms)
         keep_to(s, k, 1);
 }
 

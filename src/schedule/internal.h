@@ -202,7 +202,8 @@ bool has_short_arithmetic(const Scheduler *s,
                           const Kernel *k); /* and no divisions but by what is inverted once */
 bool compares_places(const Scheduler *s, const Kernel *k); /* uses the index of a column */
 bool has_moments(const Scheduler *s, const Kernel *k);     /* a mean goes with its squares */
-bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than rows */
+bool has_wide_columns(const Kernel *k);   /* column vectors of wider elements than rows */
+bool has_fast_memory(const Scheduler *s); /* more bytes a ns for each SM than an H100 */
 bool has_cheap_columns(const Scheduler *s, const Kernel *k); /* or cost no more than narrow ones */
 bool shares_wide_columns(const Scheduler *s,
                          const Kernel *k); /* and a cluster is to have such rows */

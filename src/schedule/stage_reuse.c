@@ -44,18 +44,18 @@ bool wants_reuse(const Scheduler *s, const Kernel *k)
         LONG_ONE_OF_F16 = 960,
         TWO_SUMS_OF_16 = 3840
     };
-    enum { SWIFT_TWO_OF_32 = 2560, ONE_OF_32 = 1920, SHORT_TWO_OF_32 = 256, LONG_TWO_OF_32 = 576 };
+    enum { FAST_TWO_OF_32 = 2560, ONE_OF_32 = 1920, SHORT_TWO_OF_32 = 256, LONG_TWO_OF_32 = 576 };
     if (s->forced.any) return s->forced.reuse == 1;
     int64_t columns = column_count(s, k);
-    if (!was_measured_on(s->target) || columns < LEAST || columns > MOST || !is_backward_norm(s, k))
+    if (!s->target->timed || columns < LEAST || columns > MOST || !is_backward_norm(s, k))
         return false;
     double sums = accumulator_registers(s, k);
     bool one = sums == 1, two = sums == 2;
-    int64_t long_one = reads_f16(k) && !s->target->swift ? LONG_ONE_OF_F16 : LONG_ONE_OF_16;
+    int64_t long_one = reads_f16(k) && !has_fast_memory(s) ? LONG_ONE_OF_F16 : LONG_ONE_OF_16;
     if (row_bytes(k) == TWO_OF_16)
         return one ? columns <= SHORT_ONE_OF_16 || columns >= long_one
                    : two && columns <= TWO_SUMS_OF_16;
-    if (row_bytes(k) != TWO_OF_32 || (s->target->swift && columns > SWIFT_TWO_OF_32)) return false;
+    if (row_bytes(k) != TWO_OF_32 || (has_fast_memory(s) && columns > FAST_TWO_OF_32)) return false;
     return one ? columns <= ONE_OF_32
                : two && (columns <= SHORT_TWO_OF_32 || columns >= LONG_TWO_OF_32);
 }

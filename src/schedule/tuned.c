@@ -2,7 +2,7 @@
  * measured faster than what the rules make of a row. What cannot be is refused as it would be
  * there, and the rules' choice stays.
  *
- * Most of it is for swift memory, which moves about as much for each SM as an H200's (target.h).
+ * Most of it is for memory that moves about as much for each SM as an H200's (has_fast_memory).
  * There an exchange between CTAs and what CTAs read from L2 again take longer than a row, so that
  * rows want fewer CTAs with more columns each, whose column vectors stay in the SM. All of that was
  * measured on an H200, whose memory moves 36 bytes a ns for each SM, with 268 MB a tensor or 16384
@@ -224,7 +224,7 @@ static Advice long_odd_sums(const Scheduler *s, const Kernel *k)
                     .cluster = ctas};
 }
 
-static Advice sums_of_swift_memory(const Scheduler *s, const Kernel *k)
+static Advice sums_of_fast_memory(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 2048, THREE_ROWS = 2688, THREE_ROWS_END = 3072 };
     int64_t columns = column_count(s, k);
@@ -363,7 +363,7 @@ static Advice wide_sum(const Scheduler *s, const Kernel *k)
  * 163840 and 172032 5 and 6 %, of 229888 to 262144 13 to 22 % faster than by rings of two (f16 2 to
  * 13 %, 14 %, 4 %, 4 %, 16 to 24 %; one row of 61440 14 % faster, of 65536 7 % slower); of 98304 to
  * 114688 1 to 3 %, of 147968 to 155648 up to 5 %, of 188416 to 229376 up to 6 % slower. */
-static Advice one_stage_of_swift_memory(int64_t columns)
+static Advice one_stage_of_fast_memory(int64_t columns)
 {
     enum {
         FIRST = 57344,
@@ -402,7 +402,7 @@ static Advice moments_of_one(int64_t columns)
 {
     enum { SHORT = 1024, SHORT_END = 4096, LONG = 16384, SLICE = 28672 };
     enum { UNIT = 512, SHORTER_UNIT = 256, SHORTER_END = 2048, HALF = COLUMNS / 2 };
-    Advice one = one_stage_of_swift_memory(columns);
+    Advice one = one_stage_of_fast_memory(columns);
     if (one.threads) return one;
     if (columns > LONG) return ring_of_two(columns, fewest_ctas(columns, SLICE));
     if (columns < SHORT || columns > SHORT_END ||
@@ -417,7 +417,7 @@ static Advice moments_of_one(int64_t columns)
  * % faster by full slices of 4096, others up to 20 % slower; of one of 66560 to 106496 columns 9,
  * 8, 9, 7, 6, 13, 8, 22 % by one stage, of 114688 to 155648 19, 18, 14, 9, 11, 8, 7 %, of 163840 to
  * 196608 4, 1, 2, 2, 1 % (f16 15 % faster to 2 % slower; one row 4 to 10 % slower). */
-static Advice moments_of_swift_memory(const Scheduler *s, const Kernel *k)
+static Advice moments_of_fast_memory(const Scheduler *s, const Kernel *k)
 {
     enum { LONG_F32 = 65536, SLICE_F32 = 8192, SUM = 16384, LONG_SUM = 65536, SLICE_SUM = 4096 };
     enum { EIGHT = 8, EIGHT_END = 163840, LONGEST_SUM = 196608 };
@@ -447,7 +447,7 @@ static bool has_single_reductions(const Scheduler *s, const Kernel *k)
  * thread, not 16; of 106496, 114688, 122880, 131072 columns with 64 12, 10, 4, 4 % and 8, 5, 6, 4 %
  * (73728 to 98304 up to 15 % slower). Two: softmax_bwd of 16384 columns 4 % by four CTAs (12800 to
  * 15360 no faster). */
-static Advice light_rows_of_swift_memory(const Scheduler *s, const Kernel *k)
+static Advice light_rows_of_fast_memory(const Scheduler *s, const Kernel *k)
 {
     enum {
         SHORT = 4096,
@@ -516,21 +516,21 @@ static Advice odd_rows(const Scheduler *s, const Kernel *k)
 
 static Advice find_advice(const Scheduler *s, const Kernel *k)
 {
-    bool swift = s->target->swift;
-    Advice partial = swift ? no_advice : partial_advice(s, k);
+    bool fast = has_fast_memory(s);
+    Advice partial = fast ? no_advice : partial_advice(s, k);
     if (partial.threads) return partial;
     if (has_pairs_with_sums(s, k))
-        return swift ? sums_of_swift_memory(s, k) : first_of(short_sums(s, k), two_long_sums(s, k));
-    if (has_f32_pairs_with_one_sum(s, k)) return swift ? no_advice : one_sum_of_f32(s, k);
-    if (has_odd_pairs_with_sums(s, k) && !swift)
+        return fast ? sums_of_fast_memory(s, k) : first_of(short_sums(s, k), two_long_sums(s, k));
+    if (has_f32_pairs_with_one_sum(s, k)) return fast ? no_advice : one_sum_of_f32(s, k);
+    if (has_odd_pairs_with_sums(s, k) && !fast)
         return first_of(short_odd_sums(s, k), long_odd_sums(s, k));
-    if (k->vec == 1 && !k->accumulator_count && !swift) return odd_rows(s, k);
+    if (k->vec == 1 && !k->accumulator_count && !fast) return odd_rows(s, k);
     Advice spread = spread_advice(s, k);
     if (spread.threads) return spread;
     if (has_plain_moments(s, k))
-        return swift ? moments_of_swift_memory(s, k)
-                     : first_of(short_moments(s, k), long_moments(s, k));
-    if (swift) return has_single_reductions(s, k) ? light_rows_of_swift_memory(s, k) : no_advice;
+        return fast ? moments_of_fast_memory(s, k)
+                    : first_of(short_moments(s, k), long_moments(s, k));
+    if (fast) return has_single_reductions(s, k) ? light_rows_of_fast_memory(s, k) : no_advice;
     return first_of(wide_moments(s, k), wide_sum(s, k));
 }
 
@@ -555,7 +555,7 @@ static void put_key(Text *out, const char *name, int number)
 /* (For sm_100 some of it spills.) */
 const char *advised_schedule(const Scheduler *s)
 {
-    const Kernel *k = was_measured_on(s->target) ? find_walker(s) : NULL;
+    const Kernel *k = s->target->timed ? find_walker(s) : NULL;
     Advice a = k ? find_advice(s, k) : no_advice;
     if (!a.threads || a.cluster > s->target->max_cluster) return NULL;
     Text *out = text_new(s->arena);

@@ -105,8 +105,8 @@ static Advice moments_of_one(const Scheduler *s, const Kernel *k, int64_t column
         FEW = 384,
         EVEN = 64
     };
-    enum { LONG_SWIFT = 16384, OPEN = 11264, OPEN_END = 12288 };
-    if (k->single || columns < SHORT || columns > (s->target->swift ? LONG_SWIFT : LONG))
+    enum { LONG_FAST = 16384, OPEN = 11264, OPEN_END = 12288 };
+    if (k->single || columns < SHORT || columns > (has_fast_memory(s) ? LONG_FAST : LONG))
         return no_advice;
     if (columns > FOURS && columns < FOURS_END)
         return has_short_arithmetic(s, k) ? row_of_four_ctas(columns) : no_advice;
@@ -116,7 +116,7 @@ static Advice moments_of_one(const Scheduler *s, const Kernel *k, int64_t column
         two = full_threads(slice, TWO_TILES);
     if (three || five) return row_by(three ? three : five, ctas);
     if (two && two <= FEW && ctas == PAIR && !reads_f16(k)) return row_by(two, ctas);
-    if (s->target->swift && columns > OPEN && columns < OPEN_END) return no_advice;
+    if (has_fast_memory(s) && columns > OPEN && columns < OPEN_END) return no_advice;
     int nearly = nearly_full_threads(slice, THREE_TILES);
     return row_by(ctas == ONE && nearly % EVEN ? 0 : nearly, ctas);
 }
@@ -164,7 +164,7 @@ static Advice moments_of_sum(const Scheduler *s, const Kernel *k, int64_t column
     enum { FIRST = 4096, SHORT = 4352, BY_EIGHT_WARPS = 6144 };
     bool stored = stored_rows(k) > ONE;
     if (columns < SHORT && !(stored && columns == FIRST)) return no_advice;
-    if (columns == BY_EIGHT_WARPS || (s->target->swift && (!stored || columns > BY_EIGHT_WARPS)))
+    if (columns == BY_EIGHT_WARPS || (has_fast_memory(s) && (!stored || columns > BY_EIGHT_WARPS)))
         return no_advice;
     return stored ? moments_of_stored_sum(k, columns) : moments_of_inner_sum(k, columns);
 }
@@ -262,7 +262,7 @@ static Advice moments_of_f32(const Scheduler *s, int64_t columns)
         UNIT = 1024,
         FIVE_WARPS = 5 * WARP
     };
-    if (columns < SHORT || columns > (s->target->swift ? PAIRED : LONG)) return no_advice;
+    if (columns < SHORT || columns > (has_fast_memory(s) ? PAIRED : LONG)) return no_advice;
     int ctas = columns <= PAIRED ? PAIR : FOUR;
     if (columns > PAIRED && columns <= MIDDLE && columns % UNIT == 0)
         return row_by(FIVE_WARPS, ctas);
@@ -317,7 +317,7 @@ static Advice rows_to_bytes(const Scheduler *s, const Kernel *k, int64_t columns
 {
     bool sum = row_inputs(k) == PAIR && column_vectors(k) == ONE && !has_wide_columns(k) &&
                stored_rows(k) == PAIR;
-    if (s->target->swift || has_moments(s, k)) return no_advice;
+    if (has_fast_memory(s) || has_moments(s, k)) return no_advice;
     if (k->phases > TWO_PHASES) return sum ? scaled_bytes_of_sum(columns) : no_advice;
     if (row_inputs(k) == PAIR && !column_vectors(k)) return bytes_of_two(columns);
     return sum && k->inner_count == ONE ? sum_of_two(k, columns) : no_advice;
@@ -332,7 +332,7 @@ static Advice rows_of_two_bytes(const Scheduler *s, const Kernel *k, int64_t col
     if (!has_moments(s, k) && few_vector_ctas(s, k)) return no_advice;
     if (!has_moments(s, k) && inputs == PAIR && vectors == ONE && k->inner_count == ONE)
         return sum_of_two(k, columns);
-    bool wide = has_moments(s, k) && inputs == PAIR && vectors <= PAIR && !s->target->swift;
+    bool wide = has_moments(s, k) && inputs == PAIR && vectors <= PAIR && !has_fast_memory(s);
     if (has_wide_columns(k)) return wide ? wide_moments_of_sum(columns) : no_advice;
     if (!has_moments(s, k)) return inputs == ONE && !vectors ? plain_row(columns) : no_advice;
     if (vectors > PAIR) return no_advice;
