@@ -71,11 +71,6 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
     }
 }
 
-static double larger(double a, double b) /* NaN wins */
-{
-    return a > b || a != a ? a : b;
-}
-
 /* In LANES partial sums, so that the compiler may use vectors. */
 static double sum_of(int n, const double *x)
 {
@@ -127,7 +122,7 @@ static void add_factor(double *m, double *e, double t, double et)
     if (et == 0 && isnan(t)) return;
     const double most = fabs(t) + DOUBT * et;
     *m *= most * (1 + DOUBT * op_info[OP_PROD].error * UNIT_F32);
-    *e *= larger(1, isnan(et) ? et : most);
+    *e *= max_nan(1, isnan(et) ? et : most);
 }
 
 /* What one term adds to m and e. */
@@ -144,7 +139,7 @@ static double int_bound(ErrorRule rule, double e, double more)
 {
     switch (rule) {
     case RULE_PRODUCT: return e > 0 || more > 0 ? HUGE_VAL : 0;
-    case RULE_ENDS: return larger(e, more);
+    case RULE_ENDS: return max_nan(e, more);
     default: return e + more;
     }
 }
@@ -246,7 +241,7 @@ static double ends_bound(double v, double low, double high)
     if (isnan(low) || isnan(high)) return (double)NAN;
     if (isnan(v)) return 0;
     const double below = low == v ? 0 : v - low, above = high == v ? 0 : high - v;
-    return larger(below, above) / DOUBT;
+    return max_nan(below, above) / DOUBT;
 }
 
 /* Terms that cancel beyond the range of f32 may have left it in either direction, and then meet an
@@ -310,8 +305,8 @@ void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v
                     double *centre)
 {
     for (int64_t i = 0; i < count; i++) {
-        const double spread = larger(a.high[i] - v[i], v[i] - a.low[i]);
-        const double reach = larger(a.high[i], -a.low[i]) + DOUBT * a.e[i];
+        const double spread = max_nan(a.high[i] - v[i], v[i] - a.low[i]);
+        const double reach = max_nan(a.high[i], -a.low[i]) + DOUBT * a.e[i];
         const bool near = isfinite(v[i]) && reach < 0x1p96 && e[i] < HUGE_VAL;
         if (near) e[i] += SPREAD_ERROR * UNIT_F32 * spread;
         centre[i] =
