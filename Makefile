@@ -157,7 +157,7 @@ $(BUILD)/prop: $(PARTS_OBJ) $(call objects,$(PROP))
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 
-$(BUILD)/texts: $(LIBRARY_OBJ) $(call objects,tests/texts.c)
+$(BUILD)/texts: $(LIBRARY_OBJ) $(call objects,tests/texts.c tests/programs.c)
 	@echo link $@
 	@$(CC) $(OPT) $(EXTRA) $^ $(JANSSON) $(LDLIBS) -o $@
 

@@ -4,30 +4,25 @@
 #include "candidates.h"
 
 #include "codegen/cuda.h"
+#include "schedule/keys.h"
 
 #include <limits.h>
 #include <setjmp.h>
 #include <string.h>
 
-enum { KEYS = 10, MOST_VALUES = 15, LEVELS = 4 };
+enum { MOST_VALUES = 15, LEVELS = 4 };
 enum {
-    THREADS = 1,
-    ROWS = 2,
-    CLUSTER = 4,
-    STAGES = 8,
-    CTAS = 16,
-    READS = 32,
-    PER_SM = 64,
-    BULK = 128,
-    LIMIT = 256,
-    REUSE = 512
+    THREADS = 1 << KEY_threads,
+    ROWS = 1 << KEY_rows,
+    CLUSTER = 1 << KEY_cluster,
+    STAGES = 1 << KEY_stages,
+    CTAS = 1 << KEY_ctas,
+    READS = 1 << KEY_reads,
+    PER_SM = 1 << KEY_per_sm,
+    BULK = 1 << KEY_bulk,
+    LIMIT = 1 << KEY_limit,
+    REUSE = 1 << KEY_reuse
 };
-
-/* The keys of --schedule with the values worth trying, 0 behind the last. */
-typedef struct {
-    const char *name;
-    int values[MOST_VALUES + 1];
-} Key;
 
 /* Which keys are given together; how many they are is their level. The grid's size is independent
  * of the rest, so it varies by itself. */
@@ -68,7 +63,7 @@ typedef struct {
     Arena *arena;
     const Analysis *a;
     const Target *target;
-    Key keys[KEYS];
+    int tries[KEYS][MOST_VALUES + 1]; /* values worth trying, 0 behind the last */
     Candidates found;
     bool tells_refused;        /* what is refused is listed, with the reason */
     bool skips_other_families; /* no key makes a graph one for `pointwise` or `column` */
@@ -81,22 +76,19 @@ typedef struct {
     int passes;            /* ... and so may plans that walk the rows so often */
 } Search;
 
-static void set_keys(Search *s)
+static void set_tries(Search *s)
 {
     const int sms = s->target->sms;
-    const Key keys[KEYS] = {
-        {"threads", {4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}},
-        {"rows", {1, 2, 3, 4, 6, 8, 12, 15, 16, 32, 64}},
-        {"cluster", {1, 2, 4, 8, 16, 32, 64, 128}},
-        {"stages", {1, 2, 3, 4, 5, 6, 8}},
-        {"ctas", {sms, 2 * sms, 3 * sms, 4 * sms}},
-        {"reads", {1, 2}},
-        {"per_sm", {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}},
-        {"bulk", {1}},
-        {"limit", {3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32}}, /* the last: as many as fit */
-        {"reuse", {1}},
+    const int tries[KEYS][MOST_VALUES + 1] = {
+#define LIST_VALUES(...)                                                                           \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define KEY(name, plain, tries, value, honoured, refusal, meaning) [KEY_##name] = LIST_VALUES tries,
+#define EXACT(...)
+#include "schedule/keys.def"
     };
-    memcpy(s->keys, keys, sizeof keys);
+    memcpy(s->tries, tries, sizeof tries);
 }
 
 static bool same_grid(const LaunchGrid *x, const LaunchGrid *y)
@@ -202,8 +194,9 @@ static void try_keys(Search *s, const char *text, int left, int level)
     }
     int key = __builtin_ctz((unsigned)left);
     const char *separator = strchr(text, ':') ? "," : ":";
-    for (const int *value = s->keys[key].values; *value; value++)
-        try_keys(s, arena_format(s->arena, "%s%s%s=%d", text, separator, s->keys[key].name, *value),
+    for (const int *value = s->tries[key]; *value; value++)
+        try_keys(s,
+                 arena_format(s->arena, "%s%s%s=%d", text, separator, key_info[key].name, *value),
                  left & (left - 1), level);
 }
 
@@ -236,7 +229,7 @@ static void spread(Search *s, int most)
 static Search begin_search(Arena *arena, const Plan *chosen)
 {
     Search s = {.arena = arena, .a = chosen->analysis, .target = &chosen->target, .chosen = chosen};
-    set_keys(&s);
+    set_tries(&s);
     return s;
 }
 
@@ -371,7 +364,20 @@ static const Kernel *main_kernel(const Plan *plan)
     return NULL;
 }
 
-enum { NAMES = 7 };
+/* The keys that a plan is named by, in this order. */
+static const Key naming[] = {KEY_threads, KEY_rows,   KEY_cluster, KEY_stages,
+                             KEY_limit,   KEY_per_sm, KEY_reuse};
+enum { NAMES = sizeof naming / sizeof *naming };
+
+static int value_of(const Kernel *k, Key key)
+{
+    const int values[KEYS] = {
+#define KEY(name, plain, tries, value, honoured, refusal, meaning) [KEY_##name] = value,
+#define EXACT(...)
+#include "schedule/keys.def"
+    };
+    return values[key];
+}
 
 static bool names_plan(Arena *arena, const char *text, const Plan *plan, const char *cuda)
 {
@@ -385,23 +391,11 @@ static bool names_plan(Arena *arena, const char *text, const Plan *plan, const c
 static const char *text_of(Arena *arena, const Plan *plan, const Kernel *k, int given)
 {
     Text *text = text_new(arena);
-    const struct {
-        const char *name;
-        int value;
-    } keys[NAMES] = {
-        {"threads", k->threads_per_row},
-        {"rows", k->teams},
-        {"cluster", k->cluster},
-        {"stages", k->stages ? k->stages : 1},
-        {"limit", k->limit_ctas},
-        {"per_sm", k->wanted_ctas},
-        {"reuse", k->reuses},
-    };
     text_print(text, "%s", family_name(plan->family));
     for (int i = 0; i < NAMES; i++)
         if (given >> i & 1)
-            text_print(text, "%c%s=%d", given & ((1 << i) - 1) ? ',' : ':', keys[i].name,
-                       keys[i].value);
+            text_print(text, "%c%s=%d", given & ((1 << i) - 1) ? ',' : ':',
+                       key_info[naming[i]].name, value_of(k, naming[i]));
     return text_string(text);
 }
 

@@ -8,6 +8,7 @@
 Suite *candidates_suite(void);
 Suite *prop_suite(void);
 Suite *sim_suite(void);
+Suite *keys_suite(void);
 Suite *options_suite(void);
 Suite *graph_suite(void);
 Suite *parse_suite(void);

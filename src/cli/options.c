@@ -56,9 +56,10 @@ static const struct {
 };
 
 static const char *const emit_words[EMIT_COUNT] = {
-    [EMIT_CUDA] = "cuda",   [EMIT_TOKENS] = "tokens",     [EMIT_AST] = "ast",
-    [EMIT_GRAPH] = "graph", [EMIT_ANALYSIS] = "analysis", [EMIT_PLAN] = "plan",
-    [EMIT_PTX] = "ptx",     [EMIT_CUBIN] = "cubin",       [EMIT_DOT] = "dot",
+    [EMIT_CUDA] = "cuda",         [EMIT_TOKENS] = "tokens",     [EMIT_AST] = "ast",
+    [EMIT_GRAPH] = "graph",       [EMIT_ANALYSIS] = "analysis", [EMIT_PLAN] = "plan",
+    [EMIT_SCHEDULE] = "schedule", [EMIT_PTX] = "ptx",           [EMIT_CUBIN] = "cubin",
+    [EMIT_DOT] = "dot",
 };
 
 static const char *const device_words[] = {"cuda", "cpu", "sim"};

@@ -30,6 +30,7 @@ typedef enum {
     EMIT_GRAPH,
     EMIT_ANALYSIS,
     EMIT_PLAN,
+    EMIT_SCHEDULE,
     EMIT_PTX,
     EMIT_CUBIN,
     EMIT_DOT,

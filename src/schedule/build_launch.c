@@ -266,15 +266,19 @@ static bool loads_in_turn(const Scheduler *s, const Kernel *k)
            row_bytes(k) <= BYTES;
 }
 
+int find_live_ctas(const Scheduler *s, const Kernel *k)
+{
+    int threads = s->target->threads_per_sm / kernel_threads(k),
+        limit = s->target->most_ctas_per_sm;
+    return !loads_in_turn(s, k) ? k->ctas_per_sm : threads < limit ? threads : limit;
+}
+
 int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
-    int threads = s->target->threads_per_sm / kernel_threads(k),
-        limit = s->target->most_ctas_per_sm;
-    int per_sm = !loads_in_turn(s, k) ? k->ctas_per_sm : threads < limit ? threads : limit;
-    int64_t ctas = (int64_t)per_sm * sms / (k->column_ctas * k->cluster);
-    int64_t asked = s->forced.ctas / k->cluster;
-    if (s->forced.ctas && (asked < ctas || !k->grouped)) ctas = asked; /* a group lives at once */
+    int64_t ctas = (int64_t)k->live_ctas * sms / (k->column_ctas * k->cluster);
+    int64_t asked = k->most_ctas / k->cluster;
+    if (k->most_ctas && (asked < ctas || !k->grouped)) ctas = asked; /* a group lives at once */
     return ctas < 1 ? 1 : ctas;
 }
 
@@ -304,10 +308,10 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
 {
     int64_t most = 0x7fffffff;
     most /= k->cluster;
-    int64_t ctas = k->one_row             ? INT64_MAX
-                   : is_persistent(k)     ? resident_ctas(s, k)
-                   : has_fewer_ctas(s, k) ? ceil_div(s->forced.ctas, k->cluster)
-                                          : most;
+    int64_t ctas = k->one_row          ? INT64_MAX
+                   : is_persistent(k)  ? resident_ctas(s, k)
+                   : has_fewer_ctas(k) ? ceil_div(k->most_ctas, k->cluster)
+                                       : most;
     grid[0] = (LaunchGrid){k->rows, k->teams, ctas, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) {

@@ -11,7 +11,7 @@
 static bool may_keep(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2, LEAST = 3 };
-    const Forced *f = &s->forced;
+    const Schedule *f = &s->forced;
     if ((f->any && f->family != FAMILY_ROW) || (f->stages && f->stages < LEAST) || f->reads > 1 ||
         f->bulk || f->reuse)
         return false;
@@ -74,7 +74,7 @@ int keeper_stages(int64_t stage_bytes)
  * them either. */
 int column_keepers(const Scheduler *s, const Kernel *k)
 {
-    const Forced *f = &s->forced;
+    const Schedule *f = &s->forced;
     int ctas = may_keep(s, k) ? wanted_keepers(s, k) : 0;
     if (!ctas || (f->cluster && f->cluster != ctas)) return 0;
     int64_t slice = ceil_div(column_count(s, k), ctas), stage = slice * row_bytes(k);
@@ -91,6 +91,28 @@ static bool is_read_late(const Kernel *k, const Load *load)
            !load->resident && !load->staged;
 }
 
+/* Bytes of a vector of each of them. */
+static int late_registers(const Kernel *k)
+{
+    int bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_read_late(k, &k->loads[i])) bytes += dtype_info[k->loads[i].dtype].bytes * k->vec;
+    return bytes;
+}
+
+bool may_read_early(const Kernel *k)
+{
+    return !is_persistent(k) && !k->lag && !k->streamed && !has_several_columns(k);
+}
+
+void place_late(Kernel *k, bool early)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        k->loads[i].late = is_read_late(k, &k->loads[i]);
+        k->loads[i].early = early && k->loads[i].late;
+    }
+}
+
 /* Column vectors that a later phase reads are read a tile ahead where a row is alone, for its CTA
  * has nothing else to do meanwhile, and a thread has registers for them (layer norm of 2816 to
  * 18000 columns 2 to 13 %, of a sum of two 1 to 9 %, rmsnorm 1 to 13 %, to bytes 0 to 7 % faster
@@ -100,16 +122,8 @@ static bool is_read_late(const Kernel *k, const Load *load)
 void set_late(Kernel *k)
 {
     enum { MANY_THREADS = 512, MOST = 32 }; /* bytes: two vectors of 2 bytes, or one of 4 */
-    bool alone = !is_persistent(k) && !k->lag && !k->streamed;
-    bool room =
-        !has_several_columns(k) && (!has_wide_columns(k) || kernel_threads(k) <= MANY_THREADS);
-    int bytes = 0;
-    for (int i = 0; i < k->load_count; i++) {
-        k->loads[i].late = is_read_late(k, &k->loads[i]);
-        if (k->loads[i].late) bytes += dtype_info[k->loads[i].dtype].bytes * k->vec;
-    }
-    for (int i = 0; i < k->load_count; i++)
-        k->loads[i].early = alone && room && bytes <= MOST && k->loads[i].late;
+    bool room = !has_wide_columns(k) || kernel_threads(k) <= MANY_THREADS;
+    place_late(k, room && may_read_early(k) && late_registers(k) <= MOST);
 }
 
 /* Bytes of column vectors that a later phase reads, of a CTA; 0: there are none, more than a pair,
@@ -129,6 +143,22 @@ static int64_t late_bytes(const Kernel *k)
     return bytes;
 }
 
+/* The same where shared memory can have them, of rows that are alone. */
+static int64_t bytes_of_few(const Scheduler *s, const Kernel *k)
+{
+    bool alone =
+        k->one_row && !k->streamed && !k->grouped && !is_persistent(k) && !has_several_columns(k);
+    int64_t bytes = alone && !k->smem_bytes && !k->idle_bytes ? late_bytes(k) : 0;
+    return bytes + static_bytes(s, k) > s->target->smem_per_cta ? 0 : bytes;
+}
+
+bool place_few(const Scheduler *s, Kernel *k, int ctas)
+{
+    k->few_bytes = bytes_of_few(s, k);
+    k->few_ctas = k->few_bytes ? ctas : 0;
+    return k->few_bytes > 0;
+}
+
 /* Of few rows that are alone, column vectors that a later phase reads come to shared memory while
  * the row comes to registers, as long as all CTAs ask L2 for no more of them than so much (layer
  * norm with weights of f32 of 4096 to 16384 columns 16 to 22 %, behind other kernels 21 to 31 %
@@ -138,12 +168,9 @@ static int64_t late_bytes(const Kernel *k)
 void set_few(const Scheduler *s, Kernel *k)
 {
     enum { MOST = 24 << 20, MOST_WIDE = 8 << 20, MOST_CTAS = 512, TWO_BYTES = 2 };
-    bool alone =
-        k->one_row && !k->streamed && !k->grouped && !is_persistent(k) && !has_several_columns(k);
     bool narrow = row_bytes(k) <= TWO_BYTES * row_inputs(k);
-    int64_t bytes = alone && narrow && !k->smem_bytes && !k->idle_bytes ? late_bytes(k) : 0;
-    if (!bytes || bytes + static_bytes(s, k) > s->target->smem_per_cta) return;
+    int64_t bytes = narrow ? bytes_of_few(s, k) : 0;
+    if (!bytes) return;
     int64_t ctas = (has_wide_columns(k) ? MOST_WIDE : MOST) / bytes;
-    k->few_bytes = bytes;
-    k->few_ctas = ctas < MOST_CTAS ? (int)ctas : MOST_CTAS;
+    place_few(s, k, ctas < MOST_CTAS ? (int)ctas : MOST_CTAS);
 }

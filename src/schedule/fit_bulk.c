@@ -8,18 +8,23 @@
 enum { SLICE_BYTES = 64 << 10 };
 
 /* Whether a row can be copied so: whole blocks of 16 bytes, of one axis. */
-static bool may_take_bulk(const Scheduler *s, const Kernel *k)
+bool can_take_bulk(const Scheduler *s, const Kernel *k)
 {
-    const Forced *f = &s->forced;
-    bool other = (f->any && f->family != FAMILY_ROW) || f->rows > 1 || f->stages || f->reads > 1;
     bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
                 !has_several_columns(k);
-    if (other || !fits || !row_inputs(k) || !s->target->bulk_copy) return false;
+    if (!fits || !row_inputs(k) || !s->target->bulk_copy) return false;
     for (int i = 0; i < k->load_count; i++)
         if (is_row_vector(k, &k->loads[i]) &&
             !is_whole_blocks(column_count(s, k), k->loads[i].dtype))
             return false;
     return true;
+}
+
+static bool may_take_bulk(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    bool other = (f->any && f->family != FAMILY_ROW) || f->rows > 1 || f->stages || f->reads > 1;
+    return !other && can_take_bulk(s, k);
 }
 
 /* Rows of f32 whose slices of 4096 columns leave threads without a vector (layer norm of 22528
@@ -40,7 +45,7 @@ static bool wants_bulk_of_f32(int64_t columns)
 static bool wants_bulk(const Scheduler *s, const Kernel *k)
 {
     enum { SHORT = 11264, LONG = 12288, PAIR = 2, LEAST_OF_PAIR = 50176, MOST_OF_PAIR = 55296 };
-    const Forced *f = &s->forced;
+    const Schedule *f = &s->forced;
     int64_t columns = column_count(s, k);
     if (f->threads || f->cluster || f->ctas || !has_moments(s, k) || column_vectors(k) > 2)
         return false;
@@ -85,15 +90,20 @@ int bulk_ctas(const Scheduler *s, const Kernel *k)
     return (int)(ctas < 1 ? 1 : ctas);
 }
 
-bool has_fewer_ctas(const Scheduler *s, const Kernel *k)
+bool has_fewer_ctas(const Kernel *k)
 {
-    return k->bulk && s->forced.ctas;
+    return k->bulk && k->most_ctas;
 }
 
 bool fit_bulk(const Scheduler *s, Kernel *k)
 {
     k->bulk = takes_bulk(s, k) && k->teams == 1 && k->threads_per_row > WARP && k->column_ctas == 1;
-    if (!k->bulk) return false;
+    return k->bulk && hold_bulk(s, k);
+}
+
+bool hold_bulk(const Scheduler *s, Kernel *k)
+{
+    k->bulk = true;
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         load->staged = is_row_vector(k, load);

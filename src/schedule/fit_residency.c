@@ -21,10 +21,6 @@ int register_cap(const Scheduler *s, int threads)
     return cap < MAX_REGISTERS ? cap : MAX_REGISTERS;
 }
 
-/* Where a row's vectors live between their load and their last use, and the column
- * vectors that all rows share. From left to right it takes fewer registers. */
-typedef enum { IN_REGISTERS, IN_STAGES, IN_MEMORY } Home;
-
 /* Whether threads can copy their own vectors to shared memory: 4 bytes are the least. */
 static bool may_fetch(const Kernel *k, const Load *load)
 {
@@ -72,7 +68,7 @@ static bool fetches_scalars(const Kernel *k)
     return k->teams > 1 && team > WARP && team <= MOST && kernel_threads(k) >= LARGE_CTA;
 }
 
-static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
+void set_homes(Kernel *k, bool ring, bool scalars, Home rows, Home columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
@@ -85,8 +81,7 @@ static void set_homes(Kernel *k, bool ring, Home rows, Home columns)
         load->resident = vector && home == IN_REGISTERS;
         load->rewidened = load->widened_once = load->converted = false;
         load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
-        if (ring && is_row_scalar(k, load))
-            load->staged = fetches_scalars(k) && may_fetch_scalar(load);
+        if (ring && is_row_scalar(k, load)) load->staged = scalars && may_fetch_scalar(load);
     }
 }
 
@@ -141,7 +136,7 @@ static void set_ctas_per_sm(const Scheduler *s, Kernel *k)
 
 /* Whether all of a row is read before the row's first reduction, or (with lag) before the next
  * row's: then the barrier of that reduction is all that threads need which copy for each other. */
-static bool is_read_in_time(const Kernel *k, Home rows)
+bool is_read_in_time(const Kernel *k, Home rows)
 {
     if (!k->inner_count) return false;
     if (k->lag) return true;
@@ -169,7 +164,7 @@ static bool wants_lines(const Scheduler *s, const Kernel *k, Home rows)
 static bool try_homes(const Scheduler *s, Kernel *k, bool ring, Home rows, Home columns)
 {
     k->lined_up = ring && wants_lines(s, k, rows);
-    set_homes(k, ring, rows, columns);
+    set_homes(k, ring, fetches_scalars(k), rows, columns);
     k->stages = 0;
     k->smem_bytes = 0;
     k->refill = k->meets_in_ring = k->meets_beside = k->by_blocks = false;
@@ -207,7 +202,7 @@ static bool fit_refill(const Scheduler *s, Kernel *k)
         return false;
     k->registers = (int)ceil_div(BASE + held, STEP) * STEP;
     if (k->registers > register_cap(s, kernel_threads(k))) return false;
-    set_homes(k, false, IN_REGISTERS, IN_STAGES);
+    set_homes(k, false, false, IN_REGISTERS, IN_STAGES);
     k->stages = 0;
     k->smem_bytes = staged_bytes(s, k, true);
     set_refill_ctas(s, k);

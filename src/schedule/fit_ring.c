@@ -284,7 +284,7 @@ bool fit_ring(const Scheduler *s, Kernel *k)
         bool single = k->copy_warp && row_bytes(k) <= 2;
         bool enough = k->stages > LEAST_STAGES + k->lag ||
                       (k->stages == LEAST_STAGES + k->lag && (k->ctas_per_sm == 1 || single));
-        if (k->reuses ? k->stages == wanted : enough) return true;
+        if (k->reuses || s->forced.exact ? k->stages == wanted : enough) return true;
     }
     return false;
 }

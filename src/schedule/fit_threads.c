@@ -17,7 +17,7 @@ static int min_int(int a, int b)
 
 /* The fewest bytes an element has among the tensors that are read or written as vectors.
  */
-static int narrowest(const Kernel *k)
+int narrowest(const Kernel *k)
 {
     int bytes = 16;
     for (int i = 0; i < k->load_count; i++)
@@ -45,7 +45,7 @@ static int64_t fastest_count(const Scheduler *s, const Kernel *k)
  * the number of columns is odd, single elements. Reading such rows by aligned vectors and
  * shifting them took three times the instructions and registers (measured on an H100: 10
  * to 30 % slower). Of several axes the fastest is whole vectors. */
-static int find_vector(const Scheduler *s, const Kernel *k)
+int find_vector(const Scheduler *s, const Kernel *k)
 {
     int vec = k->dynamic && !has_several_columns(k) ? 1 : full_vector(k);
     while (fastest_count(s, k) % vec) vec /= 2;
@@ -108,7 +108,7 @@ static void cut_columns(Kernel *k, int64_t vectors, int tiles)
 }
 
 /* Why no CTA can be so; NULL: it can. */
-static const char *shape_problem(const Scheduler *s, const Kernel *k)
+const char *shape_problem(const Scheduler *s, const Kernel *k)
 {
     enum { MOST = 1024, MOST_TEAMS = 15 };
     int threads = k->threads_per_row, all = kernel_threads(k);
@@ -148,40 +148,6 @@ static bool apply_forced(Scheduler *s, Kernel *k, int64_t vectors)
     if (s->forced.rows && walks) k->teams = s->forced.rows;
     s->problem = shape_problem(s, k);
     return !s->problem;
-}
-
-/* CTAs that share a row have as many columns each: in whole lines of memory where the row is
- * copied, in vectors of 16 bytes where registers take it; but never more than their warps
- * have vectors. Those that read it anew in each phase take turns along it instead, so that they
- * read what lies together. */
-static void set_slice(const Scheduler *s, Kernel *k)
-{
-    int unit = (k->refill ? 16 : LINE_BYTES) / narrowest(k);
-    unit = min_int(unit, k->vec * WARP);
-    int64_t units = ceil_div(ceil_div(column_count(s, k), k->cluster), unit);
-    k->slice = k->cluster > 1 && !k->streamed ? (int)units * unit : 0;
-    k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
-}
-
-/* Two sums of 32 columns each leave 512 threads no register over. If their tiles are checked
- * against the row's end, though all are full, ptxas computes one after the other; else it spills
- * (layernorm_bwd of 131072 columns by eight CTAs 40 bytes). */
-static bool checks_full_tiles(const Scheduler *s, const Kernel *k)
-{
-    enum { MANY_THREADS = 512, MANY = 32 };
-    bool many = kernel_threads(k) >= MANY_THREADS && k->vec * k->tiles >= MANY;
-    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->copy_warp;
-}
-
-static void set_ragged(const Scheduler *s, Kernel *k)
-{
-    enum { FEW_TILES = 4 };
-    int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
-    bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
-    k->checked = full && checks_full_tiles(s, k);
-    k->full = full && !k->checked && !k->streamed && !k->dynamic;
-    k->ragged = (has_element_work(s->g, k) && !full) || k->checked ||
-                (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
 }
 
 /* A kernel whose columns are no fixed number, or that has a single row, gets whole warps. */
@@ -355,26 +321,6 @@ static bool fit_cluster(Scheduler *s, Kernel *k, int pack)
     return false;
 }
 
-/* With more tiles ptxas computes those that are full all at once, and spills. To join a mean and
- * its squares with every vector takes short vectors more instructions than to find them at once, by
- * the warp (layer norm of 8190 columns 41 % faster so, of 1990, 3004 and 4092 3 to 4 %, of 20479 11
- * %, of 1987, 4095 and 8191 1 to 3 %; of whole vectors no faster, in f16 of 2048 2 % slower;
- * measured on an H100). */
-static void set_open_tile(const Scheduler *s, Kernel *k)
-{
-    enum { FEW = 4, NARROW = 2, ELEMENTS = 48, FULL_BYTES = 16 };
-    int64_t least = column_count(s, k) - (int64_t)k->slice * (k->slice ? k->cluster - 1 : 0);
-    int64_t full = least / ((int64_t)k->threads_per_row * k->vec);
-    bool whole = !k->streamed && !k->dynamic && k->column_ctas == 1;
-    k->full_tiles = !k->ragged ? k->tiles : full > 0 ? (int)full : 0;
-    k->open_tile =
-        whole && k->ragged && k->tiles > 1 && k->tiles <= FEW && k->full_tiles == k->tiles - 1;
-    bool one = row_inputs(k) == 1 && k->vec < full_vector(k) && k->vec * row_bytes(k) < FULL_BYTES;
-    bool narrow = k->vec <= NARROW || one;
-    bool warps = k->threads_per_row >= WARP && k->vec * k->tiles <= ELEMENTS;
-    k->whole_moments = whole && has_moments(s, k) && narrow && warps;
-}
-
 /* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that
  * sums them over rows must have its own. */
 static bool has_too_many_columns(Scheduler *s, const Kernel *k)
@@ -397,6 +343,13 @@ static bool spans_rows(const Kernel *k)
     return false;
 }
 
+bool may_have_one_row(const Kernel *k)
+{
+    bool several =
+        k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || has_fewer_ctas(k);
+    return k->rows && k->inner_count && !several && spans_rows(k);
+}
+
 /* Of short rows a CTA has several; what passes through a ring, or is summed over rows, stays for
  * many. Without a loop a row takes 2 to 8 registers less (a sum of two inputs of 1024 columns 2 %
  * faster), but of two kinds ptxas makes better code in a loop that runs once: of several exchanges
@@ -404,14 +357,12 @@ static bool spans_rows(const Kernel *k)
  * and 14 % slower, but single elements of a cluster's row, 50257, 30 % faster), and single elements
  * of several inputs it loads later (layer norm of a sum of 1987 columns 8 %; all measured on an
  * H100). */
-static bool has_one_row(const Scheduler *s, const Kernel *k)
+static bool wants_one_row(const Scheduler *s, const Kernel *k)
 {
     enum { PAIR = 2 };
     bool often = k->phases > PAIR && (k->vec > 1 || k->cluster == 1);
     bool looped = often || (k->vec == 1 && has_moments(s, k) && row_inputs(k) > 1);
-    bool several =
-        k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || has_fewer_ctas(s, k);
-    return k->rows && k->inner_count && !several && !looped && spans_rows(k);
+    return !looped;
 }
 
 /* Why a row and its sums have no room. What several CTAs lack was lost with them: `k` is of one
@@ -441,6 +392,7 @@ bool map_kernel(Scheduler *s, Kernel *k)
     if (has_too_many_columns(s, k)) return false;
     bool columns_acc = has_column_accumulators(k);
     k->dynamic = has_dynamic_columns(s, k);
+    if (s->forced.exact) return fit_schedule(s, k);
     k->vec = find_vector(s, k);
     int pack = k->dynamic ? 1 : full_vector(k) / k->vec, most_tiles = 8 * pack;
     if (!share_threads(s, k, pack)) return false;
@@ -474,10 +426,11 @@ bool map_kernel(Scheduler *s, Kernel *k)
     set_open_tile(s, k);
     k->even_moments = has_even_moments(s, k);
     set_parts(k);
-    k->one_row = has_one_row(s, k);
+    k->one_row = may_have_one_row(k) && wants_one_row(s, k);
     set_late(k);
     set_wanted_ctas(s, k);
     set_limit(s, k);
     set_few(s, k);
+    k->live_ctas = find_live_ctas(s, k);
     return true;
 }

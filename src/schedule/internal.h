@@ -1,7 +1,10 @@
 /* schedule/internal.h: what the files of the schedule stage share; nobody else includes it.
  *
  *   schedule/schedule.c           the choice: tries ways to cut the graph, maps them, keeps the
- * first that fits schedule/levels.c    when each value can be computed, and when it is
+ * first that fits
+ *   schedule/keys.c      the texts of schedules
+ *   schedule/fit.c       the kernel that a complete schedule makes, and the schedule of a kernel
+ *   schedule/levels.c    when each value can be computed, and when it is
  *   schedule/apart.c     row reductions that kernels with more rows read from the workspace
  *   schedule/cut.c       graph -> kernels: who computes what, and which values cross
  *   schedule/facts.c     what rules ask of a kernel
@@ -27,6 +30,7 @@
  * CTAs has schedule/vectors.c   how many vectors a thread has, and threads a row
  *   schedule/short_rows.c     rows for which a warp or a part of one is enough
  *   schedule/even_threads.c      threads that have all as much to do
+ *   schedule/tiles.c      slices, whole tiles and those that are checked
  *   schedule/occupancy.c    how many CTAs ptxas makes room for
  *   schedule/max_ctas.c     how many CTAs an SM holds at most
  *   schedule/tuned.c    schedules that are asked for where the rules' are slower
@@ -38,21 +42,17 @@
 #ifndef FUSEC_SCHEDULING_H
 #define FUSEC_SCHEDULING_H
 
+#include "schedule/keys.h"
 #include "schedule/plan.h"
-
-/* The numbers of `--schedule FAMILY:key=value`; 0: not given. */
-typedef struct {
-    bool any;
-    Family family;
-    int threads, rows, ctas, per_sm, cluster, stages, groups, reads, bulk, limit, reuse;
-} Forced;
 
 typedef struct {
     Arena *arena;
     const Analysis *a;
     const Graph *g;
     const Target *target;
-    Forced forced;
+    Schedule forced;       /* of the kernel that is mapped, where there are several: ... */
+    const Schedule *asked; /* ... those of all kernels that walk rows, in the order of `kernels` */
+    int asked_count;
     bool ride;      /* reductions over rows, kept by column, ride on the row kernels: those over all
                        rows, or ... */
     AxisSet groups; /* ... those over the rows of each group, which is an element of these axes; 0:
@@ -89,6 +89,7 @@ typedef enum {
 Way reduction_way(const Scheduler *s, Node n);
 bool has_long_rows(
     const Scheduler *s); /* so long that what adds one number of each has a kernel of its own */
+bool adds_numbers(const Scheduler *s); /* whether something adds one number of each row */
 bool adds_long_rows(
     const Scheduler *s,
     Node n); /* whether a reduction by itself takes no column: where rows are long, such numbers */
@@ -122,7 +123,21 @@ Node place_of_pick(const Scheduler *s,
 void find_picks(const Scheduler *s, Kernel *k);
 void leave_picked(Kernel *k);
 bool map_kernel(Scheduler *s, Kernel *k);
+/* schedule/fit.c: the same as its complete schedule says, without any rule; false: s->problem. */
+bool fit_schedule(Scheduler *s, Kernel *k);
+int narrowest(const Kernel *k);   /* bytes of an element that is read or stored as vectors */
 int full_vector(const Kernel *k); /* elements of the widest access */
+int find_vector(const Scheduler *s, const Kernel *k); /* ... of which a row is whole ones */
+const char *shape_problem(const Scheduler *s,
+                          const Kernel *k); /* why no CTA can be so; NULL: it can */
+/* What follows of threads, vectors and tiles: slices of CTAs, which tiles are full. */
+void set_slice(const Scheduler *s, Kernel *k);
+void set_ragged(const Scheduler *s, Kernel *k);
+void set_full_tiles(const Scheduler *s, Kernel *k);
+void set_open_tile(const Scheduler *s, Kernel *k); /* by the rules */
+bool may_leave_open(const Kernel *k);              /* the last tile, which alone is checked */
+bool may_take_whole_moments(const Scheduler *s, const Kernel *k);
+bool may_have_one_row(const Kernel *k);
 /* Whether several CTAs are to share a row, of which fit_homes() has tried what one CTA makes;
  * whether so many are worth trying; whether what they made leaves column vectors to be read in each
  * phase, so that more are. */
@@ -134,10 +149,13 @@ void set_parts(Kernel *k); /* of the rows of each group, where some row axes are
 /* CTAs, or groups of those that share a row, of the largest grid of a persistent kernel: mostly
  * those that live at once. Of a kernel that sums rows by groups, the most parts of one. */
 int64_t resident_ctas(const Scheduler *s, const Kernel *k);
+int find_live_ctas(const Scheduler *s, const Kernel *k); /* ... of an SM, by the rules */
 /* Keys that the kernels do not have as asked are no schedule: s->problem. */
 bool honours_keys(Scheduler *s);
 /* Why a graph's rows did not become the family that was asked for. */
 const char *missing_reason(Scheduler *s);
+const char *missing_bulk(const Scheduler *s);  /* why no row comes by one bulk copy */
+const char *missing_reuse(const Scheduler *s); /* why none hands its stage on */
 /* Why no row can have so many CTAs as were asked for; NULL: it depends on the row. */
 const char *impossible_cluster(const Scheduler *s);
 /* The graph's name, with what the kernel does, and which of several of a plan it is. */
@@ -220,6 +238,13 @@ enum {
     LONGEST_SUM_REFILLED = 524288,
     LONGEST_F32_SUM_REFILLED = 196608
 };
+/* Where a row's vectors live between their load and their last use, and the column vectors that
+ * all rows share. From left to right it takes fewer registers. */
+typedef enum { IN_REGISTERS, IN_STAGES, IN_MEMORY } Home;
+/* Of all loads; whether there is a ring, and what has one value a row passes through it. */
+void set_homes(Kernel *k, bool ring, bool scalars, Home rows, Home columns);
+/* Whether all of a row is read before its first reduction, or (with lag) the next row's. */
+bool is_read_in_time(const Kernel *k, Home rows);
 int estimate(const Scheduler *s, const Kernel *k); /* registers a thread needs ... */
 int register_cap(const Scheduler *s, int threads); /* ... and may have */
 bool may_fetch_rows(const Kernel *k);    /* threads can copy their vectors to shared memory */
@@ -324,6 +349,10 @@ bool fit_blocks(const Scheduler *s, Kernel *k);      /* whether there is room, w
 
 void set_late(Kernel *k); /* column vectors that later phases read, and those a tile ahead */
 void set_few(const Scheduler *s, Kernel *k); /* ... and those of few rows, in shared memory */
+bool may_read_early(const Kernel *k);
+void place_late(Kernel *k, bool early); /* a tile ahead, all of them */
+/* Of launches of up to so many CTAs; false: there is nothing that can come so. */
+bool place_few(const Scheduler *s, Kernel *k, int ctas);
 int column_keepers(const Scheduler *s,
                    const Kernel *k); /* CTAs that share such a row; 0: it is not of them */
 int keeper_threads(const Kernel *k, int64_t vectors); /* for so many vectors a CTA */
@@ -373,12 +402,14 @@ bool share_streams(const Scheduler *s, Kernel *k, bool on_chip);
 
 /* ---- schedule/fit_bulk.c ---- */
 
-bool takes_bulk(const Scheduler *s, const Kernel *k);     /* its rows by one bulk copy each */
-int bulk_slice(const Kernel *k);                          /* columns of a CTA then, at most */
-int bulk_threads(const Kernel *k, int64_t vectors);       /* for so many vectors a CTA */
-int bulk_ctas(const Scheduler *s, const Kernel *k);       /* an SM */
-bool fit_bulk(const Scheduler *s, Kernel *k);             /* whether there is room */
-bool has_fewer_ctas(const Scheduler *s, const Kernel *k); /* than rows, as was asked for */
+bool takes_bulk(const Scheduler *s, const Kernel *k); /* its rows by one bulk copy each */
+int bulk_slice(const Kernel *k);                      /* columns of a CTA then, at most */
+int bulk_threads(const Kernel *k, int64_t vectors);   /* for so many vectors a CTA */
+int bulk_ctas(const Scheduler *s, const Kernel *k);   /* an SM */
+bool fit_bulk(const Scheduler *s, Kernel *k);         /* whether there is room */
+bool has_fewer_ctas(const Kernel *k);                 /* than rows, as was asked for */
+bool can_take_bulk(const Scheduler *s, const Kernel *k);
+bool hold_bulk(const Scheduler *s, Kernel *k); /* makes room; false: there is none */
 
 /* ---- schedule/held_rows.c ---- */
 

@@ -155,6 +155,7 @@ Plan *join_plans(Arena *arena, const Analysis *a, Plan *const *plans)
     Base base = {0, 0};
     for (int i = 0; i < a->part_count; i++) {
         add_kernels(arena, plan, kernels, plans[i], base);
+        for (int j = base.kernels; j < plan->kernel_count; j++) plan->kernels[j].part = i;
         add_slots(plan, slots, plans[i], base);
         want_tensors(tensors, &plans[i]->launch);
         add_reasons(arena, plan, plans[i]);

@@ -36,7 +36,19 @@ bool has_long_rows(const Scheduler *s)
 {
     enum { LONG = 2048, LONG_FOR_CLUSTERS = 8192 };
     int64_t columns = axes_size(&s->a->sizes, s->a->columns);
+    if (s->forced.exact) return s->forced.apart;
     return columns >= LONG && (columns >= LONG_FOR_CLUSTERS || !keeps_column_sums(s));
+}
+
+bool adds_numbers(const Scheduler *s)
+{
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (s->live[i] && is_reduction(s->g, n) &&
+            !((node(s->g, n)->axes | node(s->g, arg(s->g, n, 0))->axes) & s->a->columns))
+            return true;
+    }
+    return false;
 }
 
 /* The axes of whose elements each is a group, where a reduction is over the rows of each group and

@@ -102,7 +102,7 @@ static int wanted_ctas(const Scheduler *s, const Kernel *k)
 /* Where another family or cluster is asked for, a row is not of these. */
 int pacing_ctas(const Scheduler *s, const Kernel *k)
 {
-    const Forced *f = &s->forced;
+    const Schedule *f = &s->forced;
     double registers = accumulator_registers(s, k);
     bool other = f->any && f->family != FAMILY_WARP_SPECIALIZED;
     bool pairs = registers >= 1 && registers <= 2 && has_pairs(s, k);

@@ -97,9 +97,12 @@ typedef struct {
 typedef struct {
     const char *name;
     Family family;
-    int level, index;      /* kernels run in ascending level, then in order of index */
-    AxisSet rows, columns; /* what it walks */
-    bool columnwise;       /* walks rows only to reduce them: computes no inner reduction */
+    bool rides, adds_apart; /* how the graph was cut: sums over rows ride on the kernels that walk
+                               them; sums of one number of each row have a kernel of their own */
+    int part;               /* of the graph's, that it is of */
+    int level, index;       /* kernels run in ascending level, then in order of index */
+    AxisSet rows, columns;  /* what it walks */
+    bool columnwise;        /* walks rows only to reduce them: computes no inner reduction */
     AxisSet kept;   /* COLUMN: row axes that remain; the rows of one element of them are a group */
     int part_rows;  /* kept: a group's rows are in parts of about so many, or of more where those
                        would be more parts than fill the GPU; else 0 */
@@ -118,6 +121,8 @@ typedef struct {
     bool uneven;         /* the last of them have fewer, or none */
     int mailbox;         /* grouped: the slot they exchange through; else -1 */
     int ctas_per_sm;     /* persistent: how many CTAs an SM holds at once */
+    int live_ctas;       /* persistent: how many its grid has for each SM */
+    int most_ctas;       /* of the whole grid, as was asked for; 0: any */
     int wanted_ctas;     /* an SM: what ptxas is told to make room for; 0: nothing */
     int limit_ctas; /* that an SM holds at most, for which each asks for ...; 0: as many as fit */
     int64_t idle_bytes; /* ... so much dynamic shared memory, of which it uses nothing */

@@ -128,7 +128,7 @@ static const char *missing_home(const Scheduler *s)
 }
 
 /* Why no row comes to shared memory by one copy. */
-static const char *missing_bulk(const Scheduler *s)
+const char *missing_bulk(const Scheduler *s)
 {
     if (s->forced.bulk > 1)
         return "bulk: 1 (a row comes to shared memory by one bulk copy, for a CTA or cluster of its own)";
@@ -139,7 +139,7 @@ static const char *missing_bulk(const Scheduler *s)
 }
 
 /* Why no row hands its stage on. */
-static const char *missing_reuse(const Scheduler *s)
+const char *missing_reuse(const Scheduler *s)
 {
     if (s->forced.reuse > 1)
         return "reuse: 1 (a row goes on from its stage to registers at once, and the next row takes the stage)";
@@ -157,49 +157,68 @@ static const char *missing_threads(const Scheduler *s)
     return "threads: a row of this size is not shared by that many";
 }
 
-/* Keys that the kernels do not have as asked are no schedule. */
+static const char *missing_rows(const Scheduler *s)
+{
+    return s->forced.cluster > 1
+               ? "rows: CTAs that share a row walk one at a time"
+               : "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may";
+}
+
+static const char *missing_reads(const Scheduler *s)
+{
+    int asked = s->forced.reads;
+    return asked == 1   ? missing_home(s)
+           : asked == 2 ? "reads: only a kernel without sums over rows reads a row again"
+                        : "reads: 1 (a row stays on chip) or 2 (each phase reads it)";
+}
+
+/* One stage: no ring, a row is loaded when its turn comes. */
+static bool has_stages(const Kernel *k, int asked)
+{
+    bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
+    return k->stages == asked || (asked == 1 && no_ring);
+}
+
+/* Whether a kernel is as asked, key by key. */
+static void honour_keys(const Scheduler *s, const Kernel *k, bool honoured[KEYS])
+{
+    const Schedule *f = &s->forced;
+#define KEY(name, plain, tries, value, as_asked, refusal, meaning) honoured[KEY_##name] |= as_asked;
+#define EXACT(...)
+#include "schedule/keys.def"
+}
+
+static const char *refusal_of(const Scheduler *s, Key key)
+{
+    switch ((int)key) {
+#define KEY(name, plain, tries, value, honoured, refusal, meaning)                                 \
+    case KEY_##name:                                                                               \
+        return refusal;
+#define EXACT(...)
+#include "schedule/keys.def"
+    default: return NULL;
+    }
+}
+
+/* Keys that the kernels do not have as asked are no schedule. Where several are not, the first of
+ * these is told. */
 bool honours_keys(Scheduler *s)
 {
-    const Forced *f = &s->forced;
-    bool threads = !f->threads, rows = !f->rows, cluster = !f->cluster, stages = !f->stages,
-         reads = f->reads < 2, ctas = !f->ctas, per_sm = !f->per_sm, bulk = !f->bulk,
-         limit = !f->limit, reuse = !f->reuse;
-    for (int i = 0; i < s->kernels.count; i++) {
-        const Kernel *k = &s->kernels.data[i];
-        if (!walks_rows(k)) continue;
-        threads |= k->threads_per_row == f->threads;
-        rows |= k->teams == f->rows;
-        cluster |= k->cluster == f->cluster;
-        /* one stage: no ring, a row is loaded when its turn comes */
-        bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
-        stages |= k->stages == f->stages || (f->stages == 1 && no_ring);
-        reads |= f->reads == 2 && k->streamed;
-        ctas |= (is_persistent(k) && k->rows) || k->kept || k->bulk;
-        per_sm |= k->wanted_ctas == f->per_sm;
-        bulk |= f->bulk == 1 && k->bulk;
-        limit |= honours_limit(s, k);
-        reuse |= f->reuse == 1 && k->reuses;
-    }
-    for (int i = 0; i < s->kernels.count && f->reads == 1; i++)
-        reads &= !reads_rows_again(&s->kernels.data[i]);
-    s->problem =
-        !threads                  ? missing_threads(s)
-        : !reuse                  ? missing_reuse(s)
-        : !rows && f->cluster > 1 ? "rows: CTAs that share a row walk one at a time"
-        : !rows
-            ? "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may"
-        : !cluster      ? missing_cluster(s)
-        : !stages       ? missing_stages(s)
-        : !reads        ? f->reads == 1   ? missing_home(s)
-                          : f->reads == 2 ? "reads: only a kernel without sums over rows reads a row again"
-                                          : "reads: 1 (a row stays on chip) or 2 (each phase reads it)"
-        : !per_sm       ? missing_bound(s)
-        : !ctas         ? "ctas: here each row, or each part of a row, has a CTA of its own"
-        : !bulk         ? missing_bulk(s)
-        : !limit        ? missing_limit(s)
-        : f->groups > 1 ? "groups: the warps that compute are one group"
-                        : NULL;
-    return !s->problem;
+    static const Key order[] = {KEY_threads, KEY_reuse, KEY_rows,   KEY_cluster,
+                                KEY_stages,  KEY_reads, KEY_per_sm, KEY_ctas,
+                                KEY_bulk,    KEY_limit, KEY_groups};
+    bool honoured[KEYS] = {0};
+    for (int i = 0; i < s->kernels.count; i++)
+        if (walks_rows(&s->kernels.data[i])) honour_keys(s, &s->kernels.data[i], honoured);
+    for (int i = 0; i < s->kernels.count && s->forced.reads == 1; i++)
+        honoured[KEY_reads] &= !reads_rows_again(&s->kernels.data[i]);
+    for (int i = 0; i < (int)(sizeof order / sizeof *order); i++)
+        if (s->forced.at[order[i]] && !honoured[order[i]]) {
+            s->problem = refusal_of(s, order[i]);
+            return false;
+        }
+    s->problem = NULL;
+    return true;
 }
 
 /* Why no kernel got a copy warp. */

@@ -6,86 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *family_name(Family family)
-{
-    static const char *const names[] = {"pointwise", "row",    "grid-stride", "warp-specialized",
-                                        "column",    "finish", "clear"};
-    return names[family];
-}
-
-/* ---- --schedule
- * ------------------------------------------------------------------------------ */
-
-static const char *const family_names[] = {"pointwise",        "row",     "grid-stride",
-                                           "warp-specialized", "cluster", "column"};
-static const char *const key_names[] = {"threads", "rows",  "ctas", "per_sm", "cluster", "stages",
-                                        "groups",  "reads", "bulk", "limit",  "reuse"};
-enum {
-    FAMILIES = sizeof family_names / sizeof *family_names,
-    KEYS = sizeof key_names / sizeof *key_names
-};
-
-/* Where a key's number goes; NULL: there is no such key. */
-static int *find_key(Forced *f, const char *key)
-{
-    int *const at[KEYS] = {&f->threads, &f->rows,  &f->ctas, &f->per_sm, &f->cluster, &f->stages,
-                           &f->groups,  &f->reads, &f->bulk, &f->limit,  &f->reuse};
-    for (int i = 0; i < KEYS; i++)
-        if (!strcmp(key_names[i], key)) return at[i];
-    return NULL;
-}
-
-/* "did you mean 'stages'?", or all names that there are. */
-static const char *suggest_name(Arena *arena, const char *name, const char *const *names, int count)
-{
-    const char *near = nearest_name(name, names, count);
-    if (near) return arena_format(arena, "did you mean '%s'?", near);
-    Text *all = text_new(arena);
-    for (int i = 0; i < count; i++) text_print(all, "%s%s", i ? ", " : "", names[i]);
-    return text_string(all);
-}
-
-/* FAMILY[:key=value,...]; a reason in the arena where that is no schedule, else NULL. */
-static const char *parse_forced(Arena *arena, const char *text, Forced *forced)
-{
-    enum { MOST = 1 << 20 };
-    size_t length = strcspn(text, ":");
-    forced->any = true;
-    int family = 0;
-    while (family < FAMILY_FINISH && (strlen(family_name((Family)family)) != length ||
-                                      memcmp(family_name((Family)family), text, length)))
-        family++;
-    if (family == FAMILY_FINISH) {
-        const char *name = arena_copy(arena, text, length);
-        return arena_format(arena, "there is no family '%s' (%s)", name,
-                            suggest_name(arena, name, family_names, FAMILIES));
-    }
-    forced->family = (Family)family;
-    const char *at = text + length;
-    while (*at) {
-        const char *key = at + 1;
-        size_t key_length = strcspn(key, "=");
-        char *end = NULL;
-        long value = key[key_length] ? strtol(key + key_length + 1, &end, 10) : 0;
-        if (!end || (*end && *end != ',') || value < 1 || value > MOST)
-            return arena_format(
-                arena,
-                *key ? "'%s' is not key=NUMBER with a number from 1 to %d"
-                     : "'%s' ends without a key: key=NUMBER with a number from 1 to %d",
-                *key ? key : text, MOST);
-        const char *name = arena_copy(arena, key, key_length);
-        int *number = find_key(forced, name);
-        if (!number)
-            return arena_format(arena, "%s has no key '%s' (%s)", family_name(forced->family), name,
-                                suggest_name(arena, name, key_names, KEYS));
-        if (*number) return arena_format(arena, "'%s' is given twice", name);
-        *number = (int)value;
-        at = end;
-    }
-    if (forced->reuse && !forced->stages) forced->stages = 1;
-    return NULL;
-}
-
 /* ---- the choice
  * ------------------------------------------------------------------------------ */
 
@@ -135,6 +55,32 @@ static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *t
     return s;
 }
 
+/* Whether complete schedules are as many as the kernels that walk rows. */
+static bool has_schedules(Scheduler *s)
+{
+    int count = 0;
+    for (int i = 0; i < s->kernels.count; i++) count += walks_rows(&s->kernels.data[i]);
+    if (s->forced.exact && count != s->asked_count)
+        s->problem = arena_format(s->arena, "exact: the graph has %d kernels, and %d are told",
+                                  count, s->asked_count);
+    return !s->problem;
+}
+
+static bool map_kernels(Scheduler *s)
+{
+    const Schedule *next = s->asked;
+    const bool apart = has_long_rows(s) && adds_numbers(s);
+    for (int i = 0; i < s->kernels.count; i++) {
+        Kernel *k = &s->kernels.data[i];
+        k->rides = s->ride;
+        k->adds_apart = apart;
+        if (s->forced.exact && walks_rows(k)) s->forced = *next++;
+        k->most_ctas = s->forced.ctas;
+        if (!map_kernel(s, k)) return false;
+    }
+    return true;
+}
+
 static bool cut_and_map(Scheduler *s, bool ride)
 {
     s->ride = ride;
@@ -143,9 +89,7 @@ static bool cut_and_map(Scheduler *s, bool ride)
     find_reductions_apart(s);
     cut_graph(s);
     if (s->problem) return false;
-    for (int i = 0; i < s->kernels.count; i++)
-        if (!map_kernel(s, &s->kernels.data[i])) return false;
-    return true;
+    return has_schedules(s) && map_kernels(s);
 }
 
 /* The family that a cut stands for: that of the kernel with most to do. */
@@ -194,6 +138,7 @@ bool reads_rows_again(const Kernel *k)
 /* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */
 static bool choose(Scheduler *s, Plan *plan)
 {
+    if (s->forced.exact) return cut_and_map(s, s->forced.ride == 1);
     bool tried_ride = !s->forced.any || s->forced.family != FAMILY_ROW;
     if (tried_ride && cut_and_map(s, true)) return true;
     if (tried_ride) {
@@ -356,13 +301,24 @@ static const char *find_excess(Arena *arena, const LaunchPlan *l)
                : NULL;
 }
 
+static const char *read_forced(Scheduler *s, const char *text)
+{
+    Schedule *schedules;
+    const char *problem = parse_schedules(s->arena, text, &schedules, &s->asked_count);
+    if (problem) return problem;
+    s->asked = schedules;
+    s->forced = schedules[0];
+    return NULL;
+}
+
 static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
 {
     Plan *plan = NEW(s->arena, Plan);
-    *problem = forced ? parse_forced(s->arena, forced, &s->forced) : NULL;
+    *problem = forced ? read_forced(s, forced) : NULL;
     if (!*problem && !choose(s, plan)) *problem = s->problem;
-    if (!*problem && forced && main_family(s) != s->forced.family) *problem = missing_reason(s);
-    if (!*problem && forced && !honours_keys(s)) *problem = s->problem;
+    if (!*problem && forced && !s->forced.exact && main_family(s) != s->forced.family)
+        *problem = missing_reason(s);
+    if (!*problem && forced && !s->forced.exact && !honours_keys(s)) *problem = s->problem;
     if (*problem) return NULL;
     plan->analysis = s->a;
     plan->target = *s->target;
@@ -377,6 +333,13 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     return plan;
 }
 
+/* Where the schedules of each part are told, with `/` between, those of the next. */
+static const char *next_part(const char *forced)
+{
+    const char *end = strchr(forced, '/');
+    return end ? end + 1 : forced;
+}
+
 /* A plan of all parts; NULL where one has none, or none can be as `forced` wants it: the others are
  * as they would be anyway. */
 static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, bool by_rules,
@@ -386,7 +349,9 @@ static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, b
     const char *refused = NULL, *why;
     bool taken = false;
     for (int i = 0; i < a->part_count; i++) {
-        plans[i] = forced ? try_schedule(arena, a->parts[i], target, forced, &why) : NULL;
+        if (forced && i) forced = next_part(forced);
+        const char *mine = forced ? arena_copy(arena, forced, strcspn(forced, "/")) : NULL;
+        plans[i] = mine ? try_schedule(arena, a->parts[i], target, mine, &why) : NULL;
         taken |= plans[i] != NULL;
         if (forced && !plans[i] && (!refused || speaks_of_key(why))) refused = why;
         if (!plans[i])

@@ -8,7 +8,7 @@
  * memory. */
 static bool may_share_streams(const Scheduler *s, const Kernel *k)
 {
-    const Forced *f = &s->forced;
+    const Schedule *f = &s->forced;
     bool other = (f->any && f->family != FAMILY_ROW) || f->rows > 1 || f->stages > 1 || f->bulk ||
                  f->threads == WARP;
     bool whole = !k->kept && !k->dynamic && k->column_ctas == 1;
@@ -32,7 +32,7 @@ static int group_for(const Scheduler *s, int64_t wanted)
 static int streaming_group(const Scheduler *s, const Kernel *k, bool on_chip)
 {
     enum { LONG_BYTES = 2 << 20, CTAS = 64, ONCE = 196608, TWICE = 65536, SLICE = 8192 };
-    const Forced *f = &s->forced;
+    const Schedule *f = &s->forced;
     int64_t columns = column_count(s, k);
     if (!may_share_streams(s, k)) return 1;
     if (f->cluster > s->target->max_cluster)

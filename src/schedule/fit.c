@@ -1,0 +1,365 @@
+/* schedule/fit.c: a complete schedule makes a kernel here, or is refused; no rule has a say. And
+ * the other way: the complete schedule of a kernel, however it was chosen. */
+#include "schedule/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the schedule of a kernel ---- */
+
+/* The place in a list of words. */
+static int home_of(const Load *load)
+{
+    return 1 + (load->resident ? IN_REGISTERS : load->staged ? IN_STAGES : IN_MEMORY);
+}
+
+/* Of several vectors the one that is nearest says where the rest would be if they could. */
+static int nearest_home(const Kernel *k, bool shared)
+{
+    int nearest = 1 + IN_MEMORY;
+    bool some = false;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (load->access != ACCESS_VECTOR || is_column_vector(k, load) != shared) continue;
+        some = true;
+        if (home_of(load) < nearest) nearest = home_of(load);
+    }
+    return some && !k->streamed && !k->dynamic && !k->bulk ? nearest : 1 + IN_REGISTERS;
+}
+
+static int row_home(const Kernel *k)
+{
+    return nearest_home(k, false);
+}
+
+static int column_home(const Kernel *k)
+{
+    return nearest_home(k, true);
+}
+
+static bool stages_scalars(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_ROW && k->loads[i].staged) return true;
+    return false;
+}
+
+typedef enum {
+    CONVERT_NONE,
+    CONVERT_ROW,
+    CONVERT_HALVES,
+    CONVERT_F16,
+    CONVERT_ONCE,
+    CONVERT_BF16
+} Conversion;
+
+static void convert(Kernel *k, int conversion)
+{
+    for (int i = 0; i < k->load_count; i++)
+        k->loads[i].rewidened = k->loads[i].widened_once = k->loads[i].converted = false;
+    switch (conversion) {
+    case CONVERT_ROW: rewiden(k, false); break;
+    case CONVERT_HALVES: rewiden(k, true); break;
+    case CONVERT_F16: convert_f16(k, false); break;
+    case CONVERT_ONCE: convert_f16(k, true); break;
+    case CONVERT_BF16: convert_bf16(k); break;
+    default: break;
+    }
+}
+
+static bool converts_alike(const Kernel *k, const Kernel *as)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *x = &k->loads[i], *y = &as->loads[i];
+        if (x->rewidened != y->rewidened || x->widened_once != y->widened_once ||
+            x->converted != y->converted)
+            return false;
+    }
+    return true;
+}
+
+static int conversion_of(const Scheduler *s, const Kernel *k)
+{
+    Kernel copy = *k;
+    copy.loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
+    if (k->load_count) memcpy(copy.loads, k->loads, sizeof *k->loads * (size_t)k->load_count);
+    int conversion = CONVERT_NONE;
+    while (convert(&copy, conversion), !converts_alike(&copy, k) && conversion < CONVERT_BF16)
+        conversion++;
+    return conversion;
+}
+
+/* Vectors of a row, or of a CTA's slice of one. */
+static int64_t count_vectors(const Scheduler *s, const Kernel *k)
+{
+    enum { UNKNOWN = 4096 };
+    int64_t vectors = !has_element_work(s->g, k) ? 1
+                      : k->dynamic               ? UNKNOWN
+                                                 : ceil_div(column_count(s, k), k->vec);
+    return ceil_div(vectors, k->cluster);
+}
+
+/* As many as cover a row. */
+static int covering_tiles(const Scheduler *s, const Kernel *k)
+{
+    int64_t vectors = count_vectors(s, k);
+    return vectors ? (int)ceil_div(vectors, k->threads_per_row) : 1;
+}
+
+static Schedule read_schedule(const Scheduler *s, const Kernel *k)
+{
+    Schedule schedule = {
+        .any = true,
+        .family = k->family,
+#define KEY(name, plain, tries, value, honoured, refusal, meaning) .name = value,
+#define EXACT(name, plain, most, words, value, meaning) .name = value,
+#include "schedule/keys.def"
+    };
+    if (k->vec == find_vector(s, k)) schedule.vec = 0;
+    if (k->tiles == covering_tiles(s, k)) schedule.tiles = 0;
+    return schedule;
+}
+
+/* ---- a kernel of a schedule ---- */
+
+static void set_threads(const Scheduler *s, Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    k->vec = f->vec ? f->vec : find_vector(s, k);
+    k->threads_per_row = f->threads;
+    k->teams = f->rows;
+    k->cluster = f->cluster;
+    k->grouped = k->cluster > s->target->max_cluster;
+    k->tiles = f->tiles ? f->tiles : covering_tiles(s, k);
+    int64_t parts = ceil_div(count_vectors(s, k), (int64_t)k->threads_per_row * k->tiles);
+    bool cut = !k->inner_count && !k->dynamic && parts > 1;
+    k->column_ctas = cut ? (int)parts : 1;
+}
+
+/* Why threads cannot share a row so. */
+static const char *find_misfit(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    const char *problem = shape_problem(s, k);
+    int64_t covered = (int64_t)k->threads_per_row * k->tiles * k->column_ctas;
+    if (problem) return problem;
+    if (find_vector(s, k) % k->vec) return "vec: a row is no whole vectors of so many, or wider";
+    if (!k->dynamic && covered < count_vectors(s, k)) return "tiles: they do not cover a row";
+    if (k->column_ctas > 65535) return "tiles: a row is cut into up to 65535 parts";
+    for (int i = 0; i < k->accumulator_count; i++)
+        if ((k->column_ctas > 1 || k->cluster > 1) && !k->accumulators[i].per_column)
+            return "a sum over all rows that has no columns wants CTAs with whole rows";
+    if (k->column_ctas > 1 && (k->cluster > 1 || k->teams > 1))
+        return "tiles: CTAs that have parts of a row share no other";
+    if (f->lag && (f->row != 1 + IN_STAGES || !k->inner_count || k->phases != 2))
+        return "lag: for rows in a ring that two phases read";
+    if (f->lag && f->stages < 2 + f->lag) return "stages: with a lag there are 2 + lag or more";
+    if (k->kept && !f->part) return "part: sums that keep row axes are in parts";
+    return NULL;
+}
+
+/* Why CTAs cannot share a row so. */
+static const char *find_cluster_misfit(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    const char *impossible = impossible_cluster(s);
+    if (k->cluster == 1) return f->single ? "single: only of a cluster" : NULL;
+    if (impossible) return impossible;
+    bool plain = k->inner_count && k->rows && !k->kept && !k->dynamic &&
+                 (!has_several_columns(k) || row_inputs(k));
+    bool streamed = f->reads == 2;
+    if ((!plain && !(streamed && k->inner_count && !k->kept && !k->dynamic)) || k->teams > 1 ||
+        k->threads_per_row <= WARP)
+        return "cluster: CTAs of whole warps, two or more, share one row that is reduced inside";
+    if (k->grouped && k->cluster % WARP)
+        return "cluster: more than a cluster has are multiples of 32";
+    if (streamed != (k->grouped && f->family == FAMILY_ROW))
+        return "cluster: rows that are read again are shared by 32 CTAs and more";
+    if (k->grouped && !streamed && f->family != FAMILY_WARP_SPECIALIZED)
+        return "cluster: so many are warp-specialized";
+    bool kept = f->stages > 1 || f->reuse || f->refill || f->single || f->bulk || streamed;
+    bool full = column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles;
+    return kept && (full || streamed) ? NULL : "cluster: a row is too short, or stays nowhere";
+}
+
+/* Why a ring cannot be so. */
+static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    bool copy_warp = f->family == FAMILY_WARP_SPECIALIZED, ring = f->stages > 1 || f->reuse;
+    int threads = kernel_threads(k) + helper_threads(k);
+    bool walks =
+        (k->inner_count || k->accumulator_count) && k->rows && k->column_ctas == 1 && !k->dynamic;
+    if (!ring)
+        return copy_warp                          ? "stages: a copy warp fills a ring"
+               : f->lag || f->lines || f->scalars ? "stages: only a ring has lag, lines and scalars"
+               : f->row == 1 + IN_STAGES          ? "row: there is no ring"
+                                                  : NULL;
+    if (!walks || f->reads == 2 || f->refill || f->single || f->bulk || f->blocks ||
+        f->row == 1 + IN_MEMORY)
+        return "stages: rows pass through no ring here";
+    if (copy_warp && (!s->target->bulk_copy || has_several_columns(k) || k->kept || k->teams > 1 ||
+                      k->threads_per_row <= WARP || threads > MOST_THREADS || f->reuse || f->lines))
+        return "warp-specialized needs bulk copies, one axis of columns, and rows of two warps, one at a time";
+    if (f->reuse && (!may_reuse(k) || f->row != 1 + IN_REGISTERS || f->lines))
+        return missing_reuse(s);
+    bool lines = !has_several_columns(k) && k->threads_per_row >= WARP && !(k->kept && f->lag) &&
+                 is_read_in_time(k, (Home)(f->row - 1));
+    return f->lines && !lines ? "lines: rows are not read in time for that" : NULL;
+}
+
+/* Why rows cannot stay in registers or come at once so. */
+static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    bool held = k->inner_count && k->rows && !k->kept && !k->accumulator_count && !k->dynamic &&
+                f->row == 1 + IN_REGISTERS && k->column_ctas == 1 && f->reads == 1;
+    if (f->paced && !k->copy_warp) return "paced: only a copy warp is";
+    if (f->bulk && (!can_take_bulk(s, k) || k->teams > 1 || k->threads_per_row <= WARP ||
+                    f->reads == 2 || f->refill || f->blocks))
+        return missing_bulk(s);
+    if (f->refill && (!held || k->grouped || has_several_columns(k) || k->phases > LAST_PHASE_BIT ||
+                      (f->columns == 1 + IN_REGISTERS && column_vectors(k))))
+        return "refill: for rows in registers, without sums over rows, beside column vectors that are not";
+    if (f->single && (!held || k->grouped)) return "single: for rows in registers";
+    if (f->blocks && (!held || k->vec > 1 || has_several_columns(k) || f->refill))
+        return "blocks: for rows of single elements, in registers";
+    if (f->columns == 1 + IN_STAGES && f->stages == 1 && !f->reuse && !f->refill)
+        return "columns: in shared memory only beside a ring, or where rows refill registers";
+    return f->reads == 2 && has_column_accumulators(k)
+               ? "reads: only a kernel without sums over rows reads a row again"
+               : NULL;
+}
+
+/* Where the row and column vectors are; false: there is no room. */
+static bool place_rows(Scheduler *s, Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    bool ring = f->stages > 1 || f->reuse, nothing = k->streamed || k->dynamic;
+    k->lined_up = f->lines;
+    set_homes(k, ring, f->scalars, nothing ? IN_MEMORY : (Home)(f->row - 1),
+              nothing ? IN_MEMORY : (Home)(f->columns - 1));
+    k->registers = estimate(s, k);
+    k->stages = 0;
+    k->smem_bytes = ring ? 0 : staged_bytes(s, k, true);
+    if (ring && !fit_ring(s, k)) return false;
+    if (ring && k->ctas_per_sm != f->live) return false;
+    if (f->blocks && !fit_blocks(s, k)) return false;
+    return k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta ||
+           (ring && k->stages == f->stages);
+}
+
+/* What ptxas is told, and what keeps CTAs out. */
+static bool set_bounds(const Scheduler *s, Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    k->wanted_ctas = f->per_sm;
+    k->counts_places = f->lean;
+    if (f->limit) set_limit(s, k);
+    return f->per_sm <= s->target->most_ctas_per_sm;
+}
+
+/* The first key that a kernel does not have as asked; KEYS: it has all. */
+static Key find_difference(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced, made = read_schedule(s, k);
+    int key = 0;
+    while (key < KEYS && made.at[key] == f->at[key]) key++;
+    return (Key)key;
+}
+
+static const char *find_problem(const Scheduler *s, const Kernel *k)
+{
+    const char *problem = find_misfit(s, k);
+    if (!problem) problem = find_cluster_misfit(s, k);
+    if (!problem) problem = find_ring_misfit(s, k);
+    return problem ? problem : find_row_misfit(s, k);
+}
+
+static void set_details(Scheduler *s, Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    set_slice(s, k);
+    set_ragged(s, k);
+    set_full_tiles(s, k);
+    k->open_tile = f->open && may_leave_open(k);
+    k->whole_moments = f->whole_moments && may_take_whole_moments(s, k);
+    k->even_moments = f->even_moments && has_even_moments(s, k);
+    k->part_rows = k->kept ? f->part : 0;
+    k->one_row = f->loop == 2 && may_have_one_row(k);
+    place_late(k, f->early && may_read_early(k));
+}
+
+bool fit_schedule(Scheduler *s, Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    if (!f->threads) {
+        s->problem = "threads: a complete schedule tells them";
+        return false;
+    }
+    if (f->family != FAMILY_WARP_SPECIALIZED && f->family != k->family) {
+        s->problem = arena_format(s->arena, "%s: this kernel is of the family %s",
+                                  family_name(f->family), family_name(k->family));
+        return false;
+    }
+    set_threads(s, k);
+    k->family = f->family;
+    k->copy_warp = f->family == FAMILY_WARP_SPECIALIZED;
+    k->lag = f->lag;
+    k->reuses = f->reuse;
+    k->refill = f->refill;
+    k->single = f->single;
+    k->paced = f->paced;
+    k->streamed = f->reads == 2;
+    k->ctas_per_sm = k->live_ctas = f->live ? f->live : 1;
+    s->problem = find_problem(s, k);
+    if (s->problem) return false;
+    bool room = f->bulk ? hold_bulk(s, k) : place_rows(s, k);
+    convert(k, f->convert);
+    set_details(s, k);
+    room &= set_bounds(s, k);
+    if (f->few) (void)place_few(s, k, f->few);
+    Key other = find_difference(s, k);
+    if (!room)
+        s->problem = "exact: registers, shared memory or threads of an SM have no room for it";
+    else if (other < KEYS)
+        s->problem = arena_format(s->arena, "%s: not for this kernel (%s)", key_info[other].name,
+                                  key_info[other].meaning);
+    return !s->problem;
+}
+
+/* ---- the schedules of a plan ---- */
+
+static int by_index(const void *left, const void *right)
+{
+    const Kernel *const *a = left, *const *b = right;
+    if ((*a)->part != (*b)->part) return (*a)->part - (*b)->part;
+    return (*a)->index - (*b)->index;
+}
+
+/* The kernels that walk rows, a part after the other, as they were cut. */
+static const Kernel **list_walkers(Arena *arena, const Plan *plan, int *count)
+{
+    const Kernel **walkers = NEW_ARRAY(arena, const Kernel *, plan->kernel_count + 1);
+    *count = 0;
+    for (int i = 0; i < plan->kernel_count; i++)
+        if (walks_rows(&plan->kernels[i])) walkers[(*count)++] = &plan->kernels[i];
+    qsort(walkers, (size_t)*count, sizeof *walkers, by_index);
+    return walkers;
+}
+
+const char *complete_schedule(Arena *arena, const Plan *plan)
+{
+    int count;
+    const Kernel **walkers = list_walkers(arena, plan, &count);
+    Text *text = text_new(arena);
+    for (int i = 0; i < count; i++) {
+        const Analysis *a = plan->analysis;
+        if (a->part_count) a = a->parts[walkers[i]->part];
+        const Scheduler s = {.arena = arena, .a = a, .g = a->graph, .target = &plan->target};
+        const Schedule schedule = read_schedule(&s, walkers[i]);
+        bool next = i && walkers[i]->part != walkers[i - 1]->part;
+        text_print(text, "%s%s", next ? "/" : i ? "+" : "", schedule_text(arena, &schedule));
+    }
+    return text_string(text);
+}

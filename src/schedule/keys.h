@@ -1,0 +1,49 @@
+/* schedule/keys.h: schedules as people write them: FAMILY:key=value,... with the keys of
+ * schedule/keys.def. A text has one schedule, of which the rules choose what it does not tell; or
+ * complete ones (exact=1), of each kernel that walks rows, with + between. */
+#ifndef FUSEC_SCHEDULE_KEYS_H
+#define FUSEC_SCHEDULE_KEYS_H
+
+#include "schedule/plan.h"
+
+typedef enum {
+#define KEY(name, ...) KEY_##name,
+#define EXACT(name, ...) KEY_##name,
+#include "schedule/keys.def"
+    KEYS
+} Key;
+
+/* What is asked of a kernel. 0: not given. */
+typedef struct {
+    bool any; /* something is asked */
+    Family family;
+    union {
+        struct {
+#define KEY(name, ...) int name;
+#define EXACT(name, ...) int name;
+#include "schedule/keys.def"
+        };
+        int at[KEYS];
+    };
+} Schedule;
+
+typedef struct {
+    const char *name;
+    bool exact;        /* of complete schedules alone */
+    int plain, most;   /* the value that a complete schedule does not tell; the largest */
+    const char *words; /* of the values from 1 on, apart by spaces; "": they are numbers */
+    const char *meaning;
+} KeyInfo;
+
+extern const KeyInfo key_info[KEYS];
+
+/* Reads all schedules of a text into the arena; a reason in the arena where it is none, else NULL.
+ */
+const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules, int *count);
+/* The text of a schedule, in the arena. */
+const char *schedule_text(Arena *arena, const Schedule *schedule);
+/* Complete schedules of all kernels of a plan that walk rows, in the arena: the same target makes
+ * the same plan of them. `/` is between those of a graph's parts. */
+const char *complete_schedule(Arena *arena, const Plan *plan);
+
+#endif
