@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DATA_SHEET(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_DATA_SHEET,
-#define ASSUMED(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_ASSUMED,
-#define MEASURED(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_MEASURED,
-#define FITTED(key, value) .key = value, .evidence[KEY_##key] = EVIDENCE_FITTED,
+#define DATA_SHEET(key, value) .key = value, .evidence[TARGET_KEY_##key] = EVIDENCE_DATA_SHEET,
+#define ASSUMED(key, value) .key = value, .evidence[TARGET_KEY_##key] = EVIDENCE_ASSUMED,
+#define MEASURED(key, value) .key = value, .evidence[TARGET_KEY_##key] = EVIDENCE_MEASURED,
+#define FITTED(key, value) .key = value, .evidence[TARGET_KEY_##key] = EVIDENCE_FITTED,
 
 /* Of GPUs of one architecture the first stands for it. */
 static const Target files[] = {

@@ -16,10 +16,10 @@ typedef enum {
 } Evidence;
 
 enum {
-#define TARGET_NAME(key, meaning) KEY_##key,
-#define TARGET_LIMIT(key, least, most, meaning) KEY_##key,
-#define TARGET_RATE(key, meaning) KEY_##key,
-#define TARGET_CONSTANT(key, meaning) KEY_##key,
+#define TARGET_NAME(key, meaning) TARGET_KEY_##key,
+#define TARGET_LIMIT(key, least, most, meaning) TARGET_KEY_##key,
+#define TARGET_RATE(key, meaning) TARGET_KEY_##key,
+#define TARGET_CONSTANT(key, meaning) TARGET_KEY_##key,
 #include "targets/keys.def"
 #undef TARGET_NAME
 #undef TARGET_LIMIT

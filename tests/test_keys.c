@@ -48,7 +48,7 @@ static bool is_of_any_memory(Compilation *c, const char *text)
     const char *problem;
     Target other = c->plan->target;
     if (strcmp(other.arch, "sm_90a")) return true;
-    target_set_device(&other, other.sms, other.swift ? H100 : H200);
+    target_set_device(&other, other.sms, strcmp(other.gpu, "h200") ? H200 : H100);
     const Plan *plan = try_schedule(c->arena, c->analysis, &other, text, &problem);
     return plan && !strcmp(emit_cuda(c->arena, plan), c->cuda);
 }

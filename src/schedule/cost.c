@@ -252,7 +252,7 @@ static const char *unknown_plan(const Scheduler *s, const Kernel *k)
 
 bool is_model_fitted(const Target *target)
 {
-    return target->evidence[KEY_memory_rate] == EVIDENCE_FITTED;
+    return target->evidence[TARGET_KEY_memory_rate] == EVIDENCE_FITTED;
 }
 
 Estimate estimate_speed(const Plan *plan)
