@@ -29,7 +29,7 @@ JANSSON  = $(or $(wildcard $(shell pkg-config --variable=libdir jansson 2>/dev/n
            $(error no libjansson.a: `make deps` installs what the build needs))
 
 GEN      = build/gen/scan.c build/gen/fuse.c
-INC      = build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h
+INC      = build/gen/version.inc build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h
 STAGES   = base frontend graph analyze reference schedule codegen explain
 LIBRARY  = $(wildcard src/*.c $(STAGES:%=src/%/*.c) runtime/*.c)
 # The command line, and the simulator behind its --device sim.
@@ -75,6 +75,10 @@ build/gen/fuse.c: grammar/fuse.y
 	@mkdir -p $(@D)
 	lemon -dbuild/gen -q -l $<
 build/gen/fuse.h: build/gen/fuse.c
+
+build/gen/version.inc: runtime/fusec.h
+	@mkdir -p $(@D)
+	sed -n 's/^#define FUSEC_VERSION//p' $< > $@
 
 # A text as the bytes of a C array, closed by a zero.
 build/gen/std.inc: src/frontend/std.fuse

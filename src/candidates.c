@@ -123,7 +123,7 @@ static Candidate *find_same(Candidates *found, const Plan *plan, const char *cud
 static void add_plan(Search *s, const char *text, const Plan *plan)
 {
     Candidates *found = &s->found;
-    const char *cuda = emit_cuda(s->arena, plan);
+    const char *cuda = emit_cuda(s->arena, plan, NULL);
     Candidate *same = find_same(found, plan, cuda);
     if (!same)
         *list_push(s->arena, &found->list) = (Candidate){text, plan, cuda};
@@ -384,7 +384,7 @@ static bool names_plan(Arena *arena, const char *text, const Plan *plan, const c
     const char *problem;
     const Plan *named = try_schedule(arena, plan->analysis, &plan->target, text, &problem);
     return named && same_launch(&named->launch, &plan->launch) &&
-           !strcmp(emit_cuda(arena, named), cuda);
+           !strcmp(emit_cuda(arena, named, NULL), cuda);
 }
 
 /* A family with some of seven keys, as the plan has them. */
@@ -416,7 +416,7 @@ const char *name_plan(Arena *arena, const Plan *plan)
 {
     const Kernel *k = main_kernel(plan);
     if (!k) return NULL;
-    const char *cuda = emit_cuda(arena, plan);
+    const char *cuda = emit_cuda(arena, plan, NULL);
     int per_sm = (k->wanted_ctas > 0) << 5;
     int told = 1 | (k->teams > 1) << 1 | (k->cluster > 1) << 2 | (k->stages || k->refill) << 3 |
                (k->limit_ctas > 0) << 4 | (k->reuses ? per_sm : 0) | k->reuses << 6;

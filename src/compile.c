@@ -184,6 +184,17 @@ static void check_graphs(Pipeline *p)
     stop_on_errors(&p->d);
 }
 
+static const char *find_command(Pipeline *p)
+{
+    int count;
+    list_graphs(p->d.arena, p->result->program, &count);
+    return command_text(p->d.arena, p->result->plan,
+                        &(CommandWords){.file = p->request->name,
+                                        .has_several_graphs = count > 1,
+                                        .outputs = p->request->outputs,
+                                        .schedule = p->request->schedule});
+}
+
 static void run_pipeline(Pipeline *p)
 {
     const CompileRequest *request = p->request;
@@ -229,6 +240,7 @@ static void run_pipeline(Pipeline *p)
     c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule, &refused);
     if (!request->schedule) c->plan = find_faster(arena, c->plan);
     c->launch = &c->plan->launch;
+    c->command = find_command(p);
     for (int i = 0; i < request->spilling_count; i++)
         add_rejection(arena, c->plan, arena_format(arena, "%s", request->spilling[i].schedule),
                       arena_format(arena, "spills %d bytes in the compiled kernel",
@@ -236,7 +248,7 @@ static void run_pipeline(Pipeline *p)
     if (request->until == UNTIL_PLAN) return;
     arena_ask(arena);
 
-    c->cuda = emit_cuda(arena, c->plan);
+    c->cuda = emit_cuda(arena, c->plan, c->command);
 }
 
 static void leave(void *data)

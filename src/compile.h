@@ -77,7 +77,8 @@ typedef struct {
     struct Analysis *analysis;
     struct Plan *plan;
     const LaunchPlan *launch;
-    const char *cuda; /* the generated text */
+    const char *command; /* that prints the generated text */
+    const char *cuda;    /* the generated text */
 } Compilation;
 
 Compilation compile(const CompileRequest *request);

@@ -195,6 +195,10 @@ void target_set_device(Target *target, int sms, double memory_rate)
     target->borrowed = sms != target->file_sms || rate > other * nearest->peak_rate ||
                        rate * other < nearest->peak_rate;
     target->peak_rate = rate;
+    const Target *usual = target_find(target->arch);
+    const bool other_gpu = strcmp(target->gpu, usual->gpu) != 0;
+    if (other_gpu || target->enough_bytes != usual->enough_bytes)
+        target->memory = (int)(memory_rate + 0.5);
 }
 
 static int capability_of(const Target *target)

@@ -94,7 +94,7 @@ static int emit_module(Program *p, Text *out)
         status = compile_for(p, p->graphs[i], &c);
         if (status == EXIT_DONE)
             status = add_names(o, scratch, &c.plan->launch, p->graphs[i], &names);
-        if (status == EXIT_DONE) cuda_add(&module, scratch, c.plan);
+        if (status == EXIT_DONE) cuda_add(&module, scratch, c.plan, c.command);
         arena_free(scratch);
         compile_free(&c);
     }

@@ -12,7 +12,7 @@ static void emit_origin(Emitter *e)
     source_place(g->span.source, g->span.begin, &first, &column);
     source_place(g->span.source, g->span.end ? g->span.end - 1 : 0, &last, &column);
     line(e->out, "// %s (%s), from %s:%d-%d", e->k->name, family_name(e->k->family),
-         g->span.source->name, first, last);
+         shell_word(e->arena, g->span.source->name), first, last);
 }
 
 /* Marks whose formulas the comment gives: `tops`, and all that has a name, is computed here and is

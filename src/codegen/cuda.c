@@ -5,6 +5,10 @@
 #include <ctype.h>
 #include <string.h>
 
+static const char version[] =
+#include "version.inc"
+    ;
+
 static const char *arg_type(const Emitter *e, const LaunchArg *arg)
 {
     const LaunchPlan *plan = &e->plan->launch;
@@ -299,10 +303,21 @@ CudaText cuda_begin(Arena *arena)
     return (CudaText){text_new(arena), text_new(arena), text_new(arena)};
 }
 
-void cuda_add(CudaText *module, Arena *scratch, const Plan *plan)
+/* A text for another number of SMs than the architecture's own comes from such a GPU alone. */
+static void emit_head(Text *heads, Arena *scratch, const Plan *plan, const char *command)
 {
-    line(module->heads, "// graph %s, for %s; the comment above each kernel says how to launch it",
-         plan->analysis->graph->name, plan->target.arch);
+    const Target *target = &plan->target, *known = target_find(target->arch);
+    const char *sms = known && known->sms == target->sms
+                          ? ""
+                          : arena_format(scratch, " with %d SMs", target->sms);
+    line(heads, "// %s for %s%s, by fusec %s%s", plan->analysis->graph->name, target->arch, sms,
+         version, command ? ":" : "");
+    if (command) line(heads, "//   %s", command);
+}
+
+void cuda_add(CudaText *module, Arena *scratch, const Plan *plan, const char *command)
+{
+    emit_head(module->heads, scratch, plan, command);
     name_needs(module->needs, plan);
     for (int strided = 0; strided <= 1; strided++)
         for (int i = 0; i < plan->kernel_count; i++) {
@@ -320,9 +335,9 @@ const char *cuda_end(CudaText *module)
     return text_string(module->heads);
 }
 
-const char *emit_cuda(Arena *arena, const Plan *plan)
+const char *emit_cuda(Arena *arena, const Plan *plan, const char *command)
 {
     CudaText module = cuda_begin(arena);
-    cuda_add(&module, arena, plan);
+    cuda_add(&module, arena, plan, command);
     return cuda_end(&module);
 }

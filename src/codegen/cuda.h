@@ -5,9 +5,21 @@
 
 #include "schedule/plan.h"
 
+/* What a plan does not know of the command line that prints its text. */
+typedef struct {
+    const char *file; /* as it was named; "<...>": no file */
+    bool has_several_graphs;
+    const char *outputs, *schedule; /* NULL: not asked for */
+} CommandWords;
+
+/* `fusec FILE N=4096 --arch sm_90a ...`. */
+const char *command_text(Arena *arena, const Plan *plan, const CommandWords *words);
+/* A word as a shell takes it, quoted where it has to be; never more than one line. */
+const char *shell_word(Arena *arena, const char *word);
+
 /* A whole module: the prelude sections it mentions, then the kernels of the plan in launch order.
- */
-const char *emit_cuda(Arena *arena, const Plan *plan);
+ * `command` prints it again; NULL: the text does not say. */
+const char *emit_cuda(Arena *arena, const Plan *plan, const char *command);
 
 /* The same of several plans, of which one after another is needed: begin, add each, end. The texts
  * are in the arena of the first, and what printing a plan takes besides is in `scratch`. */
@@ -16,7 +28,7 @@ typedef struct {
 } CudaText;
 
 CudaText cuda_begin(Arena *arena);
-void cuda_add(CudaText *module, Arena *scratch, const Plan *plan);
+void cuda_add(CudaText *module, Arena *scratch, const Plan *plan, const char *command);
 const char *cuda_end(CudaText *module);
 
 #endif

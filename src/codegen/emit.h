@@ -1,6 +1,7 @@
 /* codegen/emit.h: what the files of the CUDA printer share; nobody else includes it.
  *
  *   codegen/cuda.c           the module: header, prelude sections, kernels in order
+ *   codegen/command.c   the command line that prints a text again
  *   codegen/names.c     identifiers
  *   codegen/expr.c      expressions, addresses
  *   codegen/kernel.c      kernels that walk rows
