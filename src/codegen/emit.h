@@ -19,7 +19,9 @@
  *   codegen/copy_warp.c      the copy warp of a warp-specialized kernel
  *   codegen/epilogue.c       what follows the last row: partials, and the finish kernel
  *   codegen/group_sums.c     sums over the rows of each group: their parts, and the kernel that
- * adds them codegen/comment.c   the comment above a kernel: formula, mapping, how to launch it
+ * adds them
+ *   codegen/comment.c   the comment above a kernel: where it comes from, its formulas
+ *   codegen/launch_table.c   the table in it: how to launch the kernel by hand
  */
 #ifndef FUSEC_CUDA_EMIT_H
 #define FUSEC_CUDA_EMIT_H
@@ -315,6 +317,7 @@ const char *count_name(Emitter *e, AxisSet axes, const char *name);
 
 /* ---- kernels ---- */
 void emit_comment(Emitter *e);
+void emit_launch_table(Emitter *e);
 void emit_rows_kernel(Emitter *e);
 void emit_finish_kernel(Emitter *e);
 void emit_group_finish_kernel(Emitter *e);
