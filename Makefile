@@ -55,7 +55,7 @@ SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 MAKEFLAGS += --no-print-directory
 
-all: build/fusec build/libfusec.a build/libfusec.so
+all: build/fusec build/libfusec.a build/libfusec.so build/fusec.cuh
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -95,6 +95,13 @@ PRELUDE  = $(addprefix src/codegen/prelude/,$(addsuffix .cuh,types vector copy s
 build/gen/prelude.cuh: $(PRELUDE)
 	@mkdir -p $(@D)
 	grep -hv '^//:' $(PRELUDE) > $@
+
+# The same as a header, for texts that include it (--prelude include): all sections, without the marks.
+build/fusec.cuh: build/gen/prelude.cuh runtime/fusec.h
+	{ echo '// fusec.cuh: the device helpers that kernels of fusec $(VERSION) call (fusec FILE --prelude include).'; \
+	  echo '#ifndef FUSEC_CUH'; echo '#define FUSEC_CUH'; echo; \
+	  sed '/^\/\/@ /d; s/ *\/\/? .*//' $<; \
+	  echo '#endif'; } > $@
 
 # The names of the suites that tests/suites.h declares.
 build/gen/suites.inc: tests/suites.h
@@ -330,7 +337,7 @@ install: all
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib
 	ln -sf libfusec.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libfusec.so.$(ABI)
 	ln -sf libfusec.so.$(ABI) $(DESTDIR)$(PREFIX)/lib/libfusec.so
-	install -m 644 runtime/fusec.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 runtime/fusec.h build/fusec.cuh $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/fusec.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	    'Name: fusec' 'Description: fusion compiler for normalization graphs' \

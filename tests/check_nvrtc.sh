@@ -85,6 +85,20 @@ for arch in sm_80 sm_90a sm_100a; do
     passed=$(list_programs | xargs -P 2 -L 1 bash -c 'check_one "$@" >&2 && echo good' check_one $arch | wc -l)
     good=$((good + passed))
 done
+# a text that includes its helpers compiles to the same machine code as one that has them
+if command -v nvcc >/dev/null; then
+    for program in layernorm_bwd:sm_90a layernorm_bwd:sm_80 rmsnorm_quantized:sm_90a cross_entropy_mean:sm_80; do
+        all=$((all + 1)) arch=${program#*:}
+        for prelude in inline include; do
+            mkdir -p $out/$prelude
+            build/fusec examples/${program%:*}.fuse --arch $arch --prelude $prelude >$out/$prelude/text.cu
+            (cd $out/$prelude && nvcc -arch=$arch -cubin -I../.. text.cu -o text.cubin)
+        done
+        cmp $out/inline/text.cubin $out/include/text.cubin && good=$((good + 1))
+    done
+else
+    echo "-- nvrtc: texts that include fusec.cuh skipped, there is no nvcc"
+fi
 # where an SM is to be full of threads the rules' own choice has no register over, and another would hide it
 if [ -f $out/wide.cubin ]; then
     all=$((all + 1))

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Goldens: tests/golden/NAME.fuse with what each stage made of it beside it: .graph .plan .cu, and .err
-# for diagnostics. `golden.sh bless` writes them anew. A first line `# args: ...` adds arguments.
+# for diagnostics. `golden.sh bless` writes them anew. A first line `# args: ...` adds arguments. A .cu has its helpers by
+# #include, but where those ask for --prelude inline.
 set -u
 cd "$(dirname "$0")/golden"
 fusec=../../build/fusec
@@ -16,7 +17,7 @@ for file in *.fuse; do
         suffix=$stage
         [ $stage = cuda ] && suffix=cu
         # shellcheck disable=SC2086
-        $fusec emit "$file" --emit=$stage --arch sm_90a $args >$new/$name.$suffix 2>$new/$name.err
+        $fusec emit "$file" --emit=$stage --arch sm_90a --prelude include $args >$new/$name.$suffix 2>$new/$name.err
         status=$?
         [ $status = 0 ] || { echo "exit status $status" >>$new/$name.err; rm $new/$name.$suffix; }
     done

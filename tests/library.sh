@@ -55,6 +55,7 @@ int main(int count, char **arguments)
     return strcmp(fusec_version(), FUSEC_VERSION) != 0;
 }
 END
+check 'fusec.cuh is not installed' cmp build/fusec.cuh $work/root/usr/include/fusec.cuh
 check 'nothing links with what pkg-config says' gcc $work/there.c $(pkg-config --cflags --libs fusec) -o $work/there
 check 'a program asks for another name' grep -q 'libfusec\.so\.0' <(readelf -dW $work/there)
 check 'an installed library is not found' env LD_LIBRARY_PATH=$work/root/usr/lib $work/there >/dev/null

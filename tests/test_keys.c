@@ -50,7 +50,7 @@ static bool is_of_any_memory(Compilation *c, const char *text)
     if (strcmp(other.arch, "sm_90a")) return true;
     target_set_device(&other, other.sms, strcmp(other.gpu, "h200") ? H200 : H100);
     const Plan *plan = try_schedule(c->arena, c->analysis, &other, text, &problem);
-    return plan && !strcmp(emit_cuda(c->arena, plan), c->cuda);
+    return plan && !strcmp(emit_cuda(c->arena, plan, c->command), c->cuda);
 }
 
 /* Why a plan is not what its complete schedule makes; NULL: it is. */
@@ -59,7 +59,7 @@ static const char *find_difference(Compilation *c, const char *text)
     const char *problem = NULL;
     const Plan *again = try_schedule(c->arena, c->analysis, &c->plan->target, text, &problem);
     if (!again) return problem;
-    if (strcmp(emit_cuda(c->arena, again), c->cuda)) return "another text";
+    if (strcmp(emit_cuda(c->arena, again, c->command), c->cuda)) return "another text";
     if (!is_of_any_memory(c, text)) return "another text where memory is faster or slower";
     return same_launches(&again->launch, c->launch) ? NULL : "another launch";
 }

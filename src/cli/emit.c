@@ -85,7 +85,7 @@ static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch,
 static int emit_module(Program *p, Text *out)
 {
     const Options *o = p->options;
-    CudaText module = cuda_begin(o->arena);
+    CudaText module = cuda_begin(o->arena, o->include_prelude && o->emit == EMIT_CUDA);
     Names names = {0};
     int status = EXIT_DONE;
     for (int i = 0; i < p->graph_count && status == EXIT_DONE; i++) {

@@ -63,6 +63,7 @@ static const char *const emit_words[EMIT_COUNT] = {
 };
 
 static const char *const device_words[] = {"cuda", "cpu", "sim"};
+static const char *const prelude_words[] = {"inline", "include"};
 static const char *const cache_words[] = {"list", "clear", "path"};
 
 /* ---- help ---- */
@@ -317,6 +318,11 @@ static bool store_option(Options *o, Option option, const char *value)
         o->device = value;
         return o->command == COMMAND_TUNE /* check_combination refuses all but one */
                || parse_word("device", value, device_words, LENGTH(device_words), &index);
+    case OPTION_PRELUDE:
+        if (!parse_word("prelude", value, prelude_words, LENGTH(prelude_words), &index))
+            return false;
+        o->include_prelude = index == 1;
+        return true;
     case OPTION_STRIDE:
         if (!parse_layout(o, "--stride", value, MAX_RANK, &layout)) return false;
         *list_push(o->arena, &o->strides) = layout;

@@ -298,26 +298,28 @@ static void emit_helpers(Text *module, Arena *arena, const char *needs, const ch
     emit_prelude(module, arena_format(arena, "%s\n%s%s\n", kernels, needs, doubles));
 }
 
-CudaText cuda_begin(Arena *arena)
+CudaText cuda_begin(Arena *arena, bool includes_prelude)
 {
-    return (CudaText){text_new(arena), text_new(arena), text_new(arena)};
+    return (CudaText){text_new(arena), text_new(arena), text_new(arena), includes_prelude};
 }
 
 /* A text for another number of SMs than the architecture's own comes from such a GPU alone. */
-static void emit_head(Text *heads, Arena *scratch, const Plan *plan, const char *command)
+static void emit_head(const CudaText *module, Arena *scratch, const Plan *plan, const char *command)
 {
     const Target *target = &plan->target, *known = target_find(target->arch);
     const char *sms = known && known->sms == target->sms
                           ? ""
                           : arena_format(scratch, " with %d SMs", target->sms);
-    line(heads, "// %s for %s%s, by fusec %s%s", plan->analysis->graph->name, target->arch, sms,
-         version, command ? ":" : "");
-    if (command) line(heads, "//   %s", command);
+    line(module->heads, "// %s for %s%s, by fusec %s%s", plan->analysis->graph->name, target->arch,
+         sms, version, command ? ":" : "");
+    if (command)
+        line(module->heads, "//   %s%s", command,
+             module->includes_prelude ? " --prelude include" : "");
 }
 
 void cuda_add(CudaText *module, Arena *scratch, const Plan *plan, const char *command)
 {
-    emit_head(module->heads, scratch, plan, command);
+    emit_head(module, scratch, plan, command);
     name_needs(module->needs, plan);
     for (int strided = 0; strided <= 1; strided++)
         for (int i = 0; i < plan->kernel_count; i++) {
@@ -330,14 +332,17 @@ void cuda_add(CudaText *module, Arena *scratch, const Plan *plan, const char *co
 const char *cuda_end(CudaText *module)
 {
     const char *kernels = text_string(module->kernels);
-    emit_helpers(module->heads, module->heads->arena, text_string(module->needs), kernels);
+    if (module->includes_prelude)
+        line(module->heads, "#include \"fusec.cuh\"");
+    else
+        emit_helpers(module->heads, module->heads->arena, text_string(module->needs), kernels);
     text_print(module->heads, "%s", kernels);
     return text_string(module->heads);
 }
 
 const char *emit_cuda(Arena *arena, const Plan *plan, const char *command)
 {
-    CudaText module = cuda_begin(arena);
+    CudaText module = cuda_begin(arena, false);
     cuda_add(&module, arena, plan, command);
     return cuda_end(&module);
 }

@@ -25,9 +25,10 @@ const char *emit_cuda(Arena *arena, const Plan *plan, const char *command);
  * are in the arena of the first, and what printing a plan takes besides is in `scratch`. */
 typedef struct {
     Text *heads, *needs, *kernels;
+    bool includes_prelude; /* `#include "fusec.cuh"` in place of the helpers */
 } CudaText;
 
-CudaText cuda_begin(Arena *arena);
+CudaText cuda_begin(Arena *arena, bool includes_prelude);
 void cuda_add(CudaText *module, Arena *scratch, const Plan *plan, const char *command);
 const char *cuda_end(CudaText *module);
 

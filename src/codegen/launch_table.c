@@ -269,7 +269,7 @@ static void put_shared_memory(Emitter *e)
                              (long long)launch->few_bytes, k->few_ctas));
     if (!k->limit_ctas) return;
     put_row(e, "",
-            arena_format(e->arena, "unused, they keep an SM to %d CTA%s; 0 is correct too%s",
+            arena_format(e->arena, "unused: it keeps an SM to %d CTA%s; 0 is correct too%s",
                          k->limit_ctas, k->limit_ctas > 1 ? "s" : "",
                          k->finishes >= 0 && launch->overlaps
                              ? ", but CTAs that start early then crowd on the first free SMs"
@@ -375,12 +375,13 @@ static void add_interval(Emitter *e, NameList *rows)
     if (!e->k->paced) return;
     *list_push(e->arena, rows) = arena_format(
         e->arena,
-        "interval: ns between two rows that a %s asks for; 0 is always correct. Faster for %s: %lld "
-        "* %s / (0.92 * bytes that memory moves in a ns at its clock rate)",
+        "interval: ns between two rows that a %s asks for; 0 is always correct, and for %s",
         sharers_name(e->k),
-        e->launch->paced_from > 1 ? "twice the data that L2 holds, or more"
-                                  : "more data than L2 holds",
-        (long long)e->launch->step_bytes, grid_text(e, &e->launch->grid[0]));
+        e->launch->paced_from > 1 ? "twice the data that L2 holds, or more,"
+                                  : "more data than L2 holds,");
+    *list_push(e->arena, rows) =
+        arena_format(e->arena, "%lld * %s / (0.92 * peak memory bandwidth in bytes/ns) is faster",
+                     (long long)e->launch->step_bytes, grid_text(e, &e->launch->grid[0]));
 }
 
 static void put_arguments(Emitter *e)

@@ -26,21 +26,21 @@ sed 's/gamma *: bf16/gamma : f32/; s/beta *: bf16/beta : f32/' "$root/examples/l
 expect 0 'load(gamma_v, gamma, col, N)' wide.fuse N=5120 --arch sm_90a --no-tuning
 # few rows have them in shared memory when they want them, as far as that does not keep other rows waiting
 expect 0 'gamma_v = held.gamma\[t\]' wide.fuse N=5000 --arch sm_90a --no-tuning
-expect 0 'A grid of up to 204 CTAs is faster with 40960 bytes' wide.fuse N=5000 --arch sm_90a --no-tuning
+expect 0 '40960 are faster in a grid of up to 204 CTAs' wide.fuse N=5000 --arch sm_90a --no-tuning
 expect 0 '"smem_bytes": 0, "few_ctas": 204, "few_bytes": 40960,' explain wide.fuse N=5120 --arch sm_90a --no-tuning --json
 expect 0 'MAX_DYNAMIC_SHARED_SIZE_BYTES' wide.fuse N=6144 --arch sm_90a --no-tuning
 expect 0 '41.0 kB of dynamic shared memory where the grid has up to 204 CTAs' explain wide.fuse N=5120 --arch sm_90a --no-tuning
 expect 0 'launch_bounds__(128, 6)' "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --no-tuning
 # from how many bytes on rows have a pace
-expect 0 'for more data than L2 holds,' "$root"/examples/layernorm.fuse N=1023 --arch sm_90a
-expect 0 'for twice the data that L2 holds, or more,' "$root"/examples/layernorm_bwd.fuse N=12288 --arch sm_90a
+expect 0 'more data than L2 holds,' "$root"/examples/layernorm.fuse N=1023 --arch sm_90a
+expect 0 'twice the data that L2 holds, or more,' "$root"/examples/layernorm_bwd.fuse N=12288 --arch sm_90a
 # so much shared memory that one CTA more has no room, where more make memory slower, or where it is asked for
 expect 0 'used: it keeps an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a
-expect 0 ', no dynamic shared memory' "$root"/examples/softmax.fuse N=2048 --arch sm_100a
-expect 0 ', no dynamic shared memory' "$root"/examples/softmax_causal.fuse K=2048 --arch sm_90a
-expect 0 'used: it keeps an SM to 1 CTA\.' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
-expect 0 ', no dynamic shared memory' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:limit=16
-expect 0 ', no dynamic shared memory' "$root"/examples/softmax_causal.fuse K=2056 --arch sm_90a
+expect 0 '^// shared memory  0 bytes' "$root"/examples/softmax.fuse N=2048 --arch sm_100a
+expect 0 '^// shared memory  0 bytes' "$root"/examples/softmax_causal.fuse K=2048 --arch sm_90a
+expect 0 'used: it keeps an SM to 1 CTA;' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
+expect 0 '^// shared memory  0 bytes' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:limit=16
+expect 0 '^// shared memory  0 bytes' "$root"/examples/softmax_causal.fuse K=2056 --arch sm_90a
 expect 0 'at most 11 CTAs an SM' emit "$root"/examples/softmax.fuse N=2048 --arch sm_90a --emit plan
 echo 'graph g[B = 3, G = 2, C = 5, S = 0](x : bf16[B, G, C, S]) -> (y : f32[G, C]) { y = sum[B, S](x) }' >empty.fuse
 expect 0 's_ = 0' empty.fuse
@@ -111,5 +111,28 @@ FUSEC_NVRTC=$work/mark.so expect 3 '' emit one.fuse --emit=cubin
 FUSEC_NVRTC=/dev/null expect 0 'kernels: 1' explain one.fuse
 grep -q 'without NVRTC nothing is known of registers' stderr || fail 'explain without NVRTC is silent about registers'
 FUSEC_NVRTC=/dev/null expect 0 '"registers": null, "spill_bytes": null' explain one.fuse --json
+
+# the head says what prints a text again: all that it depends on, wherever it is printed
+expect 0 '^//   fusec several.fuse --graph a N=4 --arch sm_90a$' emit several.fuse --arch sm_90a
+also '^//   fusec several.fuse --graph b N=4 --arch sm_90a$'
+for words in 'one.fuse N=8 --arch sm_80' 'one.fuse N=8 --outputs s --arch sm_90a --memory 4800 --schedule row:threads=32 --prelude include'; do
+    # shellcheck disable=SC2086
+    expect 0 "^//   fusec $words\$" emit $words
+done
+stdin=one.fuse expect 0 '^//   fusec - N=8 --arch sm_90a$' emit - --arch sm_90a
+cp one.fuse "it's one.fuse"
+cp one.fuse $'two\nlines.fuse'
+for file in "it's one.fuse" $'two\nlines.fuse'; do
+    "$fusec" "$file" --arch sm_90a >first.cu 2>stderr
+    eval "set -- $(sed -n 's/^\/\/   fusec //p' first.cu)"
+    "$fusec" "$@" >again.cu 2>stderr
+    tests=$((tests + 1))
+    cmp -s first.cu again.cu || fail "emit: the head's command prints another text: $*"
+done
+# helpers in the text, or by a header
+expect 0 '^#include "fusec.cuh"$' one.fuse --arch sm_90a --prelude=include
+grep -q 'DEVICE' stdout && fail 'emit: helpers in a text that includes them'
+expect 0 '^#define DEVICE' one.fuse --arch sm_90a --prelude inline
+expect 2 'hint: one of inline, include' one.fuse --prelude none
 
 finish

@@ -21,7 +21,7 @@ for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain print
     "$fusec" "$root/examples/$name.fuse" --arch sm_90a >chosen.cu
     "$fusec" "$root/examples/$name.fuse" --arch sm_90a --schedule "$(cat schedule.txt)" >named.cu
     tests=$((tests + 1))
-    cmp -s chosen.cu named.cu || fail "$name: --schedule $(cat schedule.txt) prints another text"
+    cmp -s <(grep -v '^//   fusec ' chosen.cu) <(grep -v '^//   fusec ' named.cu) || fail "$name: --schedule $(cat schedule.txt) prints another text"
 done
 printf 'graph g[M = 9, N = 4096, Z = 2](x : f32[M, N], w : f32[Z], z : f32[M, Z]) -> (y : f32[M, N], v : f32[M, Z]) {
     y = x / (1 + sum[N](x * x))
