@@ -15,12 +15,12 @@ const char *rank_text(Emitter *e)
 
 const char *slice_text(const Emitter *e)
 {
-    return e->k->uneven ? "end - begin" : "slice";
+    return e->k->uneven ? "slice_end - slice_begin" : "slice";
 }
 
 const char *slice_end(const Emitter *e)
 {
-    return e->k->uneven || e->k->ragged ? "end" : "begin + slice";
+    return e->k->uneven || e->k->ragged ? "slice_end" : "slice_begin + slice";
 }
 
 const char *own_columns(const Emitter *e)
@@ -43,13 +43,14 @@ const char *team_barrier(const Emitter *e)
 /* The columns of this CTA. */
 void emit_slice(Emitter *e)
 {
-    line(e->out, "const int begin = %s * slice;", rank_text(e));
+    line(e->out, "const int slice_begin = %s * slice;", rank_text(e));
     if (e->k->uneven)
-        line(e->out, "const int end = begin + slice < %s ? begin + slice : %s;", e->columns,
-             e->columns);
+        line(e->out, "const int slice_end = slice_begin + slice < %s ? slice_begin + slice : %s;",
+             e->columns, e->columns);
     else if (e->k->ragged)
-        line(e->out, "const int end = begin + slice;");
-    line(e->out, "const int local = member * vec, first = begin + local;");
+        line(e->out, "const int slice_end = slice_begin + slice;");
+    line(e->out, "const int local_column = %s * vec, first_column = slice_begin + local_column;",
+         e->thread);
 }
 
 /* Where the CTAs that share a row leave each other their results. */

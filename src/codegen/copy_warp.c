@@ -32,8 +32,8 @@ const char *copied_vector(Emitter *e, const Load *load)
     Placement place = placement(e, load);
     const char *row =
         place == AT_START ? "" : arena_format(e->arena, ", %s", slice_address(e, load));
-    return arena_format(e->arena, "%s<vec>(now.%s, local + t * step%s)", read[place], load->name,
-                        row);
+    return arena_format(e->arena, "%s<vec>(current.%s, local_column + t * step%s)", read[place],
+                        load->name, row);
 }
 
 /* Room for rows that start within a line. */
@@ -130,13 +130,14 @@ void emit_copy_warp(Emitter *e)
     emit_stages(e);
     if (e->k->grouped) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
-        line(e->out, "int stage = 0, parity = 1;    // the first time round, every stage is empty");
+        line(e->out,
+             "int stage = 0, stage_parity = 1;    // the first time round, every stage is empty");
         if (e->k->paced)
             line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
         block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) {
             if (splits_rows(e)) emit_split(e, "row", e->k->rows);
             line(e->out, "Stage &into = ring[stage];");
-            line(e->out, "barrier_wait(empty[stage], parity);");
+            line(e->out, "barrier_wait(empty[stage], stage_parity);");
             if (e->k->paced)
                 line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
             emit_copies(e, "into", "full[stage]");
@@ -146,22 +147,22 @@ void emit_copy_warp(Emitter *e)
             line(e->out, "cluster_wait();    // as the others do before they first send");
         line(e->out, "return;");
     }
-    if (!e->k->slice) line(e->out, "const int local = first;");
+    if (!e->k->slice) line(e->out, "const int local_column = first_column;");
 }
 
 void emit_advance(Emitter *e)
 {
     block (e->out, "if (++stage == stages)") {
         line(e->out, "stage = 0;");
-        line(e->out, "parity ^= 1;");
+        line(e->out, "stage_parity ^= 1;");
     }
 }
 
 /* The computing warps' side: a stage is theirs from the wait to the release. */
 void emit_stage_wait(Emitter *e)
 {
-    line(e->out, "barrier_wait(full[stage], parity);");
-    line(e->out, "const Stage &now = ring[stage];");
+    line(e->out, "barrier_wait(full[stage], stage_parity);");
+    line(e->out, "const Stage &current = ring[stage];");
 }
 
 void emit_stage_release(Emitter *e)
@@ -175,13 +176,13 @@ void emit_stage_release(Emitter *e)
 static void emit_bulk_copies(Emitter *e)
 {
     if (splits_rows(e)) emit_split(e, "row", e->k->rows);
-    emit_copies(e, "now", "full");
+    emit_copies(e, "current", "full");
 }
 
 /* The same for any row, where a CTA has several. */
 static void emit_bulk_start(Emitter *e)
 {
-    line(e->out, "int parity = 0;");
+    line(e->out, "int stage_parity = 0;");
     line(e->out, "const auto start = [&](long long row) {    // by the first warp");
     e->out->indent++;
     emit_bulk_copies(e);
@@ -197,7 +198,7 @@ void emit_bulk_stage(Emitter *e)
     line(e->out, "// the row comes to shared memory at once, and stays there");
     emit_stage(e);
     emit_dynamic_memory(e);
-    line(e->out, "Stage &now = *(Stage *)smem;");
+    line(e->out, "Stage &current = *(Stage *)smem;");
     line(e->out, "__shared__ unsigned long long full;");
     if (!e->k->one_row) emit_bulk_start(e);
     block (e->out, "if (threadIdx.x < 32)") {
@@ -208,7 +209,7 @@ void emit_bulk_stage(Emitter *e)
         else
             line(e->out, "start(first_row);");
     }
-    if (!e->k->slice) line(e->out, "const int local = first;");
+    if (!e->k->slice) line(e->out, "const int local_column = first_column;");
 }
 
 void emit_bulk_wait(Emitter *e)
@@ -222,6 +223,6 @@ void emit_bulk_wait(Emitter *e)
         line(e->out, "if (threadIdx.x < 32)");
         line(e->out, "    start(row);");
     }
-    line(e->out, "barrier_wait(full, parity);");
-    line(e->out, "parity ^= 1;");
+    line(e->out, "barrier_wait(full, stage_parity);");
+    line(e->out, "stage_parity ^= 1;");
 }

@@ -247,10 +247,11 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     name_coordinates(e, e->k->rows, "row");
     name_coordinates(e, e->k->kept, "group");
     name_coordinates(e, e->k->columns, finish ? "col" : "col + i");
+    e->thread = e->k->threads_per_row == 32 ? "lane" : "thread_in_row";
     e->columns = e->k->columns & (e->k->columns - 1) ? "columns"
                  : e->k->columns                     ? count_text(e, e->k->columns)
                                                      : "1";
-    e->end = e->k->slice && e->k->ragged ? "end" : e->columns;
+    e->end = e->k->slice && e->k->ragged ? "slice_end" : e->columns;
     count_users(e);
     mark_paired_terms(e);
     break_lines(e);

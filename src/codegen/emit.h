@@ -60,6 +60,7 @@ typedef struct {
     const char *next_coords[MAX_AXES]; /* those of the row whose scalars are read ahead, where rows
                                           are of several axes */
     int phase;                         /* that is being printed */
+    const char *thread;                /* which of a row's threads this one is */
     const char *rows;                  /* how many rows there are */
     const char *columns;               /* how many columns a row has */
     const char *end;                   /* where those of this CTA end */

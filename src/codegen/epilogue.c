@@ -52,8 +52,8 @@ static const char *partial_row(const Emitter *e, const Accumulator *acc)
 static void emit_partial_store(Emitter *e, const Accumulator *acc)
 {
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
-    line(e->out, "%sstore_aligned(%s, first + t * step, %s[t], %s);", e->k->teams > 1 ? "    " : "",
-         partial_row(e, acc), acc->name, e->end);
+    line(e->out, "%sstore_aligned(%s, first_column + t * step, %s[t], %s);",
+         e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
 }
 
 /* All that the teams have summed meets in shared memory, between two barriers. */
@@ -133,8 +133,8 @@ static void emit_full_results(Emitter *e)
     if (kernel_threads(e->k) > 32) {
         line(e->out, "__shared__ %s cta_scratch[1][2][%s];", wide ? "double" : "float",
              slots_text(e, calls.count, "threads"));
-        line(e->out, "int cta_turn = 0;");
-        line(e->out, "row_reduce<threads>(cta_scratch, cta_turn, %s);", list);
+        line(e->out, "int cta_parity = 0;");
+        line(e->out, "row_reduce<threads>(cta_scratch, cta_parity, %s);", list);
     } else {
         line(e->out, "lanes_reduce<threads>(%s);", list);
     }
@@ -165,10 +165,11 @@ bool is_waited_for(const Emitter *e)
 void emit_accumulators_end(Emitter *e)
 {
     blank_line(e->out);
-    if (is_waited_for(e))
-        line(
-            e->out,
-            "let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
+    if (is_waited_for(e)) {
+        line(e->out,
+             "// the next kernel waits, in its wait_for_previous_kernel(), until this one is done");
+        line(e->out, "let_next_kernel_start();");
+    }
     emit_column_results(e);
     emit_full_results(e);
 }

@@ -97,7 +97,7 @@ void emit_tile_column(Emitter *e, const Text *body)
 {
     const char *coordinates = coordinates_text(e, body);
     if (*coordinates || mentions(text_string(body), "col"))
-        line(e->out, "const int col = first + t * step%s%s;", *coordinates ? ", " : "",
+        line(e->out, "const int col = first_column + t * step%s%s;", *coordinates ? ", " : "",
              coordinates);
 }
 

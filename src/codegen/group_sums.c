@@ -28,7 +28,7 @@ static void emit_part_sums(Emitter *e)
     for (int i = 0; i < k->accumulator_count; i++) emit_team_reduce(e, &k->accumulators[i]);
     if (k->teams > 1) line(e->out, "if (team > 0) continue;");
     for (int i = 0; i < k->accumulator_count; i++)
-        line(e->out, "store_aligned(%s, first + t * step, %s[t], %s);",
+        line(e->out, "store_aligned(%s, first_column + t * step, %s[t], %s);",
              left_row(e, &k->accumulators[i], "own"), k->accumulators[i].name, e->end);
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
@@ -144,10 +144,12 @@ void emit_groups(Emitter *e)
         if (by_group) emit_group_start(e);
         line(e->out, "const long long first_row = %s;", first_row_text(e, "part"));
         emit_walk(e);
-        if (is_waited_for(e))
+        if (is_waited_for(e)) {
             line(
                 e->out,
-                "if (count == 1) let_next_kernel_start();    // whose wait_for_previous_kernel() holds it until all of this one is done");
+                "// the next kernel waits, in its wait_for_previous_kernel(), until this one is done");
+            line(e->out, "if (count == 1) let_next_kernel_start();");
+        }
         emit_part_end(e, groups);
         line(e->out, "next_part(group, part, parts);");
     }

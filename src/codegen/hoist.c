@@ -137,9 +137,9 @@ static void emit_pick(Emitter *e, const InnerReduction *sum)
     const char *x = element(e, load_pointer(e, load), load->tensor, load->axes);
     *coord = element_of;
     bool slices = e->k->slice; /* one CTA reads it: whose columns it is of, or the first */
-    line(e->out, "if (member == 0 && %s%s >= %s && %s < %s)",
+    line(e->out, "if (%s == 0 && %s%s >= %s && %s < %s)", e->thread,
          takes_turns(e->k) ? arena_format(e->arena, "%s == 0 && ", rank_text(e)) : "", at,
-         slices ? "begin" : "0", at, slices ? slice_end(e) : e->columns);
+         slices ? "slice_begin" : "0", at, slices ? slice_end(e) : e->columns);
     const char *takes = node(e->g, sum->node)->op == OP_SUM ? "+=" : "=";
     line(e->out, "    %s %s (%s)%s;", node_name(e, sum->node), takes,
          type_cuda(node(e->g, sum->node)->type), x);

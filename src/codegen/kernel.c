@@ -9,8 +9,8 @@
 static const char *row_guard(Emitter *e)
 {
     NameList all = {0};
-    *list_push(e->arena, &all) = "member == 0";
-    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
+    *list_push(e->arena, &all) = arena_format(e->arena, "%s == 0", e->thread);
+    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "has_row";
     if (e->k->column_ctas > 1)
         *list_push(e->arena, &all) =
             has_parts_in_order(e->k) ? "blockIdx.x % slices == 0" : "blockIdx.y == 0";
@@ -301,12 +301,11 @@ static void emit_row_bounds(Emitter *e)
     if (k->cluster > 1)
         line(e->out, "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
              sharers(e), sharers(e));
-    else if (k->teams > 1)
-        line(e->out,
-             "const long long first_row = (long long)blockIdx.x * teams%s, "
-             "row_step = (long long)gridDim.x * teams;",
+    else if (k->teams > 1) {
+        line(e->out, "const long long first_row = (long long)blockIdx.x * teams%s;",
              rows_share_warps(k) ? "" : " + team");
-    else if (has_parts_in_order(k))
+        line(e->out, "const long long row_step = (long long)gridDim.x * teams;");
+    } else if (has_parts_in_order(k))
         line(e->out,
              "const long long first_row = blockIdx.x / slices, row_step = gridDim.x / slices;");
     else
@@ -337,7 +336,7 @@ static void emit_row_loop(Emitter *e)
     const Kernel *k = e->k;
     if (!e->rows) emit_row_bounds(e);
     bool shared = rows_share_warps(k);
-    const char *row = shared ? "base" : "row";
+    const char *row = shared ? "cta_row" : "row";
     if (!(k->kept && k->stages)) emit_ring(e); /* which runs on through parts */
     declare_blocks(e);
     emit_refill_start(e);
@@ -348,11 +347,9 @@ static void emit_row_loop(Emitter *e)
            e->rows, row) {
         emit_ring_step(e, row);
         if (shared) {
-            line(
-                e->out,
-                "const bool mine = base + team < %s;    // a team without a row reads the first team's, and stores nothing",
-                e->rows);
-            line(e->out, "const long long row = mine ? base + team : base;");
+            line(e->out, "// a team without a row reads the first team's, and stores nothing");
+            line(e->out, "const bool has_row = cta_row + team < %s;", e->rows);
+            line(e->out, "const long long row = has_row ? cta_row + team : cta_row;");
         }
         emit_row(e);
         if (k->copy_warp && !k->lag) emit_stage_release(e);
@@ -432,12 +429,12 @@ static void emit_constants(Emitter *e, const char *body)
 static void emit_thread_place(Emitter *e)
 {
     const Kernel *k = e->k;
-    if (k->teams > 1)
-        line(e->out,
-             "const int team = threadIdx.x / threads_per_row, "
-             "member = threadIdx.x %% threads_per_row;    // of the threads that share a row");
-    else
-        line(e->out, "const int member = threadIdx.x;");
+    if (k->teams > 1) {
+        line(e->out, "const int team = threadIdx.x / threads_per_row;");
+        line(e->out, "const int %s = threadIdx.x %% threads_per_row;", e->thread);
+    } else {
+        line(e->out, "const int %s = threadIdx.x;", e->thread);
+    }
     /* Only the last tile is then checked against the row's end, which takes up to a quarter of the
        instructions and some registers less. Where a thread has many elements all tiles are left
        checked, which keeps ptxas from computing them all at once; so they are where all are full
@@ -448,17 +445,19 @@ static void emit_thread_place(Emitter *e)
             e->out,
             "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
     if (k->ragged && k->teams == 1 && few && !k->streamed && !k->copy_warp)
-        line(e->out, "__builtin_assume(member < threads);");
+        line(e->out, "__builtin_assume(%s < threads);", e->thread);
     if (!k->columns) return;
     if (k->slice)
         emit_slice(e);
     else if (takes_turns(k))
-        line(e->out, "const int first = (blockIdx.x %% group * threads + member) * vec;");
+        line(e->out, "const int first_column = (blockIdx.x %% group * threads + %s) * vec;",
+             e->thread);
     else if (has_element_work(e->g, k))
-        line(e->out, "const int first = %smember * vec;",
+        line(e->out, "const int first_column = %s%s * vec;",
              has_parts_in_order(k) ? "blockIdx.x % slices * (tiles * step) + "
              : k->column_ctas > 1  ? "blockIdx.y * (tiles * step) + "
-                                   : "");
+                                   : "",
+             e->thread);
     int values = most_exchanged(e->g, k);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%s];",
@@ -469,7 +468,7 @@ static void emit_thread_place(Emitter *e)
             line(e->out,
                  k->lag ? "int sent = 0, collected = 0;" : "int round = 0;    // of the exchange");
         }
-        if (k->cluster == 1 || k->grouped || k->lag) line(e->out, "int turn = 0;");
+        if (k->cluster == 1 || k->grouped || k->lag) line(e->out, "int parity = 0;");
     }
 }
 

@@ -16,7 +16,7 @@ const char *load_address(Emitter *e, const Load *load)
 const char *slice_address(Emitter *e, const Load *load)
 {
     const char *row = load_address(e, load);
-    return e->k->slice ? arena_format(e->arena, "%s + begin", row) : row;
+    return e->k->slice ? arena_format(e->arena, "%s + slice_begin", row) : row;
 }
 
 /* Where this CTA's part of a load begins, a thread's first column in it and how many there
@@ -24,8 +24,8 @@ const char *slice_address(Emitter *e, const Load *load)
 const char *row_part(Emitter *e, const Load *load)
 {
     const char *from = slice_address(e, load);
-    if (!e->k->slice) return arena_format(e->arena, "%s, first, %s", from, e->columns);
-    return arena_format(e->arena, "%s, local, %s", from, slice_text(e));
+    if (!e->k->slice) return arena_format(e->arena, "%s, first_column, %s", from, e->columns);
+    return arena_format(e->arena, "%s, local_column, %s", from, slice_text(e));
 }
 
 /* Whether it differs from row to row, not among all of them. Some rows may read the same again:
@@ -70,10 +70,11 @@ static void declare_resident(Emitter *e, const Load *load)
 static void emit_resident_load(Emitter *e, const Load *load)
 {
     if (is_lined_up(e->k, load))
-        line(e->out, "read_lines<step>(%s_v, now.%s, %s, %s);", load->name, lined_up_row(e, load),
-             slice_address(e, load), e->k->slice ? "local" : "first");
+        line(e->out, "read_lines<step>(%s_v, current.%s, %s, %s);", load->name,
+             lined_up_row(e, load), slice_address(e, load),
+             e->k->slice ? "local_column" : "first_column");
     else if (load->staged)
-        line(e->out, "read_row(%s_v, now.%s);", load->name, load->name);
+        line(e->out, "read_row(%s_v, current.%s);", load->name, load->name);
     else if (is_read_by_blocks(e->k, load))
         emit_from_blocks(e, load);
     else if (!has_several_columns(e->k))
@@ -155,7 +156,7 @@ void emit_first_tiles(Emitter *e, int phase)
     for (int i = 0; i < early.count; i++)
         if (phase == early.data[i]->first_phase)
             line(e->out, "%s %s_next;", vector_type(e, early.data[i]->dtype), early.data[i]->name);
-    emit_late_tiles(e, &early, "_next", "0", "first");
+    emit_late_tiles(e, &early, "_next", "0", "first_column");
 }
 
 void emit_early_tiles(Emitter *e, int phase)
@@ -174,11 +175,11 @@ void emit_early_tiles(Emitter *e, int phase)
 const char *staged_vector(Emitter *e, const Load *load)
 {
     if (is_lined_up(e->k, load))
-        return arena_format(e->arena, "vector_in<vec>(now.%s, %s + t * step, %s)",
-                            lined_up_row(e, load), e->k->slice ? "local" : "first",
+        return arena_format(e->arena, "vector_in<vec>(current.%s, %s + t * step, %s)",
+                            lined_up_row(e, load), e->k->slice ? "local_column" : "first_column",
                             slice_address(e, load));
     if (!(e->k->copy_warp || e->k->bulk) || load->hoisted)
-        return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "now",
+        return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "current",
                             load->name);
     return copied_vector(e, load);
 }

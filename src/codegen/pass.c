@@ -18,7 +18,7 @@ bool rows_share_warps(const Kernel *k)
 static const char *element_guard(Emitter *e)
 {
     NameList all = {0};
-    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "mine";
+    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "has_row";
     if (e->k->ragged && !e->k->streamed)
         *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->end);
     return join(e->arena, &all, " && ");
@@ -176,7 +176,7 @@ static void emit_vector_stores(const Pass *pass)
         }
         const char *at =
             address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
-        if (rows_share_warps(e->k)) line(e->out, "if (mine)");
+        if (rows_share_warps(e->k)) line(e->out, "if (has_row)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
         if (e->k->streamed || stores_all(e->k))
             line(e->out, "%s%s(%s, %s, %s_out);", indent,
@@ -289,7 +289,7 @@ static void emit_whole_takes(const Pass *pass)
         const InnerReduction *squares = &e->k->inner[i];
         if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
         Node mean = squares->partner;
-        line(e->out, "moments_take<step, %s>(%s, %s, first, %s);", full,
+        line(e->out, "moments_take<step, %s>(%s, %s, first_column, %s);", full,
              reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id], e->end);
     }
 }

@@ -50,8 +50,8 @@ static void emit_ahead(const Pass *pass, const Text *tile)
 {
     Emitter *e = pass->e;
     line(e->out, "#pragma unroll 1");
-    block (e->out, "for (%s at = first; at < %s; at += %d * step)", column_type(e), e->columns,
-           e->ahead) {
+    block (e->out, "for (%s at = first_column; at < %s; at += %d * step)", column_type(e),
+           e->columns, e->ahead) {
         for (int i = 0; i < e->k->load_count; i++) {
             const Load *load = &e->k->loads[i];
             if (load->access == ACCESS_VECTOR && pass->needed[load->node.id])
@@ -75,7 +75,8 @@ void emit_stream(const Pass *pass, const Text *tile)
     }
     bool several = count_tile_loads(pass) > 1, alone = !(e->k->rows | e->k->kept);
     line(e->out, "#pragma unroll %d", alone ? 8 : several ? 1 : 2);
-    block (e->out, "for (%s col = first; col < %s; col += step)", column_type(e), e->columns) {
+    block (e->out, "for (%s col = first_column; col < %s; col += step)", column_type(e),
+           e->columns) {
         emit_column_coords(e, tile);
         text_put(e->out, tile->data, tile->length);
     }

@@ -206,11 +206,11 @@ void emit_reductions(Emitter *e, int phase)
     if (!*list) return;
     if (phase == 0) emit_next_landed(e, k->cluster > 1 ? "cluster_reduce" : "row_reduce");
     if (k->grouped)
-        line(e->out, "group_reduce<threads>(scratch, boxes, news, turn, round, %s);", list);
+        line(e->out, "group_reduce<threads>(scratch, boxes, news, parity, round, %s);", list);
     else if (k->cluster > 1)
         line(e->out, "cluster_reduce<threads>(scratch, exchange, round, %s);", list);
     else if (k->threads_per_row > 32)
-        line(e->out, "row_reduce<%s>(scratch, turn, %s);",
+        line(e->out, "row_reduce<%s>(scratch, parity, %s);",
              k->teams > 1 ? "threads_per_row" : "threads", list);
     else
         line(e->out, "lanes_reduce<threads_per_row>(%s);", list);

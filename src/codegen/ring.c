@@ -32,7 +32,7 @@ static bool has_scalars(const Emitter *e)
 /* Its warp's copy of a scalar of the row. */
 const char *staged_scalar(Emitter *e, const Load *load)
 {
-    return arena_format(e->arena, "now.%s[threadIdx.x / 32]", load->name);
+    return arena_format(e->arena, "current.%s[threadIdx.x / 32]", load->name);
 }
 
 const char *lined_up_row(Emitter *e, const Load *load)
@@ -170,8 +170,8 @@ static void emit_first_fetches(Emitter *e)
 {
     const char *first = arena_format(e->arena, "first_row%s", own_team(e));
     if (e->k->stages == 1) {
-        line(e->out, "Stage &now = ring[0];");
-        emit_fetch_call(e, "now", first);
+        line(e->out, "Stage &current = ring[0];");
+        emit_fetch_call(e, "current", first);
         return;
     }
     line(e->out, "int stage = 0;");
@@ -188,16 +188,16 @@ void emit_stage_reuse(Emitter *e)
     if (!e->k->reuses) return;
     if (has_own_scalars(e))
         line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
-    emit_fetch_call(e, "now",
+    emit_fetch_call(e, "current",
                     arena_format(e->arena, "%s%s + row_step * stages",
-                                 rows_share_warps(e->k) ? "base" : "row", own_team(e)));
+                                 rows_share_warps(e->k) ? "cta_row" : "row", own_team(e)));
 }
 
 /* At the start of a row that goes on to registers, its copies have landed. */
 static void emit_reused_step(Emitter *e)
 {
     if (e->k->stages > 1) {
-        line(e->out, "Stage &now = ring[stage];");
+        line(e->out, "Stage &current = ring[stage];");
         line(e->out, "stage = (stage + 1) %% stages;");
     }
     line(e->out, "fetch_wait<stages - 1>();    // a thread reads what it has copied itself");
@@ -282,7 +282,7 @@ void emit_ring(Emitter *e)
 {
     if (!e->k->stages || e->k->copy_warp) {
         emit_held(e);
-        if (e->k->copy_warp) line(e->out, "int stage = 0, parity = 0;");
+        if (e->k->copy_warp) line(e->out, "int stage = 0, stage_parity = 0;");
         return;
     }
     blank_line(e->out);
@@ -352,7 +352,7 @@ void emit_ring_step(Emitter *e, const char *row)
     }
     int ahead = 1 + e->k->lag;
     bool own_scalars = has_own_scalars(e);
-    line(e->out, "const Stage &now = ring[stage];");
+    line(e->out, "const Stage &current = ring[stage];");
     if (own_scalars)
         line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
     emit_fetch_call(

@@ -58,9 +58,9 @@ static void emit_finish_row(Emitter *e)
     }
     bool copy_warp = e->k->copy_warp;
     line(e->out, "const auto finish_row = [&](%s, long long row%s) {",
-         copy_warp ? "int stage" : "const Stage &now", text_string(parameters));
+         copy_warp ? "int stage" : "const Stage &current", text_string(parameters));
     e->out->indent++;
-    if (copy_warp) line(e->out, "const Stage &now = ring[stage];");
+    if (copy_warp) line(e->out, "const Stage &current = ring[stage];");
     text_put(e->out, body->data, body->length);
     if (copy_warp) emit_stage_release(e);
     e->out->indent--;
@@ -127,10 +127,10 @@ void emit_lag_end(Emitter *e)
 static void emit_exchanges(Emitter *e, const char *list)
 {
     bool before = e->k->lag > 1;
-    line(e->out, "row_post<threads>(scratch, turn, %s);", list);
+    line(e->out, "row_post<threads>(scratch, parity, %s);", list);
     if (!e->k->grouped) emit_finish_call(e, before);
     emit_next_landed(e, "row_collect");
-    line(e->out, "row_collect<threads>(scratch, turn, %s);", list);
+    line(e->out, "row_collect<threads>(scratch, parity, %s);", list);
     if (e->k->grouped) {
         line(e->out, "group_send(boxes, news, sent, %s);", list);
         emit_finish_call(e, before);
@@ -150,7 +150,7 @@ void emit_lagged_phases(Emitter *e)
     emit_exchanges(e, reduce_list(e, 0));
     emit_row_stores(e, 0);
     if (e->k->lag > 1) emit_shift(e);
-    line(e->out, e->k->copy_warp ? "last = stage;" : "last = &now;");
+    line(e->out, e->k->copy_warp ? "last = stage;" : "last = &current;");
     line(e->out, "last_row = row;");
     for (int i = 0; i < e->carried.count; i++)
         line(e->out, "%s = %s;", carried_name(e, false, i), node_name(e, e->carried.data[i].node));

@@ -8,7 +8,7 @@ static const char *stored_at(Emitter *e, const Store *store)
 {
     const char *row =
         address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
-    return e->k->slice ? arena_format(e->arena, "%s + begin", row) : row;
+    return e->k->slice ? arena_format(e->arena, "%s + slice_begin", row) : row;
 }
 
 static void emit_place(Emitter *e, const char *name, DType dtype)
@@ -59,13 +59,13 @@ void emit_blocks_read(Emitter *e)
 void emit_from_blocks(Emitter *e, const Load *load)
 {
     line(e->out, "from_blocks<step>(%s_v, through.%s, %s, %s);", load->name, load->name,
-         slice_address(e, load), e->k->slice ? "local" : "first");
+         slice_address(e, load), e->k->slice ? "local_column" : "first_column");
 }
 
 void emit_to_blocks(Emitter *e, const Store *store)
 {
     line(e->out, "to_blocks(through.%s, %s, %s, %s_out);", store->name, stored_at(e, store),
-         e->k->slice ? "col - begin" : "col", store->name);
+         e->k->slice ? "col - slice_begin" : "col", store->name);
 }
 
 /* Stores the rows whose elements a pass has computed. */

@@ -24,21 +24,21 @@ template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group
 //@ fetch_row
 // starts the copies of this thread's part of a row into its part of a buffer
 template <int step, class T, int n, int tiles, int threads>
-DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first, int size)
+DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first_column, int size)
 {
     constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
     if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
+            if (tiles * step == size || first_column + t * step < size)
                 #pragma unroll
                 for (int k = 0; k < bytes; k += piece)
-                    async_copy<piece>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first + t * step) + k);
+                    async_copy<piece>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first_column + t * step) + k);
     } else {
         #pragma unroll 1
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                load_words(buffer[t][threadIdx.x], row + first + t * step);
+            if (tiles * step == size || first_column + t * step < size)
+                load_words(buffer[t][threadIdx.x], row + first_column + t * step);
     }
 }
 

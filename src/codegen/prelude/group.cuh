@@ -115,10 +115,10 @@ DEVICE void group_collect(News<S, values, group, rounds> &news, int &round, R...
 // Reduces each variable over a row that a whole group shares.
 template <int threads, class S, int slots, int values, int group, int rounds, class... R>
 DEVICE void group_reduce(S (&scratch)[1][2][slots], Mailbox<S, values, group, rounds> *boxes, News<S, values, group, rounds> &news,
-                         int &turn, int &round, R... r)
+                         int &parity, int &round, R... r)
 {
     int same = round;
-    row_reduce<threads>(scratch, turn, r...);
+    row_reduce<threads>(scratch, parity, r...);
     group_send(boxes, news, same, r...);
     group_collect(news, round, r...);
 }

@@ -117,15 +117,15 @@ DEVICE float moments_end(float &mean, float shift)
 }
 
 //@ moments_take
-// all values below `size` that a warp's lanes have of a row: values[t] are the n from column first + t * step on, of which
+// all values below `size` that a warp's lanes have of a row: values[t] are the n from column first_column + t * step on, of which
 // every lane of every warp has the first `full`
 template <int step, int full, int tiles, int n>
-DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int first, int size)
+DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int first_column, int size)
 {
     int vectors = 32 * full;
     #pragma unroll
     for (int t = full; t < tiles; t++)
-        vectors += __popc(__ballot_sync(0xffffffff, first + t * step < size));
+        vectors += __popc(__ballot_sync(0xffffffff, first_column + t * step < size));
     r.seen = n * vectors;
     r.shift = moments_shift(__shfl_sync(0xffffffff, values[0][0], 0));
     r.sum = 0;
@@ -133,7 +133,7 @@ DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int fir
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
-            if (t < full || first + t * step < size)
+            if (t < full || first_column + t * step < size)
                 r.sum += values[t][i] - r.shift;
     lane_reduce<32>(sum_of(r.sum));
     float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
@@ -144,25 +144,25 @@ DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int fir
     for (int t = 0; t < tiles; t++)
         #pragma unroll
         for (int i = 0; i < n; i++)
-            if (t < full || first + t * step < size)
+            if (t < full || first_column + t * step < size)
                 r.squares += (values[t][i] - mean) * (values[t][i] - mean);
 }
 
 //@ Moments+put_slot
-template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments r)
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool writes, Moments r)
 {
-    put_slot<stride>(slot, mine, sum_of(r.sum));
-    put_slot<stride>(slot, mine, sum_of(r.squares));
-    put_slot<stride>(slot, mine, sum_of(r.shift));
-    put_slot<stride>(slot, mine, sum_of(r.seen));
+    put_slot<stride>(slot, writes, sum_of(r.sum));
+    put_slot<stride>(slot, writes, sum_of(r.squares));
+    put_slot<stride>(slot, writes, sum_of(r.shift));
+    put_slot<stride>(slot, writes, sum_of(r.seen));
 }
 
 //@ EvenMoments+put_slot
-template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, EvenMoments r)
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool writes, EvenMoments r)
 {
-    put_slot<stride>(slot, mine, sum_of(r.sum));
-    put_slot<stride>(slot, mine, sum_of(r.squares));
-    put_slot<stride>(slot, mine, sum_of(r.shift));
+    put_slot<stride>(slot, writes, sum_of(r.sum));
+    put_slot<stride>(slot, writes, sum_of(r.squares));
+    put_slot<stride>(slot, writes, sum_of(r.shift));
 }
 
 //@ EvenMoments+combine_slots

@@ -116,10 +116,10 @@ DEVICE void online_settle(float largest, float &sum)
 }
 
 //@ Online+put_slot
-template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Online r)
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool writes, Online r)
 {
-    put_slot<stride>(slot, mine, max_of(r.largest));
-    put_slot<stride>(slot, mine, sum_of(r.sum));
+    put_slot<stride>(slot, writes, max_of(r.largest));
+    put_slot<stride>(slot, writes, sum_of(r.sum));
 }
 
 //@ Online+combine_slots

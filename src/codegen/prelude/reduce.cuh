@@ -49,9 +49,9 @@ template <int lanes, class R> DEVICE void lane_reduce(R r)
 //@ put_slot
 // leaves a warp's result in a slot; the next value's slots are `stride` further
 template <int stride, class S, template <class> class R, class T>
-DEVICE void put_slot(S *&slot, bool mine, R<T> r)
+DEVICE void put_slot(S *&slot, bool writes, R<T> r)
 {
-    if (mine)
+    if (writes)
         *(T *)slot = r.value;
     slot += stride;
 }

@@ -39,13 +39,13 @@ DEVICE void async_block(void *to, const void *from, int bytes)
 template <int threads, int n, class T, int size>
 DEVICE void fetch_lines(lines<T, size> &to, const T *row, int count)
 {
-    constexpr int blocks = (size * sizeof(T) + 15 + 15) / 16, turns = (blocks + threads - 1) / threads;
+    constexpr int blocks = (size * sizeof(T) + 15 + 15) / 16, passes = (blocks + threads - 1) / threads;
     const int lane = threadIdx.x % threads;
     if (misalignment<n>(row) == 0) {
         const int before = (int)((unsigned long long)row % 16), bytes = before + count * (int)sizeof(T);
         char *const into = (char *)(to.data + line_place<16 / sizeof(T)>(row));
         #pragma unroll
-        for (int k = 0; k < turns; k++) {
+        for (int k = 0; k < passes; k++) {
             const int at = 16 * (lane + k * threads);
             if (at < bytes)
                 async_block(into + at, (const char *)row - before + at, bytes - at);
@@ -69,11 +69,11 @@ template <int n, class T, int size> DEVICE vector<T, n> vector_in(const lines<T,
 //@ read_lines
 // this thread's part of such a row; anything behind the row's end
 template <int step, class T, int n, int tiles, int size>
-DEVICE void read_lines(vector<T, n> (&v)[tiles], const lines<T, size> &from, const T *row, int first)
+DEVICE void read_lines(vector<T, n> (&v)[tiles], const lines<T, size> &from, const T *row, int first_column)
 {
     #pragma unroll
     for (int t = 0; t < tiles; t++)
-        v[t] = vector_in<n>(from, first + t * step, row);
+        v[t] = vector_in<n>(from, first_column + t * step, row);
 }
 
 //@ copy_row

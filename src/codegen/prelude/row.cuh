@@ -4,30 +4,30 @@
 // The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
 // slow warp still reads: one barrier of the row's team a reduction is enough.
 template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
+DEVICE void row_post(S (&scratch)[teams][2][slots], int parity, R... r)
 {
     constexpr int warps = threads / 32;
-    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
+    S *slot = scratch[threadIdx.x / threads][parity] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
     (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
 }
 template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &parity, R... r)
 {
     constexpr int warps = threads / 32;
-    const S *slot = scratch[threadIdx.x / threads][turn];
+    const S *slot = scratch[threadIdx.x / threads][parity];
     team_barrier<threads, teams>();
     (combine_slots<warps>(slot, r), ...);
-    turn ^= 1;
+    parity ^= 1;
 }
 
 //@ row_reduce
 // reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &parity, R... r)
 {
-    row_post<threads>(scratch, turn, r...);
-    row_collect<threads>(scratch, turn, r...);
+    row_post<threads>(scratch, parity, r...);
+    row_collect<threads>(scratch, parity, r...);
 }
 
 //@ lanes_reduce

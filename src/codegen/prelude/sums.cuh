@@ -10,14 +10,14 @@ template <class T, int vec> DEVICE int place_of_sum(int col)
 }
 
 //@ leave_sums
-// Each team, the `members` that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
+// Each team, the `row_threads` that share a row, writes its accumulators to a row of `left`. Teams that share a warp add
 // theirs by shuffles first, and the warp has one row: a writer is a team, or a warp of several.
 template <template <class> class R, class T, int writers, int columns, int tiles, int vec>
 DEVICE void leave_sums(T (&left)[writers][columns], T (&acc)[tiles][vec])
 {
-    constexpr int members = columns / (tiles * vec), width = members < 32 ? 32 : members;
+    constexpr int row_threads = columns / (tiles * vec), width = row_threads < 32 ? 32 : row_threads;
     constexpr int n = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
-    const int member = threadIdx.x % width;
+    const int thread_in_row = threadIdx.x % width;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         #pragma unroll
@@ -27,11 +27,11 @@ DEVICE void leave_sums(T (&left)[writers][columns], T (&acc)[tiles][vec])
             for (int k = 0; k < n; k++) {
                 sums[k] = acc[t][i + k];
                 #pragma unroll
-                for (int distance = members; distance < 32; distance *= 2)
+                for (int distance = row_threads; distance < 32; distance *= 2)
                     sums[k] = R<T>::combine(sums[k], __shfl_xor_sync(0xffffffff, sums[k], distance));
             }
-            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * members + member) * vec + i)];
-            if (member < members)
+            T *at = &left[threadIdx.x / width][place_of_sum<T, vec>((t * row_threads + thread_in_row) * vec + i)];
+            if (thread_in_row < row_threads)
                 copy_vector((vector<T, n> *)at, &sums);
         }
 }
@@ -43,10 +43,10 @@ DEVICE void store_sums(T *row, const T (&left)[writers][columns], int size)
 {
     constexpr int most = 16 / sizeof(T) < vec ? 16 / sizeof(T) : vec;
     constexpr int n = columns >= most * threads ? most : columns >= 2 * threads && most > 1 ? 2 : 1;
-    constexpr int turns = (columns + threads * n - 1) / (threads * n);
+    constexpr int passes = (columns + threads * n - 1) / (threads * n);
     #pragma unroll
-    for (int turn = 0; turn < turns; turn++) {
-        const int col = (turn * threads + threadIdx.x) * n;
+    for (int pass = 0; pass < passes; pass++) {
+        const int col = (pass * threads + threadIdx.x) * n;
         if (columns % (threads * n) && col >= columns)
             break;
         T sum[n];
@@ -65,37 +65,37 @@ DEVICE void store_sums(T *row, const T (&left)[writers][columns], int size)
 //@ team_reduce
 // Adds accumulators over the teams of a CTA, in the order of the teams; the first team gets the sum.
 // Teams that share a warp meet by shuffles first and are one writer then; scratch holds a tile of each writer, neighbouring
-// members side by side, whose banks then differ.
-template <int threads, int members, template <class> class R, class S, class T, int slots, int vec>
+// threads side by side, whose banks then differ.
+template <int threads, int row_threads, template <class> class R, class S, class T, int slots, int vec>
 DEVICE void team_reduce(S (&scratch)[slots], T (&acc)[vec])
 {
-    constexpr int width = members < 32 ? 32 : members, writers = threads / width;
-    const int writer = threadIdx.x / width, member = threadIdx.x % width;
+    constexpr int width = row_threads < 32 ? 32 : row_threads, writers = threads / width;
+    const int writer = threadIdx.x / width, thread_in_row = threadIdx.x % width;
     #pragma unroll
     for (int i = 0; i < vec; i++) {
         #pragma unroll
-        for (int distance = members; distance < 32; distance *= 2)
+        for (int distance = row_threads; distance < 32; distance *= 2)
             acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
-        if (member < members)
-            *(T *)(scratch + (i * writers + writer) * members + member) = acc[i];
+        if (thread_in_row < row_threads)
+            *(T *)(scratch + (i * writers + writer) * row_threads + thread_in_row) = acc[i];
     }
     __syncthreads();
-    if (threadIdx.x < members)
+    if (threadIdx.x < row_threads)
         for (int g = 1; g < writers; g++)
             #pragma unroll
             for (int i = 0; i < vec; i++)
-                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * writers + g) * members + member));
+                acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * writers + g) * row_threads + thread_in_row));
     __syncthreads();
 }
 
 //@ share_out
 // Of so many items: the first, and the count, of those that this CTA has, where the CTAs along x have as many each, some
 // one more. (A count beyond an int would take hours.)
-DEVICE void share_out(long long items, long long &first, int &count)
+DEVICE void share_out(long long items, long long &first_item, int &count)
 {
     long long each, over;
     split(items, gridDim.x, each, over);
-    first = each * blockIdx.x + (blockIdx.x < over ? blockIdx.x : over);
+    first_item = each * blockIdx.x + (blockIdx.x < over ? blockIdx.x : over);
     count = (int)each + (blockIdx.x < over);
 }
 

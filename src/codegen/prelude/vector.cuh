@@ -183,39 +183,39 @@ template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, co
 }
 
 //@ load_row
-// a whole row: v[t] holds the n elements from column first + t * step on
+// a whole row: v[t] holds the n elements from column first_column + t * step on
 template <int step, class T, int n, int tiles>
-DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first_column, int size)
 {
     if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                read_once(v[t], row + first + t * step);
+            if (tiles * step == size || first_column + t * step < size)
+                read_once(v[t], row + first_column + t * step);
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                load_words(v[t], row + first + t * step);
+            if (tiles * step == size || first_column + t * step < size)
+                load_words(v[t], row + first_column + t * step);
         keep_branch<T>(tiles * step == size, tiles * n);    //? keep_branch
     }
 }
 
 //@ load_columns
-// what all rows share: v[t] holds the n elements from column first + t * step on
+// what all rows share: v[t] holds the n elements from column first_column + t * step on
 template <int step, class T, int n, int tiles>
-DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first, int size)
+DEVICE void load_columns(vector<T, n> (&v)[tiles], const T *columns, int first_column, int size)
 {
     if (misalignment<n>(columns) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                copy_vector(&v[t], (const vector<T, n> *)(columns + first + t * step));
+            if (tiles * step == size || first_column + t * step < size)
+                copy_vector(&v[t], (const vector<T, n> *)(columns + first_column + t * step));
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                load_words(v[t], columns + first + t * step);
+            if (tiles * step == size || first_column + t * step < size)
+                load_words(v[t], columns + first_column + t * step);
         keep_branch<T>(tiles * step == size, tiles * n);    //? keep_branch
     }
 }
@@ -234,20 +234,20 @@ template <class T> DEVICE int place_in_block(const T *at) { return (int)((unsign
 // as such, what is before them by the first lanes, what is behind by the last; nothing where size <= 0
 template <int threads, int most, bool once, class T> DEVICE void move_blocks(T *to, const T *from, int size)
 {
-    constexpr int block = 16 / sizeof(T), turns = (most / block + threads - 1) / threads;
+    constexpr int block = 16 / sizeof(T), passes = (most / block + threads - 1) / threads;
     const int lane = threadIdx.x % threads, place = place_in_block(from);
     const int head = place ? block - place : 0, whole = (size - head) / block;
     const int last = head + whole * block + threads - 1 - lane;
-    vector<T, block> held[turns];
+    vector<T, block> held[passes];
     #pragma unroll
-    for (int k = 0; k < turns; k++)
+    for (int k = 0; k < passes; k++)
         if (lane + k * threads < whole)
             if constexpr (once)
                 read_once(held[k], from + head + (lane + k * threads) * block);
             else
                 copy_vector(&held[k], (const vector<T, block> *)(from + head) + lane + k * threads);
     #pragma unroll
-    for (int k = 0; k < turns; k++)
+    for (int k = 0; k < passes; k++)
         if (lane + k * threads < whole)
             copy_vector((vector<T, block> *)(to + head) + lane + k * threads, &held[k]);
     if (lane < head && lane < size)
@@ -271,9 +271,9 @@ template <int threads, class T, int n> DEVICE void write_blocks(T *row, const bl
 //@ from_blocks
 // this thread's part of a row that read_blocks has brought; anything behind the row's end
 template <int step, class T, int tiles, int n>
-DEVICE void from_blocks(vector<T, 1> (&v)[tiles], const blocks<T, n> &from, const T *row, int first)
+DEVICE void from_blocks(vector<T, 1> (&v)[tiles], const blocks<T, n> &from, const T *row, int first_column)
 {
-    const T *at = from.data + place_in_block(row) + first;
+    const T *at = from.data + place_in_block(row) + first_column;
     #pragma unroll
     for (int t = 0; t < tiles; t++)
         v[t][0] = at[t * step];
