@@ -158,8 +158,16 @@ static bool collapses_rows(const Scheduler *s, const Kernel *k)
     return together;
 }
 
+/* Of a slot's axes those whose sizes its offsets take: all but the slowest, or, where it has
+ * copies, all. */
+static AxisSet slot_sizes(const LaunchSlot *slot, AxisSet axes)
+{
+    return slot->copies_kernel >= 0 ? axes : axes & (axes - 1);
+}
+
 /* Row sizes that the kernel's text mentions. */
-static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed)
+static AxisSet sizes_used(const Scheduler *s, const LaunchSlot *slots, const Kernel *k,
+                          AxisSet collapsed)
 {
     AxisSet slowest =
         k->rows & -k->rows; /* what tells the rows of a single CTA apart needs the others */
@@ -168,15 +176,19 @@ static AxisSet sizes_used(const Scheduler *s, const Kernel *k, AxisSet collapsed
     for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
         if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
-        if (k->computed[i] && info->op == OP_MEAN) used |= info->reduced;
+        if (info->op == OP_MEAN && inner_of(k, (Node){(uint32_t)i})) used |= info->reduced;
     }
+    /* the kernel that adds the partials divides by how many rows there are */
+    const bool divides = k->finishes >= 0 || k->kept;
     for (int i = 0; i < k->accumulator_count; i++)
-        if (node(s->g, k->accumulators[i].node)->op == OP_MEAN)
+        if (divides && node(s->g, k->accumulators[i].node)->op == OP_MEAN)
             used |= node(s->g, k->accumulators[i].node)->reduced;
     for (int i = 0; i < k->load_count; i++)
-        used |= k->loads[i].slot >= 0 ? k->loads[i].axes & ~collapsed : 0;
+        if (k->loads[i].slot >= 0)
+            used |= slot_sizes(&slots[k->loads[i].slot], k->loads[i].axes) & ~collapsed;
     for (int i = 0; i < k->store_count; i++)
-        used |= k->stores[i].slot >= 0 ? k->stores[i].axes & ~collapsed : 0;
+        if (k->stores[i].slot >= 0)
+            used |= slot_sizes(&slots[k->stores[i].slot], k->stores[i].axes) & ~collapsed;
     return used & ~s->a->columns;
 }
 
@@ -228,7 +240,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         scalar++;
     }
     if (collapsed && !k->one_row) push(s, &args, ARG_ROWS, kernel, 0, "rows");
-    AxisSet sizes = sizes_used(s, k, collapsed);
+    AxisSet sizes = sizes_used(s, slots, k, collapsed);
     for (int i = 0; i < s->g->axis_count; i++)
         if (sizes >> i & 1) push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
     if (k->finishes >= 0)
