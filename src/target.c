@@ -158,9 +158,9 @@ int target_measured(const Target *target, int *constants)
     return measured;
 }
 
-const char *evidence_word(Evidence evidence)
+double *target_constant(Target *target, int key)
 {
-    return words[evidence];
+    return (double *)((char *)target + keys[key].offset);
 }
 
 /* ---- the GPU at hand ---- */
@@ -231,6 +231,22 @@ int target_cluster_sms(const Target *target, int cluster)
                                : target->cluster16_sms;
     int sms = target->sms * share / target->file_sms / cluster * cluster;
     return sms < cluster ? cluster : sms;
+}
+
+static int clamp(int sms, int most)
+{
+    return sms < 1 ? 1 : sms > most ? most : sms;
+}
+
+void target_set_sms(Target *target, int sms)
+{
+    const Target file = *target;
+    target->sms = sms;
+    target->cluster2_sms = clamp(file.cluster2_sms * sms / file.file_sms, sms);
+    target->cluster4_sms = clamp(file.cluster4_sms * sms / file.file_sms, sms);
+    target->cluster8_sms = clamp(file.cluster8_sms * sms / file.file_sms, sms);
+    target->cluster16_sms = clamp(file.cluster16_sms * sms / file.file_sms, sms);
+    target->file_sms = sms;
 }
 
 /* ---- the reader ---- */
@@ -374,14 +390,54 @@ bool target_add(const char *text, char why[128])
     if (!base) return fail_line(&again, "no GPU is known of arch", own.arch);
     if (strncmp(own.gpu, "sm_", 3) == 0)
         return fail_line(&again, "an architecture's name:", own.gpu);
+    bool resized = own.evidence[KEY_sms];
+    int sms = own.sms;
     own = *base;
+    if (resized) target_set_sms(&own, sms);
     for (int i = 0; i < TARGET_KEYS; i++) own.evidence[i] = EVIDENCE_ASSUMED;
     if (!read_lines(&again, &own)) return false;
     if (own.max_cluster & (own.max_cluster - 1))
         return fail_line(&again, "max_cluster is no power of two", "");
+    if (own.cluster2_sms > own.sms || own.cluster4_sms > own.sms || own.cluster8_sms > own.sms ||
+        own.cluster16_sms > own.sms)
+        return fail_line(&again, "clusters on more SMs than there are", "");
     own.added = true;
     if (known_count + 2 > MOST) return fail_line(&again, "too many targets", "");
     forget(own.gpu);
     know(&own);
     return true;
+}
+
+/* ---- the writer ---- */
+
+/* Without an exponent where it is whole. */
+static const char *plain_number(char digits[NUMBER_DIGITS], double value)
+{
+    enum { WHOLE = 1000000000 };
+    if (value == floor(value) && value < WHOLE)
+        snprintf(digits, NUMBER_DIGITS, "%.0f", value);
+    else
+        shortest_digits(digits, value, false);
+    return digits;
+}
+
+static void print_key(Text *out, const Target *target, int key)
+{
+    const char *from = (const char *)target + keys[key].offset;
+    char digits[NUMBER_DIGITS];
+    text_print(out, "%s(%s, ", words[target->evidence[key]], keys[key].name);
+    if (key == KEY_arch)
+        text_print(out, "\"%.*s\"", (int)strcspn(from, "a"), from);
+    else if (keys[key].kind == KIND_NAME)
+        text_print(out, "\"%s\"", from);
+    else if (keys[key].kind == KIND_LIMIT)
+        text_print(out, "%d", *(const int *)from);
+    else
+        text_print(out, "%s", plain_number(digits, *(const double *)from));
+    text_print(out, ")\n");
+}
+
+void print_target(Text *out, const Target *target)
+{
+    for (int key = 0; key < TARGET_KEYS; key++) print_key(out, target, key);
 }

@@ -3,6 +3,8 @@
 #ifndef FUSEC_TARGET_H
 #define FUSEC_TARGET_H
 
+#include "base/text.h"
+
 #include <stdbool.h>
 
 /* Where a value of a target's file comes from: the word that begins its line. */
@@ -67,6 +69,9 @@ void target_set_device(Target *target, int sms, double memory_rate);
  * run: sm_90a before sm_90. False: it is older than all. */
 bool target_of_device(Target *target, int cc, int sms, double memory_rate);
 
+/* Makes its file one of so many SMs: what clusters fill goes with them. */
+void target_set_sms(Target *target, int sms);
+
 /* How many of the cost model's constants were measured on that GPU or fitted there, and of how
  * many. */
 int target_measured(const Target *target, int *constants);
@@ -75,7 +80,9 @@ int target_measured(const Target *target, int *constants);
  * of the first GPU of its architecture. False: `why` says what is wrong with it, and where. Only
  * before other threads ask for targets. */
 bool target_add(const char *text, char why[128]);
-/* The word of evidence in such a file: "MEASURED". */
-const char *evidence_word(Evidence evidence);
+/* Such a text. */
+void print_target(Text *out, const Target *target);
+/* A rate or constant by its KEY_. */
+double *target_constant(Target *target, int key);
 
 #endif

@@ -27,6 +27,7 @@ Suite *safetensors_suite(void);
 Suite *reference_suite(void);
 Suite *judge_suite(void);
 Suite *tuning_suite(void);
+Suite *fit_suite(void);
 Suite *tune_suite(void);
 Suite *limits_suite(void);
 

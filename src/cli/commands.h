@@ -10,6 +10,7 @@ int command_explain(Options *o);
 int command_run(Options *o);
 int command_bench(Options *o);
 int command_tune(Options *o);
+int command_fit(Options *o); /* tune --fit */
 int command_fmt(Options *o);
 int command_cache(Options *o);
 

@@ -21,7 +21,7 @@ static int dispatch(Options *o)
     case COMMAND_EXPLAIN: return command_explain(o);
     case COMMAND_RUN: return command_run(o);
     case COMMAND_BENCH: return command_bench(o);
-    case COMMAND_TUNE: return command_tune(o);
+    case COMMAND_TUNE: return o->fit ? command_fit(o) : command_tune(o);
     case COMMAND_FMT: return command_fmt(o);
     case COMMAND_CACHE: return command_cache(o);
     case COMMAND_COUNT: break;

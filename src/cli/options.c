@@ -349,6 +349,7 @@ static bool store_option(Options *o, Option option, const char *value)
         return o->in == value;
     case OPTION_OUT: o->out = value; return true;
     case OPTION_NO_TUNING: o->no_tuning = true; return true;
+    case OPTION_FIT: o->fit = true; return true;
     case OPTION_CANDIDATES: o->candidates = true; return true;
     case OPTION_JSON: o->json = true; return true;
     case OPTION_VERIFY: o->verify = true; return true;
@@ -481,7 +482,11 @@ static bool check_combination(const Options *o)
 {
     const char *word = command_words[o->command];
     int index;
-    if (o->files.count == 0) {
+    if (o->fit && (o->files.count || o->json)) {
+        complain("fusec tune --fit [-o FILE.def]", "--fit measures the GPU, not a graph");
+        return false;
+    }
+    if (o->files.count == 0 && !o->fit) {
         complain(
             arena_format(o->arena, "usage: fusec %s %s", word, command_info[o->command].arguments),
             o->command == COMMAND_CACHE ? "`fusec %s` needs a verb" : "`fusec %s` needs a FILE",

@@ -64,7 +64,7 @@ typedef struct {
     int sms;       /* of the simulated GPU; 0: not given */
     Budget limits; /* of a compilation; 0: the defaults */
     int memory;    /* GB/s of the GPU that --arch names; 0: not given */
-    bool json, verify, write, check, no_tuning, candidates;
+    bool json, verify, write, check, no_tuning, candidates, fit;
     bool include_prelude; /* `#include "fusec.cuh"` in place of the device helpers */
 } Options;
 

@@ -252,7 +252,8 @@ static const char *unknown_plan(const Scheduler *s, const Kernel *k)
 
 bool is_model_fitted(const Target *target)
 {
-    return target->evidence[TARGET_KEY_memory_rate] == EVIDENCE_FITTED;
+    int constants;
+    return target_measured(target, &constants) == constants;
 }
 
 Estimate estimate_speed(const Plan *plan)

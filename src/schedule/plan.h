@@ -369,7 +369,8 @@ typedef struct {
     Bound bound;
 } Estimate;
 Estimate estimate_speed(const Plan *plan);
-/* Whether the model was fitted on the target's GPU, and may replace what the rules choose. */
+/* Whether all of the model's constants were measured on the target's GPU: then it may replace what
+ * the rules choose. */
 bool is_model_fitted(const Target *target);
 const char *bound_name(Bound bound);
 /* Notes a schedule that somebody else found wanting, for explain. */

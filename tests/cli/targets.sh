@@ -39,4 +39,9 @@ grep -q 'FUSEC_TARGETS: /nowhere cannot be read' stderr || fail 'FUSEC_TARGETS: 
 unset FUSEC_TARGETS
 expect 2 'a GPU: a100' one.fuse --arch lab_gpu
 
+# a GPU's own file
+expect 2 'measures the GPU, not a graph' tune --fit one.fuse
+expect 2 'no option --fit' bench one.fuse --fit
+expect 3 '' tune --fit -o /nowhere/gpu.def
+
 finish
