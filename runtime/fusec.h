@@ -487,9 +487,9 @@ typedef struct fusec_device_info {
 FUSEC_API fusec_status fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
 
 /* Copies the device's standing warning (the first of: the disk cache cannot be written or
- * is not one to be trusted, the tuning file is damaged or has a schedule that is none any more;
- * everything works without them) and returns its length; 0: none. `text` may be NULL when size is
- * 0. */
+ * is not one to be trusted, a file of $FUSEC_TARGETS is wrong, the tuning file is damaged or has a
+ * schedule that is none any more; everything works without them) and returns its length; 0: none.
+ * `text` may be NULL when size is 0. */
 FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text, size_t size);
 
 /* Waits for all work of the device's context. Errors: CUDA_ERROR, also of earlier

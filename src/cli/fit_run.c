@@ -110,6 +110,14 @@ static Compilation compile_probe(const Fit *f, const Probe *probe, int64_t rows)
     return compile(&request);
 }
 
+/* Says so, too. */
+static bool is_machine_failure(const Compilation *c)
+{
+    bool failed = c->status == COMPILE_MACHINE || c->status == COMPILE_STOPPED;
+    if (failed) complain(NULL, c->out_of_memory ? "out of memory" : "a probe cannot be compiled");
+    return failed;
+}
+
 /* About as many bytes as the model takes for many. */
 static int run_probe(Fit *f, int index)
 {
@@ -117,6 +125,7 @@ static int run_probe(Fit *f, int index)
     const int64_t nominal = 400000000, some = 1024;
     Compilation *c = &f->compiled[index];
     *c = compile_probe(f, probe, some);
+    if (is_machine_failure(c)) return EXIT_MACHINE;
     if (c->status != COMPILE_OK) {
         remark("%s: not measured: this GPU has no such schedule", probe->name);
         return EXIT_DONE;
@@ -124,7 +133,7 @@ static int run_probe(Fit *f, int index)
     int64_t rows = nominal * some / (c->analysis->read_bytes + c->analysis->write_bytes);
     compile_free(c);
     *c = compile_probe(f, probe, rows);
-    if (c->status != COMPILE_OK) return EXIT_MACHINE;
+    if (is_machine_failure(c) || c->status != COMPILE_OK) return EXIT_MACHINE;
     Launch launch = {0};
     double us = 0;
     int status = open_launch(f, probe, rows, &launch);

@@ -52,6 +52,7 @@ static const Case cases[] = {
     {"bench", "bench zero.fuse --json", GPU | NUMBERS},
     {"bench-file", "bench zero.fuse -o old.txt", GPU | NUMBERS},
     {"tune", "tune zero.fuse --json -o new.txt", GPU | NUMBERS | TRIES},
+    {"tune-fit", "tune --fit -o old.txt", GPU | NUMBERS},
     {"cache-list", "cache list", NUMBERS},
     {"cache-clear", "cache clear", CLEARS},
     {"cache-path", "cache path", 0},
