@@ -390,7 +390,7 @@ bool target_add(const char *text, char why[128])
     if (!base) return fail_line(&again, "no GPU is known of arch", own.arch);
     if (strncmp(own.gpu, "sm_", 3) == 0)
         return fail_line(&again, "an architecture's name:", own.gpu);
-    bool resized = own.evidence[KEY_sms];
+    bool resized = own.evidence[TARGET_KEY_sms];
     int sms = own.sms;
     own = *base;
     if (resized) target_set_sms(&own, sms);
@@ -426,7 +426,7 @@ static void print_key(Text *out, const Target *target, int key)
     const char *from = (const char *)target + keys[key].offset;
     char digits[NUMBER_DIGITS];
     text_print(out, "%s(%s, ", words[target->evidence[key]], keys[key].name);
-    if (key == KEY_arch)
+    if (key == TARGET_KEY_arch)
         text_print(out, "\"%.*s\"", (int)strcspn(from, "a"), from);
     else if (keys[key].kind == KIND_NAME)
         text_print(out, "\"%s\"", from);

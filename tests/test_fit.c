@@ -92,7 +92,7 @@ START_TEST(a_file_says_what_a_target_is)
     strcpy(target.gpu, "lab_b200");
     target_set_sms(&target, 74);
     target.memory_rate = 47.125;
-    target.evidence[KEY_memory_rate] = EVIDENCE_MEASURED;
+    target.evidence[TARGET_KEY_memory_rate] = EVIDENCE_MEASURED;
     print_target(out, &target);
     ck_assert_ptr_nonnull(
         strstr(text_string(out), "MEASURED(memory_rate, 47.125)\nASSUMED(loose, 0.92)\n"));

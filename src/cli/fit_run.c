@@ -164,7 +164,8 @@ static void begin_target(Fit *f)
 {
     Target *target = &f->target;
     target_set_sms(target, target->sms);
-    target->evidence[KEY_sms] = target->evidence[KEY_smem_per_cta] = EVIDENCE_MEASURED;
+    target->evidence[TARGET_KEY_sms] = target->evidence[TARGET_KEY_smem_per_cta] =
+        EVIDENCE_MEASURED;
     if (f->info.smem_per_cta > 0 && f->info.smem_per_cta < target->smem_per_cta)
         target->smem_per_cta = f->info.smem_per_cta;
     if (!target->borrowed) return;

@@ -135,4 +135,29 @@ grep -q 'DEVICE' stdout && fail 'emit: helpers in a text that includes them'
 expect 0 '^#define DEVICE' one.fuse --arch sm_90a --prelude inline
 expect 2 'hint: one of inline, include' one.fuse --prelude none
 
+# what is one for all elements of a vector is read once, and no kernel has a parameter that it does not use
+expect 0 '^        const float gamma_ = gamma\[' "$root"/examples/group_norm_bwd.fuse --arch sm_90a
+grep -q '^            const float gamma_' stdout && fail 'group_norm_bwd: gamma is read for each element'
+for program in "$root"/examples/*.fuse "$root"/tests/cases/{large_mean_over,ids_of_rows,sums_apart}.fuse; do
+    "$fusec" "$program" --arch sm_90a 2>/dev/null
+done >all.cu
+awk '
+    /^void .*\($/ { kernel = $2; parameters = ""; reading = 1; next }
+    reading { parameters = parameters $0; if (/ \{$/) { reading = 0; inside = 1; body = "" } next }
+    inside && /^}$/ {
+        inside = 0
+        kernels++
+        sub(/\) \{$/, "", parameters)
+        count = split(parameters, all, ",")
+        for (i = 1; i <= count; i++) {
+            name = all[i]
+            sub(/.* /, "", name)
+            if (body !~ ("[^A-Za-z0-9_]" name "[^A-Za-z0-9_]")) print kernel name " is not used"
+        }
+    }
+    inside { body = body "\n" $0 }
+    END { if (!kernels) print "no kernels" }' all.cu >unused
+tests=$((tests + 1))
+[ -s unused ] && fail "emit: $(cat unused)"
+
 finish

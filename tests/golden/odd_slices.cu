@@ -1,508 +1,23 @@
-// graph odd_slices, for sm_90a; the comment above each kernel says how to launch it
-#ifndef FUSEC_SIM    // the simulator brings helpers of its own
-
-#define DEVICE static __device__ __forceinline__ __attribute__((unused))
-
-// constants that C has no literal for
-DEVICE float infinity() { return __int_as_float(0x7f800000); }
-
-// to_storage(value, (T *)0) is the value rounded or saturated to what T stores
-template <class T> DEVICE T to_storage(T x, T *) { return x; }    // it is already
-
-struct bf16 {
-    unsigned short bits;
-    __device__ __forceinline__ operator float() const { return __int_as_float((int)bits << 16); }
-};
-DEVICE bf16 to_storage(float x, bf16 *)
-{
-    bf16 r;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
-    return r;
-}
-// two neighbours in one instruction
-DEVICE void store_pair(bf16 *at, float low, float high)
-{
-    unsigned pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    *(unsigned *)at = pair;
-}
-
-// as<T>(x): what a store to a tensor of T keeps of x
-template <class T, class V> DEVICE T as(V x) { return to_storage(x, (T *)0); }
-
-// of types that have no instruction for two neighbours
-template <class T, class V> DEVICE void store_pair(T *at, V low, V high)
-{
-    at[0] = as<T>(low);
-    at[1] = as<T>(high);
-}
-
-// n neighbouring elements of a row
-template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
-    T data[n];
-    __device__ __forceinline__ T &operator[](int i) { return data[i]; }
-    __device__ __forceinline__ const T &operator[](int i) const { return data[i]; }
-};
-
-// one aligned vector, as few memory instructions as there are
-template <class T, int n> DEVICE void copy_vector(vector<T, n> *to, const vector<T, n> *from)
-{
-    constexpr int bytes = sizeof(T) * n;
-    if constexpr (bytes % 16 == 0) {
-        #pragma unroll
-        for (int k = 0; k < bytes / 16; k++)
-            ((uint4 *)to)[k] = ((const uint4 *)from)[k];
-    } else if constexpr (bytes == 8) {
-        *(uint2 *)to = *(const uint2 *)from;
-    } else if constexpr (bytes == 4) {
-        *(unsigned *)to = *(const unsigned *)from;
-    } else {
-        *to = *from;
-    }
-}
-
-// Bytes by which a row misses the alignment of its vectors. Single elements are always aligned.
-template <int n, class T> DEVICE int misalignment(const T *row)
-{
-    return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
-}
-
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
-// nobody writes while the kernel runs: the asm says that it depends on the address alone.
-template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
-{
-    if constexpr (sizeof(T) == 2)
-        #pragma unroll
-        for (int w = 0; w < n / 2; w++) {
-            unsigned word;
-            asm("{ .reg .b16 a, b; ld.global.b16 a, [%1]; ld.global.b16 b, [%1+2]; mov.b32 %0, {a, b}; }"
-                : "=r"(word) : "l"(from + 2 * w));
-            ((unsigned *)&to)[w] = word;
-        }
-    else
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            to[i] = from[i];
-}
-
-// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
-// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
-// that kept_longer has given have this policy, and are otherwise like any to the compiler.
-extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
-template <class T> DEVICE const T *kept_longer(const T *at)
-{
-    unsigned long long policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    return (const T *)__nv_associate_access_property(at, policy);
-}
-
-// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
-template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
-{
-    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
-}
-
-// a whole row: v[t] holds the n elements from column first + t * step on
-template <int step, class T, int n, int tiles>
-DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
-{
-    if (misalignment<n>(row) == 0) {
-        #pragma unroll
-        for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                read_once(v[t], row + first + t * step);
-    } else {
-        #pragma unroll
-        for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                load_words(v[t], row + first + t * step);
-    }
-}
-
-// rounds n computed values into the vector that a store writes
-template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
-{
-    constexpr int step = n % 2 ? 1 : 2;
-    #pragma unroll
-    for (int i = 0; i < n; i += step)
-        if constexpr (step == 2)
-            store_pair(&v[i], values[i], values[i + 1]);
-        else
-            v[i] = as<T>(values[i]);
-}
-// the elements of `size` bytes in a word; one asm statement, since compilers spend most of their time on the
-// loops that this replaces
-template <int size> DEVICE void put_word(void *at, unsigned word)
-{
-    if constexpr (size == 1)
-        asm volatile("{ .reg .b32 b, c, d; shr.b32 b, %1, 8; shr.b32 c, %1, 16; shr.b32 d, %1, 24;"
-            "st.global.b8 [%0], %1; st.global.b8 [%0+1], b; st.global.b8 [%0+2], c; st.global.b8 [%0+3], d; }"
-            :: "l"(at), "r"(word) : "memory");
-    else if constexpr (size == 2)
-        asm volatile("{ .reg .b16 a, b; mov.b32 {a, b}, %1; st.global.b16 [%0], a; st.global.b16 [%0+2], b; }"
-            :: "l"(at), "r"(word) : "memory");
-    else
-        *(unsigned *)at = word;
-}
-
-// row[col .. col + n) = v, element by element
-template <class T, int n> DEVICE void put_elements(T *row, int col, const vector<T, n> &v)
-{
-    if constexpr (sizeof(v) % 4 == 0) {
-        #pragma unroll
-        for (int w = 0; w < (int)sizeof(v) / 4; w++)
-            put_word<sizeof(T)>((char *)(row + col) + 4 * w, ((const unsigned *)&v)[w]);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            row[col + i] = v[i];
-    }
-}
-
-// row[col .. col + n) = values, rounded to T; nothing from `size` on
-template <class T, int n, class V> DEVICE void store_row(T *row, int col, const V (&values)[n], int size)
-{
-    vector<T, n> v;
-    fill(v, values);
-    if (col >= size)
-        return;
-    if (misalignment<n>(row) == 0)
-        copy_vector((vector<T, n> *)(row + col), &v);
-    else
-        put_elements(row, col, v);
-}
-
-// a variable that is part of a sum
-template <class T> struct Sum {
-    T &value;
-    static __device__ __forceinline__ T combine(T a, T b) { return a + b; }
-};
-template <class T> DEVICE Sum<T> sum_of(T &value) { return {value}; }
-
-// over `lanes` neighbouring lanes (a power of two), every lane gets the result; the tree is fixed
-template <int lanes, class R> DEVICE void lane_reduce(R r)
-{
-    #pragma unroll
-    for (int distance = lanes / 2; distance > 0; distance /= 2)
-        r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
-}
-
-// leaves a warp's result in a slot; the next value's slots are `stride` further
-template <int stride, class S, template <class> class R, class T>
-DEVICE void put_slot(S *&slot, bool mine, R<T> r)
-{
-    if (mine)
-        *(T *)slot = r.value;
-    slot += stride;
-}
-
-// every thread adds the values in `count` slots in the same order
-template <int count, class S, template <class> class R, class T>
-DEVICE void combine_slots(const S *&slots, R<T> r)
-{
-    r.value = *(const T *)slots;
-    #pragma unroll
-    for (int w = 1; w < count; w++)
-        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
-    slots += count;
-}
-
-// x / c for a constant c: by its inverse, and by what that leaves over, which makes the rounding a division's but for
-// results near the smallest numbers. Of 0, infinity and NaN nothing is left over.
-DEVICE float quotient(float x, float c)
-{
-    const float inverse = 1 / c, about = x * inverse, size = fabsf(about);
-    return size > 0 && size < infinity() ? fmaf(fmaf(-about, c, x), inverse, about) : about;
-}
-
-// 1 / x in one instruction, 2 units of 2^-24 off; where it is below 2^-126, 0
-DEVICE float quick_inverse(float x)
-{
-    float r;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-    return r;
-}
-
-// all lanes take the shift of the first, which has seen values if any has
-template <int lanes, class R> DEVICE void share_shift(R r)
-{
-    const float shift = __shfl_sync(0xffffffff, r.shift, 0, lanes);
-    r.sum += r.seen * (r.shift - shift);
-    r.shift = shift;
-}
-
-// A row's sum and the squares of its values about their mean in one go, however far from 0 they are. `sum` is that of their
-// distances from `shift`, which is near them. What saw a part of a row keeps squares about that part's mean; where parts
-// meet, the distances of their means come to it.
-struct Moments {
-    float &sum, &squares, &seen, &shift;
-};
-DEVICE Moments moments_of(float &sum, float &squares, float &seen, float &shift) { return {sum, squares, seen, shift}; }
-template <int lanes> DEVICE void lane_reduce(Moments r)
-{
-    share_shift<lanes>(r);
-    const float count = r.seen, mean = r.sum * quick_inverse(fmaxf(count, 1));
-    lane_reduce<lanes>(sum_of(r.sum));
-    lane_reduce<lanes>(sum_of(r.seen));
-    const float off = mean - r.sum * quick_inverse(fmaxf(r.seen, 1));
-    r.squares += off * (off * count);
-    lane_reduce<lanes>(sum_of(r.squares));
-}
-
-// The same where all lanes of a warp have its sum and its count, and each has its own values' squares about the warp's mean.
-struct WarpMoments : Moments {};
-DEVICE WarpMoments warp_moments_of(float &sum, float &squares, float &seen, float &shift)
-{
-    return {{sum, squares, seen, shift}};
-}
-template <int lanes> DEVICE void lane_reduce(WarpMoments r) { lane_reduce<lanes>(sum_of(r.squares)); }
-
-// x, for distances from it. Infinity and NaN are near nothing; nor need numbers beyond 2^96 be, whose squares are infinite
-// unless all are equal.
-DEVICE float moments_shift(float x) { return fabsf(x) < 0x1p96f ? x : 0; }
-
-// from a mean's distance from the shift to the mean, rounded, and what that lacks: none where it is infinite
-DEVICE float moments_end(float &mean, float shift)
-{
-    const float distance = mean;
-    mean += shift;
-    return fabsf(mean) < infinity() ? shift - mean + distance : 0;
-}
-
-// all values below `size` that a warp's lanes have of a row: values[t] are the n from column first + t * step on, of which
-// every lane of every warp has the first `full`
-template <int step, int full, int tiles, int n>
-DEVICE void moments_take(WarpMoments r, const float (&values)[tiles][n], int first, int size)
-{
-    int vectors = 32 * full;
-    #pragma unroll
-    for (int t = full; t < tiles; t++)
-        vectors += __popc(__ballot_sync(0xffffffff, first + t * step < size));
-    r.seen = n * vectors;
-    r.shift = moments_shift(__shfl_sync(0xffffffff, values[0][0], 0));
-    r.sum = 0;
-    #pragma unroll
-    for (int t = 0; t < tiles; t++)
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            if (t < full || first + t * step < size)
-                r.sum += values[t][i] - r.shift;
-    lane_reduce<32>(sum_of(r.sum));
-    float mean = r.sum * quick_inverse(fmaxf(r.seen, 1));
-    const float rest = moments_end(mean, r.shift);
-    const float over = r.seen / 32 * (rest * rest);    // a lane's share, for the squares are about a rounded mean
-    r.squares = over < infinity() ? -over : 0;
-    #pragma unroll
-    for (int t = 0; t < tiles; t++)
-        #pragma unroll
-        for (int i = 0; i < n; i++)
-            if (t < full || first + t * step < size)
-                r.squares += (values[t][i] - mean) * (values[t][i] - mean);
-}
-
-template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Moments r)
-{
-    put_slot<stride>(slot, mine, sum_of(r.sum));
-    put_slot<stride>(slot, mine, sum_of(r.squares));
-    put_slot<stride>(slot, mine, sum_of(r.shift));
-    put_slot<stride>(slot, mine, sum_of(r.seen));
-}
-
-template <int count, class S> DEVICE void combine_slots(const S *&slots, Moments r)
-{
-    constexpr int lanes = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : count > 2 ? 4 : 2;
-    const int lane = threadIdx.x % lanes;
-    r.sum = lane < count ? *(const float *)(slots + lane) : 0;
-    r.squares = lane < count ? *(const float *)(slots + count + lane) : 0;
-    r.shift = lane < count ? *(const float *)(slots + 2 * count + lane) : 0;
-    r.seen = lane < count ? *(const float *)(slots + 3 * count + lane) : 0;
-    lane_reduce<lanes>(r);
-    slots += 4 * count;
-}
-
-// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
-// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
-template <int threads, int teams> DEVICE void team_barrier()
-{
-    if constexpr (teams == 1)
-        asm volatile("bar.sync 0, %0;" :: "n"(threads) : "memory");
-    else
-        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
-}
-
-// which of its cluster's CTAs this is
-DEVICE int cluster_rank()
-{
-    int rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-// A barrier of all threads of a cluster, which orders nothing but what barrier_init has done: that has a fence of its
-// own, so the arrival may be relaxed. One that releases waits for earlier accesses to memory as well: a microsecond.
-DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
-DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-// waits for a phase that other CTAs of the cluster have ended: what they sent is there then
-DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)
-{
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(parity) : "memory");
-}
-
-// A transaction barrier in shared memory: a phase ends when `count` arrivals and the bytes announced
-// with barrier_expect (which is an arrival too) have come; waiters name the phase's parity, 0 first.
-DEVICE void barrier_init(unsigned long long &barrier, int count)
-{
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(count) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-DEVICE void barrier_expect(unsigned long long &barrier, int bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(bytes) : "memory");
-}
-
-// The two halves of a reduction over the threads of a row; between them a thread may do other work.
-// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
-// slow warp still reads: one barrier of the row's team a reduction is enough.
-template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
-{
-    constexpr int warps = threads / 32;
-    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
-    (lane_reduce<32>(r), ...);
-    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
-}
-template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
-{
-    constexpr int warps = threads / 32;
-    const S *slot = scratch[threadIdx.x / threads][turn];
-    team_barrier<threads, teams>();
-    (combine_slots<warps>(slot, r), ...);
-    turn ^= 1;
-}
-
-// reduces each variable over the threads of a row; all of them get the result
-template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
-{
-    row_post<threads>(scratch, turn, r...);
-    row_collect<threads>(scratch, turn, r...);
-}
-
-// Stores a value in the shared memory of CTA `rank`, whose barrier counts its bytes. `twin` and `barrier` are this CTA's own
-// variables; mapa finds those at the same place there. Unlike a cluster barrier it does not wait for other stores.
-DEVICE void send_value(float *twin, float value, unsigned long long &barrier, int rank)
-{
-    asm volatile("{\n"
-                 ".reg .b32 to, at;\n"
-                 "mapa.shared::cluster.u32 to, %0, %3;\n"
-                 "mapa.shared::cluster.u32 at, %2, %3;\n"
-                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [to], %1, [at];\n"
-                 "}" :: "r"((unsigned)__cvta_generic_to_shared(twin)), "r"(__float_as_int(value)),
-                        "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(rank) : "memory");
-}
-DEVICE void send_value(double *twin, double value, unsigned long long &barrier, int rank)
-{
-    asm volatile("{\n"
-                 ".reg .b32 to, at;\n"
-                 "mapa.shared::cluster.u32 to, %0, %3;\n"
-                 "mapa.shared::cluster.u32 at, %2, %3;\n"
-                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [to], %1, [at];\n"
-                 "}" :: "r"((unsigned)__cvta_generic_to_shared(twin)), "l"(__double_as_longlong(value)),
-                        "r"((unsigned)__cvta_generic_to_shared(&barrier)), "r"(rank) : "memory");
-}
-
-// how many values a reduction sends
-template <class R> constexpr int width_of = 1;
-
-template <> constexpr int width_of<Moments> = 4;
-
-template <> constexpr int width_of<WarpMoments> = 4;
-
-// an integer travels as the bits of a double
-template <int stride, class S, template <class> class R, class T>
-DEVICE void send_slot(S *&twin, R<T> r, unsigned long long &barrier)
-{
-    S bits;
-    *(T *)&bits = r.value;
-    send_value(twin, bits, barrier, threadIdx.x);
-    twin += stride;
-}
-
-template <int stride, class S> DEVICE void send_slot(S *&twin, Moments r, unsigned long long &barrier)
-{
-    send_slot<stride>(twin, sum_of(r.sum), barrier);
-    send_slot<stride>(twin, sum_of(r.squares), barrier);
-    send_slot<stride>(twin, sum_of(r.shift), barrier);
-    send_slot<stride>(twin, sum_of(r.seen), barrier);
-}
-
-// Where the CTAs of a cluster leave each other their results of a row. Two rounds fit: nobody can be
-// two rounds ahead of a CTA from which it has not heard.
-template <class S, int values, int cluster> struct Exchange {
-    S slot[2][values][cluster];
-    unsigned long long landed[2];
-};
-template <class X> DEVICE void exchange_init(X &x)
-{
-    if (threadIdx.x == 0) {
-        barrier_init(x.landed[0], 1);
-        barrier_init(x.landed[1], 1);
-    }
-    cluster_arrive();    // nobody may send to another before that one is ready
-}
-template <class S, int values, int cluster, class... R>
-DEVICE void cluster_send(Exchange<S, values, cluster> &x, int &round, R... r)
-{
-    constexpr int bytes = (width_of<R> + ...) * cluster * (int)sizeof(S);
-    if (round == 0)
-        cluster_wait();    // for exchange_init of all CTAs
-    S *twin = &x.slot[round & 1][0][cluster_rank()];
-    if (threadIdx.x < cluster)
-        (send_slot<cluster>(twin, r, x.landed[round & 1]), ...);
-    if (threadIdx.x == 0)
-        barrier_expect(x.landed[round & 1], bytes);
-    round++;
-}
-template <class S, int values, int cluster, class... R>
-DEVICE void cluster_collect(Exchange<S, values, cluster> &x, int &round, R... r)
-{
-    barrier_wait_cluster(x.landed[round & 1], round >> 1 & 1);
-    const S *slots = x.slot[round & 1][0];
-    (combine_slots<cluster>(slots, r), ...);
-    round++;
-}
-
-// Reduces each variable over a row that a whole cluster shares: each CTA tells all of them, itself as well, its result.
-template <int threads, class S, int slots, int values, int cluster, class... R>
-DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluster> &x, int &round, R... r)
-{
-    int turn = round & 1, sent = round;    // as many rounds are sent as are collected
-    row_reduce<threads>(scratch, turn, r...);
-    cluster_send(x, sent, r...);
-    cluster_collect(x, round, r...);
-}
-
-// until all that the kernel before this one in the stream wrote is visible
-DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-
-#endif
+// odd_slices for sm_90a, by fusec 0.3.0:
+//   fusec odd_slices.fuse N=1601 --arch sm_90a --schedule row:cluster=4,threads=64 --prelude include
+#include "fusec.cuh"
 
 // odd_slices (row), from odd_slices.fuse:3-5
-//   y = x_centred * rsqrt(mean[N](x_centred * x_centred) + 0.001)
+//   y         = x_centred * rsqrt(mean[N](x_centred * x_centred) + 0.001)
 // where
-//   x_mean = mean[N](x)
+//   x_mean    = mean[N](x)
 //   x_centred = x - x_mean
-// A cluster of 4 CTAs has row blockIdx.x / 4; each CTA has a slice of the columns, its 64 threads share it.
-// A thread has 7 columns, 64 apart.
-// Launch 1 of 1: grid (4 * M, 1), cluster 4 (its own), block 64, no dynamic shared memory.
-// Strides, x_M and the like, are in elements.
-// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
+//
+// launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
+// grid           (4 * M, 1)
+// block          64 threads
+// cluster        4 CTAs, by __cluster_dims__
+// shared memory  0 bytes, dynamic
+// registers      at most 255 a thread
+// rows           a cluster has row blockIdx.x / 4
+// columns        a slice of 416 for each CTA of a cluster; 64 threads a slice, each with 7 columns,
+//                64 apart
+// arguments      x_M, y_M: strides, in elements
 extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(64)
 void odd_slices(
     const bf16 *__restrict__ x, long long x_M,
@@ -512,11 +27,11 @@ void odd_slices(
     constexpr int threads = 64;
     constexpr int vec = 1, tiles = 7, step = threads * vec;
     wait_for_previous_kernel();
-    const int member = threadIdx.x;
-    __builtin_assume(member < threads);
-    const int begin = blockIdx.x % cluster * slice;
-    const int end = begin + slice < N ? begin + slice : N;
-    const int local = member * vec, first = begin + local;
+    const int thread_in_row = threadIdx.x;
+    __builtin_assume(thread_in_row < threads);
+    const int slice_begin = blockIdx.x % cluster * slice;
+    const int slice_end = slice_begin + slice < N ? slice_begin + slice : N;
+    const int local_column = thread_in_row * vec, first_column = slice_begin + local_column;
     __shared__ float scratch[1][2][4 * (threads / 32)];
     __shared__ Exchange<float, 4, cluster> exchange;
     int round = 0;    // of the exchange
@@ -524,7 +39,7 @@ void odd_slices(
 
     const long long row = blockIdx.x / cluster;
     vector<bf16, vec> x_v[tiles];
-    load_row<step>(x_v, x + row * x_M + begin, local, end - begin);
+    load_row<step>(x_v, x + row * x_M + slice_begin, local_column, slice_end - slice_begin);
     float x_mean = 0;
     float row_variance = 0;    // mean[N](x_centred * x_centred)
     float x_mean_seen = 0, x_mean_shift = 0;
@@ -537,7 +52,7 @@ void odd_slices(
             x_mean_of[t][i] = x_;
         }
     }
-    moments_take<step, tiles - 2>(warp_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift), x_mean_of, first, end);
+    moments_take<step, tiles - 2>(warp_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift), x_mean_of, first_column, slice_end);
     cluster_reduce<threads>(scratch, exchange, round, warp_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift));
     x_mean = quotient(x_mean, N);
     const float x_mean_rest = moments_end(x_mean, x_mean_shift);
@@ -546,13 +61,13 @@ void odd_slices(
     const float rsqrt_value = rsqrtf(row_variance + 0.001f);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        const int col = first + t * step;
+        const int col = first_column + t * step;
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
             y_out[i] = fmaf(x_ - x_mean, rsqrt_value, -x_mean_rest * rsqrt_value);
         }
-        store_row(y + row * y_M, col, y_out, end);
+        store_row(y + row * y_M, col, y_out, slice_end);
     }
 }

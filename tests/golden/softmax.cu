@@ -1,4 +1,5 @@
-// graph softmax_rows, for sm_90a; the comment above each kernel says how to launch it
+// softmax_rows for sm_90a, by fusec 0.3.0:
+//   fusec softmax.fuse N=1000 --arch sm_90a
 #ifndef FUSEC_SIM    // the simulator brings helpers of its own
 
 #define DEVICE static __device__ __forceinline__ __attribute__((unused))
@@ -110,20 +111,20 @@ template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
     copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
 }
 
-// a whole row: v[t] holds the n elements from column first + t * step on
+// a whole row: v[t] holds the n elements from column first_column + t * step on
 template <int step, class T, int n, int tiles>
-DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first, int size)
+DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first_column, int size)
 {
     if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                read_once(v[t], row + first + t * step);
+            if (tiles * step == size || first_column + t * step < size)
+                read_once(v[t], row + first_column + t * step);
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
-            if (tiles * step == size || first + t * step < size)
-                load_words(v[t], row + first + t * step);
+            if (tiles * step == size || first_column + t * step < size)
+                load_words(v[t], row + first_column + t * step);
     }
 }
 
@@ -204,9 +205,9 @@ template <int lanes, class R> DEVICE void lane_reduce(R r)
 
 // leaves a warp's result in a slot; the next value's slots are `stride` further
 template <int stride, class S, template <class> class R, class T>
-DEVICE void put_slot(S *&slot, bool mine, R<T> r)
+DEVICE void put_slot(S *&slot, bool writes, R<T> r)
 {
-    if (mine)
+    if (writes)
         *(T *)slot = r.value;
     slot += stride;
 }
@@ -298,10 +299,10 @@ template <int n> DEVICE void online_add(float &largest, float &sum, const float 
         sum += exp_flush(values[i] - base);
 }
 
-template <int stride, class S> DEVICE void put_slot(S *&slot, bool mine, Online r)
+template <int stride, class S> DEVICE void put_slot(S *&slot, bool writes, Online r)
 {
-    put_slot<stride>(slot, mine, max_of(r.largest));
-    put_slot<stride>(slot, mine, sum_of(r.sum));
+    put_slot<stride>(slot, writes, max_of(r.largest));
+    put_slot<stride>(slot, writes, sum_of(r.sum));
 }
 
 // A lane takes a slot, then lanes meet. Where there are fewer slots than lanes, several take the same.
@@ -329,29 +330,29 @@ template <int threads, int teams> DEVICE void team_barrier()
 // The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
 // slow warp still reads: one barrier of the row's team a reduction is enough.
 template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_post(S (&scratch)[teams][2][slots], int turn, R... r)
+DEVICE void row_post(S (&scratch)[teams][2][slots], int parity, R... r)
 {
     constexpr int warps = threads / 32;
-    S *slot = scratch[threadIdx.x / threads][turn] + threadIdx.x % threads / 32;
+    S *slot = scratch[threadIdx.x / threads][parity] + threadIdx.x % threads / 32;
     (lane_reduce<32>(r), ...);
     (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
 }
 template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_collect(S (&scratch)[teams][2][slots], int &turn, R... r)
+DEVICE void row_collect(S (&scratch)[teams][2][slots], int &parity, R... r)
 {
     constexpr int warps = threads / 32;
-    const S *slot = scratch[threadIdx.x / threads][turn];
+    const S *slot = scratch[threadIdx.x / threads][parity];
     team_barrier<threads, teams>();
     (combine_slots<warps>(slot, r), ...);
-    turn ^= 1;
+    parity ^= 1;
 }
 
 // reduces each variable over the threads of a row; all of them get the result
 template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &turn, R... r)
+DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &parity, R... r)
 {
-    row_post<threads>(scratch, turn, r...);
-    row_collect<threads>(scratch, turn, r...);
+    row_post<threads>(scratch, parity, r...);
+    row_collect<threads>(scratch, parity, r...);
 }
 
 // until all that the kernel before this one in the stream wrote is visible
@@ -359,15 +360,20 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 
 #endif
 
-// softmax_rows (row), from softmax.fuse:2-4
+// softmax_rows (row), from softmax.fuse:3-5
 //   y = e / sum[N](e)
 // where
 //   e = exp(x - max[N](x))
-// A CTA has row blockIdx.x; its 64 threads share it.
-// A thread has 8 neighbouring columns in each of 2 tiles, the last not full.
-// Launch 1 of 1: grid (M, 1), block 64, no dynamic shared memory.
-// Strides, x_M and the like, are in elements.
-// By programmatic stream serialization it may start while the kernel before it ends, and waits by itself; without, that does nothing.
+//
+// launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
+// grid           (M, 1)
+// block          64 threads
+// shared memory  0 bytes, dynamic
+// registers      at most 255 a thread
+// rows           a CTA has row blockIdx.x
+// columns        64 threads a row, each with 2 tiles of 8 adjacent columns, 512 apart, the last not
+//                full
+// arguments      x_M, y_M: strides, in elements
 extern "C" __global__ __launch_bounds__(64)
 void softmax_rows(
     const bf16 *__restrict__ x, long long x_M,
@@ -376,20 +382,20 @@ void softmax_rows(
     constexpr int threads = 64;
     constexpr int vec = 8, tiles = 2, step = threads * vec;
     wait_for_previous_kernel();
-    const int member = threadIdx.x;
-    __builtin_assume(member < threads);
-    const int first = member * vec;
+    const int thread_in_row = threadIdx.x;
+    __builtin_assume(thread_in_row < threads);
+    const int first_column = thread_in_row * vec;
     __shared__ float scratch[1][2][2 * (threads / 32)];
-    int turn = 0;
+    int parity = 0;
 
     const long long row = blockIdx.x;
     vector<bf16, vec> x_v[tiles];
-    load_row<step>(x_v, x + row * x_M, first, N);
+    load_row<step>(x_v, x + row * x_M, first_column, N);
     float row_max = -infinity();    // max[N](x)
     float row_sum = 0;    // sum[N](e)
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        const int col = first + t * step;
+        const int col = first_column + t * step;
         float row_max_of[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
@@ -398,13 +404,13 @@ void softmax_rows(
         }
         online_add(row_max, row_sum, row_max_of);
     }
-    row_reduce<threads>(scratch, turn, online_of(row_max, row_sum));
+    row_reduce<threads>(scratch, parity, online_of(row_max, row_sum));
     online_end(row_max, row_sum);
 
     const float inverse_row_sum = quick_inverse(row_sum);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        const int col = first + t * step;
+        const int col = first_column + t * step;
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
