@@ -188,21 +188,12 @@ static void emit_vector_stores(const Pass *pass)
     }
 }
 
-/* Whether a column value is one for all elements of a vector, which lies along the fastest axis. */
-static bool is_vector_value(const Emitter *e, Node n)
-{
-    return e->k->vec > 1 && has_several_columns(e->k) &&
-           !(node(e->g, n)->axes >> fastest_column(e->k) & 1);
-}
-
-/* Those of a vector as a whole, or those of each of its elements. */
-static void emit_column_values(const Pass *pass, bool vectors)
+static void emit_column_values(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         bool load = pass->needed[i] && !e->k->computed[i];
-        if (is_vector_value(e, n) != vectors) continue;
         if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n))) continue;
         emit_value(e, n);
     }
@@ -398,7 +389,7 @@ static void emit_element(const Pass *pass)
     const char *guard = element_guard(e);
     int scope = open_scope(e);
     const char *first = enter_vector(e);
-    emit_column_values(pass, false);
+    emit_column_values(pass);
     if (*guard && has_contributions(pass)) {
         block (e->out, "if (%s)", guard) emit_contributions(pass);
     } else {
@@ -417,15 +408,12 @@ static void emit_tile(const Pass *pass)
     emit_output_vectors(pass);
     emit_pair_vectors(pass);
     if (!e->ahead) declare_vector_sums(pass);
-    int scope = open_scope(e);
-    emit_column_values(pass, true);
     line(e->out, "#pragma unroll");
     block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
     emit_pair_adds(pass);
     if (!e->ahead) emit_vector_sums(pass);
     emit_vector_stores(pass);
     emit_refill_tile(e, pass->phase);
-    close_scope(e, scope);
 }
 
 static bool is_comment(const char *text, const char *at)
