@@ -177,6 +177,8 @@ START_TEST(what_cannot_be_is_refused)
     check_refusal("row:exact=1,threads=128", "");
     check_refusal("row:exact=1,threads=128,reads=2", "");
     check_refusal("row:exact=1,threads=128,stages=3,live=1,row=ring", "");
+    check_refusal("row:exact=1,threads=128,vec=8,tiles=4,row=registers", "");
+    check_refusal("row:exact=1,threads=128,convert=once", "convert: not for this kernel");
     check_refusal("row:exact=1", "threads: a complete schedule tells them");
     check_refusal("row:threads=128,lag=1", "lag: only beside exact=1");
     check_refusal("row:exact=1,threads=128,lag=1", "lag: for rows in a ring");

@@ -1,5 +1,6 @@
 /* explain/json.c: plan -> JSON: for programs, what explain/explain.c says in words. */
 #include "explain/explain.h"
+#include "schedule/keys.h"
 
 /* `, ` before all members but the first. */
 static void put_comma(Text *out, bool *first)
@@ -150,6 +151,8 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
         text_quote(out, origin.why);
         text_print(out, "}");
     }
+    text_print(out, ",\n  \"complete_schedule\": ");
+    text_quote(out, complete_schedule(out->arena, plan));
     put_speed(out, plan);
     put_reductions(out, a);
     put_kernels(out, plan, usage);

@@ -153,6 +153,7 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
         return "tiles: CTAs that have parts of a row share no other";
     if (f->lag && (f->row != 1 + IN_STAGES || !k->inner_count || k->phases != 2))
         return "lag: for rows in a ring that two phases read";
+    if (f->lag && k->teams > 1) return "lag: a CTA walks one row at a time";
     if (f->lag && f->stages < 2 + f->lag) return "stages: with a lag there are 2 + lag or more";
     if (k->kept && !f->part) return "part: sums that keep row axes are in parts";
     return NULL;
@@ -199,7 +200,8 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
         f->row == 1 + IN_MEMORY)
         return "stages: rows pass through no ring here";
     if (copy_warp && (!s->target->bulk_copy || has_several_columns(k) || k->kept || k->teams > 1 ||
-                      k->threads_per_row <= WARP || threads > MOST_THREADS || f->reuse || f->lines))
+                      k->threads_per_row <= WARP || threads > MOST_THREADS || f->reuse ||
+                      f->lines || f->row != 1 + IN_STAGES))
         return "warp-specialized needs bulk copies, one axis of columns, and rows of two warps, one at a time";
     if (f->reuse && (!may_reuse(k) || f->row != 1 + IN_REGISTERS || f->lines))
         return missing_reuse(s);
@@ -214,6 +216,7 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
     const Schedule *f = &s->forced;
     bool held = k->inner_count && k->rows && !k->kept && !k->accumulator_count && !k->dynamic &&
                 f->row == 1 + IN_REGISTERS && k->column_ctas == 1 && f->reads == 1;
+    if (f->convert == CONVERT_BF16 && k->vec > 1) return "convert: bf16 is for single elements";
     if (f->paced && !k->copy_warp) return "paced: only a copy warp is";
     if (f->bulk && (!can_take_bulk(s, k) || k->teams > 1 || k->threads_per_row <= WARP ||
                     f->reads == 2 || f->refill || f->blocks))
@@ -262,8 +265,13 @@ static bool set_bounds(const Scheduler *s, Kernel *k)
 /* The first key that a kernel does not have as asked; KEYS: it has all. */
 static Key find_difference(const Scheduler *s, const Kernel *k)
 {
-    const Schedule *f = &s->forced, made = read_schedule(s, k);
+    const Schedule *f = &s->forced;
+    Schedule made = read_schedule(s, k);
     int key = 0;
+    /* what is told though it is plain, and two words for what is the same here */
+    if (f->vec == k->vec) made.vec = f->vec;
+    if (f->tiles == k->tiles) made.tiles = f->tiles;
+    if (made.convert && f->convert) made.convert = f->convert;
     while (key < KEYS && made.at[key] == f->at[key]) key++;
     return (Key)key;
 }
