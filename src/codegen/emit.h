@@ -125,6 +125,8 @@ const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
 const char *load_pointer(const Emitter *e, const Load *load);
 const char *store_pointer(const Emitter *e, const Store *store);
 bool is_column_value(const Emitter *e, Node n);
+/* Whether a column value is one for all elements of a vector, which lies along the fastest axis. */
+bool is_vector_value(const Emitter *e, Node n);
 const Load *find_load(const Emitter *e, Node n); /* NULL: the kernel does not read it */
 /* Whether a value of a column is divided by a number that the text holds. */
 bool divides_by_constant(const Emitter *e, Node n);

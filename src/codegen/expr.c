@@ -261,7 +261,8 @@ static const char *load_text(Emitter *e, const Load *load)
     if (load->access == ACCESS_VECTOR) return vector_element(e, load);
     const char *at = element(e, pointer, load->tensor, load->axes);
     if (may_be_outside(e, load))
-        return arena_format(e->arena, "col + i < %s ? (%s)%s : 0", e->end, type, at);
+        return arena_format(e->arena, "%s < %s ? (%s)%s : 0",
+                            is_vector_value(e, load->node) ? "col" : "col + i", e->end, type, at);
     return at;
 }
 

@@ -188,12 +188,20 @@ static void emit_vector_stores(const Pass *pass)
     }
 }
 
-static void emit_column_values(const Pass *pass)
+bool is_vector_value(const Emitter *e, Node n)
+{
+    return e->k->vec > 1 && has_several_columns(e->k) &&
+           !(node(e->g, n)->axes >> fastest_column(e->k) & 1);
+}
+
+/* Those of a vector as a whole, or those of each of its elements. */
+static void emit_column_values(const Pass *pass, bool vectors)
 {
     Emitter *e = pass->e;
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         bool load = pass->needed[i] && !e->k->computed[i];
+        if (is_vector_value(e, n) != vectors) continue;
         if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n))) continue;
         emit_value(e, n);
     }
@@ -389,7 +397,7 @@ static void emit_element(const Pass *pass)
     const char *guard = element_guard(e);
     int scope = open_scope(e);
     const char *first = enter_vector(e);
-    emit_column_values(pass);
+    emit_column_values(pass, false);
     if (*guard && has_contributions(pass)) {
         block (e->out, "if (%s)", guard) emit_contributions(pass);
     } else {
@@ -404,7 +412,9 @@ static void emit_element(const Pass *pass)
 static void emit_tile(const Pass *pass)
 {
     Emitter *e = pass->e;
+    int scope = open_scope(e);
     if (!e->ahead) emit_tile_loads(pass);
+    emit_column_values(pass, true);
     emit_output_vectors(pass);
     emit_pair_vectors(pass);
     if (!e->ahead) declare_vector_sums(pass);
@@ -414,6 +424,7 @@ static void emit_tile(const Pass *pass)
     if (!e->ahead) emit_vector_sums(pass);
     emit_vector_stores(pass);
     emit_refill_tile(e, pass->phase);
+    close_scope(e, scope);
 }
 
 static bool is_comment(const char *text, const char *at)

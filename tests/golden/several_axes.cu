@@ -52,11 +52,11 @@ void several_axes(
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step, s_ = col % S, c = col / S;
+        const float gamma_ = gamma[c];
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
-            const float gamma_ = gamma[c];
             y_out[i] = (x_ - row_mean) * gamma_;
         }
         store_vector(y + row * y_B + c * y_C + s_, 0, y_out);
