@@ -38,7 +38,7 @@ FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stu
 PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
-PROGRAMS_A_CHECK = 100
+PROGRAMS_A_CHECK = 60
 PROP     = $(wildcard tests/prop/*.c)
 # sim.h is C++ of one macro a line, like the CUDA that it stands in for.
 FORMATTED = $(filter-out tests/sim/sim.h,$(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] tests/*.[ch] tests/*/*.[ch] examples/*.c))
