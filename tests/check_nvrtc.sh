@@ -62,6 +62,8 @@ list_programs() {
     # short rows: two and three vectors a lane
     printf 'examples/%s\n' "layernorm.fuse N="{96,128,160,640} "layernorm_bwd.fuse N=96" "rmsnorm_quantized.fuse N=1280"
     printf 'tests/cases/%s\n' "held_short.fuse N=72" "heavy_norm.fuse N=96" "online_names.fuse N=96" "biased_sum.fuse N=57"
+    # columns of several axes whose vectors do not fill the last tile
+    printf 'examples/%s B=1 G=3 C=5 S=20\n' group_norm.fuse group_norm_bwd.fuse
     # rows that groups of CTAs read anew in each phase
     printf 'tests/long/%s\n' "flat.fuse" "flat.fuse N=65543" "three_reads.fuse"
     # single elements, many a thread, with sums over rows; what no cluster shares, spills
