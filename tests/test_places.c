@@ -107,9 +107,9 @@ START_TEST(relative_places_are_none)
     setenv("FUSEC_TUNING_FILE", "", 1);
     ck_assert_uint_eq(fusec_cache_path(path, sizeof path), 0);
     ck_assert_uint_eq(tuning_path(path), 0);
-    setenv("HOME", "/home", 1);
-    ck_assert_uint_eq(fusec_cache_path(path, sizeof path), strlen("/home/.cache/fusec"));
-    ck_assert_uint_eq(tuning_path(path), strlen("/home/.config/fusec/tuning"));
+    setenv("HOME", "/nowhere/h", 1);
+    ck_assert_uint_eq(fusec_cache_path(path, sizeof path), strlen("/nowhere/h/.cache/fusec"));
+    ck_assert_uint_eq(tuning_path(path), strlen("/nowhere/h/.config/fusec/tuning"));
     setenv("FUSEC_CACHE_DIR", "cache", 1);
     setenv("FUSEC_TUNING_FILE", "tuning", 1);
     ck_assert_uint_eq(fusec_cache_path(path, sizeof path), 0);
