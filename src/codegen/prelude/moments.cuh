@@ -74,13 +74,12 @@ template <class R> DEVICE void moments_move(R r)
 
 //@ moments_add
 // Adds some of a row's values to what a thread has: until moments_settle, squares about the shift. That is the first of the
-// values, and from 32 values on moves as often as their number doubles: so that of many it is not much farther from their mean
-// than they are.
+// values, and moves as often as their number doubles: so it is never much farther from their mean than they are.
 template <class R, int n> DEVICE void moments_add(R r, const float (&values)[n])
 {
     if (r.seen == 0)
         r.shift = moments_shift(values[0]);
-    else if (r.seen >= 32 && (__float_as_int(r.seen) & 0x7fffff) == 0)    // a power of two
+    else if ((__float_as_int(r.seen) & 0x7fffff) == 0)    // a power of two
         moments_move(r);
     float more = 0, more_squares = 0;
     #pragma unroll
