@@ -14,8 +14,8 @@ fusec_status bench_reset_cache(fusec_device *device, fusec_error *error)
     if (status != FUSEC_OK) return status;
     CUresult result = driver->cuCtxSynchronize();
     if (result == CUDA_SUCCESS) result = driver->cuCtxResetPersistingL2Cache();
-    if (result == CUDA_ERROR_NOT_SUPPORTED)
-        result = CUDA_SUCCESS; /* nothing is kept on such a device */
+    /* A device that cannot do so keeps nothing in L2. */
+    if (result == CUDA_ERROR_NOT_SUPPORTED) result = CUDA_SUCCESS;
     status = driver_check(driver, result, "cuCtxResetPersistingL2Cache", error);
     context_leave(&current);
     return status;

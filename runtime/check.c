@@ -40,8 +40,7 @@ static bool find_extent(const fusec_tensor *t, Extent *extent)
     return true;
 }
 
-/* ------------------------------------------------------------------------- one tensor
- * alone -- */
+/* ---- one tensor alone ---- */
 
 /* The first tensor that has an axis, whose size is then the launch's. */
 static const char *first_with(const LaunchPlan *launch, int axis)
@@ -118,8 +117,7 @@ static fusec_status check_tensor(const fusec_plan *plan, const LaunchTensor *dec
     return status == FUSEC_OK ? check_layout(declared, t, error) : status;
 }
 
-/* ---------------------------------------------------------------------------------
- * overlaps -- */
+/* ---- overlaps ---- */
 
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
@@ -215,8 +213,7 @@ static fusec_status check_overlaps(const fusec_plan *plan, const fusec_tensor *i
     return status;
 }
 
-/* ------------------------------------------------------------------------------ all of
- * them -- */
+/* ---- all of them ---- */
 
 fusec_status check_tensors(const fusec_plan *plan, const fusec_tensor *inputs,
                            const fusec_tensor *outputs, Sizes *sizes, fusec_error *error)

@@ -15,8 +15,7 @@ double milliseconds_now(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* --------------------------------------------------------------------------------
- * opening -- */
+/* ---- opening ---- */
 
 static atomic_int generation; /* forks between the first process and this one */
 static pthread_once_t counts_forks = PTHREAD_ONCE_INIT;
@@ -215,8 +214,7 @@ fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
     return succeed(error);
 }
 
-/* ------------------------------------------------------------------- what the others
- * need -- */
+/* ---- what the others need ---- */
 
 fusec_status device_enter(const fusec_device *device, CurrentContext *current, fusec_error *error)
 {

@@ -128,8 +128,7 @@ static int open_cache(bool make, char *why, size_t size)
     return -1;
 }
 
-/* ------------------------------------------------------------------------- loading,
- * storing -- */
+/* ---- loading, storing ---- */
 
 void disk_encode(Writer *w, const DiskEntry *entry)
 {
@@ -378,8 +377,7 @@ bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size)
     return ok;
 }
 
-/* ------------------------------------------------------------------------ for `fusec
- * cache` -- */
+/* ---- for `fusec cache` ---- */
 
 /* Describes an entry, unless it is gone, damaged or not to be trusted; false with errno set if it
  * cannot be read. */

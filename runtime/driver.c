@@ -93,8 +93,8 @@ fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate
     if (result == CUDA_SUCCESS)
         result =
             driver->cuDeviceGetAttribute(&wires, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, gpu);
-    *rate =
-        clock > 0 && wires > 0 ? 2.0 * clock * wires / 8 / 1e6 : 0; /* twice a clock on each wire */
+    /* Each wire carries two bits a clock. */
+    *rate = clock > 0 && wires > 0 ? 2.0 * clock * wires / 8 / 1e6 : 0;
     return driver_check(driver, result, "cuDeviceGetAttribute", error);
 }
 

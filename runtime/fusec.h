@@ -508,12 +508,12 @@ typedef struct fusec_kernel_info {
     int32_t stack_bytes; /* local memory frame a thread, spilled or not */
     int32_t static_smem_bytes;
     int32_t threads; /* a CTA */
-    int32_t
-        cluster; /* CTAs that share a row: up to 16 a cluster of the GPU, more a group; 1: none */
-    int64_t
-        dynamic_smem_bytes; /* of that grid; a smaller or larger one may be given another amount */
-    int64_t
-        grid[3]; /* CTAs for the sizes the plan was made with; one of them 0: it is not launched */
+    /* CTAs that share a row: up to 16 are a cluster of the GPU, more are a group; 1: none. */
+    int32_t cluster;
+    /* Of `grid`; a launch of fewer or more CTAs may take another amount. */
+    int64_t dynamic_smem_bytes;
+    /* CTAs for the sizes the plan was made with; where one is 0, the kernel is not launched. */
+    int64_t grid[3];
 } fusec_kernel_info;
 
 /* The kernels of a plan in launch order. Of the CPU device's plans only launch data are

@@ -257,8 +257,7 @@ fusec_status fusec_plan_launch(const fusec_plan *plan, const fusec_tensor *input
     return status == FUSEC_OK ? succeed(error) : status;
 }
 
-/* ------------------------------------------------------------------------ calls kept
- * ready -- */
+/* ---- calls kept ready ---- */
 
 static fusec_status fill_call(fusec_call *call, const Launch *launch, fusec_error *error)
 {

@@ -113,8 +113,7 @@ fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error)
     IN_CONTEXT(device, "cuCtxSynchronize", error, cuCtxSynchronize());
 }
 
-/* --------------------------------------------------------------------- streams and
- * events -- */
+/* ---- streams and events ---- */
 
 fusec_status fusec_stream_create(fusec_device *device, fusec_stream *stream, fusec_error *error)
 {

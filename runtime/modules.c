@@ -270,8 +270,8 @@ void module_release(fusec_device *device, CodeModule *module)
     if (!module) return;
     Modules *modules = &device->modules;
     CodeModule *unused = NULL;
-    if (device_is_inherited(device))
-        return; /* its list may be half changed: modules_free takes what it holds */
+    /* After a fork the list may be half changed: modules_free frees what it holds. */
+    if (device_is_inherited(device)) return;
     pthread_mutex_lock(&modules->lock);
     if (--module->users == 0) unused = module->shared ? take_oldest_idle(modules) : module;
     pthread_mutex_unlock(&modules->lock);

@@ -43,8 +43,7 @@ void fusec_plan_destroy(fusec_plan *plan)
     free(plan);
 }
 
-/* ------------------------------------------------------------------------------- kernels
- * -- */
+/* ---- kernels ---- */
 
 static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info *info)
 {
@@ -143,8 +142,7 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
     return plan->device->cpu ? FUSEC_OK : prepare_functions(plan, error);
 }
 
-/* -------------------------------------------------------------------------------
- * creating -- */
+/* ---- creating ---- */
 
 /* Copies what the caller's header knew of the options. Wanting no output is an error here: to
  * the compiler it would be a plan without kernels. */

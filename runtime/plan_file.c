@@ -8,8 +8,7 @@
 
 enum { MAX_ITEMS = 1 << 16, LARGEST_CLUSTER = 16 };
 
-/* ---------------------------------------------------------------------------------
- * writing -- */
+/* ---- writing ---- */
 
 static void put_text(Writer *w, const char *text)
 {
@@ -108,8 +107,7 @@ void plan_encode(Writer *w, const PlanFile *file)
     put_string(w, file->code, file->code_bytes);
 }
 
-/* ---------------------------------------------------------------------------------
- * reading -- */
+/* ---- reading ---- */
 
 static const char *get_text(Reader *r, Arena *arena)
 {

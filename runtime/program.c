@@ -197,8 +197,8 @@ fusec_status fusec_program_open(const char *path, const fusec_parse_options *giv
 
 fusec_program *program_retain(const fusec_program *program)
 {
-    fusec_program *counted =
-        (fusec_program *)(uintptr_t)program; /* the count is no part of the program's value */
+    /* The count is no part of the program's value. */
+    fusec_program *counted = (fusec_program *)(uintptr_t)program;
     atomic_fetch_add_explicit(&counted->references, 1, memory_order_relaxed);
     return counted;
 }

@@ -123,8 +123,7 @@ const char *get_string(Reader *r, size_t *length)
     return text;
 }
 
-/* ----------------------------------------------------------------------------------
- * files -- */
+/* ---- files ---- */
 
 bool file_replace(const char *path, const void *head, size_t head_bytes, const void *data,
                   size_t bytes)

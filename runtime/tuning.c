@@ -296,8 +296,8 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
         snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, reason_of(errno));
         return false;
     }
-    if (!entry->schedule && (!exists || !S_ISREG(about.st_mode)))
-        return true; /* there is nothing to remove */
+    /* There is nothing to remove. */
+    if (!entry->schedule && (!exists || !S_ISREG(about.st_mode))) return true;
     if (exists && !S_ISREG(about.st_mode)) {
         snprintf(why, TUNING_WHY, "cannot write %.300s: it is no regular file", path);
         return false;

@@ -24,11 +24,15 @@ typedef struct {
 
 typedef enum {
     COMPILE_OK,
-    COMPILE_WRONG,   /* the program or its data: exit status 1 */
-    COMPILE_USAGE,   /* unknown graph or axis, several graphs and none named, an axis without a
-                        size, a refused schedule: exit status 2 */
-    COMPILE_MACHINE, /* out of memory (out_of_memory is set), an unreadable import: exit status 3 */
-    COMPILE_STOPPED  /* beyond a limit of the budget, or cancelled (stopped tells): exit status 3 */
+    /* The program or its data is wrong: exit status 1. */
+    COMPILE_WRONG,
+    /* Unknown graph or axis, several graphs and none named, an axis without a size, a refused
+     * schedule: exit status 2. */
+    COMPILE_USAGE,
+    /* Out of memory (out_of_memory is set), an unreadable import: exit status 3. */
+    COMPILE_MACHINE,
+    /* Beyond a limit of the budget, or cancelled (stopped tells): exit status 3. */
+    COMPILE_STOPPED
 } CompileStatus;
 
 /* How far to go. Each stage implies those before it. */
@@ -46,10 +50,11 @@ typedef struct {
     size_t length;
     const char *name;       /* of the file, for diagnostics */
     const Imports *imports; /* NULL: none are allowed but "std" */
-    const Module *parsed;  /* NULL, or what an earlier compilation parsed of that text, which is not
-                              parsed again ... */
-    bool is_checked;       /* ... and checked, without an error; its arena must live as long as this
-                              compilation's */
+    /* NULL, or what an earlier compilation parsed of that text: it is not parsed again, nor checked
+     * again where that found no error (is_checked). Its arena must live as long as this
+     * compilation's. */
+    const Module *parsed;
+    bool is_checked;
     const char *graph;     /* NULL: the only one */
     const AxisSize *sizes; /* override the declared defaults */
     int size_count;
@@ -60,8 +65,9 @@ typedef struct {
     int spilling_count;
     Target target;
     CompileUntil until;
-    Budget *budget; /* begun; NULL: one with the default limits. It may serve several compilations,
-                       one after another: they share its time, each may have all its bytes */
+    /* Begun; NULL: one with the default limits. It may serve several compilations, one after
+     * another: they share its time, each may have all its bytes. */
+    Budget *budget;
 } CompileRequest;
 
 typedef struct {

@@ -47,8 +47,9 @@ typedef struct {
     int file_sms;                        /* of the GPU that the file is of */
     bool added;                          /* by target_add */
     bool borrowed;                       /* the GPU has no file: this is the nearest one's */
-    int memory; /* GB/s of its memory, where schedules are others for that than for the first GPU
-                   of its architecture; else 0 */
+    /* GB/s of its memory, where its schedules differ for that from those of the first GPU of its
+     * architecture; else 0. */
+    int memory;
 } Target;
 
 /* SMs that clusters of that many CTAs (2 to 16) can fill. */

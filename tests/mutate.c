@@ -211,8 +211,7 @@ static void copy_line(const char *text, const char *at, char *line)
     snprintf(line, LINE, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-/* ---- the prelude's helpers
- * ---------------------------------------------------------------- */
+/* ---- the prelude's helpers ---- */
 
 /* Where in the prelude a place in the text's copy of a section comes from; NULL: in a
  * section with inline PTX, which has a host twin. */
@@ -232,8 +231,7 @@ static const char *find_origin(const char *text, const char *at, const char **se
     return NULL;
 }
 
-/* ---- one mutant
- * --------------------------------------------------------------------------- */
+/* ---- one mutant ---- */
 
 /* In a process of its own, so that nothing it does can matter to the next. */
 static void try_mutant(SimRun *run, const char *prelude, const char *text, char *said)
@@ -283,8 +281,7 @@ static void hunt_helper(const Hunt *h, const Rule *rule, const char *at, const c
     free(prelude);
 }
 
-/* ---- where a mutant is
- * ------------------------------------------------------------------- */
+/* ---- where a mutant is ---- */
 
 /* "(row)": the family of the kernel that holds `at`, from the first line of the comment above it:
  * `// name (family), from ...`. Formulas stand further in. */
@@ -329,8 +326,7 @@ static Mutant *find_mutant(Hunt *h, const Rule *rule, const char *from, const ch
     return m;
 }
 
-/* ---- all
- * ----------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static bool is_comment(const char *text, const char *at)
 {

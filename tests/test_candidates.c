@@ -269,8 +269,8 @@ static void check_lanes(const char *path, const char *schedule, int64_t columns,
 START_TEST(short_rows_leave_few_lanes_idle)
 {
     check_lanes("examples/layernorm.fuse", NULL, 96, "4 x 3 x 8 of 32");
-    check_lanes("examples/layernorm.fuse", NULL, 128,
-                "8 x 2 x 8 of 32"); /* two, for meeting is much of the work */
+    /* Two, for meeting is much of the work. */
+    check_lanes("examples/layernorm.fuse", NULL, 128, "8 x 2 x 8 of 32");
     check_lanes("examples/layernorm.fuse", NULL, 112, "8 x 2 x 8 of 16");
     check_lanes("examples/layernorm.fuse", NULL, 16, "2 x 1 x 8 of 128");
     check_lanes("examples/layernorm.fuse", NULL, 68, "8 x 3 x 4 of 16");
@@ -325,8 +325,8 @@ START_TEST(advice_is_not_taken_where_it_cannot_be)
     ck_assert(is_unadvised("examples/rmsnorm_quantized.fuse", ALL, 8192));
     ck_assert(is_unadvised("examples/cross_entropy.fuse", ALL, 8192));
     check_shape("examples/layernorm.fuse", "sm_100a", 8000, 40960, "row 160 x 8, 0");
-    check_shape("examples/layernorm.fuse", "sm_90a", 3938, 2048,
-                "row 128 x 1, 0"); /* an H100 NVL */
+    /* An H100 NVL. */
+    check_shape("examples/layernorm.fuse", "sm_90a", 3938, 2048, "row 128 x 1, 0");
 }
 END_TEST
 
@@ -461,8 +461,8 @@ START_TEST(the_model_says_what_it_does_not_know)
     check_unknown(compile_sizes("row", 64, 4096, "sm_90a"), "several kernels");
     read_program("tests/cases/held_short.fuse");
     check_unknown(compile_sizes(NULL, 1, 32, "sm_90a"), "shorter than 64");
-    check_unknown(compile_sizes(NULL, 1, 1 << 29, "sm_90a"),
-                  "longer than 1048576"); /* nor is a schedule searched for, which took minutes */
+    /* Nor is a schedule searched for, which took minutes. */
+    check_unknown(compile_sizes(NULL, 1, 1 << 29, "sm_90a"), "longer than 1048576");
     check_unknown(compile_declared("examples/adaln_bwd.fuse"), "rows of each group");
     check_unknown(compile_declared("examples/group_norm.fuse"), "several axes");
     check_unknown(compile_declared("tests/cases/sums_of_types.fuse"), "f64");

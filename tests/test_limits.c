@@ -84,8 +84,8 @@ START_TEST(limits_that_are_none)
     options.max_seconds = __builtin_nan("");
     expect(FUSEC_INVALID_ARGUMENT, &options, "options.max_seconds");
     options.max_nodes = 1;
-    options.struct_size =
-        offsetof(fusec_plan_options, max_nodes); /* an older header has none of them */
+    /* An older header has none of them. */
+    options.struct_size = offsetof(fusec_plan_options, max_nodes);
     ck_assert_int_eq(create(&options), FUSEC_OK);
 }
 END_TEST

@@ -90,7 +90,7 @@ static void check_formatted(const char *text, const char *expected)
 
 #define HEAD "graph f[N](x : f32[N]) -> (y : f32[N]) {\n"
 
-/* ---- what is read ----------------------------------------------------------------- */
+/* ---- what is read ---- */
 
 START_TEST(test_precedence)
 {
@@ -178,7 +178,7 @@ START_TEST(test_leading_minus_continues)
 }
 END_TEST
 
-/* ---- what is refused -------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 START_TEST(test_report_form)
 {
@@ -350,7 +350,7 @@ START_TEST(test_nesting)
 }
 END_TEST
 
-/* ---- imports ---------------------------------------------------------------------- */
+/* ---- imports ---- */
 
 typedef struct {
     char directory[64];
@@ -436,7 +436,7 @@ START_TEST(test_import_faults)
 }
 END_TEST
 
-/* ---- formatting ------------------------------------------------------------------- */
+/* ---- formatting ---- */
 
 START_TEST(test_format_aligns)
 {

@@ -89,8 +89,8 @@ static State read_state(void)
     s.traps = fegetexcept();
     s.raised = fetestexcept(FE_ALL_EXCEPT);
 #if defined(__x86_64__)
-    s.control =
-        _mm_getcsr() & ~2u; /* but for a flag that fenv.h does not know: subnormal operand */
+    /* But for a flag that fenv.h does not know: subnormal operand. */
+    s.control = _mm_getcsr() & ~2u;
 #endif
     s.point = *localeconv()->decimal_point;
     s.locale = uselocale((locale_t)0);

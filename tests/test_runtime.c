@@ -390,8 +390,8 @@ START_TEST(intervals_of_rows)
     ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, 0), FEW * 73728 / 3000);
     ck_assert_uint_eq(launch_interval(&plan, 0, &few, 3000, L2), 0); /* what a cache may hold */
     ck_assert_uint_eq(launch_interval(&plan, 0, &none, 3000, 0), 0);
-    ck_assert_uint_eq(launch_interval(&plan, 0, &many, 0, 0),
-                      0); /* a GPU that does not say how fast it is */
+    /* A GPU that does not say how fast it is. */
+    ck_assert_uint_eq(launch_interval(&plan, 0, &many, 0, 0), 0);
     ck_assert_uint_eq(launch_interval(&plan, 0, &many, 1e-30, 0), INT32_MAX);
     ck_assert_uint_eq(launch_interval(&plan, 0, &some, 3000, L2), 0);
     kernels[0].paced_from = 1;

@@ -19,9 +19,8 @@ typedef struct {
     Node node;
     const char *name; /* its binding's name, else its text, `sum[N](-a)` */
     ReductionKind kind;
-    int phase;    /* the phase in which it accumulates: that of its operand, or of
-                     the one it goes with */
-    Node partner; /* the reduction it goes with, see find_partner(); 0: none */
+    int phase;    /* the phase in which it accumulates: its operand's, or its partner's */
+    Node partner; /* the reduction it is computed with, see find_partner(); 0: none */
 } Reduction;
 
 /* An input that more than one phase needs, so that it stays on chip between them. */
@@ -35,39 +34,44 @@ typedef struct Analysis {
     const Graph *graph;
     Sizes sizes;
     AxisSet rows, columns;
-    int part_count; /* 0, or outputs that share nothing with others and have rows along other axes
-                     */
-    const struct Analysis *const
-        *parts; /* are analyzed apart; their reductions and columns are here, too */
+    /* Outputs that share nothing with others, and have rows along other axes, are parts. Each is
+     * analyzed alone; their reductions and columns are here, too. 0: the graph has no such parts. */
+    int part_count;
+    const struct Analysis *const *parts;
     int reduction_count;
     const Reduction *reductions;
     int persistent_count;
     const Persistent *persistent;
-    const Node *partners; /* by node id: the reduction that one goes with; 0: none */
+    const Node *partners; /* by node id: Reduction.partner */
     const int *phase;     /* by node id: how many inner reductions lie before the value */
     int phases;           /* 1 + the largest phase */
     int64_t read_bytes, write_bytes; /* each used input once, each wanted output once */
 } Analysis;
 
 const char *kind_name(ReductionKind kind); /* "inner", "partial_outer", ... */
+
 enum { LAST_PHASE_BIT = 63 };
 /* The bit of a phase in a set of phases: the last stands for all from there on. */
 static inline uint64_t phase_bit(int phase)
 {
     return (uint64_t)1 << (phase < LAST_PHASE_BIT ? phase : LAST_PHASE_BIT);
 }
-/* Some reductions over r = max[K](x) or r = mean[K](x) need no phase after that of r, and both are
- * accumulated in one go:
- *   sum[K](exp(x - max[K](x)))   the sum of exp(x - b) for any b becomes that for another by one
- *                                factor (Milakov and Gimelshein 2018, arXiv:1805.02867)
- *   mean[K]((x - mean[K](x))^2)  parts' squares about their own means become those about the
- *                                common mean by one addition each (Chan, Golub, LeVeque 1979)
+
+/* Some reductions over r = max[K](x) or r = mean[K](x) need no phase after that of r: both are
+ * accumulated in one phase.
+ *
+ *   sum[K](exp(x - max[K](x)))   one factor turns the sum of exp(x - b) into that for another b
+ *                                (Milakov and Gimelshein 2018, arXiv:1805.02867)
+ *   mean[K]((x - mean[K](x))^2)  one addition turns squares about the mean of a part into squares
+ *                                about the common mean (Chan, Golub, LeVeque 1979)
+ *
  * Gives r; 0: the reduction is none of these. f32 alone, where the errors are within the bound. */
 Node find_partner(const Graph *g, const Sizes *sizes, Node n);
 /* The first of these may be of exp(x - where(abs(r) == inf, 0, r)): which infinite maxima are
  * replaced. */
 enum { EXCLUDES_LOW = 1, EXCLUDES_HIGH = 2 };
 unsigned excluded_of_base(const Graph *g, Node sum);
+
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
 /* The graph with what a rounded mean lacks put right, in squares about it that are added up by
  * other kernels; NULL: it has none. */
@@ -79,7 +83,6 @@ AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes);
 Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes);
 void print_analysis(Text *out, const Analysis *a); /* --emit=analysis */
 
-/* Elements of a tensor over `axes`, and the row axes' share of them. */
 static inline bool axes_within(AxisSet inner, AxisSet outer)
 {
     return !(inner & ~outer);

@@ -14,15 +14,15 @@ typedef struct {
     const char *name; /* as printed before `:line:col` */
     const char *text; /* NUL behind the last byte (the scanner's sentinel) */
     size_t length;
-    const uint32_t
-        *lines; /* where each line begins (index_lines); NULL: places are searched from the begin */
+    /* Where each line begins (index_lines); NULL: places are searched from the begin. */
+    const uint32_t *lines;
     int line_count;
 } Source;
 
 typedef struct {
     const Source *source; /* NULL: no place */
-    uint32_t begin,
-        end; /* byte offsets, half open; end < begin: the file as a whole (whole_file) */
+    /* Byte offsets, half open; end < begin: the file as a whole (whole_file). */
+    uint32_t begin, end;
 } Span;
 
 enum { MAX_ERRORS = 10 };
@@ -58,7 +58,7 @@ void source_place(const Source *source, uint32_t offset, int *line_number, int *
 const char *nearest_name(const char *name, const char *const *candidates, int count);
 /* "did you mean dx?"; where no name is near, what there is: "there are dx, dgamma". */
 const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count);
-const char *list_names(Arena *arena, const char *const *candidates,
-                       int count); /* "there are a, b" */
+/* "there are a, b". */
+const char *list_names(Arena *arena, const char *const *candidates, int count);
 
 #endif

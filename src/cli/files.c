@@ -95,8 +95,8 @@ bool can_write_result(Arena *arena, const char *path)
 {
     Result result;
     struct stat old;
-    if (path && strcmp(path, "-") &&
-        is_written_directly(path)) { /* not opened: a pipe waits for its reader */
+    /* The file is not opened to try it: opening a pipe waits for its reader. */
+    if (path && strcmp(path, "-") && is_written_directly(path)) {
         bool is_directory = stat(path, &old) == 0 && S_ISDIR(old.st_mode),
              can = !is_directory && access(path, W_OK) == 0;
         if (is_directory) errno = EISDIR;

@@ -401,8 +401,8 @@ static void complain_flag(Arena *arena, const char *arg)
     const char *flag = arena_copy(arena, arg, strcspn(arg, "="));
     const char *place = place_of_word(arena, flag + strspn(flag, "-"));
     double number;
-    bool near = nearest_name(flag, flags, OPTION_COUNT) &&
-                strlen(flag) > 5; /* of short words all are near */
+    /* Short words are near to everything. */
+    bool near = nearest_name(flag, flags, OPTION_COUNT) && strlen(flag) > 5;
     if (!place && !near && arg[strlen(flag)] && parse_number(arg + strlen(flag) + 1, &number))
         complain(arena_format(arena, "a scalar is set by --set %s, an axis without dashes",
                               arg + strspn(arg, "-")),

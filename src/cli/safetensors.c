@@ -76,8 +76,9 @@ static const char *shown(const char *name, char text[SHOWN_NAME + 4])
 int64_t tensor_count(const Tensor *tensor)
 {
     int64_t count = 1;
+    /* Where one size is 0 the others may be anything. */
     for (int i = 0; i < tensor->rank; i++)
-        if (tensor->sizes[i] == 0) return 0; /* the others may be anything */
+        if (tensor->sizes[i] == 0) return 0;
     for (int i = 0; i < tensor->rank; i++) count *= tensor->sizes[i];
     return count;
 }

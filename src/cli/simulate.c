@@ -46,8 +46,7 @@ static bool refuse(const Run *run, const char *why)
     return false;
 }
 
-/* ---- buffers
- * ------------------------------------------------------------------------------- */
+/* ---- buffers ---- */
 
 static bool add_tensor(const Run *run, Machine *m, int index)
 {
@@ -89,8 +88,7 @@ static bool add_buffers(const Run *run, Machine *m)
     return true;
 }
 
-/* ---- launches
- * ------------------------------------------------------------------------------ */
+/* ---- launches ---- */
 
 static Argument scalar_argument(const Run *run, int index)
 {
@@ -273,8 +271,7 @@ static bool run_both_ways(const Run *run, SimObject *object, uint64_t seed, uint
     return false;
 }
 
-/* ---- one run after the other
- * --------------------------------------------------------------- */
+/* ---- one run after the other ---- */
 
 static SimObject *load(const LaunchPlan *plan, const char *text, char *message, size_t size)
 {

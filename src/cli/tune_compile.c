@@ -99,8 +99,9 @@ int compile_trials(Session *s, Trial *trials, int count)
     compile_all(&pool);
     pthread_cond_destroy(&pool.changed);
     pthread_mutex_destroy(&pool.lock);
+    /* That memory ran out says nothing about a schedule. */
     for (int i = 0; i < count; i++)
-        if (pool.outcomes[i].status == FUSEC_OUT_OF_MEMORY) /* says nothing about the schedule */
+        if (pool.outcomes[i].status == FUSEC_OUT_OF_MEMORY)
             return finish_call(pool.outcomes[i].status, &pool.outcomes[i].error);
         else if (pool.outcomes[i].status == FUSEC_OK)
             read_usage(s->arena, &trials[i]);

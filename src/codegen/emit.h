@@ -1,27 +1,26 @@
 /* codegen/emit.h: what the files of the CUDA printer share; nobody else includes it.
  *
- *   codegen/cuda.c           the module: header, prelude sections, kernels in order
- *   codegen/command.c   the command line that prints a text again
- *   codegen/names.c     identifiers
- *   codegen/expr.c      expressions, addresses
- *   codegen/kernel.c      kernels that walk rows
- *   codegen/pass.c      one pass over a row's columns
- *   codegen/pass_streamed.c    the same over a row that is read anew in each phase
- *   codegen/hoist.c     what need not be done for each element of a row
- *   codegen/reduce.c    the reductions that end a phase
- *   codegen/load.c      where a row's elements are read from
- *   codegen/row_pipeline.c       a row's last phase after the first of the next
- *   codegen/ring.c      the ring of row buffers in shared memory
- *   codegen/small_grid.c       column vectors of few rows, which come to shared memory with the row
- *   codegen/unaligned.c    rows that pass through shared memory by blocks
- *   codegen/register_prefetch.c    rows in registers that take the next row's elements
- *   codegen/cluster.c     CTAs that share a row: their columns, and where they meet
- *   codegen/copy_warp.c      the copy warp of a warp-specialized kernel
- *   codegen/epilogue.c       what follows the last row: partials, and the finish kernel
- *   codegen/group_sums.c     sums over the rows of each group: their parts, and the kernel that
- * adds them
- *   codegen/comment.c   the comment above a kernel: where it comes from, its formulas
- *   codegen/launch_table.c   the table in it: how to launch the kernel by hand
+ *   cuda.c               the module: its head, the prelude's sections, the kernels in order
+ *   command.c            the command line that prints a text again
+ *   comment.c            the comment above a kernel: where it comes from, its formulas
+ *   launch_table.c       the table in that comment: how to launch the kernel by hand
+ *   names.c              identifiers
+ *   expr.c               expressions, addresses
+ *   kernel.c             kernels that walk rows
+ *   pass.c               one pass over a row's columns
+ *   pass_streamed.c      the same over a row that each phase reads from memory again
+ *   hoist.c              what is computed once before a pass
+ *   reduce.c             the reductions that end a phase
+ *   load.c               where a row's elements are read from
+ *   ring.c               the ring of row buffers in shared memory
+ *   copy_warp.c          the copy warp of a warp-specialized kernel
+ *   register_prefetch.c  registers that take the next row's elements
+ *   row_pipeline.c       the last phase of a row, after the first phase of a later one
+ *   unaligned.c          unaligned rows, through shared memory in blocks of 16 bytes
+ *   small_grid.c         column vectors in shared memory, for launches of few CTAs
+ *   cluster.c            CTAs that share a row: their columns, their exchange
+ *   epilogue.c           what follows the last row: partials, the finish kernel
+ *   group_sums.c         sums over each group of rows: their parts, the kernel that adds them
  */
 #ifndef FUSEC_CUDA_EMIT_H
 #define FUSEC_CUDA_EMIT_H
@@ -48,44 +47,49 @@ typedef struct {
     int index;                /* of the kernel in the plan */
     const LaunchEntry *entry; /* that is being printed */
     AxisSet collapsed;        /* row axes that it counts as one, `row`; 0: each has a coordinate */
+    int phase;                /* that is being printed */
     Text *out;
-    Map words;         /* C identifiers that no kernel can have: reserved, or the prelude's */
-    Map used;          /* C identifiers of this kernel */
-    Map gaps, numbers; /* by name: which of ... */
-    LIST(int)
-    next; /* ... is the next number to try behind it, with an underscore between and without */
-    const char **args;                 /* identifiers of the kernel's parameters, as entry->args */
-    const char *sizes[MAX_AXES];       /* identifiers of axis sizes */
-    const char *coords[MAX_AXES];      /* expressions of coordinates in scope */
-    const char *next_coords[MAX_AXES]; /* those of the row whose scalars are read ahead, where rows
-                                          are of several axes */
-    int phase;                         /* that is being printed */
-    const char *thread;                /* which of a row's threads this one is */
-    const char *rows;                  /* how many rows there are */
-    const char *columns;               /* how many columns a row has */
-    const char *end;                   /* where those of this CTA end */
-    const char **names;                /* by node id: its identifier, once chosen */
-    bool *local;                       /* by node id: a variable of that name is in scope */
-    const char **taken;                /* by node id: the vector that a maximum and its sum take */
-    const char **seen;                 /* by node id: how many values are in a mean so far */
-    const char **shifts;               /* by node id: where their distances are summed from */
-    const char **rests;                /* by node id: what a rounded mean lacks */
-    const char **inverses; /* by node id: the variable with 1 / its value, once it is there */
-    const char **divisors; /* by node id: what the columns of a pass are divided by, where that is
-                              one of a row */
-    const char **places; /* by node id: the variable with the place of a column that those of a pass
-                            compare with */
-    int *users;          /* by node id: how many times this kernel mentions it */
-    bool
-        *serves; /* by node id: a row's value that is computed once for all elements which use it */
-    bool *paired_terms;  /* by node id: what a sum adds that is found together with a maximum */
-    bool *breaks;        /* by node id: it would make a line too long, and gets one of its own */
-    int *bits;           /* by node id: magnitude_bits() of codegen/expr.c, of the first ... */
-    uint32_t bits_known; /* ... so many nodes */
-    const char **vector_sums; /* by node id: the variable with the sum of a vector's terms, in a
-                                 pass that adds those */
+
+    /* C identifiers: those that no kernel can have, for they are reserved or the prelude's, and
+     * those of this kernel. */
+    Map words, used;
+    /* By name: which of `next` is the next number to try behind it, with an underscore between and
+     * without. */
+    Map gaps, numbers;
+    LIST(int) next;
+
+    const char **args;           /* identifiers of the kernel's parameters, as entry->args */
+    const char *sizes[MAX_AXES]; /* identifiers of axis sizes */
+    /* Expressions of the coordinates in scope, and of those of the row whose scalars are read
+     * ahead, where rows are of several axes. */
+    const char *coords[MAX_AXES], *next_coords[MAX_AXES];
+    const char *thread;  /* which of a row's threads this one is */
+    const char *rows;    /* how many rows there are */
+    const char *columns; /* how many columns a row has */
+    const char *end;     /* where those of this CTA end */
+
+    /* By node id: identifiers, NULL where there is none yet. */
+    const char **names;       /* of the value */
+    const char **taken;       /* of the vector that a maximum and its sum take */
+    const char **seen;        /* of how many values are in a mean so far */
+    const char **shifts;      /* of where a mean's distances are summed from */
+    const char **rests;       /* of what a rounded mean lacks */
+    const char **inverses;    /* of 1 / the value */
+    const char **divisors;    /* of the divisor that is made of a row's value, for its columns */
+    const char **places;      /* of the index of a column that a pass compares columns with */
+    const char **vector_sums; /* of the sum of a vector's terms, in a pass that adds those */
+
+    /* By node id: facts. */
+    int *users;         /* how many times this kernel mentions it */
+    bool *local;        /* a variable of its name is in scope */
+    bool *serves;       /* a row's value that is computed once for all elements which use it */
+    bool *paired_terms; /* what a sum adds that is found together with a maximum */
+    bool *breaks;       /* it would make a line too long, and gets one of its own */
+    int *bits;          /* magnitude_bits() of codegen/expr.c, of the first bits_known nodes */
+    uint32_t bits_known;
+
     int ahead; /* vectors of each tensor that a pass over a streamed row loads before it computes */
-    LIST(Carried) carried; /* with lag */
+    LIST(Carried) carried; /* with row pipelining */
     LIST(uint32_t) scope;  /* nodes that became local, in order */
 } Emitter;
 
@@ -160,12 +164,15 @@ void emit_asks(Emitter *e); /* early, for column vectors that a later phase read
 typedef LIST(const Load *) LateLoads;
 void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile,
                      const char *column);
-void emit_few_memory(Emitter *e);             /* where few rows have column vectors ... */
-void emit_few_fetches(Emitter *e);            /* ... and how they get there; */
-void emit_few_wait(Emitter *e, bool early);   /* until they are, for what is read early, or else */
-void emit_first_tiles(Emitter *e, int phase); /* of the early loads of a phase, before it */
-void emit_early_tiles(Emitter *e,
-                      int phase); /* in the phase: this tile, read by now, and the next one */
+/* Launches of few CTAs: the shared memory of their column vectors, the copies to it, and the wait
+ * for those that are prefetched, or for the others. */
+void emit_few_memory(Emitter *e);
+void emit_few_fetches(Emitter *e);
+void emit_few_wait(Emitter *e, bool early);
+/* Prefetched column vectors of a phase: the first tile's, before it; in it, for each tile, the wait
+ * for its own and the load of the next one's. */
+void emit_first_tiles(Emitter *e, int phase);
+void emit_early_tiles(Emitter *e, int phase);
 bool declare_hoisted_loads(Emitter *e);
 void emit_hoisted_loads(Emitter *e);
 /* What is printed between these is kept back, for what stands before it depends on it. The first
@@ -184,8 +191,8 @@ void emit_hoisted(Emitter *e, const bool *needed);
  * so does its text, in 32 bits and counted from the thread's vector, and does not mention the place
  * itself. */
 bool compares_place(const Emitter *e, Node n);
-bool mentions_operand(const Emitter *e, Node n,
-                      int which); /* whether the text of an element does */
+/* Whether the text of an element mentions that operand. */
+bool mentions_operand(const Emitter *e, Node n, int which);
 const char *place_text(Emitter *e, Node n);
 /* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x: then one thread reads
  * that element. */
@@ -195,8 +202,8 @@ void emit_picks(Emitter *e, int phase);
 
 /* ---- the row ---- */
 bool depends_on_row(const Emitter *e, Node n);
-bool is_ahead(const Emitter *e,
-              const Load *load); /* read before its row, by the ring or a row ahead */
+/* Whether a load is done before its row begins, by the ring or a row ahead. */
+bool is_ahead(const Emitter *e, const Load *load);
 bool wants_row_line(const Emitter *e, Node n);
 void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);
@@ -205,13 +212,13 @@ void emit_row_stores(Emitter *e, int phase);
 const InnerReduction *paired_sum(const Emitter *e, Node partner); /* NULL: none goes with it */
 void mark_paired_terms(Emitter *e);                               /* exp(x - maximum) */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable); /* sum_of(c1) */
-const char *mean_rest(const Emitter *e,
-                      Node n); /* what is to be subtracted with the mean, of x - mean; or NULL */
-Node scale_of_centred(const Emitter *e,
-                      Node n); /* the row value that x - mean is but multiplied by; or 0 */
-const char *scaled_text(Emitter *e, Node centred, Node by); /* x - mean, times that row value */
-const char *slots_text(Emitter *e, int values,
-                       const char *threads); /* 2 * (threads / 32): what row_reduce wants */
+/* Of x - mean: what is subtracted beside the mean, or NULL; the one row value that it is multiplied
+ * by wherever it is used, or 0; its product with that. */
+const char *mean_rest(const Emitter *e, Node n);
+Node scale_of_centred(const Emitter *e, Node n);
+const char *scaled_text(Emitter *e, Node centred, Node by);
+/* How many slots row_reduce takes: `2 * (threads / 32)`. */
+const char *slots_text(Emitter *e, int values, const char *threads);
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);
 /* "sum_of(c1), sum_of(c2)": the reductions that end a phase, "" if none do; the second as other
@@ -238,22 +245,25 @@ void name_vector_sums(const Pass *pass);
 void declare_vector_sums(const Pass *pass);
 void emit_vector_sums(const Pass *pass);
 
-/* ---- the lag ---- */
+/* ---- the row pipeline ---- */
 void emit_lag_start(Emitter *e);
 void emit_lagged_phases(Emitter *e);
 void emit_lag_end(Emitter *e);
 
 /* ---- rows that CTAs share ---- */
-const char *sharers(const Emitter *e);   /* the constant with the number of CTAs that share a row */
-const char *rank_text(Emitter *e);       /* which of them a CTA is */
-const char *slice_end(const Emitter *e); /* where its columns end */
-const char *slice_text(const Emitter *e);  /* how many columns it has */
-const char *own_columns(const Emitter *e); /* the same, or all of a row that no CTAs share */
-const char *
-team_threads(const Emitter *e); /* the constant with the number of threads that share a row */
-const char *team_barrier(const Emitter *e); /* a call at which they wait for each other */
+/* The number of CTAs that share a row, a constant; which of them a CTA is; where its columns end;
+ * how many it has; the same, or all columns of a row that one CTA has alone. */
+const char *sharers(const Emitter *e);
+const char *rank_text(Emitter *e);
+const char *slice_end(const Emitter *e);
+const char *slice_text(const Emitter *e);
+const char *own_columns(const Emitter *e);
+/* The number of threads that share a row, a constant; a call at which they wait for each other. */
+const char *team_threads(const Emitter *e);
+const char *team_barrier(const Emitter *e);
 void emit_slice(Emitter *e);
-void emit_exchange(Emitter *e, int values); /* where they meet, so many values at once */
+/* The memory through which CTAs exchange so many values at once. */
+void emit_exchange(Emitter *e, int values);
 
 /* ---- rows in registers ---- */
 bool is_refilled(const Emitter *e, const Load *load);
@@ -273,8 +283,8 @@ void emit_blocks_written(Emitter *e, int phase);
 void emit_dynamic_memory(Emitter *e);
 void emit_ring_memory(Emitter *e);
 const char *staged_scalar(Emitter *e, const Load *load);
-const char *lined_up_row(Emitter *e,
-                         const Load *load); /* a team's row in a stage, where rows are lined up */
+/* A team's row in a stage, where copies are line-aligned. */
+const char *lined_up_row(Emitter *e, const Load *load);
 void emit_ring(Emitter *e);
 bool is_held_by_group(const Emitter *e);
 void emit_held_by_group(Emitter *e);
@@ -282,8 +292,8 @@ bool has_held(const Emitter *e);
 const char *first_row_text(Emitter *e, const char *part);
 void emit_ring_step(Emitter *e, const char *row);
 void emit_stage_reuse(Emitter *e);
-void emit_next_landed(Emitter *e,
-                      const char *reduction); /* before the barrier of a row's first reduction */
+/* Before the barrier of a row's first reduction. */
+void emit_next_landed(Emitter *e, const char *reduction);
 void emit_copy_warp(Emitter *e);
 void emit_listener(Emitter *e);   /* a group's, where no warp copies */
 void emit_bulk_stage(Emitter *e); /* starts the copy of a CTA's row ... */

@@ -174,8 +174,7 @@ void emit_accumulators_end(Emitter *e)
     emit_full_results(e);
 }
 
-/* ---- the finish kernel
- * ----------------------------------------------------------------------- */
+/* ---- the finish kernel ---- */
 
 /* `body`: what follows, which mentions some of them. */
 static void emit_finish_constants(Emitter *e, const char *body)

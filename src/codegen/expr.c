@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- addresses
- * ------------------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 /* Elements between neighbours along an axis: a kernel argument for tensors, a product of
  * sizes for slots, which are dense. NULL: 1. */
@@ -31,8 +30,8 @@ static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet ove
     NameList terms = {0};
     for (int i = 0; i < e->g->axis_count; i++) {
         if (!(axes & over) || !((axes & over) >> i & 1)) continue;
-        if (e->collapsed >> i & 1 && e->collapsed >> i > 1)
-            continue; /* a row's number is that of the last of its axes */
+        /* The row's number stands for all collapsed axes, at the place of the last. */
+        if (e->collapsed >> i & 1 && e->collapsed >> i > 1) continue;
         const char *stride = stride_text(e, tensor, axes, i), *coord = e->coords[i];
         bool sum = strchr(coord, ' ') && stride;
         *list_push(e->arena, &terms) =
@@ -76,8 +75,8 @@ static const char *coordinates_text(Emitter *e, const Text *body)
     const char *rest = empty ? "0" : "col";
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
         if (!(columns >> axis & 1)) continue;
-        bool whole =
-            empty || !(columns & (((AxisSet)1 << axis) - 1)); /* nothing is left to divide by */
+        /* The first axis takes the whole quotient. */
+        bool whole = empty || !(columns & (((AxisSet)1 << axis) - 1));
         if (mentions(text_string(body), e->coords[axis]))
             *list_push(e->arena, &all) = arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s",
                                                       e->coords[axis], rest, e->sizes[axis]);
@@ -138,8 +137,7 @@ void leave_vector(Emitter *e, const char *first)
     if (first) e->coords[fastest_column(e->k)] = first;
 }
 
-/* ---- expressions
- * ----------------------------------------------------------------------------- */
+/* ---- expressions ---- */
 
 static const char *float_text(Emitter *e, Type type, double value)
 {

@@ -81,8 +81,8 @@ static void emit_group_end(Emitter *e)
     if (only) *only = "col";
     emit_column_results(e);
     if (only) *only = in_tile;
-    bool meets = e->k->teams > 1 ||
-                 (e->k->inner_count && e->k->threads_per_row > 32); /* before it leaves others */
+    /* Teams and warps that meet have their barrier there, before they leave other sums. */
+    bool meets = e->k->teams > 1 || (e->k->inner_count && e->k->threads_per_row > 32);
     if (!meets) line(e->out, "__syncthreads();    // nobody replaces them before");
 }
 

@@ -5,8 +5,7 @@
 
 #include <limits.h>
 
-/* ---- divisors
- * -------------------------------------------------------------------------------- */
+/* ---- divisors ---- */
 
 /* Whether a row's elements are divided by what is the same for all of them, and no reduction whose
  * inverse is there. */
@@ -36,8 +35,7 @@ static void emit_divisor(Emitter *e, Node n)
     e->divisors[by.id] = name;
 }
 
-/* ---- places
- * ---------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 static bool is_place(const Emitter *e, Node n)
 {
@@ -109,8 +107,7 @@ void emit_hoisted(Emitter *e, const bool *needed)
     }
 }
 
-/* ---- sums of one element
- * --------------------------------------------------------------------- */
+/* ---- sums of one element ---- */
 
 static const InnerReduction *find_pick(const Emitter *e, Node n)
 {

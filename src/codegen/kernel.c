@@ -19,8 +19,7 @@ static const char *row_guard(Emitter *e)
     return join(e->arena, &all, " && ");
 }
 
-/* ---- one value a row
- * ------------------------------------------------------------------------- */
+/* ---- one value a row ---- */
 
 bool depends_on_row(const Emitter *e, Node n)
 {
@@ -219,8 +218,7 @@ void emit_row_accumulators(Emitter *e, int phase)
     }
 }
 
-/* ---- the row
- * --------------------------------------------------------------------------------- */
+/* ---- the row ---- */
 
 static void emit_inverses(Emitter *e, int phase)
 {
@@ -254,8 +252,7 @@ void emit_phase(Emitter *e, int phase)
     emit_row_stores(e, phase);
 }
 
-/* ---- the loop over rows
- * ---------------------------------------------------------------------- */
+/* ---- the loop over rows ---- */
 
 static void emit_row(Emitter *e)
 {
@@ -358,8 +355,7 @@ static void emit_row_loop(Emitter *e)
     if (k->lag) emit_lag_end(e);
 }
 
-/* ---- before the rows
- * ------------------------------------------------------------------------- */
+/* ---- before the rows ---- */
 
 static void declare_column_sums(Emitter *e, const Accumulator *acc)
 {

@@ -5,8 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- conditions
- * ------------------------------------------------------------------------------ */
+/* ---- conditions ---- */
 
 /* Part of a warp a row: the last rows' idle teams follow along and must not count. */
 bool rows_share_warps(const Kernel *k)
@@ -38,8 +37,7 @@ bool is_store_only(const Emitter *e, Node n)
     return false;
 }
 
-/* ---- a pass over the columns
- * ----------------------------------------------------------------- */
+/* ---- a pass over the columns ---- */
 
 static void need(Pass *pass, Node n)
 {
@@ -245,8 +243,7 @@ static bool has_contributions(const Pass *pass)
     return false;
 }
 
-/* ---- a pair of reductions takes a vector at a time
- * -------------------------------------------- */
+/* ---- a pair of reductions takes a vector at a time ---- */
 
 static bool is_pass_pair(const Pass *pass, const InnerReduction *sum)
 {

@@ -10,8 +10,8 @@ static bool is_row_result(const Emitter *e, Node n)
     const Load *load = find_load(e, n);
     if (load) return is_ahead(e, load);
     if (!e->k->computed[n.id]) return false;
-    if (is_reduction(e->g, n))
-        return e->k->cluster == 1; /* in a cluster it is collected where it is needed */
+    /* CTAs of a cluster collect a result where it is used. */
+    if (is_reduction(e->g, n)) return e->k->cluster == 1;
     return wants_row_line(e, n) && e->k->phase[n.id] == 0 && depends_on_row(e, n);
 }
 

@@ -23,9 +23,10 @@ typedef struct {
 } Traffic;
 
 double rounded_gbps(double gbps);
-Traffic count_traffic(const Plan *plan); /* each kernel's inputs and outputs, once or as often as
-                                            its rows take them */
-int64_t bytes_passed(const Plan *plan);  /* of values that cross kernels */
+/* Of each kernel's inputs and outputs: once, or as often as its rows read them. */
+Traffic count_traffic(const Plan *plan);
+/* Of values that pass from one kernel to another. */
+int64_t bytes_passed(const Plan *plan);
 int64_t kernel_ctas(const Plan *plan, int kernel);
 
 /* `usage` has an entry for each kernel of the plan; `candidates` is NULL where nobody asked for

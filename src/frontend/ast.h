@@ -96,8 +96,8 @@ struct Module { /* one file */
     const char *identity; /* one for each file, however it is named */
     Item *items;
     Module *next; /* all modules of a program, the main one first, each file once */
-    const struct ItemIndex
-        *index; /* of the main one: its items by name, once index_program() made it */
+    /* Of the main one: its items by name, once index_program() made it. */
+    const struct ItemIndex *index;
 };
 
 /* Parses a source and all that it imports ("std" is embedded; where the others come from

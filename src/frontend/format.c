@@ -22,7 +22,7 @@ typedef struct {
     bool fresh; /* nothing stands in this block yet: no blank line */
 } Formatter;
 
-/* ---- comments and blank lines ----------------------------------------------------- */
+/* ---- comments and blank lines ---- */
 
 static uint32_t skip_string(const Source *source, uint32_t at)
 {
@@ -117,7 +117,7 @@ static bool has_comment_between(const Formatter *f, uint32_t begin, uint32_t end
     return false;
 }
 
-/* ---- statements ------------------------------------------------------------------- */
+/* ---- statements ---- */
 
 static int name_width(const char *name)
 {
@@ -204,7 +204,7 @@ static void put_body(Formatter *f, const Item *item)
     text_put(f->out, "}", 1);
 }
 
-/* ---- heads ------------------------------------------------------------------------ */
+/* ---- heads ---- */
 
 static void put_axes(Text *out, const Item *item)
 {

@@ -33,8 +33,8 @@ typedef void ReleaseImport(void *data);
 
 typedef struct Imports {
     LoadImport *load;
-    ReleaseImport
-        *release; /* called after each load that succeeded; NULL: there is nothing to release */
+    /* Called after each load that succeeded; NULL: there is nothing to release. */
+    ReleaseImport *release;
     void *data;
     const char *identity; /* of the main file; NULL: its name */
 } Imports;

@@ -177,8 +177,9 @@ static void declare_param(Lowering *l, Scope *s, const ParamDecl *p)
     Param param = {.name = p->name.name, .span = p->span, .scalar = !p->has_brackets};
     bool fine = find_dtype(l, s, p, &param.dtype) && tensor_axes(l, s, p, &param.axes);
     if (fine) check_bytes(l, s, p, param.dtype, param.axes);
+    /* The parser has reported a tensor with a default value. */
     if (p->initial && !param.scalar)
-        l->failed = true; /* reported by the parser */
+        l->failed = true;
     else if (fine && p->initial)
         fine = set_default(l, s, p, &param);
     Node value = {0};
@@ -400,9 +401,9 @@ Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *gr
     for (const ParamDecl *p = graph->outputs; p; p = p->next) declare_output(l, s, &outputs, p);
     if (!graph->outputs)
         name_error(l, s, graph->name.span, NULL, "graph '%s' has no output", g->name);
+    /* A statement without a name is a stray return, which the parser has reported. */
     for (const Statement *at = graph->body; at; at = at->next)
-        if (at->name.name) /* a stray return was reported by the parser */
-            lower_statement(l, s, &outputs, at);
+        if (at->name.name) lower_statement(l, s, &outputs, at);
     check_all_bound(l, s, &outputs);
     if (l->failed) return NULL;
     warn_unused(l, s);

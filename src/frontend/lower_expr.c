@@ -421,8 +421,8 @@ Node lower_expr(Lowering *l, Scope *s, const Expr *e)
         t->begun = true;
         value = inside ? none : t->value;
         if (inside) {
-            begin_task(l, t->body ? t->body : t->s,
-                       inside); /* where it is too large, its value is none */
+            /* A body that is too large gives the value `none`. */
+            begin_task(l, t->body ? t->body : t->s, inside);
             continue;
         }
         if (value.id) graph_name(l->g, value, NULL, t->e->span);

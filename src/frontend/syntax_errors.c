@@ -67,7 +67,7 @@ const char *token_shown(Arena *arena, const Token *token)
     return arena_format(arena, "'%.60s'", own ? token->text : kind_names[token->kind]);
 }
 
-/* ---- characters and literals ------------------------------------------------------ */
+/* ---- characters and literals ---- */
 
 static void damage(Scanner *s, const char *begin, const char *hint, const char *message)
 {
@@ -151,7 +151,7 @@ void report_misspelling(Scanner *s, const char *begin, const char *written, cons
     report_error(s->d, scanner_span(s, begin, s->cursor), hint, "unexpected '%s'", written);
 }
 
-/* ---- syntax ----------------------------------------------------------------------- */
+/* ---- syntax ---- */
 
 void report_too_deep(Syntax *s, Span at)
 {

@@ -107,8 +107,9 @@ typedef struct {
     AxisSet axes;
     Node args[MAX_OPERANDS];
     union {
-        double number;   /* CONST of a float type; an f32 literal is kept unrounded, its value is
-                            (float)number, so that f64 arithmetic sees all of it */
+        /* CONST of a float type. An f32 literal is kept unrounded, so that f64 arithmetic sees all
+         * of it; its value is (float)number. */
+        double number;
         int64_t integer; /* CONST of i64 or bool */
         uint32_t param;  /* PARAM: index into params */
         uint32_t axis;   /* INDEX, SIZE: index into the graph's axes */

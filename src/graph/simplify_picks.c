@@ -22,9 +22,9 @@ typedef struct {
     Node place;                 /* i; without the axis */
     Node rest[MOST_CONDITIONS]; /* what else must hold */
     int rest_count;
-    Node values[MOST_VALUES]; /* with the axis, that e and the conditions are made of, by ascending
-                                 id */
-    Node at[MOST_VALUES];     /* the same at i */
+    /* With the axis: the values that e and the conditions are made of, by ascending id; the same
+     * at i. */
+    Node values[MOST_VALUES], at[MOST_VALUES];
     int count, tensors;
 } Pick;
 
@@ -177,8 +177,8 @@ static bool add_value(Pick *p, Node n)
 static bool find_values(Pick *p)
 {
     for (uint32_t below = UINT32_MAX;;) {
-        int i =
-            p->count - 1; /* the highest that has not been looked at: what it is made of is lower */
+        /* The highest that has not been looked at: what it is made of is lower. */
+        int i = p->count - 1;
         while (i >= 0 && p->values[i].id >= below) i--;
         if (i < 0) return true;
         const Node n = p->values[i];

@@ -13,19 +13,17 @@
 
 /* By node id of the simplified graph. */
 typedef struct {
-    Node mean;    /* of squares that go with a mean, and of a distance from one: that; of the mean:
-                     itself */
+    Node mean;    /* of squares about a mean, and of a distance from one: it; of a mean: itself */
     Node squares; /* of a distance: those */
     bool close;   /* of a distance */
 } Pairing;
 
-/* Of one part, by node id; what has to be so for a distance to be close. */
+/* Of one part, by node id: what has to be so for a distance to be close. */
 typedef struct {
     const Graph *g;
     AxisSet columns;
     const Pairing *pairings;
-    bool *first;  /* in the first kernels that walk the rows: made of no reduction but those of the
-                     columns */
+    bool *first;  /* in the first kernels that walk the rows: its reductions are all over columns */
     bool *stays;  /* so are all that are made of it, with as many rows; squares aside */
     bool *stored; /* such a kernel stores what is made of it, with as many rows */
 } Reach;

@@ -1,12 +1,10 @@
-/* reference/plan.c: Evaluation -> Plan: which values are kept, and which passes make
- * them. */
+/* reference/plan.c: Evaluation -> Plan: which values are kept, and which passes make them. */
 #include "reference/plan.h"
 
 enum { MAX_BLOCKS = 64, KEEP_RATIO = 8 };
 
-#define MOST_ITEMS                                                                                 \
-    (INT64_C(1) << 56) /* more than any memory holds, but its bytes can be counted                 \
-                        */
+/* More than any memory holds, but its bytes can be counted. */
+#define MOST_ITEMS (INT64_C(1) << 56)
 
 /* ---- the graph as the evaluator wants it: only what is wanted, var as the mean of squares ---- */
 

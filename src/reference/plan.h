@@ -1,10 +1,8 @@
-/* reference/plan.h: how the evaluator goes about a graph: a list of passes over index
- * spaces.
+/* reference/plan.h: how the evaluator goes about a graph: a list of passes over index spaces.
  *
- * A pass walks the space of one set of axes, row by row and chunk by chunk, computes
- * what its sinks need, and feeds the sinks: outputs, values kept for later passes,
- * reductions. All reductions of a space that are ready together share a pass; what is
- * cheap to hold is never computed twice. */
+ * A pass walks the space of one set of axes, row by row and chunk by chunk. It computes what its
+ * sinks need, and feeds them: outputs, values kept for later passes, reductions. All reductions of
+ * a space that are ready together share a pass. What is cheap to hold is never computed twice. */
 #ifndef FUSEC_REFERENCE_PLAN_H
 #define FUSEC_REFERENCE_PLAN_H
 
@@ -21,8 +19,8 @@ typedef struct {
  * mean: that. Of the mean of its squares: that, and x - mean. 0: none of these. */
 typedef struct {
     uint32_t mean, distance;
-    bool close; /* x - mean knows what the mean's rounding lost wherever it is used, not in its
-                   squares alone */
+    /* x - mean knows what the mean's rounding lost wherever it is used, not in its squares alone. */
+    bool close;
 } Moments;
 
 typedef enum { STEP_COMPUTE, STEP_CONST, STEP_INDEX, STEP_TENSOR, STEP_KEPT } StepKind;
@@ -85,8 +83,9 @@ typedef struct {
     Range *ranges;    /* by node id */
     Kept **kept;      /* by node id; NULL: recomputed where needed */
     Moments *moments; /* by node id */
-    Kept **centres;   /* by node id of a mean in moments: its values, with what x less that adds to
-                         the error   of x; else NULL */
+    /* By node id of a mean in moments: its values, with what x less that adds to the error of x;
+     * else NULL. */
+    Kept **centres;
     LIST(Pass *) passes;
 } Plan;
 

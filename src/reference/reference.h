@@ -28,10 +28,11 @@ typedef struct {
     const HostTensor *inputs; /* by param index; scalars have data NULL */
     const double *scalars;    /* by param index; only scalars' entries are read */
     HostTensor *outputs;      /* by output index; data NULL: not wanted */
-    double **exact; /* by output index: the unrounded f64 values, or in the same place int64_t of an
-                       integer output; NULL or [i] NULL: not wanted */
-    float **bound;  /* by output index: E; likewise */
-    int threads;    /* 0: one for each processor */
+    /* By output index: the unrounded f64 values, or in the same place int64_t of an integer output;
+     * and E. NULL, or [i] NULL: not wanted. */
+    double **exact;
+    float **bound;
+    int threads;     /* 0: one for each processor */
     bool *cancelled; /* NULL, or set to true elsewhere to stop early */
     void (*progress)(void *data, double fraction); /* NULL allowed */
     void *progress_data;

@@ -150,8 +150,8 @@ void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done)
     s->slot_of[id] = reuse ? s->free.data[--s->free.count] : pass->slots++;
     Step step = make_step(p, pass, id, s->slot_of, done);
     if (step.kind == STEP_COMPUTE && m->mean) {
-        step.operation.range =
-            (Range){-HUGE_VAL, HUGE_VAL}; /* add_square tells the bound's parts apart */
+        /* add_square() tells the bound's parts apart. */
+        step.operation.range = (Range){-HUGE_VAL, HUGE_VAL};
         if (m->close) step.args[1] = add_kept(p, pass, m->mean, p->centres[m->mean]);
     }
     push_step(p, pass, &step);

@@ -27,12 +27,13 @@ typedef struct {
 
 typedef struct {
     Op op;
-    bool centred; /* MUL: the square of x - its mean, for the mean of those; operands x - mean, the
-                     mean with the bound that was taken for it, and with that of its centre */
-    Type type;    /* of the result */
-    Type from;    /* of the operands (of WHERE: the second) */
-    DType dtype;  /* CAST */
-    Range range;  /* of the result */
+    /* MUL: the square of x - its mean, for the mean of those. Its operands are x - mean, the mean
+     * with the bound that was taken for it, and with that of its centre. */
+    bool centred;
+    Type type;        /* of the result */
+    Type from;        /* of the operands (of WHERE: the second) */
+    DType dtype;      /* CAST */
+    Range range;      /* of the result */
     bool nonnegative; /* the first operand is so in f32 too, whatever its bound */
     bool nonzero;     /* the second is so */
 } Operation;

@@ -115,9 +115,9 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
     return CUDA_SUCCESS;
 }
 
-static __attribute__((tls_model(
-    "initial-exec"))) _Thread_local CUcontext current; /* needs no memory at its first use */
-static char handle;                                    /* of everything that is more than memory */
+/* Needs no memory at its first use. */
+static __attribute__((tls_model("initial-exec"))) _Thread_local CUcontext current;
+static char handle; /* of everything that is more than memory */
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {

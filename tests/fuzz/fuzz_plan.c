@@ -37,8 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *version;
     Writer again = {0};
     Arena *arena = arena_new();
-    char *bytes =
-        malloc(size ? size : 1); /* ends where the input does, so that a read past it is seen */
+    /* Ends where the input does, so that a read past it is seen. */
+    char *bytes = malloc(size ? size : 1);
     if (!arena || !bytes) exit(0);
     if (size) memcpy(bytes, data, size);
     if (plan_decode(bytes, size, arena, &file, &version) == PLAN_READ) {

@@ -24,8 +24,7 @@ bool chance(Draw *d, uint32_t of, uint32_t in)
     return below(d, in) < of;
 }
 
-/* ---- names
- * ----------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static bool is_taken(const Draw *d, const char *name)
 {
@@ -58,8 +57,7 @@ void add_value(Draw *d, Term *t)
     *list_push(d->arena, &d->values) = t;
 }
 
-/* ---- intervals
- * ------------------------------------------------------------------------------- */
+/* ---- intervals ---- */
 
 static double least(double a, double b)
 {
@@ -129,8 +127,7 @@ static void range_of_function(Term *t, const char *name, const Term *a)
     if (strstr(name, "f8")) set_range(t, most(t->low, -57344), least(t->high, 57344));
 }
 
-/* ---- terms
- * ----------------------------------------------------------------------------------- */
+/* ---- terms ---- */
 
 Term *new_term(Draw *d, TermKind kind, const char *text, Type type, AxisSet axes)
 {
@@ -266,8 +263,7 @@ Term *library(Draw *d, const char *name, AxisSet over, int count, Term *const *a
     return t;
 }
 
-/* ---- ranges
- * ---------------------------------------------------------------------------------- */
+/* ---- ranges ---- */
 
 Term *positive(Draw *d, Term *a)
 {

@@ -30,8 +30,7 @@ int64_t bytes_of(const Sizes *sizes, DType dtype, AxisSet axes)
     return axes_size(sizes, axes) * dtype_info[dtype].bytes;
 }
 
-/* ---- inputs
- * ---------------------------------------------------------------------------------- */
+/* ---- inputs ---- */
 
 /* A few elements that tests forget. */
 static void sprinkle(const HostTensor *t, int64_t count, uint64_t seed)
@@ -150,8 +149,7 @@ bool make_data(Data *data, Arena *arena, const Graph *lowered, const Sizes *size
     return evaluate_again(data, lowered, 1, data->outputs, data->exact, data->bound);
 }
 
-/* ---- layouts
- * --------------------------------------------------------------------------------- */
+/* ---- layouts ---- */
 
 /* Calls with the offset of each element, in dense order. */
 typedef void Visit(char *in_layout, char *in_dense, int64_t bytes);

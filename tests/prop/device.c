@@ -11,8 +11,7 @@
 
 enum { SEEDS = 2, MESSAGE = 4000 };
 
-/* ---- variants
- * -------------------------------------------------------------------------------- */
+/* ---- variants ---- */
 
 static const char *rename_graph(Arena *arena, const char *text, const char *name, const char *other)
 {
@@ -142,8 +141,7 @@ bool make_variants(Checked *checked, bool schedules, Variant *variants, int *cou
     return good;
 }
 
-/* ---- the simulator
- * --------------------------------------------------------------------------- */
+/* ---- the simulator ---- */
 
 static bool found_fault(const Variant *v, const char *message, Finding *f)
 {
@@ -324,8 +322,7 @@ bool simulate_variants(Variant *variants, int count, int *at_fault, Finding *f)
     return blame(v, f);
 }
 
-/* ---- NVRTC
- * ----------------------------------------------------------------------------------- */
+/* ---- NVRTC ---- */
 
 bool compile_variants(Variant *variants, int count, int *at_fault, Finding *f)
 {

@@ -37,8 +37,7 @@ static const char *graph_text(Arena *arena, const Graph *g)
     return text_string(out);
 }
 
-/* ---- texts
- * ----------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 static bool check_same_graph(const Checked *c, const char *text, const char *what, Finding *f)
 {
@@ -75,8 +74,7 @@ static bool check_format(const Checked *c, Finding *f)
     return check_same_graph(c, once, "fmt's output", f);
 }
 
-/* ---- values
- * ---------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static bool check_simplified(const Checked *c, Finding *f)
 {

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- sizes
- * ----------------------------------------------------------------------------------- */
+/* ---- sizes ---- */
 
 static int64_t draw_size(Draw *d)
 {
@@ -78,8 +77,7 @@ static AxisSet draw_set(Draw *d, AxisSet from)
     return set & from;
 }
 
-/* ---- inputs
- * ---------------------------------------------------------------------------------- */
+/* ---- inputs ---- */
 
 static DType draw_dtype(Draw *d)
 {
@@ -126,8 +124,7 @@ static void draw_params(Draw *d)
                   chance(d, 1, 3) ? all_axes(d) : draw_set(d, all_axes(d)));
 }
 
-/* ---- values of a kind
- * ------------------------------------------------------------------------ */
+/* ---- values of a kind ---- */
 
 static Term *draw_value(Draw *d)
 {
@@ -192,8 +189,7 @@ static Term *draw_condition(Draw *d)
 /* Any of an array. */
 #define DRAW(d, all) (all)[below(d, (uint32_t)(sizeof(all) / sizeof *(all)))]
 
-/* ---- recipes
- * --------------------------------------------------------------------------------- */
+/* ---- recipes ---- */
 
 static Term *draw_arithmetic(Draw *d)
 {
@@ -325,8 +321,7 @@ static Term *draw_term(Draw *d)
     }
 }
 
-/* ---- statements
- * ------------------------------------------------------------------------------ */
+/* ---- statements ---- */
 
 static DType output_dtype(Draw *d, Type type)
 {

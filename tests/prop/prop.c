@@ -53,8 +53,7 @@ typedef struct {
     int programs, count, failed;
 } Batch;
 
-/* ---- one program
- * ------------------------------------------------------------------------------ */
+/* ---- one program ---- */
 
 static bool check_all(const Case *c, const Devices *devices, Finding *f)
 {
@@ -127,8 +126,7 @@ static void report(Batch *b, const Case *c, const Sketch *s, const Finding *f)
     arena_free(arena);
 }
 
-/* ---- batches
- * ---------------------------------------------------------------------------------- */
+/* ---- batches ---- */
 
 static void drop_variants(Batch *b, const Checked *checked)
 {
@@ -205,8 +203,7 @@ static int run_seeds(const Options *o, int job)
     return failed;
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 static bool read_case(Arena *arena, const char *path, Case *c)
 {
@@ -276,8 +273,7 @@ static bool list_paths(Arena *arena, Options *o)
     return true;
 }
 
-/* ---- the command line
- * ------------------------------------------------------------------------- */
+/* ---- the command line ---- */
 
 /* Some work on the programs, in processes of their own: how many failed. */
 static int run_jobs(const Options *o, int (*work)(const Options *, int job))

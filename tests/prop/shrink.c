@@ -35,8 +35,7 @@ static bool try(Shrinker *w, const Sketch *candidate)
     return true;
 }
 
-/* ---- terms
- * ----------------------------------------------------------------------------------- */
+/* ---- terms ---- */
 
 static int count_terms(const Term *t)
 {
@@ -91,8 +90,7 @@ static bool shrink_terms(Shrinker *w, int statement)
     return shrunk;
 }
 
-/* ---- statements and inputs
- * ------------------------------------------------------------------- */
+/* ---- statements and inputs ---- */
 
 static bool drop_statement(Shrinker *w, int i)
 {
@@ -135,8 +133,7 @@ static bool plain_param(Shrinker *w, int i)
     return try(w, s);
 }
 
-/* ---- axes
- * ------------------------------------------------------------------------------------ */
+/* ---- axes ---- */
 
 static AxisSet without(AxisSet set, int axis)
 {
@@ -183,8 +180,7 @@ static bool shrink_axis(Shrinker *w, int axis)
     return false;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static bool shrink_once(Shrinker *w)
 {

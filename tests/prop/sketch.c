@@ -101,8 +101,7 @@ static void print_term(Text *out, const Printer *p, const Term *t)
     text_print(out, ")");
 }
 
-/* ---- functions
- * ----------------------------------------------------------------------------- */
+/* ---- functions ---- */
 
 static bool add_set(Printer *p, AxisSet set)
 {
@@ -167,8 +166,7 @@ static void print_call(Text *out, const Printer *p, const SketchStatement *at)
     text_print(out, ")");
 }
 
-/* ---- the program
- * --------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 static AxisSet axes_of(const Sketch *s, const Term *t);
 

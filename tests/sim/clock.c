@@ -6,8 +6,8 @@
 enum { MOST_ACTORS = 4096 };
 
 static _Thread_local bool ran_out;
-static _Thread_local uint32_t
-    spare[MOST_ACTORS]; /* what is raised in place of a block that is not there */
+/* What is raised in place of a block that is not there. */
+static _Thread_local uint32_t spare[MOST_ACTORS];
 
 bool clocks_ran_out(void)
 {

@@ -18,8 +18,7 @@ void *find_peer(void *machine, void *address, int rank, void *at)
     return peer_of(cta, rank)->smem + place;
 }
 
-/* ---- the barrier
- * --------------------------------------------------------------------------- */
+/* ---- the barrier ---- */
 
 /* barrier.cluster.arrive.aligned: a warp executes it as one. */
 static void check_warp(Machine *m, const Thread *t)
@@ -114,8 +113,7 @@ void cluster_exit(Machine *m, const Thread *t)
         fault(m, t->arrived_at, "the thread exits between cluster_arrive and cluster_wait");
 }
 
-/* ---- shared memory of another CTA
- * ---------------------------------------------------------- */
+/* ---- shared memory of another CTA ---- */
 
 static bool has_block(const Clock *clock, int cta)
 {

@@ -79,8 +79,7 @@ const char *machine_doubt(const Machine *m)
     return m->doubt;
 }
 
-/* ---- threads
- * ------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static void set_ready(Machine *m, Thread *t)
 {
@@ -230,8 +229,7 @@ static void end_cluster(Machine *m, Cluster *c)
     for (int i = 0; i < 3; i++) clock_clear(&c->clocks[i]);
 }
 
-/* ---- scheduler
- * ----------------------------------------------------------------------------- */
+/* ---- scheduler ---- */
 
 static Warp *pick_warp(Machine *m)
 {
@@ -318,8 +316,7 @@ static void run_all(Machine *m)
     }
 }
 
-/* ---- launches
- * ------------------------------------------------------------------------------ */
+/* ---- launches ---- */
 
 static bool find_kernel(Machine *m, const SimLaunch *l)
 {

@@ -291,8 +291,7 @@ void touch_memory(void *machine, const void *address, size_t size, SimAccess kin
     check_access(&a, (uintptr_t)address, aligned);
 }
 
-/* ---- what a bulk copy reads: whole aligned blocks, so more than a row
- * ---------------------------------------------------------------------------------- */
+/* ---- what a bulk copy reads: whole aligned blocks, so more than a row ---- */
 
 /* The part of aligned blocks that is in a buffer; all of it where none is. */
 static const char *clip(const Machine *m, const char *from, size_t *size)

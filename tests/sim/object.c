@@ -32,8 +32,7 @@ static const char prelude_text[] = {
 
 enum { OUTPUT = 8192, PATH = 4096 };
 
-/* ---- the compiler
- * ------------------------------------------------------------------------------ */
+/* ---- the compiler ---- */
 
 static bool can_run(const char *compiler)
 {
@@ -51,8 +50,7 @@ static const char *find_compiler(void)
     return can_run("g++") ? "g++" : errno != ENOMEM && can_run("clang++") ? "clang++" : NULL;
 }
 
-/* ---- the directory
- * ------------------------------------------------------------------------- */
+/* ---- the directory ---- */
 
 static void path_in(const SimObject *o, const char *file, char *path)
 {
@@ -171,8 +169,7 @@ static void remove_directory(const SimObject *o)
     rmdir(o->directory);
 }
 
-/* ---- compiling
- * ----------------------------------------------------------------------------- */
+/* ---- compiling ---- */
 
 static bool is_clang(const char *compiler)
 {
@@ -236,8 +233,7 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
     return false;
 }
 
-/* ---- loading
- * ------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 static int find_segments(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -418,8 +414,7 @@ void object_free(SimObject *o)
     free(o);
 }
 
-/* ---- source lines
- * -------------------------------------------------------------------------- */
+/* ---- source lines ---- */
 
 /* "…/kernel.cu:45\n" -> "kernel.cu:45"; what follows (discriminators) is dropped. */
 static char *short_line(char *line)

@@ -87,8 +87,7 @@ typedef struct {
     uint32_t arrivals, waits; /* at the cluster's barrier */
     uint32_t arrived_at;
     uint32_t fenced; /* writes up to this epoch come before later bulk copies */
-    uint32_t made;   /* transaction barriers made up to this epoch are known to a cluster that it
-                        arrives at */
+    uint32_t made;   /* a cluster that it arrives at knows transaction barriers up to this epoch */
     bool waited;     /* until the kernel before is over */
 } Thread;
 

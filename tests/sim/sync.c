@@ -13,8 +13,7 @@ static bool exists(const Thread *t, int lane)
     return t->index / SIM_WARP * SIM_WARP + lane < t->cta->machine->launch->threads;
 }
 
-/* ---- clocks
- * -------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 void release(const Machine *m, Thread *t, Clock *into)
 {
@@ -49,8 +48,7 @@ static void join_cta(const Machine *m, Cta *cta, Clock *known)
     cta->changes++;
 }
 
-/* ---- within a warp
- * ------------------------------------------------------------------------- */
+/* ---- within a warp ---- */
 
 static bool meets(const Thread *t, const Wait *mine)
 {
@@ -175,8 +173,7 @@ static void do_warp_barrier(void *machine, unsigned mask, void *at)
     warp_operation(m, (Wait){.kind = WAIT_WARP_BARRIER, .at = place_of(m, at), .mask = mask});
 }
 
-/* ---- barriers of a CTA
- * --------------------------------------------------------------------- */
+/* ---- barriers of a CTA ---- */
 
 static bool waits_at(const Thread *t, int id)
 {
@@ -291,8 +288,7 @@ void thread_exit(Machine *m, Thread *t)
     }
 }
 
-/* ---- fences and atomics
- * -------------------------------------------------------------------- */
+/* ---- fences and atomics ---- */
 
 /* As in C++: a fence before an atomic releases, a fence behind one acquires. */
 static void do_fence(void *machine)

@@ -60,8 +60,7 @@ void tx_init(void *machine, void *barrier, int count, void *at)
     t->made = t->epoch++;
 }
 
-/* ---- phases
- * -------------------------------------------------------------------------------- */
+/* ---- phases ---- */
 
 static bool has_passed(const TxBarrier *b, int parity)
 {
@@ -125,8 +124,7 @@ void forget_transactions(Cta *cta)
     cta->tx_count = 0;
 }
 
-/* ---- bulk copies
- * --------------------------------------------------------------------------- */
+/* ---- bulk copies ---- */
 
 static void check_bulk(Machine *m, const char *to, const void *from, int64_t size, uint32_t at)
 {
