@@ -1,0 +1,97 @@
+/* option_rules.c: which arguments and flags go together. */
+#include "cli/options_internal.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static bool takes_several(const Options *o)
+{
+    return o->command == COMMAND_CHECK || (o->command == COMMAND_FMT && (o->write || o->check));
+}
+
+static bool check_file_count(const Options *o)
+{
+    const char *word = command_words[o->command];
+    if (o->fit && (o->files.count || o->json)) {
+        complain("fusec tune --fit [-o FILE.def]", "--fit measures the GPU, not a graph");
+        return false;
+    }
+    if (o->files.count == 0 && !o->fit) {
+        complain(
+            arena_format(o->arena, "usage: fusec %s %s", word, command_info[o->command].arguments),
+            o->command == COMMAND_CACHE ? "`fusec %s` needs a verb" : "`fusec %s` needs a FILE",
+            word);
+        return false;
+    }
+    if (o->files.count > 1 && !takes_several(o)) {
+        bool spaced = !strcmp(o->files.data[1], "=") ||
+                      (o->files.count > 2 && !strcmp(o->files.data[2], "="));
+        complain(spaced ? "a size is written without spaces, as in M=4096" : NULL,
+                 "`fusec %s` takes one %s, and '%s' is a second one", word,
+                 o->command == COMMAND_CACHE ? "verb" : "FILE", o->files.data[1]);
+        return false;
+    }
+    return true;
+}
+
+static bool check_command(const Options *o)
+{
+    static const char *const cache_words[] = {"list", "clear", "path"};
+    int index;
+    if (o->command == COMMAND_CACHE &&
+        !parse_word("cache verb", o->files.data[0], cache_words, 3, &index))
+        return false;
+    if (o->sizes.count && (o->command == COMMAND_FMT || o->command == COMMAND_CHECK)) {
+        complain(NULL, "`fusec %s` takes no axis sizes", command_words[o->command]);
+        return false;
+    }
+    return true;
+}
+
+static bool check_device(const Options *o)
+{
+    if (o->command == COMMAND_TUNE && o->device && strcmp(o->device, "cuda")) {
+        complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s",
+                 o->device);
+        return false;
+    }
+    if (o->sms && (!o->device || strcmp(o->device, "sim"))) {
+        complain("a GPU has as many as it has", "--sms is of --device sim");
+        return false;
+    }
+    if (o->arch && o->device && !strcmp(o->device, "cpu")) {
+        complain("it evaluates the graph, and compiles nothing", "--device cpu has no --arch");
+        return false;
+    }
+    if (o->memory && !o->arch) {
+        complain("as in --arch sm_90a --memory 4800", "--memory is of the GPU that --arch names");
+        return false;
+    }
+    return true;
+}
+
+static bool check_file_use(const Options *o)
+{
+    if (o->in && o->out && is_same_file(o->in, o->out)) {
+        complain("give --out another name", "--out %s would replace what --in reads", o->out);
+        return false;
+    }
+    bool reads_stdin = false;
+    for (int i = 0; i < o->files.count; i++) reads_stdin |= !strcmp(o->files.data[i], "-");
+    if (o->write && (reads_stdin || o->output || o->check)) {
+        complain(NULL, "-w rewrites FILE itself: it goes with no `-`, -o or --check");
+        return false;
+    }
+    return true;
+}
+
+bool check_combination(const Options *o)
+{
+    return check_file_count(o) && check_command(o) && check_device(o) && check_file_use(o);
+}

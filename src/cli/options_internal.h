@@ -1,0 +1,59 @@
+/* options_internal.h: what the files that parse the command line share.
+ *
+ *   options.c        the walk over argv
+ *   option_words.c   the words of commands and flag_words, and their help
+ *   option_values.c  values of flag_words, sizes and scalars
+ *   option_rules.c   which of them go together
+ */
+#ifndef FUSEC_CLI_OPTIONS_INTERNAL_H
+#define FUSEC_CLI_OPTIONS_INTERNAL_H
+
+#include "cli/options.h"
+
+typedef enum {
+#define OPTION(name, flag, value, commands, help) OPTION_##name,
+#include "cli/options.def"
+#undef OPTION
+    OPTION_COUNT
+} Option;
+
+/* The sets of commands in options.def. */
+#define IN(name) (1u << COMMAND_##name)
+#define COMPILING (IN(EXPLAIN) | IN(RUN) | IN(BENCH))
+#define EVERY (~0u)
+
+typedef struct {
+    const char *arguments, *help;
+} CommandInfo;
+
+typedef struct {
+    const char *value;
+    unsigned commands;
+    const char *help;
+} FlagInfo;
+
+enum { DEVICE_COUNT = 3 };
+
+extern const char *const command_words[COMMAND_COUNT];
+extern const CommandInfo command_info[COMMAND_COUNT];
+extern const char *const flag_words[OPTION_COUNT];
+extern const FlagInfo flag_info[OPTION_COUNT];
+extern const char *const emit_words[EMIT_COUNT];
+extern const char *const device_words[DEVICE_COUNT];
+
+void print_help(void);
+void print_command_help(Command command);
+
+/* False, and errno ERANGE where a number is too large. */
+bool parse_number(const char *text, double *value);
+/* Splits NAME=REST where NAME is an identifier; NULL if `text` is nothing such. */
+const char *split_name(Arena *arena, const char *text, const char **rest);
+
+/* These report what is wrong, and then return false. */
+bool parse_word(const char *what, const char *text, const char *const *words, int count,
+                int *index);
+bool add_size(Options *o, const char *axis, const char *text);
+bool store_option(Options *o, Option option, const char *value);
+bool check_combination(const Options *o);
+
+#endif
