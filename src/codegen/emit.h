@@ -5,9 +5,12 @@
  *   comment.c            the comment above a kernel: where it comes from, its formulas
  *   launch_table.c       the table in that comment: how to launch the kernel by hand
  *   names.c              identifiers
- *   expr.c               expressions, addresses
+ *   address.c            pointers, offsets, the coordinates of a column
+ *   expr.c               expressions
  *   kernel.c             kernels that walk rows
+ *   row_values.c         values that a row has once
  *   pass.c               one pass over a row's columns
+ *   pass_pairs.c         reductions that are computed together, in a pass
  *   pass_streamed.c      the same over a row that each phase reads from memory again
  *   hoist.c              what is computed once before a pass
  *   reduce.c             the reductions that end a phase
@@ -204,6 +207,16 @@ void emit_picks(Emitter *e, int phase);
 bool depends_on_row(const Emitter *e, Node n);
 /* Whether a load is done before its row begins, by the ring or a row ahead. */
 bool is_ahead(const Emitter *e, const Load *load);
+/* Whether a row has the coordinates that its scalars were read by. A team without a row, which
+ * repeats another team's, has not. */
+bool keeps_coords(const Emitter *e);
+void emit_coords_now(Emitter *e);
+void emit_scalars_ahead(Emitter *e);
+void emit_scalars_now(Emitter *e);
+void emit_scalars_next(Emitter *e);
+/* Reads what has one value a row (or one for all rows, where `rows` is false) and was not read
+ * ahead. */
+void emit_row_loads(Emitter *e, bool rows);
 bool wants_row_line(const Emitter *e, Node n);
 void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);
@@ -244,6 +257,19 @@ void emit_stream(const Pass *pass, const Text *tile); /* `tile` for all columns 
 void name_vector_sums(const Pass *pass);
 void declare_vector_sums(const Pass *pass);
 void emit_vector_sums(const Pass *pass);
+
+/* The condition under which an element counts; "": always. */
+const char *element_guard(Emitter *e);
+/* Whether elements are joined to a mean and its squares; whether such pairs take all of a thread's
+ * values at once. */
+bool joins_moments(const Pass *pass);
+bool takes_whole_rows(const Pass *pass);
+void emit_pair_vectors(const Pass *pass);
+void emit_pair_elements(const Pass *pass);
+void emit_pair_adds(const Pass *pass);
+void emit_pair_ends(const Pass *pass);
+void emit_whole_rows(const Pass *pass);
+void emit_whole_takes(const Pass *pass);
 
 /* ---- the row pipeline ---- */
 void emit_lag_start(Emitter *e);

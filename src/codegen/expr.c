@@ -1,6 +1,5 @@
-/* codegen/expr.c: expressions and addresses of generated CUDA. An expression is one line for each
- * binding, in the order and with the grouping of the program, so that its rounding is the
- * program's. */
+/* codegen/expr.c: expressions of generated CUDA. An expression is one line for each binding, in the
+ * order and with the grouping of the program, so that its rounding is the program's. */
 #include "codegen/emit.h"
 
 #include <inttypes.h>
@@ -8,136 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- addresses ---- */
-
-/* Elements between neighbours along an axis: a kernel argument for tensors, a product of
- * sizes for slots, which are dense. NULL: 1. */
-static const char *stride_text(Emitter *e, int tensor, AxisSet axes, int axis)
-{
-    if (axes >> axis == 1) return NULL;
-    if (tensor >= 0 && e->collapsed >> axis & 1) return arg_name(e, ARG_ROW_STRIDE, tensor, 0);
-    if (tensor >= 0) return arg_name(e, ARG_STRIDE, tensor, axis);
-    NameList factors = {0};
-    for (int i = axis + 1; i < e->g->axis_count; i++)
-        if (axes >> i & 1) *list_push(e->arena, &factors) = e->sizes[i];
-    const char *product = join(e->arena, &factors, " * ");
-    return factors.count > 1 ? arena_format(e->arena, "(%s)", product) : product;
-}
-
-static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet over)
-{
-    NameList terms = {0};
-    for (int i = 0; i < e->g->axis_count; i++) {
-        if (!(axes & over) || !((axes & over) >> i & 1)) continue;
-        /* The row's number stands for all collapsed axes, at the place of the last. */
-        if (e->collapsed >> i & 1 && e->collapsed >> i > 1) continue;
-        const char *stride = stride_text(e, tensor, axes, i), *coord = e->coords[i];
-        bool sum = strchr(coord, ' ') && stride;
-        *list_push(e->arena, &terms) =
-            stride ? arena_format(e->arena, sum ? "(%s) * %s" : "%s * %s", coord, stride) : coord;
-    }
-    return join(e->arena, &terms, " + ");
-}
-
-const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access)
-{
-    bool row = access == ACCESS_VECTOR && !has_several_columns(e->k);
-    const char *offset = offset_text(e, tensor, axes, row ? axes & ~e->k->columns : axes);
-    return *offset ? arena_format(e->arena, "%s + %s", pointer, offset) : pointer;
-}
-
-const char *column_text(const Emitter *e)
-{
-    return has_several_columns(e->k) ? "0" : "col";
-}
-
-const char *limit_text(Emitter *e)
-{
-    if (!has_several_columns(e->k)) return e->end;
-    return e->k->streamed ? "vec" : arena_format(e->arena, "%s - col", e->end);
-}
-
-const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
-{
-    const char *offset = offset_text(e, tensor, axes, axes);
-    return arena_format(e->arena, "%s[%s]", pointer, *offset ? offset : "0");
-}
-
-/* The coordinates of `col`, where it stands for several axes, as far as `body` mentions them. Where
- * one of the axes is empty no element has any; the text must still not divide by its size. */
-static const char *coordinates_text(Emitter *e, const Text *body)
-{
-    NameList all = {0};
-    AxisSet columns = e->k->columns;
-    if (!has_several_columns(e->k)) return "";
-    bool empty = !axes_size(&e->plan->analysis->sizes, columns & e->plan->launch.fixed);
-    const char *rest = empty ? "0" : "col";
-    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
-        if (!(columns >> axis & 1)) continue;
-        /* The first axis takes the whole quotient. */
-        bool whole = empty || !(columns & (((AxisSet)1 << axis) - 1));
-        if (mentions(text_string(body), e->coords[axis]))
-            *list_push(e->arena, &all) = arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s",
-                                                      e->coords[axis], rest, e->sizes[axis]);
-        if (!whole) rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
-    }
-    return join(e->arena, &all, ", ");
-}
-
-void emit_column_coords(Emitter *e, const Text *body)
-{
-    const char *coordinates = coordinates_text(e, body);
-    if (*coordinates)
-        line(e->out, "const %s %s;", e->k->dynamic ? "long long" : "int", coordinates);
-}
-
-void emit_tile_column(Emitter *e, const Text *body)
-{
-    const char *coordinates = coordinates_text(e, body);
-    if (*coordinates || mentions(text_string(body), "col"))
-        line(e->out, "const int col = first_column + t * step%s%s;", *coordinates ? ", " : "",
-             coordinates);
-}
-
-Text *open_body(Emitter *e)
-{
-    Text *kernel = e->out;
-    e->out = text_new(e->arena);
-    e->out->indent = kernel->indent + 1;
-    return kernel;
-}
-
-const Text *close_body(Emitter *e, Text *kernel)
-{
-    const Text *body = e->out;
-    e->out = kernel;
-    return body;
-}
-
-void emit_tiles(Emitter *e, const Text *body, const char *pragma)
-{
-    line(e->out, "%s", pragma);
-    block (e->out, "for (int t = 0; t < tiles; t++)") {
-        emit_tile_column(e, body);
-        text_put(e->out, body->data, body->length);
-    }
-}
-
-const char *enter_vector(Emitter *e)
-{
-    if (!has_several_columns(e->k) || e->k->vec == 1) return NULL;
-    const char **fastest = &e->coords[fastest_column(e->k)], *first = *fastest;
-    *fastest = arena_format(e->arena, "%s + i", first);
-    return first;
-}
-
-void leave_vector(Emitter *e, const char *first)
-{
-    if (first) e->coords[fastest_column(e->k)] = first;
-}
-
-/* ---- expressions ---- */
 
 static const char *float_text(Emitter *e, Type type, double value)
 {
@@ -470,18 +339,6 @@ const char *rounded(Emitter *e, const char *value, Type type, DType dtype)
     value = store_value(e, value, type, dtype);
     if (same_as_computed(dtype, type)) return value;
     return arena_format(e->arena, "as<%s>(%s)", dtype_info[dtype].cuda, value);
-}
-
-const char *store_pointer(const Emitter *e, const Store *store)
-{
-    return store->slot >= 0 ? arg_name(e, ARG_SLOT, store->slot, 0)
-                            : arg_name(e, ARG_TENSOR, store->tensor, 0);
-}
-
-const char *load_pointer(const Emitter *e, const Load *load)
-{
-    return load->slot >= 0 ? arg_name(e, ARG_SLOT, load->slot, 0)
-                           : arg_name(e, ARG_TENSOR, load->tensor, 0);
 }
 
 bool is_column_value(const Emitter *e, Node n)

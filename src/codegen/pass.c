@@ -13,8 +13,7 @@ bool rows_share_warps(const Kernel *k)
     return k->threads_per_row < 32 && k->teams > 1;
 }
 
-/* When an element counts: "" always. */
-static const char *element_guard(Emitter *e)
+const char *element_guard(Emitter *e)
 {
     NameList all = {0};
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "has_row";
@@ -243,118 +242,6 @@ static bool has_contributions(const Pass *pass)
     return false;
 }
 
-/* ---- a pair of reductions takes a vector at a time ---- */
-
-static bool is_pass_pair(const Pass *pass, const InnerReduction *sum)
-{
-    return sum->partner.id && sum->phase == pass->phase;
-}
-
-static bool is_moments(const Emitter *e, const InnerReduction *squares)
-{
-    return node(e->g, squares->partner)->op == OP_MEAN;
-}
-
-/* Whether a thread's values are taken once it has all of them, not vector by vector. */
-static bool is_taken_whole(const Emitter *e, const InnerReduction *sum)
-{
-    return e->k->whole_moments && is_moments(e, sum);
-}
-
-static void emit_pair_vectors(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->inner_count; i++) {
-        Node partner = e->k->inner[i].partner;
-        if (!is_pass_pair(pass, &e->k->inner[i])) continue;
-        if (is_taken_whole(e, &e->k->inner[i])) continue;
-        e->taken[partner.id] = name_after(e, partner, "_of");
-        line(e->out, "float %s[vec];", e->taken[partner.id]);
-    }
-}
-
-/* What a thread has of a row, for a mean and its squares. */
-static void emit_whole_rows(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *squares = &e->k->inner[i];
-        if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
-        e->taken[squares->partner.id] = name_after(e, squares->partner, "_of");
-        line(e->out, "float %s[tiles][vec];", e->taken[squares->partner.id]);
-    }
-}
-
-static void emit_whole_takes(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    int open = e->k->tiles - e->k->full_tiles;
-    const char *full = open ? arena_format(e->arena, "tiles - %d", open) : "tiles";
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *squares = &e->k->inner[i];
-        if (!is_pass_pair(pass, squares) || !is_taken_whole(e, squares)) continue;
-        Node mean = squares->partner;
-        line(e->out, "moments_take<step, %s>(%s, %s, first_column, %s);", full,
-             reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id], e->end);
-    }
-}
-
-static void emit_pair_elements(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    const char *guard = element_guard(e);
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *sum = &e->k->inner[i];
-        if (!is_pass_pair(pass, sum)) continue;
-        bool masked = *guard && !is_moments(e, sum);
-        const char *x = expression(e, arg(e->g, sum->partner, 0), masked ? 4 : 0);
-        line(e->out, masked ? "%s%s[i] = %s ? %s : -infinity();" : "%s%s[i] = %s%s;",
-             e->taken[sum->partner.id], is_taken_whole(e, sum) ? "[t]" : "", masked ? guard : "",
-             x);
-    }
-}
-
-/* Joins a vector to a mean and its squares. Where all tiles but the last are full, the
- * compiler knows how many values a thread has seen, which spares it divisions. */
-static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
-{
-    Emitter *e = pass->e;
-    Node mean = squares->partner;
-    bool guarded = e->k->ragged && !e->k->streamed;
-    if (guarded)
-        line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
-    line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
-         reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id]);
-}
-
-static void emit_pair_adds(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *sum = &e->k->inner[i];
-        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum)) continue;
-        if (is_moments(e, sum))
-            emit_moments_add(pass, sum);
-        else
-            line(e->out, "%s(%s, %s, %s);", e->k->streamed ? "online_stream" : "online_add",
-                 node_name(e, sum->partner), node_name(e, sum->node), e->taken[sum->partner.id]);
-    }
-}
-
-static void emit_pair_ends(const Pass *pass)
-{
-    Emitter *e = pass->e;
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *sum = &e->k->inner[i];
-        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum)) continue;
-        const char *name = node_name(e, sum->partner);
-        if (is_moments(e, sum))
-            line(e->out, "moments_settle(%s);", reduce_call(e, sum->partner, name));
-        else if (e->k->streamed)
-            line(e->out, "online_settle(%s, %s);", name, node_name(e, sum->node));
-    }
-}
-
 /* What a tensor without some of the columns holds is stored at their first coordinates
  * alone. */
 static const char *store_guard(Emitter *e, const Store *store)
@@ -448,8 +335,7 @@ bool mentions(const char *text, const char *name)
 static bool has_tile_registers(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
-    for (int i = 0; i < k->inner_count; i++)
-        if (is_pass_pair(pass, &k->inner[i]) && is_taken_whole(pass->e, &k->inner[i])) return true;
+    if (takes_whole_rows(pass)) return true;
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].resident && pass->needed[k->loads[i].node.id]) return true;
     for (int i = 0; i < k->accumulator_count; i++)
@@ -457,13 +343,28 @@ static bool has_tile_registers(const Pass *pass)
     return false;
 }
 
-/* Whether elements are joined to a mean and its squares. */
-static bool joins_moments(const Pass *pass)
+Text *open_body(Emitter *e)
 {
-    const Kernel *k = pass->e->k;
-    for (int i = 0; i < k->inner_count; i++)
-        if (is_pass_pair(pass, &k->inner[i]) && is_moments(pass->e, &k->inner[i])) return true;
-    return false;
+    Text *kernel = e->out;
+    e->out = text_new(e->arena);
+    e->out->indent = kernel->indent + 1;
+    return kernel;
+}
+
+const Text *close_body(Emitter *e, Text *kernel)
+{
+    const Text *body = e->out;
+    e->out = kernel;
+    return body;
+}
+
+void emit_tiles(Emitter *e, const Text *body, const char *pragma)
+{
+    line(e->out, "%s", pragma);
+    block (e->out, "for (int t = 0; t < tiles; t++)") {
+        emit_tile_column(e, body);
+        text_put(e->out, body->data, body->length);
+    }
 }
 
 /* How many tiles are computed at once. Where a ring's elements are joined to moments two: with all
