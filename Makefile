@@ -34,14 +34,14 @@ STAGES   = base frontend graph analyze reference schedule codegen explain
 LIBRARY  = $(wildcard src/*.c $(STAGES:%=src/%/*.c) runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
-FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stub_nvrtc.c tests/faults/calls.c tests/faults/faults.c tests/faults/folder.c
+FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stub_nvrtc.c tests/faults/calls.c tests/faults/faults.c tests/faults/run.c tests/faults/folder.c
 PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
 PROGRAMS_A_CHECK = 60
 PROP     = $(wildcard tests/prop/*.c)
-# sim.h is C++ of one macro a line, like the CUDA that it stands in for.
-FORMATTED = $(filter-out tests/sim/sim.h,$(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] tests/*.[ch] tests/*/*.[ch] examples/*.c))
+# These are C++ of one macro a line, like the CUDA that they stand in for.
+FORMATTED = $(filter-out tests/sim/sim.h tests/sim/twins.h,$(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] tests/*.[ch] tests/*/*.[ch] examples/*.c))
 
 objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBRARY_OBJ  = $(call objects,$(LIBRARY) $(GEN))
@@ -80,10 +80,15 @@ build/gen/version.inc: runtime/fusec.h
 	@mkdir -p $(@D)
 	sed -n 's/^#define FUSEC_VERSION//p' $< > $@
 
+# What the simulator compiles texts after.
+build/gen/sim.h: tests/sim/sim.h tests/sim/twins.h
+	@mkdir -p $(@D)
+	cat $^ > $@
+
 # A text as the bytes of a C array, closed by a zero.
 build/gen/std.inc: src/frontend/std.fuse
 build/gen/prelude.inc: build/gen/prelude.cuh
-build/gen/sim.inc: tests/sim/sim.h
+build/gen/sim.inc: build/gen/sim.h
 build/gen/abi.inc: tests/sim/abi.h
 build/gen/%.inc:
 	@mkdir -p $(@D)
@@ -192,7 +197,7 @@ build/faults/calls: $(BUILD)/obj/tests/faults/calls.o build/libfusec.a
 	@echo link $@
 	@$(CC) $(OPT) $^ $(LDLIBS) -o $@
 
-build/faults/faults: $(BUILD)/obj/tests/faults/faults.o $(BUILD)/obj/tests/faults/folder.o
+build/faults/faults: $(call objects,tests/faults/faults.c tests/faults/run.c tests/faults/folder.c)
 	@mkdir -p $(@D)
 	@echo link $@
 	@$(CC) $(OPT) $^ -o $@

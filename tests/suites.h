@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-/* those that take long, for they are run two at a time */
+/* Suites run two at a time, in this order: those that take long come first. */
 Suite *candidates_suite(void);
 Suite *prop_suite(void);
 Suite *sim_suite(void);
@@ -12,8 +12,12 @@ Suite *keys_suite(void);
 Suite *options_suite(void);
 Suite *graph_suite(void);
 Suite *parse_suite(void);
+Suite *format_suite(void);
 Suite *lower_suite(void);
+Suite *lower_errors_suite(void);
 Suite *runtime_suite(void);
+Suite *program_suite(void);
+Suite *launch_suite(void);
 Suite *arguments_suite(void);
 Suite *nulls_suite(void);
 Suite *process_suite(void);
@@ -21,11 +25,13 @@ Suite *places_suite(void);
 Suite *plan_file_suite(void);
 Suite *binary_suite(void);
 Suite *trust_suite(void);
+Suite *refused_suite(void);
 Suite *import_suite(void);
 Suite *dtype_suite(void);
 Suite *safetensors_suite(void);
 Suite *reference_suite(void);
 Suite *judge_suite(void);
+Suite *broken_suite(void);
 Suite *tuning_suite(void);
 Suite *fit_suite(void);
 Suite *tune_suite(void);

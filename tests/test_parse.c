@@ -1,6 +1,6 @@
-/* test_parse.c: the front end from text to tree, its diagnostics, and the canonical
- * formatting. */
+/* test_parse.c: the front end from text to tree, and its diagnostics. */
 #include "import_file.h"
+#include "parsed.h"
 #include "suites.h"
 
 #include "frontend/ast.h"
@@ -9,44 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef struct {
-    Arena *arena;
-    Diagnostics d;
-    Module *program;
-    const char *tree, *formatted;
-} Parsed;
-
-static void parse_with(Parsed *p, Source text, const Imports *imports)
-{
-    jmp_buf escape;
-    *p = (Parsed){.arena = arena_new(), .tree = "", .formatted = ""};
-    Source *source = NEW(p->arena, Source);
-    *source = text;
-    source->name = arena_copy(p->arena, text.name, strlen(text.name));
-    p->d = (Diagnostics){.arena = p->arena, .text = text_new(p->arena), .escape = &escape};
-    Text *tree = text_new(p->arena), *formatted = text_new(p->arena);
-    if (!setjmp(escape)) {
-        p->program = parse_program(p->arena, &p->d, source, imports);
-        print_ast(tree, p->program);
-        if (!p->d.errors) format_source(formatted, p->arena, &p->d, source);
-    }
-    p->tree = text_string(tree);
-    p->formatted = text_string(formatted);
-    p->d.escape = NULL;
-}
-
-static Parsed parse_bytes(const char *text, size_t length)
-{
-    Parsed p;
-    parse_with(&p, (Source){.name = "t.fuse", .text = text, .length = length}, NULL);
-    return p;
-}
-
-static Parsed parse_text(const char *text)
-{
-    return parse_bytes(text, strlen(text));
-}
 
 static void check_report(const char *text, const char *expected)
 {
@@ -73,18 +35,6 @@ static void check_tree(const char *expression, const char *expected)
     ck_assert_msg(p.d.errors == 0, "%s", text_string(p.d.text));
     const char *tree = strstr(p.tree, "return\n") + strlen("return\n");
     ck_assert_str_eq(tree, expected);
-    arena_free(p.arena);
-}
-
-static void check_formatted(const char *text, const char *expected)
-{
-    Parsed p = parse_text(text);
-    ck_assert_msg(p.d.errors == 0, "%s", text_string(p.d.text));
-    ck_assert_str_eq(p.formatted, expected);
-    Parsed again = parse_text(p.formatted);
-    ck_assert_str_eq(again.formatted, expected);
-    ck_assert_str_eq(again.tree, p.tree);
-    arena_free(again.arena);
     arena_free(p.arena);
 }
 
@@ -436,50 +386,7 @@ START_TEST(test_import_faults)
 }
 END_TEST
 
-/* ---- formatting ---- */
-
-START_TEST(test_format_aligns)
-{
-    check_formatted(
-        "graph f[M=3,N](x:bf16[M,N],gamma:f32[N],eps:f32=-1e-5)->(y:f32[M],total:f32[])\n"
-        "{xhat=x*gamma b=f[N](x,) y=sum[N](xhat) total=sum[M,N](b)}",
-        "graph f[M = 3, N](\n"
-        "    x     : bf16[M, N],\n"
-        "    gamma : f32[N],\n"
-        "    eps   : f32 = -1e-5\n"
-        ") -> (\n"
-        "    y     : f32[M],\n"
-        "    total : f32[]\n"
-        ") {\n"
-        "    xhat = x * gamma\n"
-        "    b    = f[N](x)\n"
-        "    y     = sum[N](xhat)\n"
-        "    total = sum[M, N](b)\n"
-        "}\n");
-    check_formatted("graph f(x:f32)->(y:f32[]){y=x}",
-                    "graph f(x : f32) -> (y : f32[]) {\n    y = x\n}\n");
-}
-END_TEST
-
-START_TEST(test_format_comments)
-{
-    check_formatted(
-        "import \"std\" # s\nfn f(x, # a\n y) { z = x + # in\n y # tr\n\n\n# own\n"
-        "return z # r\n# last\n}#}\n\n\n# end",
-        "import \"std\"  # s\n\nfn f(x, y) {\n    # a\n    # in\n    z = x + y  # tr\n\n"
-        "    # own\n    return z  # r\n    # last\n}  #}\n\n# end\n");
-}
-END_TEST
-
-START_TEST(test_format_breaks)
-{
-    check_formatted(
-        "fn f(a_rather_long_name, another_rather_long_name) = a_rather_long_name * 3 - "
-        "another_rather_long_name * 4 + 1",
-        "fn f(a_rather_long_name, another_rather_long_name) = a_rather_long_name * 3 -\n"
-        "    another_rather_long_name * 4 +\n    1\n");
-}
-END_TEST
+/* ---- hints ---- */
 
 START_TEST(test_nearest_name)
 {
@@ -513,9 +420,6 @@ Suite *parse_suite(void)
         test_nesting,
         test_diamond,
         test_import_faults,
-        test_format_aligns,
-        test_format_comments,
-        test_format_breaks,
         test_nearest_name,
     };
     Suite *suite = suite_create("parse");

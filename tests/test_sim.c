@@ -1,4 +1,4 @@
-/* test_sim.c: the simulator against tests/sim/kernels.cu: what is planted wrong must be
+/* test_sim.c: the simulator against the kernels of tests/sim/kernels/: what is planted wrong must be
  * reported, what is right must pass under many seeds with the results of plain C. */
 #include "sim/machine.h"
 
@@ -100,15 +100,27 @@ enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *righ
 static SimObject *object;
 static char message[4096];
 
+static const char *read_kernels(void)
+{
+    static const char *const paths[] = {
+        "tests/sim/kernels/wrong.cu", "tests/sim/kernels/wrong_clusters.cu",
+        "tests/sim/kernels/wrong_copies.cu", "tests/sim/kernels/right.cu"};
+    static char text[TEXT];
+    size_t length = 0;
+    for (int i = 0; i < 4; i++) {
+        FILE *f = fopen(paths[i], "r");
+        ck_assert_msg(f != NULL, "%s: run this from the top directory", paths[i]);
+        length += fread(text + length, 1, TEXT - 1 - length, f);
+        fclose(f);
+    }
+    text[length] = 0;
+    return text;
+}
+
 static void load_kernels(void)
 {
-    static char text[TEXT];
-    const char *names[WRONG + RIGHT + 3];
+    const char *text = read_kernels(), *names[WRONG + RIGHT + 3];
     int count = 0;
-    FILE *f = fopen("tests/sim/kernels.cu", "r");
-    ck_assert_msg(f != NULL, "tests/sim/kernels.cu: run this from the top directory");
-    text[fread(text, 1, TEXT - 1, f)] = 0;
-    fclose(f);
     for (int i = 0; i < WRONG; i++) names[count++] = wrong[i].kernel;
     for (int i = 0; i < RIGHT; i++) names[count++] = right[i].kernel;
     names[count++] = "prepare";

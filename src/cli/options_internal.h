@@ -1,8 +1,8 @@
 /* options_internal.h: what the files that parse the command line share.
  *
  *   options.c        the walk over argv
- *   option_words.c   the words of commands and flag_words, and their help
- *   option_values.c  values of flag_words, sizes and scalars
+ *   option_words.c   the words of commands and flags, and their help
+ *   option_values.c  values of flags, sizes and scalars
  *   option_rules.c   which of them go together
  */
 #ifndef FUSEC_CLI_OPTIONS_INTERNAL_H

@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *float_text(Emitter *e, Type type, double value)

@@ -3,22 +3,7 @@
 #ifndef FAULTS_CASES_H
 #define FAULTS_CASES_H
 
-enum {
-    GPU = 1,      /* the stub driver is on the library path */
-    SPILLS = 2,   /* the stub NVRTC says that kernels spill */
-    NUMBERS = 4,  /* what it prints has times in it: digits are not compared */
-    CLEARS = 8,   /* the disk cache may become empty */
-    FRESH = 16,   /* the disk cache begins empty */
-    CALLS = 32,   /* calls.c, not the command line */
-    TRIES = 128,  /* a schedule that the driver refuses is listed as such, and others are tried */
-    STDIN = 256,  /* stdin is in.safetensors */
-    CLOSELY = 64, /* a sample of its faults in memory is a large one */
-};
-
-typedef struct {
-    const char *name, *words;
-    unsigned flags;
-} Case;
+#include "run.h"
 
 static const Case cases[] = {
     {"check", "check norm.fuse uses.fuse", 0},

@@ -6,9 +6,11 @@
 /* Kinds of calls, each counted by itself.
  *
  *     memory   malloc and its like, mmap: no memory
- *     file     open, read, write, fsync, rename, close ...: the error that a full disk, a table of
- * files or a device gives short    read and write: less than was asked for is moved eintr    open,
- * read, write, waitpid, flock: a signal came first system   threads, child processes, pipes, dlopen
+ *     file     open, read, write, fsync, rename, close ...: the error that a full disk, a full table
+ *              of files or a device gives
+ *     short    read and write: less than was asked for is moved
+ *     eintr    open, read, write, waitpid, flock: a signal came first
+ *     system   threads, child processes, pipes, dlopen
  *     cuda     each entry point of the stub driver and of the stub NVRTC */
 enum {
     FAULT_MEMORY,

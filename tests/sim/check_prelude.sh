@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every section of the prelude that the host cannot compile (inline PTX) needs a twin in sim.h, under the
+# Every section of the prelude that the host cannot compile (inline PTX) needs a twin in twins.h, under the
 # same line `//@ names`; every other section is compiled as it is. Fails with the names that lack one.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,10 +10,10 @@ file == 1 && /^\/\/@ / { twin[$0] = 1; next }
 file == 2 && /^\/\/@ / { section = $0; known[section] = 1; next }
 file == 2 && !/^ *\/\// && /(^|[^a-z_])asm( volatile)? *\(/ { if (!(section in twin)) lacking[section] = 1 }
 END {
-    for (s in lacking) { print "tests/sim/sim.h has no twin of the prelude section: " s; bad = 1 }
+    for (s in lacking) { print "tests/sim/twins.h has no twin of the prelude section: " s; bad = 1 }
     for (s in twin) if (!(s in known)) { print "the prelude has no section for the twin: " s; bad = 1 }
     exit bad
-}' tests/sim/sim.h build/gen/prelude.cuh
+}' tests/sim/twins.h build/gen/prelude.cuh
 
 # Each name of a twin section must be defined in it.
 awk '
@@ -22,8 +22,8 @@ awk '
 END {
     for (i = 1; i <= n; i++)
         if (text !~ ("[^A-Za-z_0-9]" names[i] "[^A-Za-z_0-9]")) {
-            print "tests/sim/sim.h: a twin names " names[i] " but lacks it"
+            print "tests/sim/twins.h: a twin names " names[i] " but lacks it"
             bad = 1
         }
     exit bad
-}' tests/sim/sim.h
+}' tests/sim/twins.h

@@ -1,0 +1,63 @@
+/* test_program.c: programs in the C API: what parsing reports, and the graphs of a text. */
+#include "fusec.h"
+#include "suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fusec_error error;
+
+START_TEST(parse_errors_are_told)
+{
+    static const char wrong[] = "graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x + z }";
+    fusec_program *program = (fusec_program *)&error;
+    ck_assert_int_eq(fusec_program_parse(wrong, strlen(wrong), "w.fuse", &program, &error),
+                     FUSEC_INVALID_PROGRAM);
+    ck_assert_ptr_null(program);
+    ck_assert_msg(strstr(error.message, "w.fuse:1:"), "%s", error.message);
+    ck_assert_int_eq(fusec_program_parse(wrong, strlen(wrong), NULL, &program, NULL),
+                     FUSEC_INVALID_PROGRAM);
+    ck_assert_int_eq(fusec_program_parse(NULL, 3, NULL, &program, &error), FUSEC_INVALID_ARGUMENT);
+}
+END_TEST
+
+/* A source line that an error quotes says nothing of the machine. */
+START_TEST(a_wrong_name_is_not_out_of_memory)
+{
+    static const char text[] =
+        "graph g[M = 4](x : f32[M]) -> (y : f32[M]) {\n y = x * gama  # out of memory\n}";
+    fusec_program *program;
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, &error),
+                     FUSEC_INVALID_PROGRAM);
+}
+END_TEST
+
+START_TEST(all_graphs_are_told)
+{
+    enum { GRAPHS = 1300, LINE = 64 };
+    char *text = calloc(GRAPHS, LINE), name[16];
+    size_t length = 0;
+    for (int i = 0; i < GRAPHS; i++)
+        length += (size_t)snprintf(text + length, LINE,
+                                   "graph g%d(x : f32[]) -> (y : f32[]) { y = x }\n", i);
+    fusec_program *program;
+    ck_assert_int_eq(fusec_program_parse(text, length, NULL, &program, &error), FUSEC_OK);
+    ck_assert_uint_eq(fusec_program_graph_count(program), GRAPHS);
+    snprintf(name, sizeof name, "g%d", GRAPHS - 1);
+    ck_assert_str_eq(fusec_program_graph(program, GRAPHS - 1), name);
+    fusec_program_destroy(program);
+    free(text);
+}
+END_TEST
+
+Suite *program_suite(void)
+{
+    Suite *suite = suite_create("program");
+    TCase *tests = tcase_create("parse");
+    tcase_add_test(tests, parse_errors_are_told);
+    tcase_add_test(tests, a_wrong_name_is_not_out_of_memory);
+    tcase_add_test(tests, all_graphs_are_told);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
