@@ -223,11 +223,9 @@ fusec_status device_enter(const fusec_device *device, CurrentContext *current, f
     return context_enter(&device->driver, device->context, current, error);
 }
 
-/* Measured on an H100, backward norms of 6144 to 262144 columns: at 0.92 of what the memory clock
- * allows they are 3 % faster than without a pace in the mean, at 0.93 3.5 %; but at 0.935 one in
- * five asks for more than memory does, which makes it as slow as without, and at 0.925 in one run
- * of three so did a third of those of 16 bits. A GPU that does less than 0.92 loses nothing by
- * that. */
+/* The share of the memory clock's bandwidth that copy warps at a pace ask for. A pace above what
+ * memory delivers gains nothing (docs/log/2026-11-27-figures.md). A GPU that delivers less than
+ * this share loses nothing by it. */
 unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel,
                          const Sizes *sizes)
 {

@@ -16,8 +16,8 @@ const char *load_pointer(const Emitter *e, const Load *load)
                            : arg_name(e, ARG_TENSOR, load->tensor, 0);
 }
 
-/* Elements between neighbours along an axis: a kernel argument for tensors, a product of
- * sizes for slots, which are dense. NULL: 1. */
+/* The distance of neighbours along an axis, in elements: a kernel argument for tensors, a product
+ * of sizes for slots, which are dense. NULL: 1. */
 static const char *stride_text(Emitter *e, int tensor, AxisSet axes, int axis)
 {
     if (axes >> axis == 1) return NULL;
@@ -69,8 +69,9 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
     return arena_format(e->arena, "%s[%s]", pointer, *offset ? offset : "0");
 }
 
-/* The coordinates of `col`, where it stands for several axes, as far as `body` mentions them. Where
- * one of the axes is empty no element has any; the text must still not divide by its size. */
+/* Declares the coordinates of `col` that `body` mentions, where a column stands for several axes.
+ * Where one of the axes is empty there is no element, but the text must still not divide by its
+ * size. */
 static const char *coordinates_text(Emitter *e, const Text *body)
 {
     NameList all = {0};

@@ -1,5 +1,5 @@
-/* codegen/cluster.c: the threads of a CTA that share a row, and CTAs that do, as a cluster or a
- * group: which columns each has, and where they leave each other their results. */
+/* codegen/cluster.c: threads of a CTA that share a row, and CTAs that share a row as a cluster or a
+ * group: which columns each has, and through which memory they exchange results. */
 #include "codegen/emit.h"
 
 const char *sharers(const Emitter *e)
@@ -7,7 +7,7 @@ const char *sharers(const Emitter *e)
     return e->k->grouped ? "group" : "cluster";
 }
 
-/* `blockIdx.x % cluster`: of the CTAs that share a row. */
+/* `blockIdx.x % cluster`: which of the CTAs that share a row this one is. */
 const char *rank_text(Emitter *e)
 {
     return arena_format(e->arena, "blockIdx.x %% %s", sharers(e));
@@ -53,7 +53,7 @@ void emit_slice(Emitter *e)
          e->thread);
 }
 
-/* Where the CTAs that share a row leave each other their results. */
+/* The memory through which CTAs that share a row exchange results. */
 void emit_exchange(Emitter *e, int values)
 {
     const char *type = exchanges_wide(e->g, e->k) ? "double" : "float";

@@ -1,5 +1,6 @@
 /* codegen/command.c: the command line that prints a text again, for the head of that text. It holds
- * all that the text depends on and nothing else, so that it is the same wherever it is printed. */
+ * everything that the text depends on and nothing else, so a text does not depend on where it is
+ * printed. */
 #include "codegen/cuda.h"
 
 #include <ctype.h>
@@ -34,8 +35,8 @@ const char *shell_word(Arena *arena, const char *word)
     return text_string(quoted);
 }
 
-/* A name in angle brackets is that of a text which is no file. One that begins with a dash would be
- * an option, and one that looks like a size would be a size. */
+/* A name in angle brackets stands for a text that is no file. A name that begins with a dash would
+ * be read as an option, one that looks like a size as a size. */
 static const char *file_word(Arena *arena, const char *file)
 {
     if (*file == '<') return "-";

@@ -1,4 +1,4 @@
-/* codegen/comment.c: the comment above a kernel: where it comes from, what it computes, and the
+/* codegen/comment.c: the comment above a kernel: its place in the program, its formulas, and the
  * table of codegen/launch_table.c. */
 #include "codegen/emit.h"
 
@@ -14,8 +14,8 @@ static void emit_origin(Emitter *e)
          shell_word(e->arena, g->span.source->name), first, last);
 }
 
-/* Marks whose formulas the comment gives: `tops`, and all that has a name, is computed here and is
- * mentioned in one of them. Operands have smaller ids than what is computed from them. */
+/* Marks the nodes whose formulas the comment gives: `tops`, and every named value that this kernel
+ * computes and that one of these formulas mentions. Operands have smaller ids than their users. */
 static bool *find_mentioned(Emitter *e, const bool *tops)
 {
     const Graph *g = e->g;
@@ -37,9 +37,9 @@ typedef struct {
 } Formula;
 typedef LIST(Formula) Formulas;
 
-/* Under the program's names, which the text may have had to change. An output that is a value of
- * another name has that for its formula. `tops` become those that are listed, `defined` those whose
- * own name has its formula. */
+/* Lists stored values under the program's names, which the text may have had to change. An output
+ * that is a value of another name has that name for its formula. Marks the listed nodes in `tops`,
+ * and in `defined` those whose own name has its formula. */
 static void list_stores(Emitter *e, Formulas *list, bool *tops, bool *defined)
 {
     for (int i = 0; i < e->k->store_count; i++) {
@@ -74,7 +74,7 @@ static void list_sums(Emitter *e, Formulas *list, bool *tops, bool *defined)
     }
 }
 
-/* What the formulas before it are made of, as far as it has names and they have not defined it. */
+/* Lists the named values that the formulas so far mention and do not define. */
 static void list_definitions(Emitter *e, Formulas *list, const bool *tops, const bool *defined)
 {
     const bool *mentioned = find_mentioned(e, tops);

@@ -1,7 +1,7 @@
-/* codegen/copy_warp.c: rows that bulk copies bring. The copy warp of a warp-specialized kernel
- * keeps a ring of stages full; the others compute. Two transaction barriers a stage carry the
- * hand-over: `full` when a row's bytes have landed, `empty` when every computing warp is done with
- * it. A CTA that has one row alone has one stage and no such warp. */
+/* codegen/copy_warp.c: rows that bulk copies bring to shared memory. The copy warp of a
+ * warp-specialized kernel keeps a ring of stages full; the other warps compute. Each stage has two
+ * transaction barriers: `full` completes when the row's bytes have landed, `empty` when every
+ * computing warp has released the stage. A CTA with a single row has one stage and no copy warp. */
 #include "codegen/emit.h"
 
 static bool is_ringed(const Load *load)
@@ -14,8 +14,8 @@ static int64_t column_count(const Emitter *e)
     return axes_size(&e->plan->analysis->sizes, e->k->columns);
 }
 
-/* How rows come to lie in a stage: at its start; where they begin within a line, at the same
- * place of one; or with the blocks that their ends are in. */
+/* Where in its stage a row begins: at the start; at the offset within a line of 128 bytes that it
+ * has in memory; or with the aligned blocks that hold its ends. */
 typedef enum { AT_START, SHIFTED, BLOCKS } Placement;
 
 static Placement placement(const Emitter *e, const Load *load)
@@ -25,7 +25,7 @@ static Placement placement(const Emitter *e, const Load *load)
     return is_whole_blocks(columns, load->dtype) ? SHIFTED : BLOCKS;
 }
 
-/* A thread's vector of the row that the computing warps have. */
+/* A thread's vector of the row that the computing warps work on. */
 const char *copied_vector(Emitter *e, const Load *load)
 {
     static const char *const read[] = {"vector_at", "shifted_at", "elements_at"};
@@ -36,7 +36,7 @@ const char *copied_vector(Emitter *e, const Load *load)
                         load->name, row);
 }
 
-/* Room for rows that start within a line. */
+/* Additional elements of a buffer whose rows begin within a line. */
 static const char *more_elements(Emitter *e, const Load *load)
 {
     int bytes = line_room(column_count(e), load->dtype);
@@ -92,7 +92,7 @@ static void emit_listening(Emitter *e)
     }
 }
 
-/* The branch of the warp that hears for its CTA what the others of the group found. */
+/* The branch of the warp that receives, for its CTA, the results of the group's other CTAs. */
 static void emit_listening_warp(Emitter *e)
 {
     block (e->out,
@@ -108,7 +108,7 @@ static void emit_listening_warp(Emitter *e)
     }
 }
 
-/* That warp where there is no copy warp. */
+/* The same warp in kernels without a copy warp. */
 void emit_listener(Emitter *e)
 {
     blank_line(e->out);
@@ -117,8 +117,7 @@ void emit_listener(Emitter *e)
     emit_listening_warp(e);
 }
 
-/* The ring, its barriers, and the branch in which the copy warp lives. The computing
- * threads go on. */
+/* The ring, its barriers, and the copy warp's branch. The computing threads go on behind it. */
 void emit_copy_warp(Emitter *e)
 {
     blank_line(e->out);
@@ -158,7 +157,7 @@ void emit_advance(Emitter *e)
     }
 }
 
-/* The computing warps' side: a stage is theirs from the wait to the release. */
+/* The computing warps own a stage from the wait to the release. */
 void emit_stage_wait(Emitter *e)
 {
     line(e->out, "barrier_wait(full[stage], stage_parity);");
@@ -179,7 +178,7 @@ static void emit_bulk_copies(Emitter *e)
     emit_copies(e, "current", "full");
 }
 
-/* The same for any row, where a CTA has several. */
+/* The copy of any row, where a CTA has several. */
 static void emit_bulk_start(Emitter *e)
 {
     line(e->out, "int stage_parity = 0;");
@@ -190,8 +189,8 @@ static void emit_bulk_start(Emitter *e)
     line(e->out, "};");
 }
 
-/* By one warp, that rows which are misaligned may come element by element; before all else that the
- * CTA does. */
+/* One warp starts the copy, because misaligned rows may have to be copied element by element. It
+ * does so before anything else that the CTA does. */
 void emit_bulk_stage(Emitter *e)
 {
     blank_line(e->out);

@@ -1,5 +1,5 @@
-/* codegen/cuda.c: plan -> CUDA C. The module is the prelude sections its kernels mention, then
- * the kernels in launch order, each with the comment of codegen/comment.c. */
+/* codegen/cuda.c: plan -> CUDA C. The module holds the prelude sections that its kernels mention,
+ * then the kernels in launch order, each with the comment of codegen/comment.c. */
 #include "codegen/emit.h"
 
 #include <ctype.h>
@@ -38,9 +38,9 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
     return "long long ";
 }
 
-/* Whether the text says how large a cluster is, and not the launch alone: ptxas then leaves out
- * what a kernel without one would do. Sums over rows fill the registers, and would spill by it
- * (layernorm_bwd of 262144 columns; on an H100). */
+/* Whether the text itself states the cluster size (__cluster_dims__), not the launch alone. ptxas
+ * then omits the code for launches without a cluster. Kernels with sums over rows have no registers
+ * to spare, and would spill. */
 bool names_cluster(const Emitter *e)
 {
     return e->launch->cluster > 1 && !e->k->grouped && !e->k->accumulator_count;
@@ -89,7 +89,7 @@ static void name_arguments(Emitter *e)
     }
 }
 
-/* One axis is counted by the loop variable itself, several get a coordinate each. */
+/* A single axis is counted by the loop variable itself; of several each gets a coordinate. */
 static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
 {
     bool several = axes & (axes - 1) & ~e->collapsed;
@@ -98,8 +98,8 @@ static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
             e->coords[i] = several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
 }
 
-/* `base`, numbered until it is an identifier and itself + SUFFIX is nobody's, which it
- * takes. The suffix brings an underscore, so a last one goes. */
+/* Takes `base`, numbered until both it and itself + SUFFIX are free identifiers. The suffix brings
+ * an underscore, so a trailing one is dropped. */
 static const char *take_stem(Emitter *e, const char *base, const char *suffix)
 {
     const char *plain = plain_name(e->arena, base), *name;
@@ -113,8 +113,8 @@ static const char *take_stem(Emitter *e, const char *base, const char *suffix)
     }
 }
 
-/* The kernel with names for its loads and stores from which `x_v`, `x_next` and `x_out`
- * can be made. */
+/* A copy of the kernel whose loads and stores have names from which `x_v`, `x_next` and `x_out` can
+ * be made. */
 static const Kernel *name_accesses(Emitter *e)
 {
     Kernel *k = NEW(e->arena, Kernel);
@@ -139,16 +139,16 @@ static bool is_paired_sum(const Kernel *k, Node n)
     return r && r->partner.id;
 }
 
-/* Whether what a node is made of is computed for it, element by element: not where another
- * reduction's pass or a single thread finds it. */
+/* Whether the kernel computes a node's operands element by element. It does not where a pair of
+ * reductions computes it, or where a single thread reads the one element that counts. */
 static bool uses_operands(const Emitter *e, Node n)
 {
     if (is_reduction(e->g, n)) return !is_paired_sum(e->k, n) && !picks_element(e, n);
     return e->users[n.id] > 0;
 }
 
-/* By node id: whether a row's value takes a function or a division beside what the row reduces to.
- * Operands come first. */
+/* By node id: whether computing a row's value takes a function call or a division beside the row's
+ * reductions. Operands come first. */
 static bool *find_work(const Emitter *e)
 {
     bool *work = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
@@ -162,16 +162,16 @@ static bool *find_work(const Emitter *e)
     return work;
 }
 
-/* Whether all elements of a row use such a value, in the pass before which it becomes known. One
- * that is known before the row is read would be waited for first, and one that a later pass wants
- * would take a register until then. */
+/* Whether all elements of a row use such a value in the pass before which it becomes known. A value
+ * that is known before the row is read would have to be waited for first. One that only a later
+ * pass uses would occupy a register until then. */
 static bool serves_elements(const Emitter *e, Node n, Node user, const bool *work)
 {
     bool now = e->k->phase && e->k->phase[n.id] > 0 && e->k->phase[n.id] == e->k->phase[user.id];
     return now && is_column_value(e, user) && !is_column_value(e, n) && work[n.id];
 }
 
-/* From the users down to what they use. */
+/* Counts from users down to operands. */
 static void count_users(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -193,9 +193,9 @@ static void count_users(Emitter *e)
     }
 }
 
-/* Operations that a program has written without names for their values, or that a function repeats,
- * may be a million: an expression holds so many at most, so that neither a reader nor a compiler
- * has to nest deeper. Operands come first. */
+/* A program may write a million operations without names, or repeat them by a function. An
+ * expression therefore holds a limited number of them, so neither a reader nor a compiler has to
+ * nest deeper. Operands come first. */
 static void break_lines(Emitter *e)
 {
     enum { LONGEST = 64 };
@@ -266,9 +266,8 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
         emit_rows_kernel(e);
 }
 
-/* Names of sections of the prelude that no text mentions: those that convert to a dtype which the
- * plan stores or rounds like, and what reductions of integers and rows of 4 bytes an element want.
- */
+/* Names prelude sections that no text mentions: conversions of dtypes that the plan stores or
+ * rounds to, and what reductions of integers and rows of 4-byte elements need. */
 static void name_needs(Text *names, const Plan *plan)
 {
     bool used[DTYPE_COUNT] = {0};
@@ -292,7 +291,7 @@ static void name_needs(Text *names, const Plan *plan)
         if (used[i]) text_print(names, "storage_of_%s ", dtype_info[i].fuse);
 }
 
-/* The kernels mention which helpers the module needs. */
+/* Adds the prelude sections that the kernels mention. */
 static void emit_helpers(Text *module, Arena *arena, const char *needs, const char *kernels)
 {
     const char *doubles = mentions(kernels, "double") ? "storage_of_double" : "";
@@ -304,7 +303,7 @@ CudaText cuda_begin(Arena *arena, bool includes_prelude)
     return (CudaText){text_new(arena), text_new(arena), text_new(arena), includes_prelude};
 }
 
-/* A text for another number of SMs than the architecture's own comes from such a GPU alone. */
+/* A text for another number of SMs than the architecture's own GPU has comes from a GPU at hand. */
 static void emit_head(const CudaText *module, Arena *scratch, const Plan *plan, const char *command)
 {
     const Target *target = &plan->target, *known = target_find(target->arch);

@@ -5,7 +5,7 @@
 
 #include "schedule/plan.h"
 
-/* What a plan does not know of the command line that prints its text. */
+/* What a command line says that a plan does not hold. */
 typedef struct {
     const char *file; /* as it was named; "<...>": no file */
     bool has_several_graphs;
@@ -14,15 +14,15 @@ typedef struct {
 
 /* `fusec FILE N=4096 --arch sm_90a ...`. */
 const char *command_text(Arena *arena, const Plan *plan, const CommandWords *words);
-/* A word as a shell takes it, quoted where it has to be; never more than one line. */
+/* A word for a shell, quoted where it has to be; never more than one line. */
 const char *shell_word(Arena *arena, const char *word);
 
-/* A whole module: the prelude sections it mentions, then the kernels of the plan in launch order.
- * `command` prints it again; NULL: the text does not say. */
+/* A whole module: the prelude sections that it mentions, then the kernels of the plan in launch
+ * order. `command` prints the text again; NULL: the text does not say which command does. */
 const char *emit_cuda(Arena *arena, const Plan *plan, const char *command);
 
-/* The same of several plans, of which one after another is needed: begin, add each, end. The texts
- * are in the arena of the first, and what printing a plan takes besides is in `scratch`. */
+/* A module of several plans, of which one is needed at a time: begin, add each, end. The texts are
+ * in the arena of `begin`; what printing a plan takes besides is in `scratch`. */
 typedef struct {
     Text *heads, *needs, *kernels;
     bool includes_prelude; /* `#include "fusec.cuh"` in place of the helpers */

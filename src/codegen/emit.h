@@ -34,8 +34,8 @@
 
 typedef LIST(const char *) NameList;
 
-/* What a row's first phase hands to its last, and the variables that keep it: of the row before,
- * and with a lag of two rows of the one before that. */
+/* What a row's first phase hands to its last, and the variables that hold it: `last` of the row
+ * before, and `before` of the row before that, where the pipeline is two rows deep. */
 typedef struct {
     Node node;
     const char *last, *before;
@@ -105,43 +105,44 @@ int open_scope(const Emitter *e);
 void close_scope(Emitter *e, int mark);
 void make_local(Emitter *e, Node n);
 
-/* Declares what `body` mentions of the coordinates of `col`, where a column stands for several
+/* Declares the coordinates of `col` that `body` mentions, where a column stands for several
  * axes. */
 void emit_column_coords(Emitter *e, const Text *body);
 /* The same at the start of a tile, with `col` itself: the first column of a thread's vector. */
 void emit_tile_column(Emitter *e, const Text *body);
-/* Between these, coordinates are those of element i of the vector. */
+/* Between these two calls, coordinates are those of element i of the vector. */
 const char *enter_vector(Emitter *e);
 void leave_vector(Emitter *e, const char *first);
 
 /* ---- expressions ---- */
-/* A node as a C expression; parenthesized if it binds less tightly than `precedence`. */
+/* A node as a C expression, parenthesized if it binds less tightly than `precedence`. */
 const char *expression(Emitter *e, Node n, int precedence);
 /* `value`, of compute type `type`, as what the store of a `dtype` takes (its compute type). */
 const char *store_value(Emitter *e, const char *value, Type type, DType dtype);
-/* What load and store_row take: a row, a column of it, and how many there are. Where columns are
- * several axes each vector is a row of its own: 0 and what is left of the columns, or of those that
- * are streamed, all of it. */
+/* The arguments of load and store_row: a row's address, a column of it, and the number of columns.
+ * Where columns are several axes each vector counts as a row: its column is 0, its limit what is
+ * left of the columns, or (streamed rows) the whole vector. */
 const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access);
 const char *column_text(const Emitter *e);
 const char *limit_text(Emitter *e);
 /* `pointer[offset]` of the current element. */
 const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes);
-/* The same, rounded or saturated to `dtype`: what is assigned to an element. */
+/* `value` rounded or saturated to `dtype`, to be assigned to an element. */
 const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
 const char *load_pointer(const Emitter *e, const Load *load);
 const char *store_pointer(const Emitter *e, const Store *store);
 bool is_column_value(const Emitter *e, Node n);
-/* Whether a column value is one for all elements of a vector, which lies along the fastest axis. */
+/* Whether all elements of a vector, which lies along the fastest axis, have the same value. */
 bool is_vector_value(const Emitter *e, Node n);
 const Load *find_load(const Emitter *e, Node n); /* NULL: the kernel does not read it */
 /* Whether a value of a column is divided by a number that the text holds. */
 bool divides_by_constant(const Emitter *e, Node n);
-/* Whether a node gets a line of its own: it has the user's name or is mentioned more than once. */
+/* Whether a node gets a line of its own: it has a name of the user's, or is mentioned more than
+ * once. */
 bool wants_line(const Emitter *e, Node n);
 const char *identity_text(const Graph *g, Node reduction);
 void emit_accumulate(Emitter *e, Node reduction, const char *into, const char *value);
-/* A new name made of a node's and an ending. */
+/* A new name made of a node's name and an ending. */
 const char *name_after(Emitter *e, Node n, const char *end);
 /* The number of elements of some axes, as a factor and as a whole: `(B * H)`, `B * H`. */
 const char *count_text(Emitter *e, AxisSet axes);
@@ -149,7 +150,7 @@ const char *product_text(Emitter *e, AxisSet axes);
 const char *join(Arena *arena, const NameList *list, const char *separator);
 
 /* ---- passes ---- */
-/* Whether a row has less than a warp, so that teams of one warp must stay together. */
+/* Whether a row has less than a warp, so that the teams of a warp must stay together. */
 bool rows_share_warps(const Kernel *k);
 const char *copied_vector(Emitter *e, const Load *load);
 const char *staged_vector(Emitter *e, const Load *load); /* a thread's vector in shared memory */
@@ -162,8 +163,8 @@ const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_asks(Emitter *e); /* early, for column vectors that a later phase reads */
-/* A tile of each, from memory or from where few rows have it, into what is named so with this
- * suffix. */
+/* Loads a tile of each vector, from memory or (launches of few CTAs) shared memory, into variables
+ * named after the vector and this suffix. */
 typedef LIST(const Load *) LateLoads;
 void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile,
                      const char *column);
@@ -178,26 +179,26 @@ void emit_first_tiles(Emitter *e, int phase);
 void emit_early_tiles(Emitter *e, int phase);
 bool declare_hoisted_loads(Emitter *e);
 void emit_hoisted_loads(Emitter *e);
-/* What is printed between these is kept back, for what stands before it depends on it. The first
- * returns where it will go, the second takes that and returns the text. */
+/* Text printed between these two calls is held back, because what precedes it depends on it. The
+ * first returns where it will go; the second takes that and returns the text. */
 Text *open_body(Emitter *e);
 const Text *close_body(Emitter *e, Text *kernel);
-/* Does `body` for each of a thread's tiles. */
+/* Prints a loop that runs `body` for each of a thread's tiles. */
 void emit_tiles(Emitter *e, const Text *body, const char *pragma);
 void emit_pass(Emitter *e, int phase);
 bool mentions(const char *text, const char *name);
 
 /* ---- what a pass finds once a row ---- */
-/* Declares it; `needed` by node id: what the pass computes. */
+/* Declares what a pass computes once a row; `needed` by node id: what the pass computes. */
 void emit_hoisted(Emitter *e, const bool *needed);
-/* Whether a node compares an element's place in its row with a number that is one for the row. Then
- * so does its text, in 32 bits and counted from the thread's vector, and does not mention the place
- * itself. */
+/* Whether a node compares an element's index along an axis with a number that is the same for the
+ * whole row. Its text then compares in 32 bits, relative to the thread's vector, and does not
+ * mention the index. */
 bool compares_place(const Emitter *e, Node n);
 /* Whether the text of an element mentions that operand. */
 bool mentions_operand(const Emitter *e, Node n, int which);
 const char *place_text(Emitter *e, Node n);
-/* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x: then one thread reads
+/* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x. Then one thread reads
  * that element. */
 bool picks_element(const Emitter *e, Node n);
 Node picked_place(const Emitter *e, Node sum);
@@ -214,16 +215,16 @@ void emit_coords_now(Emitter *e);
 void emit_scalars_ahead(Emitter *e);
 void emit_scalars_now(Emitter *e);
 void emit_scalars_next(Emitter *e);
-/* Reads what has one value a row (or one for all rows, where `rows` is false) and was not read
+/* Loads tensors that have one value a row (`rows`), or one for all rows, unless they were read
  * ahead. */
 void emit_row_loads(Emitter *e, bool rows);
 bool wants_row_line(const Emitter *e, Node n);
 void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);
 void emit_row_stores(Emitter *e, int phase);
-/* Reductions that go with another: schedule/online.c. */
-const InnerReduction *paired_sum(const Emitter *e, Node partner); /* NULL: none goes with it */
-void mark_paired_terms(Emitter *e);                               /* exp(x - maximum) */
+/* Reductions that are computed together with another: schedule/online.c. */
+const InnerReduction *paired_sum(const Emitter *e, Node partner);          /* NULL: none */
+void mark_paired_terms(Emitter *e);                                        /* exp(x - maximum) */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable); /* sum_of(c1) */
 /* Of x - mean: what is subtracted beside the mean, or NULL; the one row value that it is multiplied
  * by wherever it is used, or 0; its product with that. */
@@ -234,8 +235,8 @@ const char *scaled_text(Emitter *e, Node centred, Node by);
 const char *slots_text(Emitter *e, int values, const char *threads);
 void declare_reductions(Emitter *e, int phase);
 void declare_received(Emitter *e, int phase);
-/* "sum_of(c1), sum_of(c2)": the reductions that end a phase, "" if none do; the second as other
- * CTAs send them. */
+/* The reductions that end a phase, as the arguments of one call: "sum_of(c1), sum_of(c2)", or "".
+ * The second is what other CTAs send of them. */
 const char *reduce_list(Emitter *e, int phase);
 const char *received_list(Emitter *e, int phase);
 void finish_reductions(Emitter *e, int phase);
@@ -251,8 +252,8 @@ typedef struct {
 } Pass;
 int count_tile_loads(const Pass *pass); /* vectors that a tile loads for itself */
 void emit_tile_loads(const Pass *pass);
-bool adds_elements(const Emitter *e, const InnerReduction *r); /* one after the other */
-int vectors_ahead(const Pass *pass);                  /* 0: each is loaded when its turn comes */
+bool adds_elements(const Emitter *e, const InnerReduction *r); /* element by element */
+int vectors_ahead(const Pass *pass);                  /* 0: each is loaded when it is used */
 void emit_stream(const Pass *pass, const Text *tile); /* `tile` for all columns of a streamed row */
 void name_vector_sums(const Pass *pass);
 void declare_vector_sums(const Pass *pass);
@@ -260,8 +261,8 @@ void emit_vector_sums(const Pass *pass);
 
 /* The condition under which an element counts; "": always. */
 const char *element_guard(Emitter *e);
-/* Whether elements are joined to a mean and its squares; whether such pairs take all of a thread's
- * values at once. */
+/* Whether elements are joined to a mean and its squares; whether such a pair takes all of a
+ * thread's values at once. */
 bool joins_moments(const Pass *pass);
 bool takes_whole_rows(const Pass *pass);
 void emit_pair_vectors(const Pass *pass);
@@ -321,13 +322,13 @@ void emit_stage_reuse(Emitter *e);
 /* Before the barrier of a row's first reduction. */
 void emit_next_landed(Emitter *e, const char *reduction);
 void emit_copy_warp(Emitter *e);
-void emit_listener(Emitter *e);   /* a group's, where no warp copies */
+void emit_listener(Emitter *e); /* the warp that receives a group's results, where no warp copies */
 void emit_bulk_stage(Emitter *e); /* starts the copy of a CTA's row ... */
 void emit_bulk_wait(Emitter *e);  /* ... and waits for it */
 void emit_advance(Emitter *e);
 void emit_stage_wait(Emitter *e);
 void emit_stage_release(Emitter *e);
-/* Whether a row's number is to be taken apart into coordinates. */
+/* Whether a row's number must be split into coordinates. */
 static inline bool splits_rows(const Emitter *e)
 {
     return has_several_row_axes(e->k) && !e->collapsed;
@@ -339,7 +340,7 @@ void emit_split(Emitter *e, const char *item, AxisSet axes);
 const char *accumulator_name(Emitter *e, const Accumulator *acc);
 const char *scratch_type(const Emitter *e); /* that holds any of its accumulators */
 const Accumulator *find_accumulator(const Emitter *e, Node n);
-/* Declares accumulators and walks the rows, those of a part if they are in parts. */
+/* Declares accumulators and walks the rows; those of a part, if rows are in parts. */
 void emit_walk(Emitter *e);
 void emit_accumulators_end(Emitter *e);
 void emit_overlap(Emitter *e); /* waits for the kernel before, where this one may start early */

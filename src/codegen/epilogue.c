@@ -1,7 +1,7 @@
-/* codegen/epilogue.c: what follows a kernel's last row: its accumulators become the CTA's
- * partials (of rows by groups: codegen/group_sums.c); the finish kernel, which
- * adds the partials of all CTAs in an order that depends on the grid alone, so that the same
- * grid gives the same bits; and the kernel that zeroes a mailbox before it is used. */
+/* codegen/epilogue.c: what follows a kernel's last row. Its accumulators become the CTA's partials
+ * (sums over groups of rows: codegen/group_sums.c). The finish kernel adds the partials of all CTAs
+ * in an order that depends on the grid alone, so the same grid gives the same bits. The clear
+ * kernel zeroes a mailbox before its first use. */
 #include "codegen/emit.h"
 
 #include <string.h>
@@ -19,13 +19,13 @@ const char *accumulator_name(Emitter *e, const Accumulator *acc)
     return unique_name(e, arena_format(e->arena, "%s_%s", info->name, kind));
 }
 
-/* Of shared memory that all accumulators take in turn. */
+/* The type of the shared memory that all accumulators use in turn. */
 const char *scratch_type(const Emitter *e)
 {
     return widest_accumulator(e->g, e->k) > 4 ? "double" : "float";
 }
 
-/* Shared memory in which teams meet, for one accumulator after the other. */
+/* Shared memory through which teams add an accumulator, one accumulator after the other. */
 void declare_team_scratch(Emitter *e)
 {
     if (e->k->teams > 1)
@@ -56,7 +56,7 @@ static void emit_partial_store(Emitter *e, const Accumulator *acc)
          e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
 }
 
-/* All that the teams have summed meets in shared memory, between two barriers. */
+/* The teams add their sums in shared memory, between two barriers. */
 void emit_meeting(Emitter *e, const char *place)
 {
     const Kernel *k = e->k;
@@ -78,7 +78,7 @@ void emit_meeting(Emitter *e, const char *place)
     line(e->out, "__syncthreads();");
 }
 
-/* Of what has met there, to `row`. */
+/* Stores these sums to `row`. */
 void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row)
 {
     line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);",
@@ -116,7 +116,7 @@ static void emit_column_results(Emitter *e)
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
-/* Accumulators of everything: the CTA's threads add theirs, one of them leaves the
+/* Accumulators without a column: the CTA's threads add theirs, and one of them stores the
  * partial. */
 static void emit_full_results(Emitter *e)
 {
@@ -147,14 +147,13 @@ static void emit_full_results(Emitter *e)
         }
 }
 
-/* Before anything that a kernel loads, and before anything that takes a branch
- * (docs/log/2026-11-27-state-before-house.md, Decisions). */
+/* The wait precedes every load, and every branch (docs/log/2026-11-27-state-before-house.md,
+ * Decisions). */
 void emit_overlap(Emitter *e)
 {
     if (e->launch->overlaps) line(e->out, "wait_for_previous_kernel();");
 }
 
-/* (A finish kernel before another could say so as well: not timed.) */
 bool is_waited_for(const Emitter *e)
 {
     const int next = e->index + 1;
@@ -176,7 +175,7 @@ void emit_accumulators_end(Emitter *e)
 
 /* ---- the finish kernel ---- */
 
-/* `body`: what follows, which mentions some of them. */
+/* Declares the constants that `body`, the text behind them, mentions. */
 static void emit_finish_constants(Emitter *e, const char *body)
 {
     const Sizes *sizes = &e->plan->analysis->sizes;
@@ -192,7 +191,8 @@ static void emit_finish_constants(Emitter *e, const char *body)
                                                 e->k->threads_per_row, e->k->teams, e->k->tiles);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (*product) line(e->out, "constexpr int columns = %s;", product);
-    /* a place for each warp's sum of a column: its lanes that share one have met before */
+    /* A place for each warp's sum of a column; the lanes of a warp that share a column have added
+     * theirs before. */
     int places = e->k->threads_per_row > 32 ? e->k->teams : kernel_threads(e->k) / 32;
     line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count,
          places);
@@ -237,7 +237,7 @@ static void emit_finish_sums(Emitter *e)
     }
 }
 
-/* Of a column, whose sum has its accumulator's name. */
+/* Stores a column's sum, which has its accumulator's name. */
 void emit_finish_store(Emitter *e, const Store *store)
 {
     const NodeInfo *info = node(e->g, store->node);

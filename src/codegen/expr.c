@@ -17,7 +17,8 @@ static const char *float_text(Emitter *e, Type type, double value)
     return arena_format(e->arena, "%s%s%s", digits, point, type == TYPE_F32 ? "f" : "");
 }
 
-/* `wide`: beside another that is no variable, and the text is to be a long long all the same. */
+/* `wide`: the other operand is no variable either, and the text must be a long long all the
+ * same. */
 static const char *integer_text(Emitter *e, Type type, int64_t value, bool wide)
 {
     if (type == TYPE_BOOL) return value ? "true" : "false";
@@ -111,13 +112,14 @@ const Load *find_load(const Emitter *e, Node n)
     return load_of(e->k, n);
 }
 
-/* A loop over a streamed row ends where its columns do, and they are whole vectors. */
+/* Whether a load may lie outside the row. The loop over a streamed row ends with its columns, which
+ * are whole vectors. */
 static bool may_be_outside(const Emitter *e, const Load *load)
 {
     return load->access == ACCESS_ELEMENT && e->k->ragged && !e->k->streamed;
 }
 
-/* An element of a tensor or slot where the kernel reads it. */
+/* An element of a tensor or slot, read at its place in memory. */
 static const char *load_text(Emitter *e, const Load *load)
 {
     const char *pointer = load->slot >= 0 ? arg_name(e, ARG_SLOT, load->slot, 0)
@@ -146,9 +148,9 @@ static const char *scalar_text(Emitter *e, Node n)
     return arg_name(e, ARG_SCALAR, scalar, 0);
 }
 
-/* Whether n divides each element by the same number, other than a power of two, which the text
- * knows: then the compiler's own division, which has a branch for odd cases, takes longer than the
- * rest of the element's arithmetic. */
+/* Whether n divides each element by a number that the text states and that is no power of two. The
+ * compiler's own division has a branch for odd cases, and would take longer than the rest of the
+ * element's arithmetic. */
 bool divides_by_constant(const Emitter *e, Node n)
 {
     const NodeInfo *divisor = node(e->g, arg(e->g, n, 1));
@@ -160,12 +162,12 @@ bool divides_by_constant(const Emitter *e, Node n)
     }
     int exponent;
     double fraction = fabs(frexp(by, &exponent));
-    bool finite = fraction > 0.5 && fraction < 1; /* and no power of two, 0 or NaN */
+    bool finite = fraction > 0.5 && fraction < 1; /* neither a power of two, 0 nor NaN */
     bool plain = finite && exponent > -100 && exponent < 100;
     return node(e->g, n)->type == TYPE_F32 && plain && is_column_value(e, n);
 }
 
-/* Of a row axis: check_sizes() in compile.c. */
+/* The size of a row axis has so many bits at most: check_sizes() in compile.c. */
 enum { SIZE_BITS = 59, MOST_BITS = 62 };
 
 static int bits_of(uint64_t most)
@@ -185,8 +187,8 @@ static int bits_of_dtype(DType dtype)
     return dtype == DTYPE_BOOL ? 0 : bytes == 8 ? MOST_BITS + 1 : 8 * bytes;
 }
 
-/* An integer's magnitude is 2 to the so many at most; over MOST_BITS: it may wrap around. Its
- * operands' are known. */
+/* An integer's magnitude is at most 2 to this power; above MOST_BITS: it may wrap around. The
+ * operands' magnitudes are known. */
 static int magnitude_bits(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
@@ -219,7 +221,7 @@ static int magnitude_bits(const Emitter *e, Node n)
     return own > MOST_BITS ? MOST_BITS + 1 : own;
 }
 
-/* Finds the magnitudes of all nodes up to n that are not known yet: operands come first. */
+/* Finds the magnitudes of all unknown nodes up to n first; operands come before users. */
 static bool may_wrap(Emitter *e, Node n)
 {
     for (; e->bits_known <= n.id; e->bits_known++)
@@ -227,7 +229,8 @@ static bool may_wrap(Emitter *e, Node n)
     return e->bits[n.id] > MOST_BITS;
 }
 
-/* Of what wraps around, which signed operators of C++ do not; NULL: it is another operation. */
+/* The pattern of an operation that wraps around, as signed operators of C++ do not; NULL: the
+ * operation has none. */
 static const char *wrapping_pattern(Op op)
 {
     switch (op) {
@@ -321,7 +324,7 @@ const char *store_value(Emitter *e, const char *value, Type type, DType dtype)
 {
     Type wanted = dtype_info[dtype].type;
     if (wanted == type || (type_is_float(wanted) && type_is_float(type))) return value;
-    /* an integer of up to 2^53 that becomes a narrow float is rounded once, through f64 */
+    /* An integer of up to 2^53 that becomes a narrow float is rounded once, through f64. */
     if (wanted == TYPE_F32 && dtype != DTYPE_F32) wanted = TYPE_F64;
     return arena_format(e->arena, "(%s)(%s)", type_cuda(wanted), value);
 }

@@ -1,12 +1,12 @@
 /* codegen/group_sums.c: a kernel that sums the rows of each group apart (sum[T] of [B, T, C]), and
- * the one that adds what it leaves. A group's rows are in parts. The CTAs share out the parts of
- * all groups, walk theirs one after the other, and leave the sums of each in the workspace; or,
- * where there are groups enough for all CTAs, they share out whole groups, add parts as the finish
- * kernel would, and store the results, so that nothing is left to add. A ring runs on from part to
- * part: while the sums of one are left, the rows of the next are on their way. */
+ * the kernel that adds its partials. The rows of a group form parts. CTAs share out the parts of
+ * all groups, walk theirs one after the other, and store the sums of each part in the workspace.
+ * Where there are enough groups for all CTAs, the CTAs share out whole groups instead: each adds
+ * parts in the finish kernel's order and stores the results. A ring continues from part to part:
+ * while the sums of one part are stored, the rows of the next are on their way. */
 #include "codegen/emit.h"
 
-/* Where a part's sums of an accumulator are left in the workspace. */
+/* The place in the workspace of a part's sums of an accumulator. */
 static const char *left_row(Emitter *e, const Accumulator *acc, const char *place)
 {
     return arena_format(e->arena, "%s + %s * %s", arg_name(e, ARG_SLOT, acc->slot, 0), place,
@@ -33,7 +33,7 @@ static void emit_part_sums(Emitter *e)
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
-/* A column of the CTA's, each of another thread. */
+/* The loop in which each thread takes other columns of the CTA's. */
 static void emit_column_loop_head(Emitter *e)
 {
     if (e->k->column_ctas > 1)
@@ -69,11 +69,11 @@ static void emit_column_results(Emitter *e)
     line(e->out, "}");
 }
 
-/* Behind the last part of a group: what they come to. Threads add what others have left. */
+/* Behind the last part of a group: its results. Threads add sums that other threads have stored. */
 static void emit_group_end(Emitter *e)
 {
-    /* a single axis is counted by `col`, not by a tile's `col + i`; several have a coordinate each,
-     * from `col` */
+    /* A single axis is counted by `col`, not by a tile's `col + i`; of several, each has a
+     * coordinate made from `col`. */
     const char **only =
         has_several_columns(e->k) || !e->k->columns ? NULL : &e->coords[fastest_column(e->k)];
     const char *in_tile = only ? *only : NULL;
@@ -98,8 +98,8 @@ static void emit_part_end(Emitter *e, const char *groups)
     block (e->out, "if (alone && part == parts - 1)") emit_group_end(e);
 }
 
-/* Which of the parts of all groups, one group after the other, this CTA has: so many, from `part`
- * of `group` on. */
+/* Which parts this CTA has, of the parts of all groups in order: `count` of them, from `part` of
+ * `group` on. */
 static void emit_share(Emitter *e, const char *groups)
 {
     line(
@@ -117,7 +117,7 @@ static void emit_share(Emitter *e, const char *groups)
     }
 }
 
-/* Column vectors that are another for each group, and such as are not. */
+/* Column vectors that differ between groups, and those that do not. */
 static void emit_group_start(Emitter *e)
 {
     block (e->out, "if (group != held_group)") {
@@ -186,8 +186,9 @@ static void declare_chunk_sums(Emitter *e)
     }
 }
 
-/* A loop whose end is one number is unrolled without a condition for each part: ptxas has branches
- * for more of those than it has predicates, and a load behind a branch waits for the one before. */
+/* The loop has a single number for its end, so it is unrolled without a condition for each part.
+ * Conditions become branches where ptxas runs out of predicates, and a load behind a branch waits
+ * for the load before it. */
 static void emit_chunk_sums(Emitter *e)
 {
     declare_chunk_sums(e);

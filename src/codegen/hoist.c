@@ -1,14 +1,13 @@
-/* codegen/hoist.c: what need not be done for each element of a row: what is the same for all of
- * them, and sums of which one element at most counts. It is done once, before the pass over the
- * row's columns. */
+/* codegen/hoist.c: what is computed once before the pass over a row's columns, not for each
+ * element: what is the same for all elements, and sums of which a single element counts. */
 #include "codegen/emit.h"
 
 #include <limits.h>
 
 /* ---- divisors ---- */
 
-/* Whether a row's elements are divided by what is the same for all of them, and no reduction whose
- * inverse is there. */
+/* Whether n divides the elements of a row by a value of the row, other than a reduction whose
+ * inverse is known. */
 static bool divides_row(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
@@ -20,7 +19,8 @@ static bool divides_row(const Emitter *e, Node n)
     return !fixed && !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
 }
 
-/* Sums over rows want threads in step with each other more than fewer instructions. */
+/* Kernels with sums over rows gain more from threads that stay in step than from fewer
+ * instructions. */
 static bool prepares_divisors(const Kernel *k)
 {
     return k->vec * k->tiles > 1 && !k->accumulator_count;
@@ -45,7 +45,8 @@ static bool is_place(const Emitter *e, Node n)
 bool compares_place(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
-    bool counted = has_several_columns(e->k) || e->k->dynamic; /* col is no coordinate, or no int */
+    bool counted =
+        has_several_columns(e->k) || e->k->dynamic; /* `col` is no coordinate, or no int */
     if (counted || info->op < OP_EQ || info->op > OP_GE) return false;
     Node left = info->args[0], right = info->args[1];
     return is_place(e, left) ? !is_column_value(e, right)
@@ -93,7 +94,7 @@ const char *place_text(Emitter *e, Node n)
 
 void emit_hoisted(Emitter *e, const bool *needed)
 {
-    /* what an earlier pass has declared is not in scope, or is another row's */
+    /* What an earlier pass has declared is not in scope, or belongs to another row. */
     bool other_row = e->phase == 0 || e->k->lag;
     if (other_row) {
         e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
@@ -133,7 +134,7 @@ static void emit_pick(Emitter *e, const InnerReduction *sum)
     const char *at = *coord = e->places[sum->place.id];
     const char *x = element(e, load_pointer(e, load), load->tensor, load->axes);
     *coord = element_of;
-    bool slices = e->k->slice; /* one CTA reads it: whose columns it is of, or the first */
+    bool slices = e->k->slice; /* one CTA reads it: the one whose column it is, or the first */
     line(e->out, "if (%s == 0 && %s%s >= %s && %s < %s)", e->thread,
          takes_turns(e->k) ? arena_format(e->arena, "%s == 0 && ", rank_text(e)) : "", at,
          slices ? "slice_begin" : "0", at, slices ? slice_end(e) : e->columns);

@@ -1,6 +1,5 @@
-/* codegen/kernel.c: a kernel that walks rows. In each row: per-row scalars, then phase by
- * phase a pass over the columns (load, compute, store) and the reductions that end the
- * phase. */
+/* codegen/kernel.c: a kernel that walks rows. For each row: values of the row, then phase by phase
+ * a pass over the columns (load, compute, store) and the reductions that end the phase. */
 #include "codegen/emit.h"
 
 #include <string.h>
@@ -30,7 +29,8 @@ void emit_phase(Emitter *e, int phase)
     emit_refill_next(e, phase);
     declare_reductions(e, phase);
     emit_pass(e, phase);
-    /* not before the pass: its reads of shared memory would share a wait with these */
+    /* Behind the pass: the pass's reads of shared memory would otherwise share a wait with these
+     * loads. */
     if (phase == 0 && !e->k->lag) emit_scalars_next(e);
     if (phase == 0) emit_few_wait(e, true);
     emit_first_tiles(e, phase + 1);
@@ -61,7 +61,7 @@ static void emit_row(Emitter *e)
     close_scope(e, scope);
 }
 
-/* `name` for the number of elements of `axes`: a size, or a product. */
+/* The number of elements of `axes`: a size, or a variable `name` for a product. */
 const char *count_name(Emitter *e, AxisSet axes, const char *name)
 {
     if (!(axes & (axes - 1))) return count_text(e, axes);
@@ -69,7 +69,8 @@ const char *count_name(Emitter *e, AxisSet axes, const char *name)
     return name;
 }
 
-/* `row`, where there is one; else `first_row`, `row_step` and the number of rows. */
+/* Declares `row` where a CTA or cluster has a single one; else `first_row`, `row_step` and the
+ * number of rows. */
 static void emit_row_bounds(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -96,15 +97,15 @@ static void emit_row_bounds(Emitter *e)
         line(e->out, "const long long first_row = blockIdx.x, row_step = gridDim.x;");
 }
 
-/* A ring starts its first copies in passes before the first row, unless rows hand their stage on.
- */
+/* The loop begins before the first row, with passes that only start copies, unless rows release
+ * their stage early. */
 static const char *loop_start(Emitter *e)
 {
     if (!e->k->stages || e->k->copy_warp || e->k->reuses || e->k->kept) return "first_row";
     return arena_format(e->arena, "first_row - row_step * (stages - %d)", 1 + e->k->lag);
 }
 
-/* The row of a CTA or cluster that has no other. */
+/* The only row of a CTA or cluster. */
 static void emit_only_row(Emitter *e)
 {
     if (e->k->bulk)
@@ -121,7 +122,9 @@ static void emit_row_loop(Emitter *e)
     if (!e->rows) emit_row_bounds(e);
     bool shared = rows_share_warps(k);
     const char *row = shared ? "cta_row" : "row";
-    if (!(k->kept && k->stages)) emit_ring(e); /* which runs on through parts */
+    if (!(k->kept && k->stages))
+        emit_ring(
+            e); /* a ring of rows in groups continues through all parts, and is there already */
     declare_blocks(e);
     emit_refill_start(e);
     emit_scalars_ahead(e);
@@ -218,10 +221,10 @@ static void emit_thread_place(Emitter *e)
     } else {
         line(e->out, "const int %s = threadIdx.x;", e->thread);
     }
-    /* Only the last tile is then checked against the row's end, which takes up to a quarter of the
-       instructions and some registers less. Where a thread has many elements all tiles are left
-       checked, which keeps ptxas from computing them all at once; so they are where all are full
-       (checks_full_tiles in schedule/fit_threads.c). */
+    /* With this only the last tile is checked against the row's end, which saves instructions and
+     * registers. Threads with many elements check all tiles: that keeps ptxas from computing all
+     * tiles at once. For the same reason some kernels check tiles that are all full
+     * (checks_full_tiles in schedule/fit_threads.c). */
     bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && !k->checked;
     if (k->checked)
         line(
@@ -266,7 +269,7 @@ void emit_walk(Emitter *e)
         emit_row_loop(e);
 }
 
-/* All but the constants. */
+/* Everything but the constants. */
 static void emit_body(Emitter *e)
 {
     emit_overlap(e);

@@ -1,6 +1,6 @@
-/* codegen/launch_table.c: the table above a kernel, all that a person needs to launch it by hand:
- * grid, block, cluster, shared memory; which rows and columns a thread has; what the arguments are
- * that the program does not name. */
+/* codegen/launch_table.c: the table above a kernel with all that a launch by hand needs: grid,
+ * block, cluster, shared memory, the mapping of rows and columns to threads, and the arguments that
+ * the program does not name. */
 #include "codegen/emit.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 enum { KEY_WIDTH = 15, VALUE_WIDTH = 82 };
 
-/* How much of a text fits a line, up to a space. */
+/* The length of the longest beginning of a text that fits a line, up to a space. */
 static size_t fitting(const char *text)
 {
     size_t length = strlen(text);
@@ -18,7 +18,7 @@ static size_t fitting(const char *text)
     return length ? length : strcspn(text, " ");
 }
 
-/* One row; with key "" it continues the row before. */
+/* Puts a row of the table; with key "" it continues the row before. */
 static void put_row(Emitter *e, const char *key, const char *value)
 {
     do {
@@ -32,7 +32,7 @@ static void put_row(Emitter *e, const char *key, const char *value)
 
 /* ---- which rows and columns ---- */
 
-/* A CTA, cluster or group and the rows that it walks, by what counts them. */
+/* Which rows a CTA, cluster or group walks. */
 static const char *walk_text(Emitter *e, const char *walker, int divisor)
 {
     const Kernel *k = e->k;
@@ -53,7 +53,7 @@ static const char *teams_text(Emitter *e)
                         k->accumulator_count ? "; its sums over rows stay in registers" : "");
 }
 
-/* Of a kernel that sums the rows of each group apart. */
+/* The same of a kernel that sums each group of rows apart. */
 static const char *groups_text(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -82,7 +82,7 @@ static const char *rows_text(Emitter *e)
     return k->teams > 1 ? teams_text(e) : walk_text(e, "CTA", 1);
 }
 
-/* The threads that share a row, or a CTA's slice of it. */
+/* Which threads share a row, or a CTA's slice of it. */
 static const char *sharing_text(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -102,7 +102,7 @@ static const char *sharing_text(Emitter *e)
     return arena_format(e->arena, "%s a row", of);
 }
 
-/* What one of them has. */
+/* Which elements one of these threads has. */
 static const char *thread_text(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -140,7 +140,7 @@ static void put_mapping(Emitter *e)
                              k->copy_warp ? " and behind" : ""));
 }
 
-/* A kernel that adds what another has left. */
+/* The mapping of a kernel that adds the partials of another. */
 static void put_finish_mapping(Emitter *e)
 {
     const Kernel *k = e->k, *main = &e->plan->kernels[k->finishes];
@@ -178,7 +178,7 @@ static const char *grid_text(Emitter *e, const LaunchGrid *grid)
     return count;
 }
 
-/* Of CTAs that share out parts or whole groups. */
+/* The grid of CTAs that share out parts or whole groups. */
 static const char *parts_grid_text(Emitter *e)
 {
     const char *groups = count_text(e, e->launch->grid[0].axes);
@@ -188,7 +188,7 @@ static const char *parts_grid_text(Emitter *e)
     return arena_format(e->arena, "alone ? min(%s, %lld) : %s * parts", groups, few, groups);
 }
 
-/* Of all dimensions but z, which is always 1. */
+/* The grid in all dimensions but z, which is always 1. */
 static const char *grids_text(Emitter *e)
 {
     const LaunchGrid *grid = e->launch->grid;
@@ -250,8 +250,8 @@ static void put_cluster(Emitter *e)
                              : ""));
 }
 
-/* Shared memory beyond this must be allowed first, with what is static, of which there is always
- * some. */
+/* A launch must allow more than this explicitly. The limit counts static shared memory, of which
+ * there is always some. */
 enum { WITHOUT_ASKING = 48 << 10 };
 
 static void put_shared_memory(Emitter *e)
@@ -276,7 +276,8 @@ static void put_shared_memory(Emitter *e)
                              : ""));
 }
 
-/* What __launch_bounds__ leaves a thread: whole warps get registers by eights. */
+/* The registers that __launch_bounds__ leaves a thread: warps get them in steps of eight a
+ * thread. */
 static void put_registers(Emitter *e)
 {
     enum { WARP = 32, UNIT = 8, MOST = 255 };
@@ -290,7 +291,7 @@ static void put_registers(Emitter *e)
 
 /* ---- arguments and workspace ---- */
 
-/* The first row of several has the key. */
+/* Puts several rows under one key. */
 static void put_list(Emitter *e, const char *key, const NameList *rows)
 {
     for (int i = 0; i < rows->count; i++) put_row(e, i ? "" : key, rows->data[i]);
@@ -312,7 +313,7 @@ static void add_strides(Emitter *e, NameList *rows)
                          names.count > 1 ? "s" : "");
 }
 
-/* Tensors of nothing but rows have no stride among the arguments. */
+/* Tensors that have row axes only have no stride among the arguments. */
 static const char *dense_text(Emitter *e)
 {
     NameList names = {0};
@@ -335,7 +336,7 @@ static void add_collapsed(Emitter *e, NameList *rows)
         axes_text(e->arena, e->g, e->collapsed), dense_text(e), e->launch->strided.name);
 }
 
-/* launch_groups in schedule/launch.c. */
+/* The formula of launch_groups in schedule/launch.c. */
 static const char *parts_text(Emitter *e, const LaunchKernel *launch)
 {
     const LaunchGrid *grid = &launch->grid[PARTS_DIM];
@@ -369,7 +370,7 @@ static void add_partial_count(Emitter *e, NameList *rows)
         e->arena, "partials: %s", parts ? parts_text(e, main) : grid_text(e, &main->grid[0]));
 }
 
-/* What device_interval in the runtime works out. */
+/* The interval that device_interval in the runtime computes. */
 static void add_interval(Emitter *e, NameList *rows)
 {
     if (!e->k->paced) return;
@@ -394,7 +395,7 @@ static void put_arguments(Emitter *e)
     put_list(e, "arguments", &rows);
 }
 
-/* Of a slot or of one of its copies. Of groups in parts there is room for as many as
+/* The elements of a slot, or of one of its copies. Groups in parts have room for as many as
  * schedule/launch.h says. */
 static const char *elements_text(Emitter *e, const LaunchSlot *slot)
 {
@@ -423,7 +424,7 @@ static const char *slot_text(Emitter *e, const LaunchSlot *slot)
                         k->name);
 }
 
-/* What another kernel has left in a slot for this one. */
+/* What another kernel has stored in a slot for this one. */
 static const char *slot_value(Emitter *e, int slot)
 {
     for (int i = 0; i < e->k->load_count; i++)

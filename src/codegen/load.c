@@ -1,5 +1,5 @@
-/* codegen/load.c: where a row's elements and the column vectors are read from: memory, a stage of
- * the ring, or blocks in shared memory; and those that stay in registers. */
+/* codegen/load.c: where a row's elements and the column vectors are read from: global memory, a
+ * stage of the ring, or blocks in shared memory; and which of them stay in registers. */
 #include "codegen/emit.h"
 
 const char *vector_type(Emitter *e, DType dtype)
@@ -19,8 +19,8 @@ const char *slice_address(Emitter *e, const Load *load)
     return e->k->slice ? arena_format(e->arena, "%s + slice_begin", row) : row;
 }
 
-/* Where this CTA's part of a load begins, a thread's first column in it and how many there
- * are: what load_row and fetch_row take. */
+/* The arguments of load_row and fetch_row: where this CTA's part of a load begins, a thread's first
+ * column in it, and its number of columns. */
 const char *row_part(Emitter *e, const Load *load)
 {
     const char *from = slice_address(e, load);
@@ -28,15 +28,15 @@ const char *row_part(Emitter *e, const Load *load)
     return arena_format(e->arena, "%s, local_column, %s", from, slice_text(e));
 }
 
-/* Whether it differs from row to row, not among all of them. Some rows may read the same again:
- * that is kept as well. */
+/* Whether a load differs from row to row. Some rows may still read the same elements, which are
+ * then kept as well. */
 static bool varies_by_row(const Emitter *e, const Load *load)
 {
     AxisSet walked = e->k->rows | e->k->kept;
     return !walked || load->axes & walked;
 }
 
-/* What loads a vector of one tile. */
+/* The helper that loads a vector of one tile. */
 const char *tile_loader(const Emitter *e, const Load *load)
 {
     return varies_by_row(e, load) ? "load_once" : "load";
@@ -48,7 +48,7 @@ static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool h
            (hoisted || load->first_phase == phase);
 }
 
-/* Where columns are several axes, each vector has a place of its own. */
+/* Where columns are several axes, each vector has an address of its own. */
 static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
 {
     Text *kernel = open_body(e);
@@ -94,7 +94,8 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
     if (has_several_columns(e->k)) emit_resident_tiles(e, phase, hoisted);
 }
 
-/* Those of all rows, or of a group of them: declared. Whether there are some. */
+/* Declares the loads that are the same for all rows, or for a group of them. Whether there are
+ * any. */
 bool declare_hoisted_loads(Emitter *e)
 {
     bool any = false;
@@ -106,7 +107,7 @@ bool declare_hoisted_loads(Emitter *e)
     return any;
 }
 
-/* ... and loaded. */
+/* Loads them. */
 void emit_hoisted_loads(Emitter *e)
 {
     for (int i = 0; i < e->k->load_count; i++)
@@ -114,10 +115,10 @@ void emit_hoisted_loads(Emitter *e)
     if (has_several_columns(e->k)) emit_resident_tiles(e, 0, true);
 }
 
-/* Each tile of a late load waits for the one before, for it stands behind a branch, or for what is
- * computed of that one. Were they in global memory then, a few rows would take 0.6 to 1.5 us
- * longer, many 0 to 1 us; a few CTAs ask for all, since many at once would keep each other waiting
- * (512 rows 3 us; all measured on an H100). */
+/* Brings column vectors to L2 early. Each tile of a reloaded vector waits for the tile before,
+ * because its load stands behind a branch, or for what is computed from that tile. A load from
+ * global memory then costs the whole latency. Only a few CTAs prefetch for all, since many at once
+ * would delay each other. */
 void emit_asks(Emitter *e)
 {
     if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
@@ -136,7 +137,7 @@ void emit_asks(Emitter *e)
         text_put(e->out, asks->data, asks->length);
 }
 
-/* Those of a phase that are read a tile ahead. */
+/* The loads of a phase that are done one tile ahead. */
 static LateLoads list_early(const Emitter *e, int phase)
 {
     LateLoads early = {0};

@@ -1,6 +1,6 @@
-/* codegen/names.c: identifiers of generated CUDA. The user's names survive; one that C, the
- * prelude or another name of the kernel has taken gets an underscore, one with underscores
- * that C++ reserves loses them. */
+/* codegen/names.c: identifiers of generated CUDA. The user's names survive. A name that C, the
+ * prelude or another name of the kernel has taken gets an underscore; one with underscores that C++
+ * reserves loses them. */
 #include "codegen/emit.h"
 
 #include <ctype.h>
@@ -11,8 +11,8 @@ static bool is_taken(const Emitter *e, const char *name)
     return name_find(&e->words, name) >= 0 || name_find(&e->used, name) >= 0;
 }
 
-/* The number from which on a search for a free name begins: names are never given back, so those
- * below are taken. */
+/* The number from which the search for a free name begins. Names are never released, so all lower
+ * ones are taken. */
 static int *next_number(Emitter *e, Map *numbers, const char *base, int first)
 {
     int found = name_find(numbers, base);
@@ -37,7 +37,7 @@ const char *unique_name(Emitter *e, const char *base)
     return name;
 }
 
-/* What an unnamed value is called by what made it. */
+/* The name of an unnamed value, by the operation that made it. */
 static const char *made_name(Arena *arena, Op op)
 {
     if (op_info[op].class == CLASS_REDUCE) return arena_format(arena, "row_%s", op_info[op].text);
@@ -64,7 +64,7 @@ static const char *made_name(Arena *arena, Op op)
     }
 }
 
-/* Unnamed values of one kind are told apart by numbers: row_sum, row_sum2. */
+/* Numbers tell unnamed values of one kind apart: row_sum, row_sum2. */
 static const char *numbered(Emitter *e, const char *base)
 {
     const char *name = base;
@@ -81,7 +81,7 @@ static const char *lower_case(Arena *arena, const char *name)
     return copy;
 }
 
-/* Whether it is the mean of squares that is found together with the mean that they are about. */
+/* Whether n is a mean of squares that is computed together with the mean that they are about. */
 static bool is_squares(const Emitter *e, Node n)
 {
     const InnerReduction *r = inner_of(e->k, n);

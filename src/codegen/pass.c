@@ -1,5 +1,5 @@
-/* codegen/pass.c: one pass of a kernel over a row's columns: load, compute, store, tile by
- * tile. Values are recomputed in each pass that needs them, one line for each binding. */
+/* codegen/pass.c: one pass of a kernel over a row's columns, tile by tile: load, compute, store.
+ * Each pass computes the values that it needs again, one line for each binding. */
 #include "codegen/emit.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 
 /* ---- conditions ---- */
 
-/* Part of a warp a row: the last rows' idle teams follow along and must not count. */
+/* A row has part of a warp: teams without a row run along with the last rows and must not count. */
 bool rows_share_warps(const Kernel *k)
 {
     return k->threads_per_row < 32 && k->teams > 1;
@@ -76,7 +76,7 @@ int count_tile_loads(const Pass *pass)
     return count;
 }
 
-/* What the reads of a streamed row tell the caches; NULL: nothing. */
+/* The cache hint of a streamed row's loads; NULL: none. */
 static const char *cache_use(const Pass *pass, const Load *load)
 {
     bool several = load->phases & (load->phases - 1);
@@ -84,15 +84,15 @@ static const char *cache_use(const Pass *pass, const Load *load)
     return is_needed_later(load, pass->phase) ? "read_again" : "read_last";
 }
 
-/* Whether elements are taken from words: 4 % faster where instructions limit (layer norm by a
- * copy warp), 6 % slower where few threads have many elements (rmsnorm_bwd of 32768 columns). */
+/* Whether elements are extracted from 32-bit words: that saves instructions, and costs registers,
+ * which threads with many elements have not. */
 static bool takes_words(const Kernel *k, const Load *load)
 {
     enum { MOST = 32 };
     return load->dtype == DTYPE_BF16 && k->vec % 2 == 0 && k->vec * k->tiles <= MOST;
 }
 
-/* Loads of this tile alone. */
+/* The loads that are done tile by tile. */
 void emit_tile_loads(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -129,9 +129,9 @@ static bool is_pass_store(const Pass *pass, const Store *store)
     return store->phase == pass->phase && store->access != ACCESS_ROW && !store->result;
 }
 
-/* What holds a value until it is stored: what is no f32 goes to narrow floats through f64, since
- * f32 between them would round twice; an integer that the program has converted stays as narrow as
- * it is, for compilers do not see that it needs no limits any more. */
+/* The type of a value until it is stored. What is no f32 becomes a narrow float through f64, since
+ * an f32 between them would round twice. An integer that the program has converted stays narrow,
+ * because compilers do not see that it needs no clamping. */
 static const char *held_type(const Emitter *e, const Store *store)
 {
     const DTypeInfo *info = &dtype_info[store->dtype];
@@ -152,10 +152,9 @@ static void emit_output_vectors(const Pass *pass)
     }
 }
 
-/* Whether stores do not ask if their column is one, since all are. Where CTAs stay or rows are
- * summed up they ask all the same: ptxas else has more vectors ready at once, which gains nothing
- * there (layer norm of 262144 columns through a ring is 1.5 % slower), and where an SM is to be
- * full of threads spills. */
+/* Whether stores omit the check of their column, since all columns exist. Persistent kernels and
+ * sums over rows keep the check: without it ptxas holds more vectors at once, which gains nothing
+ * there, and spills where an SM is full of threads. */
 static bool stores_all(const Kernel *k)
 {
     return k->full && !is_persistent(k) && !k->accumulator_count && !k->counts_places;
@@ -191,7 +190,7 @@ bool is_vector_value(const Emitter *e, Node n)
            !(node(e->g, n)->axes >> fastest_column(e->k) & 1);
 }
 
-/* Those of a vector as a whole, or those of each of its elements. */
+/* The values that a vector's elements share, or those of each element. */
 static void emit_column_values(const Pass *pass, bool vectors)
 {
     Emitter *e = pass->e;
@@ -204,7 +203,7 @@ static void emit_column_values(const Pass *pass, bool vectors)
     }
 }
 
-/* Whether a reduction takes one element after the other. */
+/* Whether a thread accumulates a reduction element by element. */
 bool adds_elements(const Emitter *e, const InnerReduction *r)
 {
     return !r->partner.id && !paired_sum(e, r->node) && !picks_element(e, r->node);
@@ -242,8 +241,7 @@ static bool has_contributions(const Pass *pass)
     return false;
 }
 
-/* What a tensor without some of the columns holds is stored at their first coordinates
- * alone. */
+/* A tensor that lacks some of the column axes is stored at their first coordinates alone. */
 static const char *store_guard(Emitter *e, const Store *store)
 {
     const char *guard = element_guard(e);
@@ -317,7 +315,7 @@ static bool is_comment(const char *text, const char *at)
     return strncmp(at, "//", 2) == 0;
 }
 
-/* Whether a text holds `name` as a word, but for comments. */
+/* Whether a text holds `name` as a word outside comments. */
 bool mentions(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -330,8 +328,8 @@ bool mentions(const char *text, const char *name)
     return false;
 }
 
-/* Whether a pass keeps something in registers for each tile: then its loop over tiles
- * must unroll, because registers have no index. */
+/* Whether a pass keeps something in registers for each tile. Then the loop over tiles must unroll,
+ * because registers have no index. */
 static bool has_tile_registers(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
@@ -367,10 +365,9 @@ void emit_tiles(Emitter *e, const Text *body, const char *pragma)
     }
 }
 
-/* How many tiles are computed at once. Where a ring's elements are joined to moments two: with all
- * of them the counts that it divides by are constants, and yet it is 7 % slower, with one at a time
- * 2 % (layer norm of 131072 columns; of 114688 and 152064 2 and 4 %, 1 and 5 %); but one in the
- * largest clusters, of 16 bits (262144 columns 4 % faster; measured on an H100). */
+/* How many tiles are computed at once. Two where a ring's elements are joined to moments: fully
+ * unrolled the counts would be constants, but the kernel is slower, as it is with single tiles. The
+ * largest clusters of 16-bit elements want single tiles (docs/log/2026-11-27-figures.md). */
 static const char *tile_unrolling(const Pass *pass)
 {
     enum { EIGHT = 8 };

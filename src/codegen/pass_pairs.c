@@ -1,6 +1,6 @@
-/* codegen/pass_pairs.c: reductions that are computed together, in a pass over a row's columns: a
- * maximum and its sum of exponentials, a mean and the squares about it. They take a vector at a
- * time, or all of a thread's values at once. */
+/* codegen/pass_pairs.c: reductions that a pass over a row's columns computes together: a maximum
+ * and its sum of exponentials, a mean and the squares about it. They take a vector at a time, or
+ * all of a thread's values at once. */
 #include "codegen/emit.h"
 
 static bool is_pass_pair(const Pass *pass, const InnerReduction *sum)
@@ -21,7 +21,7 @@ bool joins_moments(const Pass *pass)
     return false;
 }
 
-/* Whether a thread's values are taken once it has all of them, not vector by vector. */
+/* Whether the pair takes a thread's values all at once, not vector by vector. */
 static bool is_taken_whole(const Emitter *e, const InnerReduction *sum)
 {
     return e->k->whole_moments && is_moments(e, sum);
@@ -47,7 +47,7 @@ void emit_pair_vectors(const Pass *pass)
     }
 }
 
-/* What a thread has of a row, for a mean and its squares. */
+/* Declares a thread's values of a row, for a mean and its squares. */
 void emit_whole_rows(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -88,8 +88,8 @@ void emit_pair_elements(const Pass *pass)
     }
 }
 
-/* Joins a vector to a mean and its squares. Where all tiles but the last are full, the
- * compiler knows how many values a thread has seen, which spares it divisions. */
+/* Joins a vector to a mean and its squares. Where all tiles but the last are full, the compiler
+ * knows how many values a thread has seen, which saves divisions. */
 static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
 {
     Emitter *e = pass->e;

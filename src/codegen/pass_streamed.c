@@ -1,7 +1,7 @@
-/* codegen/pass_streamed.c: a pass over a row that is read anew in each phase: a loop over its
- * columns. Where threads have registers for several vectors of each tensor, they load those before
- * they compute with the first: a load has a branch behind it, for tensors that are not aligned,
- * across which compilers move nothing. */
+/* codegen/pass_streamed.c: a pass over a row that each phase reads from memory again: a loop over
+ * its columns. Where threads have registers for several vectors of each tensor, they load those
+ * before they compute with the first. Otherwise loads would wait for computation: each load has a
+ * branch behind it, for unaligned tensors, across which compilers move nothing. */
 #include "codegen/emit.h"
 
 static const char *column_type(const Emitter *e)
@@ -9,13 +9,12 @@ static const char *column_type(const Emitter *e)
     return e->k->dynamic ? "long long" : "int";
 }
 
-/* Bytes of a row that a thread may have under way, where no other rows hide their latency. A CTA of
- * 1024 threads that has other rows beside it has 32 registers a thread, and none for this; where
- * columns have several axes their places take some, and so do the results of more than two phases.
- */
+/* Bytes of a row that a thread may have in flight, where no other rows hide their latency. CTAs of
+ * 1024 threads that share an SM have 32 registers a thread, and none to spare. Coordinates of
+ * several column axes take registers, and so do the results of more than two phases. */
 static int room_ahead(const Kernel *k)
 {
-    enum { ONE_CTA = 128, TWO_CTAS = 64, TWO_FULL_CTAS = 32 }; /* of a group, on an SM */
+    enum { ONE_CTA = 128, TWO_CTAS = 64, TWO_FULL_CTAS = 32 }; /* CTAs of a group on an SM */
     bool alone = !(k->rows | k->kept), full = has_several_columns(k) || k->phases > 2;
     if (!k->grouped) return alone ? TWO_CTAS : 0;
     return alone ? ONE_CTA : full ? TWO_FULL_CTAS : TWO_CTAS;
@@ -34,7 +33,8 @@ int vectors_ahead(const Pass *pass)
     return ahead > 1 ? ahead : 0;
 }
 
-/* `body` for each of the vectors that are loaded at once, but for those behind the row's end. */
+/* Prints `body` for each of the vectors that are loaded at once, except those behind the row's
+ * end. */
 static void emit_each(Emitter *e, const Text *body)
 {
     line(e->out, "#pragma unroll");
@@ -82,9 +82,9 @@ void emit_stream(const Pass *pass, const Text *tile)
     }
 }
 
-/* Whether a thread adds the terms of what it loads at once before it adds them to its sum. Of
- * thousands of terms a sum is rounded thousands of times, and where they are squares of narrow
- * floats always downwards, for their last bits are odd squares'. */
+/* Whether a thread sums what it loads at once before it adds that to its sum. A sum of thousands of
+ * terms is rounded thousands of times. Where the terms are squares of narrow floats it is always
+ * rounded down, because their last bits are those of odd squares. */
 static bool adds_vectors(const Pass *pass, const InnerReduction *r)
 {
     const Kernel *k = pass->e->k;

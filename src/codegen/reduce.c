@@ -1,5 +1,5 @@
-/* codegen/reduce.c: the reductions that end a phase: their variables, how a row's threads meet, and
- * their results. */
+/* codegen/reduce.c: the reductions that end a phase: their variables, the exchange between a row's
+ * threads, and their results. */
 #include "codegen/emit.h"
 
 const InnerReduction *paired_sum(const Emitter *e, Node partner)
@@ -17,7 +17,7 @@ void mark_paired_terms(Emitter *e)
     }
 }
 
-/* What a thread has of a reduction, or (received) what another CTA has sent of it. */
+/* A thread's part of a reduction, or (received) the part that another CTA has sent. */
 static const char *part_call(Emitter *e, Node reduction, const char *variable, bool received)
 {
     Op op = node(e->g, reduction)->op;
@@ -46,8 +46,8 @@ const char *reduce_call(Emitter *e, Node reduction, const char *variable)
     return part_call(e, reduction, variable, false);
 }
 
-/* Names the variables that count the values of a mean, and say from where their distances are
- * summed. */
+/* Names the variables that hold the number of a mean's values, and the shift from which their
+ * distances are summed. */
 static void name_moments(Emitter *e, Node mean)
 {
     if (e->seen[mean.id]) return;
@@ -70,7 +70,7 @@ void declare_reductions(Emitter *e, int phase)
     }
 }
 
-/* The same variables where they are only received. */
+/* Declares the same variables where they are received. */
 void declare_received(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
@@ -105,8 +105,8 @@ const char *received_list(Emitter *e, int phase)
     return list_parts(e, phase, true);
 }
 
-/* The compiler's division takes three times the instructions of quotient, which short vectors
- * notice. */
+/* quotient() takes a third of the instructions of the compiler's division, which matters for short
+ * vectors. */
 static void emit_mean(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
@@ -128,8 +128,8 @@ static void emit_online_end(Emitter *e, Node largest, Node sum)
     line(e->out, "%s(%s, %s);", end, node_name(e, largest), node_name(e, sum));
 }
 
-/* x - mean where the mean of x was found with its squares: what the rounded mean lacks is
- * subtracted too. */
+/* Whether n is x - mean where the mean of x is computed with its squares: then what the rounded
+ * mean lacks is subtracted as well. */
 static bool is_centred(const Emitter *e, Node n, Node mean)
 {
     const NodeInfo *info = node(e->g, n);
@@ -150,8 +150,8 @@ const char *mean_rest(const Emitter *e, Node n)
     return mean.id && is_centred(e, n, mean) ? e->rests[mean.id] : NULL;
 }
 
-/* The row value that x - mean is multiplied by, if nothing else is done with that: one operation
- * then scales the distance and subtracts the rest. */
+/* The row value that x - mean is multiplied by wherever it is used: one operation then scales the
+ * distance and subtracts the rest. */
 Node scale_of_centred(const Emitter *e, Node n)
 {
     Node found = {0};
@@ -166,7 +166,7 @@ Node scale_of_centred(const Emitter *e, Node n)
     return found;
 }
 
-/* (x - mean - rest) * scale, where what does not depend on x is computed once. */
+/* (x - mean - rest) * scale, where the part that does not depend on x is computed once. */
 const char *scaled_text(Emitter *e, Node centred, Node by)
 {
     const char *scale = expression(e, by, op_info[OP_MUL].precedence + 1);
@@ -175,7 +175,7 @@ const char *scaled_text(Emitter *e, Node centred, Node by)
                         node_name(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
 }
 
-/* A mean found with its squares is so far its distance from the shift. */
+/* Until here the variable of a mean computed with its squares holds its distance from the shift. */
 static void emit_moments_end(Emitter *e, Node mean)
 {
     bool centred = computes_centred(e, mean);
@@ -185,7 +185,7 @@ static void emit_moments_end(Emitter *e, Node mean)
          e->shifts[mean.id]);
 }
 
-/* From here on the reductions' names mean their results. */
+/* From here on the names of reductions mean their results. */
 void finish_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {

@@ -1,6 +1,6 @@
-/* codegen/register_prefetch.c: rows that stay in registers, of a persistent kernel without a ring.
- * As soon as a tile is stored its registers take the next row's, so that loads are under way while
- * the rest of the row is stored and the next row's reduction waits. */
+/* codegen/register_prefetch.c: register prefetch, for rows in registers of a persistent kernel
+ * without a ring. As soon as a tile is stored its registers take the next row's elements, so loads
+ * are in flight while the rest of the row is stored and the next row's reduction waits. */
 #include "codegen/emit.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ bool is_refilled(const Emitter *e, const Load *load)
     return e->k->refill && load->resident && !load->hoisted;
 }
 
-/* The rows' registers, which live as long as the loop over rows. */
+/* Declares the rows' registers, which live as long as the loop over rows. */
 void emit_refill_start(Emitter *e)
 {
     if (!e->k->refill) return;
@@ -43,8 +43,8 @@ static void emit_next_addresses(Emitter *e)
     memcpy(e->coords, coords, sizeof coords);
 }
 
-/* The first row, and rows of another alignment than their vectors, are loaded when their
- * turn comes. */
+/* Loads the first row, and rows of another alignment than their vectors, which are not
+ * prefetched. */
 void emit_refill_row(Emitter *e)
 {
     if (!e->k->refill) return;
@@ -65,8 +65,8 @@ static bool is_last_use(const Load *load, int phase)
     return load->phases & phase_bit(phase) && !is_needed_later(load, phase);
 }
 
-/* Which row is next and whether its loads may start, at the phase that starts the first of
- * them: sooner it would take registers longer. */
+/* Which row is next and whether its loads may start. It is computed in the phase that starts the
+ * first of them: earlier it would occupy registers longer. */
 void emit_refill_next(Emitter *e, int phase)
 {
     NameList conditions = {0};
@@ -87,7 +87,7 @@ void emit_refill_next(Emitter *e, int phase)
     line(e->out, "ready = %s;", join(e->arena, &conditions, " && "));
 }
 
-/* After the last use of a tile of this row. */
+/* After the last use of this row's tile. */
 void emit_refill_tile(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->load_count; i++) {

@@ -1,15 +1,15 @@
-/* codegen/ring.c: the ring of row buffers in shared memory that a persistent kernel reads
- * through. While a row is computed the next stages - 1 are under way, or as many as there are
- * stages where rows hand theirs on; of rows in groups, those of the next part too. Every thread
- * copies and reads its own columns only, so the ring needs no barrier, but for a row's scalars: one
- * lane of each warp copies them for all; and but for rows that begin anywhere in a line of memory:
- * their threads copy whole blocks for each other. */
+/* codegen/ring.c: the ring of row buffers in shared memory that a persistent kernel reads through.
+ * While a row is computed the next stages - 1 rows are in flight; where rows release their stage
+ * early, as many as there are stages; of rows in groups, also those of the next part. Each thread
+ * copies and reads its own columns only, so the ring needs no barrier. There are two exceptions:
+ * one lane of each warp copies a row's scalars for all, and threads copy whole blocks for each
+ * other where copies are line-aligned. */
 #include "codegen/emit.h"
 
 typedef LIST(const Load *) Places;
 
-/* What has a place in a row's stage, or (hoisted) in what all rows share: vectors, then scalars,
- * so that these move no vector from its place of a line. */
+/* The members of a row's stage, or (hoisted) of what all rows share: vectors, then scalars, which
+ * then move no vector from its line. */
 static Places list_places(const Emitter *e, bool hoisted)
 {
     Places places = {0};
@@ -29,7 +29,7 @@ static bool has_scalars(const Emitter *e)
     return places.count && places.data[places.count - 1]->access == ACCESS_ROW;
 }
 
-/* Its warp's copy of a scalar of the row. */
+/* The copy of a row's scalar that belongs to the thread's warp. */
 const char *staged_scalar(Emitter *e, const Load *load)
 {
     return arena_format(e->arena, "current.%s[threadIdx.x / 32]", load->name);
@@ -58,7 +58,7 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
     line(e->out, "};");
 }
 
-/* Where columns are several axes, each vector has a place of its own. */
+/* Where columns are several axes, each vector has an address of its own. */
 static void emit_fetched_tiles(Emitter *e, const char *into, const Places *places)
 {
     Text *kernel = open_body(e);
@@ -89,9 +89,8 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
     }
 }
 
-/* 128 bytes are what a copy moves at once, where both of its ends are at multiples of them:
- * where they are not, bulk copies read a quarter more from L2 and take up to 18 % longer, and
- * those that threads make for themselves 1 to 12 %. */
+/* A copy moves lines of 128 bytes where both of its ends are line-aligned. Elsewhere copies read
+ * more from L2 (docs/log/2026-11-27-figures.md). */
 void emit_dynamic_memory(Emitter *e)
 {
     line(e->out, "alignas(128) extern __shared__ uint4 smem[];");
@@ -108,8 +107,8 @@ bool has_held(const Emitter *e)
     return list_places(e, true).count > 0;
 }
 
-/* Whether some of what stays in shared memory is another for each group of rows, beside a ring that
- * runs on through groups. */
+/* Whether some of what stays in shared memory differs between groups of rows, beside a ring that
+ * continues from group to group. */
 bool is_held_by_group(const Emitter *e)
 {
     Places places = list_places(e, true);
@@ -139,7 +138,7 @@ static void emit_held(Emitter *e)
     if (!ring) blank_line(e->out);
 }
 
-/* Copies it where a group begins, which waits for the ring's rows as well. */
+/* Copies that where a group begins, and waits for the ring's rows as well. */
 void emit_held_by_group(Emitter *e)
 {
     if (!is_held_by_group(e)) return;
@@ -159,8 +158,8 @@ static bool has_own_scalars(const Emitter *e)
     return has_scalars(e) && !e->k->lined_up;
 }
 
-/* Starts the copies of a row into a stage. Where rows are summed by groups, fetch() knows itself
- * which is next. */
+/* Starts the copies of a row into a stage. Where rows are summed by groups, fetch() itself knows
+ * the next row. */
 static void emit_fetch_call(Emitter *e, const char *stage, const char *row)
 {
     line(e->out, e->k->kept ? "fetch(%s);" : "fetch(%s, %s);", stage, row);
@@ -181,8 +180,8 @@ static void emit_first_fetches(Emitter *e)
     e->out->indent--;
 }
 
-/* Once a row is in registers, the next row to be copied takes its stage. (A thread's copies are
- * behind its reads, which are in order.) */
+/* Once a row is in registers, the next row to be copied takes its stage. A thread reads its
+ * elements before it starts these copies. */
 void emit_stage_reuse(Emitter *e)
 {
     if (!e->k->reuses) return;
@@ -193,7 +192,7 @@ void emit_stage_reuse(Emitter *e)
                                  rows_share_warps(e->k) ? "cta_row" : "row", own_team(e)));
 }
 
-/* At the start of a row that goes on to registers, its copies have landed. */
+/* At the start of a row that moves on to registers: waits for its copies. */
 static void emit_reused_step(Emitter *e)
 {
     if (e->k->stages > 1) {
@@ -205,7 +204,7 @@ static void emit_reused_step(Emitter *e)
         line(e->out, "__syncwarp();    // the row's scalars have landed for all");
 }
 
-/* Of a part of a group. */
+/* The first row of a part of a group. */
 const char *first_row_text(Emitter *e, const char *part)
 {
     bool own = e->k->teams > 1 && !rows_share_warps(e->k);
@@ -213,8 +212,8 @@ const char *first_row_text(Emitter *e, const char *part)
                         own ? " + team" : "");
 }
 
-/* The row that is copied next, `ahead_row` of `ahead_group`, which may be of a part behind the one
- * that is summed. */
+/* Declares the row that is copied next, `ahead_row` of `ahead_group`, which may be of a part behind
+ * the one that is summed. */
 static void emit_cursor(Emitter *e)
 {
     line(e->out, "// the row that is copied next, and how many parts are left from its own on");
@@ -223,7 +222,7 @@ static void emit_cursor(Emitter *e)
     line(e->out, "long long ahead_row = %s - row_step;", first_row_text(e, "ahead_part"));
 }
 
-/* From that row to the one behind it. */
+/* Moves on to the row behind it. */
 static void emit_cursor_step(Emitter *e)
 {
     line(e->out, "ahead_row += row_step;");
@@ -235,8 +234,7 @@ static void emit_cursor_step(Emitter *e)
     }
 }
 
-/* The function that starts a row's copies; of rows in groups, those of the next that this CTA has.
- */
+/* The function that starts a row's copies; of rows in groups, those of this CTA's next row. */
 static void emit_fetch_function(Emitter *e)
 {
     bool kept = e->k->kept, shared = rows_share_warps(e->k);
@@ -276,8 +274,8 @@ static void emit_fill(Emitter *e)
          team_barrier(e));
 }
 
-/* The ring, what stays in shared memory for all rows, and the function that starts a
- * row's copies. */
+/* Declares the ring, what stays in shared memory for all rows, and the function that starts a row's
+ * copies. */
 void emit_ring(Emitter *e)
 {
     if (!e->k->stages || e->k->copy_warp) {
@@ -314,9 +312,10 @@ void emit_ring(Emitter *e)
             1 + e->k->lag);
 }
 
-/* Before a reduction of a row that is lined up, the next row's blocks have landed; its barrier
- * shows them to all. Then nobody reads any more what the next row's fetch replaces either: rows are
- * in registers by now, or (with lag) the last phase of the row before is over. */
+/* Before a reduction of a row with line-aligned copies: waits for the next row's blocks, which the
+ * reduction's barrier then shows to all threads. From then on nobody reads what the next row's
+ * copies replace: rows are in registers by now, or (row pipeline) the last phase of the row before
+ * is over. */
 void emit_next_landed(Emitter *e, const char *reduction)
 {
     if (!e->k->lined_up) return;
@@ -325,7 +324,7 @@ void emit_next_landed(Emitter *e, const char *reduction)
     if (e->k->threads_per_row <= 32) line(e->out, "%s;", team_barrier(e));
 }
 
-/* The first row's blocks, which no reduction comes before. */
+/* Waits for the first row's blocks, which no reduction precedes. */
 static void emit_first_landed(Emitter *e, const char *row)
 {
     block (e->out, "if (%s == first_row)", row) {
@@ -335,9 +334,9 @@ static void emit_first_landed(Emitter *e, const char *row)
     }
 }
 
-/* At the start of a row, its copies have landed and those of the furthest row start, unless rows
- * hand their stage on: they go where the row before was (with lag, the one before that). Before the
- * first row the ring only fills. */
+/* At the start of a row: waits for its copies and starts those of the furthest row, unless rows
+ * release their stage early. The new copies go where the row before was (row pipeline: the row
+ * before that one). Before the first row the ring only fills. */
 void emit_ring_step(Emitter *e, const char *row)
 {
     if (e->k->bulk) emit_bulk_wait(e);

@@ -1,10 +1,11 @@
-/* codegen/row_pipeline.c: the last phase of a row after the first phase of the next row, or of the
- * one after that, so that the reduction between them is not waited for. The last phase becomes a
- * function of the row, its stage and what the first phase hands over. */
+/* codegen/row_pipeline.c: the row pipeline: the last phase of a row runs after the first phase of
+ * the next row, or of the row after that, so that the row does not wait at the reduction between
+ * them. The last phase becomes a function of the row, its stage and what the first phase hands
+ * over. */
 #include "codegen/emit.h"
 
-/* What a row's first phase may hand to its last: the row's scalars and reduction results.
- */
+/* Whether a value may be handed from a row's first phase to its last: the row's scalars and
+ * reduction results. */
 static bool is_row_result(const Emitter *e, Node n)
 {
     const Load *load = find_load(e, n);
@@ -67,7 +68,7 @@ static void emit_finish_row(Emitter *e)
     line(e->out, "};");
 }
 
-/* Of the row before, or of the one before that. */
+/* The variable of the row before, or of the one before that. */
 static const char *carried_name(const Emitter *e, bool before, int index)
 {
     const Carried *c = &e->carried.data[index];
@@ -115,15 +116,15 @@ static void emit_shift(Emitter *e)
         line(e->out, "%s = %s;", carried_name(e, true, i), carried_name(e, false, i));
 }
 
-/* What the last rows have still to come. */
+/* The phases that are left of the last rows. */
 void emit_lag_end(Emitter *e)
 {
     if (e->k->lag > 1) emit_finish_call(e, true);
     emit_finish_call(e, false);
 }
 
-/* What the CTAs of a group send each other goes through the same queues as a row's stores,
- * so it goes first. Others finish the older row while their warps meet. */
+/* A group's CTAs send results through the same queues as a row's stores, so they send first. Other
+ * kernels finish the older row while their warps exchange. */
 static void emit_exchanges(Emitter *e, const char *list)
 {
     bool before = e->k->lag > 1;

@@ -2,7 +2,7 @@
  * row or a row ahead, computing them, storing them, and the coordinates that they are found by. */
 #include "codegen/emit.h"
 
-/* Which thread acts for its row. */
+/* The condition of the thread that acts for its row. */
 static const char *row_guard(Emitter *e)
 {
     NameList all = {0};
@@ -31,8 +31,8 @@ void emit_row_loads(Emitter *e, bool rows)
     }
 }
 
-/* With a ring, the rows' own scalars are read ahead too, for a fresh read is a whole memory
- * latency: through the ring, or a row ahead into a register. */
+/* With a ring, scalars of rows are read ahead too, through the ring or a row ahead into a register:
+ * a load at the row's start would cost a whole memory latency. */
 bool is_ahead(const Emitter *e, const Load *load)
 {
     return load->access == ACCESS_ROW && depends_on_row(e, load->node) &&
@@ -51,7 +51,7 @@ static bool any_in_register(const Emitter *e)
     return false;
 }
 
-/* `set`: the coordinates are variables that are there already. */
+/* `set`: the coordinates are declared already. */
 static void put_split(Emitter *e, const char *item, AxisSet axes, bool set)
 {
     const char *rest = item;
@@ -77,7 +77,7 @@ void emit_split(Emitter *e, const char *item, AxisSet axes)
     put_split(e, item, axes, false);
 }
 
-/* Between two of these, coordinates are those of the row whose scalars are read ahead. */
+/* Between two of these calls, coordinates are those of the row whose scalars are read ahead. */
 static void turn_to_next(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++)
@@ -133,7 +133,7 @@ void emit_scalars_ahead(Emitter *e)
     turn_to_next(e);
 }
 
-/* This row's scalars are those that were read ahead. */
+/* Declares this row's scalars, which were read ahead. */
 void emit_scalars_now(Emitter *e)
 {
     for (int i = 0; i < e->k->load_count; i++) {
@@ -166,7 +166,7 @@ bool wants_row_line(const Emitter *e, Node n)
            wants_line(e, n) && !is_store_only(e, n);
 }
 
-/* Values without a column that become known at the start of a phase. */
+/* Computes values without a column that become known at the start of a phase. */
 void emit_row_values(Emitter *e, int phase, bool rows)
 {
     for (int i = 1; i < e->g->nodes.count; i++) {
@@ -176,7 +176,7 @@ void emit_row_values(Emitter *e, int phase, bool rows)
     }
 }
 
-/* All under one condition. */
+/* Stores the row's values, all under one condition. */
 void emit_row_stores(Emitter *e, int phase)
 {
     NameList stores = {0};
@@ -195,7 +195,7 @@ void emit_row_stores(Emitter *e, int phase)
     if (stores.count > 1) line(e->out, "}");
 }
 
-/* Accumulators of values without a column: one thread a row adds. */
+/* Adds to accumulators of values without a column: one thread a row adds. */
 void emit_row_accumulators(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {

@@ -1,8 +1,9 @@
-/* codegen/small_grid.c: column vectors that a later phase reads, of launches of few CTAs. Many rows
- * read them tile by tile from caches, and while one CTA of an SM waits another computes. Few rows
- * have an SM each: so they are copied to shared memory while the row is on its way, for which a
- * launch of few CTAs has room, and no tile waits for L2. It is one kernel, so that the same row has
- * the same bits in any batch; a thread reads what it has copied itself, so no barrier is needed. */
+/* codegen/small_grid.c: column vectors that a later phase reads, in launches of few CTAs. With many
+ * rows, threads read these vectors tile by tile through the caches, and while one CTA of an SM
+ * waits another computes. With few rows, each row has an SM alone. The launch then has shared
+ * memory to spare: the column vectors are copied there while the row is loaded, so no tile waits
+ * for L2. One kernel serves both cases, so a row has the same bits in any batch. A thread reads
+ * what it has copied itself, so there is no barrier. */
 #include "codegen/emit.h"
 
 void emit_few_memory(Emitter *e)
@@ -23,7 +24,7 @@ void emit_few_memory(Emitter *e)
     line(e->out, "Columns &held = *(Columns *)smem;");
 }
 
-/* Behind those of the row: a row is waited for first. */
+/* Behind the row's loads, which are waited for first. */
 void emit_few_fetches(Emitter *e)
 {
     if (!e->k->few_ctas) return;
@@ -37,7 +38,7 @@ void emit_few_fetches(Emitter *e)
     }
 }
 
-/* Where the first tile is read a tile ahead, before that; else when the row's results are there. */
+/* Before the first tile where that is prefetched, else when the row's results are known. */
 void emit_few_wait(Emitter *e, bool early)
 {
     if (e->k->few_ctas && reads_early(e->k) == early)
@@ -63,7 +64,7 @@ static void emit_read_tiles(Emitter *e, const LateLoads *loads, const char *suff
     }
 }
 
-/* One choice for all of them: a choice for each costs many rows 2 %. */
+/* One condition for all vectors: a condition for each slows down launches of many rows. */
 void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile,
                      const char *column)
 {

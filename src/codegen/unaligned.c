@@ -1,7 +1,7 @@
-/* codegen/unaligned.c: rows that pass through shared memory by blocks of 16 bytes. They begin
- * anywhere in a block, so threads that read and stored their single elements would touch half as
- * many sectors of memory again. Their team copies whole blocks, and each thread takes its elements
- * from shared memory. */
+/* codegen/unaligned.c: unaligned rows, which pass through shared memory in blocks of 16 bytes. Such
+ * a row begins anywhere in a block. Threads that read and stored single elements would touch up to
+ * half as many sectors again. Instead the row's team copies whole blocks, and each thread takes its
+ * elements from shared memory. */
 #include "codegen/emit.h"
 
 static const char *stored_at(Emitter *e, const Store *store)
@@ -16,7 +16,7 @@ static void emit_place(Emitter *e, const char *name, DType dtype)
     line(e->out, "    blocks<%s, tiles * step> %s;", dtype_info[dtype].cuda, name);
 }
 
-/* Declares `through`, where a team's rows are. */
+/* Declares `through`, the shared memory of a team's rows. */
 void declare_blocks(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -38,7 +38,7 @@ void declare_blocks(Emitter *e)
     blank_line(e->out);
 }
 
-/* Brings a row, once all have taken their elements of the row before. */
+/* Copies a row, once all threads have taken their elements of the row before. */
 void emit_blocks_read(Emitter *e)
 {
     if (!e->k->by_blocks) return;
@@ -55,7 +55,7 @@ void emit_blocks_read(Emitter *e)
     line(e->out, "%s;", team_barrier(e));
 }
 
-/* A thread's elements from there, and a tile's on their way to memory. */
+/* Reads a thread's elements from there, and writes a tile's on their way to memory. */
 void emit_from_blocks(Emitter *e, const Load *load)
 {
     line(e->out, "from_blocks<step>(%s_v, through.%s, %s, %s);", load->name, load->name,
