@@ -1,4 +1,4 @@
-/* compile.c: the compiler on one page. Text goes in, CUDA comes out, one way:
+/* compile.c: the compiler on one page. Text goes in, CUDA comes out:
  *
  *   parse -> lower -> simplify -> analyze -> schedule -> cuda
  *
@@ -22,11 +22,11 @@ typedef struct {
     Diagnostics d;
     Compilation *result;
     Arena *scratch;        /* of one stage; NULL: none */
-    char *reason;          /* room for why it was stopped, when there may be no more memory */
-    CompileStatus failure; /* what an error would mean now */
+    char *reason;          /* room for the reason of a stop, when there may be no more memory */
+    CompileStatus failure; /* the status that an error of this stage has */
 } Pipeline;
 
-/* The place of what is wrong with the request. */
+/* The place of an error in the request. */
 static Span no_place(const Pipeline *p)
 {
     return whole_file(p->result->program ? p->result->program->source : NULL);
@@ -102,8 +102,8 @@ static void report_overflow(Pipeline *p, Span span, const char *what)
     report_error(&p->d, span, NULL, "the sizes of '%s' overflow", what);
 }
 
-/* The bytes of a tensor, and the elements of a value that is computed, must fit 63 bits. Axes that
- * no tensor and no value has together may have any sizes. */
+/* The bytes of a tensor, and the elements of a computed value, must fit 63 bits. Axes that never
+ * occur together may have any sizes. */
 static void check_sizes(Pipeline *p, const Graph *g)
 {
     const Sizes *sizes = &p->result->sizes;
@@ -169,7 +169,7 @@ static void parse(Pipeline *p)
     index_program(arena, program);
 }
 
-/* The graphs of a program one after another, each in memory of its own. */
+/* Checks the graphs of a program one after another, each in memory of its own. */
 static void check_graphs(Pipeline *p)
 {
     int count;

@@ -1,7 +1,7 @@
-/* target.c: the GPUs that code is generated for, from the files of src/targets/. A line of those is
- * SOURCE(key, value): the preprocessor reads the files that are compiled in, a small reader those
- * that are added. The architectures with an `a` are those whose special instructions (setmaxnreg,
- * wgmma, tcgen05) do not carry over to later ones. */
+/* target.c: the GPUs that code is generated for, from the files of src/targets/. Each line of such
+ * a file is SOURCE(key, value). The preprocessor reads the files that are compiled in; a small
+ * reader reads those that are added. The special instructions (setmaxnreg, wgmma, tcgen05) of the
+ * architectures with an `a` do not carry over to later ones. */
 #include "target.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #define MEASURED(key, value) .key = value, .evidence[TARGET_KEY_##key] = EVIDENCE_MEASURED,
 #define FITTED(key, value) .key = value, .evidence[TARGET_KEY_##key] = EVIDENCE_FITTED,
 
-/* Of GPUs of one architecture the first stands for it. */
+/* The first GPU of an architecture stands for it. */
 static const Target files[] = {
     {
 #include "targets/sm80_a100.def"
@@ -85,7 +85,8 @@ static const struct {
 
 /* ---- all GPUs ---- */
 
-/* Every GPU twice where its architecture has an `a`: first for the one without. */
+/* Every GPU appears twice where its architecture has an `a`: first for the architecture without
+ * it. */
 enum { FILES = sizeof files / sizeof *files, MOST = 64 };
 static Target known[MOST];
 static const char *names[MOST], *gpus[MOST];
@@ -165,7 +166,7 @@ double *target_constant(Target *target, int key)
 
 /* ---- the GPU at hand ---- */
 
-/* Files that were added come before those that are as near. */
+/* Added files come before others that are as near. */
 static const Target *find_nearest(const char *arch, double rate)
 {
     const Target *nearest = NULL;
@@ -180,8 +181,7 @@ static const Target *find_nearest(const char *arch, double rate)
     return nearest;
 }
 
-/* What an SM may ask for at once holds for memory that is no faster than that of the file's GPU.
- */
+/* How much an SM may request at once holds for memory that is no faster than the file's GPU has. */
 void target_set_device(Target *target, int sms, double memory_rate)
 {
     const double faster = 1.025, other = 1.1;
@@ -279,7 +279,7 @@ static bool skip_blanks(Reader *r)
     }
 }
 
-/* Copies up to one of `ends`, which stays; trailing spaces go. */
+/* Copies up to one of `ends`, which is not consumed; trailing spaces are dropped. */
 static bool take(Reader *r, const char *ends, char *to, size_t size)
 {
     while (*r->at == ' ') r->at++;
@@ -357,7 +357,7 @@ static bool read_lines(Reader *r, Target *target)
     }
 }
 
-/* What the text lacks: an assumption, of another GPU's value. */
+/* The GPU whose values stand for keys that the text lacks, as assumptions. */
 static const Target *find_base(const Target *own)
 {
     for (int i = 0; i < known_count; i++)
@@ -378,7 +378,7 @@ static void forget(const char *gpu)
     }
 }
 
-/* Read twice: the first time for whose values it leaves out. */
+/* The text is read twice: the first time to find the GPU whose values stand for missing ones. */
 bool target_add(const char *text, char why[128])
 {
     pthread_once(&is_built, know_all);
@@ -410,7 +410,7 @@ bool target_add(const char *text, char why[128])
 
 /* ---- the writer ---- */
 
-/* Without an exponent where it is whole. */
+/* A number, without an exponent where it is whole. */
 static const char *plain_number(char digits[NUMBER_DIGITS], double value)
 {
     enum { WHOLE = 1000000000 };

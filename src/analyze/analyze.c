@@ -1,9 +1,8 @@
-/* analyze/analyze.c: graph -> analysis. Facts only; every decision is schedule/schedule.c's.
+/* analyze/analyze.c: graph -> analysis. Facts only; schedule/schedule.c makes every decision.
  *
- * A phase ends where an inner reduction's result is needed: everything before the row
- * barrier is phase 0, everything after it phase 1, and so on. A value needed on both
- * sides of a barrier is projected to the inputs it is computed from: those inputs
- * persist, the rest is recomputed. */
+ * A phase ends where an inner reduction's result is needed: everything before the row barrier is
+ * phase 0, everything after it phase 1, and so on. A value needed on both sides of a barrier is
+ * traced to the inputs it is computed from: those inputs persist, the rest is recomputed. */
 #include "analyze/analyze.h"
 
 #include <math.h>
@@ -14,8 +13,8 @@ const char *kind_name(ReductionKind kind)
     return names[kind];
 }
 
-/* The axes of what is computed, and of the outputs it goes to. Others, which only outputs that
- * nobody wants have, would stand between rows and columns. */
+/* The axes of what is computed, and of the outputs it goes to. Axes that only unwanted outputs have
+ * would stand between rows and columns. */
 AxisSet live_axes(const Graph *g, const bool *live)
 {
     AxisSet axes = 0;
@@ -32,8 +31,8 @@ static AxisSet last_of(AxisSet axes)
     return axes;
 }
 
-/* Whether what has axes has all of these: else a number that reduces them is made of one tensor,
- * and rows of others are along some of them or along none. */
+/* Whether every value that has axes has all of these. Otherwise a single number that reduces them
+ * is made of one tensor, and the rows of others lie along some of these axes or along none. */
 static bool shared_by_all(const Graph *g, const bool *live, AxisSet axes)
 {
     for (int i = 1; i < g->nodes.count; i++) {
@@ -43,7 +42,7 @@ static bool shared_by_all(const Graph *g, const bool *live, AxisSet axes)
     return true;
 }
 
-/* Whether a suffix is the columns for a reduction that removes exactly it. */
+/* Whether a suffix of the axes is the columns because a reduction removes exactly it. */
 static bool makes_columns(const Graph *g, const bool *live, Node n)
 {
     AxisSet reduced = node(g, n)->reduced;
@@ -51,8 +50,7 @@ static bool makes_columns(const Graph *g, const bool *live, Node n)
     return node(g, n)->axes || !several || shared_by_all(g, live, reduced);
 }
 
-/* The longest proper suffix of the axes that some reduction removes exactly; else the
- * last axis. */
+/* The longest proper suffix of the axes that some reduction removes exactly; else the last axis. */
 AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
 {
     for (AxisSet suffix = axes & (axes - 1); suffix; suffix &= suffix - 1)
@@ -74,7 +72,7 @@ static ReductionKind find_kind(const Analysis *a, Node n)
     return reduced == a->rows ? KIND_OUTER : KIND_PARTIAL_OUTER;
 }
 
-/* x - r, of which a reduction's terms are made: exp(x - r) or (x - r)^2; 0: of none. */
+/* The difference x - r in a reduction's terms exp(x - r) or (x - r)^2; 0: the terms are neither. */
 static Node find_difference(const Graph *g, Node term)
 {
     const NodeInfo *info = node(g, term);
@@ -101,8 +99,8 @@ static unsigned excluded_infinities(const Graph *g, Node condition, Node r, bool
     return absolute ? EXCLUDES_LOW | EXCLUDES_HIGH : low ? EXCLUDES_LOW : EXCLUDES_HIGH;
 }
 
-/* r of where(r is infinite, 0, r), where the other is small enough for what is left of it to be
- * exp's; or r itself. And which infinities it is not. */
+/* r of where(r is infinite, 0, r), where the other value is small enough for its exponential; or r
+ * itself. `excludes` gets the infinities that it cannot be. */
 static Node find_base(const Graph *g, Node by, unsigned *excludes)
 {
     const NodeInfo *info = node(g, by);
@@ -123,7 +121,7 @@ unsigned excluded_of_base(const Graph *g, Node sum)
     return excludes;
 }
 
-/* The mean or maximum of x that the terms of a reduction are differences from; 0: there is none. */
+/* The mean or maximum of x that is subtracted in the terms of a reduction; 0: there is none. */
 static Node compared_partner(const Graph *g, const Sizes *sizes, Node n)
 {
     const NodeInfo *info = node(g, n);
@@ -138,13 +136,13 @@ static Node compared_partner(const Graph *g, const Sizes *sizes, Node n)
                 node(g, partner)->op == (squares ? OP_MEAN : OP_MAX_OVER) &&
                 node(g, partner)->reduced == info->reduced &&
                 arg(g, partner, 0).id == arg(g, difference, 0).id;
-    /* the sum of no columns is 0, that of nothing but -inf is NaN: both have -inf as maximum */
+    /* The sum of no columns is 0, that of nothing but -inf is NaN: both have -inf as maximum. */
     return same && axes_size(sizes, info->reduced) > 0 ? partner : none;
 }
 
-/* What a partner accumulates is known, not made of its own partner's result: where one follows the
- * other, every second one has a partner. How far that goes on the program decides, and so many are
- * looked at. */
+/* A partner's terms must be known, so a partner has no partner of its own: where one follows the
+ * other, every second one has a partner. The program decides how long such a chain is; only so many
+ * links are followed. */
 Node find_partner(const Graph *g, const Sizes *sizes, Node n)
 {
     enum { FAR = 64 };
@@ -154,8 +152,8 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n)
     return count % 2 ? partner : (Node){0};
 }
 
-/* By node the reduction in whose phase one over the columns is accumulated: one for each that has
- * any. */
+/* By node: the reduction in whose phase a reduction over the columns is accumulated, if it has a
+ * partner. */
 static Node *find_partners(Arena *arena, const Analysis *a)
 {
     const Graph *g = a->graph;
@@ -216,9 +214,8 @@ static void find_reductions(Arena *arena, Analysis *a, const bool *live)
     a->reduction_count = found.count;
 }
 
-/* Which phases compute each node: by node id a bit set of phases. A root is computed in
- * its own phase, and with it all that it is made of, down to inputs and reduction
- * results. */
+/* Which phases compute each node: by node id a bit set of phases. A root is computed in its own
+ * phase, together with all of its operands down to inputs and reduction results. */
 static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
 {
     const Graph *g = a->graph;
@@ -230,7 +227,7 @@ static uint64_t *find_uses(Arena *arena, const Analysis *a, const bool *live)
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!live[i]) continue;
-        /* what such a reduction is made of, its partner needs too, in the same phase */
+        /* The partner needs this reduction's operands too, in the same phase. */
         if (paired_with(a, n).id) continue;
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
             uint32_t from = arg(g, n, k).id;
@@ -253,7 +250,7 @@ static void find_persistent(Arena *arena, Analysis *a, const bool *live)
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
         bool several = uses[i] & (uses[i] - 1);
-        AxisSet differing = a->rows ? a->rows : a->columns; /* what has no rows is one row */
+        AxisSet differing = a->rows ? a->rows : a->columns; /* without row axes there is one row */
         if (!live[i] || info->op != OP_PARAM || !several || !(info->axes & differing)) continue;
         const Param *p = &g->params.data[info->param];
         int64_t bytes = param_bytes(p, &a->sizes, a->columns);

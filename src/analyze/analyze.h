@@ -1,7 +1,7 @@
 /* analyze/analyze.h: graph -> analysis: which axes are rows and which columns, what kind each
- * reduction is, in which phase it runs, what must stay on chip between phases, and the bytes
- * physics asks for. The vocabulary is docs/hacking.md's; schedule/schedule.c decides from it,
- * explain/explain.c prints it. */
+ * reduction is, in which phase it runs, which inputs must stay on chip between phases, and how many
+ * bytes must be moved at least. docs/hacking.md defines the terms; schedule/schedule.c decides from
+ * the analysis, explain/explain.c prints it. */
 #ifndef FUSEC_ANALYZE_H
 #define FUSEC_ANALYZE_H
 
@@ -23,7 +23,7 @@ typedef struct {
     Node partner; /* the reduction it is computed with, see find_partner(); 0: none */
 } Reduction;
 
-/* An input that more than one phase needs, so that it stays on chip between them. */
+/* An input that several phases need, so that it stays on chip between them. */
 typedef struct {
     Node node; /* a PARAM with row axes */
     const char *name;
@@ -51,7 +51,7 @@ typedef struct Analysis {
 const char *kind_name(ReductionKind kind); /* "inner", "partial_outer", ... */
 
 enum { LAST_PHASE_BIT = 63 };
-/* The bit of a phase in a set of phases: the last stands for all from there on. */
+/* The bit of a phase in a set of phases. The last bit stands for all phases from there on. */
 static inline uint64_t phase_bit(int phase)
 {
     return (uint64_t)1 << (phase < LAST_PHASE_BIT ? phase : LAST_PHASE_BIT);
@@ -67,16 +67,16 @@ static inline uint64_t phase_bit(int phase)
  *
  * Gives r; 0: the reduction is none of these. f32 alone, where the errors are within the bound. */
 Node find_partner(const Graph *g, const Sizes *sizes, Node n);
-/* The first of these may be of exp(x - where(abs(r) == inf, 0, r)): which infinite maxima are
+/* The first kind may be written as exp(x - where(abs(r) == inf, 0, r)): which infinite maxima are
  * replaced. */
 enum { EXCLUDES_LOW = 1, EXCLUDES_HIGH = 2 };
 unsigned excluded_of_base(const Graph *g, Node sum);
 
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
-/* The graph with what a rounded mean lacks put right, in squares about it that are added up by
- * other kernels; NULL: it has none. */
+/* The graph with corrected squares about rounded means, where other kernels add up the squares;
+ * NULL: it has none. */
 Graph *correct_moments(Arena *arena, const Analysis *a);
-/* For analyze/parts.c. The axes of what is live; the columns of that; the analysis of a graph as
+/* For analyze/parts.c: the axes of live nodes; the columns among them; the analysis of a graph as
  * one part. */
 AxisSet live_axes(const Graph *g, const bool *live);
 AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes);

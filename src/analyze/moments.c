@@ -1,10 +1,10 @@
 /* analyze/moments.c: means of squares about a mean, q = mean[K](d * d) with d = x - mean[K](x),
  * where K is not the columns.
  *
- * Such a mean comes from another kernel, rounded to f32, and of x far from 0 that is far from the
- * mean in units of d. What it lacks is the mean of d: r = mean[K](d). So q becomes q - r * r, and d
- * elsewhere d - r; the kernel that adds up d * d adds up d as well. (Within rows the helpers of
- * codegen/prelude/ do the like, in one pass.) */
+ * Another kernel computes such a mean, and passes it rounded to f32. Where x is far from 0, the
+ * rounding is large in units of d. What the rounded mean lacks is the mean of d: r = mean[K](d). So
+ * q becomes q - r * r, and d elsewhere d - r; the kernel that adds up d * d adds up d as well.
+ * (Within rows the helpers of codegen/prelude/ do the same in one pass.) */
 #include "analyze/analyze.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ typedef struct {
     Graph *into;
     const bool *squares; /* by node id: whether it is such a q */
     const bool *centred; /* by node id: whether it is the d of one */
-    Node *plain, *map;   /* by node id: what it becomes for a q, and for all others */
+    Node *plain, *map;   /* by node id: the node that replaces it in a q, and elsewhere */
 } Correction;
 
 static Node distance_of(const Graph *g, Node squares)
@@ -22,7 +22,7 @@ static Node distance_of(const Graph *g, Node squares)
     return arg(g, arg(g, squares, 0), 0);
 }
 
-/* x where what is compared is below infinity, else 0: what is not finite has no rest. */
+/* x where `compared` is below infinity, else 0: what is not finite lacks nothing. */
 static Node finite_part(Graph *g, Node x, Node compared)
 {
     const Node infinity = graph_number(g, TYPE_F32, HUGE_VAL);
@@ -30,7 +30,7 @@ static Node finite_part(Graph *g, Node x, Node compared)
     return graph_op(g, OP_WHERE, below, x, graph_number(g, TYPE_F32, 0));
 }
 
-/* Rounding may leave less than nothing. */
+/* Clamps at 0, because rounding may leave less than nothing. */
 static Node correct_squares(Correction *c, Node q)
 {
     Graph *g = c->into;

@@ -1,17 +1,17 @@
-/* analyze/parts.c: outputs that share nothing, as norms of q [M, Q] and of k [M, K], need not have
+/* analyze/parts.c: outputs that share no value, as norms of q [M, Q] and of k [M, K], need not have
  * rows along the same axes.
  *
- * The graph's columns are those of the outputs that have them, and of what has no axes besides; the
- * outputs that are left are looked at again, by themselves. */
+ * The first part takes the outputs that have the graph's columns, and all values without axes. The
+ * other outputs are analyzed in turn as a graph of their own. */
 #include "analyze/analyze.h"
 
 enum { MOST_PARTS = 16 };
 
 typedef struct {
     const Graph *g;
-    int *root;     /* by output: of those that share a value, one (of itself, if it is that) */
-    AxisSet *axes; /* by root: of all that these are made of */
-    int *part;     /* by output: from 1; 0: not in any yet */
+    int *root;     /* by output: one of the outputs that share a value with it, or itself */
+    AxisSet *axes; /* by root: the axes of everything that these outputs need */
+    int *part;     /* by output: its part, from 1; 0: none so far */
 } Outputs;
 
 static int root_of(const Outputs *o, int output)
@@ -37,14 +37,14 @@ static bool is_leaf(Op op)
     return op == OP_PARAM || op == OP_CONST || op == OP_INDEX || op == OP_SIZE;
 }
 
-/* Joins two outputs' roots, to that of `into`. */
+/* Joins two roots; the new root is `into`. */
 static void join_roots(Outputs *o, int from, int into)
 {
     o->root[root_of(o, from)] = root_of(o, into);
 }
 
-/* Joins outputs that share a value; inputs may be shared. From the outputs down each value is owned
- * by one of those that need it, which are one with all others that do. */
+/* Joins outputs that share a value; they may share inputs. From the outputs down each value is
+ * owned by one of the outputs that need it, which is joined with all others that do. */
 static void join_outputs(Arena *arena, Outputs *o)
 {
     const Graph *g = o->g;
@@ -78,8 +78,8 @@ static void join_axes(Outputs *o)
     for (int i = 0; i < o->g->outputs.count; i++) o->axes[i] = o->axes[root_of(o, i)];
 }
 
-/* Puts the outputs that have the columns of those that are left, and what has no axes besides, into
- * a part; false: none is left. */
+/* Takes a part: of the outputs that are left, those that have their columns, and those without
+ * axes; false: none is left. */
 static bool take_part(Arena *arena, Outputs *o, int which)
 {
     const Graph *left = with_outputs(arena, o->g, o->part, 0);
@@ -96,7 +96,7 @@ static bool take_part(Arena *arena, Outputs *o, int which)
     return any;
 }
 
-/* A part's columns are compiled in, so no other part has them for rows. */
+/* A part's columns are compiled in, so they cannot be the rows of another part. */
 static bool are_apart(const Analysis *const *parts, int count)
 {
     for (int i = 0; i < count; i++)
@@ -143,7 +143,7 @@ static void add_part(Arena *arena, Analysis *whole, const Analysis *part, int *p
         if (part->phase[i] > phase[i]) phase[i] = part->phase[i];
 }
 
-/* All that the parts have; each input once. */
+/* Collects the facts of all parts; each input once. */
 static void join_parts(Arena *arena, Analysis *whole, const Analysis *const *parts, int count)
 {
     int *phase = NEW_ARRAY(arena, int, whole->graph->nodes.count);

@@ -1,7 +1,7 @@
 /* base/arena.c: bump allocation in growing blocks, freed all at once.
  *
- * Large requests get a block of their own behind the current one, so that a long list
- * that doubles does not throw away the rest of a block that is still being filled. */
+ * A large request gets a block of its own behind the current one, so a long list that doubles does
+ * not waste the rest of a block that is still being filled. */
 #include "base/arena.h"
 
 #include <limits.h>

@@ -1,9 +1,10 @@
-/* base/arena.h: one arena a compilation; everything in it is freed together, so src/ has no free().
+/* base/arena.h: one arena for each compilation. Everything in it is freed together, so src/ has no
+ * free().
  *
- * Memory comes zeroed and 16-byte aligned. Running out of memory calls the arena's handler,
- * which must not return (compile.c unwinds to its setjmp); without a handler it aborts. An arena
- * with a budget calls it, too, once that is used up or the caller gave up: budget->stopped says so.
- */
+ * Memory is zeroed and 16-byte aligned. When memory runs out the arena calls its handler, which
+ * must not return (compile.c unwinds to its setjmp); without a handler it aborts. An arena with a
+ * budget also calls it once the budget is used up or the caller has cancelled: budget->stopped says
+ * which. */
 #ifndef FUSEC_ARENA_H
 #define FUSEC_ARENA_H
 
@@ -20,15 +21,15 @@ void arena_free(Arena *arena); /* NULL allowed */
 void arena_on_out_of_memory(Arena *arena, OutOfMemory *handler, void *data);
 _Noreturn void arena_out_of_memory(Arena *arena); /* for memory that did not come from it */
 
-/* What it allocates counts there until it is freed; NULL: nowhere. */
+/* Its allocations count against the budget until they are freed; NULL: against none. */
 void arena_set_budget(Arena *arena, Budget *budget);
 Budget *arena_budget(const Arena *arena); /* NULL: none */
-/* A new arena for what can be dropped early, with the same handler and budget. Free it before the
- * other. */
+/* A new arena, with the same handler and budget, for what can be dropped early. Free it before the
+ * other one. */
 Arena *arena_scratch(Arena *arena);
-/* Asks at once whether to go on; does not return if not. */
+/* Asks at once whether to continue; does not return if not. */
 void arena_ask(Arena *arena);
-/* Asks now and then: for loops that do not allocate. */
+/* The same from time to time, for loops that do not allocate. */
 void arena_poll(Arena *arena);
 
 void *arena_alloc(Arena *arena, size_t bytes);

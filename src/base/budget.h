@@ -1,8 +1,7 @@
-/* base/budget.h: what one compilation may take, and whether its caller still wants it.
+/* base/budget.h: what one compilation may use, and whether its caller still wants it.
  *
- * The arena does the asking (base/arena.h): it counts bytes, and every so many allocations looks at
- * the clock and asks the caller. So every loop that allocates or prints is bounded, in all stages.
- */
+ * The arena asks (base/arena.h): it counts bytes, and every so many allocations it looks at the
+ * clock and asks the caller. So every loop that allocates or prints is bounded, in all stages. */
 #ifndef FUSEC_BUDGET_H
 #define FUSEC_BUDGET_H
 
@@ -24,20 +23,20 @@ typedef enum {
 typedef struct {
     int64_t nodes, bytes; /* limits; 0: the defaults */
     double seconds;
-    int32_t (*is_cancelled)(void *data); /* NULL: never; nonzero: the caller wants no more of it */
+    int32_t (*is_cancelled)(void *data); /* NULL: never; nonzero: the caller has cancelled */
     void *data;
     double deadline; /* by seconds_now(); set by budget_begin */
     int64_t used;    /* bytes of the arenas that count here */
     int countdown;   /* allocations until the next question */
-    Stopped stopped; /* once it is stopped it stays so */
+    Stopped stopped; /* never goes back to none */
 } Budget;
 
 double seconds_now(void); /* monotonic */
-/* Fills in the defaults; time runs from now. */
+/* Fills in the defaults and starts the clock. */
 void budget_begin(Budget *budget);
-/* Whether to go on: looks at the clock and asks the caller. */
+/* Whether to continue: looks at the clock and asks the caller. */
 bool budget_ask(Budget *budget);
-/* Why it was stopped, with the limit, its value and its options. */
+/* Why it stopped, with the limit, its value and its options. */
 void budget_reason(const Budget *budget, char *text, size_t size);
 
 #endif

@@ -1,9 +1,8 @@
 /* base/dtype.c: stored elements to values and back.
  *
- * Every small float is described by a Format; one rounding routine and one encoder serve
- * them all. A double is rounded once, by adding and subtracting a constant whose last
- * place is the wanted quantum, so no conversion passes through a second format on its
- * way. */
+ * A Format describes every small float; one rounding routine and one encoder serve them all. A
+ * double is rounded once, by adding and subtracting a constant whose last place is the wanted
+ * quantum, so no conversion passes through a second format. */
 #include "base/dtype.h"
 
 #include <math.h>

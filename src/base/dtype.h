@@ -1,4 +1,4 @@
-/* base/dtype.h: what tensors are stored as (DType) and what values are computed as (Type).
+/* base/dtype.h: how tensors are stored (DType) and in what values are computed (Type).
  *
  * A load widens the stored element to its compute type; a store rounds (or saturates) back. */
 #ifndef FUSEC_DTYPE_H
@@ -32,23 +32,22 @@ static inline bool type_is_float(Type t)
     return t == TYPE_F32 || t == TYPE_F64;
 }
 
-/* One element in memory <-> its value. Floats pass through double (every stored float is exact in
- * it); stores round to nearest even, fp8 saturates to the largest finite value, f16 and bf16
- * overflow to infinity, NaN stays NaN. Integers pass through int64_t; stores saturate.
- * A double stored as an integer goes toward zero and saturates; NaN gives 0. */
+/* One element in memory <-> its value. Floats pass through double, which holds every stored float
+ * exactly. Stores round to nearest even; fp8 saturates to the largest finite value, f16 and bf16
+ * overflow to infinity, NaN stays NaN. Integers pass through int64_t; their stores saturate. A
+ * double stored as an integer is rounded toward zero and saturates; NaN gives 0. */
 double dtype_load_float(DType dtype, const void *element);
 int64_t dtype_load_int(DType dtype, const void *element); /* integers and bool */
 void dtype_store_float(DType dtype, void *element, double value);
 void dtype_store_int(DType dtype, void *element, int64_t value);
-/* What a store followed by a load gives. */
+/* The value that a store followed by a load gives. */
 double dtype_round(DType dtype, double value);
 int64_t dtype_saturate(DType dtype, int64_t value);
-/* Whether a scalar of the dtype may be given as `value`. Floats are rounded, but no integer is cut
- * from a fraction or moved into the range. INT64_MAX may be given as the double next to it, 2^63.
- */
+/* Whether a scalar of the dtype may be given as `value`. Floats are rounded; an integer must be
+ * whole and in range. INT64_MAX may be given as the nearest double, 2^63. */
 bool dtype_takes(DType dtype, double value);
-/* Whether a number is too large for what a dtype keeps of it to be its rounded value, or too small
- * to be anything. */
+/* Whether `kept`, what a dtype stores of a number, is no rounding of it: the number overflows, or
+ * becomes 0. */
 bool dtype_distorts(DType dtype, double value, double kept);
 int64_t int_from_double(double value); /* toward zero, saturating */
 /* The distance between neighbouring values of a float dtype around `value` (subnormals included).

@@ -1,10 +1,10 @@
-/* base/environment.c: see base/environment.h. A launch enters and leaves, so this takes the cheap
- * calls: fegetenv and fesetenv cost several times as much. */
+/* base/environment.c: see base/environment.h. Every launch enters and leaves, so this uses the
+ * cheap calls, not fegetenv and fesetenv. */
 #include "base/environment.h"
 
 void environment_enter(Environment *before)
 {
-    /* glibc keeps one object of this locale: nothing is allocated, nothing can fail */
+    /* glibc keeps one object of this locale: nothing is allocated, nothing can fail. */
     before->locale = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     fegetmode(&before->modes);
     fegetexceptflag(&before->flags, FE_ALL_EXCEPT);

@@ -1,10 +1,7 @@
 /* base/prelude.c: picks the sections of codegen/prelude/ that a text mentions. A section begins at
- * a line
- * `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names.
- * One at a line `//@ A+B` joins two sections: it is wanted if both A and B are.
- * A line that ends with `//? name` is printed where that section is wanted, and does not want it
- * itself.
- */
+ * a line `//@ names`; it is wanted if the text, or a wanted section, mentions one of its names. A
+ * section at a line `//@ A+B` joins two others: it is wanted if both A and B are. A line that ends
+ * with `//? name` is printed where that section is wanted, and does not make it wanted. */
 #include "base/prelude.h"
 
 #include <ctype.h>
@@ -27,7 +24,8 @@ typedef struct {
     bool wanted;
 } Section;
 
-/* By lines and memchr: a sanitizer's strstr looks at the whole rest of a text each time. */
+/* Finds sections line by line with memchr, because a sanitizer's strstr reads the whole rest of a
+ * text each time. */
 static int find_sections(Section sections[MAX_SECTIONS])
 {
     const char *const text_end = prelude_text + sizeof prelude_text - 1;
@@ -84,7 +82,7 @@ typedef struct {
     Section *section;
 } Name;
 
-/* The names of all sections, in order: a text has a thousand words, each of which may be one. */
+/* The names of all sections, in order, so that each of a text's many words is found quickly. */
 typedef struct {
     Name names[MAX_NAMES];
     int count;
@@ -110,8 +108,8 @@ static void index_names(Index *index, Section *sections, int count)
     qsort(index->names, (size_t)index->count, sizeof *index->names, order_names);
 }
 
-/* The end of the line at `at`, and where the mark begins that makes it optional; NULL: it has none.
- */
+/* The end of the line at `at`, and the beginning of the mark that makes it optional; NULL: it has
+ * none. */
 static const char *end_of_line(const char *at, const char *end, const char **mark_at)
 {
     const char *line_end = memchr(at, '\n', (size_t)(end - at));
@@ -122,7 +120,7 @@ static const char *end_of_line(const char *at, const char *end, const char **mar
 
 static void want_names(const Index *index, const char *text, size_t length);
 
-/* What a section's lines mention but for optional ones. */
+/* Wants what a section's lines mention, except the optional ones. */
 static void want_section(const Index *index, const Section *s)
 {
     const char *end = s->text + s->length, *from = s->text, *mark_at;

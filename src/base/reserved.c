@@ -251,11 +251,11 @@ static const char *const reserved[] = {"alignas",
                                        "NV_TARGET_MINIMUM_SM_INTEGER",
                                        "NV_TARGET_MINIMUM_SM_SELECTOR"};
 
-/* Functions and types that C or CUDA declares for the whole text, and words that PTX
- * cannot have for a function. Found by experiment: of 70,000 identifiers (those in
- * CUDA 13.0's headers, in the strings of NVRTC and g++, and what the C library exports)
- * those that no kernel may be called, for NVRTC with and without --minimal and on the
- * simulator. `acos` stands for `acosf` too. A7 makes NVRTC 13.0 crash. */
+/* Functions and types that C or CUDA declares for the whole text, and words that PTX does not allow
+ * as the name of a function. The list is the result of trying 70,000 identifiers (those in CUDA
+ * 13.0's headers, in the strings of NVRTC and g++, and the C library's exports) as names of
+ * kernels, with NVRTC, with and without --minimal, and on the simulator. `acos` stands for `acosf`
+ * too. A7 crashes NVRTC 13.0. */
 static const char library[] =
     "A7 CUuuid MAJOR_VERSION MINOR_VERSION PATCH_LEVEL WARP_SZ abs acos acosh asin "
     "asinh atan atan2 atanh cbrt clock64 clock_t copysign cosh cospi cyl_bessel_i0 "

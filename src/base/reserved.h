@@ -1,5 +1,4 @@
-/* base/reserved.h: identifiers that generated CUDA uses for something else than the user's names.
- */
+/* base/reserved.h: identifiers that generated CUDA needs for itself. */
 #ifndef FUSEC_RESERVED_H
 #define FUSEC_RESERVED_H
 
@@ -10,11 +9,12 @@
 bool is_reserved_name(const char *name); /* a word of C++ or CUDA, or a variable of every kernel */
 void add_reserved_names(Arena *arena, Map *names); /* all of those */
 
-/* What C or CUDA declares: a variable of that name shadows it, a kernel clashes with it. */
+/* Whether C or CUDA declares the name: a variable of that name shadows it, a kernel clashes with
+ * it. */
 bool is_library_name(const char *name);
 
-/* The name without the underscores that make it one of C++'s own: never two in a row, none
- * in front of a capital. */
+/* The name without the underscores that would make it one of C++'s own: never two in a row, none in
+ * front of a capital. */
 const char *plain_name(Arena *arena, const char *name);
 
 #endif

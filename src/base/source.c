@@ -1,9 +1,8 @@
 /* base/source.c: turns byte offsets into `file:line:col`, a source line and a caret range.
  *
- * Everything shown from a source is made harmless first: tabs become spaces, bytes that
- * do not print become `?`, UTF-8 counts one cell a character, and a line that is too
- * long for a terminal is clipped around the place. Columns in `file:line:col` count
- * bytes. */
+ * Everything shown from a source is made harmless first: tabs become spaces, unprintable bytes
+ * become `?`, and a line that is too long for a terminal is clipped around the place. A UTF-8
+ * character takes one cell. Columns in `file:line:col` count bytes. */
 #include "base/source.h"
 
 #include <string.h>
@@ -204,7 +203,7 @@ static const char *format_report(Arena *arena, Span at, const char *kind, const 
     return text_string(out);
 }
 
-/* Several passes may find the same fault: each report is made once. */
+/* Several passes may find the same error; each report is made once. */
 static bool is_reported(const Diagnostics *d, const char *report)
 {
     return d->text && strstr(text_string(d->text), report);
@@ -271,8 +270,8 @@ static int edit_distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
-/* Between a name and what it may mean. Short names are near to too many others, and a name of one
- * letter is near to nothing. */
+/* How many letters may differ between a name and its suggestion. Short names are close to too many
+ * others; a name of one letter has no suggestion. */
 static int letters_that_may_differ(size_t length, size_t other)
 {
     size_t longer = other > length ? other : length, shorter = other > length ? length : other;

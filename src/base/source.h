@@ -14,7 +14,7 @@ typedef struct {
     const char *name; /* as printed before `:line:col` */
     const char *text; /* NUL behind the last byte (the scanner's sentinel) */
     size_t length;
-    /* Where each line begins (index_lines); NULL: places are searched from the begin. */
+    /* The beginning of each line (index_lines); NULL: places are searched from the beginning. */
     const uint32_t *lines;
     int line_count;
 } Source;
@@ -31,7 +31,7 @@ typedef struct {
     Arena *arena;
     Text *text; /* what was reported so far */
     int errors, warnings;
-    jmp_buf *escape; /* where stop() goes: the one setjmp of compile.c */
+    jmp_buf *escape; /* the target of stop(): the one setjmp of compile.c */
     bool machine;    /* the error is the machine's (memory, a file), not the program's */
 } Diagnostics;
 
@@ -41,22 +41,22 @@ void report_error(Diagnostics *d, Span at, const char *hint, const char *format,
 void report_warning(Diagnostics *d, Span at, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Leaves the compilation; something was reported before. */
+/* Ends the compilation after something was reported. */
 _Noreturn void stop(Diagnostics *d);
-/* Leaves it if any error was reported. */
+/* Ends it if any error was reported. */
 void stop_on_errors(Diagnostics *d);
 
 Span span_join(Span first, Span last);
-/* For what is wrong with a request rather than with a place of the program: `file: error: …`. */
+/* The place of an error of a request, not of the program: `file: error: …`. */
 Span whole_file(const Source *source);
-/* Finds the lines of a source of which many places are asked for. */
+/* Finds the lines of a source, to look up many places in it. */
 void index_lines(Arena *arena, Source *source);
 /* 1-based line and column (in bytes) of an offset. */
 void source_place(const Source *source, uint32_t offset, int *line_number, int *column);
-/* The candidate that is `name` in other capitals, else the nearest in edit distance if that is near
+/* The candidate that is `name` in other capitals, else the nearest in edit distance if it is near
  * enough for a hint, else NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, int count);
-/* "did you mean dx?"; where no name is near, what there is: "there are dx, dgamma". */
+/* "did you mean dx?"; where no name is near, the list of names: "there are dx, dgamma". */
 const char *hint_name(Arena *arena, const char *name, const char *const *candidates, int count);
 /* "there are a, b". */
 const char *list_names(Arena *arena, const char *const *candidates, int count);

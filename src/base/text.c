@@ -1,7 +1,6 @@
 /* base/text.c: the growing text that every printer of the compiler writes into.
  *
- * It lives in an arena: growing copies to twice the size, so a text of n bytes costs at
- * most 4n. */
+ * It lives in an arena and doubles as it grows, so a text of n bytes takes at most 4n. */
 #include "base/text.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-/* Address space alone; a thread takes as much memory as it uses. */
+/* This reserves address space; a thread takes as much memory as it uses. */
 enum { LARGE_STACK = 32 << 20 };
 
 bool thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *data)
@@ -13,7 +13,7 @@ bool thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), v
     if (pthread_attr_init(&attributes) != 0) return false;
     pthread_attr_setstacksize(&attributes, stack_bytes);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* which a new thread inherits */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* a new thread inherits the mask */
     const bool started = pthread_create(thread, &attributes, run, data) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);

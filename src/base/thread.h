@@ -1,5 +1,5 @@
-/* base/thread.h: threads that disturb nobody: they take none of the process's signals, and have a
- * stack of a size of their own, whatever the process gives its threads. */
+/* base/thread.h: threads that do not disturb the process: they handle none of its signals, and have
+ * a stack size of their own. */
 #ifndef FUSEC_THREAD_H
 #define FUSEC_THREAD_H
 
@@ -9,8 +9,9 @@
 
 bool thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *data);
 
-/* Calls run(data) in a thread with a large stack, and returns when it has: programs may be nested
- * deeply, and the caller's stack may be small. Where there is no such thread, calls it directly. */
+/* Calls run(data) in a thread with a large stack, and returns when it has returned: programs may be
+ * nested deeply, and the caller's stack may be small. Where no such thread can be created, calls it
+ * directly. */
 void run_on_large_stack(void *(*run)(void *), void *data);
 
 #endif

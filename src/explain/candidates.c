@@ -1,5 +1,5 @@
 /* explain/candidates.c: the schedules that a graph could have: what the model expects of each, and
- * why others cannot be. */
+ * why others are impossible. */
 #include "explain/explain.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ typedef struct {
     bool chosen;
 } Ranked;
 
-/* What is not modelled comes last. */
+/* Ranks the candidates; those without an estimate come last. */
 static Ranked *rank(Arena *arena, const Candidates *c)
 {
     Ranked *all = NEW_ARRAY(arena, Ranked, c->list.count + 1);
@@ -31,8 +31,8 @@ static const char *schedule_text(const Ranked *r)
     return r->schedule ? r->schedule : "(no text names it)";
 }
 
-/* As ` row:threads=64`, but of one that differs in its number from the last ` 96`. Returns it, to
- * be the last. */
+/* Prints ` row:threads=64`, or only ` 96` where nothing but the number differs from the last
+ * schedule. Returns the schedule, to be the last. */
 static const char *list_schedule(Text *out, const char *schedule, const char *last)
 {
     const char *number = strchr(schedule, '=');
@@ -42,7 +42,7 @@ static const char *list_schedule(Text *out, const char *schedule, const char *la
     return schedule;
 }
 
-/* Each reason once, and the schedules that it is the reason for. */
+/* Lists each reason once, with the schedules that it excludes. */
 static void list_refused(Text *out, const Candidates *c)
 {
     bool *listed = NEW_ARRAY(out->arena, bool, c->refusals.count + 1);
@@ -61,7 +61,7 @@ static void list_refused(Text *out, const Candidates *c)
     }
 }
 
-/* Why the model has no figure for some, each reason once. */
+/* Lists, each reason once, why the model has no estimate for some schedules. */
 static void list_unknown(Text *out, const Ranked *all, int count)
 {
     const char *before = "?: the model does not know these: ";

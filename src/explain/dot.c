@@ -1,5 +1,5 @@
-/* explain/dot.c: analysis -> graphviz. A picture to think with: inputs on top, outputs at the
- * bottom, one node a value, named values under their own names, reductions coloured by kind. */
+/* explain/dot.c: analysis -> graphviz: inputs at the top, outputs at the bottom, one node for each
+ * value, named values under their own names, reductions coloured by kind. */
 #include "explain/dot.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static const char *escape(Arena *arena, const char *text)
     return out;
 }
 
-/* By node id: what the analysis says of it; NULL: nothing. */
+/* By node id: what the analysis knows of it; NULL: nothing. */
 typedef struct {
     const Reduction **reductions;
     const Persistent **persistent;

@@ -1,5 +1,5 @@
-/* explain/explain.c: plan -> words. Bytes are decimal (1 MB = 1e6 bytes), as in the GB/s of the
- * bench. */
+/* explain/explain.c: plan -> words. Bytes are decimal (1 MB = 1e6 bytes), like the GB/s of `fusec
+ * bench`. */
 #include "explain/explain.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void explain_sizes(Text *out, const Plan *plan)
          names_text(out->arena, g, a->columns));
 }
 
-/* A column that has room for a name, as long as it is not out of proportion. */
+/* The width of a column that has room for a name, as long as the name is not out of proportion. */
 static int widen_for(int width, const char *name)
 {
     enum { MOST = 48 };
@@ -111,7 +111,8 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
          plural(k->teams), k->threads_per_row, plural(k->threads_per_row), elements);
 }
 
-/* What happens between two phases to the elements of a row that both need; NULL: none is. */
+/* Where the elements of a row that two phases need stay in between; NULL: no phase needs them
+ * again. */
 static const char *home_text(const Kernel *k)
 {
     const char *home = NULL, *elements = NULL;
@@ -154,7 +155,7 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
     }
 }
 
-/* Which of the vectors that all rows share stay on chip, and where. */
+/* Which column vectors stay on chip, and where. */
 static void explain_columns(Text *out, const Kernel *k)
 {
     static const char *const homes[] = {"registers", "shared memory"};
@@ -234,7 +235,7 @@ static const char *residency_text(Arena *arena, const Plan *plan, const Kernel *
                                : arena_format(arena, ", %d an SM", k->ctas_per_sm);
 }
 
-/* How many CTAs have the rows of a group, which is one element of the axes that remain. */
+/* How many CTAs share the rows of a group, which is one element of the axes that remain. */
 static void explain_parts(Text *out, const Plan *plan, int index)
 {
     const LaunchPlan *launch = &plan->launch;
@@ -254,7 +255,7 @@ static const char *value_name(Arena *arena, const Graph *g, Node n)
     return node(g, n)->name ? node(g, n)->name : node_text(arena, g, n, true);
 }
 
-/* What is both an output and a value for another kernel is named once. */
+/* Names a value once that is both an output and a value for another kernel. */
 static const char *append_name(Arena *arena, const char *list, const char *name)
 {
     if (!list) return name;
@@ -263,16 +264,15 @@ static const char *append_name(Arena *arena, const char *list, const char *name)
     return strstr(all, again) ? list : arena_format(arena, "%s, %s", list, name);
 }
 
-/* Whether a CTA walks all parts of its groups and stores their sums itself, with no kernel behind
- * it. */
+/* Whether a CTA walks all parts of its groups and stores their sums itself, so that no finish
+ * kernel follows. */
 static bool stores_sums(const Plan *plan, int index)
 {
     return plan->kernels[index].kept &&
            takes_whole_groups(&plan->launch, index, &plan->launch.sizes);
 }
 
-/* What a kernel leaves: outputs, values for the kernels behind it, and partials for the one that
- * adds them. */
+/* What a kernel stores: outputs, values for later kernels, and partials for a finish kernel. */
 static void explain_results(Text *out, const Plan *plan, int index)
 {
     const Kernel *k = &plan->kernels[index];
@@ -302,8 +302,8 @@ static const char *usage_text(Arena *arena, int registers, int spill_bytes)
     return arena_format(arena, "%d registers a thread, %d bytes of spills", registers, spill_bytes);
 }
 
-/* What tells a kernel's rows apart by more than their number; NULL: columns that lie between them,
- * or an index. */
+/* The tensor for which a kernel needs the coordinates of a row, and not only its number: one that
+ * lacks some of the row axes. NULL: column axes lie between row axes, or an index is used. */
 static const char *tells_rows_apart(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
@@ -392,7 +392,7 @@ static void explain_traffic(Text *out, const Plan *plan)
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
 }
 
-/* The inputs whose memory an output may be, as both are declared; "": none. */
+/* The inputs that an output may replace in place, if both have their declared sizes; "": none. */
 static const char *places_of(Arena *arena, const LaunchPlan *plan, int output)
 {
     const LaunchTensor *out = &plan->tensors[output];
@@ -427,7 +427,7 @@ double rounded_gbps(double gbps)
     return STEP * (double)(int64_t)(gbps / STEP + 0.5);
 }
 
-/* What the model's figures rest on, where that is not the GPU at hand. */
+/* Says what the model's figures rest on, where that is not the GPU at hand. */
 static void explain_target(Text *out, const Target *target)
 {
     int constants, measured = target_measured(target, &constants);

@@ -1,25 +1,25 @@
-/* explain/explain.h: plan -> words or JSON: how the graph was seen, what runs, what it moves, and
- * why. */
+/* explain/explain.h: plan -> words or JSON: how the graph was analyzed, which kernels run, what
+ * they move, and why. */
 #ifndef FUSEC_EXPLAIN_H
 #define FUSEC_EXPLAIN_H
 
 #include "candidates.h"
 
-/* What the assembler said about a kernel; -1 where nobody asked it. */
+/* What the assembler reported of a kernel; -1 where it was not asked. */
 typedef struct {
     int registers, spill_bytes;
     int strided_registers, strided_spill_bytes; /* of its entry for views, where it has one */
 } KernelUsage;
 
-/* By what text of --schedule a plan is or could be made, and why by that. */
+/* The text of --schedule that makes a plan, and why that schedule was chosen. */
 typedef struct {
-    const char *schedule, *why; /* NULL: by none, or by what the user gave */
+    const char *schedule, *why; /* NULL: no text makes it, or the user gave it */
 } Origin;
 
 typedef struct {
     int64_t read, written; /* bytes, by all kernels */
     bool again;            /* rows are read in more than one phase */
-    bool repeats;          /* some rows are read for each of several that a kernel walks */
+    bool repeats;          /* several of a kernel's rows read the same row of a tensor */
 } Traffic;
 
 double rounded_gbps(double gbps);
@@ -29,13 +29,13 @@ Traffic count_traffic(const Plan *plan);
 int64_t bytes_passed(const Plan *plan);
 int64_t kernel_ctas(const Plan *plan, int kernel);
 
-/* `usage` has an entry for each kernel of the plan; `candidates` is NULL where nobody asked for
+/* `usage` has an entry for each kernel of the plan. `candidates` is NULL where nobody asked for
  * them. */
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
                    const Candidates *candidates);
 void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
                   const Candidates *candidates);
-/* The same for the candidates alone; in JSON as two members behind others. */
+/* The candidates alone, in words; in JSON as two further members. */
 void explain_candidates(Text *out, const Candidates *candidates);
 void put_candidates(Text *out, const Candidates *candidates);
 

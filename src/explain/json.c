@@ -1,4 +1,4 @@
-/* explain/json.c: plan -> JSON: for programs, what explain/explain.c says in words. */
+/* explain/json.c: plan -> JSON: what explain/explain.c says in words, for programs. */
 #include "explain/explain.h"
 #include "schedule/keys.h"
 
@@ -70,7 +70,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         text_quote(out, k->name);
         text_print(out, ", \"schedule\": \"%s\", \"ctas\": %lld, \"threads\": %d",
                    family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
-        /* one group of warps computes; a row that is not in a ring has one stage */
+        /* One group of warps computes; a row outside a ring has one stage. */
         text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
                    k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
         put_usage(out, "threads_per_row", walks_rows(k) ? k->threads_per_row : -1);
@@ -93,7 +93,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
     text_print(out, "]");
 }
 
-/* `read` and `write`: the graph's inputs and outputs, each once; the others: what its kernels read
+/* `read` and `write`: the graph's inputs and outputs, each once. The others: what its kernels read
  * and write at least. */
 static void put_traffic(Text *out, const Plan *plan)
 {

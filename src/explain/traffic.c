@@ -8,8 +8,8 @@ static bool is_row_load(const Kernel *k, const Load *load)
     return columns && load->axes & k->rows;
 }
 
-/* Whether something has the columns of every row that a kernel walks: what has those of fewer rows
- * is then the least that it reads, and comes from caches. */
+/* Whether some load or store has the columns of every row that a kernel walks. Loads of fewer rows
+ * are then the smaller part of the traffic, and come from caches. */
 static bool has_own_columns(const Kernel *k)
 {
     bool has = false;
@@ -20,8 +20,8 @@ static bool has_own_columns(const Kernel *k)
     return has;
 }
 
-/* The row axes along which a reduction that takes a load is the same, and is computed for each all
- * the same. */
+/* The row axes along which a reduction that takes a load has the same result, but is computed for
+ * each element all the same. */
 static AxisSet repeats_of_reductions(const Graph *g, const Kernel *k, const Load *load)
 {
     bool *made = NEW_ARRAY(g->arena, bool, g->nodes.count);
@@ -39,8 +39,8 @@ static AxisSet repeats_of_reductions(const Graph *g, const Kernel *k, const Load
     return axes;
 }
 
-/* The row axes for each of whose elements a kernel reads the columns of a load again, which lacks
- * them. */
+/* The row axes that a load lacks, and for each of whose elements a kernel reads the load's columns
+ * again. */
 static AxisSet repeats_of(const Graph *g, const Kernel *k, const Load *load)
 {
     AxisSet lacks = k->rows & ~load->axes;
@@ -48,8 +48,8 @@ static AxisSet repeats_of(const Graph *g, const Kernel *k, const Load *load)
     return has_own_columns(k) ? lacks & repeats_of_reductions(g, k, load) : lacks;
 }
 
-/* What a kernel reads of a tensor: an element for each row that picks one, or the tensor, as often
- * as rows take it anew. */
+/* The bytes a kernel reads of a tensor: one element for each row that gathers one, or the whole
+ * tensor, as often as rows read it again. */
 static int64_t bytes_of_load(const Graph *g, const Sizes *sizes, const Kernel *k, const Load *load)
 {
     int64_t bytes = 0;
@@ -61,8 +61,8 @@ static int64_t bytes_of_load(const Graph *g, const Sizes *sizes, const Kernel *k
     return bytes;
 }
 
-/* Of the tensors that a kernel reads, and what it stores; the sums of a group are the finish
- * kernel's. */
+/* The bytes of the tensors that a kernel reads, and of what it stores; the sums of a group are the
+ * finish kernel's. */
 static int64_t bytes_read(const Graph *g, const Sizes *sizes, const Kernel *k)
 {
     int64_t bytes = 0;
@@ -88,8 +88,8 @@ static int64_t bytes_written(const Sizes *sizes, const Kernel *k)
     return bytes;
 }
 
-/* Whether a kernel has anything to do, be it that another does it in its place: what the parts of a
- * group come to. */
+/* Whether a kernel has work to do. A finish kernel's work counts even where the CTAs before it
+ * store the sums of their groups themselves. */
 static bool has_work(const Plan *plan, int index)
 {
     bool in_place = plan->launch.kernels[index].adds_parts >= 0;
@@ -111,7 +111,7 @@ Traffic count_traffic(const Plan *plan)
     return all;
 }
 
-/* Of values that cross kernels; partials are many or few by the grid. */
+/* The bytes of values that pass between kernels; the number of partials depends on the grid. */
 int64_t bytes_passed(const Plan *plan)
 {
     int64_t bytes = 0;

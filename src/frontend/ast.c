@@ -1,8 +1,7 @@
 /* frontend/ast.c: the constructors that the grammar's actions call.
  *
- * They also check what needs no more than the piece itself: that literals fit, that an
- * expression is not nested so deeply that a recursion over it could overflow, and where
- * `return` may stand. */
+ * They also check what needs no more than the piece itself: that literals fit, that an expression
+ * is not nested so deeply that a recursion over it could overflow, and where `return` may stand. */
 #include "frontend/syntax.h"
 
 #include "fuse.h"
@@ -232,8 +231,8 @@ Item *make_graph(Syntax *s, const Token *keyword, const Token *name, AxisList ax
     return item;
 }
 
-/* Appends to a singly linked list with its last element at hand; what was recovered is
- * NULL. */
+/* Appends to a singly linked list of which the last element is known; NULL is what error recovery
+ * left. */
 #define APPEND(list, item)                                                                         \
     do {                                                                                           \
         if (!(item)) break;                                                                        \

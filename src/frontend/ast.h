@@ -20,7 +20,7 @@ struct Ident { /* a name at a place; lists of axes and of parameters */
 };
 
 typedef enum {
-    EXPR_ERROR,   /* recovered: already reported */
+    EXPR_ERROR,   /* already reported */
     EXPR_INTEGER, /* text holds the digits */
     EXPR_FLOAT,
     EXPR_CONSTANT, /* inf, true, false */
@@ -86,7 +86,7 @@ struct Item {
     ParamDecl *outputs;
     Statement *body;               /* FUNCTION: the last one is the return */
     bool is_short;                 /* fn f(x) = e */
-    const struct Module *imported; /* IMPORT: NULL where it could not be had */
+    const struct Module *imported; /* IMPORT: NULL where it could not be read */
     Item *next;
 };
 
@@ -96,12 +96,12 @@ struct Module { /* one file */
     const char *identity; /* one for each file, however it is named */
     Item *items;
     Module *next; /* all modules of a program, the main one first, each file once */
-    /* Of the main one: its items by name, once index_program() made it. */
+    /* Of the main module: its items by name, once index_program() has made it. */
     const struct ItemIndex *index;
 };
 
-/* Parses a source and all that it imports ("std" is embedded; where the others come from
- * frontend/import.h says, NULL: from nowhere). Reports errors, recovers at the next statement, and
+/* Parses a source and everything that it imports. "std" is embedded; frontend/import.h says where
+ * other files come from, NULL: there are none. Reports errors, recovers at the next statement, and
  * returns what it could read. */
 struct Imports;
 Module *parse_program(Arena *arena, Diagnostics *d, const Source *main,

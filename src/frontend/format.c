@@ -1,9 +1,9 @@
 /* frontend/format.c: `fusec fmt`, the canonical form of one file with its comments kept.
  *
- * The tree is printed unit by unit (an import, a parameter, a statement, …). A comment
- * behind a unit on its line stays there; all others get lines of their own before the
- * unit in or before which they stood. Single blank lines between statements are kept.
- * Runs of statements align their `=`. */
+ * The tree is printed unit by unit (an import, a parameter, a statement, …). A comment behind a
+ * unit on its line stays there. Every other comment gets a line of its own before the unit in or
+ * before which it stood. Single blank lines between statements are kept. Runs of statements align
+ * their `=`. */
 #include "frontend/syntax.h"
 
 #include <inttypes.h>
@@ -18,8 +18,8 @@ typedef struct {
     Text *out;
     const Source *source;
     LIST(Comment) comments;
-    int next;   /* the first comment not printed yet */
-    bool fresh; /* nothing stands in this block yet: no blank line */
+    int next;   /* the next comment to print */
+    bool fresh; /* the block is empty so far: no blank line */
 } Formatter;
 
 /* ---- comments and blank lines ---- */
@@ -73,7 +73,7 @@ static void put_blank(Formatter *f, bool wanted)
     f->fresh = false;
 }
 
-/* The waiting comments that begin before `limit`, each on its line. */
+/* Puts the pending comments that begin before `limit`, each on its line. */
 static void put_comments(Formatter *f, uint32_t limit, bool keep_blanks, bool *forced)
 {
     for (; f->next < f->comments.count && f->comments.data[f->next].begin < limit; f->next++) {
@@ -84,7 +84,7 @@ static void put_comments(Formatter *f, uint32_t limit, bool keep_blanks, bool *f
     }
 }
 
-/* What comes before a unit: comments, a blank line, the comments from inside the unit. */
+/* Puts what comes before a unit: comments, a blank line, the comments from inside the unit. */
 static void begin_unit(Formatter *f, Span unit, bool forced)
 {
     put_comments(f, unit.begin, true, &forced);
@@ -94,8 +94,7 @@ static void begin_unit(Formatter *f, Span unit, bool forced)
     text_print(f->out, "%*s", 4 * f->out->indent, "");
 }
 
-/* Ends the unit's line with the comment that stands behind it, if it stands before
- * `limit`. */
+/* Ends the unit's line with the comment behind it, if that begins before `limit`. */
 static void end_unit(Formatter *f, uint32_t end, uint32_t limit)
 {
     if (f->next < f->comments.count) {
@@ -125,7 +124,7 @@ static int name_width(const char *name)
     return length < LINE_WIDTH ? (int)length : LINE_WIDTH;
 }
 
-/* Several outputs stand together, apart from what leads to them. */
+/* Whether a statement binds an output: several outputs form a run of their own. */
 static bool is_output(const Item *item, const Statement *statement)
 {
     if (!item->outputs || !item->outputs->next) return false;
@@ -140,7 +139,7 @@ static bool is_alignable(const Statement *statement)
            fits_on_line(statement->value, 4 + 3 + name_width(statement->name.name) + 1);
 }
 
-/* A comment on a line of its own, or from inside the statement, parts it from the one
+/* Whether a comment on a line of its own, or inside the statement, separates it from the statement
  * before. *next is the first comment to look at; it moves on with the statements. */
 static bool is_parted(const Formatter *f, int *next, const Statement *before,
                       const Statement *statement)
@@ -159,7 +158,7 @@ static bool is_parted(const Formatter *f, int *next, const Statement *before,
     return false;
 }
 
-/* The statements from `first` on that align with it; *width is their longest name. */
+/* The number of statements from `first` on that align with it; *width is their longest name. */
 static int measure_run(const Formatter *f, const Item *item, const Statement *first, int *width)
 {
     int count = 0, next = f->next;
@@ -238,7 +237,7 @@ static void put_flat_params(Text *out, const ParamDecl *params)
     }
 }
 
-/* Where the list ends that has an item until `at`. */
+/* The end of the list that has an item before `at`. */
 static uint32_t closing(const Formatter *f, uint32_t at)
 {
     const char *text = f->source->text;
@@ -344,8 +343,7 @@ static bool is_brief(const Item *item)
     return item->kind == ITEM_IMPORT || item->is_short;
 }
 
-/* The inside of an item with a body has lines of its own for comments; a brief one has
- * not. */
+/* An item with a body has lines inside it for comments; a brief one has none. */
 static Span unit_of(const Item *item)
 {
     Span unit = item->span;

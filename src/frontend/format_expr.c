@@ -1,9 +1,8 @@
-/* frontend/format_expr.c: expressions in canonical form, on one line where they fit, else
- * broken.
+/* frontend/format_expr.c: expressions in canonical form, on one line where they fit, else broken.
  *
- * A broken chain ends its lines with the operator, since a line that starts with `-` is
- * warned of; a broken call has an argument a line. The shape depends on the tree and
- * the column alone, which makes formatting idempotent. */
+ * A broken chain ends its lines with the operator, since a line that starts with `-` gets a
+ * warning; a broken call has one argument a line. The shape depends on the tree and the column
+ * alone, which makes formatting idempotent. */
 #include "frontend/syntax.h"
 
 #include <string.h>
@@ -16,7 +15,7 @@ void print_names(Text *out, const Ident *names)
         text_print(out, "%s%s", at == names ? "" : ", ", at->name);
 }
 
-/* Takes what the expression needs on one line off the budget; gives up once that is
+/* Subtracts from the budget what the expression needs on one line; stops once the budget is
  * spent. */
 static int budget_left(const Expr *expr, int budget)
 {

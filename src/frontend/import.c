@@ -1,7 +1,7 @@
-/* frontend/import.c: parses a file and all that it imports, depth first, each file once.
+/* frontend/import.c: parses a file and everything that it imports, depth first, each file once.
  *
- * A file is known by the identity that its loader gives it, so that two paths to it are one
- * file; the standard library is embedded and known by its name. */
+ * A file is known by the identity that its loader gives it, so two paths to it are one file. The
+ * standard library is embedded and known by its name. */
 #include "frontend/import.h"
 
 #include "frontend/syntax.h"
@@ -69,7 +69,7 @@ const char *const *std_functions(Arena *arena, int *count)
     return names.data;
 }
 
-/* What is wrong with an import that is no file of its own. */
+/* Reports an import that could not be read. */
 static void report_import(Importer *im, const Item *import, const char *problem)
 {
     const char *path = import->name.name, *slash = strrchr(path, '/');
@@ -96,7 +96,7 @@ static void report_cycle(Importer *im, const Item *import, const Loaded *first)
 
 /* ---- what is taken for a program ---- */
 
-/* Whether it is UTF-8 without control characters. */
+/* Whether a text is UTF-8 without control characters. */
 static bool is_text(const char *text, size_t length)
 {
     const unsigned char *at = (const unsigned char *)text, *end = at + length;
@@ -110,7 +110,7 @@ static bool is_text(const char *text, size_t length)
     return true;
 }
 
-/* Whether it begins as a program does, or is empty but for comments. */
+/* Whether a text begins as a program does, or is empty but for comments. */
 static bool begins_item(const char *at)
 {
     static const char *const words[] = {"import", "fn", "graph"};
@@ -125,8 +125,8 @@ static bool begins_item(const char *at)
     return *at == 0;
 }
 
-/* Any file may be named by an import, and diagnostics show lines: of what is no program they show
- * none. NULL: it is one. */
+/* Why a file is no program; NULL: it is one. An import may name any file, so diagnostics show no
+ * lines of such a file. */
 static const char *why_no_program(Importer *im, const Imported *file, const Source *source)
 {
     if (!is_text(file->text, file->length))

@@ -1,5 +1,5 @@
-/* frontend/import.h: where the text of an `import` comes from. The compiler opens no file: who
- * calls it says what a path means, and whether there are imports at all. */
+/* frontend/import.h: where the text of an `import` comes from. The compiler opens no file: its
+ * caller decides what a path means, and whether there are imports at all. */
 #ifndef FUSEC_IMPORT_H
 #define FUSEC_IMPORT_H
 
@@ -39,10 +39,10 @@ typedef struct Imports {
     const char *identity; /* of the main file; NULL: its name */
 } Imports;
 
-/* The imports of a program that was parsed before, from its tree: nothing is read again. The tree
- * must outlive their use. */
+/* The imports of a parsed program, from its tree: nothing is read again. The tree must outlive
+ * their use. */
 Imports kept_imports(const Module *program);
-/* What the module of that identity imports by that path; NULL: it does not. */
+/* The module that the module of an identity imports by a path; NULL: it does not import it. */
 const Module *find_import(const Module *program, const char *identity, const char *path);
 
 #endif

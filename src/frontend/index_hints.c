@@ -8,11 +8,11 @@ enum { MOST_PICKED = 8 };
 
 typedef struct {
     const char *text;
-    int length, place; /* which of the items in brackets it is */
+    int length, place; /* which item in brackets it is, of how many */
 } IndexItem;
 
 typedef struct {
-    IndexItem picked[MOST_PICKED]; /* items that are no axis and no slice */
+    IndexItem picked[MOST_PICKED]; /* the items that are neither axis nor slice */
     int count, items;
     bool slices, broadcasts;
 } Indices;

@@ -1,9 +1,9 @@
-/* frontend/lower.c: ast -> graph: the declarations of a graph, its body, its outputs. Expressions
- * are frontend/lower_expr.c's. The errors of one graph are collected; the graph is NULL if there
- * was any.
+/* frontend/lower.c: ast -> graph: the declarations of a graph, its body, its outputs;
+ * frontend/lower_expr.c has the expressions. The errors of one graph are collected; after an error
+ * the graph is NULL.
  *
- * check_program comes first: it reports the wrong names inside functions, so that those
- * of a graph's own body are all that lower reports. */
+ * check_program comes first and reports wrong names inside functions, so lower reports only those
+ * in a graph's own body. */
 #include "frontend/lower_internal.h"
 
 #include <math.h>
@@ -46,7 +46,8 @@ static void declare_axes(Lowering *l, Scope *s, const AxisDecl *axis)
     }
 }
 
-/* Strides tell how a tensor lies in memory as long as its last axis is the graph's, and dense. */
+/* Strides can describe how a tensor lies in memory as long as its last axis is the graph's last,
+ * and dense. */
 static const char *order_hint(Lowering *l, const ParamDecl *p, AxisSet axes, AxisSet last)
 {
     const char *ordered = axes_text(l->arena, l->g, axes);
@@ -84,7 +85,7 @@ static bool tensor_axes(Lowering *l, Scope *s, const ParamDecl *p, AxisSet *axes
     return in_order && rank <= MAX_RANK;
 }
 
-/* With the default sizes, where every axis has one. */
+/* Checks the size in bytes with the default sizes, where every axis has one. */
 static void check_bytes(Lowering *l, Scope *s, const ParamDecl *p, DType dtype, AxisSet axes)
 {
     Sizes sizes;
@@ -192,7 +193,7 @@ static void declare_param(Lowering *l, Scope *s, const ParamDecl *p)
 
 /* ---- outputs ---- */
 
-/* Where the outputs' declarations are, by name and by number. */
+/* The declarations of the outputs, by name and by number. */
 typedef struct {
     Map map;
     Map clashing; /* names of inputs too: already reported */
@@ -232,8 +233,8 @@ static void declare_output(Lowering *l, Scope *s, Outputs *outputs, const ParamD
     *list_push(l->arena, &l->g->outputs) = output;
 }
 
-/* An output lacks axes that the expression has, or a reduction went over other axes than the
- * declaration asks for. What else is wrong, the declaration alone can mend. */
+/* The hint for an output that lacks axes of the expression, or for a reduction over other axes than
+ * the declaration implies. Anything else only the declaration can mend. */
 static const char *store_hint(Lowering *l, const Output *output, const char *dtype, Node value)
 {
     const NodeInfo *info = node(l->g, value);
@@ -264,7 +265,7 @@ static bool check_output_axes(Lowering *l, Scope *s, const Statement *at, const 
     return false;
 }
 
-/* What a store takes: floats take any number (rounded once: an f64 is not narrowed
+/* Whether a store takes a type: floats take any number (rounded once: an f64 is not narrowed
  * before), integers take integers and bool, bool takes only bool. */
 static bool check_output_type(Lowering *l, Scope *s, const Statement *at, const Output *output,
                               Node value)
@@ -308,7 +309,7 @@ static void lower_statement(Lowering *l, Scope *s, Outputs *outputs, const State
     bind_output(l, s, outputs, index, at, value);
 }
 
-/* A binding that nothing uses may be the misspelt output. */
+/* The hint that a binding nothing uses may be the misspelt output. */
 static const char *unused_hint(Lowering *l, const Scope *s, const char *output)
 {
     const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
@@ -341,14 +342,14 @@ static void warn_unused(Lowering *l, const Scope *s)
     }
 }
 
-/* An axis that no tensor has, and whose size nothing asks for. */
+/* Warns of an axis that no tensor has and whose size nothing uses. */
 static void warn_unused_axes(Lowering *l)
 {
     const Graph *g = l->g;
     AxisSet used = 0;
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
-        used |= info->axes; /* what is reduced, an operand has */
+        used |= info->axes; /* an operand has the axes that a reduction removes */
         if (info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
     }
     for (int i = 0; i < g->params.count; i++) used |= g->params.data[i].axes;
@@ -367,8 +368,8 @@ static void warn_of_literal(Lowering *l, Span at, DType dtype, const NodeInfo *l
                        number_shown(l, dtype, kept));
 }
 
-/* A literal has a type only where it is used: as f32 in arithmetic, rounded in a cast, stored in an
- * output. */
+/* Warns of literals that their type cannot hold. A literal has a type only where it is used: f32 in
+ * arithmetic, the dtype of a cast or of an output. */
 static void warn_of_literals(Lowering *l)
 {
     const Graph *g = l->g;

@@ -33,7 +33,7 @@ static int count_items(const Module *program)
     return count;
 }
 
-/* Where the names of a program's items stand, once each. */
+/* The first place of each name of a program's items. */
 typedef struct {
     const Item **functions, **graphs;
     Map function_map, graph_map;
@@ -55,7 +55,7 @@ static void check_module(Arena *arena, Diagnostics *d, Items *items, const Modul
     }
 }
 
-/* What is imported comes first, so that of two definitions the program's own is the second. */
+/* Imported items come first, so that of two definitions the program's own is the second. */
 static void check_items(Arena *arena, Diagnostics *d, const Module *program)
 {
     int count = count_items(program);
@@ -75,7 +75,7 @@ static void check_later(Lowering *l, const Expr *e)
     *list_push(l->arena, &l->unchecked) = e;
 }
 
-/* Those that were put off from `first` on are taken in their order. */
+/* Reverses the expressions that were put off from `first` on, so that they are taken in order. */
 static void reverse(Lowering *l, int first)
 {
     for (int last = l->unchecked.count - 1; first < last; first++, last--) {
@@ -99,7 +99,8 @@ static void check_call(Lowering *l, Scope *s, const Expr *e)
     reverse(l, first);
 }
 
-/* Expressions put off, from the left to the right: threads may have small stacks. */
+/* Checks an expression without recursion, from left to right, because threads may have small
+ * stacks. */
 static void check_expr(Lowering *l, Scope *s, const Expr *root)
 {
     check_later(l, root);

@@ -85,7 +85,8 @@ static bool is_order(Op op)
     return op == OP_LT || op == OP_LE || op == OP_GT || op == OP_GE;
 }
 
-/* a < b < c, which in C as here compares 0 or 1 with c, and in Python is what was meant. */
+/* Warns of a < b < c: here, as in C, the second comparison has 0 or 1 on its left; Python's meaning
+ * was probably intended. */
 static void warn_compared_condition(Lowering *l, const Expr *e, Op op, Node a)
 {
     if (is_order(op) && type_of(l, a) == TYPE_BOOL)
@@ -365,8 +366,8 @@ static Node leaf(Lowering *l, Scope *s, const Expr *e)
     }
 }
 
-/* Goes on with what is inside, of which `value` was lowered last: returns what of it comes next;
- * NULL: there is no more, and the task has its value. */
+/* Continues with the operands of a task, of which `value` was lowered last. Returns the next; NULL:
+ * there are no more, and the task has its value. */
 static const Expr *step(Lowering *l, Task *t, Node value)
 {
     switch (t->e->kind) {
@@ -389,8 +390,8 @@ static bool is_too_deep(Lowering *l, Scope *s, const Expr *e)
     return true;
 }
 
-/* Leaves the compilation where a graph has more nodes than it may, with the place that goes beyond.
- */
+/* Ends the compilation where a graph exceeds its limit of nodes, naming the expression that exceeds
+ * it. */
 static void limit_nodes(Lowering *l, const Expr *e)
 {
     Budget *budget = arena_budget(l->arena);

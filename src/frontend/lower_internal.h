@@ -1,7 +1,6 @@
-/* frontend/lower_internal.h: what the files of the lowering share (frontend/lower.c the
- * declarations and the body, frontend/lower_expr.c expressions and types, frontend/lower_names.c
- * scopes and callees, frontend/lower_check.c functions by themselves). Private to them; the
- * interface is frontend/lower.h. */
+/* frontend/lower_internal.h: what the files of the lowering share: lower.c (declarations and the
+ * body), lower_expr.c (expressions and types), lower_names.c (scopes and callees), lower_check.c
+ * (functions by themselves). Nobody else includes it; the interface is frontend/lower.h. */
 #ifndef FUSEC_LOWERING_H
 #define FUSEC_LOWERING_H
 
@@ -17,7 +16,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    AxisSet set; /* one axis in a graph; several perhaps in a function */
+    AxisSet set; /* one axis in a graph; in a function perhaps several */
 } AxisName;
 
 /* The names that one graph's or one function's body sees. */
@@ -59,19 +58,19 @@ typedef struct {
     AxisSet *axis_args; /* FUNCTION: by axis parameter */
 } Callee;
 
-/* An expression that is being lowered, once what is inside it has been: so deep is the stack of no
- * thread that compiles. */
+/* An expression that waits for its operands. Tasks stand in a list, because threads may have small
+ * stacks. */
 typedef struct Task {
     const Expr *e;
     Scope *s;
     bool begun;
-    const Expr **chain;   /* BINARY: its operators from the left ... */
-    int count, next;      /* ... how many, and which comes next; of a call, its arguments */
+    const Expr **chain;   /* BINARY: its operators from the left */
+    int count, next;      /* BINARY: how many, and the next one; CALL: of its arguments */
     Callee callee;        /* CALL */
     const Expr *argument; /* that is being lowered */
     Node *args;
-    Scope *body;         /* of the function ... */
-    const Statement *at; /* ... and where in it */
+    Scope *body;         /* CALL of a function: its scope */
+    const Statement *at; /* and the statement that it is at */
     const uint64_t *key; /* in Lowering.inlined */
     size_t key_bytes;
     Node value;
@@ -82,23 +81,24 @@ typedef struct {
     Diagnostics *d;
     Graph *g; /* NULL in check_program */
     const ItemIndex *items;
-    LIST(Span) reported; /* places in functions that have their error */
+    LIST(Span) reported; /* places in functions whose error is reported */
     Map inlined;         /* (function, axes, arguments) -> index into results */
     LIST(Node) results;
-    LIST(const Item *) callees;   /* in check_program: what each function calls ... */
-    LIST(Span) callee_spans;      /* ... and where */
+    LIST(const Item *) callees;   /* in check_program: the functions that each function calls */
+    LIST(Span) callee_spans;      /* and the places of these calls */
     LIST(const Expr *) unchecked; /* in check_program */
     LIST(Task) tasks;             /* of frontend/lower_expr.c: the innermost last */
     bool failed, overflowed;
 } Lowering;
 
-/* Whether name_error would say nothing, so that no hint need be looked for. */
+/* Whether name_error would report nothing, so that no hint is needed. */
 bool is_silent(const Lowering *l, const Scope *s);
-/* Reports an error of names. Those inside functions are check_program's to report, so a
- * lowering is silent about them. */
+/* Reports an error of names. check_program reports those inside functions, so a lowering is silent
+ * about them. */
 void name_error(Lowering *l, const Scope *s, Span at, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* Reports an error of types or axes; in functions once a place, with the way there. */
+/* Reports an error of types or axes; in functions once for each place, with the calls that lead
+ * there. */
 void type_error(Lowering *l, const Scope *s, Span at, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
@@ -109,15 +109,15 @@ bool bind_axis(Lowering *l, Scope *s, const Ident *name, AxisSet set);
 bool bind_value(Lowering *l, Scope *s, const Ident *name, Node value);
 Binding *find_value(Lowering *l, Scope *s, const Expr *name);
 bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *set);
-/* Finds what a call calls and checks its brackets and its number of arguments. */
+/* Finds the callee of a call, and checks its brackets and its number of arguments. */
 bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee);
 bool is_builtin(const char *name);
 /* The operator node of a UNARY or BINARY expression; OP_NONE if there is none. */
 Op find_operator(const char *text, int arity);
-/* For names that others have; letters may be large or small. NULL: none.
- * dtype_meant: the dtype it is here. The others are hints: why there is no such dtype, how a
- * function (`axis`: the program's last axis, `before`: the one before it; NULL: none) or a constant
- * is written here. */
+/* Names of other languages; letters may be upper or lower case. NULL: none. dtype_meant: the dtype
+ * that is called so here. The others return hints: why there is no such dtype, and how a function
+ * (`axis`: the program's last axis, `before`: the one before it; NULL: none) or a constant is
+ * written here. */
 const char *dtype_meant(const char *name);
 const char *dtype_absent(const char *name);
 const char *function_meant(Arena *arena, const char *name, const char *axis, const char *before);
@@ -125,7 +125,7 @@ const char *constant_meant(Arena *arena, const char *name);
 const char *did_you_mean(Lowering *l, const char *name, const char *const *names, int count);
 
 Node lower_expr(Lowering *l, Scope *s, const Expr *e);
-/* Widens a value to a type; literals take it on exactly. */
+/* Widens a value to a type; literals become it exactly. */
 Node widen(Lowering *l, Type type, Node n);
 
 #endif

@@ -474,7 +474,7 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
         return check_no_axes(l, s, call) && check_arguments(l, s, call, 3, "clamp(x, lo, hi)");
     default: break;
     }
-    /* min and max with one argument were meant as reductions. */
+    /* min and max with a single argument are probably meant as reductions. */
     if (find_op(CLASS_REDUCE, call->name) && count_arguments(call) == 1)
         return resolve_reduction(l, s, call, callee);
     const char *usage = callee->op == OP_WHERE ? "where(condition, a, b)" : NULL;

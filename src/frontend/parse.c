@@ -1,9 +1,9 @@
-/* frontend/parse.c: feeds the scanner's tokens to the grammar and keeps error recovery in step.
+/* frontend/parse.c: feeds the scanner's tokens to the grammar and steers error recovery.
  *
- * After a syntax error the grammar discards tokens up to the next statement. Here it is
- * decided when errors are worth reporting again (at a statement on a new line) and when
- * the grammar begins anew (at `import`, `fn` and `graph`, which stand nowhere else).
- * frontend/import.c reads the other files. */
+ * After a syntax error the grammar discards tokens up to the next statement. This file decides when
+ * errors are worth reporting again (at a statement on a new line) and when the grammar starts
+ * afresh (at `import`, `fn` and `graph`, which stand nowhere else). frontend/import.c reads other
+ * files. */
 #include "frontend/syntax.h"
 
 #include "fuse.h"
@@ -13,8 +13,8 @@ static bool begins_item(const Token *token)
     return token->kind == TOKEN_IMPORT || token->kind == TOKEN_FN || token->kind == TOKEN_GRAPH;
 }
 
-/* Whether the token just pushed was read as the begin of a statement or as an item's end
- * or begin: there the text makes sense again. */
+/* Whether the last token was read as the beginning of a statement, or as the beginning or end of an
+ * item: from there on the text makes sense again. */
 static bool is_back_in_step(const void *grammar, const Token *token)
 {
     bool statement = token->kind == TOKEN_BIND || token->kind == TOKEN_RETURN;
@@ -60,7 +60,7 @@ static bool declares_axes(const Syntax *s)
     return s->open.count == 1 && s->open.data[0].token->kind == TOKEN_LBRACKET;
 }
 
-/* Notes for hints which brackets are open, and what the axes are called. */
+/* Records, for hints, which brackets are open and what the axes are called. */
 static void follow_brackets(Syntax *s, const Token *token)
 {
     if (begins_item(token)) s->open.count = s->axes.count = 0;
@@ -75,8 +75,8 @@ static bool is_in_body(const Syntax *s)
     return s->open.count > 1 && s->open.data[0].token->kind == TOKEN_LBRACE;
 }
 
-/* A block inside a body is another language's: after the error that reported it, its end is not the
- * body's. */
+/* Skips a block inside a body, which is another language's: once that is reported, its end must not
+ * be taken for the body's. */
 static void skip_block(Syntax *s)
 {
     int depth = s->open.count - 1;

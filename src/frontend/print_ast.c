@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Counts on from the token before: a file of n bytes takes n steps. */
+/* Advances row and column from the token before, so that a file of n bytes takes n steps. */
 static void advance_place(const Source *source, uint32_t *at, uint32_t to, int *row, int *column)
 {
     for (; *at < to; ++*at) {

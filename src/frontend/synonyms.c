@@ -1,6 +1,6 @@
-/* frontend/synonyms.c: what the names mean that other languages and libraries have: how this
- * language writes it, or that it has no such thing. Most of these names are near to another name,
- * which would be a wrong hint. */
+/* frontend/synonyms.c: names of other languages and libraries: how this language writes them, or
+ * that it has no such thing. Most of them resemble another name here, which would be a wrong
+ * hint. */
 #include "frontend/lower_internal.h"
 
 #include <string.h>
@@ -101,7 +101,7 @@ static const Meaning functions[] = {
     {"astype", "f32(x), or another dtype"},
 };
 
-/* Names that the language has nothing for, a reason for each list. */
+/* Names that have no counterpart here, with a reason for each list. */
 typedef struct {
     const char *names, *reason;
 } Absence;

@@ -13,7 +13,7 @@ enum { MAX_DEPTH = 1000 }; /* of expressions and of imports */
 
 typedef struct {
     int kind;         /* TOKEN_..., 0 at the end of the file */
-    Span span;        /* of `NAME =`, a bind, only the name */
+    Span span;        /* of a binding `NAME =`: the name alone */
     uint32_t end;     /* where the token really ends */
     const char *text; /* NUL-terminated, without a string's quotes */
     bool first_on_line;
@@ -24,7 +24,7 @@ typedef struct {
     Diagnostics *d;
     const Source *source;
     const char *cursor;
-    uint32_t previous_end; /* of the token before, to find line starts */
+    uint32_t previous_end; /* of the token before, to recognize line starts */
     bool damaged;          /* a character was unreadable: a syntax error is its echo */
 } Scanner;
 
@@ -84,7 +84,8 @@ void grammar_push(void *grammar, const Token *token);
 bool grammar_accepts(const void *grammar, int kind);
 /* Called by the grammar: expected[kind] says which tokens could stand at the place. */
 void report_syntax_error(Syntax *s, const Token *found, const bool *expected);
-/* Where a value's name and brackets up to `end` are an index of another language. */
+/* A hint for a value's name with brackets up to `end` that index as in another language; NULL: they
+ * do not. */
 const char *hint_for_element(const Syntax *s, const Opened *bracket, const char *end);
 void report_too_deep(Syntax *s, Span at);
 

@@ -1,8 +1,8 @@
-/* frontend/syntax_errors.c: what the scanner and the grammar say about text that is not a
+/* frontend/syntax_errors.c: the reports of the scanner and the grammar about text that is not a
  * program.
  *
- * The grammar knows which tokens could stand at a place; the message names them as a
- * reader would ("an expression"), behind the token that they should have followed. */
+ * The grammar knows which tokens could stand at a place. The message names them as a reader would
+ * ("an expression"), behind the token that they should have followed. */
 #include "frontend/syntax.h"
 
 #include "fuse.h"
@@ -291,7 +291,7 @@ static const char *hint_for_index(const Syntax *s, const Token *found, const boo
     return hint_for_element(s, inner, close);
 }
 
-/* Brackets and parentheses that are somewhere else in other languages. */
+/* Brackets and parentheses that stand elsewhere in other languages. */
 static const char *hint_for_brackets(const Syntax *s, const Token *found, const bool *expected)
 {
     int before = s->previous ? s->previous->kind : 0;
@@ -345,8 +345,8 @@ static const char *hint_unclosed(const Syntax *s, int kind, char bracket)
     return NULL;
 }
 
-/* What closes another bracket, or begins the next statement or item, where this one could still be
- * closed. */
+/* A token that closes another bracket, or begins the next statement or item, where this bracket
+ * could still be closed. */
 static const char *hint_for_open(const Syntax *s, const Token *found, const bool *expected)
 {
     int kind = found->kind;
@@ -427,8 +427,7 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     return NULL;
 }
 
-/* Something missing at the end of a line is shown there, not on the line that came
- * instead. */
+/* What is missing at the end of a line is reported there, not on the following line. */
 static Span place_of(const Token *previous, const Token *found, const bool *expected)
 {
     bool word = found->kind == TOKEN_NAME || found->kind == TOKEN_CONSTANT;

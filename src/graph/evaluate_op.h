@@ -1,8 +1,7 @@
-/* graph/evaluate_op.h: the value of one operation of one element, and of two parts of a reduction:
- * what constant folding and the evaluator have in common. Floats are double whatever their type, so
- * the caller rounds; i64 wraps around; bool is 0 or 1 of int64_t. All is inline and without state,
- * so that a loop over elements becomes one of vectors where graph/values.def is expanded into it.
- */
+/* graph/evaluate_op.h: the value of one operation on one element, and of two parts of a reduction.
+ * Constant folding and the evaluator share it. Floats are double whatever their type, so the caller
+ * rounds; i64 wraps around; bool is 0 or 1 of int64_t. Everything is inline and without state, so
+ * that compilers vectorize the loops into which graph/values.def is expanded. */
 #ifndef FUSEC_EVALUATE_OP_H
 #define FUSEC_EVALUATE_OP_H
 
@@ -21,7 +20,7 @@ static inline double sign_of(double x)
     return x > 0 ? 1 : x < 0 ? -1 : x;
 }
 
-/* A comparison with NaN is false, so b's NaN comes through by itself. */
+/* A comparison with NaN is false, so b is the result where it is NaN. */
 static inline double max_nan(double a, double b)
 {
     const double larger = a > b ? a : b;

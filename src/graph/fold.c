@@ -1,6 +1,5 @@
 /* graph/fold.c: constant folding, a part of simplify. f32 operations are computed in double and
- * rounded once, which is exact for + - * / and sqrt, and as near as can be for the
- * others. */
+ * rounded once, which is exact for + - * / and sqrt, and as accurate as possible for the others. */
 #include "graph/fold.h"
 #include "graph/evaluate_op.h"
 
@@ -59,7 +58,7 @@ Node fold_convert(Graph *g, Type type, Node a)
                         type == TYPE_F32 ? (double)(float)info.integer : (double)info.integer);
 }
 
-/* Whether an integer passes through double unchanged. */
+/* Whether double represents an integer exactly. */
 static bool is_exact(int64_t value)
 {
     return value >= -((int64_t)1 << 53) && value <= (int64_t)1 << 53;

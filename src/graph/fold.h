@@ -1,6 +1,5 @@
-/* graph/fold.h: constant folding, with the arithmetic that the generated code would do: f32
- * rounds after each operation, integers wrap. Every function gives {0} where nothing
- * folds. */
+/* graph/fold.h: constant folding, with the arithmetic of the generated code: f32 rounds after each
+ * operation, integers wrap. Every function returns {0} where nothing folds. */
 #ifndef FUSEC_FOLD_H
 #define FUSEC_FOLD_H
 

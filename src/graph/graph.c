@@ -1,6 +1,6 @@
-/* graph/graph.c: the builder that every pass goes through. It hash-conses, so equal expressions
- * become one node; it derives each node's type and axes from its operands; verify_graph
- * restates the invariants of graph/graph.h and is called after each pass in debug builds. */
+/* graph/graph.c: the builder that every pass uses. It hash-conses, so equal expressions become one
+ * node. It derives each node's type and axes from its operands. verify_graph checks the invariants
+ * of graph/graph.h, after each pass in debug builds. */
 #include "graph/graph.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ static Node find_or_add(Graph *g, const NodeInfo *info)
     return new;
 }
 
-/* A node without payload bits that could differ between equal nodes. */
+/* A node whose unused bits are zero, so that equal nodes are equal byte by byte. */
 static NodeInfo blank(Op op, Type type, AxisSet axes)
 {
     NodeInfo info;
@@ -179,7 +179,7 @@ void graph_name(Graph *g, Node n, const char *name, Span span)
 {
     NodeInfo *info = &g->nodes.data[n.id];
     if (!info->span.source) info->span = span;
-    /* A literal reads best as itself, wherever it was first named. */
+    /* A literal is printed as itself, whatever binding named it first. */
     if (!info->name && info->op != OP_CONST) info->name = name;
 }
 
@@ -277,7 +277,7 @@ static void require(bool holds, const Graph *g, uint32_t id, const char *law)
     abort();
 }
 
-/* Which types an operator's operands have: one type, the condition of WHERE apart. */
+/* Checks that all operands of an operator have one type, apart from the condition of WHERE. */
 static void verify_types(const Graph *g, uint32_t id)
 {
     const NodeInfo *info = &g->nodes.data[id];

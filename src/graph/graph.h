@@ -1,13 +1,13 @@
 /* graph/graph.h: the graph, the one intermediate form that every later stage reads.
  *
- * A graph is an append-only array of nodes; a Node is an index into it, operands come before their
+ * A graph is an append-only array of nodes. A Node is an index into it. Operands come before their
  * users, and equal nodes are one node (the builder hash-conses), so common subexpressions are free
  * and no use-lists exist. A pass reads one graph and builds another.
  *
  * A node's shape is a set of the graph's axes: tensors list their axes in the graph's order and
- * broadcasting is by name, so nothing else is needed. A node has the union of its operands' axes;
- * a reduction removes the ones it reduces. All operands of an operator have one Type (CONVERT nodes
- * make it so; the first operand of WHERE is a bool). */
+ * broadcasting is by name. A node has the union of its operands' axes; a reduction removes the axes
+ * that it reduces. All operands of an operator have one Type (CONVERT nodes see to that; the first
+ * operand of WHERE is a bool). */
 #ifndef FUSEC_GRAPH_H
 #define FUSEC_GRAPH_H
 
@@ -31,7 +31,7 @@ typedef enum {
     CLASS_REDUCE
 } OpClass;
 
-/* How many instructions an operation is: graph/ops.def. */
+/* How many instructions an operation takes: graph/ops.def. */
 typedef enum { COST_CHEAP, COST_DIVIDE, COST_EXP, COST_FUNCTION, COST_SERIES, COST_COUNT } OpCost;
 
 /* How two parts of a reduction become one. */
@@ -44,13 +44,14 @@ typedef enum {
 
 typedef enum { RULE_SUM, RULE_PRODUCT, RULE_ENDS } ErrorRule;
 
-/* Patterns with $0 for the variable and $1 for the term that it takes in. */
+/* Patterns: $0 is the variable, $1 the term that is added to it. */
 typedef struct {
-    const char *helper;                    /* "sum", of column_sum and sum_of(x) */
-    const char *functor;                   /* "Sum" */
-    const char *identity_float;            /* CUDA text, as all of these */
-    const char *identity_int;              /* of type i64 */
-    const char *floats, *ints, *ints_wrap; /* how it accumulates; the last: what may wrap around */
+    const char *helper;         /* "sum", of column_sum and sum_of(x) */
+    const char *functor;        /* "Sum" */
+    const char *identity_float; /* CUDA text, as all of these */
+    const char *identity_int;   /* of type i64 */
+    const char *floats, *ints,
+        *ints_wrap; /* how it accumulates; the last: where integers may wrap around */
     ErrorRule rule;
 } CombinerInfo;
 
@@ -163,7 +164,7 @@ static inline bool adds_terms(Op op)
 }
 
 /* The builder. It fills in axes and type, and returns the existing node where there is an equal one
- * (giving it `name` and `span` if it had none). Operands must already have one Type. */
+ * (which takes `name` and `span` if it had none). Operands must already have one Type. */
 Graph *graph_new(Arena *arena);
 Node graph_number(Graph *g, Type type, double value);   /* f32 or f64 */
 Node graph_integer(Graph *g, Type type, int64_t value); /* i64 or bool */
@@ -175,20 +176,20 @@ Node graph_convert(Graph *g, Type type, Node a);        /* a itself if it has th
 Node graph_cast(Graph *g, DType dtype, Node a);
 Node graph_reduce(Graph *g, Op op, AxisSet reduced, Node a);
 void graph_name(Graph *g, Node n, const char *name, Span span); /* only if it has none */
-/* A new graph with the same name, axes, params (and outputs without values): where a pass begins.
- */
+/* The beginning of a pass: a new graph with the same name, axes and params, and with outputs that
+ * have no values yet. */
 Graph *graph_like(Arena *arena, const Graph *g);
-/* Adds to `into` a node like `n` of `from`, with the operands given: what most passes do. */
+/* Adds to `into` a node like `n` of `from`, with the given operands. */
 Node graph_copy_node(Graph *into, const Graph *from, Node n, const Node operands[MAX_OPERANDS]);
 
 /* Product of the sizes of the axes in a set; saturates at INT64_MAX. */
 int64_t axes_size(const Sizes *sizes, AxisSet axes);
 int axes_count(AxisSet axes);
-/* Bytes of elements with these axes; a sum of bytes. Both saturate. */
+/* The bytes of a tensor with these axes; a sum of bytes. Both saturate. */
 int64_t axes_bytes(const Sizes *sizes, AxisSet axes, DType dtype);
 int64_t add_bytes(int64_t a, int64_t b);
 
-/* Marks by node id which nodes the outputs need. */
+/* By node id: whether the outputs need it. */
 bool *graph_live(const Graph *g);
 /* Panics (abort with a message) on a broken invariant; a no-op in release builds. */
 void verify_graph(const Graph *g);
@@ -197,10 +198,9 @@ void print_graph(Text *out, const Graph *g);
 /* "[M, N]" */
 const char *axes_text(Arena *arena, const Graph *g, AxisSet axes);
 /* The expression of a node in the language's own syntax, e.g. `sum[N](xmu * wdy)`. Named operands
- * print as their names; with `expand_top`, the node's own name is not used. */
+ * print as their names; with `expand_top` the node's own name is not used. */
 const char *node_text(Arena *arena, const Graph *g, Node n, bool expand_top);
-/* The same of the top expanded, where what is nested deeper than a short label shows does not
- * matter. */
+/* The same with the top expanded, for short labels: what is nested deeply is left out. */
 const char *brief_text(Arena *arena, const Graph *g, Node n);
 
 #endif

@@ -1,5 +1,5 @@
 /* graph/print_graph.c: a graph as text: the dump of --emit=graph, and single expressions in the
- * language's own syntax, which comments above generated kernels and diagnostics show. */
+ * language's own syntax, which diagnostics and the comments above kernels show. */
 #include "graph/graph.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Expressions are for reading: what is deeper or longer than this prints as "...". */
+/* Expressions are for reading: what is nested deeper or is longer than this prints as "...". */
 enum { TEXT_DEPTH = 100, BRIEF_DEPTH = 16, TEXT_LENGTH = 2000 };
 
 /* Precedences of the language, loosest first. */
@@ -111,8 +111,8 @@ static void put_binary(Text *out, const Graph *g, Node n, int depth)
     int level = operator_level(info->op);
     bool chains = level == LEVEL_SUM || level == LEVEL_PRODUCT || level <= LEVEL_AND;
     int right = level == LEVEL_POWER ? LEVEL_UNARY : level + 1;
-    /* ** groups to the right, where a sign needs no parentheses; comparisons are not
-     * chained; the rest group to the left. */
+    /* ** groups to the right, where a sign needs no parentheses; comparisons do not chain;
+     * everything else groups to the left. */
     put_node(out, g, info->args[0], chains ? level : level + 1, depth, false);
     text_print(out, " %s ", op_info[info->op].text);
     put_node(out, g, info->args[1], right, depth, false);

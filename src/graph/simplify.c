@@ -1,7 +1,6 @@
-/* graph/simplify.c: one walk over the nodes in their order, then a copy of what is still
- * needed. Every rule keeps the IEEE meaning (NaN, infinities, the sign of zero) and the
- * axes of a value: a rule that would drop an operand's axes does not apply. Constants are
- * in graph/fold.c. */
+/* graph/simplify.c: one walk over the nodes in order, then a copy of the nodes that are still
+ * needed. Every rule keeps the IEEE meaning (NaN, infinities, the sign of zero) and the axes of a
+ * value: a rule that would drop an operand's axes does not apply. Constants are in graph/fold.c. */
 #include "graph/fold.h"
 #include "base/map.h"
 #include "graph/simplify.h"
@@ -72,7 +71,7 @@ static Node divide(Graph *g, Node a, Node b)
     return graph_op(g, OP_DIV, a, b, none);
 }
 
-/* x ** 0.5 is no sqrt: they differ at -0 and -inf. */
+/* x ** 0.5 is not sqrt(x): they differ at -0 and -inf. */
 static Node power(Graph *g, Node a, Node b)
 {
     if (is_number(g, b, 1.0)) return a;
@@ -162,7 +161,7 @@ typedef struct {
 typedef struct {
     Graph *from, *into;
     Node *map;            /* by id in `from` */
-    LIST(Naming) namings; /* of nodes made here; they yield to the user's own names */
+    LIST(Naming) namings; /* names of nodes made here; they yield to the user's own names */
 } Simplify;
 
 typedef LIST(int) Numbers;
@@ -201,9 +200,8 @@ static Map find_taken(const Graph *g)
     return taken;
 }
 
-/* The name itself or the first number behind it that is free. Names are never given back, so those
- * that were passed over once for a name are not tried again: `next` has, for each, where to go on.
- */
+/* The name itself, or the first number behind it that is free. Names are never released, so a
+ * number that was taken once is not tried again: `next` holds, for each name, where to continue. */
 static const char *free_name(Arena *arena, Map *taken, Map *numbered, Numbers *next,
                              const char *name)
 {
@@ -277,7 +275,7 @@ static Graph *rewrite(Arena *arena, Graph *from, Node *map)
     return s.into;
 }
 
-/* A copy of what the outputs need. */
+/* Copies the nodes that the outputs need. */
 static Graph *drop_dead(Arena *arena, const Graph *from, Node *map)
 {
     Graph *into = graph_like(arena, from);

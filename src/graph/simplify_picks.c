@@ -1,11 +1,12 @@
-/* graph/simplify_picks.c: sums of which one element at most counts, however its value is made.
+/* graph/simplify_picks.c: sums in which at most one element counts, however its value is made.
  *
  *   sum[N](where(index(N) == i && c, e, 0))  is  where(0 <= i && i < size(N) && c[i], e[i], 0)
  *
- * where e[i] is e with i for index(N), and for each tensor x with N its element
- * max[N](where(index(N) == i, x, -inf)), which is exact: a thread of a row reads it
- * (schedule/gather.c). The sum of integers is exact too. What `where` hides stays hidden. Means are
- * sums divided by the size; max and min take -inf and inf for the other elements. */
+ * Here e[i] is e with i for index(N), and with an element for each tensor x that has N:
+ * max[N](where(index(N) == i, x, -inf)), which is exact. One thread of a row reads that element
+ * (schedule/gather.c). The sum of integers is exact too. Values that `where` does not choose stay
+ * without effect. Means are sums divided by the size; max and min take -inf and inf for the other
+ * elements. */
 #include "graph/simplify.h"
 
 #include <math.h>
@@ -22,8 +23,8 @@ typedef struct {
     Node place;                 /* i; without the axis */
     Node rest[MOST_CONDITIONS]; /* what else must hold */
     int rest_count;
-    /* With the axis: the values that e and the conditions are made of, by ascending id; the same
-     * at i. */
+    /* Values that have the axis, from which e and the conditions are made, by ascending id; the
+     * same values at i. */
     Node values[MOST_VALUES], at[MOST_VALUES];
     int count, tensors;
 } Pick;
@@ -33,7 +34,7 @@ static bool varies(const Pick *p, Node n)
     return node(p->g, n)->axes & p->axis;
 }
 
-/* What elements that do not count must be. */
+/* Whether a value is what elements that do not count must have. */
 static bool is_neutral(const Pick *p, Node n)
 {
     const NodeInfo *info = node(p->g, n);
@@ -45,8 +46,8 @@ static bool is_neutral(const Pick *p, Node n)
 
 /* ---- the condition ---- */
 
-/* i where a == b says index(N) == i: what is added to the index or taken from it goes to the other
- * side, for integers wrap around. */
+/* i where a == b means index(N) == i. What is added to the index or subtracted from it moves to the
+ * other side, which is valid because integers wrap around. */
 static Node find_place(const Pick *p, Node a, Node b)
 {
     Graph *g = p->g;
@@ -72,8 +73,8 @@ static Node find_place(const Pick *p, Node a, Node b)
     return none;
 }
 
-/* Adds what must hold for a condition, or for its contrary, to hold; false: there is too much of
- * it. */
+/* Adds the conditions under which a condition holds, or (contrary) does not; false: there are too
+ * many. */
 static bool add_conditions(Pick *p, Node condition, bool contrary)
 {
     struct {
@@ -107,8 +108,8 @@ static bool add_conditions(Pick *p, Node condition, bool contrary)
 
 /* ---- what is chosen ---- */
 
-/* Whether f(0) is a zero, or f of an infinity that same one: f then is around what is chosen as
- * well as around the choice. */
+/* Whether f maps a zero to a zero, or an infinity to itself. Then f may be applied to the chosen
+ * value instead of to the choice. */
 static bool keeps_neutral(const Pick *p, Node n)
 {
     const NodeInfo *info = node(p->g, n), *by = node(p->g, info->args[1]);
@@ -124,7 +125,8 @@ static bool keeps_neutral(const Pick *p, Node n)
     }
 }
 
-/* f(where(c, x, 0)) as where(c, f(x), 0): gives the choice, and in `around` the functions. */
+/* Rewrites f(where(c, x, 0)) as where(c, f(x), 0): returns the choice, and in `around` the
+ * functions. */
 static Node find_choice(const Pick *p, Node n, Node around[MOST_AROUND], int *count)
 {
     *count = 0;
@@ -135,7 +137,8 @@ static Node find_choice(const Pick *p, Node n, Node around[MOST_AROUND], int *co
     return node(p->g, n)->op == OP_WHERE ? n : none;
 }
 
-/* Walks choices within choices, whose conditions must hold all; gives what is chosen at last. */
+/* Walks choices within choices, collecting their conditions; returns the value that is chosen
+ * last. */
 static Node find_chosen(Pick *p, Node operand)
 {
     Node functions[MOST_AROUND], around[MOST_AROUND], chosen = operand;
@@ -160,7 +163,7 @@ static Node find_chosen(Pick *p, Node operand)
 
 /* ---- the same at one place ---- */
 
-/* Adds a value with the axis, at its place by id; false: there are too many. */
+/* Adds a value that has the axis, in the order of ids; false: there are too many. */
 static bool add_value(Pick *p, Node n)
 {
     int at = p->count;
@@ -172,12 +175,12 @@ static bool add_value(Pick *p, Node n)
     return true;
 }
 
-/* Finds all that has the axis below the values that are there, which a thread can compute of
- * tensors' elements. */
+/* Finds all values with the axis that these values are made of, as far as a thread can compute them
+ * from elements of tensors. */
 static bool find_values(Pick *p)
 {
     for (uint32_t below = UINT32_MAX;;) {
-        /* The highest that has not been looked at: what it is made of is lower. */
+        /* The largest id that has not been looked at; operands have smaller ids. */
         int i = p->count - 1;
         while (i >= 0 && p->values[i].id >= below) i--;
         if (i < 0) return true;

@@ -1,9 +1,8 @@
 /* reference/bounds.c: how far f32 arithmetic may be off, a chunk at a time.
  *
- * Each rule takes the operands' errors through the operation: through its derivative
- * where that is honest for large errors too, else through the difference it can make.
- * finish_bounds() then adds the operation's own rounding, and says where f32 may leave
- * its range. */
+ * Each rule carries the operands' errors through the operation: by its derivative where that holds
+ * for large errors too, else by the difference that the errors can make. finish_bounds() then adds
+ * the operation's own rounding, and marks where f32 may leave its range. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
@@ -19,7 +18,7 @@ static bool is_wild(double e)
     return !(e < HUGE_VAL);
 }
 
-/* |x|; for infinity the largest f32, which keeps 0 * infinity out of the sums, and for NaN. */
+/* x|; for infinity and NaN the largest f32, which keeps 0 * infinity out of the sums. */
 static double size_of(double x)
 {
     const double magnitude = fabs(x);
@@ -36,7 +35,7 @@ static double distance(double a, double b)
     return a == b ? 0 : fabs(a - b);
 }
 
-/* The ends of where an operand may be; its bound is not NaN. */
+/* The ends of the interval in which an operand lies; its bound is not NaN. */
 static double highest(double a, double e)
 {
     return e < HUGE_VAL ? a + DOUBT * e : HUGE_VAL;
@@ -47,15 +46,15 @@ static double lowest(double a, double e)
     return e < HUGE_VAL ? a - DOUBT * e : -HUGE_VAL;
 }
 
-/* The bound of a value that may be as far as the one or the other end. */
+/* The bound of a value that lies between two ends. */
 static double bound_between(double v, double low, double high)
 {
     return larger(distance(v, low), distance(v, high)) / DOUBT;
 }
 
-#define SMALL 1e-4 /* a distance for which two terms of a series do */
+#define SMALL 1e-4 /* below this two terms of a series suffice */
 
-/* exp(x) - 1 for x >= 0, cheap for the usual tiny errors. */
+/* exp(x) - 1 for x >= 0, cheap for small x. */
 static double growth(double x)
 {
     return x < SMALL ? x * (1 + x) : expm1(x);
@@ -66,7 +65,7 @@ static double exponential(Op op, double x)
     return op == OP_EXP2 ? exp2(x) : op == OP_EXPM1 ? expm1(x) : exp(x);
 }
 
-/* Far below zero, as where a mask has put -1e30, nothing is left of a large error. */
+/* Far below zero, as where a mask has put -1e30, even a large error vanishes. */
 static double bound_exp(const Operation *op, double v, double a, double e)
 {
     if (!(e > 0) || is_wild(e)) return e;
@@ -86,14 +85,14 @@ static double shrink(double x)
     return x < SMALL ? x * (1 + x) : -log1p(-x);
 }
 
-/* Of an operand that may be below what the function takes. */
+/* The bound where an operand may be below the function's domain. */
 static double bound_outside(double a, double e, bool nonnegative)
 {
     if (a + DOUBT * e < 0) return 0; /* NaN for certain */
     return nonnegative && !isnan(e) ? HUGE_VAL : (double)NAN;
 }
 
-/* In units of the natural logarithm. */
+/* The bound of a natural logarithm. */
 static double bound_log(double a, double e, bool nonnegative)
 {
     if (!(e > 0)) return e;
@@ -107,7 +106,8 @@ static double bound_log1p(double v, double a, double e, bool nonnegative)
     return bound_log(1 + a, e, nonnegative);
 }
 
-/* Infinity times what may be 0 may be NaN. (No branches: the loop over this is one of vectors.) */
+/* Infinity times a value that may be 0 may be NaN. There are no branches, so the loop over this
+ * vectorizes. */
 static double bound_product(double a, double ea, double b, double eb)
 {
     const bool doubt = (ea > 0) | (eb > 0);
@@ -118,8 +118,9 @@ static double bound_product(double a, double ea, double b, double eb)
     return (doubt & lost) ? (double)NAN : sum;
 }
 
-/* The square of a distance d from a mean, of which the bound is that of x, e - taken, and of the
- * mean. What all distances are off by alike counts only by its own square: they add up to 0. */
+/* The square of a distance d from a mean. The distance has the bound of x, e - taken, and the bound
+ * of the mean. An error that all distances share counts only by its own square, because the
+ * distances add up to 0. */
 static double bound_centred(double d, double e, double taken, double centre)
 {
     if (is_wild(e) || is_wild(taken) || is_wild(centre)) return bound_product(d, e, d, e);
@@ -169,7 +170,7 @@ static double bound_rsqrt(double v, double a, double e, bool nonnegative)
     return size_of(v) * x / (sqrt(1 + x) + 1) / DOUBT;
 }
 
-/* Of a base that may be 0. Only a whole exponent takes a negative one. */
+/* A power of a base that may be 0. Only a whole exponent allows a negative base. */
 static double bound_power_of_zero(double v, double a, double ea, double b, double eb,
                                   bool nonnegative)
 {
@@ -184,7 +185,7 @@ static double bound_power(const Operation *op, double v, double a, double ea, do
 {
     const double base = fabs(a), reach = DOUBT * ea, spread = DOUBT * eb;
     const bool one = (b == 0 && eb == 0) || (a == 1 && ea == 0);
-    if (one || (ea == 0 && eb == 0)) return 0; /* whatever the other is, NaN too */
+    if (one || (ea == 0 && eb == 0)) return 0; /* whatever the other is, even NaN */
     if (isnan(ea) || is_wild(eb) || (a < 0 && eb > 0)) return (double)NAN;
     if (base <= reach || base == 0) return bound_power_of_zero(v, a, ea, b, eb, op->nonnegative);
     return size_of(v) *
@@ -243,8 +244,8 @@ static void bound_casts(const Operation *op, int n, const double *v, double *e, 
         EACH e[i] = x.e[i];
 }
 
-/* Of a function that rises from one limit to another; `slope` is its derivative. Where it is flat
- * little is left of any error. */
+/* The bound of a function that rises from one limit to another; `slope` is its derivative. Where
+ * the function is flat, little remains of any error. */
 static double bound_rise(double f(double), double slope, double v, double a, double e)
 {
     if (!(e > 0)) return e;
@@ -252,7 +253,7 @@ static double bound_rise(double f(double), double slope, double v, double a, dou
     return bound_between(v, f(lowest(a, e)), f(highest(a, e)));
 }
 
-/* 1 / (1 + exp(-x)) is lost where exp(-x) leaves the range of f32. */
+/* 1 / (1 + exp(-x)) loses its value where exp(-x) leaves the range of f32. */
 static double bound_sigmoid(double v, double a, double e)
 {
     const double bound = bound_rise(sigmoid, v * (1 - v), v, a, e);
@@ -328,7 +329,7 @@ static void take_errors_through(const Operation *op, int n, const double *v, dou
     }
 }
 
-/* No value lies beyond the range of its operation, whatever its operands' errors. */
+/* No value lies outside the range of its operation, whatever its operands' errors. */
 static void limit_to_range(Range r, int n, const double *v, double *e)
 {
     if (r.low == -HUGE_VAL || r.high == HUGE_VAL) return;
@@ -339,16 +340,15 @@ static void limit_to_range(Range r, int n, const double *v, double *e)
     }
 }
 
-/* These round to their limits where they come near them. */
+/* Operations that round to their limits where they come near them. */
 static bool is_saturating(Op op)
 {
     return op == OP_TANH || op == OP_ERF || op == OP_SIGMOID;
 }
 
-/* Adds the operation's own rounding, and makes what f32 cannot hold infinite. Near the
- * end of the range f32 may be infinite or not. A NaN is one in f32 too, unless an
- * operand could be anything. What is 0 without an error is 0 in f32 too: of exp(-infinity) so is
- * whatever it is multiplied by. */
+/* Adds the operation's own rounding, and makes values infinite that f32 cannot hold. Near the end
+ * of the range f32 may be infinite or not. A NaN is NaN in f32 too, unless an operand could be
+ * anything. A 0 without an error is 0 in f32 too, as exp(-infinity) is, and so are its products. */
 static void finish_f32(int n, double units, bool saturating, double *v, double *e)
 {
     EACH
@@ -394,7 +394,7 @@ void compute_bounds(const Operation *op, int n, void *v, double *e, const Operan
         finish_f32(n, units, is_saturating(op->op), v, e);
 }
 
-/* What limits a value of type f32 where nobody asks for bounds. */
+/* Limits values of type f32 where no bounds are asked for. */
 void limit_to_f32(int n, double *v)
 {
     const double limit = MAX_F32 * (1 + UNIT_F32);

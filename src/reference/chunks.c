@@ -1,4 +1,4 @@
-/* reference/chunks.c: tensors' elements into the evaluator's chunks and back. */
+/* reference/chunks.c: elements of tensors into the evaluator's chunks and back. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
@@ -18,8 +18,7 @@ static void load_bf16(const uint16_t *x, int n, double *v)
     EACH v[i] = (double)values[i];
 }
 
-/* The exponent is moved by a multiplication, which is exact and right for subnormals
- * too. */
+/* A multiplication moves the exponent: it is exact, and right for subnormals too. */
 static void load_f16(const uint16_t *x, int n, double *v)
 {
     uint32_t bits[CHUNK];

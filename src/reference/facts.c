@@ -1,6 +1,6 @@
-/* reference/facts.c: what can be said of a graph's values before any is computed: which
- * are exact in f32 arithmetic, and the range of each. A range holds the values of f32
- * arithmetic too, whatever their errors, unless they are NaN. */
+/* reference/facts.c: facts about a graph's values before any is computed: which are exact in f32
+ * arithmetic, and the range of each. A range holds for f32 arithmetic too, whatever its errors,
+ * unless the value is NaN. */
 #include "graph/evaluate_op.h"
 #include "reference/reference.h"
 #include "reference/steps.h"
@@ -42,8 +42,8 @@ static bool is_finite(Range r)
     return r.low > -HUGE_VAL && r.high < HUGE_VAL;
 }
 
-/* f32 rounds the ends too: a little further out, to 0 below its normal numbers, to infinity above
- * the largest. */
+/* f32 rounds the ends too: a little outwards, to 0 below its normal numbers, to infinity above the
+ * largest. */
 static double moved_out(double end, double direction)
 {
     const double far = end + direction * fabs(end) * 8 * UNIT_F32;
@@ -53,7 +53,7 @@ static double moved_out(double end, double direction)
 
 static Range rounded_out(const NodeInfo *info, double low, double high)
 {
-    const double most = 0x1p62; /* so far no integer wraps around */
+    const double most = 0x1p62; /* up to here no integer wraps around */
     if (type_is_float(info->type)) return (Range){moved_out(low, -1), moved_out(high, 1)};
     return low >= -most && high <= most ? (Range){low, high} : anything;
 }
@@ -86,7 +86,7 @@ static Range quotient_range(const NodeInfo *info, Range a, Range b)
     return a.low >= 0 && b.low >= 0 ? at_least(0) : anything;
 }
 
-/* Integers as large as that may wrap, so nothing is known of them. */
+/* Larger integers may wrap around, so nothing is known of them. */
 static Range cast_range(const NodeInfo *info, Range a)
 {
     const DType dtype = info->dtype;

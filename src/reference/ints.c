@@ -1,8 +1,8 @@
-/* reference/ints.c: the evaluator's operations whose result is an integer or a bool:
- * their values, and how far they may be off where they step on computed floats.
+/* reference/ints.c: the evaluator's operations whose result is an integer or a bool: their values,
+ * and how far they may be off where a computed float decides them.
  *
- * Integers wrap, so they are computed unsigned. An infinite bound means any integer; none is NaN.
- */
+ * Integers wrap around, so they are computed unsigned. An infinite bound means any integer; no
+ * bound is NaN. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
@@ -119,7 +119,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* The operands may stand the other way round. A NaN decides for itself. */
+/* Whether the order of two operands is in doubt. A NaN settles the comparison. */
 static double doubt_order(double a, double ea, double b, double eb)
 {
     const double doubt = DOUBT * (ea + eb);
@@ -170,14 +170,14 @@ static void bound_cast_to_int(const Operation *op, int n, const int64_t *v, doub
         EACH e[i] = x.e[i];
 }
 
-/* A certain `decisive` value of either operand decides. */
+/* A certain `decisive` value of either operand settles the result. */
 static double doubt_logic(int64_t a, double ea, int64_t b, double eb, int64_t decisive)
 {
     if ((a == decisive && ea == 0) || (b == decisive && eb == 0)) return 0;
     return ea > 0 || eb > 0 ? EITHER : 0;
 }
 
-/* 0 times whatever it may be is 0. */
+/* 0 times anything is 0. */
 static double times(double x, double e)
 {
     return x == 0 || e == 0 ? 0 : fabs(x) * e;
@@ -216,7 +216,7 @@ static void take_errors_through(const Operation *op, int n, const int64_t *v, do
     }
 }
 
-/* No value lies beyond the range of its operation; what may wrap around may be anything. */
+/* No value lies outside the range of its operation; what may wrap around may be anything. */
 static void limit_bounds(const Operation *op, int n, const int64_t *v, double *e)
 {
     const bool wraps = op->op == OP_ADD || op->op == OP_SUB || op->op == OP_MUL;

@@ -1,12 +1,13 @@
-/* reference/moments.c: which means the kernels find together with the mean of the squares of their
- * distances.
+/* reference/moments.c: which means the kernels compute together with the mean of the squares of
+ * their distances.
  *
- * Of such a mean m = mean[K](x) they know more than its f32: x - m lacks nothing that m's rounding
- * lost, so its error is in units of how far x is spread, not of how far it is from 0
- * (docs/language.md). That is the compiler's rule, so its own simplify() and analyze() are asked.
- * Where K is the columns it holds in the kernel alone that finds both; in others x - m is about an
- * m that is rounded or a plain mean. Which kernels there will be is not known here, so x - m counts
- * as close to its own value only where all that is made of it is sure to be in that kernel. */
+ * The kernels know such a mean m = mean[K](x) more precisely than its f32: x - m contains what m's
+ * rounding lost, so its error is in units of the spread of x, not of its distance from 0
+ * (docs/language.md). The compiler decides which means these are, so this file asks its simplify()
+ * and analyze(). Where K is the columns this holds in one kernel only, the one that computes both;
+ * in others x - m is about a rounded m or a plain mean. Which kernels there will be is unknown
+ * here. So x - m counts as close to its own value only where everything that is made of it is sure
+ * to be in that kernel. */
 #include "analyze/analyze.h"
 #include "reference/plan.h"
 #include "graph/simplify.h"
@@ -118,7 +119,7 @@ static bool is_mean(const Graph *g, Node n)
     return node(g, n)->op == OP_MEAN && node(g, n)->type == TYPE_F32;
 }
 
-/* x - a mean, of which a mean is of the squares; 0: it is not. */
+/* x - a mean, if the argument is the mean of its squares; 0: it is not. */
 static Node squared_distance(const Graph *g, Node mean)
 {
     const NodeInfo *square = node(g, arg(g, mean, 0));
@@ -138,8 +139,8 @@ static bool has_squares(const Graph *g)
     return false;
 }
 
-/* What the simplified graph's pairings are in the evaluator's, where a value that both know is
- * written alike. */
+/* Carries the simplified graph's pairings over to the evaluator's graph, where both write a value
+ * alike. */
 static void take_over(Plan *p, const Pairing *pairings, const Node *map)
 {
     const Graph *g = p->graph;

@@ -1,8 +1,7 @@
 /* reference/ops.c: the values of the evaluator's operations, a chunk at a time.
  *
- * Arithmetic is f64 whatever the type; a value of type f32 that f32 could not hold
- * becomes infinite afterwards, as it would on the device. Each loop is one the compiler
- * can vectorise. */
+ * Arithmetic is f64 whatever the type; a value of type f32 that f32 cannot hold becomes infinite
+ * afterwards, as on the device. Compilers can vectorize each loop. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif

@@ -15,8 +15,7 @@ static bool is_wanted(const Evaluation *e, int output)
             (e->bound && e->bound[output]));
 }
 
-/* As graph_live, but without a write to the graph's own arena: programs are shared by
- * threads. */
+/* As graph_live, but without writing to the graph's own arena: threads share programs. */
 static bool *find_wanted(Arena *arena, const Evaluation *e)
 {
     const Graph *g = e->graph;
@@ -69,7 +68,7 @@ static Kept *new_kept(Plan *p, uint32_t id)
     return kept;
 }
 
-/* A mean's values once more, with bounds of their own. */
+/* A copy of a mean's values, with bounds of its own. */
 static Kept *new_centre(Plan *p, uint32_t mean)
 {
     Kept *centre = new_kept(p, mean);
@@ -77,7 +76,7 @@ static Kept *new_centre(Plan *p, uint32_t mean)
     return centre;
 }
 
-/* A value much smaller than a value made of it is worth holding. */
+/* Whether to keep a value: it is much smaller than a value made of it. */
 static bool is_worth_keeping(const Plan *p, const NodeInfo *value, const NodeInfo *user)
 {
     if (is_leaf(value) || value->axes == user->axes || op_info[user->op].class == CLASS_REDUCE)
@@ -108,7 +107,7 @@ static void choose_kept(Plan *p)
 /* ---- sinks ---- */
 
 typedef struct {
-    uint32_t node; /* what is made: an output's value, a kept node */
+    uint32_t node; /* the value: an output's, or a kept node */
     int output;    /* -1: kept */
     AxisSet space;
 } Target;
@@ -120,8 +119,8 @@ static uint32_t source_of(const Plan *p, const Target *t)
     return reduces ? p->graph->nodes.data[t->node].args[0].id : t->node;
 }
 
-/* The leading outer axes that a reduction keeps tell rows apart; the items of its result
- * that rows with equal such coordinates share are a slab. */
+/* Outer axes that a reduction keeps, from the first on, distinguish rows. The items of its result
+ * that rows with equal coordinates of these share are a slab. */
 static void find_slabs(const Plan *p, const Pass *pass, Sink *sink, AxisSet kept)
 {
     const Sizes *sizes = &p->evaluation->sizes;
@@ -165,8 +164,8 @@ static void add_sink(const Plan *p, Pass *pass, const Target *t, int slot)
 
 /* ---- passes ---- */
 
-/* Few enough blocks that the partial results of reductions stay small beside everything
- * else. */
+/* The number of blocks: few enough that the partial results of reductions stay small beside
+ * everything else. */
 static int count_blocks(const Pass *pass)
 {
     int64_t shared = 1;
@@ -194,7 +193,7 @@ int64_t slab_items(const Pass *pass, const Sink *sink, int block)
     return (last_row / sink->rows_per_slab - first_slab(pass, sink, block) + 1) * sink->slab;
 }
 
-/* Only where another axis has no elements can it be too large. */
+/* A product can overflow only where another axis has no elements. */
 static int64_t multiply(int64_t a, int64_t b)
 {
     int64_t product;
@@ -221,7 +220,7 @@ static void measure_space(const Plan *p, Pass *pass)
     pass->units = pass->rows * pass->chunks;
 }
 
-/* Marks what the targets need in this pass, and each node's last use. */
+/* Marks the nodes that the targets need in this pass, and each node's last use. */
 static bool *find_needed(const Plan *p, const Target *targets, int count, AxisSet space,
                          const bool *done, int *last_use)
 {
@@ -266,7 +265,7 @@ static void add_pass(Plan *p, const Target *targets, int count, AxisSet space, b
     *list_push(p->arena, &p->passes) = pass;
 }
 
-/* Nodes whose value could be computed now from leaves and finished kept values. */
+/* Marks the nodes whose value can be computed now, from leaves and finished kept values. */
 static void find_available(const Plan *p, const bool *done, bool *available)
 {
     available[0] = true;
@@ -305,7 +304,7 @@ static int find_ready(const Plan *p, const bool *live, const bool *done, bool *o
     return count;
 }
 
-/* The smallest space in which something to be kept is ready, else the first output's. */
+/* The smallest space in which a value to be kept is ready, else the first output's. */
 static AxisSet choose_space(const Plan *p, const Target *ready, int count)
 {
     int best = 0;

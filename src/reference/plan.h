@@ -15,8 +15,8 @@ typedef struct {
     double *e; /* NULL: exact, or no bounds wanted */
 } Kept;
 
-/* By node id. Of a mean that the kernels find together with squares about it: itself. Of x - such a
- * mean: that. Of the mean of its squares: that, and x - mean. 0: none of these. */
+/* By node id. A mean that the kernels compute together with squares about it: itself. x - such a
+ * mean: the mean. The mean of the squares: the mean, and x - mean. 0: none of these. */
 typedef struct {
     uint32_t mean, distance;
     /* x - mean knows what the mean's rounding lost wherever it is used, not in its squares alone. */
@@ -53,11 +53,11 @@ typedef struct {
     int64_t strides[MAX_AXES]; /* of the outer axes */
     int output;                /* OUTPUT */
     Kept *kept;                /* KEEP, REDUCE: the result */
-    Kept *centre;              /* REDUCE: NULL, or of a mean, and of squares about it, see Plan */
-    const Kept *mean;          /* REDUCE: NULL, or of squares their mean */
+    Kept *centre;              /* REDUCE: of a mean, and of squares about it: see Plan; else NULL */
+    const Kept *mean;          /* REDUCE: of squares: their mean; else NULL */
     Operation operation;       /* REDUCE */
     bool reduces_inner, exact_source;
-    int64_t count, terms;        /* items of the result; elements that each takes in */
+    int64_t count, terms;        /* items of the result; elements that each item adds */
     int64_t rows_per_slab, slab; /* rows that share leading kept coordinates; items they share */
 } Sink;
 
@@ -67,7 +67,7 @@ typedef struct {
     int64_t sizes[MAX_AXES]; /* of the outer axes */
     int64_t inner, rows;     /* elements a row, rows */
     int64_t chunks, units;   /* chunks a row; all chunks */
-    int blocks;              /* parts that threads take; a matter of sizes alone */
+    int blocks;              /* parts that threads take; sizes alone decide how many */
     int slots;
     LIST(Step) row_steps; /* once a row */
     LIST(Step) chunk_steps;
@@ -89,20 +89,20 @@ typedef struct {
     LIST(Pass *) passes;
 } Plan;
 
-/* Chunk numbers: a step once a row keeps its own; the others hand theirs on after the
- * last use. */
+/* Chunk numbers: a step once a row keeps its chunk; the others release theirs after the last
+ * use. */
 typedef struct {
     int *slot_of, *last_use;
     LIST(int) free;
 } Slots;
 
-/* For reference/plan.c. Whether a value has the pass's innermost axis; strides of a dense tensor
+/* For reference/plan.c: whether a value has the pass's innermost axis; strides of a dense tensor
  * with `axes` along its outer axes. */
 bool has_inner(const Pass *pass, AxisSet axes);
 void find_strides(const Plan *p, const Pass *pass, AxisSet axes, int64_t *strides);
 Operation operation_of(const Plan *p, uint32_t id);
 void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done);
-/* The square of a distance, as the mean of those wants it: its chunk. */
+/* The chunk of the square of a distance, whose mean is computed. */
 int add_square(const Plan *p, Pass *pass, const Moments *m, const int *slot_of);
 static inline bool is_leaf(const NodeInfo *info)
 {
@@ -112,8 +112,8 @@ static inline bool is_leaf(const NodeInfo *info)
 void find_moments(Plan *p);
 
 Plan *plan_evaluation(Arena *arena, const Evaluation *e);
-/* The items of a reduction's result that a block may touch: whole slabs, from its first
- * row's on. */
+/* The items of a reduction's result that a block may touch: whole slabs, from that of its first
+ * row. */
 int64_t first_slab(const Pass *pass, const Sink *sink, int block);
 int64_t slab_items(const Pass *pass, const Sink *sink, int block);
 int64_t block_begin(const Pass *pass, int block); /* its first unit; of `blocks`: the end */

@@ -1,6 +1,5 @@
-/* reference/random_inputs.c: seeded random inputs. Counter-based: an element depends on the seed,
- * the input's name and its own index alone, so it is the same whatever the sizes of other tensors.
- */
+/* reference/random_inputs.c: seeded random inputs. Counter-based: an element depends only on the
+ * seed, the input's name and its own index, so the sizes of other tensors do not matter. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -43,7 +42,7 @@ static bool is_positive_name(const char *name)
     return false;
 }
 
-/* What stands in an integer expression. */
+/* What an integer expression contains. */
 typedef struct {
     bool has_param; /* the one asked for */
     AxisSet axes;
@@ -60,7 +59,7 @@ static Parts join_parts(const Parts *parts, const NodeInfo *info)
     return (Parts){a->has_param || b->has_param, a->axes | b->axes};
 }
 
-/* Of a node whose operands are known. */
+/* The parts of a node whose operands are known. */
 static Parts find_parts(const Parts *parts, const NodeInfo *info, uint32_t param)
 {
     switch (info->op) {
@@ -85,7 +84,7 @@ static int64_t smallest_axis(const Graph *g, const Sizes *sizes, AxisSet axes)
     return smallest;
 }
 
-/* Integers below the smallest axis that the parameter is compared with. */
+/* The limit of an integer parameter: the smallest axis that it is compared with. */
 static uint64_t integer_limit(Arena *arena, const Graph *g, uint32_t param, const Sizes *sizes)
 {
     int64_t limit = INT64_MAX;

@@ -1,11 +1,11 @@
 /* reference/reduce.c: the evaluator's reductions.
  *
- * Partial results are kept item by item, so that blocks of rows can be reduced apart and
- * merged in a fixed order: the result does not depend on the number of threads. Sums
- * carry as m the sum |t| of their finite terms for the bound; products carry
- * m = prod (|t| + DOUBT E) and, as e, how far a part of the terms can reach:
- * prod max(1, |t| + DOUBT E); maxima and minima carry the ends between which they lie: m, the
- * lowest, and e, the highest. A product of integers that any doubt touches may be anything. */
+ * Partial results are kept item by item, so that blocks of rows can be reduced separately and
+ * merged in a fixed order: the result does not depend on the number of threads. For the bound, m
+ * and e hold: for sums, in m the sum |t| of the finite terms; for products m = prod (|t| + DOUBT E)
+ * and, as e, the furthest reach of a part of the terms, prod max(1, |t| + DOUBT E); for maxima and
+ * minima the ends between which they lie, m the lowest and e the highest. A product of integers
+ * with any doubt may be anything. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno") /* vectors, at -O2 too */
 #endif
@@ -17,9 +17,9 @@
 
 enum { LANES = 8 };
 
-/* Of means that are found with squares about them, in units of 2^-24: of the largest distance from
- * one; of the squares, which a thread may have about a value that is far from the first few others.
- */
+/* The errors of means that are computed with squares about them, in units of 2^-24: relative to the
+ * largest distance from the mean; and of the squares, which a thread may sum about a value that is
+ * far from the first few others. */
 enum { SPREAD_ERROR = 4, SQUARES_ERROR = 16 };
 
 #define EACH for (int i = 0; i < n; i++)
@@ -71,7 +71,7 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
     }
 }
 
-/* In LANES partial sums, so that the compiler may use vectors. */
+/* Adds in LANES partial sums, so that the compiler can vectorize. */
 static double sum_of(int n, const double *x)
 {
     double lane[LANES] = {0};
@@ -107,7 +107,7 @@ static void widen(double *low, double *high, double from, double to)
     *high = to > *high ? to : *high;
 }
 
-/* A term that is NaN for certain says nothing of the others: m and e are not NaN. */
+/* A term that is certainly NaN tells nothing about the others: m and e are not NaN. */
 static void add_ends(Combine how, double *m, double *e, double t, double et)
 {
     if (et == 0 && isnan(t)) return;
@@ -116,7 +116,7 @@ static void add_ends(Combine how, double *m, double *e, double t, double et)
     *e = f64_combine(how, *e, et < HUGE_VAL ? t + reach : et);
 }
 
-/* Each product rounds a few times. */
+/* Each multiplication rounds a few times. */
 static void add_factor(double *m, double *e, double t, double et)
 {
     if (et == 0 && isnan(t)) return;
@@ -224,9 +224,9 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
     }
 }
 
-/* A product's partial products may leave the range of f32 where the whole does not: above
- * it anything can come of them, NaN where one is 0; below it each loses half a subnormal, times
- * what the other terms reach. */
+/* Partial products may leave the range of f32 where the whole product does not. Above the range
+ * they may become anything, with a 0 even NaN. Below it each loses half a subnormal, times what the
+ * other terms reach. */
 static double product_bound(const Operation *op, double v, double m, double reach, int64_t terms)
 {
     if (isnan(reach) || (op->type != TYPE_F64 && reach > MAX_F32 && !(reach <= m && isfinite(m))))
@@ -244,8 +244,8 @@ static double ends_bound(double v, double low, double high)
     return max_nan(below, above) / DOUBT;
 }
 
-/* Terms that cancel beyond the range of f32 may have left it in either direction, and then meet an
- * infinite one of the other sign, as infinite terms may. */
+/* Terms that cancel beyond the range of f32 may have left it in either direction. They may then
+ * meet an infinity of the other sign, as infinite terms may. */
 static double sum_bound(const Operation *op, double v, double m, double e)
 {
     const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
@@ -256,7 +256,7 @@ static double sum_bound(const Operation *op, double v, double m, double e)
     if (isnan(v) || isinf(v)) return e;
     e += op_info[op->op].error * unit * m;
     if (!leaves) return e;
-    /* a mean comes back into the range that its sum may have left */
+    /* A mean returns into the range that its sum may have left. */
     bool may_fit = m > fabs(v) * (1 + 16 * UNIT_F32) || fabs(v) - DOUBT * e < MAX_F32;
     return op->op == OP_MEAN || may_fit ? anything : 0;
 }
@@ -268,7 +268,7 @@ static double reduction_bound(const Operation *op, double v, double m, double e,
     return rule_of(op) == RULE_SUM ? sum_bound(op, v, m, e) : ends_bound(v, m, e);
 }
 
-/* One result: the mean's division, and what f32 cannot hold. */
+/* Finishes one result: the division of a mean, and values that f32 cannot hold. */
 static double finish_result(const Operation *op, double sum, int64_t terms, double m, double *e)
 {
     const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
@@ -299,8 +299,8 @@ void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64
     }
 }
 
-/* Distances from one value of a row are added up, which may be as far from the mean as any; beyond
- * 2^96, plain values. */
+/* Sums distances from one value of the row, which may be as far from the mean as any; beyond 2^96,
+ * plain values. */
 void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e,
                     double *centre)
 {
@@ -314,7 +314,7 @@ void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v
     }
 }
 
-/* Squares about what is not yet the mean, a value of the row or a rounded mean, are put right,
+/* Squares about another value than the mean (a value of the row, or a rounded mean) are corrected
  * where they are finite. */
 void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean,
                     const double *centre)

@@ -1,9 +1,9 @@
-/* reference/reference.c: the CPU evaluator. reference/plan.c says what is done; this walks the
- * passes with as many threads as asked for.
+/* reference/reference.c: the CPU evaluator. reference/plan.c decides what is done; this file walks
+ * the passes, with as many threads as asked for.
  *
- * A pass is cut into blocks by sizes alone; threads take blocks as they come, each with
- * chunks of its own, and the blocks' partial reductions are merged in order, so the
- * result does not depend on the number of threads. Only the calling thread allocates. */
+ * Sizes alone cut a pass into blocks. Threads take blocks as they come, each with chunks of its
+ * own, and the blocks' partial reductions are merged in order, so the result does not depend on the
+ * number of threads. Only the calling thread allocates. */
 #include "base/environment.h"
 #include "reference/plan.h"
 #include "base/thread.h"
@@ -101,7 +101,7 @@ static void run_step(const Step *step, const Pass *pass, const Worker *w, int64_
     compute(&step->operation, n, v, e, args);
 }
 
-/* Computes what has no innermost axis, once, and repeats it over the chunk. */
+/* Computes a value without the innermost axis once, and repeats it over the chunk. */
 static void run_row_step(const Step *step, const Pass *pass, const Worker *w)
 {
     const int n = (int)(pass->inner < CHUNK ? pass->inner : CHUNK);
@@ -135,7 +135,7 @@ static void enter_row(const Pass *pass, Worker *w, int64_t row)
 
 /* ---- sinks ---- */
 
-/* A bound must not become less, nor 0, where it is kept as f32. */
+/* A bound that is stored as f32 must not become less, nor 0. */
 static float float_above(double bound)
 {
     const float nearest = (float)bound;
@@ -252,7 +252,7 @@ static void *start_worker(void *data)
     return NULL;
 }
 
-/* Threads that cannot be had are done without. */
+/* Threads that cannot be created are done without. */
 static void run_threads(Run *run, int threads)
 {
     pthread_t started[MAX_THREADS];

@@ -1,13 +1,13 @@
-/* reference/reference.h: the CPU evaluator: f64 arithmetic, storage rounded as declared. The oracle
- * of all tests, and the device of machines without a GPU.
+/* reference/reference.h: the CPU evaluator: f64 arithmetic, storage rounded as declared. It is the
+ * oracle of all tests, and the device of machines without a GPU.
  *
- * Beside every value it carries a first-order bound E of the error that f32 arithmetic may make
- * (u = 2^-24): each operation adds its own rounding, |v| * u * op_info.error, and its operands'
- * errors through its derivative; a sum adds the sum of its terms' E and 4u * sum|t|. Integers make
- * none. f32 arithmetic stays within DOUBT * E, and what is not linear is followed that far: a step
- * (floor, a comparison that decides, a cast to an integer, ...) adds to the bound of the very
- * elements that may reach it, and of no others. An infinite E means that f32 may give any number,
- * and NaN that it may give NaN, too. */
+ * Beside every value it carries a first-order bound E of the error that f32 arithmetic may make (u
+ * = 2^-24). Each operation adds its own rounding, |v| * u * op_info.error, and its operands' errors
+ * through its derivative; a sum adds the sum of its terms' E and 4u * sum|t|. Integers make no
+ * error. f32 arithmetic stays within DOUBT * E. Operations that are not linear are followed that
+ * far: a step (floor, a comparison that decides, a cast to an integer, ...) adds to the bound of
+ * exactly those elements that may reach it. An infinite E means that f32 may give any number, NaN
+ * that it may give NaN as well. */
 #ifndef FUSEC_REFERENCE_H
 #define FUSEC_REFERENCE_H
 
@@ -44,8 +44,8 @@ bool evaluate(const Evaluation *e);
 typedef struct {
     int64_t count, wrong; /* elements; those outside 0.53 ulp + DOUBT E (NaN must match NaN) */
     int64_t worst;        /* the element of worst_share, -1 if none */
-    int64_t nans;         /* elements that are NaN as they are to be */
-    int64_t unchecked;    /* others that may be anything, so that nothing is known of them */
+    int64_t nans;         /* elements that are rightly NaN */
+    int64_t unchecked;    /* other elements, of which the bound allows anything */
     double worst_ulps;    /* the largest |out - ref| in ulps of the stored type */
     double worst_share;   /* the largest |out - ref| / (0.53 ulp + DOUBT E) */
     double relative;      /* |out - ref| / |ref| in the 2-norm, of what was compared */
@@ -55,12 +55,12 @@ typedef struct {
  * bound must be the same. */
 Verdict judge(DType dtype, const void *out, const void *exact, const float *bound, int64_t count);
 /* How many elements of `out` are outside their bound, of those that differ from `judged`, whose
- * elements are all right: much quicker where few do. */
+ * elements are all right: quicker than judge() where few differ. */
 int64_t judge_changed(DType dtype, const void *out, const void *judged, const void *exact,
                       const float *bound, int64_t count);
 
-/* Seeded random input for param `param` (design.md section 7): standard normal; integers uniform
- * below the smallest axis they are compared with, or 0/1 for 8-bit; positive for rstd rs std var
+/* Seeded random input for param `param`: standard normal; integers uniform below the smallest axis
+ * that they are compared with, or 0/1 for 8-bit; positive for inputs named rstd, rs, std, var or
  * scale. The same for the same (seed, name, index), whatever the sizes of other tensors. */
 void random_input(const Graph *g, int param, const Sizes *sizes, uint64_t seed, void *data);
 

@@ -128,7 +128,7 @@ static void push_step(const Plan *p, Pass *pass, const Step *step)
         *list_push(p->arena, &pass->row_steps) = *step;
 }
 
-/* A step of a mean's values, with the bounds that are kept with them. */
+/* Adds a step that reads a mean's values, with the bounds that are kept with them. */
 static int add_kept(const Plan *p, Pass *pass, uint32_t mean, const Kept *kept)
 {
     const AxisSet axes = p->graph->nodes.data[mean].axes;
@@ -150,7 +150,7 @@ void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done)
     s->slot_of[id] = reuse ? s->free.data[--s->free.count] : pass->slots++;
     Step step = make_step(p, pass, id, s->slot_of, done);
     if (step.kind == STEP_COMPUTE && m->mean) {
-        /* add_square() tells the bound's parts apart. */
+        /* add_square() handles the parts of the bound itself. */
         step.operation.range = (Range){-HUGE_VAL, HUGE_VAL};
         if (m->close) step.args[1] = add_kept(p, pass, m->mean, p->centres[m->mean]);
     }
@@ -158,7 +158,7 @@ void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done)
     if (inner && !done) release_operands(p, pass, s, id);
 }
 
-/* The square of a distance, as the mean of those wants it. */
+/* Adds the square of a distance, whose mean is computed. */
 int add_square(const Plan *p, Pass *pass, const Moments *m, const int *slot_of)
 {
     const uint32_t axes = p->graph->nodes.data[m->distance].axes;

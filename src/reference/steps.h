@@ -1,13 +1,12 @@
-/* reference/steps.h: the row arithmetic below the evaluator: what one operation does to
- * a chunk of values and to their error bounds. reference/reference.c decides what runs where;
- * these only compute.
+/* reference/steps.h: the row arithmetic below the evaluator: what one operation does to a chunk of
+ * values and to their error bounds. reference/reference.c decides what runs where.
  *
- * A chunk is up to CHUNK elements of one row. Floats are double, integers and bool
- * int64_t. The bounds `e` are absolute: f32 arithmetic stays within DOUBT * e, and that is how far
- * the rules look where they are not linear. HUGE_VAL means that it may give any number, infinities
- * included (overflow, division by something that may be zero), and NaN that it may give NaN, too
- * (infinity minus infinity, the root of something that may be negative). A NaN whose bound is 0 is
- * certain. Values known to be exact carry no bounds at all. */
+ * A chunk is up to CHUNK elements of one row. Floats are double, integers and bool int64_t. The
+ * bounds `e` are absolute: f32 arithmetic stays within DOUBT * e, and the rules look that far where
+ * they are not linear. HUGE_VAL means that f32 may give any number, infinities included (overflow,
+ * division by something that may be zero). NaN means that it may give NaN as well (infinity minus
+ * infinity, the root of something that may be negative). A NaN whose bound is 0 is certain. Exact
+ * values carry no bounds. */
 #ifndef FUSEC_REFERENCE_STEPS_H
 #define FUSEC_REFERENCE_STEPS_H
 
@@ -20,7 +19,7 @@ enum { CHUNK = 512 };
 #define MAX_F32 0x1.fffffep127
 #define SMALLEST_F32 0x1p-150 /* half the distance of f32 subnormals */
 
-/* Both ends may be infinite, and belong to it. */
+/* The ends may be infinite, and belong to the range. */
 typedef struct {
     double low, high;
 } Range;
@@ -54,10 +53,10 @@ void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
                         const Operand args[]);
 bool is_comparison(Op op);
 
-/* Partial results of a reduction, one item for each element of its result. Of a sum, m is that of
- * magnitudes and e that of bounds; reference/reduce.c says what they are of the others. Both are
- * NULL where exact. Of a mean that the kernels find with squares about it, low and high are the
- * ends of its terms; else NULL. */
+/* Partial results of a reduction, one item for each element of its result. For a sum, m is the sum
+ * of magnitudes and e that of bounds; reference/reduce.c describes the others. Both are NULL where
+ * exact. For a mean that the kernels compute with squares about it, low and high are the ends of
+ * its terms; else NULL. */
 typedef struct {
     void *v;
     double *m, *e, *low, *high;
@@ -65,20 +64,20 @@ typedef struct {
 
 Accumulator accumulator_at(Accumulator a, int64_t offset);
 void accumulator_clear(const Operation *op, Accumulator a, int64_t count);
-/* One item takes in n elements. */
+/* Adds n elements to one item. */
 void accumulate_row(const Operation *op, Accumulator a, int n, Operand x);
-/* n items take in one element each. */
+/* Adds one element to each of n items. */
 void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x);
 void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumulator from);
 /* The results and their bounds, after `terms` elements each; e may be NULL. */
 void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64_t terms, void *v,
                         double *e);
-/* The same kernels find means together with the squares about them. The bounds e of such means,
- * finished, take in what their way of adding may lose; centre gets what a distance from one adds to
- * the error of x. */
+/* For means that one kernel computes together with the squares about them. The bounds e of such
+ * means, finished, get what that way of adding may lose; centre gets what a distance from the mean
+ * adds to the error of x. */
 void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e,
                     double *centre);
-/* The bounds e of such squares, finished: e_mean and centre are those of the means. */
+/* The bounds e of such squares, finished; e_mean and centre belong to the means. */
 void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean,
                     const double *centre);
 
@@ -86,8 +85,8 @@ void finish_squares(int64_t count, int64_t terms, const double *v, double *e, co
 void load_chunk(DType dtype, const void *data, int64_t offset, int n, void *v);
 void store_chunk(DType dtype, void *data, int64_t offset, int n, Type type, const void *v);
 
-/* By node id: whether f32 arithmetic gives the value without error, and where it lies unless it is
- * NaN. */
+/* By node id: whether f32 arithmetic gives the value without error; the range of the value unless
+ * it is NaN. */
 bool *find_exact(Arena *arena, const Graph *g);
 Range *find_ranges(Arena *arena, const Graph *g, const Evaluation *e);
 

@@ -1,9 +1,9 @@
 /* reference/tolerance.c: compares stored results with the evaluator's exact values and bounds.
  *
- * The law, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E. NaN must be
- * NaN, infinity infinity, except where f32 arithmetic may leave its range or meet NaN (E says so),
- * and where the stored type's own overflow is within the tolerance. An integer is exact but for E.
- */
+ * The rule, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E. NaN must be
+ * NaN and infinity infinity, except where f32 arithmetic may leave its range or meet NaN (E says
+ * so), and where the stored type's own overflow is within the tolerance. An integer must be exact
+ * up to E. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 typedef struct {
     double error, ulps, share;
-    bool nan, unchecked; /* NaN as it is to be; nothing to compare with */
+    bool nan, unchecked; /* rightly NaN; nothing to compare with */
 } Deviation;
 
 static const Deviation hopeless = {.error = HUGE_VAL, .ulps = HUGE_VAL, .share = HUGE_VAL};
@@ -37,15 +37,15 @@ static double largest(DType dtype)
     }
 }
 
-/* What a perfect store may be compared with: saturation is part of the dtype. */
+/* The value that a perfect store would give before rounding: saturation is part of the dtype. */
 static double target_value(DType dtype, double exact)
 {
     const double end = largest(dtype);
     return is_fp8(dtype) && fabs(exact) > end ? copysign(end, exact) : exact;
 }
 
-/* An infinity on either side: right if the rounded value is so, or may be within the
- * tolerance, of which rounding to infinity takes no part. */
+/* Compares infinities: right if the rounded value is infinite too, or may be within the tolerance,
+ * which does not count the rounding to infinity. */
 static Deviation judge_infinity(DType dtype, double out, double ref, double tolerance)
 {
     if (out == dtype_round(dtype, ref)) return (Deviation){0};
@@ -55,7 +55,7 @@ static Deviation judge_infinity(DType dtype, double out, double ref, double tole
     return beyond <= tolerance ? (Deviation){.share = 1} : hopeless;
 }
 
-/* A bound that is infinite still says that NaN is wrong; one that is NaN says nothing. */
+/* An infinite bound still says that NaN is wrong; a NaN bound says nothing. */
 static Deviation judge_float(DType dtype, double out, double exact, double bound)
 {
     if (isnan(bound)) return unknown;
@@ -83,7 +83,7 @@ static int64_t most_int(DType dtype)
     return dtype == DTYPE_BOOL ? 1 : dtype_saturate(dtype, INT64_MAX);
 }
 
-/* As it lies in memory: no bool is stored as 2. */
+/* The integer in memory: no bool is stored as 2. */
 static int64_t stored_int(DType dtype, const void *element)
 {
     return dtype_load_int(dtype == DTYPE_BOOL ? DTYPE_U8 : dtype, element);
