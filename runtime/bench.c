@@ -38,7 +38,7 @@ fusec_status bench_compile(fusec_device *device, const char *cuda, double *milli
     return FUSEC_OK;
 }
 
-/* The best of several bursts, each short enough not to fill the launch queue. */
+/* Times several bursts, each short enough not to fill the launch queue, and keeps the best. */
 static CUresult time_bursts(const Driver *driver, CUfunction function, int kernels, double *best)
 {
     enum { BURSTS = 20, BURST = 128 };

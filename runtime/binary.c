@@ -1,5 +1,5 @@
-/* binary.c: CUDA text to machine code without a device: for printing PTX, for writing
- * cubins, for register counts. */
+/* binary.c: CUDA text to machine code without a device: for printing PTX, writing cubins, and
+ * register counts. */
 #include "error.h"
 
 #include "cubin.h"

@@ -1,5 +1,5 @@
-/* check.c: whether the tensors of a launch fit the plan: what would otherwise be a crash
- * or a wrong result becomes a status and a message. Nothing here allocates. */
+/* check.c: whether the tensors of a launch fit the plan. What would be a crash or a wrong result
+ * becomes a status and a message. Nothing here allocates. */
 #include "internal.h"
 
 #include <inttypes.h>
@@ -7,8 +7,7 @@
 
 enum { WORKSPACE_ALIGNMENT = 256 };
 
-/* The bytes that a tensor's elements lie in: [low, high). Empty tensors have low == high.
- */
+/* The bytes that a tensor's elements occupy: [low, high). Empty tensors have low == high. */
 typedef struct {
     uintptr_t low, high;
 } Extent;
@@ -42,7 +41,7 @@ static bool find_extent(const fusec_tensor *t, Extent *extent)
 
 /* ---- one tensor alone ---- */
 
-/* The first tensor that has an axis, whose size is then the launch's. */
+/* The first tensor that has an axis; its size is then the launch's. */
 static const char *first_with(const LaunchPlan *launch, int axis)
 {
     for (int i = 0; i < launch->tensor_count; i++)
@@ -129,9 +128,8 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Takes off the axes that lie densely behind each other; the others' strides join the
- * pitch. Returns the bytes of the dense run, which begins at the tensor's data modulo the
- * pitch. */
+/* Removes the axes that lie densely behind each other; the others' strides join the pitch. Returns
+ * the bytes of the dense run, which begins at the tensor's data modulo the pitch. */
 static uint64_t dense_run(const fusec_tensor *t, uint64_t *pitch)
 {
     uint64_t bytes = (uint64_t)dtype_info[t->dtype].bytes, run = bytes;
@@ -148,9 +146,8 @@ static uint64_t dense_run(const fusec_tensor *t, uint64_t *pitch)
     return run;
 }
 
-/* Two tensors whose extents overlap may still be slices of one wider buffer, side by
- * side: modulo the common divisor of all their outer strides each stays within its own
- * columns. */
+/* Two tensors whose extents overlap may still be slices of one wider buffer, side by side: modulo
+ * the common divisor of all their outer strides each stays within its own columns. */
 static bool are_interleaved(const fusec_tensor *a, const fusec_tensor *b)
 {
     uint64_t pitch = 0;

@@ -1,13 +1,13 @@
-/* cubin.c: reads cubins. A cubin is a 64-bit little-endian ELF file with, for each kernel
- * K,
+/* cubin.c: reads cubins. A cubin is a 64-bit little-endian ELF file. For each kernel K it has
  *
  *     .text.K         its code
- *     .nv.shared.K    as large as its static shared memory (from sm_90 with 1 KiB for the
- * system) .nv.info        attributes {format, id, bytes, symbol, value}, of which
- * EIATTR_REGCOUNT and EIATTR_FRAME_SIZE belong to the function symbol named K
+ *     .nv.shared.K    a section as large as its static shared memory (from sm_90 on with the 1 KiB
+ *                     that the system reserves)
+ *     .nv.info        attributes {format, id, bytes, symbol, value}, of which EIATTR_REGCOUNT and
+ *                     EIATTR_FRAME_SIZE belong to the function symbol named K
  *
- * Spills are not in the file; `ptxas -v` reports them. Every offset is checked: a damaged
- * file gives "not known", never a read outside. */
+ * Spills are not in the file; `ptxas -v` reports them. Every offset is checked: a damaged file
+ * gives "not known", never a read outside. */
 #include "cubin.h"
 
 #include <stdint.h>
@@ -30,7 +30,7 @@ typedef struct {
     const unsigned char *data;
     size_t bytes;
     uint64_t sections;     /* offset of the section headers */
-    unsigned count, names; /* of sections; the one that holds the names */
+    unsigned count, names; /* the number of sections; the section that holds their names */
 } Elf;
 
 typedef struct {
@@ -119,7 +119,7 @@ static const char *symbol_name(const Elf *elf, const Section *symbols, uint64_t 
                        read_number(elf, symbols->offset + 24 * index, 4));
 }
 
-/* Walks .nv.info and takes what belongs to the kernel. */
+/* Walks .nv.info and takes the kernel's attributes. */
 static void read_attributes(const Elf *elf, const Section *info, const char *kernel, Usage *usage)
 {
     Section symbols = {0};
@@ -138,8 +138,8 @@ static void read_attributes(const Elf *elf, const Section *info, const char *ker
     }
 }
 
-/* ptxas says for which architecture it was in the same log; the reserve is there from
- * sm_90 on. Without a log: a section that holds the reserve is never smaller than it. */
+/* The log of ptxas names the architecture; the system's reserve exists from sm_90 on. Without a
+ * log: a section that contains the reserve is never smaller than it. */
 static int static_smem(const Elf *elf, const char *kernel, const char *log)
 {
     Section shared;
@@ -184,8 +184,8 @@ bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *k
     return true;
 }
 
-/* An instruction is 16 bytes (sm_70 and later); what it does is in its last nine bits. A
- * conditional wait has a branch before it. */
+/* An instruction is 16 bytes (sm_70 and later); its last nine bits are the operation. A conditional
+ * wait has a branch before it. */
 bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
 {
     enum { INSTRUCTION = 16, OPERATION = 0x1ff, ACQBULK = 0x02e };

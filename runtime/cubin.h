@@ -1,5 +1,4 @@
-/* cubin.h: what a kernel uses, read off its cubin (an ELF file) and the assembler's log.
- */
+/* cubin.h: what a kernel uses, according to its cubin (an ELF file) and the assembler's log. */
 #ifndef FUSEC_CUBIN_H
 #define FUSEC_CUBIN_H
 
@@ -9,18 +8,18 @@
 typedef struct {
     int registers;   /* a thread; -1: not known */
     int stack_bytes; /* local memory frame a thread */
-    int smem_bytes;  /* static, without what the system reserves */
+    int smem_bytes;  /* static, without the system's reserve */
     int spill_bytes; /* stores plus loads, from the log */
 } Usage;
 
-/* false if `cubin` is no ELF file of this kind or has no such kernel. Any bytes are safe
- * to give. `log` is that of `ptxas -v`, or NULL: spill_bytes is then -1. */
+/* False if `cubin` is no ELF file of this kind or has no such kernel; any bytes are safe. `log` is
+ * that of `ptxas -v`, or NULL: spill_bytes is then -1. */
 bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *kernel,
                  Usage *usage);
-/* Whether the kernel's code waits for the kernel before it in the stream (griddepcontrol.wait),
- * always, and before it loads from memory, branches, calls or ends. Its text begins with that, but
- * a compiler may move a load of what is const and __restrict__ before it; stores, atomics and
- * copies it leaves in their order. false where it cannot be told. */
+/* Whether the kernel's code always waits for the kernel before it in the stream
+ * (griddepcontrol.wait) before it loads from memory, branches, calls or ends. Its text begins with
+ * the wait, but a compiler may move a load of const __restrict__ memory before it; stores, atomics
+ * and copies stay in order. False where the code does not show it. */
 bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel);
 /* The name of kernel number `index`, or NULL; points into the cubin. */
 const char *cubin_kernel_name(const void *cubin, size_t bytes, int index);

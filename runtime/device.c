@@ -1,5 +1,4 @@
-/* device.c: devices: a CUDA context or the CPU evaluator, and the conveniences on them.
- */
+/* device.c: devices: a CUDA context or the CPU evaluator, and conveniences for them. */
 #include "internal.h"
 #include "targets.h"
 
@@ -78,7 +77,7 @@ void fusec_device_destroy(fusec_device *device)
     free(device);
 }
 
-/* Into an int of the device's; false where the driver does not say. */
+/* Reads an attribute of the device into an int; false where the driver does not have it. */
 static fusec_status read_attribute(const fusec_device *device, int attribute, int *value,
                                    fusec_error *error)
 {
@@ -293,7 +292,7 @@ void device_warn(fusec_device *device, const char *text)
 
 size_t fusec_device_warning(const fusec_device *device, char *text, size_t size)
 {
-    fusec_device *d = (fusec_device *)device; /* the lock, not the device, is what changes */
+    fusec_device *d = (fusec_device *)device; /* only the lock changes, not the device */
     const bool alone = device && device_is_inherited(device);
     if (text && size) *text = 0;
     if (!device) return 0;

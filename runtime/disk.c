@@ -1,7 +1,7 @@
-/* disk.c: the disk cache. Each entry is one sealed file KEY.fusec in one directory; it holds the
- * whole key, so that no entry is taken for another, and neither it nor the directory may be
- * anybody's but ours. Its modification time is its last use. Writers rename finished files into
- * place, so readers need no lock. */
+/* disk.c: the disk cache. Each entry is one sealed file KEY.fusec in one directory. It holds the
+ * whole key, so no entry is taken for another. The entry and the directory must belong to us alone.
+ * An entry's modification time is its last use. Writers rename finished files into place, so
+ * readers need no lock. */
 #include "disk.h"
 
 #include "cubin.h"
@@ -48,7 +48,7 @@ static bool same_key(const DiskKey *a, const DiskKey *b)
 
 /* ---- the directory ---- */
 
-/* As the environment names it; "": it names none. */
+/* The directory that the environment names; "": it names none. */
 static void name_directory(char path[PATH_MAX])
 {
     const char *chosen = secure_getenv("FUSEC_CACHE_DIR");
@@ -74,14 +74,14 @@ size_t fusec_cache_path(char *path, size_t size)
     return strlen(directory);
 }
 
-/* Whether a file that was not read is of no use, rather than the machine unable to read it now. */
+/* Whether a file that was not read is useless, not merely unreadable at the moment. */
 static bool is_unusable(Sealed sealed, int error)
 {
     return sealed == SEALED_REFUSED ||
            (sealed == SEALED_ABSENT && (error == EISDIR || error == EACCES));
 }
 
-/* A directory that is not ours alone is not used. */
+/* Refuses a directory that is not ours alone. */
 static int check_directory(int directory, const char *path, char *why, size_t size)
 {
     struct stat about;
@@ -94,8 +94,8 @@ static int check_directory(int directory, const char *path, char *why, size_t si
     return -1;
 }
 
-/* The directory, opened; `make`: made where it is missing. -1: `why` says why there is none, errno
- * ENOENT: there is just none yet. */
+/* Opens the directory; `make`: creates it where it is missing. -1: `why` says why; errno is ENOENT
+ * where there is merely none so far. */
 static int open_cache(bool make, char *why, size_t size)
 {
     char path[PATH_MAX];
@@ -110,7 +110,8 @@ static int open_cache(bool make, char *why, size_t size)
         return -1;
     }
     size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') /* behind which a link would be followed */
+    while (length > 1 &&
+           path[length - 1] == '/') /* a link is followed where a slash stands behind it */
         path[--length] = 0;
     int directory = -1;
     if (!make || make_directories(path)) do
@@ -160,8 +161,7 @@ bool disk_decode(const char *payload, size_t bytes, DiskEntry *entry)
     return !r.failed && !r.left && entry->binary_bytes;
 }
 
-/* The shortest of its kernels' names, which the others have before endings of their own; "": none
- * is known. */
+/* The shortest of the kernels' names; the others have endings behind it. "": none is known. */
 static const char *main_kernel_name(const char *code, size_t bytes)
 {
     const char *found = "";
@@ -191,7 +191,7 @@ static void drop_entry(int directory, const char *name)
     if (unlinkat(directory, name, 0) != 0) unlinkat(directory, name, AT_REMOVEDIR);
 }
 
-/* Whether these bytes are the entry of that key, and its code is what it says. */
+/* Whether these bytes are the entry of that key, with code that matches it. */
 static bool holds_key(const char *data, size_t bytes, const DiskKey *key, DiskEntry *entry)
 {
     return disk_decode(data, bytes, entry) && same_key(&entry->key, key) &&
@@ -287,7 +287,7 @@ static bool read_entries(int directory, Entries *entries)
         else if (!S_ISDIR(about.st_mode))
             ok = add_entry(entries, item->d_name, &about);
     }
-    int why = errno; /* readdir's, where it ended the list */
+    int why = errno; /* of readdir, where that ended the list */
     closedir(dir);
     if (entries->count)
         qsort(entries->data, entries->count, sizeof *entries->data, compare_entries);
@@ -295,7 +295,7 @@ static bool read_entries(int directory, Entries *entries)
     return ok && !why;
 }
 
-/* False where the environment says a size that is none; *cap is the default then. */
+/* False where the environment's size is no size; *cap is then the default. */
 static bool size_cap(uint64_t *cap)
 {
     const char *text = secure_getenv("FUSEC_CACHE_BYTES");
@@ -323,7 +323,7 @@ static void drop_old_entries(int directory, uint64_t cap)
     free(entries.data);
 }
 
-/* Nobody but us may write to an entry, whatever the umask. */
+/* Whatever the umask, only we may write to an entry. */
 static bool write_entry(int directory, const DiskKey *key, const Writer *payload)
 {
     NewFile file;
@@ -403,7 +403,7 @@ static bool list_entry(int directory, const Entry *found,
     return true;
 }
 
-/* The directory and what is in it. *directory -1 with OK: there is none, nor any entry. */
+/* Opens the directory and lists its entries. OK with *directory -1: there is none, and no entry. */
 static fusec_status open_entries(int *directory, Entries *entries, fusec_error *error)
 {
     char why[512];
@@ -438,7 +438,7 @@ fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *
     return succeed(error);
 }
 
-/* Another process may clear it at the same time. What writers are writing stays. */
+/* Another process may clear it at the same time. Files that writers have not finished stay. */
 fusec_status fusec_cache_clear(size_t *count, fusec_error *error)
 {
     OWN_ENVIRONMENT;

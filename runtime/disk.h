@@ -5,8 +5,8 @@
 #include "serialize.h"
 #include "nvrtc.h"
 
-/* All that the code depends on, and the name of the entry, a hash of it. The strings are the
- * caller's. */
+/* Everything that the code depends on, and the name of the entry, which is a hash of it. The
+ * strings are the caller's. */
 typedef struct {
     char name[48];
     const char *version; /* of fusec */
@@ -15,18 +15,18 @@ typedef struct {
 } DiskKey;
 
 DiskKey disk_key(const char *cuda, const char *arch, const char *option, const Nvrtc *nvrtc);
-/* false: there is no entry that can be trusted, is whole and holds this very key; one that is none
- * is removed. A hit counts as a use. */
+/* False: there is no entry that can be trusted, is complete and holds this very key; a bad one is
+ * removed. A hit counts as a use. */
 bool disk_load(const DiskKey *key, Code *code);
-/* Stores an entry and drops old ones over the size cap. false: `why` is a warning: it could not be
- * stored, or is but FUSEC_CACHE_BYTES says no size and the default is kept. */
+/* Stores an entry and drops old ones above the size cap. False: `why` is a warning: the entry could
+ * not be stored, or FUSEC_CACHE_BYTES is no size and the default was used. */
 bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size);
 
-/* What an entry holds. The texts are NUL-ended. */
+/* The contents of an entry. The texts are NUL-ended. */
 typedef struct {
-    DiskKey key;         /* but for its name */
+    DiskKey key;         /* without its name */
     const char *kernel;  /* its main kernel's name, "" if it is not known */
-    double milliseconds; /* that compiling took */
+    double milliseconds; /* that compilation took */
     const char *log, *binary;
     size_t log_bytes, binary_bytes;
 } DiskEntry;
@@ -34,7 +34,7 @@ typedef struct {
 extern const char disk_magic[SEAL_MAGIC];
 /* The payload of an entry's file. */
 void disk_encode(Writer *w, const DiskEntry *entry);
-/* Reads it back, in place. false: these bytes are none that disk_encode() writes. */
+/* Reads it back in place. False: disk_encode() does not write such bytes. */
 bool disk_decode(const char *payload, size_t bytes, DiskEntry *entry);
 
 #endif

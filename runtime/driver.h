@@ -1,10 +1,8 @@
-/* driver.h: libcuda, opened at run time, so that the library needs neither a GPU nor a
- * CUDA header.
+/* driver.h: libcuda, opened at run time, so that the library needs neither a GPU nor a CUDA header.
  *
- * driver.def lists the entry points; the types here are the few of codegen/cuda.h that they need,
- * with the same layout (the CUDA ABI is stable). Every entry point is resolved by
- * cuGetProcAddress_v2 for the CUDA version named in the list, since the plain symbols of
- * libcuda are versioned. */
+ * driver.def lists the entry points. The types here are the few of cuda.h that they need, with the
+ * same layout (the CUDA ABI is stable). cuGetProcAddress_v2 resolves every entry point for the CUDA
+ * version named in the list, because the plain symbols of libcuda are versioned. */
 #ifndef FUSEC_DRIVER_H
 #define FUSEC_DRIVER_H
 
@@ -73,17 +71,17 @@ typedef struct {
 #undef DRIVER
 } Driver;
 
-/* Opens and initializes libcuda. Errors: NO_DRIVER. The library stays mapped for good: it
- * does not survive being unloaded. */
+/* Opens and initializes libcuda. Errors: NO_DRIVER. The library stays loaded for good: it does not
+ * survive being unloaded. */
 fusec_status driver_open(Driver *driver, fusec_error *error);
-/* Bytes that the GPU's memory moves in a ns at most; 0: not known. */
+/* The most bytes that the GPU's memory moves in a ns; 0: not known. */
 fusec_status driver_memory_rate(const Driver *driver, CUdevice gpu, double *rate,
                                 fusec_error *error);
 /* Turns a CUresult into a status with a message "cuName: CUDA_ERROR_… (description)". */
 fusec_status driver_check(const Driver *driver, CUresult result, const char *what,
                           fusec_error *error);
 
-/* Makes a context current around calls; leaves what was current before. */
+/* Makes a context current around calls, and restores the one that was current before. */
 typedef struct {
     const Driver *driver;
     bool pushed;

@@ -1,7 +1,7 @@
-/* error.c: statuses, their names and the filling in of messages.
+/* error.c: statuses, their names and the text of messages.
  *
- * The one place where text meets a fusec_error: messages too long for it are cut at a
- * line's end. */
+ * This is the only place that writes into a fusec_error. Messages that are too long are cut at the
+ * end of a line. */
 #include "error.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* error.h: filling in a fusec_error, which may be NULL, and arguments that may not. */
+/* error.h: fills in a fusec_error, which may be NULL, and checks arguments that may not be. */
 #ifndef FUSEC_ERROR_H
 #define FUSEC_ERROR_H
 
@@ -15,7 +15,7 @@ fusec_status fail_null(fusec_error *error, const char *what);
 /* Sets FUSEC_OK and "". */
 fusec_status succeed(fusec_error *error);
 
-/* How a call that makes something begins, before it looks at any other argument: whatever
+/* The beginning of a call that creates something, before it looks at any other argument: whatever
  * fails from here on, *result is NULL. `what` is a literal: "the plan". */
 #define CLEAR_RESULT(result, what, error)                                                          \
     do {                                                                                           \
@@ -23,11 +23,11 @@ fusec_status succeed(fusec_error *error);
         *(result) = NULL;                                                                          \
     } while (0)
 
-/* Copies a struct to the caller's *info, whose first field says how much the caller's header knows
- * of it: no more than that is written. False, and *info as it was: `size` of its fields is none. */
+/* Copies a struct to the caller's *info. Its first field says how much the caller's header knows of
+ * it, and no more is written. False, with *info unchanged: that size ends at none of its fields. */
 bool copy_info(void *info, const void *own, size_t size);
 
-/* A file, or what `what` names, failed with that errno: IO_ERROR, or OUT_OF_MEMORY. */
+/* The status for an errno, of a file or what `what` names: IO_ERROR, or OUT_OF_MEMORY. */
 fusec_status fail_errno(fusec_error *error, int why, const char *what);
 
 #endif

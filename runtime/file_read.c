@@ -19,7 +19,7 @@ static bool refuse(char why[FILE_WHY], const char *reason)
     return false;
 }
 
-/* With the system's error, which stays. */
+/* Fails with the system's error, which errno keeps. */
 static bool give_up(char why[FILE_WHY])
 {
     int error = errno;
@@ -34,7 +34,7 @@ const char *file_distrust(const struct stat *about)
     return about->st_mode & (S_IWGRP | S_IWOTH) ? "others may write to it" : NULL;
 }
 
-/* What stands against reading it at all; NULL: nothing. */
+/* Why a file must not be read at all; NULL: nothing. */
 static const char *judge(const struct stat *about, FileTrust trust)
 {
     if (!S_ISREG(about->st_mode)) return "it is no regular file";
@@ -42,7 +42,7 @@ static const char *judge(const struct stat *about, FileTrust trust)
     return about->st_nlink > 1 ? "it has several names" : file_distrust(about);
 }
 
-/* Up to `limit` bytes; the number, or -1 with errno. */
+/* Reads up to `limit` bytes; returns the number, or -1 with errno. */
 static ssize_t read_bytes(int file, char *bytes, size_t limit)
 {
     size_t length = 0;
@@ -56,7 +56,7 @@ static ssize_t read_bytes(int file, char *bytes, size_t limit)
     return (ssize_t)length;
 }
 
-/* A directory is an error, as it is where one is opened to be written to. */
+/* A directory is an error, as it is where a file is opened for writing. */
 static bool stat_opened(int file, struct stat *about)
 {
     if (fstat(file, about) != 0) return false;
@@ -77,8 +77,7 @@ static bool check_opened(int file, FileTrust trust, size_t limit, struct stat *a
     return false;
 }
 
-/* A file that grows or shrinks while it is read is refused, and so are those of /proc, which tell
- * no size. */
+/* Refuses a file that grows or shrinks while it is read, and files of /proc, which have no size. */
 static char *read_opened(int file, size_t size, char why[FILE_WHY])
 {
     char *bytes = malloc(size + 1);
@@ -97,8 +96,8 @@ static char *read_opened(int file, size_t size, char why[FILE_WHY])
     return NULL;
 }
 
-/* Opening a device may already do something, so none is; what comes in its place meanwhile is found
- * by fstat. */
+/* Opens no device, because opening one may already have an effect. fstat finds out whether the file
+ * was replaced meanwhile. */
 static int open_no_device(int directory, const char *path, int flags)
 {
     struct stat about;
@@ -144,7 +143,7 @@ char *file_read(int directory, const char *path, FileTrust trust, size_t limit, 
     return file_read_known(directory, path, trust, limit, length, &about, why);
 }
 
-/* Whether somebody writes to the FIFO, has written, or comes to. tee() takes nothing out of it. */
+/* Whether somebody writes to the FIFO, has written, or comes to write. tee() consumes nothing. */
 static bool wait_for_writer(int fifo)
 {
     enum { STEP = 50, STEPS = 60 }; /* milliseconds */
@@ -161,7 +160,7 @@ static bool wait_for_writer(int fifo)
     return found;
 }
 
-/* Whether a stream can be read from, which then waits for its data as usual. */
+/* Whether a stream can be read from. Reading then waits for data as usual. */
 static bool accept_stream(int file, char why[FILE_WHY])
 {
     struct stat about;

@@ -1,5 +1,5 @@
-/* file_write.c: see file_write.h. A temporary file is NAME.tmp-PID-NUMBER and locked while its
- * writer lives: what can be locked by another is left over. */
+/* file_write.c: see file_write.h. A temporary file is called NAME.tmp-PID-NUMBER and is locked
+ * while its writer lives; one that another process can lock was left behind. */
 #include "file_write.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@ enum { ATTEMPTS = 100, LINKS = 40, STALE_SECONDS = 3600 };
 
 /* ---- where ---- */
 
-/* What the link `path` leads to, in its place. */
+/* Replaces `path`, a link, by its target. */
 static bool follow_link(char path[PATH_MAX])
 {
     char target[PATH_MAX];
@@ -46,7 +46,7 @@ static bool follow_links(char path[PATH_MAX])
     return false;
 }
 
-/* One that may not be listed cannot be synced either. */
+/* A directory that may not be listed cannot be synced either. */
 static int open_directory(const char *path)
 {
     int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -74,8 +74,8 @@ int file_open_directory(const char *given, char name[NAME_MAX + 1])
 
 /* ---- the temporary file ---- */
 
-/* Whether the file is ours to write: a sweeper may have come between its making and its locking,
- * errno EEXIST. Where the file system has no locks it is. */
+/* Locks the file. False with errno EEXIST: a sweeper has removed it between its creation and its
+ * locking. True where the file system has no locks. */
 static bool hold(int fd)
 {
     struct stat about;
@@ -123,7 +123,7 @@ static void leave(NewFile *file)
     errno = error;
 }
 
-/* Whether what is there may be replaced. */
+/* Whether the existing file may be replaced. */
 static bool check_old(NewFile *file)
 {
     file->replaces = fstatat(file->directory, file->name, &file->old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -168,8 +168,8 @@ bool file_put(NewFile *file, const void *data, size_t length)
     return true;
 }
 
-/* Owner and group first: changing them takes set-id bits away. Where one cannot be kept, no bit
- * goes to another user or group than the one it was for. */
+/* Sets owner and group first, because changing them clears set-id bits. Where one cannot be kept,
+ * no such bit is given to another user or group. */
 static bool keep_owner_and_mode(const NewFile *file)
 {
     const struct stat *old = &file->old;
@@ -207,7 +207,8 @@ void file_drop(NewFile *file)
 
 /* ---- what others left ---- */
 
-/* Locked here, no writer has it; where there are no locks, an old one has none. */
+/* Whether a file was left behind: its lock can be taken here, so no writer has it. Without locks,
+ * it is left behind if it is old. */
 static bool is_left_over(int fd)
 {
     struct stat about;

@@ -69,7 +69,7 @@ extern "C" {
 
 #define FUSEC_VERSION "0.3.0"
 
-/* ========================================================================= simple == */
+/* ==== simple ==== */
 
 /* clang-format off */
 /* Every status, with its meaning. The numbers are part of the ABI: new ones go to the
@@ -201,11 +201,11 @@ FUSEC_API fusec_status fusec_device_cpu(fusec_device **device, fusec_error *erro
 FUSEC_API void fusec_device_destroy(fusec_device *device);
 
 /* Conveniences for programs without an allocator of their own.
- * fusec_alloc: memory of the device, aligned to 256 bytes; 0 bytes give NULL. May
- * synchronize.
- * fusec_free:  NULL is allowed; waits for work that uses the memory, as cuMemFree does.
- * fusec_copy:  between host and device or within one of them, the direction follows from
- *              the pointers; finished when it returns, ordered after the default stream.
+ *   fusec_alloc   memory of the device, aligned to 256 bytes; 0 bytes give NULL. May
+ *                 synchronize.
+ *   fusec_free    NULL is allowed; waits for work that uses the memory, as cuMemFree does.
+ *   fusec_copy    between host and device or within one of them, the direction follows from
+ *                 the pointers; finished when it returns, ordered after the default stream.
  * Errors: OUT_OF_MEMORY, CUDA_ERROR. */
 FUSEC_API fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory,
                                    fusec_error *error);
@@ -213,8 +213,7 @@ FUSEC_API void fusec_free(fusec_device *device, void *memory);
 FUSEC_API fusec_status fusec_copy(fusec_device *device, void *to, const void *from, size_t bytes,
                                   fusec_error *error);
 
-/* Options of a plan; pass NULL for none, or begin with `= {.struct_size = sizeof
- * options}`.
+/* Options of a plan; pass NULL for none, or begin with `= {.struct_size = sizeof options}`.
  * Fields that a caller's older header does not have count as zero. */
 typedef struct fusec_plan_options {
     size_t struct_size; /* sizeof(fusec_plan_options) */
@@ -236,8 +235,8 @@ typedef struct fusec_plan_options {
      * The file is $FUSEC_TUNING_FILE, else $XDG_CONFIG_HOME/fusec/tuning, else
      * ~/.config/fusec/tuning; only plans for a CUDA device's own architecture read it. */
     int32_t no_tuning;
-    /* Nonzero: each kernel begins when all before it in the stream is done, not while the
-     * last one still ends (fusec_plan_launch). A saved plan does not keep this. */
+    /* Nonzero: each kernel starts when everything before it in the stream is done, not while its
+     * predecessor finishes (fusec_plan_launch). A saved plan does not keep this. */
     int32_t no_early_start;
     /* Limits of the compilation; 0: the default. Beyond one it ends with LIMIT_EXCEEDED,
      * and the message names it. A plan that is made is the same whatever the limits.
@@ -264,9 +263,9 @@ typedef struct fusec_plan_options {
  *                  what is given here is what fusec_plan_workspace counts with where it is
  *                  not told, 1 without a size or a default.
  *   options        NULL: none
- * Takes 50 to 350 ms cold, more where the rules' choice spills registers and others are
- * tried; equal requests are compiled once a process, and once a machine
- * by the disk cache. Compiling holds up no launch and no other compilation. Thread-safe.
+ * NVRTC takes a fraction of a second, and longer where the rules' choice spills registers and
+ * others are tried. Equal requests are compiled once a process, and, through the disk cache,
+ * once a machine. Compiling holds up no launch and no other compilation. Thread-safe.
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, a column
  * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED
  * with NVRTC's log, OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED, LIMIT_EXCEEDED, CANCELLED; after
@@ -275,7 +274,7 @@ FUSEC_API fusec_status fusec_plan_create(fusec_device *device, const fusec_progr
                                          const char *graph, const fusec_size *sizes, size_t count,
                                          const fusec_plan_options *options, fusec_plan **plan,
                                          fusec_error *error);
-/* The launches already made go on; what they use of the plan is released after them. */
+/* Launches already made continue; what they use of the plan is released after them. */
 FUSEC_API void fusec_plan_destroy(fusec_plan *plan);
 
 /* The CUDA C that the plan runs, to read or to paste into a project. "" for a loaded
@@ -303,14 +302,15 @@ FUSEC_API size_t fusec_plan_workspace(const fusec_plan *plan, const fusec_size *
  * No allocation, no synchronization, no memset: nothing but kernel launches (cooperative
  * ones for rows that more CTAs share than a cluster has), so it may be captured into a
  * CUDA graph.
- * From sm_90 on the first kernel may start while the kernel before it in the stream still
- * ends (programmatic stream serialization; not in a captured graph), and waits by itself
- * until that one is done and visible. A kernel of the caller's need not know, unless it was
- * launched so itself: then it must have waited for what came before it (griddepcontrol.wait,
- * cudaGridDependencySynchronize). The option no_early_start turns this off.
- * Thread-safe. The same arguments give the same bits
- * every time, and a row's result does not depend on the other rows, nor a sum over some of
- * them (sum[T] of [B, T, C]) on how many such sums there are.
+ * From sm_90 on the plan's first kernel launches while its predecessor in the stream finishes
+ * (programmatic dependent launch; not in a captured graph). It waits until the predecessor is
+ * done and its writes are visible. Kernels of the caller need no change, except those that
+ * were launched in this way themselves: they must have waited for their own predecessor
+ * (griddepcontrol.wait, cudaGridDependencySynchronize). The option no_early_start turns this
+ * off.
+ * Thread-safe. The same arguments give the same bits every time. A row's result does not
+ * depend on the other rows, nor a sum over some of them (sum[T] of [B, T, C]) on how many such
+ * sums there are.
  * An output must not overlap an input, another output or the workspace. With the option
  * in_place an output may be an input with the same pointer, element size, sizes and
  * strides, if all reads come before the writes: either no kernel that reads the input
@@ -326,7 +326,7 @@ FUSEC_API fusec_status fusec_plan_launch(const fusec_plan *plan, const fusec_ten
                                          const fusec_tensor *outputs, const double *scalars,
                                          void *workspace, fusec_stream stream, fusec_error *error);
 
-/* ======================================================================= explicit == */
+/* ==== explicit ==== */
 
 /* What an import statement is answered with. Beside `struct_size`, which the library sets,
  * everything is zero before. */
@@ -487,8 +487,8 @@ typedef struct fusec_device_info {
 FUSEC_API fusec_status fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
 
 /* Copies the device's standing warning (the first of: the disk cache cannot be written or
- * is not one to be trusted, a file of $FUSEC_TARGETS is wrong, the tuning file is damaged or has a
- * schedule that is none any more; everything works without them) and returns its length; 0: none.
+ * is not to be trusted, a file of $FUSEC_TARGETS is wrong, the tuning file is damaged or has a
+ * schedule that this version refuses; everything works without them) and returns its length; 0: none.
  * `text` may be NULL when size is 0. */
 FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text, size_t size);
 
@@ -496,15 +496,14 @@ FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text, si
  * launches. */
 FUSEC_API fusec_status fusec_device_synchronize(fusec_device *device, fusec_error *error);
 
-/* ======================================================================= advanced == */
+/* ==== advanced ==== */
 
 /* What a compiled kernel uses. Numbers that are not known are -1. */
 typedef struct fusec_kernel_info {
     size_t struct_size; /* sizeof(fusec_kernel_info), set by the caller */
     const char *name;
-    int32_t registers; /* a thread */
-    /* Stores plus loads that the assembler put in for lack of registers. */
-    int32_t spill_bytes;
+    int32_t registers;   /* a thread */
+    int32_t spill_bytes; /* stores plus loads, for lack of registers */
     int32_t stack_bytes; /* local memory frame a thread, spilled or not */
     int32_t static_smem_bytes;
     int32_t threads; /* a CTA */
@@ -534,10 +533,8 @@ FUSEC_API const char *fusec_plan_schedule(const fusec_plan *plan);
 FUSEC_API double fusec_plan_milliseconds(const fusec_plan *plan);
 FUSEC_API int fusec_plan_was_cached(const fusec_plan *plan);
 
-/* The arguments of a launch, checked once and kept: what fusec_plan_launch does behind
- * its checks.
- * For loops that launch the same memory again and again; what is said there of streams and
- * graphs holds. The memory must outlive the call; the plan may be destroyed before it. Many
+/* The arguments of a launch, checked once and kept, for loops that launch the same memory again
+ * and again. What fusec_plan_launch says of streams and graphs holds. The memory must outlive the call; the plan may be destroyed before it. Many
  * threads may launch one call, if the work itself may overlap. Errors of fusec_call_create:
  * those of fusec_plan_launch; UNSUPPORTED on the CPU device, which keeps no calls. */
 typedef struct fusec_call fusec_call;
@@ -578,8 +575,9 @@ typedef enum fusec_format { FUSEC_CUBIN, FUSEC_PTX } fusec_format;
 
 typedef struct fusec_binary fusec_binary;
 
-/*   cuda   the text, ended by NUL     arch   "sm_90a", … (for PTX its compute_90a is
- *        used)
+/* Compiles a text.
+ *   cuda   the text, ended by NUL
+ *   arch   "sm_90a", … (for PTX its compute_90a is used)
  * Goes through the disk cache. Errors: NO_NVRTC (with the places searched),
  * COMPILE_FAILED with NVRTC's log, UNSUPPORTED for an architecture that this NVRTC does
  * not know, INVALID_ARGUMENT for a format that is none, OUT_OF_MEMORY. */
@@ -611,11 +609,11 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path, s
  * nobody else and be no symbolic link: else it is not used, which is a warning. So must each
  * entry, which also holds all that it was made from; one that does not fit, or that the
  * driver refuses, is removed and compiled anew.
- * path:   its directory, whether it exists or not; the length written, 0 if there is none
- *         or its path is relative
- * list:   calls `entry` for each entry, most recently used first; a return other than 0
- *         stops
- * clear:  removes all entries (and nothing else); *count is how many, may be NULL
+ *   fusec_cache_path    its directory, whether it exists or not; returns the length written, 0
+ *                       if there is none or its path is relative
+ *   fusec_cache_list    calls `entry` for each entry, most recently used first; a return other
+ *                       than 0 stops
+ *   fusec_cache_clear   removes all entries (and nothing else); *count is how many, may be NULL
  * Errors: IO_ERROR, OUT_OF_MEMORY: the list then has all that could be read. */
 typedef struct fusec_cache_entry {
     size_t struct_size; /* of this library's, set by the library */

@@ -1,4 +1,4 @@
-/* import_calls.c: the import functions of fusec.h as compile() asks for imports. */
+/* import_calls.c: adapts the import functions of fusec.h to what compile() calls. */
 #include "import_file.h"
 
 #include <string.h>

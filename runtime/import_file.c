@@ -1,5 +1,5 @@
-/* import_file.c: imports from files: regular ones of bounded size, known by device and inode, so
- * that two paths to one are one file. */
+/* import_file.c: imports from files: regular files of bounded size. Device and inode identify a
+ * file, so two paths to it are one file. */
 #include "import_file.h"
 
 #include "error.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an answer owns. */
+/* The memory that an answer owns. */
 typedef struct {
     char *text;
     char identity[FILE_IDENTITY];

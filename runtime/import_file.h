@@ -1,5 +1,5 @@
-/* import_file.h: programs and their imports from files, and the imports of fusec.h as compile()
- * takes them. */
+/* import_file.h: programs and their imports from files, and the imports of fusec.h in the form that
+ * compile() takes. */
 #ifndef FUSEC_IMPORT_FILE_H
 #define FUSEC_IMPORT_FILE_H
 
@@ -10,22 +10,22 @@
 
 enum { FILE_IDENTITY = 40 };
 
-/* What fusec_import_file gives a file for its identity; false: there is no such regular file. */
+/* The identity that fusec_import_file gives a file; false: there is no such regular file. */
 bool file_identity(const char *path, char identity[FILE_IDENTITY]);
 /* A program's file, malloc'ed. On failure `message` says why. */
 fusec_status program_file_read(const char *path, char **text, size_t *length,
                                char identity[FILE_IDENTITY], char *message, size_t size);
 
-/* An import function of fusec.h that is asked by compile(): `imports` is what it takes. Close it
- * after the compilation. */
+/* An import function of fusec.h in the form that compile() calls: `imports`. Close it after the
+ * compilation. */
 typedef struct {
     fusec_parse_options options;
     fusec_imported answer;
-    bool answered; /* and not yet released */
+    bool answered; /* an answer waits for its release */
     Imports imports;
 } ImportCalls;
 
-/* `identity` of the main file, NULL: its name; must outlive the compilation. */
+/* `identity` is that of the main file, NULL: its name; it must outlive the compilation. */
 void import_calls_open(ImportCalls *calls, const fusec_parse_options *options,
                        const char *identity);
 void import_calls_close(ImportCalls *calls);

@@ -1,8 +1,4 @@
-/* internal.h: what the opaque handles of fusec.h are, shared by the files of runtime/.
- *
- *     program.c  device.c  modules.c  plan.c  check.c  schedule/launch.c  launch_cpu.c  saved.c
- * binary.c
- */
+/* internal.h: the contents of the opaque handles of fusec.h, shared by the files of runtime/. */
 #ifndef FUSEC_INTERNAL_H
 #define FUSEC_INTERNAL_H
 
@@ -17,7 +13,7 @@
 #include <stdatomic.h>
 
 struct fusec_program {
-    atomic_int references; /* plans read its syntax tree */
+    atomic_int references; /* plans share its syntax tree */
     char *text, *name;
     size_t length;
     Compilation checked; /* its arena holds the names, and the texts of imports */
@@ -25,8 +21,8 @@ struct fusec_program {
     int graph_count;
 };
 
-/* Compiled code loaded into a device's context. Shared by all plans with the same text;
- * made once, by the first thread that asks, while the others wait. See modules.c. */
+/* Compiled code loaded into a device's context. All plans with the same text share it; the first
+ * thread that asks makes it, while the others wait. See modules.c. */
 typedef struct CodeModule CodeModule;
 struct CodeModule {
     uint64_t key[2];
@@ -43,7 +39,7 @@ struct CodeModule {
 
 typedef struct {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* some module is no longer COMPILING */
+    pthread_cond_t changed; /* a module has left COMPILING */
     CodeModule *first;
     uint64_t clock;
 } Modules;
@@ -59,7 +55,7 @@ struct fusec_device {
     fusec_device_info info;
     double memory_rate; /* the most bytes that its memory moves in a ns; 0: not known */
     char code_arch[16]; /* "sm_89": what NVRTC makes cubins for */
-    Target target;      /* what the compiler plans for; target.sms is the device's own */
+    Target target;      /* the target of plans; target.sms is the device's own */
     Modules modules;
     pthread_mutex_t nvrtc_lock;
     bool nvrtc_open;
@@ -71,67 +67,66 @@ struct fusec_device {
 /* A kernel's entry on the device. */
 typedef struct {
     CUfunction function;
-    bool overlaps; /* its code, too, waits before all else */
+    bool overlaps; /* its code waits before everything else, as its text does */
 } LoadedEntry;
 
 struct fusec_plan {
     atomic_int references;
     fusec_device *device;
     fusec_program *program;  /* NULL: it was loaded */
-    Compilation compilation; /* a loaded plan has none ... */
-    Arena *arena;            /* ... but this */
+    Compilation compilation; /* a loaded plan has none */
+    Arena *arena;            /* of a loaded plan; NULL: of others */
     const LaunchPlan *launch;
     const char *cuda, *arch; /* arch: of the code, where there is a GPU */
     bool in_place, no_early_start, was_cached;
-    char *schedule; /* that it was made by; NULL: as the rules choose */
+    char *schedule; /* the schedule that made it; NULL: the rules' choice */
     double milliseconds;
     CodeModule *module;   /* NULL on the CPU device */
-    LoadedEntry *entries; /* by kernel; behind all, those that are for strided rows */
+    LoadedEntry *entries; /* by kernel; behind them the entries for strided rows */
     fusec_kernel_info *kernels;
 };
 
 double milliseconds_now(void);
 
-/* To be undone by fusec_program_destroy. */
+/* Counts a user; fusec_program_destroy ends its use. */
 fusec_program *program_retain(const fusec_program *program);
 
-/* INVALID_ARGUMENT for a limit of some options that is negative or NaN. */
+/* INVALID_ARGUMENT for a limit in options that is negative or NaN. */
 fusec_status check_limits(int64_t max_nodes, int64_t max_bytes, double max_seconds,
                           fusec_error *error);
-/* The error of a budget that was stopped. */
+/* The error for a budget that has stopped. */
 fusec_status fail_stopped(const Budget *budget, fusec_error *error);
-/* compile() with its status and diagnostics as an error; on failure there is nothing to
- * free. */
+/* compile() with its status and diagnostics as an error. On failure there is nothing to free. */
 fusec_status compile_checked(const CompileRequest *request, Compilation *c, fusec_error *error);
-/* The same of what was compiled before. */
+/* The same for an existing compilation. */
 fusec_status check_compiled(Compilation *c, fusec_error *error);
 
-/* The interval between a kernel's rows that its memory just keeps up with; 0: rows come as fast as
- * they can. Launches use it without a call of the driver. */
+/* The shortest interval between a kernel's rows with which memory keeps up; 0: rows follow each
+ * other without a pause. Launches use it without a call of the driver. */
 unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int kernel,
                          const Sizes *sizes);
-/* Whether this process is a child, made by fork, of the one that opened the device. CUDA is dead in
- * it, and another thread of the parent may have held any of the device's locks. */
+/* Whether this process was forked from the one that opened the device. CUDA does not work in it,
+ * and another thread of the parent may have held any of the device's locks. */
 bool device_is_inherited(const fusec_device *device);
 fusec_status fail_inherited(fusec_error *error);
 void device_retain(fusec_device *device);
 void device_warn(fusec_device *device, const char *text);
 fusec_status device_enter(const fusec_device *device, CurrentContext *current, fusec_error *error);
-/* Opens NVRTC at the first call; a failure is tried again at the next. */
+/* Opens NVRTC at the first call; after a failure tries again at the next. */
 fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error *error);
-/* What plans are made for: the device's own target, or that of `arch`, which need not fit
+/* The target that plans are made for: the device's own, or that of `arch`, which need not run on
  * it. */
 fusec_status device_target(const fusec_device *device, const char *arch, Target *target,
                            const char **code_arch, fusec_error *error);
 
 bool modules_init(Modules *modules);
 void modules_free(fusec_device *device);
-/* The module of a text, compiled for `arch`, or loaded from a cache. The budget, which may be NULL,
- * is asked while another thread makes it. */
+/* The module of a text, compiled for `arch`, or loaded from a cache. The budget (may be NULL) is
+ * asked while another thread makes it. */
 fusec_status module_acquire(fusec_device *device, const char *cuda, const char *arch,
                             const char *option, bool use_cache, Budget *budget, CodeModule **module,
                             bool *was_cached, fusec_error *error);
-/* A module of its own from code at hand; takes the code over, also on failure. */
+/* A separate module from given code; owns the code from then on, also on failure. */
 fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx, CodeModule **module,
                               fusec_error *error);
 void module_release(fusec_device *device, CodeModule *module);
@@ -148,7 +143,7 @@ static inline const fusec_tensor *launch_tensor(const LaunchPlan *plan, int inde
 {
     return index < plan->input_count ? &inputs[index] : &outputs[index - plan->input_count];
 }
-/* Checks all tensors of a launch and reads the sizes of all axes off them. */
+/* Checks all tensors of a launch and takes the sizes of all axes from them. */
 fusec_status check_tensors(const fusec_plan *plan, const fusec_tensor *inputs,
                            const fusec_tensor *outputs, Sizes *sizes, fusec_error *error);
 fusec_status check_workspace(const fusec_plan *plan, const fusec_tensor *inputs,

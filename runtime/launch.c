@@ -1,7 +1,7 @@
-/* schedule/launch.c: a launch: check, work out grids and arguments from the LaunchPlan, hand them
- * to the driver. Everything is on the stack; the only driver calls are those that make
- * the context current, cuStreamIsCapturing and cuLaunchKernelEx, so that a launch may be
- * captured into a CUDA graph. */
+/* launch.c: a launch: checks the arguments, computes grids and arguments from the LaunchPlan, hands
+ * them to the driver. Everything is on the stack. The only driver calls are those that make the
+ * context current, cuStreamIsCapturing and cuLaunchKernelEx, so a launch may be captured into a
+ * CUDA graph. */
 #include "internal.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ typedef struct {
     int64_t offsets[MAX_LAUNCH_SLOTS];
 } Launch;
 
-/* A kernel ready to go. */
+/* A kernel with its arguments. */
 typedef struct {
     CUfunction function;
     bool overlaps; /* it may start while the kernel before it ends */
@@ -85,7 +85,7 @@ static const int64_t *strides_of(const void *data, int index)
     return launch_tensor(launch->plan->launch, index, launch->inputs, launch->outputs)->strides;
 }
 
-/* Of a tensor whose rows are evenly apart. */
+/* The stride between the rows of a tensor whose rows are evenly spaced. */
 static int64_t row_stride(const Launch *launch, int index, AxisSet rows)
 {
     int64_t stride;
@@ -147,8 +147,8 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready, fu
     return FUSEC_OK;
 }
 
-/* Whether launches into a stream become nodes of a CUDA graph. (The default stream's question fails
- * while another stream is captured; so does the launch, which says it.) */
+/* Whether launches into a stream become nodes of a CUDA graph. For the default stream the query
+ * fails while another stream is captured; the launch then fails too, and reports it. */
 static bool is_captured(const Driver *driver, fusec_stream stream)
 {
     int is = 0;
@@ -177,10 +177,9 @@ static unsigned set_attributes(const LaunchKernel *kernel, bool overlaps,
     return count;
 }
 
-/* `first`: nothing of the plan was launched before. A kernel behind another starts early in a
- * graph, too; the first one does not: nodes of a graph are under way early by themselves, and
- * behind a kernel that does not say when its last rows are done such an edge costs more than it
- * gains. */
+/* `first`: no kernel of the plan was launched before. Later kernels start early in a graph, too.
+ * The first one does not: nodes of a graph start early anyway, and behind a kernel that does not
+ * announce its end such an edge costs more than it gains. */
 static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool *first,
                                  fusec_stream stream, fusec_error *error)
 {
@@ -205,8 +204,7 @@ static fusec_status launch_ready(const Driver *driver, const Ready *ready, bool 
                         ready->entry->name, error);
 }
 
-/* All kernels are made ready before the first one runs: an argument error launches
- * nothing. */
+/* Prepares all kernels before the first one runs, so an argument error launches nothing. */
 static fusec_status check_grids(const Launch *launch, fusec_error *error)
 {
     fusec_status status = FUSEC_OK;

@@ -1,7 +1,7 @@
 /* launch_cpu.c: a launch on the CPU device: the reference evaluator on host pointers.
  *
- * It wants dense tensors: strided inputs are gathered into buffers first, strided
- * outputs, and those that take an input's place, are computed into buffers and scattered
+ * The evaluator takes dense tensors. Strided inputs are gathered into buffers first; strided
+ * outputs, and outputs that replace an input, are computed into buffers and scattered
  * afterwards. */
 #include "internal.h"
 
@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One launch: everything by parameter or output index of the graph; buffers[] are ours to
- * free. */
+/* One launch, by parameter or output index of the graph; buffers[] are ours to free. */
 typedef struct {
     const fusec_plan *plan;
     HostTensor *inputs, *outputs;
@@ -116,8 +115,8 @@ static void scatter_outputs(const CpuLaunch *launch, const fusec_tensor *outputs
     }
 }
 
-/* The graph as written; where an input that it names has no say in the outputs, and so no memory,
- * the simplified one, which does not name it. Both give the same. */
+/* The graph as written; or, where it names an input that no output needs, and that has no memory,
+ * the simplified graph, which does not name it. Both give the same. */
 static const Graph *graph_to_evaluate(const fusec_plan *plan)
 {
     for (int i = 0; i < plan->launch->input_count; i++)

@@ -17,8 +17,8 @@ const char *environment_path(const char *variable)
     return path && path[0] == '/' ? path : NULL;
 }
 
-/* The directories that the dynamic linker searches, malloc'ed; NULL: not known, or no memory for
- * them. */
+/* The directories that the dynamic linker searches, malloc'ed; NULL: not known, or out of
+ * memory. */
 static Dl_serinfo *search_path(void)
 {
     Dl_serinfo size, *path = NULL;
@@ -41,8 +41,8 @@ static bool is_absolute(const Dl_serinfo *path)
     return true;
 }
 
-/* Where the linker would look into the working directory, by an empty entry of LD_LIBRARY_PATH,
- * say. */
+/* Searches without the working directory, which the linker would include, for example because of an
+ * empty entry in LD_LIBRARY_PATH. */
 static void *open_in_absolute(const Dl_serinfo *path, const char *name)
 {
     char file[PATH_MAX];
@@ -100,8 +100,7 @@ bool library_own_path(char path[PATH_MAX])
     static const char anchor[] = "fusec";
     Dl_info info;
     if (!dladdr((const void *)anchor, &info) || !info.dli_fname) return false;
-    /* the linker keeps the path as it found the file: with a relative directory in front, perhaps
-     */
+    /* The linker keeps the path by which it found the file, perhaps with a relative directory. */
     if (info.dli_fname[0] != '/') return read_own_mapping((uintptr_t)anchor, path);
     return snprintf(path, PATH_MAX, "%s", info.dli_fname) < PATH_MAX;
 }

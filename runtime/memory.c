@@ -1,6 +1,5 @@
-/* memory.c: memory, streams and events: conveniences for programs without CUDA code of
- * their own. Each is one driver call in the device's context, or its plain C counterpart
- * on the CPU device. */
+/* memory.c: memory, streams and events: conveniences for programs without CUDA code of their own.
+ * Each is one driver call in the device's context, or plain C on the CPU device. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -38,7 +37,7 @@ fusec_status fusec_alloc(fusec_device *device, size_t bytes, void **memory, fuse
     if (bytes == 0) return succeed(error);
     if (bytes > SIZE_MAX - 255)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
-    bytes = (bytes + 255) / 256 * 256; /* whole blocks: kernels read rows by them */
+    bytes = (bytes + 255) / 256 * 256; /* whole blocks, because kernels read rows by them */
     if (!device->cpu) {
         CUdeviceptr allocated = 0;
         fusec_status status = allocate_on_device(device, bytes, &allocated, error);

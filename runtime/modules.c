@@ -1,8 +1,7 @@
 /* modules.c: the modules of a device: text -> machine code -> CUmodule, each made once.
  *
- * One lock guards the list and the modules' states; compiling, reading the disk and
- * loading run outside of it. A module that nobody uses stays for a while, since plans
- * come and go. */
+ * One lock guards the list and the modules' states. Compiling, reading the disk and loading run
+ * without it. An unused module stays for a while, because plans come and go. */
 #include "internal.h"
 
 #include "disk.h"
@@ -100,14 +99,14 @@ static fusec_status load_module(fusec_device *device, CodeModule *module, fusec_
     return status;
 }
 
-/* What a module is made of. */
+/* The source of a module. */
 typedef struct {
     const char *cuda, *arch, *option;
     bool use_cache;
 } CodeSource;
 
-/* What NVRTC is asked for: an architecture that it does not know gets PTX of the newest one below
- * it, for the driver to compile. */
+/* Chooses what NVRTC makes: for an architecture that it does not know, PTX of the newest one below,
+ * which the driver compiles. */
 static fusec_status choose_code(const Nvrtc *nvrtc, const char *arch, char name[32], bool *is_ptx,
                                 fusec_error *error)
 {
@@ -135,14 +134,14 @@ static fusec_status compile_code(fusec_device *device, CodeModule *module, const
     return status;
 }
 
-/* Whether the driver may have refused the code for what it is, so that other code would do. */
+/* Whether the driver may have refused the code itself, so that other code might do. */
 static bool refused_code(const CodeModule *module, fusec_status status)
 {
     return module->from_disk && status != FUSEC_OK && status != FUSEC_OUT_OF_MEMORY;
 }
 
-/* Code from the disk cache, else from NVRTC, loaded. What the driver does not take from the cache
- * is compiled anew and replaces it there. */
+/* Loads code from the disk cache, else from NVRTC. Cached code that the driver refuses is compiled
+ * again and replaced in the cache. */
 static fusec_status load_source(fusec_device *device, CodeModule *module, const CodeSource *source,
                                 fusec_error *error)
 {
@@ -175,8 +174,8 @@ static void make_module(fusec_device *device, CodeModule *module, const CodeSour
     pthread_mutex_unlock(&modules->lock);
 }
 
-/* With the lock held, but while the budget is asked: waits until another thread has made a module;
- * false: no longer. */
+/* With the lock held, except while the budget is asked: waits until another thread has made a
+ * module; false: the budget has stopped. */
 static bool wait_for(Modules *modules, const CodeModule *m, Budget *budget)
 {
     enum { A_WHILE = 20 * 1000 * 1000, SECOND = 1000 * 1000 * 1000 }; /* ns */
@@ -196,8 +195,8 @@ static bool wait_for(Modules *modules, const CodeModule *m, Budget *budget)
     return true;
 }
 
-/* With the lock held: the module with this key, which another thread may be making; or a new one,
- * which the caller has to make (*is_new). */
+/* With the lock held: finds the module with this key, which another thread may be making; or adds a
+ * new one, which the caller has to make (*is_new). */
 static CodeModule *find_module(Modules *modules, const uint64_t key[2], bool use_cache,
                                bool *is_new)
 {

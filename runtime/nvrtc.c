@@ -1,8 +1,7 @@
 /* nvrtc.c: opens libnvrtc and compiles the generated text with it.
  *
- * NVRTC may be called from many threads, each with programs of its own. Its own cache
- * (12.9 and later) is switched off: ours is keyed on more, and the assembler's report
- * must be a fresh one. */
+ * Many threads may call NVRTC, each with programs of its own. NVRTC's cache (12.9 and later) is
+ * off: ours has a fuller key, and the assembler's report must be a fresh one. */
 #include "nvrtc.h"
 
 #include "error.h"
@@ -114,7 +113,7 @@ void nvrtc_close(Nvrtc *nvrtc)
     memset(nvrtc, 0, sizeof *nvrtc);
 }
 
-/* What NVRTC's calls answer. */
+/* Turns a result of NVRTC into a status. */
 static fusec_status nvrtc_check(int result, const char *what, fusec_error *error)
 {
     if (result == 0) return FUSEC_OK;
@@ -140,7 +139,7 @@ fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *e
 
 /* ---- compiling ---- */
 
-/* The log has what is known of spills, so code without it is not taken. */
+/* Only the log reports spills, so code without it is not accepted. */
 static fusec_status read_log(const Nvrtc *nvrtc, NvrtcProgram program, Code *code,
                              fusec_error *error)
 {
@@ -233,7 +232,7 @@ static void *do_job(void *data)
     return NULL;
 }
 
-/* NVRTC is a whole C++ compiler, with the stack that such a one takes. */
+/* NVRTC is a whole C++ compiler, and needs the stack of one. */
 fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arch,
                            const char *option, Code *code, fusec_error *error)
 {

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* One list of all entry points.  name, parameters */
+/* All entry points: name, parameters. */
 #define NVRTC_ENTRY_POINTS(NVRTC)                                                                  \
     NVRTC(nvrtcVersion, (int *major, int *minor))                                                  \
     NVRTC(nvrtcGetNumSupportedArchs, (int *count))                                                 \
@@ -34,18 +34,16 @@ typedef struct {
 #undef NVRTC_POINTER
 } Nvrtc;
 
-/* Machine code with what the assembler said about it; data and log are malloc'ed and
- * NUL-ended. */
+/* Machine code with the assembler's report; data and log are malloc'ed and NUL-ended. */
 typedef struct {
     char *data;
     size_t bytes;        /* without the NUL */
     char *log;           /* of `ptxas -v` */
-    double milliseconds; /* that compiling took */
+    double milliseconds; /* that compilation took */
 } Code;
 
-/* Searches $FUSEC_NVRTC (a file; if set, nothing else), the library path, CUDA toolkits,
- * Python's site-packages and nvrtc/ beside the library; takes the first of at least 12.8.
- */
+/* Searches $FUSEC_NVRTC (a file; if set, nothing else), the library path, CUDA toolkits, Python's
+ * site-packages and nvrtc/ beside the library; takes the first library of at least version 12.8. */
 fusec_status nvrtc_open(Nvrtc *nvrtc, fusec_error *error);
 void nvrtc_close(Nvrtc *nvrtc);
 /* *knows: whether cubins can be made for compute capability `cc` = 10 major + minor. */
@@ -59,7 +57,7 @@ void code_free(Code *code);
 /* The files nvrtc_search visits, in order, until `visit` returns true; see
  * nvrtc_search.c. */
 typedef bool VisitLibrary(void *data, const char *path);
-/* A path NULL says that memory ran out, which ends the search. */
+/* A NULL path means that memory ran out, which ends the search. */
 bool nvrtc_search(VisitLibrary *visit, void *data);
 
 #endif

@@ -1,9 +1,7 @@
-/* nvrtc_search.c: where a libnvrtc may lie: the library path, CUDA toolkits, the Python
- * wheel nvidia-cuda-nvrtc in any site-packages that is near, and nvrtc/ beside fusec
- * itself.
+/* nvrtc_search.c: where a libnvrtc may be: the library path, CUDA toolkits, the Python wheel
+ * nvidia-cuda-nvrtc in nearby site-packages, and nvrtc/ beside fusec itself.
  *
- * Only globbing of known places, no walk of the disk: the search takes well under a
- * millisecond. */
+ * The search globs known places and does not walk the disk, so it is quick. */
 #include "nvrtc.h"
 
 #include "library.h"
@@ -15,8 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Visits what matches, highest name first, so that newer versions come before older ones.
- */
+/* Visits matching files, highest name first, so that newer versions come before older ones. */
 static bool visit_matches(VisitLibrary *visit, void *data, const char *pattern)
 {
     glob_t found = {0};
@@ -88,7 +85,7 @@ static bool visit_python(VisitLibrary *visit, void *data)
     return false;
 }
 
-/* The python3 that PATH finds names one more prefix: DIR/../lib/python3. */
+/* The python3 on PATH names one more prefix: DIR/../lib/python3. */
 static bool visit_path_python(VisitLibrary *visit, void *data)
 {
     static const char *const beside_bin[] = {WHEELS("../lib/python3*/site-packages"), NULL};

@@ -1,5 +1,5 @@
-/* plan.c: plans: compile() for the device's target, its text made a module, its kernels
- * looked up. */
+/* plan.c: plans: compile() for the device's target, a module made from the text, its kernels looked
+ * up. */
 #include "internal.h"
 
 #include "cubin.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In place the kernels must not promise that their pointers are different. */
+/* In place, kernels must not promise that their pointers differ. */
 static const char no_restrict[] = "--define-macro=__restrict__=";
 
 fusec_plan *plan_new(fusec_device *device)
@@ -64,7 +64,7 @@ static void describe_kernel(const fusec_plan *plan, int index, fusec_kernel_info
     info->dynamic_smem_bytes = launch_smem(kernel, info->grid[0]);
 }
 
-/* CTAs that wait for each other must all be on the GPU at once. */
+/* CTAs that wait for each other must all be resident on the GPU at once. */
 static fusec_status check_group(const fusec_plan *plan, int index, CUfunction function,
                                 const char *name, fusec_error *error)
 {
@@ -98,7 +98,7 @@ static fusec_status prepare_function(fusec_plan *plan, int index, const char *na
     fusec_status status = driver_check(
         driver, driver->cuModuleGetFunction(function, module->handle, name), name, error);
     int64_t smem = most_smem(kernel);
-    if (status == FUSEC_OK && smem > 0) /* what needs no asking includes static */
+    if (status == FUSEC_OK && smem > 0) /* the amount that needs no opt-in includes static */
         status =
             driver_check(driver,
                          driver->cuFuncSetAttribute(
@@ -144,8 +144,8 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 
 /* ---- creating ---- */
 
-/* Copies what the caller's header knew of the options. Wanting no output is an error here: to
- * the compiler it would be a plan without kernels. */
+/* Copies the options that the caller's header knows. No wanted output is an error here: to the
+ * compiler it would be a plan without kernels. */
 static fusec_status read_options(const fusec_plan_options *given, fusec_plan_options *options,
                                  fusec_error *error)
 {
@@ -168,7 +168,7 @@ static fusec_status read_options(const fusec_plan_options *given, fusec_plan_opt
     return check_limits(options->max_nodes, options->max_bytes, options->max_seconds, error);
 }
 
-/* A plan on its way: what its compilations have in common. */
+/* A plan in the making: what its compilations have in common. */
 typedef struct {
     fusec_plan *plan;
     const fusec_plan_options *options;
@@ -176,8 +176,8 @@ typedef struct {
     AxisSize sizes[MAX_AXES];
     CompileRequest request;
     Budget budget;
-    int loads;           /* texts that plan->module was made of, one after another ... */
-    fusec_status status; /* ... and how the last went */
+    int loads; /* the number of texts that plan->module was made from, one after another */
+    fusec_status status; /* the status of the last one */
     fusec_error *error;
 } Making;
 
@@ -230,7 +230,8 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
                          m->error);
 }
 
-/* The tuning file speaks of the device that a plan will run on, so of its own architecture. */
+/* The tuning file is about the device that a plan will run on, so about that device's
+ * architecture. */
 static bool may_tune(const Making *m)
 {
     const fusec_device *device = m->plan->device;
@@ -244,7 +245,7 @@ static bool keep_schedule(fusec_plan *plan, const char *schedule)
     return plan->schedule || !schedule;
 }
 
-/* Compiles to a text: by the schedule given, the tuning file's, or as the rules choose. */
+/* Compiles to a text, by the given schedule, the tuning file's, or the rules' choice. */
 static fusec_status compile_graph(Making *m)
 {
     fusec_plan *plan = m->plan;
@@ -263,7 +264,7 @@ static fusec_status compile_graph(Making *m)
     return FUSEC_OK;
 }
 
-/* The module of a text in the place of the last one. */
+/* Replaces the module by that of another text. */
 static fusec_status load_text(Making *m, const char *cuda)
 {
     fusec_plan *plan = m->plan;
@@ -293,7 +294,8 @@ static int count_spills(void *data, const Compilation *c)
     return bytes;
 }
 
-/* Machine code; where the rules chose what spills, that of another schedule if one does not. */
+/* Makes the machine code; where the rules' choice spills, that of another schedule which does
+ * not. */
 static fusec_status load_plan(Making *m)
 {
     fusec_plan *plan = m->plan;
@@ -304,7 +306,7 @@ static fusec_status load_plan(Making *m)
     case LEANER_FAILED: return m->status;
     case LEANER_OUT_OF_MEMORY: return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
     }
-    if (m->loads > 1 && !plan->schedule) /* all spilled: back to the first */
+    if (m->loads > 1 && !plan->schedule) /* all of them spill: takes the first again */
         return load_text(m, plan->compilation.cuda);
     return m->status;
 }

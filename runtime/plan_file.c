@@ -1,5 +1,5 @@
 /* plan_file.c: see plan_file.h. A checksum (serialize.h) protects a file against damage, not
- * against malice, so everything read back is also checked to make sense. */
+ * against malice, so everything read back is checked for sense as well. */
 #include "plan_file.h"
 
 #include "fusec.h"
@@ -159,7 +159,7 @@ static void get_scalars(Reader *r, Arena *arena, LaunchPlan *plan)
     plan->scalars = scalars;
 }
 
-/* copies_kernel is checked against the kernels once they are read. */
+/* The kernels are read later; copies_kernel is checked then. */
 static void get_slots(Reader *r, Arena *arena, LaunchPlan *plan)
 {
     plan->slot_count = (int)get_range(r, 0, MAX_LAUNCH_SLOTS);
@@ -260,7 +260,7 @@ static bool arg_is_sound(const LaunchPlan *plan, const LaunchArg *arg)
     return false;
 }
 
-/* `collapsed`: whether it counts several row axes as one. */
+/* `collapsed`: whether the entry counts several row axes as one. */
 static bool entry_is_sound(const LaunchPlan *plan, const LaunchEntry *entry, bool collapsed)
 {
     for (int i = 0; i < entry->arg_count; i++) {
@@ -299,7 +299,7 @@ static bool entries_are_sound(const LaunchPlan *plan, const LaunchKernel *kernel
     }
 }
 
-/* Numbers that parts of groups are counted with. */
+/* Checks the numbers that parts of groups are computed with. */
 static bool parts_are_sound(const LaunchKernel *kernel)
 {
     const LaunchGrid *groups = &kernel->grid[0], *parts = &kernel->grid[PARTS_DIM];
@@ -308,7 +308,7 @@ static bool parts_are_sound(const LaunchKernel *kernel)
            (some && parts->max_ctas <= INT32_MAX && parts->per_cta <= INT32_MAX);
 }
 
-/* Few CTAs are given memory by kernels alone that take none else. */
+/* Only kernels without other dynamic shared memory get some for launches of few CTAs. */
 static bool few_are_sound(const LaunchKernel *kernel)
 {
     return !kernel->few_ctas || (kernel->few_bytes && !kernel->smem_bytes && kernel->mailbox < 0);

@@ -1,5 +1,5 @@
-/* plan_file.h: what a file of a saved plan holds, as bytes and back. Nothing here needs a device.
- */
+/* plan_file.h: the contents of a saved plan's file, as bytes and back. Nothing here needs a
+ * device. */
 #ifndef FUSEC_PLAN_FILE_H
 #define FUSEC_PLAN_FILE_H
 
@@ -17,8 +17,8 @@ typedef struct {
 typedef enum { PLAN_READ, PLAN_DAMAGED, PLAN_OTHER_VERSION } PlanRead;
 
 void plan_encode(Writer *w, const PlanFile *file);
-/* Takes any bytes. What comes back points into them and into the arena, and no index in it leaves
- * its table. `version` gets the fusec that wrote it, where that is another one. */
+/* Decodes any bytes. The result points into them and into the arena, and no index in it leaves its
+ * table. `version` gets the version of fusec that wrote the file, where that is another one. */
 PlanRead plan_decode(const char *bytes, size_t size, Arena *arena, PlanFile *file,
                      const char **version);
 

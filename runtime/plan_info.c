@@ -1,4 +1,5 @@
-/* plan_info.c: what fusec.h tells about a plan: tensors, scalars, axes, kernels, code. */
+/* plan_info.c: the facts about a plan that fusec.h returns: tensors, scalars, axes, kernels,
+ * code. */
 #include "internal.h"
 
 #include <string.h>

@@ -124,7 +124,7 @@ static fusec_status read_options(const fusec_parse_options *given, fusec_parse_o
     return check_limits(options->max_nodes, options->max_bytes, options->max_seconds, error);
 }
 
-/* `text` is malloc'ed and taken over. */
+/* Owns `text`, which is malloc'ed, from then on. */
 static fusec_status make_program(char *text, size_t length, const char *name,
                                  const fusec_parse_options *options, const char *identity,
                                  fusec_program **result, fusec_error *error)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* strerror(), but memory that ran out is "out of memory" everywhere. */
+/* strerror(), except that running out of memory is "out of memory" everywhere. */
 static inline const char *reason_of(int error)
 {
     return error == ENOMEM ? "out of memory" : strerror(error);

@@ -1,4 +1,4 @@
-/* saved.c: plans as files: what plan_file.h says, sealed with a checksum. */
+/* saved.c: plans as files: the contents of plan_file.h, sealed with a checksum. */
 #include "internal.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static void give_up(void *escape)
     longjmp(*(jmp_buf *)escape, 1);
 }
 
-/* plan_decode(), whose arena may have no more memory: false. */
+/* plan_decode(); false: the arena ran out of memory. */
 static bool decode(fusec_plan *plan, const char *data, size_t bytes, PlanFile *file,
                    const char **version, PlanRead *read)
 {

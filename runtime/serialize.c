@@ -1,5 +1,5 @@
-/* serialize.c: the byte format of our files (little-endian, as every machine with an NVIDIA
- * GPU is). */
+/* serialize.c: the byte format of our files (little-endian, like every machine with an NVIDIA
+ * GPU). */
 #include "serialize.h"
 
 #include <errno.h>
@@ -165,7 +165,7 @@ bool make_directories(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-/* Whether the seal is one, and of a file of `size` bytes. */
+/* Whether the seal is valid, and fits a file of `size` bytes. */
 static bool seal_fits(const Seal *seal, const char magic[SEAL_MAGIC], uint64_t size)
 {
     return memcmp(seal->magic, magic, SEAL_MAGIC) == 0 && size >= sizeof *seal &&

@@ -1,12 +1,12 @@
-/* tuning.c: reading and writing the tuning file, and compiling with what it says. See tuning.h.
+/* tuning.c: reads and writes the tuning file, and compiles with its schedules. See tuning.h.
  *
  *     fusec tuning 1
- *     KEY <tab> ARCH <tab> SCHEDULE <tab> MICROSECONDS <tab> THE CHOSEN ONE'S <tab> DEVICE <tab>
- * WHAT
+ *     KEY <tab> ARCH <tab> SCHEDULE <tab> MICROSECONDS <tab> MICROSECONDS OF THE RULES' CHOICE <tab>
+ *         DEVICE <tab> WHAT
  *
- * Lines that are empty or begin with # mean nothing and are kept. Writers lock the directory, so
- * that none overwrites what another added; readers need no lock, the file is replaced as a whole.
- */
+ * Empty lines and lines that begin with # have no meaning and are kept. Writers lock the directory,
+ * so that none overwrites what another has added. Readers need no lock, because the file is
+ * replaced as a whole. */
 #include "tuning.h"
 
 #include "analyze/analyze.h"
@@ -60,7 +60,7 @@ bool tuning_key(const Compilation *c, TuningKey *key)
         arena_free(arena);
         return false;
     }
-    /* the declared sizes are no part of it, the compiled-in ones are */
+    /* Compiled-in sizes are part of the key, declared ones are not. */
     Graph *graph = NEW(arena, Graph);
     *graph = *c->graph;
     for (int i = 0; i < graph->axis_count; i++)
@@ -76,7 +76,7 @@ bool tuning_key(const Compilation *c, TuningKey *key)
 
 /* ---- reading ---- */
 
-/* The whole file, malloc'ed and NUL-ended; "" where there is none, or none that is regular. NULL:
+/* The whole file, malloc'ed and NUL-ended; "" where there is none, or it is no regular file. NULL:
  * it cannot be read. */
 static char *read_text(const char *path, char why[FILE_WHY])
 {
@@ -94,7 +94,7 @@ typedef struct {
     size_t length;
 } Field;
 
-/* Only of these characters, and some of them. */
+/* Whether a field is not empty and consists of these characters only. */
 static bool consists_of(const Field *field, const char *characters)
 {
     return field->length && strspn(field->text, characters) >= field->length;
@@ -123,8 +123,8 @@ static bool split_line(const char *line, size_t length, Field fields[FIELDS])
            consists_of(&fields[CHOSEN_US], "0123456789.") && fields[DEVICE].length;
 }
 
-/* Calls `visit` with each entry and its line. The number of the first line that is wrong, 0: none.
- */
+/* Calls `visit` with each entry and its line. Returns the number of the first wrong line, 0:
+ * none. */
 typedef void VisitEntry(void *data, const Field fields[FIELDS], const char *line, size_t length);
 
 static int visit_entries(const char *text, VisitEntry *visit, void *data)
@@ -204,7 +204,7 @@ typedef struct {
     bool found;
 } Rewrite;
 
-/* Copies every line but the entry's own. */
+/* Copies every line except the entry's own. */
 static void keep_entry(void *data, const Field fields[FIELDS], const char *line, size_t length)
 {
     Rewrite *r = data;
@@ -214,7 +214,7 @@ static void keep_entry(void *data, const Field fields[FIELDS], const char *line,
         put_bytes(&r->text, line, length);
 }
 
-/* False: readers would not take it, and for one such line leave the whole file. */
+/* False: readers would reject the line, and with it the whole file. */
 static bool put_entry(Writer *w, const TuningEntry *e)
 {
     char line[1024];
@@ -228,7 +228,7 @@ static bool put_entry(Writer *w, const TuningEntry *e)
     return true;
 }
 
-/* With the directory locked: reads, changes, replaces. */
+/* With the directory locked: reads, changes and replaces the file. */
 static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_WHY])
 {
     Rewrite r = {.search = {&entry->key, entry->arch, entry->device, NULL}};
@@ -253,7 +253,7 @@ static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_
     return ok;
 }
 
-/* Makes the directory that `path` is in. */
+/* Creates the directory that `path` is in. */
 static bool make_directory_of(const char *path)
 {
     char directory[PATH_MAX];
@@ -269,8 +269,8 @@ static bool is_name(const void *name, const char *other)
     return strcmp(name, other) == 0;
 }
 
-/* The directory of `path`, made if need be and locked, and rid of what writers that were killed
- * left there; -1: it cannot be. Where the file system has no locks it is only opened. */
+/* Opens the directory of `path`, created if need be, locked, and without what killed writers left
+ * behind; -1: that failed. Where the file system has no locks it is only opened. */
 static int lock_directory(const char *path)
 {
     char name[NAME_MAX + 1];
@@ -290,7 +290,7 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
                  "no place for a tuning file: set FUSEC_TUNING_FILE to an absolute path");
         return false;
     }
-    bool exists = realpath(path, real) != NULL; /* a link stays, what it leads to is replaced */
+    bool exists = realpath(path, real) != NULL; /* a link stays, and its target is replaced */
     if (exists) memcpy(path, real, sizeof path);
     if ((!exists && errno != ENOENT && errno != ENOTDIR) || (exists && stat(path, &about) != 0)) {
         snprintf(why, TUNING_WHY, "cannot write %.300s: %s", path, reason_of(errno));

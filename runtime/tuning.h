@@ -1,9 +1,9 @@
-/* tuning.h: the tuning file: schedules that `fusec tune` measured to be faster than the ones the
- * rules choose. A text file, one line an entry, for people to read and to delete lines from.
+/* tuning.h: the tuning file: schedules that `fusec tune` measured to be faster than the rules'
+ * choice. It is a text file with one line for each entry; people may read it and delete lines.
  *
  * An entry belongs to a graph (its simplified form, so comments and formatting do not matter), its
- * column sizes, an architecture and a device's name. Row sizes are no part of it: a row's result
- * must not depend on its batch. */
+ * column sizes, an architecture and a device's name. Row sizes are no part of it, because a row's
+ * result must not depend on its batch. */
 #ifndef FUSEC_TUNING_H
 #define FUSEC_TUNING_H
 
@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     TuningKey key;
     const char *arch, *device;
-    const char *schedule; /* as --schedule; NULL: the entry shall go */
+    const char *schedule; /* as --schedule; NULL: removes the entry */
     double us, chosen_us; /* microseconds measured, and those of the rules' choice */
     const char *what;     /* graph and sizes, for people */
 } TuningEntry;
@@ -32,24 +32,24 @@ size_t tuning_path(char path[PATH_MAX]);
 /* The key of a graph compiled at least UNTIL_ANALYSIS; false: out of memory. */
 bool tuning_key(const Compilation *c, TuningKey *key);
 
-/* Looks an entry up. false: there is none; `why` then says what is wrong with the file, "" if
- * nothing is, and errno is ENOMEM where memory ran out, else not. */
+/* Looks an entry up. False: there is none; `why` then says what is wrong with the file, "" if
+ * nothing is, and errno is ENOMEM only where memory ran out. */
 bool tuning_find(const TuningKey *key, const char *arch, const char *device,
                  char schedule[TUNING_SCHEDULE], char why[TUNING_WHY]);
 
-/* Writes an entry in place of an older one, keeping all others: to a temporary name, renamed. A
- * damaged file is left alone. false: `why` says what stands against it, and nothing has changed. */
+/* Writes an entry in place of an older one, keeping all others, through a temporary file. A damaged
+ * file is left alone. False: `why` says why, and nothing has changed. */
 bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY]);
 
-/* What the tuning file had to say about a compilation. */
+/* The tuning file's answer for a compilation. */
 typedef struct {
     char schedule[TUNING_SCHEDULE]; /* "": it has none that can be used */
     char warning[TUNING_WHY];       /* "": none */
 } Tuned;
 
-/* Takes what `request` was compiled to. If the tuning file has a schedule for it on the device of
- * that name, compiles once more with it and puts the result in the place of *c; a schedule that is
- * refused leaves *c alone with a warning. false: out of memory; *c is as it was. */
+/* Takes the result of `request`. If the tuning file has a schedule for it on the device of that
+ * name, compiles again with it and replaces *c. A schedule that is refused leaves *c as it was,
+ * with a warning. False: out of memory, *c is as it was. */
 bool compile_tuned(const CompileRequest *request, const char *device, Compilation *c, Tuned *tuned);
 
 #endif

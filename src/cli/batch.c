@@ -18,7 +18,7 @@ static bool describe(const Graph *g, const Sizes *sizes, DType dtype, AxisSet ax
     int64_t stride = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         t->strides[i] = stride;
-        /* of what has no elements the other sizes may be anything */
+        /* Of a tensor without elements the other sizes may be anything. */
         if (count > 0 && __builtin_mul_overflow(stride, t->sizes[i], &stride)) return false;
     }
     buffer->count = count;
@@ -86,7 +86,7 @@ static double load_scalar(DType dtype, const void *data)
                                  : (double)dtype_load_int(dtype, data);
 }
 
-/* Scalars are passed as f64, which not all integers beyond 2^53 are. */
+/* Scalars are passed as f64, which does not hold all integers beyond 2^53. */
 static int complain_inexact(const char *name, int64_t value, int status)
 {
     complain("scalars are passed as f64",
@@ -216,7 +216,7 @@ static const Layout *find_layout(const Layout *layouts, int count, const char *n
     return found;
 }
 
-/* The axes of the tensor that a layout names; false: there is none. */
+/* Finds the axes of the tensor that a layout names; false: there is none. */
 static bool find_laid_out(const Session *s, const char *name, AxisSet *axes)
 {
     const Graph *g = s->graph;
@@ -257,7 +257,7 @@ static int check_layouts(const Session *s)
     return status;
 }
 
-/* Where dense element `index` lies in a strided tensor. */
+/* The place of dense element `index` in a strided tensor. */
 static int64_t strided_place(const fusec_tensor *t, int64_t index)
 {
     int64_t place = 0;
@@ -268,7 +268,7 @@ static int64_t strided_place(const fusec_tensor *t, int64_t index)
     return place;
 }
 
-/* Sets where a tensor lies in its memory and how large that is, as --stride and --offset say. */
+/* Sets a tensor's place in its memory, and the size of that, as --stride and --offset say. */
 static int lay_out(const Session *s, const char *name, Buffer *x)
 {
     const Options *o = s->options;
@@ -307,7 +307,7 @@ static void spread(const Buffer *x, char *image)
                (char *)x->data + (size_t)i * element, element);
 }
 
-/* And back. */
+/* The other direction. */
 static void gather(const Buffer *x, const char *image)
 {
     size_t element = fusec_dtype_bytes(x->tensor.dtype);
@@ -316,8 +316,8 @@ static void gather(const Buffer *x, const char *image)
                image + x->before + (size_t)strided_place(&x->tensor, i) * element, element);
 }
 
-/* Copies an input into its larger buffer (poisoned between the elements) and that to the device.
- * Elements that share a place end up equal, in the dense copy too. */
+/* Copies an input into its larger buffer (poisoned between the elements), and that buffer to the
+ * device. Elements that share a place become equal, in the dense copy too. */
 static int upload_laid_out(const Session *s, const Buffer *x)
 {
     fusec_error error;

@@ -1,5 +1,5 @@
-/* bench.c: `fusec bench`: typical event times with a cold L2, beside the copy and the elementwise
- * add bandwidth of the same minute. The plan is verified on a few rows first. */
+/* bench.c: `fusec bench`: typical event times with a cold L2, beside the bandwidth of a copy and of
+ * an elementwise add in the same run. The plan is first verified on a few rows. */
 #include "bench.h"
 
 #include "analyze/analyze.h"
@@ -17,7 +17,7 @@ enum { FEW_ROWS = 37 };
 typedef struct {
     fusec_device_info info;
     const char *schedule;
-    const char *by; /* its text where the rules did not choose it */
+    const char *by; /* the text of its schedule where the rules did not choose it */
     int64_t bytes;  /* read and written at least */
     double us, queued_us, copy_gbps, add_gbps, compile_ms, launch_us, bare_launch_us;
 } Figures;
@@ -148,8 +148,8 @@ static Sizes few_rows(const Session *s)
     return sizes;
 }
 
-/* Verifies the plan on a small batch, which stays for the launch times and as a source of values.
- */
+/* Verifies the plan on a small batch, which is kept for the launch times and as a source of
+ * values. */
 static int verify_few_rows(const Session *s, Batch *small)
 {
     Sizes sizes = few_rows(s);
@@ -169,7 +169,7 @@ static int verify_few_rows(const Session *s, Batch *small)
     return EXIT_VERIFY;
 }
 
-/* Of the plan that is timed, whatever it was made by. */
+/* Describes the plan that is timed, whatever chose it. */
 static int describe_plan(Session *s, Figures *f)
 {
     Compilation c;

@@ -47,8 +47,8 @@ int finish_call(fusec_status status, const fusec_error *error)
     return status_of(status);
 }
 
-/* The target of GPU 0, and its name ("": there is none, or none that anything is compiled for),
- * without making a context. */
+/* The target of GPU 0 and its name ("": there is none, or none that code can be compiled for),
+ * without creating a context. */
 static fusec_status device_target(Target *target, char device[DEVICE_NAME], fusec_error *error)
 {
     Driver driver;

@@ -8,19 +8,19 @@
 
 enum { DEVICE_NAME = 128 };
 
-/* The target of --arch, else of the GPU here, whose name then goes to `device`, else sm_90a;
- * complains about an unknown one. */
+/* The target of --arch, else of the GPU at hand, whose name then goes to `device`, else sm_90a.
+ * Complains about an unknown one. */
 int choose_target(const Options *o, Target *target, char device[DEVICE_NAME]);
 
-/* The exit status that a status of the runtime means. */
+/* The exit status for a status of the runtime. */
 int status_of(fusec_status status);
-/* The same, after complaining with the error's message unless all is well. */
+/* The same, with a complaint that has the error's message unless the status is OK. */
 int finish_call(fusec_status status, const fusec_error *error);
 
-/* Says once what the runtime warns of: a command compiles several texts. */
+/* Prints the runtime's warning, once: a command compiles several texts. */
 void remark_warning(const fusec_binary *binary);
 
-/* The PTX or cubin of a generated text; of a cubin it says which kernels spill. */
+/* The PTX or cubin of a generated text; reports which kernels of a cubin spill. */
 int emit_machine_code(const Options *o, const Target *target, const char *cuda,
                       const char *const *kernels, int kernel_count, Text *out);
 

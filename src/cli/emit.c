@@ -1,4 +1,4 @@
-/* emit.c: `fusec FILE`, `fusec emit`, `fusec check`: what each stage of the compiler made. */
+/* emit.c: `fusec FILE`, `fusec emit`, `fusec check`: the result of each stage of the compiler. */
 #include "analyze/analyze.h"
 #include "cli/commands.h"
 #include "codegen/cuda.h"
@@ -27,7 +27,7 @@ static int compile_for(Program *p, const char *graph, Compilation *c)
     return status;
 }
 
-/* Adds what was asked for of one graph. */
+/* Adds the requested output for one graph. */
 static int emit_graph(Program *p, const char *graph, Text *out)
 {
     const Options *o = p->options;
@@ -51,13 +51,14 @@ static int emit_graph(Program *p, const char *graph, Text *out)
     return status;
 }
 
-/* The entries of all graphs before, in order and by name. */
+/* The entries of all graphs so far, in order and by name. */
 typedef struct {
     LIST(const char *) list;
     Map map;
 } Names;
 
-/* A graph's kernels are named after it (`a`, `a_finish`), which may be another graph's name. */
+/* A graph's kernels are named after it (`a`, `a_finish`), which may be the name of another
+ * graph. */
 static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch, const char *graph,
                      Names *names)
 {
@@ -81,7 +82,7 @@ static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch,
 }
 
 /* One module with the kernels of all graphs, or what NVRTC makes of it. A graph's compilation is
- * dropped as soon as its kernels are printed. */
+ * freed as soon as its kernels are printed. */
 static int emit_module(Program *p, Text *out)
 {
     const Options *o = p->options;

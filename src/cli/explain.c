@@ -1,4 +1,4 @@
-/* explain/explain.c: `fusec explain`: asks NVRTC, where there is one, what the kernels use. */
+/* cli/explain.c: `fusec explain`: asks NVRTC, where there is one, what the kernels use. */
 #include "explain/explain.h"
 
 #include "candidates.h"
@@ -9,18 +9,19 @@
 
 #include <string.h>
 
-/* What NVRTC made of the last text that was compiled. */
+/* The result of the last text that NVRTC compiled. */
 typedef struct {
     Arena *arena;
     const char *arch;
     const char *text;     /* in the arena; NULL: none yet */
-    fusec_binary *binary; /* NULL: there is none, for this reason: */
+    fusec_binary *binary; /* NULL: there is none, for the reason below */
     fusec_status status;
     fusec_error error;
     int count; /* of texts */
 } Compiled;
 
-/* A text is compiled once in a row: what does not spill is asked for its registers next. */
+/* A text is compiled once, even where a question about its spills is followed by one about its
+ * registers. */
 static void compile_text(Compiled *of, const char *cuda)
 {
     if (of->text && !strcmp(of->text, cuda)) return;
@@ -38,7 +39,7 @@ static void compile_text(Compiled *of, const char *cuda)
     if (of->binary) remark_warning(of->binary);
 }
 
-/* A schedule in the place of the first need not compile. */
+/* A schedule that replaces the first one need not compile. */
 static bool is_fatal(const Compiled *of)
 {
     if (of->status == FUSEC_NO_NVRTC || of->status == FUSEC_UNSUPPORTED) return false;
@@ -63,8 +64,7 @@ static int count_spills(void *data, const Compilation *c)
     return bytes;
 }
 
-/* Registers and spills of each kernel; -1 where there is no NVRTC to tell, which --json says by
- * null. */
+/* Registers and spills of each kernel; -1, or null in --json, where no NVRTC can tell. */
 static int measure_usage(const Options *o, const Compilation *c, Compiled *of, KernelUsage **result)
 {
     int count = c->plan->kernel_count;
@@ -90,8 +90,7 @@ static int measure_usage(const Options *o, const Compilation *c, Compiled *of, K
     return EXIT_DONE;
 }
 
-/* What the plan in *c was made by, as the rules or the model chose it; where it spills, it becomes
- * another one. */
+/* Finds what chose the plan in *c, the rules or the model; where the plan spills, replaces it. */
 static int replace_choice(Program *p, Compiled *of, Compilation *c, Origin *origin)
 {
     const Options *o = p->options;

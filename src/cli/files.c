@@ -65,7 +65,7 @@ static void complain_unwritable(const char *path)
     complain(NULL, "cannot write %s: %s", path ? path : "to stdout", reason_of(errno));
 }
 
-/* What is no regular file, as a device or a FIFO, is written to as it is. */
+/* Whether a path is no regular file, as a device or a FIFO: it is written directly. */
 static bool is_written_directly(const char *path)
 {
     struct stat about;

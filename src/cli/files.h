@@ -1,4 +1,4 @@
-/* files.h: reading whole files, and writing results so that none is ever half there. */
+/* files.h: reading whole files, and writing results so that no file is ever incomplete. */
 #ifndef FUSEC_CLI_FILES_H
 #define FUSEC_CLI_FILES_H
 
@@ -9,7 +9,7 @@
  * exit status (EXIT_DONE: read). */
 int read_file(Arena *arena, const char *path, const char **text, size_t *length);
 
-/* A file being written: as file_write.h says; devices, pipes and stdout (path NULL or "-") are
+/* A file being written, as file_write.h says. Devices, pipes and stdout (path NULL or "-") are
  * written directly. */
 typedef struct {
     int fd;           /* -1: failed */
@@ -18,10 +18,10 @@ typedef struct {
     NewFile file;
 } Result;
 
-/* All complain themselves and return false when the machine could not. */
+/* These complain, and return false where the machine could not do it. */
 bool open_result(Arena *arena, const char *path, Result *result);
 /* Whether a file can be written there (path NULL or "-": stdout), to be known before its contents
- * are made; complains if not. Changes none. */
+ * are made. Complains if not, and changes no file. */
 bool can_write_result(Arena *arena, const char *path);
 bool write_result(Result *result, const void *data, size_t length);
 bool close_result(Result *result);

@@ -8,8 +8,7 @@ static const char softmax[] = "graph softmax[M, N](x : bf16[M, N]) -> (y : bf16[
                               "    e = exp(x - max[N](x))\n"
                               "    y = e / sum[N](e)\n"
                               "}\n";
-/* Vectors that all rows share, more than the first-level cache holds: each CTA reads them from L2.
- */
+/* Column vectors that are larger than the first-level cache: each CTA reads them from L2. */
 static const char shared[] =
     "graph shared[M, N](x : bf16[M, N], a : f32[N], b : f32[N], c : f32[N], d : f32[N], e : f32[N],\n"
     "                   f : f32[N], g : f32[N], h : f32[N]) -> (y : bf16[M, N]) {\n"
@@ -43,8 +42,8 @@ static double expected_speed(Plan *plan, int key, double value)
     return estimate_speed(plan).gbps;
 }
 
-/* The constant for which the model expects that speed, from an eighth to eight times what it is; 0:
- * there is none. */
+/* The value of the constant for which the model expects that speed, from an eighth to eight times
+ * the present value; 0: there is none. */
 static double solve(Plan *plan, int key, double value, double gbps)
 {
     enum { STEPS = 40 };
@@ -59,7 +58,7 @@ static double solve(Plan *plan, int key, double value, double gbps)
     return sqrt(low * high);
 }
 
-/* To four digits. */
+/* Rounded to four digits. */
 static double rounded(double value)
 {
     double unit = pow(10, floor(log10(value)) - 3);
@@ -78,8 +77,8 @@ static bool fit_probe(Target *target, const Probe *probe, Plan *plan, double gbp
     return true;
 }
 
-/* Several times, for each constant is found with the others as they are. One that cannot be found
- * in the end is as before. */
+/* Fits several times over, because each constant is found with the others as they are. A constant
+ * that cannot be found in the end stays as it was. */
 int fit_constants(Target *target, Plan *const *plans, const double *gbps)
 {
     enum { ROUNDS = 8 };

@@ -1,4 +1,4 @@
-/* fit_run.c: `fusec tune --fit`: times the probes on the GPU and writes a file for it, of the form
+/* fit_run.c: `fusec tune --fit`: times the probes on the GPU and writes a file for it, in the form
  * of those in src/targets/. */
 #include "cli/commands.h"
 #include "cli/device.h"
@@ -110,7 +110,7 @@ static Compilation compile_probe(const Fit *f, const Probe *probe, int64_t rows)
     return compile(&request);
 }
 
-/* Says so, too. */
+/* Whether a compilation failed for the machine's sake; reports that. */
 static bool is_machine_failure(const Compilation *c)
 {
     bool failed = c->status == COMPILE_MACHINE || c->status == COMPILE_STOPPED;
@@ -118,7 +118,7 @@ static bool is_machine_failure(const Compilation *c)
     return failed;
 }
 
-/* About as many bytes as the model takes for many. */
+/* Times a probe with about as many bytes as the model takes for many. */
 static int run_probe(Fit *f, int index)
 {
     const Probe *probe = &probes[index];
@@ -146,7 +146,7 @@ static int run_probe(Fit *f, int index)
     return EXIT_DONE;
 }
 
-/* "NVIDIA GeForce RTX 4090" is rtx_4090. */
+/* "NVIDIA GeForce RTX 4090" becomes rtx_4090. */
 static void name_gpu(Target *target, const char *name)
 {
     static const char *const makers[] = {"NVIDIA ", "GeForce "};
@@ -159,7 +159,7 @@ static void name_gpu(Target *target, const char *name)
     target->gpu[length] = 0;
 }
 
-/* A GPU that no file describes has nothing that was measured yet. */
+/* Of a GPU that no file describes, nothing counts as measured. */
 static void begin_target(Fit *f)
 {
     Target *target = &f->target;

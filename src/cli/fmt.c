@@ -1,4 +1,4 @@
-/* fmt.c: `fusec fmt` and `--emit=tokens`: files, their text, no graph. */
+/* fmt.c: `fusec fmt` and `--emit=tokens`, which need the text of a file and no graph. */
 #include "cli/fmt.h"
 
 #include "cli/commands.h"
@@ -8,8 +8,8 @@
 
 typedef void Printer(Text *out, Arena *arena, Diagnostics *d, const Source *source);
 
-/* Reads a file and runs a printer over it under its own setjmp; says what is wrong with the file.
- */
+/* Reads a file and runs a printer over it under a setjmp of its own; reports what is wrong with the
+ * file. */
 static int print_source(const Options *o, const char *file, Printer *printer, Source *source,
                         Text *out)
 {
@@ -47,7 +47,7 @@ static int format_file(const Options *o, const char *file)
     return save_result(o->arena, o->write ? file : o->output, text_string(out), out->length);
 }
 
-/* All files are looked at, whatever is wrong with one. */
+/* Formats all files, even after an error in one. */
 int command_fmt(Options *o)
 {
     int status = EXIT_DONE;

@@ -1,4 +1,4 @@
-/* fmt.h: what needs a file's text alone: `fmt` and `--emit=tokens`. */
+/* fmt.h: `--emit=tokens`, which needs only the text of a file. */
 #ifndef FUSEC_CLI_FMT_H
 #define FUSEC_CLI_FMT_H
 

@@ -1,4 +1,5 @@
-/* main.c: the command line: options.c reads it, one function a command does it. */
+/* main.c: the entry point: options.c parses the command line, then one function runs the
+ * command. */
 #include "cli/commands.h"
 #include "cli/files.h"
 
@@ -29,8 +30,8 @@ static int dispatch(Options *o)
     return EXIT_USAGE;
 }
 
-/* A file that is opened must not become the standard stream that the caller closed; using such a
- * stream stays an error. */
+/* Opens closed standard streams, so that no other file takes their numbers; using such a stream
+ * stays an error. */
 static bool fill_streams(void)
 {
     static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
@@ -42,7 +43,7 @@ static bool fill_streams(void)
 int main(int argc, char **argv)
 {
     if (!fill_streams()) return EXIT_MACHINE;
-    signal(SIGXFSZ, SIG_IGN); /* a file that would grow too large is an error of its write */
+    signal(SIGXFSZ, SIG_IGN); /* a file that would grow too large fails in write */
     Arena *arena = arena_new();
     if (!arena) give_up(NULL);
     arena_on_out_of_memory(arena, give_up, NULL);

@@ -25,7 +25,8 @@ bool parse_number(const char *text, double *value)
     }
     *value = strtod(text, &end);
     bool whole = end != text && *end == 0 && !isspace((unsigned char)text[0]);
-    bool large = whole && errno == ERANGE && (*value > 1 || *value < -1); /* not: near zero */
+    bool large =
+        whole && errno == ERANGE && (*value > 1 || *value < -1); /* not where it is near zero */
     errno = large ? ERANGE : 0;
     return whole && !large;
 }

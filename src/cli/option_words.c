@@ -36,7 +36,7 @@ const char *const emit_words[EMIT_COUNT] = {
 
 const char *const device_words[DEVICE_COUNT] = {"cuda", "cpu", "sim"};
 
-/* `fusec tune` takes one device alone, and `fusec bench` and it know no simulator. */
+/* `fusec tune` takes one device only; neither it nor `fusec bench` runs on the simulator. */
 static const char *help_for(Option option, unsigned commands)
 {
     bool tunes = option == OPTION_DEVICE && commands == IN(TUNE);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which option `arg` is, with its value behind `=` if there is one; OPTION_COUNT if none. */
+/* The option that `arg` is, and its value behind `=` if there is one; OPTION_COUNT if none. */
 static Option find_option(const char *arg, const char **value)
 {
     size_t length = strcspn(arg, "=");
@@ -22,14 +22,14 @@ static Option find_option(const char *arg, const char **value)
 static void complain_unknown(Arena *arena, const char *arg, const char *const *words, int count,
                              const char *what)
 {
-    bool letter = arg[0] == '-' && arg[1] != '-' && !arg[2]; /* near to all others */
+    bool letter = arg[0] == '-' && arg[1] != '-' && !arg[2]; /* every option is near to it */
     const char *near = letter ? NULL : nearest_name(arg, words, count);
     complain(near ? arena_format(arena, "did you mean %s?", near) : "fusec --help lists them all",
              "unknown %s '%s'", what, arg);
 }
 
-/* How a word with dashes is written that is no option, but has another place on the command line;
- * NULL: it has none. */
+/* A hint for a word with dashes that is no option, but has another place on the command line; NULL:
+ * it has none. */
 static const char *place_of_word(Arena *arena, const char *word)
 {
     for (int i = 0; i < COMMAND_COUNT; i++)
@@ -142,7 +142,7 @@ static bool asks_for(int argc, char **argv, const char *flag)
     return false;
 }
 
-/* Of all commands, or of the one that `word` names. */
+/* Prints the help of all commands, or of the one that `word` names. */
 static void print_help_for(Options *o, const char *word)
 {
     int first;

@@ -1,7 +1,7 @@
-/* options.h: the command line as plain data, and the exit statuses all commands share.
+/* options.h: the command line as plain data, and the exit statuses that all commands share.
  *
- * commands.def and options.def are the one list of commands and of flags; the parser, the help and
- * the near-miss hints expand them. */
+ * commands.def and options.def are the only lists of commands and flags; the parser, the help and
+ * the hints expand them. */
 #ifndef FUSEC_CLI_OPTIONS_H
 #define FUSEC_CLI_OPTIONS_H
 
@@ -68,8 +68,8 @@ typedef struct {
     bool include_prelude; /* `#include "fusec.cuh"` in place of the device helpers */
 } Options;
 
-/* Reads the command line. Returns true to go on; false when all is done: help and version were
- * printed (*status 0) or a usage error was (*status 2). */
+/* Reads the command line. Returns true to continue; false when help or the version was printed
+ * (*status 0), or a usage error (*status 2). */
 bool parse_options(Options *o, int argc, char **argv, int *status);
 
 #endif

@@ -44,12 +44,12 @@ extern const char *const device_words[DEVICE_COUNT];
 void print_help(void);
 void print_command_help(Command command);
 
-/* False, and errno ERANGE where a number is too large. */
+/* False for text that is no number; errno is ERANGE where the number is too large. */
 bool parse_number(const char *text, double *value);
-/* Splits NAME=REST where NAME is an identifier; NULL if `text` is nothing such. */
+/* Splits NAME=REST where NAME is an identifier; NULL for any other text. */
 const char *split_name(Arena *arena, const char *text, const char **rest);
 
-/* These report what is wrong, and then return false. */
+/* These return false after they have reported what is wrong. */
 bool parse_word(const char *what, const char *text, const char *const *words, int count,
                 int *index);
 bool add_size(Options *o, const char *axis, const char *text);

@@ -21,7 +21,7 @@ static int exit_status(CompileStatus status)
     return EXIT_MACHINE;
 }
 
-/* Prints each report once, though a file is compiled once for each of its graphs. */
+/* Prints each report once, although a file is compiled once for each of its graphs. */
 static void show(Program *p, const char *text)
 {
     Arena *arena = p->options->arena;
@@ -40,7 +40,7 @@ static void show(Program *p, const char *text)
     }
 }
 
-/* The graphs of the parsed file that the command takes. */
+/* Chooses the graphs of the parsed file that the command takes. */
 static int choose_graphs(Program *p)
 {
     Arena *arena = p->options->arena;
@@ -70,7 +70,7 @@ static bool has_axis(const Program *p, const char *graph, const char *axis)
     return false;
 }
 
-/* Every axis on the command line belongs to some graph that is taken. */
+/* Checks that every axis on the command line belongs to some graph that is taken. */
 static int check_sizes(const Program *p)
 {
     const Options *o = p->options;
@@ -85,8 +85,8 @@ static int check_sizes(const Program *p)
     return EXIT_DONE;
 }
 
-/* Parses the text and the files that it imports, which are read once. `path` of the file itself;
- * NULL: stdin. */
+/* Parses the text and the files that it imports, which are read once. `path` is that of the file
+ * itself; NULL: stdin. */
 static int parse_file(Program *p, const char *path)
 {
     ImportCalls calls;

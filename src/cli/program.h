@@ -1,4 +1,4 @@
-/* program.h: from a FILE of the command line to Compilations: what all commands begin with. */
+/* program.h: from a FILE of the command line to Compilations: the beginning of all commands. */
 #ifndef FUSEC_CLI_PROGRAM_H
 #define FUSEC_CLI_PROGRAM_H
 
@@ -12,15 +12,15 @@ typedef struct {
     const Options *options;
     const char *name, *text; /* of the file */
     size_t length;
-    Compilation parsed;        /* the first: all later ones take its syntax tree and imports */
-    Imports imports;           /* from there; none before */
+    Compilation parsed;        /* the first one: all later ones use its syntax tree and imports */
+    Imports imports;           /* from there; none until then */
     const char *const *graphs; /* those that the command takes, in order */
     int graph_count;
     Target target;            /* from --arch */
     char device[DEVICE_NAME]; /* the GPU that the target was taken from; "": none */
-    Tuned tuned;              /* what the tuning file said about the latest plan */
+    Tuned tuned;              /* the tuning file's answer for the latest plan */
     Map shown;                /* diagnostics already printed */
-    bool is_checked;          /* whether that was, too, without an error */
+    bool is_checked;          /* whether `parsed` was checked, without an error */
     Budget budget;            /* of the latest graph's compilations */
 } Program;
 
@@ -33,13 +33,13 @@ int parse_for_plans(const Program *p, fusec_program **program);
 /* Exit 2 with the names unless exactly one graph is left. */
 int need_one_graph(const Program *p);
 /* Compiles a graph as far as `until`, with the sizes of the command line, or with `sizes` where not
- * NULL; prints what the compiler has to say. A plan for a GPU that is here may come from the tuning
- * file. The caller frees `c`, whatever came back. */
+ * NULL; prints the compiler's reports. A plan for a GPU at hand may come from the tuning file. The
+ * caller frees `c`, whatever the result. */
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
                   int size_count, Compilation *c);
-/* For a graph compiled with the sizes of the command line: the plan that plan creation would go
- * over to, where the rules' choice spills. *schedule: its text, or NULL. An exit status; what
- * `count` failed of it has complained about. */
+/* For a graph compiled with the sizes of the command line whose chosen plan spills: the plan that
+ * plan creation would use instead. *schedule: its text, or NULL. Returns an exit status; where
+ * `count` fails, it has complained. */
 int replace_spilling(Program *p, const char *graph, CountSpills *count, void *data, Compilation *c,
                      const char **schedule);
 

@@ -1,11 +1,11 @@
-/* run.c: `fusec run`: inputs from a file or at random, one launch, the outputs to a file, to a
- * table, and against the reference. */
+/* run.c: `fusec run`: inputs from a file or at random, one launch, the outputs to a file or a
+ * table, and compared with the reference. */
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/session.h"
 #include "cli/tensors.h"
 
-/* Everything between the open session and the finished outputs in b. */
+/* Runs an open session up to the finished outputs in b. */
 static int run_once(Session *s, Batch *b)
 {
     const Options *o = s->options;

@@ -1,8 +1,7 @@
 /* safetensors.c: reads safetensors files for the command line.
  *
- * A file is read into memory, never mapped, so that nothing happens when it shrinks. Then
- * the header is checked against the bytes that are really there before any tensor is
- * believed. */
+ * A file is read into memory, never mapped, so nothing happens when it shrinks. The header is
+ * checked against the bytes that are really there before any tensor is used. */
 #include "cli/safetensors.h"
 
 #include "file_read.h"
@@ -20,7 +19,7 @@
 
 enum { PREFIX = 8, MAX_HEADER = 100000000, SHOWN_NAME = 64, ALIGNMENT = 16 };
 
-/* What is being read, and where a complaint goes. */
+/* The file that is being read, and the buffer for a complaint. */
 typedef struct {
     const char *path;
     TensorFile *file;
@@ -43,20 +42,20 @@ __attribute__((format(printf, 2, 3))) static bool fail(Reader *r, const char *fo
     return false;
 }
 
-/* Not the file's fault: memory, or a device, gave out. */
+/* Memory or a device failed; the file is not at fault. */
 static bool fail_machine(Reader *r, int why)
 {
     r->file->machine_failed = why != ENOENT && why != ENOTDIR && why != EISDIR;
     return fail(r, "cannot be read: %s", reason_of(why));
 }
 
-/* `error` 0: it is no file to read, for this reason. */
+/* `error` 0: the file is not fit to be read, for the reason in `why`. */
 static bool fail_to_open(Reader *r, int error, const char *why)
 {
     return error ? fail_machine(r, error) : fail(r, "cannot be read: %s", why);
 }
 
-/* A name fit for a terminal: names come from the file. */
+/* A name that is safe to print: names come from the file. */
 static const char *shown(const char *name, char text[SHOWN_NAME + 4])
 {
     size_t length = strnlen(name, SHOWN_NAME + 1);
@@ -171,7 +170,7 @@ static bool read_tensor(Reader *r, const char *name, const json_t *entry)
         json_is_object(entry)
             ? read_dtype(r, t, entry) && read_shape(r, t, entry) && read_offsets(r, t, entry)
             : fail_tensor(r, t, "%s", "is not described by an object");
-    r->file->count++; /* so that its name is freed */
+    r->file->count++; /* counted first, so that its name is freed */
     return good;
 }
 
@@ -201,7 +200,7 @@ static bool check_neighbours(Reader *r, const Extent *before, const Extent *afte
     return true;
 }
 
-/* The format wants the data covered exactly: no holes, no overlaps, nothing behind. */
+/* The format demands that tensors cover the data exactly: no holes, no overlaps, nothing behind. */
 static bool check_cover(Reader *r)
 {
     const TensorFile *file = r->file;
@@ -324,7 +323,8 @@ bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *fil
 
 /* ---- files ---- */
 
-/* Room for `wanted` bytes more, which are there or are not: memory comes with what is read. */
+/* Reads up to `wanted` further bytes, fewer where the file ends. The caller asks for a limited
+ * number at a time, so memory grows with what is read. */
 static bool read_more(Reader *r, int fd, size_t wanted)
 {
     TensorFile *file = r->file;
@@ -345,8 +345,8 @@ static bool read_more(Reader *r, int fd, size_t wanted)
     return true;
 }
 
-/* Where the last tensor's data ends, as the header has it; wrong ones are complained about later.
- * False: out of memory. */
+/* The end of the last tensor's data according to the header; wrong ends are reported later. False:
+ * out of memory. */
 static bool find_end(const char *header, size_t length, size_t *most)
 {
     size_t end;
@@ -362,8 +362,8 @@ static bool find_end(const char *header, size_t length, size_t *most)
     return true;
 }
 
-/* Reads up to `wanted` bytes, taking memory for those that are there: `size` of the file, 0 for a
- * pipe. */
+/* Reads up to `wanted` bytes, allocating memory for those that exist. `size` is that of the file, 0
+ * for a pipe. */
 static bool read_data(Reader *r, int fd, size_t wanted, size_t size)
 {
     enum { STEP = 1 << 20 };
@@ -378,15 +378,15 @@ static bool read_data(Reader *r, int fd, size_t wanted, size_t size)
     return true;
 }
 
-/* Each part is checked before the next is read: a pipe may be endless, and a file grow. One byte is
- * asked for behind the last tensor. */
+/* Checks each part before it reads the next, because a pipe may be endless and a file may grow.
+ * Asks for one byte behind the last tensor. */
 static bool read_parts(Reader *r, int fd, size_t size)
 {
     if (!read_more(r, fd, PREFIX) || !check_prefix(r, r->file->bytes, r->file->length))
         return false;
     const size_t header = (size_t)header_length(r->file->bytes), begin = PREFIX + header;
     if (!read_data(r, fd, header, 0)) return false;
-    if (r->file->length < begin) return true; /* which is then found to be truncated */
+    if (r->file->length < begin) return true; /* it is then reported as truncated */
     size_t wanted;
     if (!find_end((const char *)r->file->bytes + PREFIX, header, &wanted))
         return fail_machine(r, ENOMEM);

@@ -1,9 +1,8 @@
-/* safetensors.h: the tensor files of the command line: 8 bytes with the header's length
- * (little endian), a JSON header { "name": {"dtype", "shape", "data_offsets"}, ... },
- * the elements.
+/* safetensors.h: the tensor files of the command line: 8 bytes with the header's length (little
+ * endian), a JSON header { "name": {"dtype", "shape", "data_offsets"}, ... }, the elements.
  *
- * Files are not trusted: whatever is wrong with one is said in one message. Tensors may
- * have no axes; dtypes that fusec does not have are refused. */
+ * Files are not trusted: any error is reported in one message. Tensors may have no axes; dtypes
+ * that fusec does not have are refused. */
 #ifndef FUSEC_SAFETENSORS_H
 #define FUSEC_SAFETENSORS_H
 
@@ -24,15 +23,15 @@ typedef struct {
 typedef struct {
     Tensor *tensors; /* in the header's order */
     int count;
-    void *bytes; /* the whole file; tensors point into it ... */
+    void *bytes; /* the whole file, into which tensors point */
     size_t length;
-    bool owned;          /* by this */
-    void *copy;          /* ... or into this, where the file's data is not aligned */
-    bool machine_failed; /* it was not read because the machine could not, whatever is in it */
+    bool owned;          /* whether this owns `bytes` */
+    void *copy;          /* or a copy into which they point, where the file's data is not aligned */
+    bool machine_failed; /* the machine could not read it, whatever it contains */
 } TensorFile;
 
-/* Reads a file ("-": standard input). false: `message` says what is wrong, nothing is
- * held; file->machine_failed says whose fault it is. */
+/* Reads a file ("-": standard input). False: `message` says why, nothing is held, and
+ * file->machine_failed says whether the machine failed. */
 bool tensors_read(const char *path, TensorFile *file, char *message, size_t capacity);
 /* The same from bytes in memory, which stay the caller's and must outlive the tensors. */
 bool tensors_parse(void *bytes, size_t length, const char *name, TensorFile *file, char *message,

@@ -1,7 +1,7 @@
 /* safetensors_write.c: writes safetensors files for the command line.
  *
- * Nobody ever sees half a file (file_write.h). Tensors go widest elements first, so that all of
- * them are aligned without holes. */
+ * No reader ever sees an incomplete file (file_write.h). Tensors with the widest elements come
+ * first, so all of them are aligned without holes. */
 #include "cli/safetensors.h"
 
 #include "file_write.h"
@@ -85,7 +85,7 @@ static bool write_tensors(NewFile *file, const Tensor *tensors, int count, const
 
 typedef struct {
     int fd;
-    bool renamed; /* at the end; else written directly */
+    bool renamed; /* renamed at the end; else written directly */
     NewFile file;
 } Destination;
 
@@ -104,7 +104,7 @@ static bool open_destination(Destination *d, const char *path)
     return d->renamed;
 }
 
-/* Closes, and gives a good file its name. errno says what went wrong. */
+/* Closes the file, and renames it if it is complete. errno says what went wrong. */
 static bool finish_destination(Destination *d, bool good)
 {
     if (d->renamed && good) return file_finish(&d->file);

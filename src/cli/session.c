@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* --outputs as flags; names that are no outputs are complained about. */
+/* Reads --outputs as flags; complains about names that are no outputs. */
 static int choose_outputs(Session *s)
 {
     const Graph *g = s->graph;
@@ -95,7 +95,7 @@ int settle_sizes(Session *s, const Sizes *from_tensors)
     const Graph *g = s->graph;
     int status = check_axis_names(s);
     if (status != EXIT_DONE) return status;
-    for (int i = 0; i < g->axis_count; i++) { /* all that is wrong is said at once */
+    for (int i = 0; i < g->axis_count; i++) { /* all errors are reported at once */
         const char *axis = g->axes[i].name;
         int64_t given = size_given(s->options, axis);
         int64_t found = from_tensors ? from_tensors->of[i] : -1;

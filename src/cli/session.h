@@ -1,6 +1,6 @@
 /* session.h: a graph ready to run, and a batch of its tensors: what `run`, `bench` and the GPU
- * cases share. Everything goes through the public interface of the runtime; the checked graph
- * beside it is what random inputs and the reference need. */
+ * cases share. Everything goes through the public interface of the runtime; random inputs and the
+ * reference use the checked graph beside it. */
 #ifndef FUSEC_CLI_SESSION_H
 #define FUSEC_CLI_SESSION_H
 
@@ -18,13 +18,13 @@ typedef struct {
     fusec_program *parsed;
     fusec_device *device;
     bool owns_device, is_cpu;
-    bool is_simulated;     /* then `device` is the CPU's, for its memory, and ... */
-    Compilation simulated; /* ... this takes the plan's place */
+    bool is_simulated;     /* then `device` is the CPU's, for its memory */
+    Compilation simulated; /* on the simulator: in place of the plan */
     fusec_plan *plan;
     Sizes sizes; /* planned with */
 } Session;
 
-enum { POISON = 0xFF }; /* the byte of memory nobody wrote: a NaN in every float dtype */
+enum { POISON = 0xFF }; /* unwritten memory: a NaN in every float dtype */
 
 /* One tensor (or scalar) of a batch. */
 typedef struct {
@@ -49,34 +49,35 @@ typedef struct {
 
 /* Reads FILE and checks its one graph. */
 int open_session(Session *s, const Options *o);
-/* Opens the device that --device asks for: "cuda", "cpu", "sim", NULL: the GPU, else the CPU, said
- * aloud. */
+/* Opens the device that --device names: "cuda", "cpu", "sim"; NULL: the GPU, else the CPU with a
+ * remark. */
 int open_device(Session *s, const char *name);
-/* Sizes from --in tensors (NULL: none known, -1), the command line and the defaults. */
+/* Takes sizes from --in tensors (NULL: none; -1: unknown), the command line and the defaults. */
 int settle_sizes(Session *s, const Sizes *from_tensors);
 /* Compiles the graph for s->sizes. */
 int open_plan(Session *s, bool no_cache);
 void close_session(Session *s);
 
-/* Host memory for a batch; the inputs not yet filled in. */
+/* Allocates host memory for a batch; does not fill the inputs. */
 int open_batch(const Session *s, const Sizes *sizes, Batch *b);
-/* Scalars from --set and the defaults; with `random`, what is left is drawn from the seed. */
+/* Takes scalars from --set and the defaults; with `random`, draws the others from the seed. */
 int settle_scalars(const Session *s, Batch *b, const bool *given, bool random);
 void fill_random(const Session *s, Batch *b);
-/* Device memory, laid out as --stride and --offset say, outputs and workspace poisoned. */
+/* Copies a batch to device memory, laid out as --stride and --offset say; poisons outputs and
+ * workspace. */
 int upload_batch(const Session *s, Batch *b);
 int launch_batch(const Session *s, const Batch *b);
-/* The same with more rows than `small` has, its values over and over; uploaded. */
+/* The same for more rows than `small` has, repeating its values. */
 int open_repeated(const Session *s, const Batch *small, const Sizes *sizes, Batch *full);
-/* The device's memory, filled with POISON. */
+/* Allocates device memory filled with POISON. */
 int alloc_poisoned(const Session *s, size_t bytes, void **memory);
-/* What a launch with these sizes needs. */
+/* The workspace that a launch with these sizes needs. */
 size_t workspace_bytes(const Session *s, const fusec_plan *plan, const Sizes *sizes);
-/* Waits, and brings the outputs back. */
+/* Waits, and copies the outputs back. */
 int download_batch(const Session *s, Batch *b);
 void close_batch(const Session *s, Batch *b);
 
-/* What the reference says about a batch, by output: values and error bounds. */
+/* The reference's results for a batch, by output: values and error bounds. */
 typedef struct {
     double **exact;
     float **bound;
@@ -84,8 +85,8 @@ typedef struct {
 } Truth;
 
 int open_truth(const Session *s, const Batch *b, Truth *t);
-/* Whether all outputs of the batch are within their bounds; a line for each goes to `table` (NULL:
- * none). */
+/* Sets whether all outputs of the batch are within their bounds; puts a line for each into `table`
+ * (NULL: none). */
 bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table);
 void close_truth(const Session *s, Truth *t);
 /* All three in one. */

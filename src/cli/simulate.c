@@ -1,5 +1,5 @@
-/* simulate.c: see simulate.h. From a LaunchPlan to the simulator's buffers and launches,
- * as the runtime's launch goes from the same plan to the driver's. */
+/* simulate.c: see simulate.h. Turns a LaunchPlan into the simulator's buffers and launches, as the
+ * runtime turns it into the driver's. */
 #include "cli/simulate.h"
 
 #include "../../tests/sim/machine.h"
@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    DOUBT = 512,
-    SMS = 4,
-    BYTES_A_NS = 64
-}; /* the last: of its memory, some looks at its clock a row */
+enum { DOUBT = 512, SMS = 4 };
+/* The bandwidth of the simulated GPU's memory. With it a row looks at its clock a few times. */
+enum { BYTES_A_NS = 64 };
 
 typedef union {
     void *pointer;
@@ -30,8 +28,8 @@ typedef struct {
     void **tensors;
     const int64_t (*strides)[MAX_RANK];
     const double *scalars;
-    bool without_few; /* the memory that launches of few CTAs are given is withheld */
-    int sms;          /* 0: what the seed says, few CTAs at once or many */
+    bool without_few; /* withholds the shared memory that launches of few CTAs get */
+    int sms;          /* 0: the seed decides whether few or many CTAs run at once */
     char *workspace;
     int64_t *offsets; /* of its slots */
     int64_t (*tensor_sizes)[MAX_RANK];
@@ -176,8 +174,8 @@ static bool launch_kernel(const Run *run, Machine *m, int index)
     return good;
 }
 
-/* With shared memory filled so before it is written; `doubted` gets the first read of
- * such a value. */
+/* Runs with unwritten shared memory filled like this; `doubted` gets the first read of such a
+ * value. */
 static bool run_filled(const Run *run, SimObject *object, uint64_t seed, unsigned char fill,
                        char *doubted)
 {
@@ -214,8 +212,7 @@ static uint64_t hash_tensor(const Run *run, int index)
     return hash;
 }
 
-/* The name of the first wanted output that has other bits than `hashes` says; NULL: none.
- */
+/* The name of the first wanted output whose bits differ from `hashes`; NULL: none. */
 static const char *compare_bits(const Run *run, uint64_t *hashes, bool first)
 {
     const char *differs = NULL;
@@ -228,8 +225,7 @@ static const char *compare_bits(const Run *run, uint64_t *hashes, bool first)
     return differs;
 }
 
-/* Whatever was read of shared memory before it was written must not show in the outputs.
- */
+/* Runs twice: values of unwritten shared memory must not show in the outputs. */
 static bool run_plan(const Run *run, SimObject *object, uint64_t seed, uint64_t *hashes)
 {
     char doubted[DOUBT], again[DOUBT];
@@ -243,7 +239,7 @@ static bool run_plan(const Run *run, SimObject *object, uint64_t seed, uint64_t 
     return false;
 }
 
-/* Whether some kernel's launch is given more shared memory because it is of few CTAs. */
+/* Whether some kernel gets more shared memory in launches of few CTAs. */
 static bool has_few(const Run *run)
 {
     for (int i = 0; i < run->plan->kernel_count; i++) {
@@ -253,8 +249,8 @@ static bool has_few(const Run *run)
     return false;
 }
 
-/* Without that memory the bits must be the same, for a row's results may not depend on how many
- * rows there are. */
+/* Without that memory the bits must be the same, because a row's result may not depend on the
+ * number of rows. */
 static bool run_both_ways(const Run *run, SimObject *object, uint64_t seed, uint64_t *hashes)
 {
     if (!has_few(run)) return run_plan(run, object, seed, hashes);

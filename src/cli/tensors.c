@@ -53,7 +53,7 @@ static const char *shape_text(Arena *arena, int rank, const int64_t *sizes)
     return text_string(shape);
 }
 
-/* "x is [16, 6] as [M, N]", of a tensor of the file. */
+/* "x is [16, 6] as [M, N]", for a tensor of the file. */
 static const char *fitted_text(const Session *s, const InputFile *file, const char *name)
 {
     const Graph *g = s->graph;
@@ -67,7 +67,7 @@ static const char *fitted_text(const Session *s, const InputFile *file, const ch
     return "";
 }
 
-/* Takes the sizes of one tensor; what an axis has must be the same everywhere. */
+/* Takes the sizes of one tensor; an axis must have the same size everywhere. */
 static int fit_tensor(const Session *s, InputFile *file, const Param *p, const Tensor *t)
 {
     const Graph *g = s->graph;
@@ -180,7 +180,8 @@ static Range measure(DType dtype, const Buffer *y)
     return r;
 }
 
-/* Integers with all their digits, "-" where there is none, nor a mean of inf and -inf. */
+/* A number for a table: integers with all their digits; "-" where there is no number, as for a mean
+ * of inf and -inf. */
 static const char *number_text(Arena *arena, DType dtype, double value, bool any)
 {
     if (!any || isnan(value)) return "-";

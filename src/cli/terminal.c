@@ -47,7 +47,7 @@ void remark(const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* Paints the first of the compiler's own words in a line. */
+/* Colours the first of the compiler's own words in a line. */
 static void print_line(const char *text, size_t length)
 {
     static const struct {
@@ -79,7 +79,7 @@ void print_diagnostics(const char *text)
             print_line(text, length);
         else
             fwrite(text, 1, length, stderr);
-        fputc('\n', stderr); /* messages of the library have none at their end */
+        fputc('\n', stderr); /* messages of the library do not end with one */
         text += length + (text[length] != 0);
     }
 }

@@ -1,5 +1,5 @@
-/* terminal.h: what goes to stderr: diagnostics, remarks and progress. Colour and progress appear
- * only on a terminal, and colour not where NO_COLOR is set. */
+/* terminal.h: output to stderr: diagnostics, remarks and progress. Progress appears only on a
+ * terminal; so does colour, unless NO_COLOR is set. */
 #ifndef FUSEC_CLI_TERMINAL_H
 #define FUSEC_CLI_TERMINAL_H
 
@@ -25,7 +25,7 @@ Progress progress_begin(const char *what);
  * of evaluate(). */
 void progress_step(void *progress, double fraction);
 void progress_end(Progress *progress);
-/* What is waited for, where no fraction of it is known; NULL: nothing any more. */
+/* Shows what the command waits for, where the fraction done is unknown; NULL: nothing. */
 void progress_wait(const char *what);
 
 #endif

@@ -78,7 +78,7 @@ int time_work(Timer *t, Work *work, void *data, double *us)
     return status;
 }
 
-/* The fills in front last until the host has queued all runs. */
+/* The fills in front take until the host has queued all runs. */
 static fusec_status run_queued(Timer *t, Work *work, void *data, double *us, fusec_error *error)
 {
     enum { FILLS = 8, QUEUED = 20 };

@@ -1,4 +1,5 @@
-/* timer.h: times of work on the GPU between two events, the L2 cache overwritten before each. */
+/* timer.h: times of work on the GPU between two events; the L2 cache is overwritten before each
+ * run. */
 #ifndef FUSEC_CLI_TIMER_H
 #define FUSEC_CLI_TIMER_H
 
@@ -15,22 +16,22 @@ typedef struct {
 
 typedef fusec_status Work(void *data, fusec_error *error);
 
-/* All return an exit status, and complain. */
+/* These complain, and return an exit status. */
 int open_timer(Timer *t, fusec_device *device, int l2_bytes);
 void close_timer(Timer *t);
 /* Microseconds of one run of `work`. */
 int time_once(Timer *t, Work *work, void *data, double *us);
-/* What is typical of RUNS runs, after WARM_UP others. */
+/* The typical time of RUNS runs, after WARM_UP others. */
 int time_work(Timer *t, Work *work, void *data, double *us);
 
-/* Of one run among several that wait in a stream behind each other; what they touch is in L2 as the
- * one before left it. */
+/* The same for runs that are queued in a stream one behind another; L2 then holds what the run
+ * before left there. */
 int time_queued(Timer *t, Work *work, void *data, double *us);
 
 /* Sorts the times. */
 double median_of(double *times, int count);
-/* The median or, of less than SHORT_US, which the GPU's clock rounds to steps of up to 0.2 us, the
- * mean of the middle half. Sorts them, too; 0 of none. */
+/* The median; for times below SHORT_US, which the GPU's clock rounds coarsely, the mean of the
+ * middle half. Sorts the times; 0 where there are none. */
 double typical_of(double *times, int count);
 
 #endif

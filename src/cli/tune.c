@@ -1,5 +1,5 @@
 /* tune.c: `fusec tune`: times all admissible schedules of a graph and keeps the best in the tuning
- * file, which plans for this graph, its column sizes and this device are made by from then on. */
+ * file. Later plans for this graph, its column sizes and this device use it. */
 #include "cli/tune.h"
 
 #include "analyze/analyze.h"
@@ -41,7 +41,7 @@ static int list_trials(Tuning *t)
     return EXIT_DONE;
 }
 
-/* Notes the winner; where the default won, an older winner goes. */
+/* Stores the winner; where the default won, removes an older winner. */
 static int store_choice(Tuning *t, const fusec_device_info *info, const char *what)
 {
     const Trial *best = &t->trials[t->choice.best];
@@ -113,7 +113,7 @@ static void close_tuning(Tuning *t)
 {
     close_batch(&t->session, &t->small);
     for (int i = 0; i < t->count; i++) fusec_plan_destroy(t->trials[i].plan);
-    t->session.plan = NULL; /* it was a trial's */
+    t->session.plan = NULL; /* the trial owns it */
     compile_free(&t->chosen);
     close_session(&t->session);
 }

@@ -1,4 +1,5 @@
-/* tune_compile.c: the candidates compiled side by side: NVRTC takes most of a tuning's time. */
+/* tune_compile.c: compiles the candidates in parallel, because NVRTC takes most of a tuning's
+ * time. */
 #include "cli/device.h"
 #include "cli/tune.h"
 
@@ -52,7 +53,7 @@ static void *work(void *data)
     return NULL;
 }
 
-/* The workers compile, this thread shows how far they are. */
+/* Shows the progress of the workers. */
 static void watch(Pool *pool)
 {
     Progress progress = progress_begin("compiling");
@@ -77,8 +78,8 @@ static void compile_all(Pool *pool)
     for (int i = 0; i < started; i++) pthread_join(workers[i], NULL);
 }
 
-/* What all others are compared with, spilling or not. Plan creation may have gone over to another
- * schedule because the rules' choice spills. */
+/* The default is what all others are compared with, even if it spills. Plan creation may have
+ * replaced the rules' choice because that spills. */
 static void settle_default(Trial *t)
 {
     const char *schedule = fusec_plan_schedule(t->plan);
@@ -99,7 +100,7 @@ int compile_trials(Session *s, Trial *trials, int count)
     compile_all(&pool);
     pthread_cond_destroy(&pool.changed);
     pthread_mutex_destroy(&pool.lock);
-    /* That memory ran out says nothing about a schedule. */
+    /* Running out of memory says nothing about a schedule. */
     for (int i = 0; i < count; i++)
         if (pool.outcomes[i].status == FUSEC_OUT_OF_MEMORY)
             return finish_call(pool.outcomes[i].status, &pool.outcomes[i].error);

@@ -1,4 +1,4 @@
-/* tune_run.c: the candidates on the GPU: first whether they are right, then how long they take. */
+/* tune_run.c: runs the candidates on the GPU: verifies them first, then times them. */
 #include "cli/device.h"
 #include "cli/timer.h"
 #include "cli/tune.h"
@@ -22,7 +22,7 @@ static int open_workspace(const Session *s, const Trial *trials, int count, cons
 
 /* ---- right or wrong ---- */
 
-/* Fewer rows than are timed, but so many that the CTAs of a persistent grid walk several each. */
+/* Fewer rows than are timed, but enough that the CTAs of a persistent grid walk several each. */
 static Sizes verified_sizes(const Session *s)
 {
     enum { MOST_ROWS = 1021, LEAST_ROWS = 37, ELEMENTS = 4 << 20 };
@@ -51,8 +51,8 @@ typedef struct {
     Truth truth;
 } Verification;
 
-/* Runs a trial on poisoned outputs and brings them back. A launch that is refused is the trial's
- * own fault; what goes wrong later is the machine's. */
+/* Runs a trial on poisoned outputs and copies them back. A refused launch is the trial's own fault;
+ * a later error is the machine's. */
 static int run_trial(Verification *v, Trial *t)
 {
     const Session *s = v->session;
@@ -86,7 +86,8 @@ static bool keep_expected(Verification *v)
     return true;
 }
 
-/* The default's outputs have been judged: of others only what differs is. */
+/* The default's outputs are judged already; of other trials only elements that differ are
+ * judged. */
 static bool is_right_output(const Verification *v, int i)
 {
     const Buffer *y = &v->batch->outputs[i];
@@ -173,7 +174,7 @@ static fusec_status launch_trial(void *data, fusec_error *error)
     return fusec_plan_launch(w->trial->plan, b->in, b->out, b->values, w->workspace, NULL, error);
 }
 
-/* One run of each, forth and back in turn: none always comes after the same one. */
+/* Runs each trial once, in alternating order, so that no trial always follows the same one. */
 static int time_round(Timer *timer, TrialWork *work, Trial *trials, int count, int round)
 {
     int status = EXIT_DONE;

@@ -1,4 +1,4 @@
-/* verify.c: outputs against the f64 reference and its running error bound. See session.h. */
+/* verify.c: compares outputs with the f64 reference and its error bounds. See session.h. */
 #include "cli/session.h"
 #include "cli/tensors.h"
 
@@ -36,7 +36,7 @@ void close_truth(const Session *s, Truth *t)
     }
 }
 
-/* An output is `ok` only if each of its elements has been compared with something. */
+/* An output is `ok` only if each of its elements was compared with something. */
 static const char *verdict_text(const Verdict *v)
 {
     if (v->wrong) return "WRONG";
@@ -44,7 +44,7 @@ static const char *verdict_text(const Verdict *v)
     return v->unchecked ? "partly unchecked" : "ok";
 }
 
-/* Hardly anything is not nothing: 0.0 % is for outputs without any error. */
+/* A tiny share is not printed as none: 0.0 % is for outputs without any error. */
 static const char *share_text(Text *table, double share)
 {
     const double least = 5e-4;
