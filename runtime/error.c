@@ -87,6 +87,26 @@ fusec_status succeed(fusec_error *error)
     return FUSEC_OK;
 }
 
+fusec_status copy_options(void *options, size_t size, const void *given, const char *type,
+                          fusec_error *error)
+{
+    enum { LARGEST = 4096 };
+    const char *bytes = given;
+    size_t known;
+    memset(options, 0, size);
+    if (!given) return FUSEC_OK;
+    memcpy(&known, given, sizeof known);
+    if (known < sizeof known || known > LARGEST)
+        return fail(error, FUSEC_INVALID_ARGUMENT,
+                    "options.struct_size must be sizeof(%s), not %zu", type, known);
+    for (size_t i = size; i < known; i++)
+        if (bytes[i])
+            return fail(error, FUSEC_UNSUPPORTED,
+                        "an option is set that libfusec " FUSEC_VERSION " does not know");
+    memcpy(options, given, known < size ? known : size);
+    return FUSEC_OK;
+}
+
 bool copy_info(void *info, const void *own, size_t size)
 {
     size_t known;

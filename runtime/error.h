@@ -27,6 +27,13 @@ fusec_status succeed(fusec_error *error);
  * it, and no more is written. False, with *info unchanged: that size ends at none of its fields. */
 bool copy_info(void *info, const void *own, size_t size);
 
+/* Copies the options that the caller's header knows into *options, `size` bytes; the others become
+ * 0, as all do where `given` is NULL. The first field of both is the size in the caller's header.
+ * INVALID_ARGUMENT for a wrong size; UNSUPPORTED for an option that only a later header has. `type`
+ * is the struct's name. */
+fusec_status copy_options(void *options, size_t size, const void *given, const char *type,
+                          fusec_error *error);
+
 /* The status for an errno, of a file or what `what` names: IO_ERROR, or OUT_OF_MEMORY. */
 fusec_status fail_errno(fusec_error *error, int why, const char *what);
 

@@ -144,24 +144,13 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
 
 /* ---- creating ---- */
 
-/* Copies the options that the caller's header knows. No wanted output is an error here: to the
- * compiler it would be a plan without kernels. */
-static fusec_status read_options(const fusec_plan_options *given, fusec_plan_options *options,
-                                 fusec_error *error)
+/* No wanted output is an error here: to the compiler it would be a plan without kernels. */
+static fusec_status read_plan_options(const fusec_plan_options *given, fusec_plan_options *options,
+                                      fusec_error *error)
 {
-    *options = (fusec_plan_options){.struct_size = sizeof *options};
-    if (!given) return FUSEC_OK;
-    if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096)
-        return fail(error, FUSEC_INVALID_ARGUMENT,
-                    "options.struct_size must be sizeof(fusec_plan_options), not %zu",
-                    given->struct_size);
-    const char *bytes = (const char *)given;
-    for (size_t i = sizeof *options; i < given->struct_size; i++)
-        if (bytes[i])
-            return fail(error, FUSEC_UNSUPPORTED,
-                        "an option is set that libfusec " FUSEC_VERSION " does not know");
-    size_t known = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
-    memcpy(options, given, known);
+    fusec_status status =
+        copy_options(options, sizeof *options, given, "fusec_plan_options", error);
+    if (status != FUSEC_OK) return status;
     if (options->outputs && !*options->outputs)
         return fail(error, FUSEC_INVALID_ARGUMENT,
                     "options.outputs names no output; NULL is for all of them");
@@ -350,7 +339,7 @@ fusec_status fusec_plan_create(fusec_device *device, const fusec_program *progra
                                            : "the list of sizes");
     double begin = milliseconds_now();
     fusec_plan_options options;
-    fusec_status status = read_options(given, &options, error);
+    fusec_status status = read_plan_options(given, &options, error);
     if (status != FUSEC_OK) return status;
     fusec_plan *plan = plan_new(device);
     if (!plan) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");

@@ -103,22 +103,12 @@ static fusec_status check_program_text(fusec_program *program, const fusec_parse
     return name_graphs(program) ? FUSEC_OK : fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
 }
 
-static fusec_status read_options(const fusec_parse_options *given, fusec_parse_options *options,
-                                 fusec_error *error)
+static fusec_status read_parse_options(const fusec_parse_options *given,
+                                       fusec_parse_options *options, fusec_error *error)
 {
-    *options = (fusec_parse_options){0};
-    if (!given) return FUSEC_OK;
-    if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096)
-        return fail(error, FUSEC_INVALID_ARGUMENT,
-                    "options.struct_size must be sizeof(fusec_parse_options), not %zu",
-                    given->struct_size);
-    const char *bytes = (const char *)given;
-    for (size_t i = sizeof *options; i < given->struct_size; i++)
-        if (bytes[i])
-            return fail(error, FUSEC_UNSUPPORTED,
-                        "an option is set that libfusec " FUSEC_VERSION " does not know");
-    memcpy(options, given,
-           given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+    fusec_status status =
+        copy_options(options, sizeof *options, given, "fusec_parse_options", error);
+    if (status != FUSEC_OK) return status;
     if (options->import == fusec_import_file && !options->release)
         options->release = fusec_release_file;
     return check_limits(options->max_nodes, options->max_bytes, options->max_seconds, error);
@@ -160,7 +150,7 @@ fusec_status fusec_program_parse_with(const char *text, size_t length, const cha
     if (!text && length) return fail_null(error, "the text");
     if (length > MAX_TEXT)
         return fail(error, FUSEC_LIMIT_EXCEEDED, "the program has over %d MiB", MAX_TEXT >> 20);
-    fusec_status status = read_options(given, &options, error);
+    fusec_status status = read_parse_options(given, &options, error);
     if (status != FUSEC_OK) return status;
     bool is_file = options.import == fusec_import_file && name && file_identity(name, identity);
     return make_program(copy_text(text ? text : "", length), length, name ? name : "<memory>",
@@ -182,7 +172,7 @@ fusec_status fusec_program_open(const char *path, const fusec_parse_options *giv
     size_t length;
     CLEAR_RESULT(result, "the program", error);
     if (!path) return fail_null(error, "the path");
-    fusec_status status = read_options(given, &options, error);
+    fusec_status status = read_parse_options(given, &options, error);
     if (status != FUSEC_OK) return status;
     if (!options.import) {
         options.import = fusec_import_file;

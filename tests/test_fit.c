@@ -8,20 +8,6 @@
 
 enum { PROBES = 6, ROWS = 16384 };
 
-static Compilation compile_probe(const Probe *probe, const Target *target)
-{
-    AxisSize sizes[] = {{"M", ROWS}, {"N", probe->columns}};
-    CompileRequest request = {.text = probe->text,
-                              .length = strlen(probe->text),
-                              .name = probe->name,
-                              .sizes = sizes,
-                              .size_count = 2,
-                              .schedule = probe->schedule,
-                              .target = *target,
-                              .until = UNTIL_PLAN};
-    return compile(&request);
-}
-
 /* The speeds that the model expects where each constant is so many times that of `target`. */
 static void expect_speeds(Compilation c[PROBES], Target target, double times, double gbps[PROBES])
 {
@@ -44,7 +30,7 @@ START_TEST(constants_come_from_speeds)
     const double times = 1.1;
     ck_assert_int_eq(probe_count, PROBES);
     for (int i = 0; i < PROBES; i++) {
-        c[i] = compile_probe(&probes[i], gpu);
+        c[i] = compile_probe(&probes[i], gpu, ROWS);
         plans[i] = c[i].status == COMPILE_OK ? c[i].plan : NULL;
         ck_assert(plans[i] || gpu->max_cluster == 1);
     }
@@ -72,7 +58,7 @@ START_TEST(absurd_speeds_fit_nothing)
     Plan *plans[PROBES];
     double gbps[PROBES];
     for (int i = 0; i < PROBES; i++) {
-        c[i] = compile_probe(&probes[i], h100);
+        c[i] = compile_probe(&probes[i], h100, ROWS);
         plans[i] = c[i].plan;
         gbps[i] = i & 1 ? 1e9 : 1e-3;
     }

@@ -9,15 +9,6 @@
 
 enum { PROGRAMS = 50, ELEMENTS = 512 };
 
-static Case case_of(Arena *arena, const Sketch *s)
-{
-    return (Case){.seed = s->seed,
-                  .name = "g",
-                  .text = print_sketch(arena, s, "g", 0),
-                  .same = {print_sketch(arena, s, "g", PRINT_PARENTHESES),
-                           print_sketch(arena, s, "g", PRINT_INLINE)}};
-}
-
 START_TEST(random_programs_compile_and_evaluate)
 {
     Arena *arena = arena_new();

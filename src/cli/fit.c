@@ -42,6 +42,20 @@ static double expected_speed(Plan *plan, int key, double value)
     return estimate_speed(plan).gbps;
 }
 
+Compilation compile_probe(const Probe *probe, const Target *target, int64_t rows)
+{
+    AxisSize sizes[] = {{"M", rows}, {"N", probe->columns}};
+    CompileRequest request = {.text = probe->text,
+                              .length = strlen(probe->text),
+                              .name = probe->name,
+                              .sizes = sizes,
+                              .size_count = 2,
+                              .schedule = probe->schedule,
+                              .target = *target,
+                              .until = UNTIL_PLAN};
+    return compile(&request);
+}
+
 /* The value of the constant for which the model expects that speed, from an eighth to eight times
  * the present value; 0: there is none. */
 static double solve(Plan *plan, int key, double value, double gbps)

@@ -4,6 +4,7 @@
 #ifndef FUSEC_CLI_FIT_H
 #define FUSEC_CLI_FIT_H
 
+#include "compile.h"
 #include "schedule/plan.h"
 
 typedef struct {
@@ -17,6 +18,8 @@ typedef struct {
 extern const Probe probes[];
 extern const int probe_count;
 
+/* The plan of a probe with so many rows. The caller frees it, whatever its status. */
+Compilation compile_probe(const Probe *probe, const Target *target, int64_t rows);
 /* Takes a plan of each probe (NULL: it was not timed) and its measured GB/s; sets the constants in
  * `target`, and marks them as measured. A constant stays as it was where its probe is bound by
  * something else. Returns how many are set. */

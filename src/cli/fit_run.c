@@ -96,20 +96,6 @@ static void close_launch(const Fit *f, Launch *l)
 
 /* ---- all of them ---- */
 
-static Compilation compile_probe(const Fit *f, const Probe *probe, int64_t rows)
-{
-    AxisSize sizes[] = {{"M", rows}, {"N", probe->columns}};
-    CompileRequest request = {.text = probe->text,
-                              .length = strlen(probe->text),
-                              .name = probe->name,
-                              .sizes = sizes,
-                              .size_count = 2,
-                              .schedule = probe->schedule,
-                              .target = f->target,
-                              .until = UNTIL_PLAN};
-    return compile(&request);
-}
-
 /* Whether a compilation failed for the machine's sake; reports that. */
 static bool is_machine_failure(const Compilation *c)
 {
@@ -124,7 +110,7 @@ static int run_probe(Fit *f, int index)
     const Probe *probe = &probes[index];
     const int64_t nominal = 400000000, some = 1024;
     Compilation *c = &f->compiled[index];
-    *c = compile_probe(f, probe, some);
+    *c = compile_probe(probe, &f->target, some);
     if (is_machine_failure(c)) return EXIT_MACHINE;
     if (c->status != COMPILE_OK) {
         remark("%s: not measured: this GPU has no such schedule", probe->name);
@@ -132,7 +118,7 @@ static int run_probe(Fit *f, int index)
     }
     int64_t rows = nominal * some / (c->analysis->read_bytes + c->analysis->write_bytes);
     compile_free(c);
-    *c = compile_probe(f, probe, rows);
+    *c = compile_probe(probe, &f->target, rows);
     if (is_machine_failure(c) || c->status != COMPILE_OK) return EXIT_MACHINE;
     Launch launch = {0};
     double us = 0;

@@ -8,6 +8,15 @@
 #include <math.h>
 #include <string.h>
 
+Case case_of(Arena *arena, const Sketch *s)
+{
+    return (Case){.seed = s->seed,
+                  .name = "g",
+                  .text = print_sketch(arena, s, "g", 0),
+                  .same = {print_sketch(arena, s, "g", PRINT_PARENTHESES),
+                           print_sketch(arena, s, "g", PRINT_INLINE)}};
+}
+
 Compilation compile_text(const char *text, const char *schedule, CompileUntil until)
 {
     CompileRequest request = {.text = text,

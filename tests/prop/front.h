@@ -3,6 +3,7 @@
 #define FUSEC_PROP_FRONT_H
 
 #include "data.h"
+#include "sketch.h"
 
 typedef struct {
     uint64_t seed;    /* of the inputs */
@@ -11,6 +12,9 @@ typedef struct {
     const char *same[2];  /* texts of the same meaning; NULL: none */
     const char *schedule; /* to be tried in any case; NULL: none */
 } Case;
+
+/* The case of a drawn program, with two other texts of the same meaning. */
+Case case_of(Arena *arena, const Sketch *s);
 
 /* A compiled program and its data. */
 typedef struct {

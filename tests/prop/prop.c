@@ -63,15 +63,6 @@ static bool check_all(const Case *c, const Devices *devices, Finding *f)
     return good;
 }
 
-static Case case_of(Arena *arena, const Sketch *s)
-{
-    return (Case){.seed = s->seed,
-                  .name = "g",
-                  .text = print_sketch(arena, s, "g", 0),
-                  .same = {print_sketch(arena, s, "g", PRINT_PARENTHESES),
-                           print_sketch(arena, s, "g", PRINT_INLINE)}};
-}
-
 typedef struct {
     Devices devices;
     char schedule[64];
