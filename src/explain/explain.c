@@ -140,7 +140,8 @@ static void explain_phases(Text *out, const Kernel *k)
         line(out, "    %d phases%s%s", k->phases, home ? "; between them the row " : "",
              home ? home : "");
     if (k->lag)
-        line(out, "    lag: the last phase of a row runs after the first of the next %s",
+        line(out,
+             "    row pipeline: the last phase of a row runs after the first phase of the next %s",
              k->lag > 1 ? "row but one" : "row");
 }
 
@@ -149,7 +150,7 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
         if (!r->partner.id) continue;
-        line(out, "    one reduction finds %s and %s%s",
+        line(out, "    one reduction computes %s and %s%s",
              node_text(out->arena, g, r->partner, false), node_text(out->arena, g, r->node, false),
              r->inverse ? "; its inverse is a factor, not a divisor" : "");
     }
@@ -194,33 +195,37 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
                             : arena_format(out->arena, "a ring of %d stages", k->stages),
              scalars ? ", their scalars with them" : "");
     if (k->reuses)
-        line(out,
-             "    they go on to registers at once, and the next row to be copied takes the stage");
+        line(
+            out,
+            "    rows move on to registers at once, and the next row to be copied takes the stage");
     if (k->lined_up || copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
         line(
             out,
-            "    they are copied by blocks of 16 bytes, for rows begin anywhere in a line of memory");
+            "    copies are line-aligned, in blocks of 16 bytes, because rows begin anywhere in a line of 128 bytes");
     if (k->meets_in_ring)
-        line(out, "    after the last row the sums of %d teams meet where the ring was", k->teams);
+        line(out, "    after the last row %d teams add their sums in the ring's memory", k->teams);
     if (k->meets_beside)
         line(
             out,
-            "    after a part's last row the sums of %d teams meet beside the ring, which has the next part's rows",
+            "    after a part's last row %d teams add their sums beside the ring, which has the next part's rows",
             k->teams);
-    if (k->bulk) line(out, "    the row comes to shared memory by one bulk copy, and stays there");
-    if (k->one_row && k->cluster > 1) line(out, "    a cluster has one row, and ends with it");
+    if (k->bulk) line(out, "    one bulk copy brings the row to shared memory, where it stays");
+    if (k->one_row && k->cluster > 1) line(out, "    a cluster has one row");
     if (k->by_blocks)
-        line(out, "    rows pass through shared memory, read and stored by blocks of 16 bytes");
+        line(
+            out,
+            "    unaligned rows pass through shared memory, read and stored in blocks of 16 bytes");
     if (k->refill)
-        line(out, "    a tile's registers take the next row's elements once the tile is stored");
+        line(
+            out,
+            "    register prefetch: a tile's registers take the next row's elements once the tile is stored");
     if (k->copy_warp)
         line(out, "    a copy warp fills the ring%s; %d warps compute",
              k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
     else if (k->grouped)
         line(out, "    a further warp listens to the other CTAs");
     if (k->paced)
-        line(out,
-             "    rows that are more than L2 holds are asked for no faster than memory moves them");
+        line(out, "    copies of rows that exceed L2 are paced, no faster than memory delivers");
 }
 
 /* How a persistent kernel fills the GPU; clusters leave some SMs idle. */
@@ -334,15 +339,16 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
          (long long)ctas, plural(ctas), launch->threads, residency_text(arena, plan, k));
     explain_results(out, plan, index);
     if (k->family == FAMILY_CLEAR)
-        line(out, "    zeroes what the CTAs of %s exchange through", plan->kernels[k->clears].name);
+        line(out, "    zeroes the memory through which the CTAs of %s exchange",
+             plan->kernels[k->clears].name);
     else if (launch->adds_parts >= 0)
         line(out,
-             ctas ? "    adds the partials that the CTAs of %s left of the parts of each %s"
-                  : "    is not launched: a CTA of %s stores what each %s comes to",
+             ctas ? "    adds the partials that the CTAs of %s stored for the parts of each %s"
+                  : "    is not launched: a CTA of %s stores the result of each %s",
              plan->kernels[k->finishes].name,
              names_text(arena, plan->analysis->graph, plan->kernels[k->finishes].kept));
     else if (k->family == FAMILY_FINISH)
-        line(out, "    adds the partials that the %ss of %s left",
+        line(out, "    adds the partials that the %ss of %s stored",
              sharers_name(&plan->kernels[k->finishes]), plan->kernels[k->finishes].name);
     else
         explain_walk(out, plan, k);
@@ -362,13 +368,13 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     if (launch->few_ctas)
         line(
             out,
-            "    %s of dynamic shared memory where the grid has up to %lld CTAs: column vectors come to it with the row",
+            "    %s of dynamic shared memory where the grid has up to %lld CTAs: column vectors are copied there with the row",
             bytes_text(arena, launch->few_bytes), (long long)launch->few_ctas);
     if (usage[index].registers >= 0)
         line(out, "    %s", usage_text(arena, usage[index].registers, usage[index].spill_bytes));
     if (launch->collapsed)
-        line(out, "    %s is the same for views whose rows are not evenly apart%s%s",
-             launch->strided.name, usage[index].strided_registers >= 0 ? ": " : "",
+        line(out, "    %s serves views whose rows are not evenly spaced%s%s", launch->strided.name,
+             usage[index].strided_registers >= 0 ? ": " : "",
              usage_text(arena, usage[index].strided_registers, usage[index].strided_spill_bytes));
 }
 
@@ -381,12 +387,13 @@ static void explain_traffic(Text *out, const Plan *plan)
     line(out, "traffic: at least %s read and %s written", read, bytes_text(arena, all.written));
     if (all.read > a->read_bytes && strcmp(read, inputs))
         line(out, "    inputs are %s: %s", inputs,
-             all.repeats ? "some are read anew for each of the rows that share them"
+             all.repeats ? "some are read again for each of the rows that share them"
                          : "several kernels read some of them");
-    if (all.again) line(out, "    rows are read again: more, where the caches do not hold them");
+    if (all.again)
+        line(out, "    phases read rows again: more traffic where the caches do not hold them");
     int64_t passed = bytes_passed(plan);
     if (passed)
-        line(out, "    besides, kernels write %s for each other, and read them",
+        line(out, "    kernels also write %s for each other, and read them",
              bytes_text(arena, passed));
     line(out, "workspace: %s",
          bytes_text(arena, launch_workspace(&plan->launch, &plan->launch.sizes, NULL)));
@@ -416,8 +423,7 @@ static void explain_in_place(Text *out, const LaunchPlan *plan)
             text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", plan->tensors[o].name,
                        inputs);
     }
-    if (pairs->length)
-        line(out, "in place, where asked for, each input once: %s", text_string(pairs));
+    if (pairs->length) line(out, "in place, on request, each input once: %s", text_string(pairs));
 }
 
 /* No more digits than the model knows. */
@@ -432,17 +438,17 @@ static void explain_target(Text *out, const Target *target)
 {
     int constants, measured = target_measured(target, &constants);
     if (target->borrowed)
-        line(out, "target: no file describes this GPU; the nearest is %s's, which stands for it",
+        line(out, "target: no file describes this GPU; that of the nearest, %s, is used",
              target->gpu);
     if (!measured)
         line(
             out,
-            "target: the model's constants of %s are not measured: they are by data sheets, or an H100's",
+            "target: the model's constants of %s are not measured: they come from data sheets, or are an H100's",
             target->gpu);
     else if (measured < constants)
         line(
             out,
-            "target: %d of the model's %d constants of %s are measured, the others by data sheets, or an H100's",
+            "target: %d of the model's %d constants of %s are measured, the others come from data sheets, or are an H100's",
             measured, constants, target->gpu);
 }
 
@@ -451,12 +457,10 @@ static void explain_speed(Text *out, const Plan *plan)
     Estimate e = estimate_speed(plan);
     explain_target(out, &plan->target);
     if (e.unknown)
-        line(out, "model: has no figure for this plan: %s", e.unknown);
+        line(out, "model: no estimate for this plan: %s", e.unknown);
     else
-        line(
-            out,
-            "model: about %.0f GB/s with many rows, where memory moves %.0f; what takes longest is %s",
-            rounded_gbps(e.gbps), rounded_gbps(e.ceiling), bound_name(e.bound));
+        line(out, "model: about %.0f GB/s with many rows, where memory moves %.0f; bound by %s",
+             rounded_gbps(e.gbps), rounded_gbps(e.ceiling), bound_name(e.bound));
 }
 
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,

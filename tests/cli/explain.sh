@@ -5,12 +5,12 @@
 . "$(dirname "$0")/lib.sh"
 
 # what the model expects of the plan, and of what else could be
-expect 0 'model: about 2660 GB/s with many rows, where memory moves 3110; what takes longest is memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
+expect 0 'model: about 2660 GB/s with many rows, where memory moves 3110; bound by memory' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a
 expect 0 ' 1750  instructions  warp-specialized:threads=64' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates
 also 'rows: with a copy warp a CTA walks one'
 also 'not listed: 13 that are the same plan'
-expect 0 'model: has no figure for this plan: it sums the rows of each group' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
-expect 0 'besides, kernels write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
+expect 0 'model: no estimate for this plan: it sums the rows of each group' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
+expect 0 'kernels also write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
 expect 0 'row:threads=128, as the model chooses' explain "$root"/tests/cases/held_short.fuse N=1000 --arch sm_90a
 also 'rejected: row:threads=64: the rules. choice: the model expects'
 expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
@@ -66,7 +66,7 @@ expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/exam
 expect 0 '^?: the model does not know these: it sums the rows of each group apart' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
 expect 0 "a row's B, H, Q are found by divisions: columns or an index" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
 expect 0 "a row's B, G are found by divisions: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
-expect 0 '^in place, where asked for, each input once: h may be x or residual, y may be x or residual' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
+expect 0 '^in place, on request, each input once: h may be x or residual, y may be x or residual' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
 echo 'graph twice[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (h : f32[M, N], y : f32[M, N]) { h = x + g  y = h * sum[N](h) }' >twice.fuse
 expect 0 'each input once: h may be x, y may be x$' explain twice.fuse --arch sm_90a --schedule row:reads=1
 expect 0 'each input once: y may be x$' explain twice.fuse --arch sm_90a --schedule row:reads=2    # h is written before x is read again

@@ -28,7 +28,7 @@ expect 2 'over those of each group' explain "$root"/examples/adaln_bwd.fuse C=10
 expect 0 'threads=128,limit=6, as --schedule asks' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:threads=128
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
-expect 0 'by one bulk copy' explain "$root"/examples/layernorm.fuse N=11520 --arch sm_90a
+expect 0 'one bulk copy brings the row to shared memory' explain "$root"/examples/layernorm.fuse N=11520 --arch sm_90a
 expect 0 'clusters of 4 CTAs' explain "$root"/examples/softmax.fuse N=8192 --arch sm_90a --schedule row:bulk=1,cluster=4
 expect 2 'bulk: sm_80 has no bulk copies' explain "$root"/examples/softmax.fuse --arch sm_80 --schedule row:bulk=1
 expect 2 'bulk: for rows of whole blocks' explain "$root"/examples/softmax.fuse N=4001 --arch sm_90a --schedule row:bulk=1
@@ -45,7 +45,7 @@ expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm.fuse N=1
 expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm_bwd.fuse N=1000 --arch sm_90a --schedule grid-stride:reuse=1
 expect 2 'reuse: 1 (a row goes on' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --schedule row:reuse=2
 expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule warp-specialized:reuse=1
-expect 0 'the sums of 4 teams meet where the ring was' explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=2,reuse=1
+expect 0 "4 teams add their sums in the ring's memory" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=2,reuse=1
 expect 2 'without rows=, stages=, reuse=' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:bulk=1,reuse=1
 expect 2 'limit: per_sm asks for more' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:per_sm=6,limit=3
 expect 2 'limit: no shared memory lets 31' explain "$root"/examples/rmsnorm.fuse --arch sm_90a --schedule row:threads=32,limit=31

@@ -38,7 +38,7 @@ graph scaled_ids[M = 64, K = 16, N = 2048](x : bf16[M, N], t : bf16[M, K], n : i
 END
 expect 0 '^traffic: at least 264.2 kB read' explain scaled_ids.fuse --outputs y
 expect 0 '^traffic: at least 4.2 MB read' explain scaled_ids.fuse --outputs c    # a row for each of its 16 sums
-also 'read anew for each of the rows'
+also 'read again for each of the rows'
 expect 0 '^kernels: 1' explain scaled_ids.fuse --outputs z    # where each element is needed anyway
 for outputs in y c z y,c,z; do
     expect 0 ' ok$' run scaled_ids.fuse M=3 K=2 N=40 --device sim --verify --outputs $outputs
