@@ -6,6 +6,7 @@
 
 /* Suites run two at a time, in this order: those that take long come first. */
 Suite *candidates_suite(void);
+Suite *model_suite(void);
 Suite *prop_suite(void);
 Suite *sim_suite(void);
 Suite *keys_suite(void);

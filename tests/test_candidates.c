@@ -2,50 +2,12 @@
  * says, and is there once. */
 #include "candidates.h"
 #include "compile.h"
+#include "planned.h"
 #include "codegen/cuda.h"
 #include "suites.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static char program[1 << 14];
-
-static Compilation compile_target(const char *schedule, int64_t rows, int64_t columns,
-                                  const Target *target)
-{
-    AxisSize sizes[] = {{"M", rows}, {"N", columns}};
-    CompileRequest request = {.text = program,
-                              .length = strlen(program),
-                              .name = "test.fuse",
-                              .sizes = sizes,
-                              .size_count = 2,
-                              .schedule = schedule,
-                              .target = *target,
-                              .until = UNTIL_CUDA};
-    Compilation c = compile(&request);
-    ck_assert_msg(c.status == COMPILE_OK, "%s: %s", schedule ? schedule : "chosen", c.diagnostics);
-    return c;
-}
-
-static Compilation compile_sizes(const char *schedule, int64_t rows, int64_t columns,
-                                 const char *arch)
-{
-    return compile_target(schedule, rows, columns, target_find(arch));
-}
-
-static void read_program(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    ck_assert_msg(file != NULL, "%s: run this from the top directory", path);
-    program[fread(program, 1, sizeof program - 1, file)] = 0;
-    fclose(file);
-}
-
-/* As candidates have it: without the command that prints it. */
-static const char *bare_text(const Compilation *c)
-{
-    return emit_cuda(c->arena, c->plan, NULL);
-}
 
 static void check_plans(const Candidates *list, int64_t rows, int64_t columns, const char *arch)
 {
@@ -67,7 +29,7 @@ static void check_plans(const Candidates *list, int64_t rows, int64_t columns, c
 
 static void check_list(const char *path, int64_t rows, int64_t columns, const char *arch, int most)
 {
-    read_program(path);
+    choose_program(path);
     Compilation chosen = compile_sizes(NULL, rows, columns, arch);
     Candidates list = list_candidates(chosen.arena, chosen.plan, most);
     ck_assert_int_ge(list.list.count, 1);
@@ -96,7 +58,7 @@ END_TEST
 
 START_TEST(they_vary_threads_stages_and_clusters)
 {
-    read_program(examples[0]);
+    choose_program(examples[0]);
     Compilation c = compile_sizes(NULL, 64, 8192, "sm_90a");
     Candidates list = list_candidates(c.arena, c.plan, MOST_CANDIDATES);
     unsigned families = 0, threads = 0, stages = 0, clusters = 0;
@@ -117,9 +79,7 @@ END_TEST
 
 START_TEST(without_reductions_there_are_some_too)
 {
-    snprintf(program, sizeof program,
-             "graph add[M, N](x : f32[M, N], y : f32[N]) -> (z : f32[M, N])"
-             " { z = x + y }");
+    choose_text("graph add[M, N](x : f32[M, N], y : f32[N]) -> (z : f32[M, N]) { z = x + y }");
     Compilation c = compile_sizes(NULL, 16, 256, "sm_90a");
     Candidates list = list_candidates(c.arena, c.plan, 64);
     ck_assert_int_ge(list.list.count, 2);
@@ -131,7 +91,7 @@ END_TEST
 
 START_TEST(leaner_ones_are_others)
 {
-    read_program(examples[_i]);
+    choose_program(examples[_i]);
     Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
     Candidates list = list_leaner(c.arena, c.plan, 3);
     ck_assert_int_ge(list.list.count, 2);
@@ -156,7 +116,7 @@ static int limit_on(int sms, double memory_rate)
 
 START_TEST(a_limit_is_for_memory_like_that_measured)
 {
-    read_program("examples/softmax.fuse");
+    choose_program("examples/softmax.fuse");
     ck_assert_int_eq(limit_on(132, 3352), 11); /* H100 */
     ck_assert_int_eq(limit_on(114, 2039), 11);
     ck_assert_int_eq(limit_on(132, 4800), 0); /* H200 */
@@ -172,7 +132,7 @@ static void check_shape(const char *path, const char *arch, double memory_rate, 
     char text[96];
     Target target = *target_find(arch);
     target_set_device(&target, target.sms, memory_rate);
-    read_program(path);
+    choose_program(path);
     Compilation c = compile_target(NULL, 64, columns, &target);
     const Kernel *k = &c.plan->kernels[0];
     snprintf(text, sizeof text, "%s %d x %d, %d", family_name(k->family), kernel_threads(k),
@@ -257,7 +217,7 @@ END_TEST
 static void check_lanes(const char *path, const char *schedule, int64_t columns, const char *lanes)
 {
     char text[96];
-    read_program(path);
+    choose_program(path);
     Compilation c = compile_sizes(schedule, 64, columns, "sm_90a");
     const Kernel *k = &c.plan->kernels[0];
     snprintf(text, sizeof text, "%d x %d x %d of %d", k->threads_per_row, k->tiles, k->vec,
@@ -302,7 +262,7 @@ static bool is_unadvised(const char *path, int smem, int64_t columns)
     Target target = *target_find("sm_90a");
     target_set_device(&target, 132, H200);
     target.smem_per_cta = target.smem_per_sm = smem;
-    read_program(path);
+    choose_program(path);
     Compilation c = compile_target(NULL, 64, columns, &target);
     const Plan *rules = schedule_by_rules(c.arena, c.analysis, &target, &problem);
     ck_assert_ptr_nonnull(rules);
@@ -335,7 +295,7 @@ START_TEST(without_advice_comes_first_of_the_leaner)
 {
     Target target = *target_find("sm_90a");
     target_set_device(&target, 132, H200);
-    read_program("examples/layernorm_bwd.fuse");
+    choose_program("examples/layernorm_bwd.fuse");
     Compilation c = compile_target(NULL, 64, 131072, &target);
     Candidates list = list_leaner(c.arena, c.plan, 3);
     ck_assert_int_gt(list.list.count, 1);
@@ -347,7 +307,7 @@ END_TEST
 
 START_TEST(limits_are_tried_and_none)
 {
-    read_program("examples/softmax.fuse");
+    choose_program("examples/softmax.fuse");
     Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
     Candidates list = list_candidates(c.arena, c.plan, MOST_CANDIDATES);
     int limited = 0, unlimited = 0;
@@ -371,7 +331,7 @@ static int walks(const Plan *plan)
 
 START_TEST(leaner_ones_walk_the_rows_as_often)
 {
-    read_program("examples/layernorm_bwd.fuse");
+    choose_program("examples/layernorm_bwd.fuse");
     Compilation c = compile_sizes(NULL, 64, 262144, "sm_90a");
     Candidates list = list_leaner(c.arena, c.plan, 5);
     ck_assert_int_ge(list.list.count, 2);
@@ -381,189 +341,9 @@ START_TEST(leaner_ones_walk_the_rows_as_often)
 }
 END_TEST
 
-/* ---- the model ---- */
-
-static Estimate estimate_of(const char *schedule, int64_t columns, const char *arch)
-{
-    Compilation c = compile_sizes(schedule, 64, columns, arch);
-    Estimate e = estimate_speed(c.plan);
-    compile_free(&c);
-    return e;
-}
-
-START_TEST(the_model_tells_what_bounds_a_plan)
-{
-    read_program("examples/layernorm_bwd.fuse");
-    Estimate chosen = estimate_of(NULL, 4096, "sm_90a"),
-             few = estimate_of("warp-specialized:threads=64", 4096, "sm_90a");
-    ck_assert_int_eq(chosen.bound, BOUND_BY_MEMORY);
-    ck_assert(chosen.gbps > 2500 && chosen.gbps < chosen.ceiling && chosen.ceiling < 3300);
-    ck_assert_int_eq(few.bound, BOUND_BY_INSTRUCTIONS);
-    ck_assert_int_eq(estimate_of("grid-stride:cluster=4,stages=2", 4096, "sm_90a").bound,
-                     BOUND_BY_WAITS);
-    ck_assert_int_eq(estimate_of("warp-specialized:cluster=128", 524288, "sm_90a").bound,
-                     BOUND_BY_MESSAGES);
-}
-END_TEST
-
-/* Of every GPU, though it was fitted on one alone; there alone it replaces what the rules choose.
- */
-START_TEST(the_model_knows_every_gpu)
-{
-    int count, constants;
-    const char *const *gpus = target_gpus(&count);
-    read_program("examples/layernorm_bwd.fuse");
-    for (int i = 0; i < count; i++) {
-        const Target *target = target_find(gpus[i]);
-        Compilation c = compile_target(NULL, 64, 4096, target);
-        Estimate e = estimate_speed(c.plan);
-        ck_assert_msg(!e.unknown, "%s: %s", gpus[i], e.unknown);
-        double peak = target->peak_rate * target->sms;
-        ck_assert_msg(e.ceiling > 0.8 * peak && e.ceiling < peak, "%s: %f of %f", gpus[i],
-                      e.ceiling, peak);
-        ck_assert_msg(e.gbps > 0.5 * e.ceiling && e.gbps <= e.ceiling, "%s: %f", gpus[i], e.gbps);
-        ck_assert_int_le(c.launch->kernels[0].smem_bytes, target->smem_per_cta);
-        ck_assert_int_le(c.launch->kernels[0].cluster, target->max_cluster);
-        bool fitted = target_measured(target, &constants) == constants;
-        ck_assert_int_eq(is_model_fitted(target), fitted);
-        ck_assert(fitted || !c.plan->by_model);
-        compile_free(&c);
-    }
-}
-END_TEST
-
-static void check_unknown(Compilation c, const char *why)
-{
-    Estimate e = estimate_speed(c.plan);
-    ck_assert_msg(e.unknown && strstr(e.unknown, why), "not '%s' but '%s'", why,
-                  e.unknown ? e.unknown : "known");
-    ck_assert(e.gbps == 0 && !c.plan->by_model);
-    compile_free(&c);
-}
-
-/* By the sizes that the program declares. */
-static Compilation compile_declared(const char *path)
-{
-    read_program(path);
-    CompileRequest request = {.text = program,
-                              .length = strlen(program),
-                              .name = path,
-                              .target = *target_find("sm_90a"),
-                              .until = UNTIL_PLAN};
-    Compilation c = compile(&request);
-    ck_assert_msg(c.status == COMPILE_OK, "%s: %s", path, c.diagnostics);
-    return c;
-}
-
-START_TEST(the_model_says_what_it_does_not_know)
-{
-    read_program("examples/layernorm_bwd.fuse");
-    check_unknown(compile_sizes("row", 64, 4096, "sm_90a"), "several kernels");
-    read_program("tests/cases/held_short.fuse");
-    check_unknown(compile_sizes(NULL, 1, 32, "sm_90a"), "shorter than 64");
-    /* Nor is a schedule searched for, which took minutes. */
-    check_unknown(compile_sizes(NULL, 1, 1 << 29, "sm_90a"), "longer than 1048576");
-    check_unknown(compile_declared("examples/adaln_bwd.fuse"), "rows of each group");
-    check_unknown(compile_declared("examples/group_norm.fuse"), "several axes");
-    check_unknown(compile_declared("tests/cases/sums_of_types.fuse"), "f64");
-}
-END_TEST
-
-/* Threads that read rows again, for they have no registers for eighteen inputs: what the model
- * finds instead is 6 times as fast. */
-START_TEST(the_model_replaces_what_is_far_behind)
-{
-    const char *problem;
-    read_program("tests/cases/held_short.fuse");
-    Compilation c = compile_sizes(NULL, 64, 1000, "sm_90a");
-    const Plan *rules = try_schedule(c.arena, c.analysis, target_find("sm_90a"), NULL, &problem);
-    ck_assert(c.plan->by_model && c.plan->advice);
-    ck_assert(estimate_speed(c.plan).gbps > 1.4 * estimate_speed(rules).gbps);
-    ck_assert_int_eq(c.plan->rejection_count, 1);
-    ck_assert_ptr_nonnull(strstr(c.plan->rejections[0].reason, "the model expects"));
-    Compilation again = compile_sizes(c.plan->advice, 64, 1000, "sm_90a");
-    ck_assert_str_eq(bare_text(&c), bare_text(&again));
-    /* where that spills, the rules' choice comes next; tune begins with it */
-    Candidates leaner = list_leaner(c.arena, c.plan, 3);
-    ck_assert_str_eq(leaner.list.data[0].cuda, bare_text(&c));
-    ck_assert_str_eq(leaner.list.data[1].schedule, "row:threads=64");
-    compile_free(&again);
-    compile_free(&c);
-}
-END_TEST
-
-/* Where the guards of is_well_known are off, each of these gets what they are against: by one bulk
- * copy, rows that wait for each other, rows that are read again, pairs of elements. */
-START_TEST(the_model_prefers_what_it_knows)
-{
-    static const struct {
-        const char *path;
-        int64_t columns;
-    } cells[] = {
-        {"tests/cases/moments_chain.fuse", 1280},  {"tests/cases/moments_chain.fuse", 7168},
-        {"tests/cases/moments_chain.fuse", 13312}, {"tests/cases/held_short.fuse", 7168},
-        {"tests/cases/mean_of_huge.fuse", 9216},   {"tests/cases/channel_scales.fuse", 12288},
-        {"tests/cases/moments_chain.fuse", 1023},  {"tests/cases/moments_chain.fuse", 386}};
-    int chosen = 0;
-    for (int i = 0; i < (int)(sizeof cells / sizeof *cells); i++) {
-        read_program(cells[i].path);
-        AxisSize sizes[] = {{"M", 64}, {strstr(program, "C = ") ? "C" : "N", cells[i].columns}};
-        CompileRequest request = {.text = program,
-                                  .length = strlen(program),
-                                  .name = cells[i].path,
-                                  .sizes = sizes,
-                                  .size_count = 2,
-                                  .target = *target_find("sm_90a"),
-                                  .until = UNTIL_PLAN};
-        Compilation c = compile(&request);
-        ck_assert_msg(c.status == COMPILE_OK, "%s", c.diagnostics);
-        const Kernel *k = &c.plan->kernels[0];
-        chosen += c.plan->by_model;
-        ck_assert_msg(
-            !c.plan->by_model || (k->vec >= 4 && !k->bulk && !k->grouped && !k->streamed &&
-                                  !strstr(c.plan->advice, "per_sm") &&
-                                  (k->teams == 1 || k->threads_per_row <= 32 || is_persistent(k))),
-            "%s of %lld columns: %s", cells[i].path, (long long)cells[i].columns, c.plan->advice);
-        compile_free(&c);
-    }
-    ck_assert_int_ge(chosen, 4);
-}
-END_TEST
-
-/* Of what is compiled where a choice spills, the last is what the model finds fastest. */
-START_TEST(the_last_of_the_leaner_is_the_fastest)
-{
-    read_program("tests/cases/held_short.fuse");
-    Compilation c = compile_sizes(NULL, 64, 7168, "sm_90a");
-    Candidates list = list_leaner(c.arena, c.plan, 5);
-    ck_assert_str_eq(list.list.data[list.list.count - 1].schedule, "row:bulk=1");
-    compile_free(&c);
-}
-END_TEST
-
-/* Where the rules' choice is within 3 % of the best that was measured, or nearly (but of 262144
- * columns all were in its fit). */
-START_TEST(the_model_lets_good_choices_be)
-{
-    static const char *const paths[] = {"examples/layernorm_bwd.fuse", "examples/rmsnorm_bwd.fuse",
-                                        "examples/layernorm.fuse",     "examples/rmsnorm.fuse",
-                                        "examples/softmax.fuse",       "examples/softmax_bwd.fuse"};
-    static const int64_t columns[] = {768,   1024,  1536,  2048,  3072,   4096,  5120,  7168,
-                                      8192,  11008, 12288, 14336, 16384,  20480, 24576, 32768,
-                                      40960, 57344, 65536, 98304, 131072, 262144};
-    read_program(paths[_i]);
-    for (int i = 0; i < (int)(sizeof columns / sizeof *columns); i++) {
-        Compilation c = compile_sizes(NULL, 64, columns[i], "sm_90a");
-        ck_assert_msg(!c.plan->by_model, "%s of %lld columns", paths[_i], (long long)columns[i]);
-        ck_assert(estimate_speed(c.plan).gbps > 0);
-        compile_free(&c);
-    }
-}
-END_TEST
-
 START_TEST(what_is_refused_has_a_reason)
 {
-    read_program("examples/layernorm_bwd.fuse");
+    choose_program("examples/layernorm_bwd.fuse");
     Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");
     Candidates list = list_near(c.arena, c.plan);
     check_plans(&list, 64, 4096, "sm_90a");
@@ -587,9 +367,6 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(cases, degenerate_sizes_have_candidates, 0, 1);
     tcase_add_test(cases, without_reductions_there_are_some_too);
     tcase_add_test(cases, a_limit_is_for_memory_like_that_measured);
-    tcase_add_test(cases, the_model_tells_what_bounds_a_plan);
-    tcase_add_test(cases, the_model_knows_every_gpu);
-    tcase_add_test(cases, the_model_says_what_it_does_not_know);
     suite_add_tcase(suite, cases);
     /* thousands of compilations: the sanitizers' run leaves these out */
     TCase *many = tcase_create("candidates, many");
@@ -599,10 +376,6 @@ Suite *candidates_suite(void)
     tcase_add_loop_test(many, each_is_a_plan_of_its_own, 0, 3);
     tcase_add_loop_test(many, leaner_ones_are_others, 0, 3);
     tcase_add_test(many, leaner_ones_walk_the_rows_as_often);
-    tcase_add_test(many, the_model_replaces_what_is_far_behind);
-    tcase_add_test(many, the_model_prefers_what_it_knows);
-    tcase_add_test(many, the_last_of_the_leaner_is_the_fastest);
-    tcase_add_loop_test(many, the_model_lets_good_choices_be, 0, 6);
     tcase_add_test(many, what_is_refused_has_a_reason);
     tcase_add_test(many, short_rows_leave_few_lanes_idle);
     tcase_add_test(many, fast_memory_wants_few_ctas_with_many_columns);
