@@ -162,21 +162,21 @@ const char *row_part(Emitter *e, const Load *load);
 const char *tile_loader(const Emitter *e, const Load *load);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
-void emit_asks(Emitter *e); /* early, for column vectors that a later phase reads */
+void emit_l2_prefetch(Emitter *e); /* early, for column vectors that a later phase reads */
 /* Loads a tile of each vector, from memory or (launches of few CTAs) shared memory, into variables
  * named after the vector and this suffix. */
-typedef LIST(const Load *) LateLoads;
-void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile,
-                     const char *column);
+typedef LIST(const Load *) Reloads;
+void emit_reloaded_tiles(Emitter *e, const Reloads *loads, const char *suffix, const char *tile,
+                         const char *column);
 /* Launches of few CTAs: the shared memory of their column vectors, the copies to it, and the wait
  * for those that are prefetched, or for the others. */
-void emit_few_memory(Emitter *e);
-void emit_few_fetches(Emitter *e);
-void emit_few_wait(Emitter *e, bool early);
+void emit_small_grid_memory(Emitter *e);
+void emit_small_grid_copies(Emitter *e);
+void emit_small_grid_wait(Emitter *e, bool early);
 /* Prefetched column vectors of a phase: the first tile's, before it; in it, for each tile, the wait
  * for its own and the load of the next one's. */
 void emit_first_tiles(Emitter *e, int phase);
-void emit_early_tiles(Emitter *e, int phase);
+void emit_prefetched_tiles(Emitter *e, int phase);
 bool declare_hoisted_loads(Emitter *e);
 void emit_hoisted_loads(Emitter *e);
 /* Text printed between these two calls is held back, because what precedes it depends on it. The
@@ -273,9 +273,9 @@ void emit_whole_rows(const Pass *pass);
 void emit_whole_takes(const Pass *pass);
 
 /* ---- the row pipeline ---- */
-void emit_lag_start(Emitter *e);
-void emit_lagged_phases(Emitter *e);
-void emit_lag_end(Emitter *e);
+void emit_pipeline_start(Emitter *e);
+void emit_pipelined_phases(Emitter *e);
+void emit_pipeline_end(Emitter *e);
 
 /* ---- rows that CTAs share ---- */
 /* The number of CTAs that share a row, a constant; which of them a CTA is; where its columns end;
@@ -293,11 +293,11 @@ void emit_slice(Emitter *e);
 void emit_exchange(Emitter *e, int values);
 
 /* ---- rows in registers ---- */
-bool is_refilled(const Emitter *e, const Load *load);
-void emit_refill_start(Emitter *e);
-void emit_refill_row(Emitter *e);
-void emit_refill_next(Emitter *e, int phase);
-void emit_refill_tile(Emitter *e, int phase);
+bool is_prefetched(const Emitter *e, const Load *load);
+void emit_prefetch_start(Emitter *e);
+void emit_prefetch_row(Emitter *e);
+void emit_prefetch_next(Emitter *e, int phase);
+void emit_prefetch_tile(Emitter *e, int phase);
 
 /* ---- rows that pass through shared memory by blocks ---- */
 void declare_blocks(Emitter *e);
@@ -311,7 +311,7 @@ void emit_dynamic_memory(Emitter *e);
 void emit_ring_memory(Emitter *e);
 const char *staged_scalar(Emitter *e, const Load *load);
 /* A team's row in a stage, where copies are line-aligned. */
-const char *lined_up_row(Emitter *e, const Load *load);
+const char *line_aligned_row(Emitter *e, const Load *load);
 void emit_ring(Emitter *e);
 bool is_held_by_group(const Emitter *e);
 void emit_held_by_group(Emitter *e);

@@ -24,18 +24,18 @@ void emit_phase(Emitter *e, int phase)
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
     emit_resident_loads(e, phase, false);
-    if (phase == 0) emit_few_fetches(e);
+    if (phase == 0) emit_small_grid_copies(e);
     if (phase == 0) emit_stage_reuse(e);
-    emit_refill_next(e, phase);
+    emit_prefetch_next(e, phase);
     declare_reductions(e, phase);
     emit_pass(e, phase);
     /* Behind the pass: the pass's reads of shared memory would otherwise share a wait with these
      * loads. */
     if (phase == 0 && !e->k->lag) emit_scalars_next(e);
-    if (phase == 0) emit_few_wait(e, true);
+    if (phase == 0) emit_small_grid_wait(e, true);
     emit_first_tiles(e, phase + 1);
     emit_reductions(e, phase);
-    if (phase == 0) emit_few_wait(e, false);
+    if (phase == 0) emit_small_grid_wait(e, false);
     emit_row_stores(e, phase);
 }
 
@@ -50,10 +50,10 @@ static void emit_row(Emitter *e)
         emit_split(e, "row", e->k->rows);
     emit_scalars_now(e);
     emit_row_loads(e, true);
-    emit_refill_row(e);
+    emit_prefetch_row(e);
     emit_blocks_read(e);
     if (e->k->lag) emit_scalars_next(e);
-    if (e->k->lag) emit_lagged_phases(e);
+    if (e->k->lag) emit_pipelined_phases(e);
     for (int phase = 0; phase < e->k->phases && !e->k->lag; phase++) {
         if (phase) blank_line(e->out);
         emit_phase(e, phase);
@@ -126,9 +126,9 @@ static void emit_row_loop(Emitter *e)
         emit_ring(
             e); /* a ring of rows in groups continues through all parts, and is there already */
     declare_blocks(e);
-    emit_refill_start(e);
+    emit_prefetch_start(e);
     emit_scalars_ahead(e);
-    if (k->lag) emit_lag_start(e);
+    if (k->lag) emit_pipeline_start(e);
     line(e->out, "#pragma unroll 1");
     block (e->out, "for (long long %s = %s; %s < %s; %s += row_step)", row, loop_start(e), row,
            e->rows, row) {
@@ -142,7 +142,7 @@ static void emit_row_loop(Emitter *e)
         if (k->copy_warp && !k->lag) emit_stage_release(e);
         if (k->copy_warp) emit_advance(e);
     }
-    if (k->lag) emit_lag_end(e);
+    if (k->lag) emit_pipeline_end(e);
 }
 
 /* ---- before the rows ---- */
@@ -286,8 +286,8 @@ static void emit_body(Emitter *e)
         emit_copy_warp(e);
     else if (e->k->grouped)
         emit_listener(e);
-    emit_few_memory(e);
-    emit_asks(e);
+    emit_small_grid_memory(e);
+    emit_l2_prefetch(e);
     emit_row_loads(e, false);
     emit_row_values(e, 0, false);
     if (!e->k->kept) emit_resident_loads(e, 0, true);

@@ -44,7 +44,7 @@ const char *tile_loader(const Emitter *e, const Load *load)
 
 static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
 {
-    return load->resident && load->hoisted == hoisted && !is_refilled(e, load) &&
+    return load->resident && load->hoisted == hoisted && !is_prefetched(e, load) &&
            (hoisted || load->first_phase == phase);
 }
 
@@ -71,7 +71,7 @@ static void emit_resident_load(Emitter *e, const Load *load)
 {
     if (is_lined_up(e->k, load))
         line(e->out, "read_lines<step>(%s_v, current.%s, %s, %s);", load->name,
-             lined_up_row(e, load), slice_address(e, load),
+             line_aligned_row(e, load), slice_address(e, load),
              e->k->slice ? "local_column" : "first_column");
     else if (load->staged)
         line(e->out, "read_row(%s_v, current.%s);", load->name, load->name);
@@ -119,7 +119,7 @@ void emit_hoisted_loads(Emitter *e)
  * because its load stands behind a branch, or for what is computed from that tile. A load from
  * global memory then costs the whole latency. Only a few CTAs prefetch for all, since many at once
  * would delay each other. */
-void emit_asks(Emitter *e)
+void emit_l2_prefetch(Emitter *e)
 {
     if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
     Text *kernel = open_body(e);
@@ -138,9 +138,9 @@ void emit_asks(Emitter *e)
 }
 
 /* The loads of a phase that are done one tile ahead. */
-static LateLoads list_early(const Emitter *e, int phase)
+static Reloads list_early(const Emitter *e, int phase)
 {
-    LateLoads early = {0};
+    Reloads early = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->early && load->phases & phase_bit(phase)) *list_push(e->arena, &early) = load;
@@ -150,26 +150,26 @@ static LateLoads list_early(const Emitter *e, int phase)
 
 void emit_first_tiles(Emitter *e, int phase)
 {
-    LateLoads early = list_early(e, phase);
+    Reloads early = list_early(e, phase);
     if (early.count)
         line(e->out,
              "// the next phase reads a tile while it computes the one before; this is the first");
     for (int i = 0; i < early.count; i++)
         if (phase == early.data[i]->first_phase)
             line(e->out, "%s %s_next;", vector_type(e, early.data[i]->dtype), early.data[i]->name);
-    emit_late_tiles(e, &early, "_next", "0", "first_column");
+    emit_reloaded_tiles(e, &early, "_next", "0", "first_column");
 }
 
-void emit_early_tiles(Emitter *e, int phase)
+void emit_prefetched_tiles(Emitter *e, int phase)
 {
-    LateLoads early = list_early(e, phase);
+    Reloads early = list_early(e, phase);
     for (int i = 0; i < early.count; i++) {
         const char *name = early.data[i]->name;
         line(e->out, "const %s %s_v = %s_next;", vector_type(e, early.data[i]->dtype), name, name);
     }
     if (early.count && e->k->tiles > 1)
         block (e->out, "if (t + 1 < tiles)")
-            emit_late_tiles(e, &early, "_next", "t + 1", "col + step");
+            emit_reloaded_tiles(e, &early, "_next", "t + 1", "col + step");
 }
 
 /* A thread's vector in shared memory. */
@@ -177,8 +177,8 @@ const char *staged_vector(Emitter *e, const Load *load)
 {
     if (is_lined_up(e->k, load))
         return arena_format(e->arena, "vector_in<vec>(current.%s, %s + t * step, %s)",
-                            lined_up_row(e, load), e->k->slice ? "local_column" : "first_column",
-                            slice_address(e, load));
+                            line_aligned_row(e, load),
+                            e->k->slice ? "local_column" : "first_column", slice_address(e, load));
     if (!(e->k->copy_warp || e->k->bulk) || load->hoisted)
         return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "current",
                             load->name);

@@ -96,8 +96,8 @@ static bool takes_words(const Kernel *k, const Load *load)
 void emit_tile_loads(const Pass *pass)
 {
     Emitter *e = pass->e;
-    emit_early_tiles(e, pass->phase);
-    LateLoads late = {0};
+    emit_prefetched_tiles(e, pass->phase);
+    Reloads late = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (load->access != ACCESS_VECTOR || load->resident || load->early ||
@@ -121,7 +121,7 @@ void emit_tile_loads(const Pass *pass)
             line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from,
                  column_text(e), limit_text(e));
     }
-    emit_late_tiles(e, &late, "_v", "t", column_text(e));
+    emit_reloaded_tiles(e, &late, "_v", "t", column_text(e));
 }
 
 static bool is_pass_store(const Pass *pass, const Store *store)
@@ -305,7 +305,7 @@ static void emit_tile(const Pass *pass)
     emit_pair_adds(pass);
     if (!e->ahead) emit_vector_sums(pass);
     emit_vector_stores(pass);
-    emit_refill_tile(e, pass->phase);
+    emit_prefetch_tile(e, pass->phase);
     close_scope(e, scope);
 }
 

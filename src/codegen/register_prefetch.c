@@ -5,18 +5,18 @@
 
 #include <string.h>
 
-bool is_refilled(const Emitter *e, const Load *load)
+bool is_prefetched(const Emitter *e, const Load *load)
 {
     return e->k->refill && load->resident && !load->hoisted;
 }
 
 /* Declares the rows' registers, which live as long as the loop over rows. */
-void emit_refill_start(Emitter *e)
+void emit_prefetch_start(Emitter *e)
 {
     if (!e->k->refill) return;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (is_refilled(e, load))
+        if (is_prefetched(e, load))
             line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
     }
     line(e->out,
@@ -36,7 +36,7 @@ static void emit_next_addresses(Emitter *e)
     if (several) emit_split(e, "next", e->k->rows);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (is_refilled(e, load))
+        if (is_prefetched(e, load))
             line(e->out, "const %s *const %s_next = %s;", dtype_info[load->dtype].cuda, load->name,
                  load_address(e, load));
     }
@@ -45,13 +45,13 @@ static void emit_next_addresses(Emitter *e)
 
 /* Loads the first row, and rows of another alignment than their vectors, which are not
  * prefetched. */
-void emit_refill_row(Emitter *e)
+void emit_prefetch_row(Emitter *e)
 {
     if (!e->k->refill) return;
     NameList loads = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (is_refilled(e, load))
+        if (is_prefetched(e, load))
             *list_push(e->arena, &loads) =
                 arena_format(e->arena, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
     }
@@ -67,32 +67,32 @@ static bool is_last_use(const Load *load, int phase)
 
 /* Which row is next and whether its loads may start. It is computed in the phase that starts the
  * first of them: earlier it would occupy registers longer. */
-void emit_refill_next(Emitter *e, int phase)
+void emit_prefetch_next(Emitter *e, int phase)
 {
     NameList conditions = {0};
     bool now = false, before = false;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        now |= is_refilled(e, load) && is_last_use(load, phase);
-        before |= is_refilled(e, load) && load->phases < phase_bit(phase);
+        now |= is_prefetched(e, load) && is_last_use(load, phase);
+        before |= is_prefetched(e, load) && load->phases < phase_bit(phase);
     }
     if (!now || before) return;
     line(e->out, "const long long next = row + row_step;");
     emit_next_addresses(e);
     *list_push(e->arena, &conditions) = arena_format(e->arena, "next < %s", e->rows);
     for (int i = 0; i < e->k->load_count; i++)
-        if (is_refilled(e, &e->k->loads[i]))
+        if (is_prefetched(e, &e->k->loads[i]))
             *list_push(e->arena, &conditions) =
                 arena_format(e->arena, "misalignment<vec>(%s_next) == 0", e->k->loads[i].name);
     line(e->out, "ready = %s;", join(e->arena, &conditions, " && "));
 }
 
 /* After the last use of this row's tile. */
-void emit_refill_tile(Emitter *e, int phase)
+void emit_prefetch_tile(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_refilled(e, load) || !is_last_use(load, phase)) continue;
+        if (!is_prefetched(e, load) || !is_last_use(load, phase)) continue;
         line(e->out, "if (ready)");
         line(e->out, "    load_aligned(%s_v[t], %s_next, col, %s);", load->name, load->name,
              e->end);

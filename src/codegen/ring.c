@@ -35,7 +35,7 @@ const char *staged_scalar(Emitter *e, const Load *load)
     return arena_format(e->arena, "current.%s[threadIdx.x / 32]", load->name);
 }
 
-const char *lined_up_row(Emitter *e, const Load *load)
+const char *line_aligned_row(Emitter *e, const Load *load)
 {
     return arena_format(e->arena, e->k->teams > 1 ? "%s[team]" : "%s", load->name);
 }
@@ -83,7 +83,7 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
                  element(e, load_pointer(e, load), load->tensor, load->axes));
         else if (is_lined_up(e->k, load))
             line(e->out, "fetch_lines<%s, vec>(%s.%s, %s, %s);", team_threads(e), into,
-                 lined_up_row(e, load), slice_address(e, load), own_columns(e));
+                 line_aligned_row(e, load), slice_address(e, load), own_columns(e));
         else if (!several)
             line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
     }

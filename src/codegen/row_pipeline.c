@@ -88,7 +88,7 @@ static void declare_carried(Emitter *e, bool before, const char *what)
              carried_name(e, before, i));
 }
 
-void emit_lag_start(Emitter *e)
+void emit_pipeline_start(Emitter *e)
 {
     emit_finish_row(e);
     declare_carried(e, false, "the row before, whose last phase is still to come");
@@ -117,7 +117,7 @@ static void emit_shift(Emitter *e)
 }
 
 /* The phases that are left of the last rows. */
-void emit_lag_end(Emitter *e)
+void emit_pipeline_end(Emitter *e)
 {
     if (e->k->lag > 1) emit_finish_call(e, true);
     emit_finish_call(e, false);
@@ -142,7 +142,7 @@ static void emit_exchanges(Emitter *e, const char *list)
     }
 }
 
-void emit_lagged_phases(Emitter *e)
+void emit_pipelined_phases(Emitter *e)
 {
     emit_row_values(e, 0, true);
     emit_row_accumulators(e, 0);

@@ -6,7 +6,7 @@
  * what it has copied itself, so there is no barrier. */
 #include "codegen/emit.h"
 
-void emit_few_memory(Emitter *e)
+void emit_small_grid_memory(Emitter *e)
 {
     if (!e->k->few_ctas) return;
     line(
@@ -25,7 +25,7 @@ void emit_few_memory(Emitter *e)
 }
 
 /* Behind the row's loads, which are waited for first. */
-void emit_few_fetches(Emitter *e)
+void emit_small_grid_copies(Emitter *e)
 {
     if (!e->k->few_ctas) return;
     block (e->out, "if (few)") {
@@ -39,14 +39,13 @@ void emit_few_fetches(Emitter *e)
 }
 
 /* Before the first tile where that is prefetched, else when the row's results are known. */
-void emit_few_wait(Emitter *e, bool early)
+void emit_small_grid_wait(Emitter *e, bool early)
 {
     if (e->k->few_ctas && reads_early(e->k) == early)
         line(e->out, "fetch_wait<0>();    // a thread reads what it has copied itself");
 }
 
-static void emit_held_tiles(Emitter *e, const LateLoads *loads, const char *suffix,
-                            const char *tile)
+static void emit_held_tiles(Emitter *e, const Reloads *loads, const char *suffix, const char *tile)
 {
     for (int i = 0; i < loads->count; i++) {
         const char *name = loads->data[i]->name;
@@ -54,7 +53,7 @@ static void emit_held_tiles(Emitter *e, const LateLoads *loads, const char *suff
     }
 }
 
-static void emit_read_tiles(Emitter *e, const LateLoads *loads, const char *suffix,
+static void emit_read_tiles(Emitter *e, const Reloads *loads, const char *suffix,
                             const char *column)
 {
     for (int i = 0; i < loads->count; i++) {
@@ -65,8 +64,8 @@ static void emit_read_tiles(Emitter *e, const LateLoads *loads, const char *suff
 }
 
 /* One condition for all vectors: a condition for each slows down launches of many rows. */
-void emit_late_tiles(Emitter *e, const LateLoads *loads, const char *suffix, const char *tile,
-                     const char *column)
+void emit_reloaded_tiles(Emitter *e, const Reloads *loads, const char *suffix, const char *tile,
+                         const char *column)
 {
     if (!loads->count) return;
     if (!e->k->few_ctas) {
