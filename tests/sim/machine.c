@@ -173,10 +173,14 @@ static void start_thread(Machine *m, Cta *cta, int index)
     set_ready(m, t);
 }
 
-static void poison_smem(const Machine *m, const Cta *cta, size_t from, size_t to)
+/* Only what the kernel can mean: an object has the variables of many kernels. */
+static void poison_smem(const Machine *m, const Cta *cta)
 {
-    memset(cta->smem + from, m->fill, to - from);
-    memset(cta->cells + from, 0, (to - from) * sizeof *cta->cells);
+    for (int i = 0; i < m->variable_count; i++) {
+        const size_t at = m->variables[i]->offset, size = room_of(m, m->variables[i]);
+        memset(cta->smem + at, m->fill, size);
+        memset(cta->cells + at, 0, size * sizeof *cta->cells);
+    }
 }
 
 static void start_cta(Machine *m, Cta *cta, int number)
@@ -186,9 +190,7 @@ static void start_cta(Machine *m, Cta *cta, int number)
     cta->changes = cta->told_changes = cta->told_phase = 0;
     if (cta->visits)
         memset(cta->visits, 0, (size_t)(m->launch->cluster * cta->live) * sizeof *cta->visits);
-    /* only as much of the dynamic shared memory as the launch asks for */
-    poison_smem(m, cta, 0, m->dynamic_at + (size_t)m->launch->smem_bytes);
-    poison_smem(m, cta, m->dynamic_at + SIM_DYNAMIC_SMEM, m->smem_size);
+    poison_smem(m, cta);
     for (int w = 0; w < (cta->live + SIM_WARP - 1) / SIM_WARP; w++)
         cta->warps[w] = (Warp){.cta = cta,
                                .index = w,
