@@ -106,7 +106,7 @@ static void simulate(Waiting *cases, int count, Tally *tally)
 
 static void simulate_waiting(Tally *tally)
 {
-    simulate(waiting, waiting_count, tally);
+    if (waiting_count > 0) simulate(waiting, waiting_count, tally);
     for (int i = 0; i < waiting_count; i++) close_run(&waiting[i].run);
     waiting_count = 0;
 }
