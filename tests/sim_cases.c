@@ -6,7 +6,8 @@
  * spread over all of them.
  * A schedule that is refused is skipped with a line `refused: CASE`, and so is a text that
  * ran before (a forced schedule is often the chosen one). Each text runs under two seeds, whose
- * outputs must be the same bits and within the reference's bounds. */
+ * outputs must be the same bits and within the reference's bounds. Several texts are compiled for
+ * the host at once, each with kernels of another name. */
 #include "candidates.h"
 #include "sim/object.h"
 #include "sim_run.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 2, MOST_TEXTS = 4096, MESSAGE = 4096 };
+enum { SEEDS = 2, MOST_TEXTS = 4096, MESSAGE = 4096, TOGETHER = 8 };
 
 static const char candidates[] = " --candidates ";
 
@@ -23,6 +24,15 @@ typedef struct {
     uint64_t texts[MOST_TEXTS]; /* hashes of those that ran */
     int count, failed, refused, repeated;
 } Tally;
+
+/* A case whose text waits to be compiled with others. */
+typedef struct {
+    SimRun run;
+    const char *words;
+} Waiting;
+
+static Waiting waiting[TOGETHER];
+static int waiting_count;
 
 /* Of a text without its head, which names the schedule that was asked for. */
 static uint64_t hash_text(const char *text, const char *words)
@@ -44,40 +54,90 @@ static bool is_new(Tally *tally, uint64_t hash)
     return true;
 }
 
-static bool simulate_case(SimRun *run, char *message)
+static void fail(Tally *tally, const char *words, const char *message)
 {
-    SimObject *object =
-        object_load(run->session.simulated.cuda, run->kernels, run->kernel_count, message, MESSAGE);
-    const bool good = object && check_run(run, object, run->options.seed, SEEDS, message, MESSAGE);
-    object_free(object);
-    return good;
+    tally->failed++;
+    printf("FAILED: %s\n  %s\n", words, message);
+    fflush(stdout);
 }
 
-static void run_case(const char *words, Tally *tally)
+/* Adds a case's text, in which macros rename the kernels, and their names. */
+static void add_text(Text *text, SimRun *run, int number, const char **names)
 {
-    SimRun run;
-    char message[MESSAGE] = "it does not compile";
-    const bool open = open_run(&run, words);
-    if (run.refused) {
+    const LaunchPlan *plan = run->session.simulated.launch;
+    LaunchKernel *kernels = NEW_ARRAY(run->arena, LaunchKernel, plan->kernel_count + 1);
+    const LaunchEntry **entries =
+        NEW_ARRAY(run->arena, const LaunchEntry *, 2 * plan->kernel_count + 1);
+    memcpy(kernels, plan->kernels, sizeof *kernels * (size_t)plan->kernel_count);
+    run->plan.kernels = kernels;
+    const int count = list_entries(&run->plan, entries);
+    for (int i = 0; i < count; i++) {
+        names[i] = arena_format(run->arena, "%s_%d", entries[i]->name, number);
+        text_print(text, "#define %s %s\n", entries[i]->name, names[i]);
+    }
+    text_print(text, "%s\n", run->session.simulated.cuda);
+    for (int i = 0; i < count; i++) {
+        text_print(text, "#undef %s\n", entries[i]->name);
+        ((LaunchEntry *)entries[i])->name = names[i]; /* of `kernels` */
+    }
+}
+
+static void simulate(Waiting *cases, int count, Tally *tally)
+{
+    char message[MESSAGE];
+    Arena *arena = arena_new();
+    Text *text = text_new(arena);
+    int kernels = 0, at = 0;
+    for (int i = 0; i < count; i++) kernels += cases[i].run.kernel_count;
+    const char **names = NEW_ARRAY(arena, const char *, kernels + 1);
+    for (int i = 0; i < count; at += cases[i++].run.kernel_count)
+        add_text(text, &cases[i].run, i, names + at);
+    SimObject *object = object_load(text_string(text), names, kernels, message, MESSAGE);
+    for (int i = 0; i < count; i++) {
+        if (!object && count > 1)
+            simulate(&cases[i], 1, tally); /* one of them does not compile: which? */
+        else if (!object || !check_run(&cases[i].run, object, cases[i].run.options.seed, SEEDS,
+                                       message, MESSAGE))
+            fail(tally, cases[i].words, message);
+    }
+    object_free(object);
+    arena_free(arena);
+}
+
+static void simulate_waiting(Tally *tally)
+{
+    if (waiting_count > 0) simulate(waiting, waiting_count, tally);
+    for (int i = 0; i < waiting_count; i++) close_run(&waiting[i].run);
+    waiting_count = 0;
+}
+
+static void add_case(const char *words, Tally *tally)
+{
+    Waiting *w = &waiting[waiting_count];
+    const bool open = open_run(&w->run, words);
+    if (open && is_new(tally, hash_text(w->run.session.simulated.cuda, words))) {
+        w->words = arena_copy(w->run.arena, words, strlen(words));
+        if (++waiting_count == TOGETHER) simulate_waiting(tally);
+        return;
+    }
+    if (w->run.refused) {
         tally->refused++;
         printf("refused: %s\n", words);
-    } else if (open && !is_new(tally, hash_text(run.session.simulated.cuda, words))) {
+    } else if (open) {
         tally->repeated++;
-    } else if (!open || !simulate_case(&run, message)) {
-        tally->failed++;
-        printf("FAILED: %s\n  %s\n", words, message);
-        fflush(stdout);
+    } else {
+        fail(tally, words, "it does not compile");
     }
-    close_run(&run);
+    close_run(&w->run);
 }
 
 /* The case as chosen, then by N of its candidates. */
-static void run_candidates(char *words, char *option, Tally *tally)
+static void add_candidates(char *words, char *option, Tally *tally)
 {
     SimRun run;
     const int wanted = atoi(option + strlen(candidates));
     *option = 0;
-    run_case(words, tally);
+    add_case(words, tally);
     if (open_run(&run, words)) {
         const Candidates list =
             list_candidates(run.arena, run.session.simulated.plan, MOST_CANDIDATES);
@@ -85,7 +145,7 @@ static void run_candidates(char *words, char *option, Tally *tally)
         for (int i = 0; i<list.list.count; i += step> 0 ? step : 1) {
             const char *schedule = list.list.data[i].schedule;
             if (!schedule) continue;
-            run_case(arena_format(run.arena, "%s --schedule %s", words, schedule), tally);
+            add_case(arena_format(run.arena, "%s --schedule %s", words, schedule), tally);
         }
     }
     close_run(&run);
@@ -99,10 +159,11 @@ int main(void)
         words[strcspn(words, "\n")] = 0;
         char *option = strstr(words, candidates);
         if (option)
-            run_candidates(words, option, &tally);
+            add_candidates(words, option, &tally);
         else
-            run_case(words, &tally);
+            add_case(words, &tally);
     }
+    simulate_waiting(&tally);
     printf("%d texts, %d failed; %d schedules refused, %d the same as another\n", tally.count,
            tally.failed, tally.refused, tally.repeated);
     return tally.failed > 0;

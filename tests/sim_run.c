@@ -24,6 +24,7 @@ static bool parse_words(SimRun *run, const char *words)
 static void name_tensors(SimRun *run)
 {
     const LaunchPlan *plan = run->session.simulated.launch;
+    run->plan = *plan;
     const size_t count = (size_t)plan->tensor_count + 1;
     run->tensors = arena_alloc(run->arena, count * sizeof *run->tensors);
     run->strides = arena_alloc(run->arena, count * sizeof *run->strides);
@@ -75,8 +76,7 @@ static bool judge_run(SimRun *run, char *message, size_t size)
 bool check_run(SimRun *run, struct SimObject *object, uint64_t seed, int seeds, char *message,
                size_t size)
 {
-    const Session *s = &run->session;
-    return simulate_loaded(s->simulated.launch, &run->batch.sizes, object, run->tensors,
+    return simulate_loaded(&run->plan, &run->batch.sizes, object, run->tensors,
                            (const int64_t(*)[MAX_RANK])run->strides, run->batch.values, seed, seeds,
                            message, size) &&
            judge_run(run, message, size);

@@ -12,6 +12,7 @@ typedef struct {
     Options options;
     Session session;
     Batch batch;
+    LaunchPlan plan; /* with the names that the object has for the kernels: at first the text's */
     void **tensors;
     int64_t (*strides)[MAX_RANK];
     const char **kernels; /* names, in the text's order */

@@ -32,7 +32,7 @@ static int find_sections(Section sections[MAX_SECTIONS])
     int count = 0;
     for (const char *line = prelude_text, *end;
          (end = memchr(line, '\n', (size_t)(text_end - line))); line = end + 1) {
-        if (strncmp(line, mark, sizeof mark - 1) == 0 && count < MAX_SECTIONS)
+        if (*line == *mark && strncmp(line, mark, sizeof mark - 1) == 0 && count < MAX_SECTIONS)
             sections[count++] = (Section){.names = line + sizeof mark - 1,
                                           .names_length = (size_t)(end - line) - (sizeof mark - 1),
                                           .text = end + 1};

@@ -74,7 +74,8 @@ static bool add_variant(Checked *checked, const char *schedule, bool due, Varian
                         Finding *f)
 {
     const Case *c = checked->origin;
-    const char *name = arena_format(checked->arena, "p%lluv%d", (unsigned long long)c->seed, index);
+    const char *name =
+        arena_format(checked->arena, "p%lluv%d", (unsigned long long)c->number, index);
     *v = (Variant){.checked = checked};
     snprintf(v->schedule, sizeof v->schedule, "%s", schedule ? schedule : "");
     v->compiled =
@@ -107,7 +108,7 @@ static bool is_new(const Variant *variants, int count)
 {
     const Checked *checked = variants[count].checked;
     const char *prefix =
-        arena_format(checked->arena, "p%lluv", (unsigned long long)checked->origin->seed);
+        arena_format(checked->arena, "p%lluv", (unsigned long long)checked->origin->number);
     for (int i = 0; i < count; i++)
         if (is_same_text(variants[i].compiled.cuda, variants[count].compiled.cuda, prefix))
             return false;

@@ -11,6 +11,7 @@
 Case case_of(Arena *arena, const Sketch *s)
 {
     return (Case){.seed = s->seed,
+                  .number = s->seed,
                   .name = "g",
                   .text = print_sketch(arena, s, "g", 0),
                   .same = {print_sketch(arena, s, "g", PRINT_PARENTHESES),

@@ -7,6 +7,7 @@
 
 typedef struct {
     uint64_t seed;    /* of the inputs */
+    uint64_t number;  /* no other program in one object has it */
     const char *text; /* its one graph is called `name` */
     const char *name;
     const char *same[2];  /* texts of the same meaning; NULL: none */

@@ -46,7 +46,8 @@ typedef struct {
 typedef struct {
     const Options *options;
     Arena *arenas[BATCH];
-    const Sketch *sketches[BATCH]; /* NULL: read from a file */
+    const Sketch *sketches[BATCH]; /* NULL: read from a file, */
+    const char *paths[BATCH];      /* this one */
     Case cases[BATCH];
     Checked checked[BATCH];
     Variant variants[BATCH + MOST_VARIANTS];
@@ -101,8 +102,10 @@ static void keep_program(const Options *o, const Case *c, const Finding *f)
 }
 
 /* Makes the program small and tells of it. */
-static void report(Batch *b, const Case *c, const Sketch *s, const Finding *f)
+static void report(Batch *b, int program, const Finding *f)
 {
+    const Case *c = &b->cases[program];
+    const Sketch *s = b->sketches[program];
     Shrinking w = {.devices = b->options->devices, .finding = *f};
     memcpy(w.schedule, f->schedule, sizeof w.schedule);
     w.devices.schedules = false;
@@ -111,6 +114,7 @@ static void report(Batch *b, const Case *c, const Sketch *s, const Finding *f)
     if (s) small = case_of(arena, shrink(arena, s, TRIES, fails_alike, &w));
     printf("=== seed %llu: %s\n%s\n%s\n", (unsigned long long)c->seed, w.finding.kind,
            w.finding.text, small.text);
+    if (!s) printf("(%s)\n", b->paths[program]);
     fflush(stdout);
     if (b->options->keep && s) keep_program(b->options, &small, &w.finding);
     b->failed++;
@@ -141,9 +145,8 @@ static void run_batch(Batch *b)
         good = good && (!devices->simulate || simulate_variants(b->variants, b->count, &fault, &f));
         if (good) break;
         Checked *checked = b->variants[fault].checked;
-        const ptrdiff_t program = checked - b->checked;
         drop_variants(b, checked);
-        report(b, &b->cases[program], b->sketches[program], &f);
+        report(b, (int)(checked - b->checked), &f);
     }
     for (int i = 0; i < b->programs; i++) {
         drop_variants(b, &b->checked[i]);
@@ -153,8 +156,8 @@ static void run_batch(Batch *b)
     b->programs = 0;
 }
 
-/* Takes over the arena. */
-static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
+/* A program of a sketch or a file; takes over the arena. */
+static void add_program(Batch *b, Arena *arena, const Sketch *s, const char *path, const Case *c)
 {
     const int i = b->programs++;
     const Devices *devices = &b->options->devices;
@@ -162,6 +165,7 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
     int count = 0;
     b->arenas[i] = arena;
     b->sketches[i] = s;
+    b->paths[i] = path;
     b->cases[i] = *c;
     bool good = check_front(&b->cases[i], &b->checked[i], &f);
     if (good && (devices->simulate || devices->nvrtc || devices->schedules))
@@ -170,7 +174,7 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const Case *c)
     b->count += count;
     if (!good) {
         drop_variants(b, &b->checked[i]);
-        report(b, c, s, &f);
+        report(b, i, &f);
     }
     if (b->programs == BATCH || b->count >= BATCH) run_batch(b);
 }
@@ -186,7 +190,7 @@ static int run_seeds(const Options *o, int job)
         Arena *arena = arena_new();
         const Sketch *s = generate(arena, seed, o->elements);
         const Case c = case_of(arena, s);
-        add_program(b, arena, s, &c);
+        add_program(b, arena, s, NULL, &c);
     }
     run_batch(b);
     const int failed = b->failed;
@@ -220,23 +224,19 @@ static int replay_paths(const Options *o, int job)
     b->options = o;
     for (uint64_t taken; (taken = atomic_fetch_add(&o->progress->taken, 1)) < o->count;) {
         const char *path = o->paths[taken];
-        const int before = b->failed;
         o->progress->last[job] = taken;
         Arena *arena = arena_new();
         Case c;
         if (read_case(arena, path, &c)) {
-            add_program(b, arena, NULL, &c);
-            run_batch(b);
+            c.number = taken;
+            add_program(b, arena, NULL, path, &c);
         } else {
-            printf("=== no graph, or not to be read\n");
+            printf("=== no graph, or not to be read\n(%s)\n", path);
             b->failed++;
             arena_free(arena);
         }
-        if (b->failed > before) {
-            printf("(%s)\n", path);
-            fflush(stdout);
-        }
     }
+    run_batch(b);
     const int failed = b->failed;
     free(b);
     return failed;
@@ -285,7 +285,7 @@ static int run_jobs(const Options *o, int (*work)(const Options *, int job))
         if (jobs[i] < 0 || waitpid(jobs[i], &status, 0) < 0 || !WIFEXITED(status)) {
             const uint64_t last = o->progress->last[i];
             if (o->paths)
-                printf("=== a job died at %s or before it\n", o->paths[last]);
+                printf("=== a job died at %s or a few before\n", o->paths[last]);
             else
                 printf("=== a job died at seed %llu or a few before\n", (unsigned long long)last);
             failed++;

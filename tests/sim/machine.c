@@ -172,12 +172,14 @@ static void start_thread(Machine *m, Cta *cta, int index)
     set_ready(m, t);
 }
 
-/* Only as much of the dynamic shared memory as the launch asks for. */
+/* Only what the kernel can mean: an object has the variables of many kernels. */
 static void poison_smem(const Machine *m, const Cta *cta)
 {
-    const size_t end = m->dynamic_at + SIM_DYNAMIC_SMEM;
-    memset(cta->smem, m->fill, m->dynamic_at + (size_t)m->launch->smem_bytes);
-    memset(cta->smem + end, m->fill, m->smem_size - end);
+    for (int i = 0; i < m->variable_count; i++) {
+        const size_t at = m->variables[i]->offset, size = room_of(m, m->variables[i]);
+        memset(cta->smem + at, m->fill, size);
+        memset(cta->cells + at, 0, size * sizeof *cta->cells);
+    }
 }
 
 static void start_cta(Machine *m, Cta *cta, int number)
@@ -188,7 +190,6 @@ static void start_cta(Machine *m, Cta *cta, int number)
     if (cta->visits)
         memset(cta->visits, 0, (size_t)(m->launch->cluster * cta->live) * sizeof *cta->visits);
     poison_smem(m, cta);
-    madvise(cta->cells, m->smem_size * sizeof *cta->cells, MADV_DONTNEED);
     for (int w = 0; w < (cta->live + SIM_WARP - 1) / SIM_WARP; w++)
         cta->warps[w] = (Warp){.cta = cta,
                                .index = w,
@@ -378,12 +379,11 @@ static bool make_cta(Machine *m, int slot)
     cta->cluster = &m->clusters[slot / m->launch->cluster];
     cta->threads = calloc(threads, sizeof *cta->threads);
     cta->warps = calloc(threads / SIM_WARP + 1, sizeof *cta->warps);
-    cta->smem = map_zeros(m->smem_size);
-    cta->cells = map_zeros(m->smem_size * sizeof *cta->cells);
+    cta->smem = m->object->smem.at + (size_t)slot * m->smem_size;
+    cta->cells = (Cell *)m->object->cells.at + (size_t)slot * m->smem_size;
     if (m->launch->cluster > 1)
         cta->visits = calloc((size_t)m->launch->cluster * threads, sizeof *cta->visits);
-    return cta->threads && cta->warps && cta->smem && cta->cells &&
-           (cta->visits || m->launch->cluster == 1);
+    return cta->threads && cta->warps && (cta->visits || m->launch->cluster == 1);
 }
 
 static int resident_ctas(const Machine *m)
@@ -391,19 +391,26 @@ static int resident_ctas(const Machine *m)
     return m->resident * m->launch->cluster;
 }
 
-/* Those of the launch before, of whichever machine, where there are enough. */
-static bool make_stacks(Machine *m)
+/* That of the launch before, of whichever machine, where it is large enough. */
+static bool make_room_of(SimRoom *room, size_t size)
+{
+    if (room->size >= size) return true;
+    if (room->at) munmap(room->at, room->size);
+    room->at = map_zeros(size);
+    room->size = room->at ? size : 0;
+    return room->at != NULL;
+}
+
+static bool make_rooms(Machine *m)
 {
     SimObject *o = m->object;
-    const size_t size = (size_t)resident_ctas(m) * (size_t)m->launch->threads * STACK_STEP;
-    if (o->stacks && o->stacks_size < size) {
-        munmap(o->stacks, o->stacks_size);
-        o->stacks = NULL;
-    }
-    if (!o->stacks) o->stacks = map_zeros(o->stacks_size = size);
-    m->stacks = o->stacks;
-    m->stacks_size = o->stacks_size;
-    return m->stacks != NULL;
+    const size_t ctas = (size_t)resident_ctas(m);
+    const bool good = make_room_of(&o->stacks, ctas * (size_t)m->launch->threads * STACK_STEP) &&
+                      make_room_of(&o->smem, ctas * m->smem_size) &&
+                      make_room_of(&o->cells, ctas * m->smem_size * sizeof(Cell));
+    m->stacks = o->stacks.at;
+    m->stacks_size = o->stacks.size;
+    return good;
 }
 
 static bool make_room(Machine *m)
@@ -417,7 +424,7 @@ static bool make_room(Machine *m)
     m->locations = calloc(MAX_LOCATIONS, sizeof *m->locations);
     m->group = calloc((size_t)m->launch->threads, sizeof *m->group);
     bool good = m->clusters && m->ctas && m->order && m->ready && m->locations && m->group &&
-                make_stacks(m) && list_variables(m);
+                make_rooms(m) && list_variables(m);
     for (int i = 0; i < m->resident && good; i++)
         m->clusters[i].ctas = &m->ctas[i * m->launch->cluster];
     for (int i = 0; i < resident_ctas(m) && good; i++) good = make_cta(m, i);
@@ -431,8 +438,6 @@ static void free_room(Machine *m)
     for (int i = 0; m->ctas && i < resident_ctas(m); i++) {
         Cta *cta = &m->ctas[i];
         if (cta->threads) end_cta(m, cta);
-        if (cta->smem) munmap(cta->smem, m->smem_size);
-        if (cta->cells) munmap(cta->cells, m->smem_size * sizeof *cta->cells);
         free(cta->threads);
         free(cta->warps);
         free(cta->visits);

@@ -155,11 +155,16 @@ static const SharedVariable *find_shared(const Machine *m, size_t offset)
     return below ? m->variables[below - 1] : NULL;
 }
 
+size_t room_of(const Machine *m, const SharedVariable *v)
+{
+    return v->offset == m->dynamic_at ? (size_t)m->launch->smem_bytes : v->size;
+}
+
 static void check_shared(Access *a, const Cta *cta, size_t place)
 {
     const SharedVariable *v = find_shared(a->m, place);
     if (!v) fault(a->m, a->at, "%s of %zu bytes at no shared variable", verb(a->kind), a->size);
-    const size_t bytes = v->offset == a->m->dynamic_at ? (size_t)a->m->launch->smem_bytes : v->size;
+    const size_t bytes = room_of(a->m, v);
     a->shared = true;
     a->name = v->name;
     a->offset = place - v->offset;

@@ -399,6 +399,11 @@ SimObject *object_load_beside(const char *prelude, const char *text, const char 
     return NULL;
 }
 
+static void free_room(SimRoom *room)
+{
+    if (room->at) munmap(room->at, room->size);
+}
+
 void object_free(SimObject *o)
 {
     if (!o) return;
@@ -409,7 +414,9 @@ void object_free(SimObject *o)
         free(o->shared[i].kernel);
     }
     free(o->shared);
-    if (o->stacks) munmap(o->stacks, o->stacks_size);
+    free_room(&o->stacks);
+    free_room(&o->smem);
+    free_room(&o->cells);
     free(o->directory);
     free(o);
 }

@@ -21,6 +21,12 @@ typedef struct {
     char text[PLACE_TEXT];
 } PlaceText;
 
+/* Memory that a launch leaves to the next one: to map it anew costs a fault a page. */
+typedef struct {
+    char *at;
+    size_t size;
+} SimRoom;
+
 typedef struct SimObject {
     char *directory; /* the text, the headers and the object lie here */
     bool keep;       /* leave it behind */
@@ -32,8 +38,7 @@ typedef struct SimObject {
     size_t shared_size;
     PlaceText places[PLACES]; /* those last asked for, in turn */
     int next_place;
-    char *stacks; /* of the last machine's threads, for the next one */
-    size_t stacks_size;
+    SimRoom stacks, smem, cells; /* of the threads and CTAs of one launch at a time */
 } SimObject;
 
 /* Compiles and loads `text`, whose kernels are named. NULL with a message when the

@@ -247,6 +247,8 @@ void print_shared(const Machine *m, size_t place, char *text, size_t size);
 /* The shared variables that the launch's kernel can mean: its own and those of device
  * functions. */
 bool list_variables(Machine *m);
+/* Its bytes; of the dynamic shared memory as many as the launch asks for. */
+size_t room_of(const Machine *m, const SharedVariable *v);
 /* Bytes from a place in shared memory to its variable's end. */
 size_t shared_room(const Machine *m, size_t place);
 
