@@ -29,7 +29,7 @@ JANSSON  = $(or $(wildcard $(shell pkg-config --variable=libdir jansson 2>/dev/n
            $(error no libjansson.a: `make deps` installs what the build needs))
 
 GEN      = build/gen/scan.c build/gen/fuse.c
-INC      = build/gen/version.inc build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h
+INC      = build/gen/tables.inc build/gen/version.inc build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h
 STAGES   = base frontend graph analyze reference schedule codegen explain
 LIBRARY  = $(wildcard src/*.c $(STAGES:%=src/%/*.c) runtime/*.c)
 # The command line, and the simulator behind its --device sim.
@@ -86,6 +86,14 @@ build/gen/sim.h: tests/sim/sim.h tests/sim/twins.h
 	cat $^ > $@
 
 # A text as the bytes of a C array, closed by a zero.
+# The tables of measured schedules, NAME of src/targets/ARCH_NAME.tuned each.
+build/gen/tables.inc: $(wildcard src/targets/*.tuned)
+	@mkdir -p $(@D)
+	{ for f in $^; do n=$${f##*_}; echo "static const char table_$${n%.tuned}[] = {"; \
+	    od -An -v -tu1 $$f | sed 's/  */,/g; s/^,//; s/$$/,/'; echo '0};'; done; \
+	    echo 'static const struct { const char *gpu, *rows; } tables[] = {'; \
+	    for f in $^; do n=$${f##*_}; n=$${n%.tuned}; echo "{\"$$n\", table_$$n},"; done; echo '{"", ""}};'; } > $@
+
 build/gen/std.inc: src/frontend/std.fuse
 build/gen/prelude.inc: build/gen/prelude.cuh
 build/gen/sim.inc: build/gen/sim.h
@@ -279,7 +287,7 @@ check-gpu: deps
 bench: all
 	@tests/bench/table.sh
 
-## chosen     the schedules that the rules choose beside the best ones of `fusec tune`, on a GPU
+## chosen     the schedules that are chosen beside the best ones of `fusec tune`, on a GPU
 chosen: all
 	@tests/bench/chosen.sh
 

@@ -263,8 +263,7 @@ typedef struct fusec_plan_options {
  *                  what is given here is what fusec_plan_workspace counts with where it is
  *                  not told, 1 without a size or a default.
  *   options        NULL: none
- * NVRTC takes a fraction of a second, and longer where the rules' choice spills registers and
- * others are tried. Equal requests are compiled once a process, and, through the disk cache,
+ * NVRTC takes a fraction of a second. Equal requests are compiled once a process, and, through the disk cache,
  * once a machine. Compiling holds up no launch and no other compilation. Thread-safe.
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, a column
  * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED
@@ -524,9 +523,8 @@ FUSEC_API fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
 /* The machine code that runs: a cubin, or PTX text where NVRTC does not know the device.
  * NULL for the CPU device. Lives as long as the plan. */
 FUSEC_API const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes);
-/* The schedule that the plan was made by: options.schedule, else the tuning file's, else,
- * where what the rules choose spills registers, one that does not; NULL: what the rules
- * choose, or a loaded plan. Lives as long as the plan. */
+/* The schedule that the plan was made by: options.schedule, else the tuning file's; NULL:
+ * what fusec chooses by itself, or a loaded plan. Lives as long as the plan. */
 FUSEC_API const char *fusec_plan_schedule(const fusec_plan *plan);
 /* Milliseconds that fusec_plan_create took in all, and whether the machine code came
  * from a cache. */

@@ -79,7 +79,7 @@ struct fusec_plan {
     const LaunchPlan *launch;
     const char *cuda, *arch; /* arch: of the code, where there is a GPU */
     bool in_place, no_early_start, was_cached;
-    char *schedule; /* the schedule that made it; NULL: the rules' choice */
+    char *schedule; /* the schedule that was asked for, or is of the tuning file; NULL: chosen */
     double milliseconds;
     CodeModule *module;   /* NULL on the CPU device */
     LoadedEntry *entries; /* by kernel; behind them the entries for strided rows */

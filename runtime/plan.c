@@ -3,7 +3,6 @@
 #include "internal.h"
 
 #include "cubin.h"
-#include "retry_spills.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -165,8 +164,6 @@ typedef struct {
     AxisSize sizes[MAX_AXES];
     CompileRequest request;
     Budget budget;
-    int loads; /* the number of texts that plan->module was made from, one after another */
-    fusec_status status; /* the status of the last one */
     fusec_error *error;
 } Making;
 
@@ -234,7 +231,7 @@ static bool keep_schedule(fusec_plan *plan, const char *schedule)
     return plan->schedule || !schedule;
 }
 
-/* Compiles to a text, by the given schedule, the tuning file's, or the rules' choice. */
+/* Compiles to a text, by the given schedule, the tuning file's, or what is chosen. */
 static fusec_status compile_graph(Making *m)
 {
     fusec_plan *plan = m->plan;
@@ -248,56 +245,19 @@ static fusec_status compile_graph(Making *m)
     status = check_compiled(&plan->compilation, m->error);
     if (status != FUSEC_OK) return status;
     if (*tuned.warning) device_warn(plan->device, tuned.warning);
-    if (!keep_schedule(plan, *tuned.schedule ? tuned.schedule : m->options->schedule))
+    if (!keep_schedule(plan, tuned.schedule ? tuned.schedule : m->options->schedule))
         return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
     return FUSEC_OK;
 }
 
-/* Replaces the module by that of another text. */
-static fusec_status load_text(Making *m, const char *cuda)
-{
-    fusec_plan *plan = m->plan;
-    module_release(plan->device, plan->module);
-    plan->module = NULL;
-    if (!budget_ask(&m->budget)) return m->status = fail_stopped(&m->budget, m->error);
-    m->loads++;
-    m->status = module_acquire(plan->device, cuda, m->code_arch,
-                               m->options->in_place ? no_restrict : NULL, !m->options->no_cache,
-                               &m->budget, &plan->module, &plan->was_cached, m->error);
-    return m->status;
-}
-
-static int count_spills(void *data, const Compilation *c)
-{
-    Making *m = data;
-    int bytes = 0;
-    if (load_text(m, c->cuda) != FUSEC_OK)
-        return m->loads == 1 || m->status == FUSEC_OUT_OF_MEMORY ? SPILLS_FAILED : SPILLS_UNKNOWN;
-    if (m->plan->module->is_ptx) return SPILLS_UNKNOWN;
-    for (int i = 0; i < c->launch->kernel_count; i++) {
-        Usage usage = {-1, -1, -1, -1};
-        const Code *code = &m->plan->module->code;
-        cubin_usage(code->data, code->bytes, code->log, c->launch->kernels[i].entry.name, &usage);
-        bytes += usage.spill_bytes > 0 ? usage.spill_bytes : 0;
-    }
-    return bytes;
-}
-
-/* Makes the machine code; where the rules' choice spills, that of another schedule which does
- * not. */
+/* Machine code of the text. */
 static fusec_status load_plan(Making *m)
 {
     fusec_plan *plan = m->plan;
-    if (plan->schedule) return load_text(m, plan->compilation.cuda);
-    switch (
-        compile_without_spills(&m->request, count_spills, m, &plan->compilation, &plan->schedule)) {
-    case LEANER_DONE: break;
-    case LEANER_FAILED: return m->status;
-    case LEANER_OUT_OF_MEMORY: return fail(m->error, FUSEC_OUT_OF_MEMORY, "out of memory");
-    }
-    if (m->loads > 1 && !plan->schedule) /* all of them spill: takes the first again */
-        return load_text(m, plan->compilation.cuda);
-    return m->status;
+    if (!budget_ask(&m->budget)) return fail_stopped(&m->budget, m->error);
+    return module_acquire(plan->device, plan->compilation.cuda, m->code_arch,
+                          m->options->in_place ? no_restrict : NULL, !m->options->no_cache,
+                          &m->budget, &plan->module, &plan->was_cached, m->error);
 }
 
 static fusec_status make_plan(fusec_plan *plan, const fusec_program *program, const char *graph,

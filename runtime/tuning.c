@@ -1,8 +1,8 @@
 /* tuning.c: reads and writes the tuning file, and compiles with its schedules. See tuning.h.
  *
  *     fusec tuning 1
- *     KEY <tab> ARCH <tab> SCHEDULE <tab> MICROSECONDS <tab> MICROSECONDS OF THE RULES' CHOICE <tab>
- *         DEVICE <tab> WHAT
+ *     KEY <tab> ARCH <tab> SCHEDULE <tab> MICROSECONDS <tab> MICROSECONDS OF THE CHOICE WITHOUT IT
+ *         <tab> DEVICE <tab> WHAT
  *
  * Empty lines and lines that begin with # have no meaning and are kept. Writers lock the directory,
  * so that none overwrites what another has added. Readers need no lock, because the file is
@@ -118,8 +118,8 @@ static bool split_line(const char *line, size_t length, Field fields[FIELDS])
     }
     return fields[KEY].length == TUNING_DIGITS && consists_of(&fields[KEY], "0123456789abcdef") &&
            consists_of(&fields[ARCH], "sm_0123456789af") &&
-           consists_of(&fields[SCHEDULE], "abcdefghijklmnopqrstuvwxyz_-:=,0123456789") &&
-           fields[SCHEDULE].length < TUNING_SCHEDULE && consists_of(&fields[US], "0123456789.") &&
+           consists_of(&fields[SCHEDULE], "abcdefghijklmnopqrstuvwxyz_-:=,+/0123456789") &&
+           consists_of(&fields[US], "0123456789.") &&
            consists_of(&fields[CHOSEN_US], "0123456789.") && fields[DEVICE].length;
 }
 
@@ -150,7 +150,7 @@ static int visit_entries(const char *text, VisitEntry *visit, void *data)
 typedef struct {
     const TuningKey *key;
     const char *arch, *device;
-    char *schedule;
+    Field schedule; /* of the latest entry that is found */
 } Search;
 
 static bool is_same(const Search *s, const Field fields[FIELDS])
@@ -164,36 +164,33 @@ static void find_entry(void *data, const Field fields[FIELDS], const char *line,
     Search *s = data;
     (void)line;
     (void)length;
-    if (fields && is_same(s, fields))
-        snprintf(s->schedule, TUNING_SCHEDULE, "%.*s", (int)fields[SCHEDULE].length,
-                 fields[SCHEDULE].text);
+    if (fields && is_same(s, fields)) s->schedule = fields[SCHEDULE];
 }
 
-bool tuning_find(const TuningKey *key, const char *arch, const char *device,
-                 char schedule[TUNING_SCHEDULE], char why[TUNING_WHY])
+char *tuning_find(const TuningKey *key, const char *arch, const char *device, char why[TUNING_WHY])
 {
     char path[PATH_MAX], reason[FILE_WHY] = "";
-    Search search = {key, arch, device, schedule};
-    *schedule = *why = 0;
+    Search search = {key, arch, device, {NULL, 0}};
+    *why = 0;
     errno = 0;
-    if (!tuning_path(path)) return false;
+    if (!tuning_path(path)) return NULL;
     char *text = read_text(path, reason);
     if (!text) {
         int error = errno;
         snprintf(why, TUNING_WHY, "the tuning file %.300s cannot be read (%s); going on without it",
                  path, *reason ? reason : reason_of(error));
         errno = error;
-        return false;
+        return NULL;
     }
     int wrong = visit_entries(text, find_entry, &search);
+    bool found = !wrong && search.schedule.length;
+    char *schedule = found ? strndup(search.schedule.text, search.schedule.length) : NULL;
     free(text);
-    errno = 0;
-    if (wrong) {
-        *schedule = 0;
+    errno = found && !schedule ? ENOMEM : 0;
+    if (wrong)
         snprintf(why, TUNING_WHY,
                  "the tuning file %.300s is damaged at line %d; going on without it", path, wrong);
-    }
-    return *schedule != 0;
+    return schedule;
 }
 
 /* ---- writing ---- */
@@ -217,21 +214,25 @@ static void keep_entry(void *data, const Field fields[FIELDS], const char *line,
 /* False: readers would reject the line, and with it the whole file. */
 static bool put_entry(Writer *w, const TuningEntry *e)
 {
-    char line[1024];
+    char times[64];
+    const size_t before = w->length;
     Field fields[FIELDS];
-    int length = snprintf(line, sizeof line, "%s\t%s\t%s\t%.3f\t%.3f\t%s\t%.400s\n", e->key.digits,
-                          e->arch, e->schedule, e->us, e->chosen_us, e->device, e->what);
-    if (length <= 0 || (size_t)length >= sizeof line ||
-        !split_line(line, (size_t)length - 1, fields))
-        return false;
-    put_bytes(w, line, (size_t)length);
-    return true;
+    snprintf(times, sizeof times, "%.3f\t%.3f", e->us, e->chosen_us);
+    const char *const columns[] = {e->key.digits, e->arch, e->schedule, times, e->device, e->what};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        if (i) put_bytes(w, "\t", 1);
+        put_bytes(w, columns[i], strlen(columns[i]));
+    }
+    put_bytes(w, "\n", 1);
+    const char *line = w->data + before;
+    const size_t length = w->failed ? 0 : w->length - before - 1;
+    return w->failed || (!memchr(line, '\n', length) && split_line(line, length, fields));
 }
 
 /* With the directory locked: reads, changes and replaces the file. */
 static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_WHY])
 {
-    Rewrite r = {.search = {&entry->key, entry->arch, entry->device, NULL}};
+    Rewrite r = {.search = {&entry->key, entry->arch, entry->device, {NULL, 0}}};
     char reason[FILE_WHY] = "", *text = read_text(path, reason);
     int wrong = text ? visit_entries(text, keep_entry, &r) : 0;
     bool needed = entry->schedule || r.found, ok = text && !wrong;
@@ -314,27 +315,48 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
 
 /* ---- compiling with it ---- */
 
+/* The text as long as a compilation lives; NULL: out of memory. */
+static const char *keep_text(Compilation *c, const char *text)
+{
+    jmp_buf escape;
+    arena_on_out_of_memory(c->arena, give_up, &escape);
+    const char *kept = setjmp(escape) ? NULL : arena_copy(c->arena, text, strlen(text));
+    arena_on_out_of_memory(c->arena, NULL, NULL);
+    return kept;
+}
+
+/* Compiles with a schedule of the tuning file, as compile_tuned() does. */
+static bool compile_with(const CompileRequest *request, const char *schedule, Compilation *c,
+                         Tuned *tuned)
+{
+    CompileRequest again = *request;
+    again.schedule = schedule;
+    Compilation better = compile(&again);
+    bool taken = better.status == COMPILE_OK || better.status == COMPILE_STOPPED;
+    bool no_memory = better.out_of_memory;
+    if (taken) tuned->schedule = keep_text(&better, schedule);
+    if (taken && tuned->schedule) {
+        compile_free(c);
+        *c = better;
+        return true;
+    }
+    compile_free(&better);
+    if (no_memory || taken) return false;
+    snprintf(tuned->warning, sizeof tuned->warning,
+             "the tuning file's schedule %.200s is no longer one of graph %.100s: run `fusec tune` "
+             "again",
+             schedule, c->graph->name);
+    return true;
+}
+
 bool compile_tuned(const CompileRequest *request, const char *device, Compilation *c, Tuned *tuned)
 {
     TuningKey key;
     *tuned = (Tuned){0};
     if (!tuning_key(c, &key)) return false;
-    if (!tuning_find(&key, request->target.arch, device, tuned->schedule, tuned->warning))
-        return errno != ENOMEM;
-    CompileRequest again = *request;
-    again.schedule = tuned->schedule;
-    Compilation better = compile(&again);
-    if (better.status == COMPILE_OK || better.status == COMPILE_STOPPED) {
-        compile_free(c);
-        *c = better;
-        return true;
-    }
-    bool no_memory = better.out_of_memory;
-    compile_free(&better);
-    if (no_memory) return false;
-    snprintf(tuned->warning, sizeof tuned->warning,
-             "the tuning file's schedule %s is no longer one of graph %s: run `fusec tune` again",
-             tuned->schedule, c->graph->name);
-    *tuned->schedule = 0;
-    return true;
+    char *schedule = tuning_find(&key, request->target.arch, device, tuned->warning);
+    if (!schedule) return errno != ENOMEM;
+    bool ok = compile_with(request, schedule, c, tuned);
+    free(schedule);
+    return ok;
 }

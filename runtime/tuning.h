@@ -1,5 +1,5 @@
-/* tuning.h: the tuning file: schedules that `fusec tune` measured to be faster than the rules'
- * choice. It is a text file with one line for each entry; people may read it and delete lines.
+/* tuning.h: the tuning file: schedules that `fusec tune` measured to be faster than what is chosen
+ * without it. It is a text file with one line for each entry; people may read it and delete lines.
  *
  * An entry belongs to a graph (its simplified form, so comments and formatting do not matter), its
  * column sizes, an architecture and a device's name. Row sizes are no part of it, because a row's
@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-enum { TUNING_DIGITS = 32, TUNING_SCHEDULE = 128, TUNING_WHY = 512 };
+enum { TUNING_DIGITS = 32, TUNING_WHY = 512 };
 
 typedef struct {
     char digits[TUNING_DIGITS + 1];
@@ -21,7 +21,7 @@ typedef struct {
     TuningKey key;
     const char *arch, *device;
     const char *schedule; /* as --schedule; NULL: removes the entry */
-    double us, chosen_us; /* microseconds measured, and those of the rules' choice */
+    double us, chosen_us; /* microseconds measured, and those of the choice without it */
     const char *what;     /* graph and sizes, for people */
 } TuningEntry;
 
@@ -32,10 +32,9 @@ size_t tuning_path(char path[PATH_MAX]);
 /* The key of a graph compiled at least UNTIL_ANALYSIS; false: out of memory. */
 bool tuning_key(const Compilation *c, TuningKey *key);
 
-/* Looks an entry up. False: there is none; `why` then says what is wrong with the file, "" if
- * nothing is, and errno is ENOMEM only where memory ran out. */
-bool tuning_find(const TuningKey *key, const char *arch, const char *device,
-                 char schedule[TUNING_SCHEDULE], char why[TUNING_WHY]);
+/* The schedule of an entry, malloc'ed. NULL: there is none; `why` then says what is wrong with the
+ * file, "" if nothing is, and errno is ENOMEM only where memory ran out. */
+char *tuning_find(const TuningKey *key, const char *arch, const char *device, char why[TUNING_WHY]);
 
 /* Writes an entry in place of an older one, keeping all others, through a temporary file. A damaged
  * file is left alone. False: `why` says why, and nothing has changed. */
@@ -43,8 +42,8 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY]);
 
 /* The tuning file's answer for a compilation. */
 typedef struct {
-    char schedule[TUNING_SCHEDULE]; /* "": it has none that can be used */
-    char warning[TUNING_WHY];       /* "": none */
+    const char *schedule;     /* as long as the compilation lives; NULL: none that can be used */
+    char warning[TUNING_WHY]; /* "": none */
 } Tuned;
 
 /* Takes the result of `request`. If the tuning file has a schedule for it on the device of that

@@ -6,7 +6,6 @@
 #include "compile.h"
 
 #include "analyze/analyze.h"
-#include "candidates.h"
 #include "codegen/cuda.h"
 #include "base/environment.h"
 #include "frontend/lower.h"
@@ -238,13 +237,8 @@ static void run_pipeline(Pipeline *p)
     bool refused = false;
     p->failure = COMPILE_USAGE;
     c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule, &refused);
-    if (!request->schedule) c->plan = find_faster(arena, c->plan);
     c->launch = &c->plan->launch;
     c->command = find_command(p);
-    for (int i = 0; i < request->spilling_count; i++)
-        add_rejection(arena, c->plan, arena_format(arena, "%s", request->spilling[i].schedule),
-                      arena_format(arena, "spills %d bytes in the compiled kernel",
-                                   request->spilling[i].bytes));
     if (request->until == UNTIL_PLAN) return;
     arena_ask(arena);
 

@@ -16,12 +16,6 @@ typedef struct {
     int64_t size;
 } AxisSize;
 
-/* A schedule whose compiled kernels spill registers. */
-typedef struct {
-    const char *schedule;
-    int bytes;
-} Spilling;
-
 typedef enum {
     COMPILE_OK,
     /* The program or its data is wrong: exit status 1. */
@@ -58,11 +52,9 @@ typedef struct {
     const char *graph;     /* NULL: the only one */
     const AxisSize *sizes; /* override the declared defaults */
     int size_count;
-    bool rows_at_launch;      /* row axes may have no size yet: a plan does not depend on them */
-    const char *outputs;      /* NULL: all; else names separated by commas */
-    const char *schedule;     /* NULL: chosen; else FAMILY[:key=value,...] */
-    const Spilling *spilling; /* schedules that were compiled before, for explain */
-    int spilling_count;
+    bool rows_at_launch;  /* row axes may have no size yet: a plan does not depend on them */
+    const char *outputs;  /* NULL: all; else names separated by commas */
+    const char *schedule; /* NULL: chosen; else FAMILY[:key=value,...] */
     Target target;
     CompileUntil until;
     /* Begun; NULL: one with the default limits. It may serve several compilations, one after

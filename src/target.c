@@ -408,6 +408,37 @@ bool target_add(const char *text, char why[128])
     return true;
 }
 
+/* ---- tables ---- */
+
+#include "tables.inc"
+
+enum { MOST_TABLES = 16, NAME = 32 };
+static struct {
+    char gpu[NAME];
+    char *rows;
+} added_tables[MOST_TABLES];
+static int added_count;
+
+const char *target_table(const Target *target)
+{
+    if (target->no_table) return "";
+    for (int i = added_count - 1; i >= 0; i--)
+        if (!strcmp(added_tables[i].gpu, target->gpu)) return added_tables[i].rows;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (!strcmp(tables[i].gpu, target->gpu)) return tables[i].rows;
+    return "";
+}
+
+bool target_add_table(const char *gpu, const char *rows)
+{
+    if (added_count == MOST_TABLES || strlen(gpu) >= NAME) return false;
+    char *own = strdup(rows);
+    if (!own) return false;
+    strcpy(added_tables[added_count].gpu, gpu);
+    added_tables[added_count++].rows = own;
+    return true;
+}
+
 /* ---- the writer ---- */
 
 /* A number, without an exponent where it is whole. */

@@ -46,6 +46,7 @@ typedef struct {
     unsigned char evidence[TARGET_KEYS]; /* an Evidence each */
     int file_sms;                        /* of the GPU that the file is of */
     bool added;                          /* by target_add */
+    bool no_table;                       /* its table of tuned rows is not looked into */
     bool borrowed;                       /* the GPU has no file: this is the nearest one's */
     /* GB/s of its memory, where its schedules differ for that from those of the first GPU of its
      * architecture; else 0. */
@@ -81,6 +82,10 @@ int target_measured(const Target *target, int *constants);
  * of the first GPU of its architecture. False: `why` says what is wrong with it, and where. Only
  * before other threads ask for targets. */
 bool target_add(const char *text, char why[128]);
+/* Rows of schedules that were measured on a GPU (schedule/table.c says how they are written), "" if
+ * there are none; those of a GPU in place of others. */
+const char *target_table(const Target *target);
+bool target_add_table(const char *gpu, const char *rows);
 /* Such a text. */
 void print_target(Text *out, const Target *target);
 /* A rate or constant by its KEY_. */

@@ -8,9 +8,9 @@ rm -rf "$log"
 mkdir -p "$log"
 
 # The longest first.
-parts=(simulator.sh choices.sh)
+parts=(simulator.sh)
 for part in *.sh; do
-    case $part in lib.sh | simulator.sh | choices.sh) ;; *) parts+=("$part") ;; esac
+    case $part in lib.sh | simulator.sh) ;; *) parts+=("$part") ;; esac
 done
 # shellcheck disable=SC2016  # the inner shell expands it
 printf '%s\n' "${parts[@]}" | xargs -P "${JOBS:-2}" -I @ sh -c './@ >"$1/@.log" 2>&1' sh "$log"

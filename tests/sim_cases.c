@@ -8,7 +8,7 @@
  * ran before (a forced schedule is often the chosen one). Each text runs under two seeds, whose
  * outputs must be the same bits and within the reference's bounds. Several texts are compiled for
  * the host at once, each with kernels of another name. */
-#include "candidates.h"
+#include "schedule/plan.h"
 #include "sim/object.h"
 #include "sim_run.h"
 
@@ -139,14 +139,10 @@ static void add_candidates(char *words, char *option, Tally *tally)
     *option = 0;
     add_case(words, tally);
     if (open_run(&run, words)) {
-        const Candidates list =
-            list_candidates(run.arena, run.session.simulated.plan, MOST_CANDIDATES);
-        const int step = (list.list.count + wanted - 1) / (wanted > 0 ? wanted : 1);
-        for (int i = 0; i<list.list.count; i += step> 0 ? step : 1) {
-            const char *schedule = list.list.data[i].schedule;
-            if (!schedule) continue;
-            add_case(arena_format(run.arena, "%s --schedule %s", words, schedule), tally);
-        }
+        const Alternatives list = list_candidates(run.arena, run.session.simulated.plan, wanted);
+        for (int i = 0; i < list.count; i++)
+            add_case(arena_format(run.arena, "%s --schedule %s", words, list.data[i].schedule),
+                     tally);
     }
     close_run(&run);
 }

@@ -5,12 +5,11 @@
 #include <check.h>
 
 /* Suites run two at a time, in this order: those that take long come first. */
-/* those that take long, for they are run two at a time */
 Suite *keys_of_cases_suite(void);
 Suite *keys_of_examples_suite(void);
 Suite *sim_suite(void);
-Suite *candidates_suite(void);
-Suite *model_suite(void);
+Suite *alternatives_suite(void);
+Suite *choice_suite(void);
 Suite *prop_suite(void);
 Suite *keys_suite(void);
 Suite *options_suite(void);
@@ -38,6 +37,7 @@ Suite *judge_suite(void);
 Suite *broken_suite(void);
 Suite *tuning_suite(void);
 Suite *fit_suite(void);
+Suite *table_suite(void);
 Suite *tune_suite(void);
 Suite *limits_suite(void);
 

@@ -180,7 +180,13 @@ START_TEST(what_cannot_be_is_refused)
     check_refusal("row:exact=1,threads=128,vec=8,tiles=4,row=registers", "");
     check_refusal("row:exact=1,threads=128,convert=once", "convert: not for this kernel");
     check_refusal("row:exact=1", "threads: a complete schedule tells them");
-    check_refusal("row:threads=128,lag=1", "lag: only beside exact=1");
+    check_refusal("row:threads=128,lag=1", "");
+    check_refusal("row:threads=128,lag=2", "lag: not for this kernel");
+    check_refusal("row:convert=bf16", "convert: not for this kernel");
+    check_refusal("row:few=7", "few: not for this kernel");
+    check_refusal("row:threads=256,cluster=64", "cluster: each of 64 CTAs wants");
+    check_refusal("row:threads=128,stages=500", "stages: beside what else");
+    check_refusal("warp-specialized:stages=1", "stages: a copy warp fills a ring");
     check_refusal("row:exact=1,threads=128,lag=1", "lag: for rows in a ring");
     check_refusal("row:exact=1,threads=128,row=shared",
                   "row: 'shared' is none of: registers ring memory");

@@ -4,7 +4,6 @@
 #include "compile.h"
 #include "fusec.h"
 #include "internal.h"
-#include "retry_spills.h"
 #include "suites.h"
 
 #include <check.h>
@@ -278,7 +277,7 @@ END_TEST
 /* ---- NVRTC and a driver that stand in for the real ones ---- */
 
 static atomic_int nvrtc_calls;
-static atomic_bool nvrtc_waits, cancelled;
+static atomic_bool nvrtc_waits;
 
 static int succeed_compiling(NvrtcProgram of, int count, const char *const *options)
 {
@@ -364,7 +363,6 @@ static void open_stand_in(void)
                               .cuFuncSetAttribute = set_attribute};
     atomic_store(&nvrtc_calls, 0);
     atomic_store(&nvrtc_waits, false);
-    atomic_store(&cancelled, false);
 }
 
 /* Once NVRTC was called it is cancelled. */
@@ -428,45 +426,6 @@ START_TEST(a_thread_that_waits_is_cancelled)
 }
 END_TEST
 
-static int32_t read_cancelled(void *data)
-{
-    (void)data;
-    return atomic_load(&cancelled);
-}
-
-/* The kernels of the first text spill, and then nobody wants another. */
-static int spill_once(void *data, const Compilation *c)
-{
-    (void)c;
-    ++*(int *)data;
-    atomic_store(&cancelled, true);
-    return 64;
-}
-
-START_TEST(no_other_schedule_is_tried_once_cancelled)
-{
-    Budget budget = {.is_cancelled = read_cancelled};
-    int compiled = 0;
-    atomic_store(&cancelled, false);
-    budget_begin(&budget);
-    CompileRequest request = {.text = norm,
-                              .length = strlen(norm),
-                              .name = "norm.fuse",
-                              .until = UNTIL_CUDA,
-                              .budget = &budget,
-                              .target = *target_find("sm_90a")};
-    Compilation c = compile(&request);
-    ck_assert_int_eq(c.status, COMPILE_OK);
-    char *other;
-    ck_assert_int_eq(compile_without_spills(&request, spill_once, &compiled, &c, &other),
-                     LEANER_DONE);
-    ck_assert_ptr_null(other);
-    ck_assert_int_eq(compiled, 1);
-    ck_assert_int_eq(budget.stopped, STOPPED_BY_CALLER);
-    compile_free(&c);
-}
-END_TEST
-
 Suite *limits_suite(void)
 {
     Suite *suite = suite_create("limits");
@@ -482,7 +441,6 @@ Suite *limits_suite(void)
     tcase_add_test(limits, plans_share_a_program);
     tcase_add_test(limits, cancelled_at_every_question);
     tcase_add_test(limits, cancelled_by_another_thread);
-    tcase_add_test(limits, no_other_schedule_is_tried_once_cancelled);
     suite_add_tcase(suite, limits);
     tcase_add_checked_fixture(nvrtc, open_stand_in, close_norm);
     tcase_add_test(nvrtc, cancelled_while_nvrtc_compiles);

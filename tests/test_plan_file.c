@@ -14,14 +14,23 @@ static const struct {
     int64_t columns; /* N, of 100 rows M; 0: the sizes in the text */
     int kernels;
     bool mailbox;
+    const char *schedule; /* complete: what is saved does not follow the model */
 } plans[] = {
-    {"examples/rmsnorm.fuse", 64, 1, false},
-    {"examples/layernorm_bwd.fuse", 4096, 2, false},
-    {"examples/layernorm_bwd.fuse", 300000, 3, true},
-    {"tests/cases/wide_group.fuse", 1 << 20, 3, true},
-    {"tests/golden/group_sums.fuse", 0, 2, false},
-    {"tests/cases/rows_of_two_axes.fuse", 0, 2, false},
-    {"tests/cases/wide_moments.fuse", 3584, 1, false},
+    {"examples/rmsnorm.fuse", 64, 1, false, "row:exact=1,threads=4,rows=32,per_sm=12"},
+    {"examples/layernorm_bwd.fuse", 4096, 2, false,
+     "grid-stride:exact=1,threads=256,rows=2,stages=2,per_sm=1,reuse=1,live=1"},
+    {"examples/layernorm_bwd.fuse", 300000, 3, true,
+     "warp-specialized:exact=1,threads=416,cluster=32,stages=4,per_sm=1,row=ring,columns=shared,"
+     "lag=1,paced=1,live=1,open=1"},
+    {"tests/cases/wide_group.fuse", 1 << 20, 3, true,
+     "warp-specialized:exact=1,threads=832,cluster=128,stages=2,per_sm=1,row=ring,live=1"},
+    {"tests/golden/group_sums.fuse", 0, 2, false,
+     "column:exact=1,threads=32,rows=8,stages=2,per_sm=1,reuse=1,live=1,part=64"},
+    {"tests/cases/rows_of_two_axes.fuse", 0, 2, false,
+     "grid-stride:exact=1,threads=64,rows=8,stages=3,per_sm=1,columns=shared,lines=1,scalars=1,"
+     "live=1,open=1"},
+    {"tests/cases/wide_moments.fuse", 3584, 1, false,
+     "row:exact=1,threads=128,columns=memory,loop=none,few=256,open=1"},
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 
@@ -38,6 +47,7 @@ static Compilation compile_plan(int index)
                               .name = "test.fuse",
                               .sizes = sizes,
                               .size_count = plans[index].columns ? 2 : 0,
+                              .schedule = plans[index].schedule,
                               .target = *target_find("sm_90a"),
                               .until = UNTIL_CUDA};
     Compilation c = compile(&request);

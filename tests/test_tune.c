@@ -1,13 +1,17 @@
 /* test_tune.c: which schedule `fusec tune` keeps, from times that are made up; and its way from
  * compiling to times, on the CPU device, which takes plans, poison and events like a GPU. */
-#include "candidates.h"
 #include "cli/device.h"
+#include "planned.h"
+#include "programs.h"
+#include "schedule/plan.h"
 #include "suites.h"
 #include "cli/timer.h"
 #include "cli/tune.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROUNDS = 20, TRIALS = 4 };
 
@@ -182,6 +186,54 @@ START_TEST(candidates_are_compiled_verified_and_timed)
 }
 END_TEST
 
+/* ---- a target's table ---- */
+
+static const char *row_after(const Session *s, const Compilation *c, const char *schedule,
+                             double gain)
+{
+    Trial two[] = {{.schedule = "row"}, {.schedule = schedule}};
+    const char *found = NULL;
+    ck_assert_int_eq(store_row(s, c->plan, two, &(Choice){.best = 1, .gain = gain}), EXIT_DONE);
+    ck_assert_int_eq(find_row(s, c->plan, &found), EXIT_DONE);
+    return found;
+}
+
+static Compilation compile_softmax(int64_t columns)
+{
+    choose_program("examples/softmax.fuse");
+    return compile_sizes(NULL, 64, columns, "sm_90a");
+}
+
+START_TEST(a_table_has_what_was_measured_to_be_faster)
+{
+    char path[] = "/tmp/fusec-table-XXXXXX";
+    const int file = mkstemp(path);
+    Options o = {.arena = arena_new(), .table = path};
+    const Session s = {.arena = o.arena, .options = &o};
+    Compilation one = compile_softmax(4096), other = compile_softmax(8192);
+    ck_assert(file >= 0 && !close(file));
+    ck_assert_str_eq(row_after(&s, &one, "row:threads=512", 0.05), "row:threads=512");
+    ck_assert_str_eq(row_after(&s, &other, "row:threads=1024", 0.1), "row:threads=1024");
+    ck_assert_str_eq(row_after(&s, &one, "row:threads=256", 0.04), "row:threads=256");
+    char *table = read_program(path);
+    ck_assert_str_eq(table, "2>2||max*sum|0 bf16 8 4096..4096 row:threads=256 4.0\n"
+                            "2>2||max*sum|0 bf16 8 8192..8192 row:threads=1024 10.0\n");
+    Target lab = *target_find("h100");
+    strcpy(lab.gpu, "lab");
+    ck_assert(target_add_table("lab", table));
+    Compilation tuned = compile_target(NULL, 64, 8192, &lab);
+    ck_assert(tuned.plan->tuned && tuned.plan->kernels[0].threads_per_row == 1024);
+    ck_assert_ptr_null(row_after(&s, &one, "row:threads=512", 0.02)); /* too little: it goes */
+    ck_assert_ptr_nonnull(row_after(&s, &other, "row:threads=1024", 0.1));
+    free(table);
+    compile_free(&tuned);
+    compile_free(&other);
+    compile_free(&one);
+    arena_free(o.arena);
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
 START_TEST(short_times_are_finer_than_the_clock)
 {
     double shorts[] = {9, 1, 4.2, 4.0, 4.0, 4.2, 4.0, 100}, longs[] = {30, 20, 100, 21},
@@ -205,6 +257,7 @@ Suite *tune_suite(void)
     tcase_add_test(cases, finalists_are_the_fastest_and_the_default);
     tcase_add_test(cases, the_table_says_what_was_found);
     tcase_add_test(cases, the_json_is_json);
+    tcase_add_test(cases, a_table_has_what_was_measured_to_be_faster);
     tcase_add_test(cases, short_times_are_finer_than_the_clock);
     tcase_add_test(cases, candidates_are_compiled_verified_and_timed);
     suite_add_tcase(suite, cases);

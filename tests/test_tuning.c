@@ -1,9 +1,7 @@
 /* test_tuning.c: the tuning file: what is written is found again, other entries stay, damage is
- * noticed, writers at the same time lose nothing, and compiling takes what it says. And the way out
- * where what the rules choose spills. */
+ * noticed, writers at the same time lose nothing, and compiling takes what it says. */
 #include "explain/explain.h"
 #include "schedule/plan.h"
-#include "retry_spills.h"
 #include "suites.h"
 #include "tuning.h"
 
@@ -48,11 +46,13 @@ static void store(int number, const char *device, const char *schedule)
 /* What the file has, or NULL; `why` is as `wanted`. */
 static const char *find(int number, const char *device, const char *wanted)
 {
-    static char schedule[TUNING_SCHEDULE];
+    static char schedule[1 << 16];
     char why[TUNING_WHY];
     TuningKey key = key_of(number);
-    bool found = tuning_find(&key, "sm_90a", device, schedule, why);
+    char *found = tuning_find(&key, "sm_90a", device, why);
     ck_assert_msg(strstr(why, wanted) && (*wanted || !*why), "'%s', not '%s'", why, wanted);
+    if (found) snprintf(schedule, sizeof schedule, "%s", found);
+    free(found);
     return found ? schedule : NULL;
 }
 
@@ -102,6 +102,23 @@ START_TEST(every_key_of_a_schedule_is_read)
     ck_assert(!tuning_store(&two_fields, why));
     ck_assert_msg(strstr(why, "cannot write"), "%s", why);
     ck_assert_str_eq(find(1, "H100", ""), every);
+}
+END_TEST
+
+/* Complete schedules of a plan of many kernels, and of parts. */
+START_TEST(long_schedules_are_read)
+{
+    static const char one[] = "row:exact=1,threads=128,cluster=4,per_sm=4,single=1,loop=none+",
+                      last[] = "row:exact=1,threads=96/column:exact=1,threads=64";
+    enum { COUNT = 200 };
+    char *many = calloc(1, COUNT * sizeof one + sizeof last);
+    for (int i = 0; i < COUNT; i++) memcpy(many + (size_t)i * (sizeof one - 1), one, sizeof one);
+    strcat(many, last);
+    store(1, "H100", many);
+    store(2, "H100", "row");
+    ck_assert_str_eq(find(1, "H100", ""), many);
+    ck_assert_str_eq(find(2, "H100", ""), "row");
+    free(many);
 }
 END_TEST
 
@@ -300,7 +317,7 @@ START_TEST(an_entry_is_compiled_with)
     compile_free(&c);
     c = compile_with("A100", &tuned);
     ck_assert_int_ne(c.plan->kernels[0].threads_per_row, 128);
-    ck_assert_str_eq(tuned.schedule, "");
+    ck_assert_ptr_null(tuned.schedule);
     compile_free(&c);
 }
 END_TEST
@@ -328,103 +345,9 @@ START_TEST(an_entry_that_is_refused_is_ignored)
     Compilation c = compile_with("H100", &tuned);
     ck_assert_int_eq(c.status, COMPILE_OK);
     ck_assert_ptr_nonnull(c.cuda);
-    ck_assert_str_eq(tuned.schedule, "");
+    ck_assert_ptr_null(tuned.schedule);
     ck_assert_msg(strstr(tuned.warning, "no longer"), "%s", tuned.warning);
     compile_free(&c);
-}
-END_TEST
-
-/* ---- what spills ---- */
-
-typedef struct {
-    int asked, chosen, others; /* bytes that the chosen plan, and all others, spill */
-} Assembler;
-
-static int count_made_up(void *data, const Compilation *c)
-{
-    Assembler *a = data;
-    (void)c;
-    return a->asked++ ? a->others : a->chosen;
-}
-
-/* A plan that an assembler would find to spill `chosen` bytes; what became of it. */
-static char *spill_of(const char *source, Assembler *a, Compilation *c)
-{
-    AxisSize sizes[] = {{"M", 4}, {"N", 4096}};
-    CompileRequest request = request_for(source, sizes);
-    *c = compile(&request);
-    ck_assert_int_eq(c->status, COMPILE_OK);
-    char *found;
-    ck_assert_int_eq(compile_without_spills(&request, count_made_up, a, c, &found), LEANER_DONE);
-    return found;
-}
-
-static char *spill(Assembler *a, Compilation *c)
-{
-    return spill_of(plain, a, c);
-}
-
-START_TEST(what_does_not_spill_stays)
-{
-    for (int bytes = -1; bytes <= 0; bytes++) {
-        Assembler a = {.chosen = bytes};
-        Compilation c;
-        ck_assert_ptr_null(spill(&a, &c));
-        ck_assert_int_eq(a.asked, 1);
-        ck_assert_int_eq(c.plan->rejection_count, 0);
-        compile_free(&c);
-    }
-}
-END_TEST
-
-START_TEST(what_spills_is_replaced)
-{
-    Assembler a = {.chosen = 64};
-    Compilation c;
-    char *schedule = spill(&a, &c);
-    ck_assert_ptr_nonnull(schedule);
-    ck_assert_int_eq(a.asked, 2);
-    ck_assert_int_eq(c.plan->rejection_count, 1);
-    ck_assert_str_eq(c.plan->rejections[0].schedule, "row");
-    ck_assert_str_eq(c.plan->rejections[0].reason, "spills 64 bytes in the compiled kernel");
-    compile_free(&c);
-    free(schedule);
-}
-END_TEST
-
-START_TEST(fewer_ctas_are_asked_for_first)
-{
-    static const char of_two[] =
-        "import \"std\"\n"
-        "graph g[M, N](x : bf16[M, N], r : bf16[M, N]) -> (y : bf16[M, N]) {\n"
-        "    y = layer_norm[N](x + r, 1e-5)\n"
-        "}\n";
-    Assembler a = {.chosen = 64};
-    Compilation c;
-    char *schedule = spill_of(of_two, &a, &c);
-    ck_assert_str_eq(schedule, "row:per_sm=5");
-    ck_assert_int_eq(c.plan->kernels[0].wanted_ctas, 5);
-    ck_assert(strstr(c.cuda, "__launch_bounds__(128, 5)"));
-    compile_free(&c);
-    free(schedule);
-}
-END_TEST
-
-START_TEST(where_all_spill_the_choice_stays)
-{
-    for (int others = -1; others <= 8; others += 9) {
-        Assembler a = {.chosen = 64, .others = others};
-        Compilation c;
-        AxisSize sizes[] = {{"M", 4}, {"N", 4096}};
-        CompileRequest request = request_for(plain, sizes);
-        ck_assert_ptr_null(spill(&a, &c));
-        ck_assert(a.asked > 1 && a.asked <= 6);
-        ck_assert_int_eq(c.plan->rejection_count, others < 0 ? 1 : a.asked);
-        Compilation chosen = compile(&request);
-        ck_assert_str_eq(c.cuda, chosen.cuda);
-        compile_free(&chosen);
-        compile_free(&c);
-    }
 }
 END_TEST
 
@@ -436,6 +359,7 @@ Suite *tuning_suite(void)
     tcase_add_test(cases, what_is_stored_is_found);
     tcase_add_test(cases, an_entry_is_replaced_and_removed);
     tcase_add_test(cases, every_key_of_a_schedule_is_read);
+    tcase_add_test(cases, long_schedules_are_read);
     tcase_add_test(cases, nothing_is_written_for_nothing);
     tcase_add_test(cases, comments_stay);
     tcase_add_loop_test(cases, damage_is_noticed_and_left_alone, 0,
@@ -450,11 +374,5 @@ Suite *tuning_suite(void)
     tcase_add_test(cases, explain_says_where_the_schedule_is_from);
     tcase_add_test(cases, an_entry_that_is_refused_is_ignored);
     suite_add_tcase(suite, cases);
-    TCase *spills = tcase_create("spills");
-    tcase_add_test(spills, what_does_not_spill_stays);
-    tcase_add_test(spills, what_spills_is_replaced);
-    tcase_add_test(spills, fewer_ctas_are_asked_for_first);
-    tcase_add_test(spills, where_all_spill_the_choice_stays);
-    suite_add_tcase(suite, spills);
     return suite;
 }

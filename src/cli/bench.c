@@ -17,8 +17,9 @@ enum { FEW_ROWS = 37 };
 typedef struct {
     fusec_device_info info;
     const char *schedule;
-    const char *by; /* the text of its schedule where the rules did not choose it */
-    int64_t bytes;  /* read and written at least */
+    const char
+        *by;       /* the text of its schedule where that was asked for, or is of the tuning file */
+    int64_t bytes; /* read and written at least */
     double us, queued_us, copy_gbps, add_gbps, compile_ms, launch_us, bare_launch_us;
 } Figures;
 

@@ -132,9 +132,8 @@ static void remark_kernels(const fusec_binary *binary, const char *const *kernel
     for (int i = 0; i < kernel_count; i++) {
         fusec_kernel_info info = {.struct_size = sizeof info};
         if (fusec_binary_kernel(binary, kernels[i], &info) == FUSEC_OK && info.spill_bytes > 0)
-            remark(
-                "%s spills %d bytes; `fusec explain` tells whether another schedule runs in its place",
-                kernels[i], info.spill_bytes);
+            remark("%s spills %d bytes; `fusec explain --candidates` lists other schedules",
+                   kernels[i], info.spill_bytes);
     }
 }
 

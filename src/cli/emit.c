@@ -21,7 +21,7 @@ static const CompileUntil stages[EMIT_COUNT] = {
 static int compile_for(Program *p, const char *graph, Compilation *c)
 {
     int status = compile_graph(p, graph, stages[p->options->emit], NULL, 0, c);
-    if (status == EXIT_DONE && *p->tuned.schedule)
+    if (status == EXIT_DONE && p->tuned.schedule)
         remark("%s by the schedule %s of the tuning file (--no-tuning does without it)", graph,
                p->tuned.schedule);
     return status;

@@ -26,13 +26,14 @@ static const char backward[] =
 
 const Probe probes[] = {
     {TARGET_KEY_memory_rate, BOUND_BY_MEMORY, "memory", "row", 4096, softmax},
-    {TARGET_KEY_l2_rate, BOUND_BY_L2, "L2", "row:threads=1024", 16384, shared},
-    {TARGET_KEY_lane_rate, BOUND_BY_INSTRUCTIONS, "instructions", "grid-stride:threads=64,stages=2",
-     4096, backward},
-    {TARGET_KEY_exchange, BOUND_BY_WAITS, "exchanges", "row:threads=1024", 1024, softmax},
+    {TARGET_KEY_l2_rate, BOUND_BY_L2, "L2", "row:threads=1024,cluster=1,stages=1", 16384, shared},
+    {TARGET_KEY_lane_rate, BOUND_BY_INSTRUCTIONS, "instructions",
+     "grid-stride:threads=64,rows=1,cluster=1,stages=2,per_sm=1", 4096, backward},
+    {TARGET_KEY_exchange, BOUND_BY_WAITS, "exchanges",
+     "row:threads=256,cluster=1,stages=6,per_sm=1", 1024, softmax},
     {TARGET_KEY_latency, BOUND_BY_WAITS, "latency", "row:threads=1024,reads=2", 1024, softmax},
-    {TARGET_KEY_cluster_exchange, BOUND_BY_WAITS, "clusters", "grid-stride:cluster=4,stages=2",
-     4096, backward},
+    {TARGET_KEY_cluster_exchange, BOUND_BY_WAITS, "clusters",
+     "row:threads=256,cluster=4,stages=4,per_sm=1", 8192, softmax},
 };
 const int probe_count = sizeof probes / sizeof *probes;
 

@@ -18,6 +18,11 @@ static bool takes_several(const Options *o)
 static bool check_file_count(const Options *o)
 {
     const char *word = command_words[o->command];
+    if (o->fit && o->table) {
+        complain("one writes a GPU's constants, the other its schedules",
+                 "--fit goes without --table");
+        return false;
+    }
     if (o->fit && (o->files.count || o->json)) {
         complain("fusec tune --fit [-o FILE.def]", "--fit measures the GPU, not a graph");
         return false;

@@ -241,6 +241,7 @@ bool store_option(Options *o, Option option, const char *value)
     case OPTION_OUT: o->out = value; return true;
     case OPTION_NO_TUNING: o->no_tuning = true; return true;
     case OPTION_FIT: o->fit = true; return true;
+    case OPTION_TABLE: o->table = value; return true;
     case OPTION_CANDIDATES: o->candidates = true; return true;
     case OPTION_JSON: o->json = true; return true;
     case OPTION_VERIFY: o->verify = true; return true;

@@ -65,6 +65,7 @@ typedef struct {
     Budget limits; /* of a compilation; 0: the defaults */
     int memory;    /* GB/s of the GPU that --arch names; 0: not given */
     bool json, verify, write, check, no_tuning, candidates, fit;
+    const char *table;    /* the file of tuned rows to write to; NULL: the tuning file */
     bool include_prelude; /* `#include "fusec.cuh"` in place of the device helpers */
 } Options;
 

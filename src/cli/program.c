@@ -205,16 +205,3 @@ int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisS
     if (c->status == COMPILE_OK && until >= UNTIL_PLAN && may_tune(p)) tune_graph(p, &request, c);
     return exit_status(c->status);
 }
-
-int replace_spilling(Program *p, const char *graph, CountSpills *count, void *data, Compilation *c,
-                     const char **schedule)
-{
-    const Options *o = p->options;
-    CompileRequest request = request_for(p, graph, UNTIL_CUDA, o->sizes.data, o->sizes.count);
-    char *found;
-    LeanerResult result = compile_without_spills(&request, count, data, c, &found);
-    if (result == LEANER_OUT_OF_MEMORY) arena_out_of_memory(o->arena);
-    *schedule = found ? arena_format(o->arena, "%s", found) : NULL;
-    free(found);
-    return result == LEANER_DONE ? EXIT_DONE : EXIT_MACHINE;
-}

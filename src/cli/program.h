@@ -5,7 +5,6 @@
 #include "cli/device.h"
 #include "base/map.h"
 #include "cli/options.h"
-#include "retry_spills.h"
 #include "tuning.h"
 
 typedef struct {
@@ -37,10 +36,5 @@ int need_one_graph(const Program *p);
  * caller frees `c`, whatever the result. */
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
                   int size_count, Compilation *c);
-/* For a graph compiled with the sizes of the command line whose chosen plan spills: the plan that
- * plan creation would use instead. *schedule: its text, or NULL. Returns an exit status; where
- * `count` fails, it has complained. */
-int replace_spilling(Program *p, const char *graph, CountSpills *count, void *data, Compilation *c,
-                     const char **schedule);
 
 #endif

@@ -74,7 +74,7 @@ static double gbps(const Report *r, const Trial *t)
 
 static const char *schedule_text(const Trial *t)
 {
-    return t->schedule ? t->schedule : "(no text names it)";
+    return t->schedule ? t->schedule : "(as chosen)";
 }
 
 static void print_sizes(Text *out, const Report *r, const char *format)
@@ -123,9 +123,7 @@ void print_report(Text *out, const Report *r)
     text_print(out, "%s ", r->graph);
     print_sizes(out, r, "");
     text_print(out, " on %s\n", r->device);
-    line(out,
-         "%d schedules; %d texts were refused, %d name a plan listed already, %d were left out",
-         r->count, r->refused, r->same, r->left_out);
+    line(out, "%d schedules timed, %d left out", r->count, r->left_out);
     print_times(out, r, order, ranked);
     for (int i = 0; i < r->count; i++)
         if (r->trials[i].rejected)

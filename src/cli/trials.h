@@ -52,7 +52,7 @@ typedef struct {
     int64_t bytes; /* read and written at least */
     const Trial *trials;
     int count;
-    int refused, same, left_out; /* of Candidates */
+    int left_out; /* schedules that are not timed */
     Choice choice;
 } Report;
 

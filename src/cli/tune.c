@@ -3,7 +3,7 @@
 #include "cli/tune.h"
 
 #include "analyze/analyze.h"
-#include "candidates.h"
+#include "schedule/plan.h"
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/files.h"
@@ -11,10 +11,12 @@
 
 #include <string.h>
 
+enum { MOST_CANDIDATES = 63, MOST_OF_ROW = 24 };
+
 typedef struct {
     Session session;
-    Compilation chosen; /* by the rules */
-    Candidates candidates;
+    Compilation chosen; /* the first trial */
+    int left_out;       /* schedules that are not timed */
     Trial *trials;
     int count;
     Batch small;
@@ -24,20 +26,28 @@ typedef struct {
 static int list_trials(Tuning *t)
 {
     Session *s = &t->session;
-    Options by_rules = *s->options;
+    Options untuned = *s->options;
     AxisSize sizes[MAX_AXES];
     for (int i = 0; i < s->graph->axis_count; i++)
         sizes[i] = (AxisSize){s->graph->axes[i].name, s->sizes.of[i]};
-    by_rules.no_tuning = true;
+    untuned.no_tuning = true;
     Program program = s->program;
-    program.options = &by_rules;
+    program.target.no_table = s->options->table != NULL;
+    program.options = &untuned;
     int status = compile_graph(&program, s->graph->name, UNTIL_PLAN, sizes, s->graph->axis_count,
                                &t->chosen);
     if (status != EXIT_DONE) return status;
-    t->candidates = list_candidates(s->arena, t->chosen.plan, MOST_CANDIDATES);
-    t->count = t->candidates.list.count;
-    t->trials = NEW_ARRAY(s->arena, Trial, t->count + 1);
-    for (int i = 0; i < t->count; i++) t->trials[i].schedule = t->candidates.list.data[i].schedule;
+    const char *row = NULL;
+    if (s->options->table) status = find_row(s, t->chosen.plan, &row);
+    if (status != EXIT_DONE) return status;
+    const Alternatives list = list_candidates(s->arena, t->chosen.plan,
+                                              s->options->table ? MOST_OF_ROW : MOST_CANDIDATES);
+    t->left_out = list_alternatives(s->arena, t->chosen.plan).count - list.count;
+    t->trials = NEW_ARRAY(s->arena, Trial, list.count + 2);
+    t->count = 1;
+    if (s->options->table) t->trials[0].schedule = complete_schedule(s->arena, t->chosen.plan);
+    if (row) t->trials[t->count++].schedule = row;
+    for (int i = 0; i < list.count; i++) t->trials[t->count++].schedule = list.data[i].schedule;
     return EXIT_DONE;
 }
 
@@ -85,9 +95,7 @@ static void report_tuning(Text *out, Tuning *t, const fusec_device_info *info, b
                 .bytes = t->chosen.analysis->read_bytes + t->chosen.analysis->write_bytes,
                 .trials = t->trials,
                 .count = t->count,
-                .refused = t->candidates.refused,
-                .same = t->candidates.same,
-                .left_out = t->candidates.left_out,
+                .left_out = t->left_out,
                 .choice = t->choice};
     (s->options->json ? print_report_json : print_report)(out, &r);
 }
@@ -132,7 +140,8 @@ int command_tune(Options *o)
         status = time_trials(&t.session, t.trials, t.count, &t.small, info.l2_bytes);
     if (status == EXIT_DONE) {
         t.choice = choose_trial(t.trials, t.count);
-        status = store_choice(&t, &info, sizes_text(&t.session));
+        status = o->table ? store_row(&t.session, t.chosen.plan, t.trials, &t.choice)
+                          : store_choice(&t, &info, sizes_text(&t.session));
         report_tuning(out, &t, &info, status == EXIT_DONE);
     }
     close_tuning(&t);

@@ -17,4 +17,12 @@ int verify_trials(Session *s, Trial *trials, int count, Batch *small);
  * each round every trial runs once, so drift affects all alike. */
 int time_trials(Session *s, Trial *trials, int count, const Batch *small, int l2_bytes);
 
+/* What the table of --table has for a plan's kernel: *schedule stays where it has nothing. An exit
+ * status. */
+int find_row(const Session *s, const struct Plan *plan, const char **schedule);
+
+/* Writes the best trial into the table of --table, if it is faster enough than trial 0, the model's
+ * choice of `plan`. An exit status. */
+int store_row(const Session *s, const struct Plan *plan, const Trial *trials, const Choice *choice);
+
 #endif

@@ -78,12 +78,9 @@ static void compile_all(Pool *pool)
     for (int i = 0; i < started; i++) pthread_join(workers[i], NULL);
 }
 
-/* The default is what all others are compared with, even if it spills. Plan creation may have
- * replaced the rules' choice because that spills. */
+/* The default is what all others are compared with, even if it spills. */
 static void settle_default(Trial *t)
 {
-    const char *schedule = fusec_plan_schedule(t->plan);
-    if (schedule) t->schedule = schedule;
     t->rejected = NULL;
 }
 

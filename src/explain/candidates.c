@@ -1,8 +1,10 @@
 /* explain/candidates.c: the schedules that a graph could have: what the model expects of each, and
- * why others are impossible. */
+ * why others cannot be. */
 #include "explain/explain.h"
 
 #include <string.h>
+
+enum { LISTED = 40 };
 
 typedef struct {
     Estimate estimate;
@@ -10,61 +12,53 @@ typedef struct {
     bool chosen;
 } Ranked;
 
-/* Ranks the candidates; those without an estimate come last. */
-static Ranked *rank(Arena *arena, const Candidates *c)
+static const Plan *plan_of(Arena *arena, const Plan *chosen, const char *schedule)
 {
-    Ranked *all = NEW_ARRAY(arena, Ranked, c->list.count + 1);
-    for (int i = 0; i < c->list.count; i++) {
-        const Candidate *x = &c->list.data[i];
-        Ranked next = {estimate_speed(x->plan),
-                       x->schedule ? x->schedule : name_plan(arena, x->plan), i == 0};
-        int at = i;
+    const char *problem;
+    return try_schedule(arena, chosen->analysis, &chosen->target, schedule, &problem);
+}
+
+/* The chosen one and the model's fastest, in the order of what it expects. */
+static Ranked *rank(Arena *arena, const Plan *chosen, int *count, int *more)
+{
+    const char *own = complete_schedule(arena, chosen);
+    const Alternatives list = list_alternatives(arena, chosen);
+    Ranked *all = NEW_ARRAY(arena, Ranked, LISTED + 1);
+    all[0] = (Ranked){estimate_speed(chosen), own, true};
+    *count = 1;
+    for (int i = 0; i < list.count && *count < LISTED; i++) {
+        const Plan *plan = strcmp(list.data[i].schedule, own)
+                               ? plan_of(arena, chosen, list.data[i].schedule)
+                               : NULL;
+        if (!plan) continue;
+        const Ranked next = {estimate_speed(plan), list.data[i].schedule, false};
+        int at = (*count)++;
         for (; at > 0 && all[at - 1].estimate.gbps < next.estimate.gbps; at--)
             all[at] = all[at - 1];
         all[at] = next;
     }
+    *more = list.count > *count ? list.count - *count : 0;
     return all;
 }
 
-static const char *schedule_text(const Ranked *r)
-{
-    return r->schedule ? r->schedule : "(no text names it)";
-}
+typedef LIST(Rejection) Rejections;
 
-/* Prints ` row:threads=64`, or only ` 96` where nothing but the number differs from the last
- * schedule. Returns the schedule, to be the last. */
-static const char *list_schedule(Text *out, const char *schedule, const char *last)
+/* The families that the graph cannot have. */
+static Rejections list_refused(Arena *arena, const Plan *chosen)
 {
-    const char *number = strchr(schedule, '=');
-    size_t key = number ? (size_t)(number - schedule) + 1 : 0;
-    bool same = key && last && !strncmp(schedule, last, key);
-    text_print(out, " %s", same ? schedule + key : schedule);
-    return schedule;
-}
-
-/* Lists each reason once, with the schedules that it excludes. */
-static void list_refused(Text *out, const Candidates *c)
-{
-    bool *listed = NEW_ARRAY(out->arena, bool, c->refusals.count + 1);
-    for (int i = 0; i < c->refusals.count; i++) {
-        const Rejection *first = &c->refusals.data[i];
-        if (listed[i]) continue;
-        line(out, "  %s", first->reason);
-        text_print(out, "     ");
-        const char *last = NULL;
-        for (int j = i; j < c->refusals.count; j++) {
-            if (strcmp(c->refusals.data[j].reason, first->reason)) continue;
-            listed[j] = true;
-            last = list_schedule(out, c->refusals.data[j].schedule, last);
-        }
-        text_print(out, "\n");
+    Rejections refused = {0};
+    for (int family = 0; family < FAMILY_FINISH; family++) {
+        const char *problem, *name = family_name((Family)family);
+        if (!try_schedule(arena, chosen->analysis, &chosen->target, name, &problem))
+            *list_push(arena, &refused) = (Rejection){name, problem};
     }
+    return refused;
 }
 
-/* Lists, each reason once, why the model has no estimate for some schedules. */
+/* Why the model has no figure for some, each reason once. */
 static void list_unknown(Text *out, const Ranked *all, int count)
 {
-    const char *before = "?: the model does not know these: ";
+    const char *before = "?: the model was not fitted on these: ";
     for (int i = 0; i < count; i++) {
         const char *reason = all[i].estimate.unknown;
         bool said = !reason;
@@ -77,41 +71,37 @@ static void list_unknown(Text *out, const Ranked *all, int count)
     if (*before == ';') text_print(out, "\n");
 }
 
-void explain_candidates(Text *out, const Candidates *c)
+void explain_candidates(Text *out, const Plan *plan)
 {
-    const Ranked *all = rank(out->arena, c);
-    line(
-        out,
-        "candidates: %d schedules with up to one key; GB/s with many rows and what takes longest, by a model that is off by up",
-        c->list.count);
-    line(
-        out,
-        "to a quarter and does not see what spills. Where it expects 1.4 times as much as of the rules' choice, that is taken: *.");
-    for (int i = 0; i < c->list.count; i++) {
+    int count, more;
+    const Ranked *all = rank(out->arena, plan, &count, &more);
+    line(out,
+         "candidates: GB/s with many rows and what takes longest, by the cost model; * is chosen");
+    for (int i = 0; i < count; i++) {
         const Estimate *e = &all[i].estimate;
         const char *gbps =
             e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));
         line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps,
-             e->unknown ? "" : bound_name(e->bound), schedule_text(&all[i]));
+             e->unknown ? "" : bound_name(e->bound), all[i].schedule);
     }
-    list_unknown(out, all, c->list.count);
-    if (c->same + c->left_out)
-        line(
-            out,
-            "not listed: %d that are the same plan as one of these, %d that walk rows more often or share them badly",
-            c->same, c->left_out);
-    line(out, "refused: %d", c->refusals.count);
-    list_refused(out, c);
+    list_unknown(out, all, count);
+    if (more) line(out, "not listed: %d that the model expects to be slower", more);
+    const Rejections refused = list_refused(out->arena, plan);
+    line(out, "refused: %d famil%s", refused.count, refused.count == 1 ? "y" : "ies");
+    for (int i = 0; i < refused.count; i++)
+        line(out, "  %s: %s", refused.data[i].schedule, refused.data[i].reason);
 }
 
-void put_candidates(Text *out, const Candidates *c)
+void put_candidates(Text *out, const Plan *plan)
 {
-    const Ranked *all = rank(out->arena, c);
+    int count, more;
+    const Ranked *all = rank(out->arena, plan, &count, &more);
+    const Rejections refused = list_refused(out->arena, plan);
     text_print(out, ",\n  \"candidates\": [");
-    for (int i = 0; i < c->list.count; i++) {
+    for (int i = 0; i < count; i++) {
         const Estimate *e = &all[i].estimate;
         text_print(out, "%s\n    {\"schedule\": ", i ? "," : "");
-        text_quote(out, schedule_text(&all[i]));
+        text_quote(out, all[i].schedule);
         text_print(out, ", \"chosen\": %s, \"model_gbps\": ", all[i].chosen ? "true" : "false");
         if (!e->unknown)
             text_print(out, "%.0f, \"bound_by\": \"%s\"}", e->gbps, bound_name(e->bound));
@@ -119,11 +109,11 @@ void put_candidates(Text *out, const Candidates *c)
             text_print(out, "null, \"bound_by\": null}");
     }
     text_print(out, "],\n  \"refused\": [");
-    for (int i = 0; i < c->refusals.count; i++) {
+    for (int i = 0; i < refused.count; i++) {
         text_print(out, "%s\n    {\"schedule\": ", i ? "," : "");
-        text_quote(out, c->refusals.data[i].schedule);
+        text_quote(out, refused.data[i].schedule);
         text_print(out, ", \"reason\": ");
-        text_quote(out, c->refusals.data[i].reason);
+        text_quote(out, refused.data[i].reason);
         text_print(out, "}");
     }
     text_print(out, "]");

@@ -464,7 +464,7 @@ static void explain_speed(Text *out, const Plan *plan)
 }
 
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
-                   const Candidates *candidates)
+                   bool candidates)
 {
     explain_sizes(out, plan);
     explain_reductions(out, plan->analysis);
@@ -484,5 +484,5 @@ void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin
     for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);
     for (int i = 0; i < plan->rejection_count; i++)
         line(out, "rejected: %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
-    if (candidates) explain_candidates(out, candidates);
+    if (candidates) explain_candidates(out, plan);
 }

@@ -3,7 +3,7 @@
 #ifndef FUSEC_EXPLAIN_H
 #define FUSEC_EXPLAIN_H
 
-#include "candidates.h"
+#include "schedule/plan.h"
 
 /* What the assembler reported of a kernel; -1 where it was not asked. */
 typedef struct {
@@ -29,14 +29,13 @@ Traffic count_traffic(const Plan *plan);
 int64_t bytes_passed(const Plan *plan);
 int64_t kernel_ctas(const Plan *plan, int kernel);
 
-/* `usage` has an entry for each kernel of the plan. `candidates` is NULL where nobody asked for
- * them. */
+/* `usage` has an entry for each kernel of the plan; `candidates`: with the other schedules. */
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
-                   const Candidates *candidates);
+                   bool candidates);
 void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
-                  const Candidates *candidates);
-/* The candidates alone, in words; in JSON as two further members. */
-void explain_candidates(Text *out, const Candidates *candidates);
-void put_candidates(Text *out, const Candidates *candidates);
+                  bool candidates);
+/* The same for the candidates alone; in JSON as two members behind others. */
+void explain_candidates(Text *out, const Plan *plan);
+void put_candidates(Text *out, const Plan *plan);
 
 #endif

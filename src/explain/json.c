@@ -126,7 +126,7 @@ static void put_target(Text *out, const Target *target)
 }
 
 void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
-                  const Candidates *candidates)
+                  bool candidates)
 {
     const Analysis *a = plan->analysis;
     const Graph *g = a->graph;
@@ -175,6 +175,6 @@ void explain_json(Text *out, const Plan *plan, const KernelUsage *usage, Origin 
         text_print(out, "}");
     }
     text_print(out, "]");
-    if (candidates) put_candidates(out, candidates);
+    if (candidates) put_candidates(out, plan);
     text_print(out, "\n}\n");
 }

@@ -266,25 +266,6 @@ static int64_t row_traffic(const Scheduler *s, const Kernel *k)
     return bytes;
 }
 
-/* Whether rows in parts are loaded when their turn comes, and computed with then: an SM is to have
- * as many CTAs as it has threads for, though registers hold only half of them at a time (gelu's
- * gradient with a bias's of 32768 and 65536 columns 10 %, sum over rows of 32768 7 % faster; of 5
- * bytes a column 2 % slower; measured on an H100). */
-static bool loads_in_turn(const Scheduler *s, const Kernel *k)
-{
-    enum { BYTES = 4, FEW_SUMS = 2 };
-    double sums = accumulator_registers(s, k);
-    return !s->forced.per_sm && k->column_ctas > 1 && sums > 0 && sums <= FEW_SUMS && !k->stages &&
-           row_bytes(k) <= BYTES;
-}
-
-int find_live_ctas(const Scheduler *s, const Kernel *k)
-{
-    int threads = s->target->threads_per_sm / kernel_threads(k),
-        limit = s->target->most_ctas_per_sm;
-    return !loads_in_turn(s, k) ? k->ctas_per_sm : threads < limit ? threads : limit;
-}
-
 int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
     int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
@@ -365,6 +346,27 @@ const char *kernel_name(Arena *arena, const Graph *g, const Plan *plan, int inde
     const int which = k->finishes >= 0 ? twin : before;
     const char *number = which ? arena_format(arena, "_%d", which + 1) : "";
     return function_name(arena, arena_format(arena, "%s%s%s", g->name, role, number));
+}
+
+static bool stores_single_elements(const Kernel *k)
+{
+    return k->vec == 1 && row_bytes(k) == 2 * row_inputs(k);
+}
+
+/* Single elements of 2 bytes are stored as parts of sectors, of which memory can do less: as if they were
+ * a sixteenth more. */
+static int64_t paced_bytes(const Kernel *k, int64_t traffic)
+{
+    enum { SIXTEENTHS = 16 };
+    return stores_single_elements(k) ? traffic + traffic / SIXTEENTHS : traffic;
+}
+
+/* Few rows may still be in L2, from which they come faster than at any pace, and what is written fits
+ * there as well. */
+static int paced_from(const Kernel *k)
+{
+    enum { ALONE = 1, SUMS = 2 };
+    return k->accumulator_count ? SUMS : ALONE;
 }
 
 void build_launch(Scheduler *s, Plan *plan)

@@ -16,8 +16,7 @@ static void mark_operands(const Scheduler *s, const Kernel *k, bool *needed)
     }
 }
 
-/* Whether a later phase would compute again what takes many instructions, as a sigmoid does (norm
- * of x * silu(z) of 8192 columns 11 % slower; measured on an H100). */
+/* Whether a later phase would compute again what takes many instructions, as a sigmoid does. */
 bool repeats_costly(const Scheduler *s, const Kernel *k)
 {
     bool *first = NEW_ARRAY(s->arena, bool, s->g->nodes.count),
@@ -35,10 +34,8 @@ bool repeats_costly(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Of a CTA's row: f16 with a mean and its squares; several inputs with them (layer norm of a sum of
- * two inputs and a bias of 8192 columns 74 % faster, with a scale and a shift for each sample 4 to
- * 30 %); and what three phases read (rmsnorm with its largest element of 4096 and 8192 columns 6
- * and 14 %). A mean and its squares of one input of bf16 no faster. */
+/* Of a CTA's row: f16 with a mean and its squares, several inputs with them, and what three phases
+ * read. */
 bool rewidens_row(const Scheduler *s, const Kernel *k)
 {
     enum { THREE = 3 };
@@ -46,9 +43,8 @@ bool rewidens_row(const Scheduler *s, const Kernel *k)
     return has_moments(s, k) ? reads_f16(k) || row_inputs(k) > 1 : k->phases >= THREE;
 }
 
-/* Of f16: column vectors that are read with the row anew at each use, else they are f32 in twice
- * the registers; rows only `once` where what follows takes many instructions (norm of x * silu(z)
- * of 4096 and 8192 columns 11 and 24 % faster). */
+/* Of f16: column vectors that are read with the row anew at each use, else they are f32 in twice the
+ * registers; rows only `once` where what follows takes many instructions. */
 void convert_f16(Kernel *k, bool once)
 {
     for (int i = 0; i < k->load_count; i++) {
@@ -59,9 +55,7 @@ void convert_f16(Kernel *k, bool once)
     }
 }
 
-/* Single elements with two sums over rows (layernorm_bwd of 8193 to 131071 columns 4 to 20 %
- * faster; of whole vectors, with one sum or without, no faster and up to 3 % slower; measured on an
- * H100). */
+/* Of single elements with two sums over rows, which leave no registers for f32. */
 void convert_bf16(Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++) {
@@ -70,9 +64,8 @@ void convert_bf16(Kernel *k)
     }
 }
 
-/* `halves`: f16 as well. Vectors of columns where they are f16, or an earlier phase computes with
- * them what is summed up from several inputs; those of a norm's largest element better not (rmsnorm
- * of 8192 columns 18 % slower). */
+/* `halves`: f16 as well. Vectors of columns where they are f16, or an earlier phase computes with them
+ * what is summed up from several inputs. */
 void rewiden(Kernel *k, bool halves)
 {
     enum { TWO = 2 };

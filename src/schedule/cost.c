@@ -1,55 +1,32 @@
-/* schedule/cost.c: how fast a plan moves many rows, by a model of bytes and latencies. It ranks
- * what can be
- * (`fusec explain --candidates`), says what a plan is bound by, and replaces the rules' choice
- * where that is far off (find_faster in candidates.c). It does not know what tells good plans apart
- * by a few percent: the rules do.
- *
- * Its constants are the target's (targets/keys.def): those of an H100 were fitted on what `fusec
- * tune` measured of 8000 plans, 132 cells of norms, softmaxes and their gradients in bf16 and f32,
- * 768 to 131072 columns, and on 90 plans of other graphs. Of the former it is off by 5 % in the
- * median and by less than 23 % in nine of ten; what it ranks first in a cell is within 3 % of the
- * best in three of four, within 10 % in 94 %. Rows of single elements and pairs it knows least: of
- * 5292 plans of those, 92 cells, it is off by 15 % in the median and by less than 62 % in nine of
- * ten, and what it ranks first is 16 % behind the best in the mean.
+/* schedule/cost.c: how fast a kernel moves many rows, by a model of bytes and latencies. It ranks the
+ * schedules that can be, and says what a plan is bound by. Its constants are the target's
+ * (targets/keys.def).
  *
  * What an SM does to a CTA's part of one row takes as long as the longest of: its bytes at memory's
- * rate, its bytes at L2's, its instructions, the messages of a group, and the part's wait for
- * memory and for other threads, which is shared by all rows that the SM has under way. None of them
- * hides all of another, so their norm of order P is taken. Times are in ns; bytes a ns are GB/s. */
+ * rate, its bytes at L2's, its instructions, the messages of a group, and the time from asking for
+ * the part to having done with it, which is shared by all parts that the SM has under way. None of
+ * them hides all of another, so their norm of order P is taken. Times are in ns; bytes a ns are
+ * GB/s. */
 #include "schedule/internal.h"
 
 #include <math.h>
 
-static const double P = 2.6, NOMINAL_BYTES = 400e6; /* of the rows that are taken for many */
+static const double P = 2.36, NOMINAL_BYTES = 400e6; /* of the rows that are taken for many */
 
-/* Registers of a thread of a kernel without a ring; off by 11 % in the median. */
-enum {
-    BASE = 20,
-    MOMENTS_REGISTERS = 12,
-    LEAST = 24,
-    STEP = 8,
-    REGISTER_BYTES = 4,
-    PARTS_OF_SM = 4
-};
-static const double HELD = 0.5, OF_ELEMENT = 0.75;
+enum { STEP = 8, REGISTER_BYTES = 4, PARTS_OF_SM = 4 };
 
 static int expected_registers(const Scheduler *s, const Kernel *k)
 {
-    int elements = k->vec * k->tiles,
-        cap = register_cap(s, kernel_threads(k) * (k->wanted_ctas > 1 ? k->wanted_ctas : 1));
-    int64_t held = row_bytes(k);
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].hoisted) held += dtype_info[k->loads[i].dtype].bytes;
-    double needed = BASE + (HELD * (double)held / REGISTER_BYTES + OF_ELEMENT) * elements +
-                    MOMENTS_REGISTERS * has_moments(s, k);
-    return needed > cap ? cap : needed < LEAST ? LEAST : (int)needed;
+    int cap = register_cap(s, kernel_threads(k) * (k->wanted_ctas > 1 ? k->wanted_ctas : 1)),
+        needed = natural_registers(s, k);
+    return needed > cap ? cap : needed;
 }
 
 /* CTAs that an SM holds at once. */
 static int resident(const Scheduler *s, const Kernel *k)
 {
     enum { RESERVED = 1 << 10 };
-    if (is_persistent(k)) return k->ctas_per_sm > 1 ? k->ctas_per_sm : 1;
+    if (is_persistent(k) && k->wanted_ctas) return k->ctas_per_sm > 1 ? k->ctas_per_sm : 1;
     int threads = kernel_threads(k) + helper_threads(k), warps = (threads + WARP - 1) / WARP;
     int registers = (int)ceil_div(expected_registers(s, k), STEP) * STEP * WARP;
     int64_t most = s->target->registers_per_sm / PARTS_OF_SM / registers * PARTS_OF_SM / warps;
@@ -66,12 +43,13 @@ static double doublings(double count)
     return count > 1 ? log2(count) : 0;
 }
 
-/* Until all threads of a row know what its phases found. */
+/* Until all threads of a row know what its phases found: lanes, warps, CTAs. */
 static double exchange_time(const Scheduler *s, const Kernel *k)
 {
     const Target *t = s->target;
-    double own = t->exchange * (1 + t->moments * has_moments(s, k)) +
-                 t->exchange_of_warps * doublings(k->threads_per_row / WARP);
+    double own = t->exchange_of_lanes * (1 + t->moments * has_moments(s, k));
+    if (k->threads_per_row > WARP)
+        own += t->exchange + t->exchange_of_warps * doublings(k->threads_per_row / (double)WARP);
     double others =
         k->grouped ? t->group_exchange : t->cluster_exchange * sqrt(doublings(k->cluster));
     return k->phases > 1 ? (k->phases - 1) * (own + others) : 0;
@@ -80,37 +58,6 @@ static double exchange_time(const Scheduler *s, const Kernel *k)
 static double norm(double a, double b)
 {
     return pow(pow(a, P) + pow(b, P), 1 / P);
-}
-
-/* Where CTAs walk many rows of short vectors: for column vectors that each phase reads again, one
- * of each tile at a time. (Of longer vectors that is not fitted.) */
-static double columns_time(const Scheduler *s, const Kernel *k)
-{
-    int reads = 0;
-    for (int i = 0; i < k->load_count && k->vec < SHORT_VECTOR; i++)
-        if (is_column_vector(k, &k->loads[i]) && !k->loads[i].hoisted)
-            reads += __builtin_popcountll(k->loads[i].phases);
-    return s->target->columns_again * reads * k->tiles;
-}
-
-/* How often memory is waited for: in each phase that reads a row anew, and of short vectors once
- * more for every eight tiles. */
-static double waits(const Kernel *k)
-{
-    enum { TILES = 8 };
-    if (!k->streamed || k->phases <= 1) return 1;
-    return k->phases * (k->vec < SHORT_VECTOR ? 1 + (double)k->tiles / TILES : 1);
-}
-
-/* A row's wait for memory and for its threads, one after the other, unless a ring has asked for it
- * before. */
-static double waiting_time(const Scheduler *s, const Kernel *k, double compute)
-{
-    double exchange = exchange_time(s, k), latency = s->target->latency;
-    if (k->stages)
-        return norm(latency / (k->stages + 0.5 * k->reuses), exchange) + columns_time(s, k);
-    if (k->refill) return (latency > exchange ? latency : exchange) + columns_time(s, k);
-    return exchange + s->target->apart * compute + latency * waits(k);
 }
 
 /* Of an operation, in those of an addition. Where a result's inverse is found once, divisions are
@@ -125,21 +72,64 @@ static double cost_of(const Target *t, Op op, bool inverted)
     return op == OP_DIV && inverted ? 1 : costs[op_info[op].cost];
 }
 
-/* What is computed for each element, each phase's part once. */
-static double element_operations(const Scheduler *s, const Kernel *k)
+/* By node id: how many phases need what is computed for each element. */
+static int *count_uses(const Scheduler *s, const Kernel *k)
 {
-    double count = 0;
+    const Graph *g = s->g;
+    uint64_t *uses = NEW_ARRAY(s->arena, uint64_t, g->nodes.count);
+    int *counts = NEW_ARRAY(s->arena, int, g->nodes.count);
+    for (int i = 0; i < k->store_count; i++)
+        uses[k->stores[i].node.id] |= phase_bit(k->stores[i].phase);
+    for (int i = 0; i < k->accumulator_count; i++)
+        uses[arg(g, k->accumulators[i].node, 0).id] |= phase_bit(k->accumulators[i].phase);
+    for (int i = 0; i < k->inner_count; i++)
+        uses[arg(g, k->inner[i].node, 0).id] |= phase_bit(k->inner[i].phase);
+    for (int i = g->nodes.count - 1; i > 0; i--) {
+        Node n = {(uint32_t)i};
+        if (!k->computed[i] || is_reduction(g, n)) continue;
+        for (int j = 0; j < op_info[node(g, n)->op].arity; j++) uses[arg(g, n, j).id] |= uses[i];
+        counts[i] = __builtin_popcountll(uses[i]);
+    }
+    return counts;
+}
+
+/* Operations for an element in all phases, and of those as often as ... */
+typedef struct {
+    double once, again; /* ... each is computed once; what later phases compute again */
+} Operations;
+
+static Operations count_operations(const Scheduler *s, const Kernel *k)
+{
+    Operations o = {0};
     bool inverted = false;
+    const int *uses = count_uses(s, k);
     for (int i = 0; i < k->inner_count; i++) inverted |= k->inner[i].inverse;
     for (int i = 1; i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
-        if (k->computed[i] && info->axes & k->columns)
-            count += cost_of(s->target, info->op, inverted);
+        if (!k->computed[i] || !(info->axes & k->columns)) continue;
+        double cost = cost_of(s->target, info->op, inverted);
+        o.once += cost;
+        if (uses[i] > 1) o.again += (uses[i] - 1) * cost;
     }
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes == 1)
-            count += s->target->byte;
-    return count;
+            o.once += s->target->byte;
+    return o;
+}
+
+/* The same of the kernel as it is: where a phase reads a row's elements again it computes again what
+ * is made of them. */
+double element_operations(const Scheduler *s, const Kernel *k)
+{
+    OperationCache *cache = s->operations;
+    if (cache->of != k->computed) {
+        Operations o = count_operations(s, k);
+        *cache = (OperationCache){k->computed, o.once, o.again};
+    }
+    bool resident = true;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i])) resident &= k->loads[i].resident;
+    return cache->once + (resident ? 0 : cache->again);
 }
 
 /* A CTA's part of a row, in columns and in bytes that go to memory and back. */
@@ -177,14 +167,62 @@ static bool is_still_cached(const Scheduler *s, const Kernel *k, const Part *par
     return part->read * k->teams * ctas * s->target->sms <= s->target->cached_bytes;
 }
 
-/* If the SM has warps enough. */
-static double instruction_time(const Scheduler *s, const Kernel *k, const Part *part)
+/* Vectors that a thread reads and writes for each of its tiles. What is in shared memory, or is to
+ * be read again, each phase reads. */
+static double vector_accesses(const Kernel *k)
+{
+    double count = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (load->access != ACCESS_VECTOR) continue;
+        int phases = __builtin_popcountll(load->phases);
+        if (is_column_vector(k, load))
+            count += load->resident ? (is_persistent(k) ? 0 : 1) : phases;
+        else
+            count += load->resident ? 1 + (k->stages > 0) : phases;
+    }
+    for (int i = 0; i < k->store_count; i++) count += k->stores[i].access == ACCESS_VECTOR;
+    return count;
+}
+
+/* Instructions of a thread for its part of a row. */
+static double thread_instructions(const Scheduler *s, const Kernel *k)
 {
     const Target *t = s->target;
-    double accesses = row_inputs(k) * sqrt(k->phases > 1 ? k->phases : 1) + 1 + column_vectors(k);
-    double instructions = part->columns * (t->vector_access * accesses / k->vec +
-                                           t->operation * element_operations(s, k));
-    return instructions / t->lane_rate;
+    double tiles = k->streamed
+                       ? (double)column_count(s, k) / k->cluster / k->threads_per_row / k->vec
+                       : k->tiles;
+    return tiles * (t->vector_access * (k->vec == 1 ? t->single : 1) * vector_accesses(k) +
+                    t->operation * element_operations(s, k) * k->vec);
+}
+
+/* Column vectors that a later phase reads from memory, when it comes to them or a tile ahead. */
+static double late_time(const Scheduler *s, const Kernel *k)
+{
+    static const double AHEAD = 0.4;
+    double share = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (!is_column_vector(k, load) || load->hoisted) continue;
+        double one = load->early ? AHEAD : 1;
+        share = share > one ? share : one;
+    }
+    return share * s->target->late * k->tiles;
+}
+
+/* A row's wait for memory and for its threads, one after the other, unless a ring has asked for it
+ * before. */
+static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
+{
+    const Target *t = s->target;
+    double exchange = exchange_time(s, k), own = t->issue * thread_instructions(s, k),
+           late = late_time(s, k);
+    if (k->stages) {
+        double meets = k->lag ? exchange * t->lagged : exchange;
+        return norm(t->latency / (k->stages + 0.5 * k->reuses), meets + own + late);
+    }
+    if (k->streamed) return k->phases * t->latency + memory + exchange + own + late;
+    return t->latency + memory + exchange + own + late;
 }
 
 static bool keeps_columns(const Kernel *k)
@@ -222,24 +260,39 @@ static const Kernel *only_walker(const Plan *plan)
     return found;
 }
 
+/* How many times as many sectors are read as a warp's lanes need of a row, which begins anywhere in
+ * one where rows are not whole sectors. */
+static double wasted_sectors(const Scheduler *s, const Kernel *k)
+{
+    enum { SECTOR = 32 };
+    int bytes = narrowest(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
+    if (k->copy_warp || k->bulk || k->by_blocks || k->lined_up) return 1;
+    if (column_count(s, k) * bytes % SECTOR == 0 && lanes * k->vec * bytes >= SECTOR) return 1;
+    return 1 + (double)SECTOR / (lanes * k->vec * bytes);
+}
+
 /* How long an SM has to do with a CTA's part of a row, for each of the bounds. */
 static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
                        double times[BOUNDS])
 {
     const Target *t = s->target;
     int ctas = resident(s, k);
-    bool loose = is_persistent(k) && !k->paced;
+    double share = k->bulk                       ? t->copied
+                   : !is_persistent(k)           ? 1
+                   : !has_column_accumulators(k) ? t->walked
+                   : k->paced                    ? 1
+                                                 : t->loose;
     double shared = keeps_columns(k) ? 0 : part->shared / k->teams,
-           rate = t->l2_rate / (k->vec == 1 ? t->elementwise : 1);
+           rate = t->l2_rate / wasted_sectors(s, k);
     double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / k->teams;
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
-    times[BOUND_BY_MEMORY] =
-        (part->traffic + again) / (t->memory_rate * (loose ? t->loose : 1)) * sms / t->sms;
+    times[BOUND_BY_MEMORY] = (part->traffic + again) / (t->memory_rate * share) * sms / t->sms;
     times[BOUND_BY_L2] = (part->read + shared + part->again) / rate;
-    double compute = instruction_time(s, k, part), warps = (double)ctas * kernel_threads(k) / WARP;
+    double compute = thread_instructions(s, k) * k->threads_per_row / t->lane_rate,
+           warps = (double)ctas * kernel_threads(k) / WARP;
     times[BOUND_BY_INSTRUCTIONS] = compute * (warps < t->busy_warps ? t->busy_warps / warps : 1);
     times[BOUND_BY_WAITS] =
-        waiting_time(s, k, compute * k->teams) / ((double)ctas * k->teams) + starts;
+        waiting_time(s, k, times[BOUND_BY_MEMORY] * k->teams) / ((double)ctas * k->teams) + starts;
     times[BOUND_BY_MESSAGES] =
         k->grouped && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
 }
@@ -256,27 +309,119 @@ bool is_model_fitted(const Target *target)
     return target_measured(target, &constants) == constants;
 }
 
+/* What a thread lacks is spilled: each register that it has too few costs so much of its time. */
+static double spill_factor(const Scheduler *s, const Kernel *k)
+{
+    static const double OF_REGISTER = 0.1;
+    if (k->tuned) return 1; /* it was compiled before it was measured */
+    int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1;
+    int lack =
+        least_registers(s, k) - register_cap(s, (kernel_threads(k) + helper_threads(k)) * ctas);
+    return lack > 0 ? 1 + OF_REGISTER * lack : 1;
+}
+
+/* A row that is alone: one CTA or group has it, and nothing hides what it waits for. */
+static double time_of_one(const Scheduler *s, const Kernel *k)
+{
+    const Part part = measure_part(s, k);
+    double bytes = part.traffic + part.shared + (k->streamed ? (k->phases - 1) * part.shared : 0);
+    return waiting_time(s, k, bytes / s->target->sm_rate) * spill_factor(s, k) + s->target->launch;
+}
+
+static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, Bound *bound)
+{
+    const Part part = measure_part(s, k);
+    const Target *t = s->target;
+    int sms = k->cluster > 1 && !k->grouped ? target_cluster_sms(t, k->cluster) : t->sms;
+    double times[BOUNDS], sum = 0;
+    find_times(s, k, &part, sms, times);
+    for (int i = 0; i < BOUNDS; i++) {
+        sum += pow(times[i], P);
+        if (times[i] > times[*bound]) *bound = (Bound)i;
+    }
+    double sums = accumulator_registers(s, k), ctas = (double)resident(s, k) * sms / k->cluster;
+    double finish = sums > 0 ? t->finish + 2 * REGISTER_BYTES * sums * (double)column_count(s, k) *
+                                               ctas / t->partials_rate
+                             : 0;
+    double many = rows * k->cluster / sms * pow(sum, 1 / P) * spill_factor(s, k),
+           one = time_of_one(s, k) - t->launch; /* however few rows there are */
+    return (many > one ? many : one) + finish + t->launch;
+}
+
+/* Rows that are taken for many. */
+static double nominal_rows(const Scheduler *s, const Kernel *k)
+{
+    const Part part = measure_part(s, k);
+    double row = part.traffic * k->cluster;
+    return NOMINAL_BYTES / (row > 1 ? row : 1);
+}
+
+double kernel_time(const Scheduler *s, const Kernel *k)
+{
+    if (!k->rows && !k->kept) return time_of_one(s, k);
+    Bound bound = BOUND_BY_MEMORY;
+    return time_of_rows(s, k, nominal_rows(s, k), &bound);
+}
+
+static bool walks_all_rows(const Scheduler *s, const Kernel *k)
+{
+    return (k->rows | k->kept) == s->a->rows && s->a->rows && !k->dynamic;
+}
+
+static double tensor_bytes(const Scheduler *s, AxisSet axes, DType dtype)
+{
+    if (!axes_within(s->a->rows, axes)) return 0;
+    return (double)axes_size(&s->a->sizes, axes & s->a->columns) * dtype_info[dtype].bytes;
+}
+
+/* Rows of the graph with which its tensors have the nominal bytes. */
+static double rows_of_graph(const Scheduler *s)
+{
+    const Graph *g = s->g;
+    double bytes = 0;
+    for (int i = 0; i < g->params.count; i++)
+        if (!g->params.data[i].scalar)
+            bytes += tensor_bytes(s, g->params.data[i].axes, g->params.data[i].dtype);
+    for (int i = 0; i < g->outputs.count; i++)
+        if (g->outputs.data[i].value.id)
+            bytes += tensor_bytes(s, g->outputs.data[i].axes, g->outputs.data[i].dtype);
+    return NOMINAL_BYTES / (bytes > 1 ? bytes : 1);
+}
+
+/* Of the numbers of rows, or of columns that a launch counts, a few bytes each. */
+static double time_of_numbers(const Scheduler *s, double rows)
+{
+    enum { NUMBER = 4 };
+    return rows * NUMBER / (s->target->memory_rate * s->target->sms);
+}
+
+double plan_time(const Scheduler *s)
+{
+    const double rows = rows_of_graph(s);
+    double time = 0;
+    Bound bound = BOUND_BY_MEMORY;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *k = &s->kernels.data[i];
+        if (!walks_rows(k)) continue;
+        time += walks_all_rows(s, k) ? time_of_rows(s, k, rows, &bound)
+                                     : time_of_one(s, k) + time_of_numbers(s, rows);
+    }
+    return time;
+}
+
 Estimate estimate_speed(const Plan *plan)
 {
     const Kernel *k = only_walker(plan);
-    const Scheduler s = {.a = plan->analysis, .g = plan->analysis->graph, .target = &plan->target};
+    OperationCache operations = {0};
+    const Scheduler s = {.arena = plan->analysis->graph->arena,
+                         .a = plan->analysis,
+                         .g = plan->analysis->graph,
+                         .target = &plan->target,
+                         .operations = &operations};
     Estimate estimate = {.unknown = unknown_plan(&s, k)};
     if (estimate.unknown) return estimate;
-    const Part part = measure_part(&s, k);
     const Target *t = s.target;
-    int sms = k->cluster > 1 && !k->grouped ? target_cluster_sms(t, k->cluster) : t->sms;
-    double times[BOUNDS], sum = 0;
-    find_times(&s, k, &part, sms, times);
-    for (int i = 0; i < BOUNDS; i++) {
-        sum += pow(times[i], P);
-        if (times[i] > times[estimate.bound]) estimate.bound = (Bound)i;
-    }
-    double rows = NOMINAL_BYTES / (part.traffic * k->cluster);
-    double sums = accumulator_registers(&s, k), ctas = (double)resident(&s, k) * sms / k->cluster;
-    double finish = sums > 0 ? t->finish + 2 * REGISTER_BYTES * sums * (double)column_count(&s, k) *
-                                               ctas / t->partials_rate
-                             : 0;
-    double ns = rows * k->cluster / sms * pow(sum, 1 / P) + finish + t->launch;
+    double ns = time_of_rows(&s, k, nominal_rows(&s, k), &estimate.bound);
     estimate.gbps = NOMINAL_BYTES / ns;
     estimate.ceiling = NOMINAL_BYTES / (NOMINAL_BYTES / (t->memory_rate * t->sms) + t->launch);
     return estimate;
@@ -290,4 +435,10 @@ const char *bound_name(Bound bound)
                                               [BOUND_BY_WAITS] = "waits",
                                               [BOUND_BY_MESSAGES] = "messages"};
     return names[bound];
+}
+
+int64_t ring_bytes(const Target *target)
+{
+    enum { TIMES = 4 };
+    return (int64_t)(TIMES * target->latency * target->memory_rate);
 }

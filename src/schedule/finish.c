@@ -8,7 +8,8 @@
  * group's sums are the same bits among few and among many. */
 #include "schedule/internal.h"
 
-enum { SECTOR = 8, LINE = 32 }; /* columns of 4 bytes that memory reads and moves at once */
+enum { STATIC_BYTES = 48 << 10 }; /* of shared memory that a kernel may declare */
+enum { SECTOR = 8, LINE = 32 };   /* columns of 4 bytes that memory reads and moves at once */
 
 /* Columns of a CTA: lines where half of the SMs get a CTA even so, else down to sectors. */
 static int finish_width(const Scheduler *s, int64_t columns)
@@ -18,8 +19,7 @@ static int finish_width(const Scheduler *s, int64_t columns)
     return width;
 }
 
-/* Threads of a CTA: as few as leave none many partials to add. 256 instead of 1024 threads for 132
- * partials of 1024 columns save 0.5 us (measured on an H100). */
+/* Threads of a CTA: as few as leave none many partials to add. */
 static int finish_threads(int width, int64_t partials)
 {
     enum { LEAST = 256, FEW = 8 };
@@ -28,21 +28,22 @@ static int finish_threads(int width, int64_t partials)
     return threads;
 }
 
-/* Of so many columns that their threads are more than the GPU holds at once, or of many partials
- * twice that, a CTA has more columns, and a thread more of their partials: 7 partials of 262144
- * columns take 3.4 us less, of 65536 and 131072 0.4 to 0.9 (measured on an H100). */
-static int wider(const Scheduler *s, int width, int threads, int64_t columns)
-{
-    enum { OF_SM = 2048, FEW_PARTIALS = 256 };
-    int64_t most = (threads > FEW_PARTIALS ? 2 : 1) * (int64_t)OF_SM * s->target->sms;
-    while (ceil_div(columns, width) * threads > most && 2 * width < threads) width *= 2;
-    return width;
-}
-
 /* Shared memory in which the warps of so many threads meet. */
 static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, int width)
 {
     return (int64_t)k->accumulator_count * (threads / WARP) * width * widest_accumulator(s->g, k);
+}
+
+/* Of so many columns that their threads are more than the GPU holds at once, or of many partials
+ * twice that, a CTA has more columns, and a thread more of their partials. */
+static int wider(const Scheduler *s, const Kernel *k, int width, int threads, int64_t columns)
+{
+    enum { OF_SM = 2048, FEW_PARTIALS = 256 };
+    int64_t most = (threads > FEW_PARTIALS ? 2 : 1) * (int64_t)OF_SM * s->target->sms;
+    while (ceil_div(columns, width) * threads > most && 2 * width < threads &&
+           meeting_bytes(s, k, threads, 2 * width) <= STATIC_BYTES)
+        width *= 2;
+    return width;
 }
 
 /* The parts of a group are added in chunks: each by a thread, which has all of it under way at
@@ -59,20 +60,8 @@ static void map_group_finish(Kernel *k, Kernel *from, int64_t parts)
     k->dynamic = true;
 }
 
-/* So few rows a part that a few thousand rows fill the GPU, and so many that partials are a
- * sixteenth of what is read, or less (of 2 bytes a column and sum: written and read, 4 bytes each);
- * and each team has some. Not measured. */
-void set_parts(Kernel *k)
-{
-    enum { LEAST = 64, OF_TEAM = 4 };
-    int rows = OF_TEAM * k->teams;
-    k->part_rows = !k->kept ? 0 : rows > LEAST ? rows : LEAST;
-}
-
 /* CTAs that may come while the kernel before it ends take what SMs are free first, up to eight
- * each; where every CTA can have an SM, it shall: layernorm_bwd of 4096 columns 2 to 4 % faster
- * with 64 rows, both backward norms of 1024 to 4096 0 to 3 % with 512, many rows as fast (measured
- * on an H100). */
+ * each; where every CTA can have an SM, it shall. */
 static void spread(const Scheduler *s, Kernel *k, int64_t columns)
 {
     if (s->target->timed && ceil_div(columns, k->threads_per_row) <= s->target->sms)
@@ -81,7 +70,7 @@ static void spread(const Scheduler *s, Kernel *k, int64_t columns)
 
 void map_finish(const Scheduler *s, Kernel *k)
 {
-    enum { STATIC = 48 << 10, AT_ONCE = 12 };
+    enum { AT_ONCE = 24, MOST = 12, LEAST = 1 };
     Kernel *from = &s->kernels.data[k->finishes];
     if (from->kept) {
         map_group_finish(k, from, resident_ctas(s, from));
@@ -91,13 +80,15 @@ void map_finish(const Scheduler *s, Kernel *k)
     int64_t partials = resident_ctas(s, from);
     int width = finish_width(s, columns);
     int threads = finish_threads(width, partials);
-    while (width > SECTOR && meeting_bytes(s, k, threads, width) > STATIC) width /= 2;
-    while (threads > WARP && meeting_bytes(s, k, threads, width) > STATIC) threads /= 2;
-    width = wider(s, width, threads, columns);
+    while (width > SECTOR && meeting_bytes(s, k, threads, width) > STATIC_BYTES) width /= 2;
+    while (threads > WARP && meeting_bytes(s, k, threads, width) > STATIC_BYTES) threads /= 2;
+    width = wider(s, k, width, threads, columns);
     k->threads_per_row = width;
     k->teams = threads / width;
     /* in as few rounds of as few as there can be: registers hold what is under way */
-    int64_t each = ceil_div(partials, k->teams), rounds = ceil_div(each, AT_ONCE);
+    int at_once = k->accumulator_count > 2 ? AT_ONCE / k->accumulator_count : MOST;
+    if (at_once < LEAST) at_once = LEAST;
+    int64_t each = ceil_div(partials, k->teams), rounds = ceil_div(each, at_once);
     k->tiles = (int)ceil_div(each, rounds);
     k->vec = 1;
     spread(s, k, columns);

@@ -111,7 +111,7 @@ static Schedule read_schedule(const Scheduler *s, const Kernel *k)
     Schedule schedule = {
         .any = true,
         .family = k->family,
-#define KEY(name, plain, tries, value, honoured, refusal, meaning) .name = value,
+#define KEY(name, plain, value, refusal, meaning) .name = value,
 #define EXACT(name, plain, most, words, value, meaning) .name = value,
 #include "schedule/keys.def"
     };
@@ -143,6 +143,11 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     const char *problem = shape_problem(s, k);
     int64_t covered = (int64_t)k->threads_per_row * k->tiles * k->column_ctas;
     if (problem) return problem;
+    if (k->grouped && kernel_threads(k) + helper_threads(k) > MOST_THREADS)
+        return arena_format(s->arena,
+                            "threads: a CTA has up to %d, and %d of them serve the others",
+                            MOST_THREADS, helper_threads(k));
+    if (f->limit && f->limit < f->per_sm) return "limit: per_sm asks for more";
     if (find_vector(s, k) % k->vec) return "vec: a row is no whole vectors of so many, or wider";
     if (!k->dynamic && covered < count_vectors(s, k)) return "tiles: they do not cover a row";
     if (k->column_ctas > 65535) return "tiles: a row is cut into up to 65535 parts";
@@ -166,8 +171,7 @@ static const char *find_cluster_misfit(const Scheduler *s, const Kernel *k)
     const char *impossible = impossible_cluster(s);
     if (k->cluster == 1) return f->single ? "single: only of a cluster" : NULL;
     if (impossible) return impossible;
-    bool plain = k->inner_count && k->rows && !k->kept && !k->dynamic &&
-                 (!has_several_columns(k) || row_inputs(k));
+    bool plain = k->inner_count && k->rows && !k->kept && !k->dynamic && row_inputs(k);
     bool streamed = f->reads == 2;
     if ((!plain && !(streamed && k->inner_count && !k->kept && !k->dynamic)) || k->teams > 1 ||
         k->threads_per_row <= WARP)
@@ -234,6 +238,56 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
                : NULL;
 }
 
+/* ---- what follows of a schedule that does not tell all ---- */
+
+static int default_conversion(const Scheduler *s, const Kernel *k)
+{
+    if (k->refill) return CONVERT_ROW;
+    if (k->copy_warp && k->vec == 1 && accumulator_registers(s, k) > 1) return CONVERT_BF16;
+    if (k->stages || k->streamed || k->bulk || k->accumulator_count || !k->inner_count)
+        return CONVERT_NONE;
+    bool costly = repeats_costly(s, k);
+    if (k->single) return costly ? CONVERT_ONCE : CONVERT_HALVES;
+    return costly ? CONVERT_ONCE : rewidens_row(s, k) ? CONVERT_HALVES : CONVERT_F16;
+}
+
+/* Before it is known where things are. */
+static void derive_shape(Scheduler *s, Kernel *k)
+{
+    enum { PAIR = 2, LEAST_PART = 64, OF_TEAM = 4 };
+    Schedule *f = &s->forced;
+    bool ring = f->stages > 1 || f->reuse;
+    f->lines = ring && wants_lines(s, k, (Home)(f->row - 1));
+    f->scalars = ring && fetches_scalars(k) && has_scalars_of_rows(k);
+    f->paced = k->paced =
+        k->copy_warp && ((k->accumulator_count && row_inputs(k) == PAIR) || k->vec == 1);
+    f->part = !k->kept ? 0 : OF_TEAM * k->teams > LEAST_PART ? OF_TEAM * k->teams : LEAST_PART;
+    f->checked = checks_full_tiles(s, k);
+}
+
+/* Once that is known. */
+static void derive_details(Scheduler *s, Kernel *k)
+{
+    Schedule *f = &s->forced;
+    convert(k, default_conversion(s, k));
+    f->convert = conversion_of(s, k);
+    set_slice(s, k);
+    set_ragged(s, k);
+    set_open_tile(s, k);
+    f->checked = k->checked;
+    f->open = k->open_tile;
+    f->whole_moments = k->whole_moments;
+    f->even_moments = has_even_moments(s, k);
+    k->part_rows = f->part;
+    k->one_row = may_have_one_row(k) && wants_one_row(s, k);
+    f->loop = k->one_row ? 2 : 1;
+    set_late(k);
+    f->early = reads_early(k);
+    f->lean = f->per_sm * kernel_threads(k) == s->target->threads_per_sm;
+    set_few(s, k);
+    f->few = k->few_ctas;
+}
+
 /* Where the row and column vectors are; false: there is no room. */
 static bool place_rows(Scheduler *s, Kernel *k)
 {
@@ -242,7 +296,6 @@ static bool place_rows(Scheduler *s, Kernel *k)
     k->lined_up = f->lines;
     set_homes(k, ring, f->scalars, nothing ? IN_MEMORY : (Home)(f->row - 1),
               nothing ? IN_MEMORY : (Home)(f->columns - 1));
-    k->registers = estimate(s, k);
     k->stages = 0;
     k->smem_bytes = ring ? 0 : staged_bytes(s, k, true);
     if (ring && !fit_ring(s, k)) return false;
@@ -259,7 +312,8 @@ static bool set_bounds(const Scheduler *s, Kernel *k)
     k->wanted_ctas = f->per_sm;
     k->counts_places = f->lean;
     if (f->limit) set_limit(s, k);
-    return f->per_sm <= s->target->most_ctas_per_sm;
+    return f->per_sm <= s->target->most_ctas_per_sm &&
+           f->per_sm * (kernel_threads(k) + helper_threads(k)) <= s->target->threads_per_sm;
 }
 
 /* The first key that a kernel does not have as asked; KEYS: it has all. */
@@ -320,9 +374,11 @@ bool fit_schedule(Scheduler *s, Kernel *k)
     k->paced = f->paced;
     k->streamed = f->reads == 2;
     k->ctas_per_sm = k->live_ctas = f->live ? f->live : 1;
+    if (s->derive) derive_shape(s, k);
     s->problem = find_problem(s, k);
     if (s->problem) return false;
     bool room = f->bulk ? hold_bulk(s, k) : place_rows(s, k);
+    if (s->derive) derive_details(s, k);
     convert(k, f->convert);
     set_details(s, k);
     room &= set_bounds(s, k);
@@ -354,6 +410,30 @@ static const Kernel **list_walkers(Arena *arena, const Plan *plan, int *count)
         if (walks_rows(&plan->kernels[i])) walkers[(*count)++] = &plan->kernels[i];
     qsort(walkers, (size_t)*count, sizeof *walkers, by_index);
     return walkers;
+}
+
+const Kernel *walker_at(Arena *arena, const Plan *plan, int place)
+{
+    int count;
+    const Kernel **walkers = list_walkers(arena, plan, &count);
+    return place >= 0 && place < count ? walkers[place] : NULL;
+}
+
+static int64_t work_of(const Plan *plan, const Kernel *k)
+{
+    const Analysis *a = plan->analysis;
+    if (a->part_count) a = a->parts[k->part];
+    int64_t rows = axes_size(&a->sizes, k->rows | k->kept);
+    return (row_bytes(k) + 1) * axes_size(&a->sizes, k->columns) * (rows > 0 ? rows : 1);
+}
+
+int main_walker(Arena *arena, const Plan *plan)
+{
+    int count, best = -1;
+    const Kernel **walkers = list_walkers(arena, plan, &count);
+    for (int i = 0; i < count; i++)
+        if (best < 0 || work_of(plan, walkers[i]) > work_of(plan, walkers[best])) best = i;
+    return best;
 }
 
 const char *complete_schedule(Arena *arena, const Plan *plan)

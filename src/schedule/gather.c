@@ -2,8 +2,7 @@
  * of a tensor x, or max[N](where(index(N) == t, x, -inf)): one thread of a row reads it.
  * (graph/simplify_picks.c makes these of others.) A row of which nothing else is needed is not
  * loaded at all (the likelihood of a label, of logarithms that another program left), and the other
- * elements take no instructions (cross entropy of 128256 and 151936 columns 2 and 5 % faster;
- * measured on an H100). */
+ * elements take no instructions. */
 #include "schedule/internal.h"
 
 #include <math.h>

@@ -7,8 +7,7 @@
 enum { MOST_NUMBER = 1 << 20 };
 
 const KeyInfo key_info[KEYS] = {
-#define KEY(name, plain, tries, value, honoured, refusal, meaning)                                 \
-    {#name, false, plain, MOST_NUMBER, "", meaning},
+#define KEY(name, plain, value, refusal, meaning) {#name, false, plain, MOST_NUMBER, "", meaning},
 #define EXACT(name, plain, most, words, value, meaning) {#name, true, plain, most, words, meaning},
 #include "schedule/keys.def"
 };
@@ -105,18 +104,12 @@ static const char *parse_key(Arena *arena, const char *text, Schedule *s)
     return s->at[key] ? NULL : wrong_value(arena, &key_info[key], value);
 }
 
-/* Keys of complete schedules are given in those alone; there a key that is not given has its plain
- * value. */
-static const char *complete(Arena *arena, Schedule *s)
+/* In a complete schedule a key that is not given has its plain value. */
+static void complete(Schedule *s)
 {
-    for (int i = 0; i < KEYS; i++) {
-        if (!s->exact && s->at[i] && key_info[i].exact)
-            return arena_format(arena, "%s: only beside exact=1, in a complete schedule",
-                                key_info[i].name);
+    for (int i = 0; i < KEYS; i++)
         if (s->exact && !s->at[i]) s->at[i] = key_info[i].plain;
-    }
     if (s->reuse && !s->stages) s->stages = 1;
-    return NULL;
 }
 
 static const char *parse_family(Arena *arena, const char *name, Schedule *s)
@@ -142,7 +135,8 @@ static const char *parse_schedule(Arena *arena, const char *text, Schedule *s)
                                 text, MOST_NUMBER);
         problem = parse_key(arena, arena_copy(arena, at + 1, strcspn(at + 1, ",")), s);
     }
-    return problem ? problem : complete(arena, s);
+    complete(s);
+    return problem;
 }
 
 const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules, int *count)

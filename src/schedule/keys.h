@@ -1,6 +1,6 @@
 /* schedule/keys.h: schedules as people write them: FAMILY:key=value,... with the keys of
- * schedule/keys.def. A text has one schedule, of which the rules choose what it does not tell; or
- * complete ones (exact=1), of each kernel that walks rows, with + between. */
+ * schedule/keys.def. A text has one schedule, and what it does not tell is chosen; or complete
+ * ones (exact=1), of each kernel that walks rows, with + between. */
 #ifndef FUSEC_SCHEDULE_KEYS_H
 #define FUSEC_SCHEDULE_KEYS_H
 
@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    bool exact;        /* of complete schedules alone */
+    bool exact;        /* printed in complete schedules alone */
     int plain, most;   /* the value that a complete schedule does not tell; the largest */
     const char *words; /* of the values from 1 on, apart by spaces; "": they are numbers */
     const char *meaning;
@@ -42,8 +42,4 @@ extern const KeyInfo key_info[KEYS];
 const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules, int *count);
 /* The text of a schedule, in the arena. */
 const char *schedule_text(Arena *arena, const Schedule *schedule);
-/* Complete schedules of all kernels of a plan that walk rows, in the arena: the same target makes
- * the same plan of them. `/` is between those of a graph's parts. */
-const char *complete_schedule(Arena *arena, const Plan *plan);
-
 #endif

@@ -15,29 +15,15 @@
 
 #include <limits.h>
 
-/* Whether sums over all rows that keep the columns are to ride. */
-static bool keeps_column_sums(const Scheduler *s)
+bool has_sums_over_rows(const Scheduler *s)
 {
-    for (int i = 1; i < s->g->nodes.count && s->ride; i++) {
+    for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n)) continue;
-        if (node(s->g, n)->axes == s->a->columns && axes_within(s->a->rows, node(s->g, n)->reduced))
+        if (node(s->g, n)->reduced & s->a->rows && axes_within(s->a->columns, node(s->g, n)->axes))
             return true;
     }
     return false;
-}
-
-/* Whether rows are so long that a sum over all of them, of one number of each, has a kernel of its
- * own: a CTA reads few numbers, and the rows' own kernel need not be one whose CTAs stay and have
- * whole rows. Where that is one for the sake of other sums, only rows that a cluster is to share
- * count for long. (Cross entropy averaged, of 4096 columns, took 133 us with its sum in the rows'
- * kernel, and without its sum takes 95; measured on an H100.) */
-bool has_long_rows(const Scheduler *s)
-{
-    enum { LONG = 2048, LONG_FOR_CLUSTERS = 8192 };
-    int64_t columns = axes_size(&s->a->sizes, s->a->columns);
-    if (s->forced.exact) return s->forced.apart;
-    return columns >= LONG && (columns >= LONG_FOR_CLUSTERS || !keeps_column_sums(s));
 }
 
 bool adds_numbers(const Scheduler *s)
@@ -76,7 +62,7 @@ Way reduction_way(const Scheduler *s, Node n)
     if (reduced == columns) return BY_ROW;
     bool all_rows = (from & rows) && axes_within(from & rows, reduced);
     if (all_rows && !left && (from & columns) == columns) return BY_RIDING;
-    if (all_rows && !left && !(from & columns) && (!has_long_rows(s) || adds_apart(s, n)))
+    if (all_rows && !left && !(from & columns) && (!s->apart_sums || adds_apart(s, n)))
         return BY_RIDING;
     if (all_rows && left == columns && s->ride) return BY_RIDING;
     if (s->ride && s->groups && groups_of(s, n) == s->groups) return BY_RIDING;

@@ -97,76 +97,19 @@ typedef struct {
 typedef struct {
     const char *name;
     Family family;
-    bool rides, adds_apart; /* how the graph was cut: sums over rows ride on the kernels that walk
-                               them; sums of one number of each row have a kernel of their own */
-    int part;               /* of the graph's, that it is of */
-    int level, index;       /* kernels run in ascending level, then in order of index */
-    AxisSet rows, columns;  /* what it walks */
-    bool columnwise;        /* walks rows only to reduce them: computes no inner reduction */
-    AxisSet kept;   /* COLUMN: row axes that remain; the rows of one element of them are a group */
-    int part_rows;  /* kept: a group's rows are in parts of about so many, or of more where those
-                       would be more parts than fill the GPU; else 0 */
-    int chunk;      /* kept, and the kernel that finishes it: parts that are added apart */
-    int vec, tiles; /* elements a thread handles side by side, and how many times */
-    int threads_per_row, teams; /* threads = threads_per_row * teams. FINISH: a CTA's columns, a
-                                   thread each, and how many threads share a column's partials,
-                                   `tiles` at a time each */
-    int registers;              /* expected a thread */
-    int cluster;                /* CTAs that share a row, each a slice of its columns */
-    int holding_threads; /* while that is tried: that each is to have, to hold column vectors; else
-                            0 */
-    bool grouped;        /* they are more than the GPU's clusters have: they exchange through
-                            global memory, and a further warp listens there */
-    int slice;           /* columns of each; 0: a CTA has whole rows */
-    bool uneven;         /* the last of them have fewer, or none */
-    int mailbox;         /* grouped: the slot they exchange through; else -1 */
-    int ctas_per_sm;     /* persistent: how many CTAs an SM holds at once */
-    int live_ctas;       /* persistent: how many its grid has for each SM */
-    int most_ctas;       /* of the whole grid, as was asked for; 0: any */
-    int wanted_ctas;     /* an SM: what ptxas is told to make room for; 0: nothing */
-    int limit_ctas; /* that an SM holds at most, for which each asks for ...; 0: as many as fit */
-    int64_t idle_bytes; /* ... so much dynamic shared memory, of which it uses nothing */
-    bool
-        counts_places; /* what is compared with a place is so for each element, not once a vector */
-    bool copy_warp;    /* a further warp fills the ring with bulk copies */
-    bool paced;        /* which asks for them at intervals */
-    int lag;           /* the last phase of a row runs after the first of the next row but
-                          lag - 1, which hides the reduction between them; 0: no lag */
-    bool refill;       /* a tile's registers take the next row's as soon as the tile is
-                          stored */
-    bool single;       /* a cluster has one row, in its registers, and no other */
-    bool bulk;         /* a row comes to shared memory by one bulk copy and stays there */
-    bool one_row;   /* a CTA or cluster has one row, and ends with it: there are as many as rows */
-    bool by_blocks; /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
-                       whole blocks: between those and threads' elements is shared memory */
-    int stages;     /* rows in the ring at once; 0: none */
-    bool reuses; /* a row goes on from its stage to registers at once, and the next row to be copied
-                    takes the stage: so one is enough */
-    bool lined_up; /* its rows, which begin anywhere in a line of memory, are copied by blocks of
-                      16 bytes to the same place of one */
-    int64_t smem_bytes; /* dynamic: the ring, and what is staged for all rows */
-    int few_ctas; /* a launch of no more CTAs gives each few_bytes of dynamic shared memory, to
-                     which column vectors that a later phase reads are copied while the row comes;
-                     0: none does */
-    int64_t few_bytes;
-    bool meets_in_ring; /* after the last row the teams' accumulators meet there, all at once */
-    bool meets_beside;  /* kept: after a part's last row they meet beside the ring, which has the
-                           next part's rows */
-    int column_ctas;    /* CTAs a row is cut into; 1 where there are inner reductions */
-    bool streamed;      /* walks a row's columns in a loop and reads them again in each
-                           phase; else every tile of a row has its registers */
-    bool dynamic;       /* columns include a row axis: their count is known at launch */
-    bool ragged;        /* tiles are checked against the row's end: the last is not full, or all are
-                           checked all the        same; or a streamed row's are too many to unroll */
-    bool full;          /* not streamed: a CTA's tiles are its columns, no more and no fewer */
-    bool checked; /* so: all are full, and checked (checks_full_tiles in schedule/fit_threads.c) */
-    bool
-        whole_moments; /* a mean and its squares take a thread's elements once it has all of them */
-    int full_tiles;    /* so many tiles all threads have whole, in every CTA of the row */
-    bool even_moments; /* they meet without counts, since all threads of a row have as many of its
-                          elements */
-    bool
-        open_tile; /* ragged: all tiles but the last are full, which sums over a row may count on */
+
+    /* How the graph was cut: sums over rows ride on the kernels that walk them; sums of one number
+     * of each row have a kernel of their own. The part of the graph that it is of. */
+    bool rides, adds_apart;
+    int part;
+    bool tuned; /* a row of the target's table decided its schedule, not the model */
+
+    /* Work: what it walks and computes, with no word about threads. */
+    int level, index; /* kernels run in ascending level, then in order of index */
+    AxisSet rows, columns;
+    AxisSet kept;    /* row axes that remain; the rows of one element of them are a group */
+    bool columnwise; /* walks rows only to reduce them: computes no inner reduction */
+    bool dynamic;    /* columns include a row axis: their count is known at launch */
     int phases;
     int load_count, store_count, inner_count, accumulator_count;
     Load *loads;
@@ -177,11 +120,70 @@ typedef struct {
     int clears;     /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
     int *phase;     /* by node id: phases within this kernel */
     bool *computed; /* by node id: computed here (not loaded from a slot) */
-} Kernel;
 
-enum {
-    SHORT_VECTOR = 4
-}; /* elements: plans of shorter vectors the model knows too little of to overrule the rules */
+    /* Shape: a thread handles `vec` elements side by side, `tiles` times; a row has
+     * threads_per_row threads in each of `cluster` CTAs, a CTA `teams` rows. (FINISH: a CTA's
+     * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
+    int vec, tiles;
+    int threads_per_row, teams;
+    int cluster;
+    int column_ctas; /* CTAs a row is cut into; 1 where there are inner reductions */
+    int slice;       /* columns of each CTA that shares a row; 0: a CTA has whole rows */
+    bool uneven;     /* the last of them have fewer, or none */
+    bool grouped;    /* they are more than the GPU's clusters have: they exchange through global
+                        memory, and a further warp listens there */
+    int mailbox;     /* grouped: the slot they exchange through; else -1 */
+    int part_rows;   /* kept: a group's rows are in parts of about so many, or of more where those
+                        would be more parts than fill the GPU; else 0 */
+    int chunk;       /* kept, and the kernel that finishes it: parts that are added apart */
+
+    /* Tiles and the row's end. */
+    bool ragged;  /* tiles are checked against it: not all are full, or all are checked all the
+                         same, or a streamed row's are too many to unroll */
+    bool full;    /* not streamed: a CTA's tiles are its columns, no more and no fewer */
+    bool checked; /* all are full, and checked all the same */
+    bool
+        open_tile; /* ragged: all tiles but the last are full, which sums over a row may count on */
+    int full_tiles; /* so many tiles all threads have whole, in every CTA of the row */
+    bool
+        whole_moments; /* a mean and its squares take a thread's elements once it has all of them */
+    bool even_moments; /* they meet without counts, since all threads of a row have as many */
+
+    /* Where rows are between phases. */
+    bool streamed;  /* each phase reads them again; else every tile has its registers, or ... */
+    int stages;     /* ... passes through a ring of so many rows; 0: there is none */
+    bool reuses;    /* a row goes on from its stage to registers at once, and the next row to be
+                       copied takes the stage: so one is enough */
+    bool lined_up;  /* rows, which begin anywhere in a line of memory, are copied by blocks of 16
+                       bytes to the same place of one */
+    bool copy_warp; /* a further warp fills the ring with bulk copies ... */
+    bool paced;     /* ... and asks for them at intervals */
+    int lag;        /* the last phase of a row runs after the first of the next row but lag - 1,
+                       which hides the reduction between them; 0: no lag */
+    bool refill;    /* a tile's registers take the next row's as soon as the tile is stored */
+    bool single;    /* a cluster has one row, in its registers, and no other */
+    bool bulk;      /* a row comes to shared memory by one bulk copy and stays there */
+    bool one_row;   /* a CTA or cluster has one row, and ends with it: there are as many as rows */
+    bool by_blocks; /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
+                       whole blocks: between those and threads' elements is shared memory */
+    bool meets_in_ring; /* after the last row the teams' accumulators meet there, all at once */
+    bool meets_beside;  /* kept: after a part's last row they meet beside the ring, which has the
+                           next part's rows */
+    bool
+        counts_places; /* what is compared with a place is so for each element, not once a vector */
+
+    /* What a CTA takes of an SM. */
+    int64_t smem_bytes; /* dynamic: the ring, and what is staged for all rows */
+    int few_ctas; /* a launch of no more CTAs gives each few_bytes of dynamic shared memory, to
+                           which column vectors that a later phase reads are copied; 0: none does */
+    int64_t few_bytes;
+    int ctas_per_sm; /* persistent: how many CTAs an SM holds at once */
+    int live_ctas;   /* persistent: how many its grid has for each SM */
+    int most_ctas;   /* of the whole grid, as was asked for; 0: any */
+    int wanted_ctas; /* an SM: what ptxas is told to make room for; 0: nothing */
+    int limit_ctas;  /* that an SM holds at most, for which each asks for ...; 0: as many as fit */
+    int64_t idle_bytes; /* ... so much dynamic shared memory, of which it uses nothing */
+} Kernel;
 
 typedef struct {
     const char *schedule, *reason;
@@ -197,9 +199,7 @@ typedef struct Plan {
     Rejection *rejections;
     const char **cuts; /* why there is more than one kernel */
     int cut_count;
-    const char *
-        advice; /* the text of --schedule that made it where the rules alone would not; else NULL */
-    bool by_model; /* which the model chose, for it found the rules' choice far behind */
+    bool tuned; /* that of some kernel */
     LaunchPlan launch;
 } Plan;
 
@@ -277,9 +277,8 @@ static inline bool takes_turns(const Kernel *k)
 {
     return k->cluster > 1 && !k->slice;
 }
-/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then
- * read what lies together (an add of 4096 to 131072 columns 2 to 4 % faster than row after row for
- * each part; measured on an H100). Sums over rows know a CTA's rows by its place along x. */
+/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then read
+ * what lies together. Sums over rows know a CTA's rows by its place along x. */
 static inline bool has_parts_in_order(const Kernel *k)
 {
     return k->column_ctas > 1 && k->rows && !k->accumulator_count && !k->kept && !k->dynamic;
@@ -350,9 +349,6 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
 /* The same without a report: NULL and why not where it is refused. */
 Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const char *forced,
                    const char **problem);
-/* What the rules choose where nothing was measured to be faster (schedule/tuned.c). */
-Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target,
-                        const char **problem);
 /* How fast a plan moves many rows, and what bounds it, by the model of schedule/cost.c. */
 typedef enum {
     BOUND_BY_MEMORY,
@@ -369,11 +365,43 @@ typedef struct {
     Bound bound;
 } Estimate;
 Estimate estimate_speed(const Plan *plan);
-/* Whether all of the model's constants were measured on the target's GPU: then it may replace what
- * the rules choose. */
+/* A complete schedule of a plan, and the ns that the model expects. */
+typedef struct {
+    const char *schedule;
+    double time;
+} Alternative;
+typedef LIST(Alternative) Alternatives;
+/* What else the kernel could be that reads most, with all else as it is, from the fastest on; and at
+ * most so many of them, for measurements: the fastest, and some of the others, evenly. */
+Alternatives list_alternatives(Arena *arena, const Plan *plan);
+Alternatives list_candidates(Arena *arena, const Plan *plan, int most);
+/* Complete schedules of all kernels of a plan that walk rows, in the arena: the same target makes
+ * the same plan of them. `/` is between those of a graph's parts. */
+const char *complete_schedule(Arena *arena, const Plan *plan);
+/* What a row of a table begins with, "CLASS DTYPE VECTOR", and the columns of the kernel that reads
+ * most; NULL: no row of a table decides its schedule. In the arena. */
+const char *row_of_plan(Arena *arena, const Plan *plan, int64_t *columns);
+/* Of complete schedules of all kernels that of the kernel that reads most; and a plan's with another
+ * in its place. Both in the arena. */
+const char *main_schedule(Arena *arena, const Plan *plan, const char *all);
+const char *with_main_schedule(Arena *arena, const Plan *plan, const char *schedule);
+/* A row of a table. */
+typedef struct {
+    const char *class; /* as row_of_plan() tells it */
+    int64_t from, to;  /* columns */
+    const char *schedule;
+    double gain; /* percent of the time */
+} TableRow;
+/* Reads a line, without its end, into the arena; why it is no row, NULL: it is one. */
+const char *read_table_row(Arena *arena, const char *line, size_t length, TableRow *row);
+/* The number of the first line of a table that is no row, and why; 0: all are. */
+int find_damage(Arena *arena, const char *table, const char **why);
+/* A text by which --schedule asks for that plan: short, or complete. */
+const char *name_plan(Arena *arena, const Plan *plan);
+/* Whether all of the model's constants were measured on the target's GPU. */
 bool is_model_fitted(const Target *target);
 const char *bound_name(Bound bound);
-/* Notes a schedule that somebody else found wanting, for explain. */
+/* Notes a schedule that cannot be, for explain. */
 void add_rejection(Arena *arena, Plan *plan, const char *schedule, const char *reason);
 void print_plan(Text *out, const Plan *plan); /* --emit=plan */
 

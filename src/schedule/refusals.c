@@ -17,12 +17,15 @@ static const Kernel *largest_kernel(const Scheduler *s)
 static const char *missing_stages(const Scheduler *s)
 {
     int most = 0;
+    if (s->forced.stages == 1 && s->forced.family == FAMILY_WARP_SPECIALIZED)
+        return "stages: a copy warp fills a ring, which has two stages or more";
     for (int i = 0; i < s->kernels.count; i++)
         if (s->kernels.data[i].stages > most) most = s->kernels.data[i].stages;
     const Kernel *k = largest_kernel(s);
     if (most)
         return arena_format(
-            s->arena, "stages: beside what else the SM holds, shared memory has room for %d", most);
+            s->arena, "stages: beside what else the SM holds, shared memory has room for up to %d",
+            most);
     if (!k || (!k->inner_count && !k->accumulator_count))
         return "stages: rows are read once here, by no ring";
     if (!may_fetch_rows(k))
@@ -41,7 +44,7 @@ const char *impossible_cluster(const Scheduler *s)
         return arena_format(s->arena, "cluster: %d is not a power of two", asked);
     if (asked > 1 && s->target->max_cluster <= 1)
         return arena_format(s->arena, "cluster: %s has none", s->target->arch);
-    if (asked > s->target->sms)
+    if (asked > s->target->max_cluster && asked > s->target->sms)
         return arena_format(s->arena, "cluster: all %d CTAs must run at once, and there are %d SMs",
                             asked, s->target->sms);
     return NULL;
@@ -69,8 +72,7 @@ static const char *missing_cluster(const Scheduler *s)
         return "threads: CTAs that share a row have 64 each, or more";
     if (!k || !k->inner_count)
         return "cluster: CTAs share rows with reductions inside them, and here are none";
-    /* fewer full vectors have a warp or less, unless more is asked for */
-    int64_t least = (int64_t)LEAST_VECTORS * (s->forced.threads ? k->vec : full_vector(k)) * asked;
+    int64_t least = (int64_t)LEAST_VECTORS * find_vector(s, k) * asked;
     if (column_count(s, k) <= least)
         return arena_format(
             s->arena,
@@ -80,7 +82,7 @@ static const char *missing_cluster(const Scheduler *s)
         return arena_format(
             s->arena,
             "cluster: so many read a row anew in each phase, with up to %d threads each and without "
-            "rows=, stages= and bulk=",
+            "rows=, stages=, reuse= and bulk=",
             MOST_THREADS - WARP);
     return asked > most
                ? "cluster: so many want columns of one axis, and room in shared memory for their part of three rows"
@@ -151,6 +153,15 @@ const char *missing_reuse(const Scheduler *s)
 static const char *missing_threads(const Scheduler *s)
 {
     const Kernel *k = largest_kernel(s);
+    if (s->forced.family == FAMILY_WARP_SPECIALIZED && s->forced.threads > MOST_THREADS - WARP)
+        return arena_format(s->arena,
+                            "threads: a CTA has up to %d, and %d of them are the copy warp",
+                            MOST_THREADS, WARP);
+    Kernel asked = k ? *k : (Kernel){0};
+    asked.threads_per_row = s->forced.threads;
+    asked.teams = s->forced.rows ? s->forced.rows : 1;
+    const char *problem = k ? shape_problem(s, &asked) : NULL;
+    if (problem) return problem;
     if (k && k->threads_per_row <= WARP)
         return arena_format(s->arena, "threads: a row of %lld columns has a power of two up to %d",
                             (long long)column_count(s, k), WARP);
@@ -159,8 +170,9 @@ static const char *missing_threads(const Scheduler *s)
 
 static const char *missing_rows(const Scheduler *s)
 {
-    return s->forced.cluster > 1
-               ? "rows: CTAs that share a row walk one at a time"
+    return s->forced.cluster > 1 ? "rows: CTAs that share a row walk one at a time"
+           : s->forced.family == FAMILY_WARP_SPECIALIZED
+               ? "rows: with a copy warp a CTA walks one at a time"
                : "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may";
 }
 
@@ -172,62 +184,29 @@ static const char *missing_reads(const Scheduler *s)
                         : "reads: 1 (a row stays on chip) or 2 (each phase reads it)";
 }
 
-/* One stage: no ring, a row is loaded when its turn comes. */
-static bool has_stages(const Kernel *k, int asked)
-{
-    bool no_ring = !k->stages && (k->inner_count || k->accumulator_count);
-    return k->stages == asked || (asked == 1 && no_ring);
-}
-
-/* Whether a kernel is as asked, key by key. */
-static void honour_keys(const Scheduler *s, const Kernel *k, bool honoured[KEYS])
-{
-    const Schedule *f = &s->forced;
-#define KEY(name, plain, tries, value, as_asked, refusal, meaning) honoured[KEY_##name] |= as_asked;
-#define EXACT(...)
-#include "schedule/keys.def"
-}
-
 static const char *refusal_of(const Scheduler *s, Key key)
 {
     switch ((int)key) {
-#define KEY(name, plain, tries, value, honoured, refusal, meaning)                                 \
+#define KEY(name, plain, value, refusal, meaning)                                                  \
     case KEY_##name:                                                                               \
         return refusal;
 #define EXACT(...)
 #include "schedule/keys.def"
-    default: return NULL;
+    default:
+        return arena_format(s->arena,
+                            "%s: not for this kernel, with the other keys as they are (%s)",
+                            key_info[key].name, key_info[key].meaning);
     }
-}
-
-/* Keys that the kernels do not have as asked are no schedule. Where several are not, the first of
- * these is told. */
-bool honours_keys(Scheduler *s)
-{
-    static const Key order[] = {KEY_threads, KEY_reuse, KEY_rows,   KEY_cluster,
-                                KEY_stages,  KEY_reads, KEY_per_sm, KEY_ctas,
-                                KEY_bulk,    KEY_limit, KEY_groups};
-    bool honoured[KEYS] = {0};
-    for (int i = 0; i < s->kernels.count; i++)
-        if (walks_rows(&s->kernels.data[i])) honour_keys(s, &s->kernels.data[i], honoured);
-    for (int i = 0; i < s->kernels.count && s->forced.reads == 1; i++)
-        honoured[KEY_reads] &= !reads_rows_again(&s->kernels.data[i]);
-    for (int i = 0; i < (int)(sizeof order / sizeof *order); i++)
-        if (s->forced.at[order[i]] && !honoured[order[i]]) {
-            s->problem = refusal_of(s, order[i]);
-            return false;
-        }
-    s->problem = NULL;
-    return true;
 }
 
 /* Why no kernel got a copy warp. */
 static const char *missing_copy_warp(const Scheduler *s)
 {
-    enum { MOST_THREADS_OF_ALL = 1024 };
     const Kernel *longest = NULL;
+    bool kept = false;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
+        kept |= walks_rows(k) && k->kept;
         bool rows = walks_rows(k) && !k->dynamic && !k->columnwise &&
                     (k->inner_count || k->accumulator_count);
         if (rows && (!longest || kernel_threads(k) > kernel_threads(longest))) longest = k;
@@ -235,20 +214,14 @@ static const char *missing_copy_warp(const Scheduler *s)
     if (!s->target->bulk_copy)
         return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s",
                             s->target->arch);
+    if (!longest && kept)
+        return "warp-specialized sums over all rows, and this graph over those of each group";
     if (!longest)
         return "warp-specialized needs reductions inside rows, or over rows, and this graph has neither";
     if (has_several_columns(longest))
         return "warp-specialized needs columns of one axis, and these are of several";
     if (longest->kept)
         return "warp-specialized sums over all rows, and this graph over those of each group";
-    if (s->forced.reuse) return missing_reuse(s);
-    if (s->forced.stages == 1)
-        return "stages: a copy warp fills a ring, which has two stages or more";
-    if (s->forced.rows > 1) return "rows: with a copy warp a CTA walks one at a time";
-    if (s->forced.threads > MOST_THREADS_OF_ALL - WARP)
-        return arena_format(s->arena,
-                            "threads: a CTA has up to %d, and %d of them are the copy warp",
-                            MOST_THREADS_OF_ALL, WARP);
     if (longest->threads_per_row < WARP)
         return arena_format(
             s->arena,
@@ -273,7 +246,7 @@ static const char *family_use(Family family)
 }
 
 /* Why a graph's rows did not become the family that was asked for. */
-const char *missing_reason(Scheduler *s)
+static const char *missing_family(Scheduler *s)
 {
     const char *cluster = impossible_cluster(s);
     bool inside = false, over = false, whole = false;
@@ -299,4 +272,62 @@ const char *missing_reason(Scheduler *s)
                         : s->forced.family == FAMILY_COLUMN
                             ? "sums over rows, and elements of each row to store"
                             : "reductions over rows");
+}
+
+/* The first key that no kernel has as asked beside the family alone, or beside the keys before it,
+ * which are put into `now`. KEYS: there is none. */
+static Key find_culprit(Scheduler *s, const Schedule *asked, bool alone, Schedule *now)
+{
+    static const Key first[] = {KEY_threads, KEY_reuse, KEY_cluster,
+                                KEY_rows,    KEY_bulk,  KEY_stages};
+    enum { FIRST = sizeof first / sizeof *first };
+    const Schedule family = *now;
+    for (int i = 0; i < FIRST + KEYS; i++) {
+        const Key key = i < FIRST ? first[i] : (Key)(i - FIRST);
+        const Schedule before = alone ? family : *now;
+        *now = before;
+        if (now->at[key] == asked->at[key]) continue;
+        now->at[key] = asked->at[key];
+        if (choose_as(s, now)) continue;
+        *now = before;
+        return key;
+    }
+    return KEYS;
+}
+
+/* Chooses the longest ring that there is instead of the one that was asked for. */
+static void choose_longest_ring(Scheduler *s, Schedule now, int asked)
+{
+    int fits = 1;
+    for (int end = asked; end - fits > 1;) {
+        now.stages = fits + (end - fits) / 2;
+        if (choose_as(s, &now))
+            fits = now.stages;
+        else
+            end = now.stages;
+    }
+    now.stages = fits > 1 ? fits : 0;
+    (void)choose_as(s, &now);
+}
+
+/* Tells the key that is in the way, of kernels that have the others. */
+const char *find_refusal(Scheduler *s)
+{
+    const Schedule asked = s->forced, family = {.any = true, .family = asked.family};
+    Schedule now = family;
+    if (!choose_as(s, &now)) {
+        s->forced = asked;
+        return missing_family(s);
+    }
+    Key key = find_culprit(s, &asked, true, &now);
+    if (key == KEYS) {
+        now = family;
+        key = find_culprit(s, &asked, false, &now);
+    }
+    if (key == KEY_stages)
+        choose_longest_ring(s, now, asked.stages);
+    else
+        (void)choose_as(s, &now);
+    s->forced = asked;
+    return key < KEYS ? refusal_of(s, key) : "no kernel has all of these keys";
 }

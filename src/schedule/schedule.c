@@ -41,10 +41,11 @@ static bool *find_columned(Arena *arena, const Analysis *a)
     return columned;
 }
 
-static Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
+Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
 {
     Scheduler *s = NEW(arena, Scheduler);
     s->arena = arena;
+    s->operations = NEW(arena, OperationCache);
     s->a = a;
     s->g = a->graph;
     s->target = target;
@@ -66,30 +67,72 @@ static bool has_schedules(Scheduler *s)
     return !s->problem;
 }
 
+static void begin_kernel(const Scheduler *s, Kernel *k)
+{
+    k->rides = s->ride;
+    k->adds_apart = s->apart_sums;
+    k->column_ctas = k->cluster = 1;
+    k->dynamic = has_dynamic_columns(s, k);
+    k->most_ctas = s->forced.ctas;
+}
+
+/* What was asked for holds for the kernels that can be so; the others are as they would be anyway. */
+static bool map_walker(Scheduler *s, Kernel *k)
+{
+    if (s->forced.exact) return fit_schedule(s, k);
+    if (choose_kernel(s, k)) {
+        s->taken |= s->forced.any;
+        return true;
+    }
+    if (!s->forced.any) return false;
+    const Schedule asked = s->forced;
+    s->forced = (Schedule){0};
+    k->most_ctas = 0;
+    bool fits = choose_kernel(s, k);
+    s->forced = asked;
+    return fits;
+}
+
 static bool map_kernels(Scheduler *s)
 {
     const Schedule *next = s->asked;
-    const bool apart = has_long_rows(s) && adds_numbers(s);
     for (int i = 0; i < s->kernels.count; i++) {
         Kernel *k = &s->kernels.data[i];
-        k->rides = s->ride;
-        k->adds_apart = apart;
         if (s->forced.exact && walks_rows(k)) s->forced = *next++;
-        k->most_ctas = s->forced.ctas;
-        if (!map_kernel(s, k)) return false;
+        begin_kernel(s, k);
+        if (has_too_many_columns(s, k)) return false;
+        if (!walks_rows(k))
+            map_finish(s, k);
+        else if (!map_walker(s, k))
+            return false;
     }
     return true;
 }
 
-static bool cut_and_map(Scheduler *s, bool ride)
+static bool cut_and_map(Scheduler *s, bool ride, bool apart)
 {
     s->ride = ride;
+    s->apart_sums = apart;
     s->problem = NULL;
+    s->taken = false;
+    s->refused_row = (Rejection){0};
     s->groups = ride ? find_groups(s) : 0;
     find_reductions_apart(s);
     cut_graph(s);
     if (s->problem) return false;
     return has_schedules(s) && map_kernels(s);
+}
+
+/* Cuts the graph as it was cut for a kernel. */
+bool cut_alike(Scheduler *s, const Kernel *k)
+{
+    s->ride = k->rides;
+    s->apart_sums = k->adds_apart;
+    s->groups = s->ride ? find_groups(s) : 0;
+    find_reductions_apart(s);
+    cut_graph(s);
+    for (int i = 0; i < s->kernels.count; i++) begin_kernel(s, &s->kernels.data[i]);
+    return !s->problem;
 }
 
 /* The family that a cut stands for: that of the kernel with most to do. */
@@ -135,19 +178,53 @@ bool reads_rows_again(const Kernel *k)
     return false;
 }
 
-/* Riding first: one pass over memory. Where its accumulators do not fit, two passes. */
+/* Graphs whose cuts are compared: of larger ones the first that fits is taken. */
+enum { COMPARED_NODES = 1000 };
+
+/* A way to cut the graph: whether sums over rows ride on the kernels that walk them, whether sums of
+ * one number of each row have a kernel of their own. */
+typedef struct {
+    bool ride, apart, fits, asked; /* whether some kernel is as was asked for */
+    double time;
+} Cut;
+
+static Cut try_cut(Scheduler *s, bool ride, bool apart, Plan *plan)
+{
+    Cut cut = {.ride = ride, .apart = apart, .fits = cut_and_map(s, ride, apart)};
+    cut.asked = cut.fits && s->taken;
+    if (cut.fits)
+        cut.time = plan_time(s);
+    else
+        reject(plan, s->arena, main_family(s), s->problem);
+    return cut;
+}
+
+static bool is_better(const Cut *cut, const Cut *best)
+{
+    static const double CLEARLY = 0.97;
+    if (!cut->fits || !best->fits) return cut->fits;
+    return cut->asked != best->asked ? cut->asked : cut->time < best->time * CLEARLY;
+}
+
+/* The fastest by the model of those that are as was asked for; where none is by much, the one with
+ * fewest passes over memory. */
 static bool choose(Scheduler *s, Plan *plan)
 {
-    if (s->forced.exact) return cut_and_map(s, s->forced.ride == 1);
-    bool tried_ride = !s->forced.any || s->forced.family != FAMILY_ROW;
-    if (tried_ride && cut_and_map(s, true)) return true;
-    if (tried_ride) {
-        reject(plan, s->arena, main_family(s), s->problem);
-        if (s->forced.any) return false;
+    if (s->forced.exact) return cut_and_map(s, s->forced.ride == 1, s->forced.apart);
+    const bool numbers = adds_numbers(s), large = s->g->nodes.count > COMPARED_NODES;
+    Cut best = {0}, last = {0};
+    for (int ride = 1; ride >= 0; ride--) {
+        const bool found = best.fits && (best.asked || !s->forced.any);
+        if (!ride && found && (large || !has_sums_over_rows(s))) break;
+        for (int apart = 0; apart <= numbers; apart++) {
+            last = try_cut(s, ride, apart, plan);
+            if (is_better(&last, &best)) best = last;
+            if (large && best.fits && (best.asked || !s->forced.any)) break;
+        }
     }
-    if (cut_and_map(s, false)) return true;
-    reject(plan, s->arena, main_family(s), s->problem);
-    return false;
+    if (!best.fits) return false;
+    if (last.ride == best.ride && last.apart == best.apart) return true;
+    return cut_and_map(s, best.ride, best.apart);
 }
 
 /* ---- the plan
@@ -238,7 +315,7 @@ static void explain_cuts(Scheduler *s, Plan *plan)
         const Way way = reduction_way(s, n);
         if (way == BY_ROW && !(s->apart[i] && s->slot_of[i] >= 0)) continue;
         const char *reason = why[way];
-        if (adds_long_rows(s, n) && has_long_rows(s))
+        if (adds_long_rows(s, n) && s->apart_sums)
             reason =
                 "it takes one number of each row, and rows are long: a kernel of its own reads those";
         if (has_other_columns(s, n))
@@ -311,18 +388,27 @@ static const char *read_forced(Scheduler *s, const char *text)
     return NULL;
 }
 
+bool choose_as(Scheduler *s, const Schedule *asked)
+{
+    s->forced = *asked;
+    return choose(s, NEW(s->arena, Plan)) && s->taken;
+}
+
 static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
 {
     Plan *plan = NEW(s->arena, Plan);
     *problem = forced ? read_forced(s, forced) : NULL;
     if (!*problem && !choose(s, plan)) *problem = s->problem;
-    if (!*problem && forced && !s->forced.exact && main_family(s) != s->forced.family)
-        *problem = missing_reason(s);
-    if (!*problem && forced && !s->forced.exact && !honours_keys(s)) *problem = s->problem;
+    if (!*problem && forced && !s->forced.exact && !s->taken) *problem = find_refusal(s);
     if (*problem) return NULL;
     plan->analysis = s->a;
     plan->target = *s->target;
-    plan->family = main_family(s);
+    plan->family = forced && !s->forced.exact ? s->forced.family : main_family(s);
+    for (int i = 0; i < s->kernels.count; i++) plan->tuned |= s->kernels.data[i].tuned;
+    if (s->refused_row.schedule)
+        add_rejection(s->arena, plan, s->refused_row.schedule,
+                      arena_format(s->arena, "a row of the table of %s: %s", s->target->gpu,
+                                   s->refused_row.reason));
     sort_kernels(s, plan);
     insert_clears(s, plan);
     build_launch(s, plan);
@@ -342,8 +428,8 @@ static const char *next_part(const char *forced)
 
 /* A plan of all parts; NULL where one has none, or none can be as `forced` wants it: the others are
  * as they would be anyway. */
-static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, bool by_rules,
-                        const char *forced, const char **problem)
+static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, const char *forced,
+                        const char **problem)
 {
     Plan **plans = NEW_ARRAY(arena, Plan *, a->part_count);
     const char *refused = NULL, *why;
@@ -354,9 +440,7 @@ static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, b
         plans[i] = mine ? try_schedule(arena, a->parts[i], target, mine, &why) : NULL;
         taken |= plans[i] != NULL;
         if (forced && !plans[i] && (!refused || speaks_of_key(why))) refused = why;
-        if (!plans[i])
-            plans[i] = by_rules ? schedule_by_rules(arena, a->parts[i], target, problem)
-                                : try_schedule(arena, a->parts[i], target, NULL, problem);
+        if (!plans[i]) plans[i] = try_schedule(arena, a->parts[i], target, NULL, problem);
         if (!plans[i]) return NULL;
     }
     if (forced && !taken) {
@@ -368,46 +452,15 @@ static Plan *plan_parts(Arena *arena, const Analysis *a, const Target *target, b
     return *problem ? NULL : plan;
 }
 
-Plan *schedule_by_rules(Arena *arena, const Analysis *a, const Target *target, const char **problem)
-{
-    if (a->part_count) return plan_parts(arena, a, target, true, NULL, problem);
-    return make_plan(new_scheduler(arena, a, target), NULL, problem);
-}
-
-/* Whether a plan walks rows no more often than another, and reads none of them again. */
-static bool is_as_lean(const Plan *plan, const Plan *as)
-{
-    int walks = 0;
-    for (int i = 0; i < as->kernel_count; i++) walks += walks_rows(&as->kernels[i]);
-    for (int i = 0; i < plan->kernel_count; i++) {
-        const Kernel *k = &plan->kernels[i];
-        walks -= walks_rows(k);
-        if (walks_rows(k) && reads_rows_again(k)) return false;
-    }
-    return walks >= 0;
-}
-
-/* What was measured faster than `rules`, if it can be. */
-static Plan *take_advice(const Scheduler *s, const Plan *rules)
-{
-    const char *problem, *advice = advised_schedule(s);
-    Plan *plan = advice ? try_schedule(s->arena, s->a, s->target, advice, &problem) : NULL;
-    if (!plan || !is_as_lean(plan, rules)) return NULL;
-    plan->advice = advice;
-    return plan;
-}
-
 Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const char *forced,
                    const char **problem)
 {
     enum { CLUSTER = sizeof "cluster" - 1 };
     if (forced && !strncmp(forced, "cluster", CLUSTER) && strcspn(forced, ":") == CLUSTER)
         return try_clusters(arena, a, target, forced + CLUSTER, problem);
-    if (a->part_count) return plan_parts(arena, a, target, false, forced, problem);
+    if (a->part_count) return plan_parts(arena, a, target, forced, problem);
     Scheduler *s = new_scheduler(arena, a, target);
-    Plan *plan = make_plan(s, forced, problem);
-    Plan *advised = plan && !forced ? take_advice(s, plan) : NULL;
-    return advised ? advised : plan;
+    return make_plan(s, forced, problem);
 }
 
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
@@ -423,64 +476,4 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
         stop(d);
     }
     return plan;
-}
-
-static void print_inner(Text *out, const Graph *g, const InnerReduction *r)
-{
-    const char *with = r->partner.id ? node_text(out->arena, g, r->partner, true) : "";
-    line(out, "phase %d reduces %s%s%s%s", r->phase, node_text(out->arena, g, r->node, true),
-         *with ? ", together with " : "", with, r->inverse ? ", inverted" : "");
-}
-
-static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
-{
-    const Graph *g = plan->analysis->graph;
-    block (out, "kernel %s: %s", k->name, family_name(k->family)) {
-        line(out, "rows %s columns %s kept %s", axes_text(out->arena, g, k->rows),
-             axes_text(out->arena, g, k->columns), axes_text(out->arena, g, k->kept));
-        if (k->finishes >= 0)
-            line(out, "columns a CTA %d, threads a column %d, partials at once %d",
-                 k->threads_per_row, k->teams, k->tiles);
-        else
-            line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s", k->threads_per_row,
-                 k->teams, k->vec, k->tiles, k->streamed ? ", streamed" : "",
-                 k->ragged ? ", ragged" : "");
-        if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
-        if (k->paced) line(out, "paced");
-        if (k->limit_ctas) line(out, "at most %d CTAs an SM", k->limit_ctas);
-        if (k->slice)
-            line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
-                 k->refill   ? ", refilled"
-                 : k->bulk   ? ", by one copy"
-                 : k->single ? ", single"
-                             : "");
-        if (takes_turns(k)) line(out, "%d CTAs share a row, in turns along it", k->cluster);
-        if (k->meets_in_ring) line(out, "sums meet in the ring");
-        if (k->meets_beside) line(out, "sums meet beside the ring");
-        for (int i = 0; i < k->load_count; i++)
-            line(out, "load %s%s%s%s", k->loads[i].name, k->loads[i].resident ? ", resident" : "",
-                 k->loads[i].hoisted ? ", hoisted" : "",
-                 is_lined_up(k, &k->loads[i]) || is_read_by_blocks(k, &k->loads[i]) ? ", by blocks"
-                                                                                    : "");
-        for (int i = 0; i < k->inner_count; i++) print_inner(out, g, &k->inner[i]);
-        for (int i = 0; i < k->accumulator_count; i++)
-            line(out, "%s %s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
-                 node_text(out->arena, g, k->accumulators[i].node, true));
-        for (int i = 0; i < k->store_count; i++) line(out, "store %s", k->stores[i].name);
-    }
-}
-
-void print_plan(Text *out, const Plan *plan)
-{
-    line(out, "plan for %s: %s", plan->target.arch, family_name(plan->family));
-    for (int i = 0; i < plan->kernel_count; i++) print_kernel(out, plan, &plan->kernels[i]);
-    for (int i = 0; i < plan->launch.slot_count; i++)
-        line(out, "slot %s: %s%s%s", plan->launch.slots[i].name,
-             dtype_info[plan->launch.slots[i].dtype].fuse,
-             axes_text(out->arena, plan->analysis->graph, plan->launch.slots[i].axes),
-             plan->launch.slots[i].width > 1
-                 ? arena_format(out->arena, " x %lld", (long long)plan->launch.slots[i].width)
-                 : "");
-    for (int i = 0; i < plan->rejection_count; i++)
-        line(out, "rejected %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
 }

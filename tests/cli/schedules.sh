@@ -21,36 +21,35 @@ expect 2 'threads: a CTA has up to 1024' "$root"/examples/softmax.fuse --schedul
 expect 2 '4 bytes or more at a time' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3
 expect 2 'for a part of one' explain "$root"/examples/layernorm.fuse N=64 --schedule warp-specialized
 expect 2 'and these are of several' explain "$root"/tests/cases/several_axes.fuse S=824 --schedule warp-specialized
-expect 2 'that share one, and have read it' explain "$root"/examples/layernorm_bwd.fuse N=79 --schedule grid-stride:stages=3
+expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=79 --schedule grid-stride:stages=3
 expect 0 'ring of 3 stages' explain "$root"/examples/layernorm_bwd.fuse N=1987 --schedule grid-stride:stages=3
 expect 2 'shared memory has room for' explain "$root"/examples/layernorm_bwd.fuse --schedule grid-stride:stages=64
-expect 2 'over those of each group' explain "$root"/examples/adaln_bwd.fuse C=1024 --schedule warp-specialized
-expect 0 'threads=128,limit=6, as --schedule asks' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:threads=128
+expect 2 'over those of each group' explain "$root"/tests/golden/group_sums.fuse --schedule warp-specialized
+expect 0 '^  adaln_bwd: warp-specialized' explain "$root"/examples/adaln_bwd.fuse C=1024 --schedule warp-specialized    # its sums apart
+also '^  adaln_bwd_2: column'
+expect 0 ': row,.* of 128 threads$' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:threads=128
 expect 2 'more than 2147483647 columns' explain "$root"/examples/softmax.fuse N=3000000000
 expect 2 'schedule refused' run one.fuse --schedule pointwise
-expect 0 'one bulk copy brings the row to shared memory' explain "$root"/examples/layernorm.fuse N=11520 --arch sm_90a
+expect 0 'one bulk copy brings the row to shared memory' explain "$root"/examples/layernorm.fuse N=11520 --arch sm_90a --schedule row:bulk=1
 expect 0 'clusters of 4 CTAs' explain "$root"/examples/softmax.fuse N=8192 --arch sm_90a --schedule row:bulk=1,cluster=4
 expect 2 'bulk: sm_80 has no bulk copies' explain "$root"/examples/softmax.fuse --arch sm_80 --schedule row:bulk=1
 expect 2 'bulk: for rows of whole blocks' explain "$root"/examples/softmax.fuse N=4001 --arch sm_90a --schedule row:bulk=1
 expect 2 'bulk: 1 (a row comes' explain "$root"/examples/softmax.fuse --arch sm_90a --schedule row:bulk=2
-expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=1048576 --schedule row:reads=1
-expect 2 'rows: CTAs that share a row walk one at a time' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule row:cluster=2,threads=64,rows=2
-expect 2 'over 16384 columns; here are 12290' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule warp-specialized:cluster=32
-# what has no room is said of the CTAs that were asked for
-for refusal in 'grid-stride:cluster=32 of 32 CTAs are warp-specialized' 'grid-stride:cluster=8 cluster: 8 CTAs have no room' \
-    'warp-specialized:stages=1 1 column accumulator of a row in one CTA needs'; do
-    expect 2 "${refusal#* }" explain "$root"/examples/rmsnorm_bwd.fuse N=270336 --arch sm_90a --schedule "${refusal%% *}"
-done
-expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm.fuse N=1048576 --arch sm_90a --schedule row:cluster=32,reuse=1
+expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=8000001 --schedule row:reads=1
+expect 2 'rows: CTAs that share a row walk one at a time' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule row:cluster=2,threads=128,rows=2
+expect 2 'over 4096 columns; here are 4090' explain "$root"/examples/rmsnorm.fuse N=4090 --arch sm_90a --schedule warp-specialized:cluster=32
+expect 2 'multiples of 32, warp-specialized or row' explain "$root"/examples/rmsnorm_bwd.fuse N=270336 --arch sm_90a --schedule grid-stride:cluster=32
+expect 2 'stages: a copy warp fills a ring' explain "$root"/examples/rmsnorm_bwd.fuse N=270336 --arch sm_90a --schedule warp-specialized:stages=1
+expect 2 'without rows=, stages=, reuse= and bulk=' explain "$root"/examples/layernorm.fuse N=1048576 --arch sm_90a --schedule row:cluster=32,reuse=1
 expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm_bwd.fuse N=1000 --arch sm_90a --schedule grid-stride:reuse=1
 expect 2 'reuse: 1 (a row goes on' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --schedule row:reuse=2
 expect 2 'reuse: row or grid-stride' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule warp-specialized:reuse=1
-expect 0 "4 teams add their sums in the ring's memory" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=2,reuse=1
+expect 0 "4 teams add their sums in the ring's memory" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:rows=4,stages=2,reuse=1
 expect 2 'without rows=, stages=, reuse=' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:bulk=1,reuse=1
 expect 2 'limit: per_sm asks for more' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:per_sm=6,limit=3
-expect 2 'limit: no shared memory lets 31' explain "$root"/examples/rmsnorm.fuse --arch sm_90a --schedule row:threads=32,limit=31
+expect 2 'limit: no shared memory lets 32' explain "$root"/examples/rmsnorm.fuse --arch sm_90a --schedule row:threads=32,limit=32
 expect 2 'limit: only for kernels of the row' explain "$root"/tests/golden/pointwise.fuse --schedule pointwise:limit=2
-expect 0 '264 CTAs of 512 threads, 2 an SM' explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=1,per_sm=2
+expect 0 '264 CTAs of [0-9]* threads, 2 an SM' explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:stages=1,per_sm=2
 expect 2 "limit: only for kernels of the row" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule warp-specialized:limit=2
 expect 2 'schedule refused: cluster' explain "$root"/examples/layernorm.fuse N=262144 --arch sm_120 --schedule row:cluster=16
 expect 0 'warp-specialized, 128 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=262144 --arch sm_90a --schedule warp-specialized:cluster=32,ctas=528
@@ -62,21 +61,32 @@ expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,80,1
 expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,77,1 --offset x=3
 expect 0 '^verified' run several.fuse --device sim --verify --schedule row:reads=2 --stride x=700,80,1
 expect 2 "columns of one axis" explain several.fuse C=64 S=256 --schedule warp-specialized
-expect 2 'ctas: here each row' explain "$root"/examples/layernorm.fuse --schedule row:ctas=4
+expect 2 'ctas: here each row' explain "$root"/tests/golden/pointwise.fuse --schedule pointwise:ctas=4
+expect 0 ': row, 4 CTAs' explain "$root"/examples/layernorm.fuse --arch sm_90a --schedule row:ctas=4    # through a ring
 expect 2 'cluster: sm_80 has none' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_80 --schedule row:cluster=8
 expect 2 'of up to 16 CTAs' explain "$root"/examples/layernorm_bwd.fuse N=16384 --arch sm_90a --schedule grid-stride:cluster=64
 expect 2 'with up to 992 threads each' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64,threads=1024
-expect 2 'without rows=, stages= and bulk=' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64,stages=2
+expect 2 'stages: here rows stay in registers or are read again' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=64,stages=2
 expect 2 'all 256 CTAs must run at once, and there are 132 SMs' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:cluster=256
 expect 2 'ctas: here each row' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:ctas=64
-expect 2 'with a ring or a group it is planned' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:cluster=32,per_sm=2
+expect 2 'per_sm: with a ring or a group it is planned' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:cluster=32,per_sm=2
 expect 2 'stages: a copy warp fills a ring' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:stages=1
 expect 2 '32 of them are the copy warp' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:threads=1024
 expect 2 'over 16384 columns' explain "$root"/examples/layernorm.fuse N=14336 --arch sm_90a --schedule warp-specialized:cluster=32
 expect 2 'ends without a key' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule row:
-expect 2 'per_sm: up to 8; an SM holds 2048 threads and 32 CTAs' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
+expect 2 'per_sm: ' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
 expect 2 'each of 8 CTAs wants over 64 vectors of a row, so over 4096 columns; here are 512' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
 expect 2 'cluster: 3 is not a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
 expect 2 'all 64 CTAs must run at once, and there are 4 SMs' run "$root"/examples/softmax.fuse M=4 N=50257 --device sim --schedule warp-specialized:cluster=64
+# keys that complete schedules tell may be asked for alone, too
+expect 0 'ring of .* stages' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule row:lag=1
+expect 0 'register prefetch' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --schedule row:refill=1
+expect 0 'line-aligned' explain "$root"/examples/layernorm_bwd.fuse N=1987 --arch sm_90a --schedule grid-stride:lines=1
+expect 2 'refill: not for this kernel, with the other keys as they are (1: register prefetch' \
+    explain "$root"/examples/softmax.fuse N=256 --schedule row:refill=1
+expect 2 "row: 'shared' is none of: registers ring memory" explain "$root"/examples/softmax.fuse --schedule row:row=shared
+# of several kernels those have it that can
+expect 0 'walks rows M, columns N; 1 row at a time, 96 threads' explain "$root"/examples/cross_entropy_mean.fuse --schedule row:threads=96
+also '^kernels: 3'
 
 finish

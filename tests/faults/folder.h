@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PATH = 4096, MOST_FILES = 64 };
+enum { PATH = 4096, MOST_FILES = 512 };
 
 typedef struct {
     char path[256]; /* below the folder */

@@ -6,22 +6,22 @@
 //   max_1_partial = max[M, N](abs(x)), over the rows of this CTA
 //
 // launch         1 of 4; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 8), 528), 1)
-// block          256 threads
-// shared memory  24576 bytes, dynamic
-// registers      at most 64 a thread, for 4 CTAs an SM
-// rows           a CTA walks 8 at a time, from blockIdx.x * 8, + gridDim.x * 8, ...; its sums over
+// grid           (min(ceil(M / 4), 1056), 1)
+// block          128 threads
+// shared memory  12288 bytes, dynamic
+// registers      at most 64 a thread, for 8 CTAs an SM
+// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...; its sums over
 //                rows stay in registers
 // columns        32 threads a row, each with 2 tiles of 8 adjacent columns, 256 apart
 // arguments      x_M: stride, in elements
 // workspace      max_1_partial: f32[1] for each CTA of amax
-extern "C" __global__ __launch_bounds__(256, 4)
+extern "C" __global__ __launch_bounds__(128, 8)
 void amax(
     const bf16 *__restrict__ x, long long x_M,
     float *__restrict__ max_1_partial,
     long long M) {
     constexpr int N = 512;
-    constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 32, teams = 4, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
@@ -32,7 +32,7 @@ void amax(
     const long long first_row = (long long)blockIdx.x * teams + team;
     const long long row_step = (long long)gridDim.x * teams;
 
-    // while a row is computed, the next stages - 1 are on their way to shared memory
+    // a row goes on to registers at once, and the next one to be copied takes its stage
     constexpr int stages = 3;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
@@ -45,17 +45,17 @@ void amax(
         }
         fetch_commit();
     };
-    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
+    int stage = 0;
+    for (int s = 0; s < stages; s++)
+        fetch(ring[s], first_row + row_step * s);
     #pragma unroll 1
-    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
-        const Stage &current = ring[stage];
-        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
+    for (long long row = first_row; row < M; row += row_step) {
+        Stage &current = ring[stage];
         stage = (stage + 1) % stages;
-        if (row < first_row)
-            continue;
         fetch_wait<stages - 1>();    // a thread reads what it has copied itself
         vector<bf16, vec> x_v[tiles];
         read_row(x_v, current.x);
+        fetch(current, row + row_step * stages);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             #pragma unroll
@@ -88,7 +88,7 @@ void amax(
 // registers      at most 64 a thread
 // rows           the partials of amax, one from each CTA
 // columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 8), 528)
+// arguments      partials: min(ceil(M / 4), 1056)
 // workspace      max_1_partial: f32[1] for each CTA of amax
 //                max_0_value: f32[1]
 extern "C" __global__ __launch_bounds__(1024)
@@ -96,7 +96,7 @@ void amax_finish(
     const float *__restrict__ max_1_partial,
     float *__restrict__ max_0_value,
     int partials) {
-    constexpr int width = 8, slices = 128, batch = 5;
+    constexpr int width = 8, slices = 128, batch = 9;
     __shared__ float scratch[1][32 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
@@ -124,22 +124,22 @@ void amax_finish(
 //   scale = max[M, N](abs(x)) / 448.0
 //
 // launch         3 of 4; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (ceil(M / 8), 1)
-// block          256 threads
+// grid           (ceil(M / 4), 1)
+// block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 8 at a time, from blockIdx.x * 8, + gridDim.x * 8, ...
+// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...
 // columns        32 threads a row, each with 2 tiles of 8 adjacent columns, 256 apart
 // arguments      x_M, q_M: strides, in elements
 // workspace      max_0_value: f32[1], max[M, N](abs(x))
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(128)
 void amax_2(
     const bf16 *__restrict__ x, long long x_M,
     const float *__restrict__ max_0_value,
     f8e4m3 *__restrict__ q, long long q_M,
     long long M) {
     constexpr int N = 512;
-    constexpr int threads_per_row = 32, teams = 8;
+    constexpr int threads_per_row = 32, teams = 4;
     constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;

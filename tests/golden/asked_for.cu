@@ -1,5 +1,5 @@
 // asked_for for sm_90a, by fusec 0.3.0:
-//   fusec asked_for.fuse N=3584 --arch sm_90a --prelude include
+//   fusec asked_for.fuse N=3584 --arch sm_90a --schedule row:threads=128,columns=memory,loop=none --prelude include
 #include "fusec.cuh"
 
 // asked_for (row), from asked_for.fuse:3-14
@@ -13,12 +13,12 @@
 // block          128 threads
 // shared memory  0 bytes, dynamic
 //                16384 are faster in a grid of up to 512 CTAs
-// registers      at most 64 a thread, for 8 CTAs an SM
+// registers      at most 255 a thread
 // rows           a CTA has row blockIdx.x
 // columns        128 threads a row, each with 4 tiles of 8 adjacent columns, 1024 apart, the last
 //                not full
 // arguments      x_M, y_M: strides, in elements
-extern "C" __global__ __launch_bounds__(128, 8)
+extern "C" __global__ __launch_bounds__(128)
 void asked_for(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,

@@ -1,5 +1,5 @@
 // asked_slices for sm_90a, by fusec 0.3.0:
-//   fusec asked_slices.fuse N=50000 --arch sm_90a --prelude include
+//   fusec asked_slices.fuse N=50000 --arch sm_90a --schedule row:cluster=4,bulk=1 --prelude include
 #include "fusec.cuh"
 
 // asked_slices (row), from asked_slices.fuse:3-14
@@ -10,15 +10,15 @@
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (4 * M, 1)
-// block          512 threads
+// block          320 threads
 // cluster        4 CTAs, by __cluster_dims__
-// shared memory  57472 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 40 a thread, for 3 CTAs an SM
+// shared memory  51328 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 200 a thread
 // rows           a cluster has row blockIdx.x / 4
-// columns        a slice of 12512 for each CTA of a cluster; 512 threads a slice, each with 7 tiles
-//                of 4 adjacent columns, 2048 apart, the last not full
+// columns        a slice of 12512 for each CTA of a cluster; 320 threads a slice, each with 10
+//                tiles of 4 adjacent columns, 1280 apart, the last not full
 // arguments      x_M, y_M: strides, in elements
-extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(512, 3)
+extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(320)
 void asked_slices(
     const float *__restrict__ x, long long x_M,
     const float *__restrict__ gamma,
@@ -27,11 +27,10 @@ void asked_slices(
     float eps) {
     constexpr int N = 50000;
     constexpr int cluster = 4, slice = 12512;    // CTAs that share a row, columns of each
-    constexpr int threads = 512;
-    constexpr int vec = 4, tiles = 7, step = threads * vec;
+    constexpr int threads = 320;
+    constexpr int vec = 4, tiles = 10, step = threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
-    __builtin_assume(thread_in_row < threads);
     const int slice_begin = blockIdx.x % cluster * slice;
     const int slice_end = slice_begin + slice < N ? slice_begin + slice : N;
     const int local_column = thread_in_row * vec, first_column = slice_begin + local_column;

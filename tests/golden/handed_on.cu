@@ -1,5 +1,5 @@
 // handed_on for sm_90a, by fusec 0.3.0:
-//   fusec handed_on.fuse N=65536 --arch sm_90a --memory 4800 --prelude include
+//   fusec handed_on.fuse N=65536 --arch sm_90a --schedule row:cluster=4,threads=512,reuse=1 --prelude include
 #include "fusec.cuh"
 
 // handed_on (row), from handed_on.fuse:3-14
@@ -9,16 +9,16 @@
 //   rstd = rsqrt(mean[N]((x - mean) * (x - mean)) + eps)
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (8 * min(M, 45), 1)
-// block          128 threads
-// cluster        8 CTAs, by __cluster_dims__
-// shared memory  49152 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 168 a thread, for 3 CTAs an SM
-// rows           a cluster walks blockIdx.x / 8, + gridDim.x / 8, ...
-// columns        a slice of 8192 for each CTA of a cluster; 128 threads a slice, each with 8 tiles
-//                of 8 adjacent columns, 1024 apart
+// grid           (4 * min(M, 60), 1)
+// block          512 threads
+// cluster        4 CTAs, by __cluster_dims__
+// shared memory  98304 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 64 a thread, for 2 CTAs an SM
+// rows           a cluster walks blockIdx.x / 4, + gridDim.x / 4, ...
+// columns        a slice of 16384 for each CTA of a cluster; 512 threads a slice, each with 4 tiles
+//                of 8 adjacent columns, 4096 apart
 // arguments      x_M, y_M: strides, in elements
-extern "C" __global__ __cluster_dims__(8, 1, 1) __launch_bounds__(128, 3)
+extern "C" __global__ __cluster_dims__(4, 1, 1) __launch_bounds__(512, 2)
 void handed_on(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,
@@ -27,9 +27,9 @@ void handed_on(
     float eps,
     long long M) {
     constexpr int N = 65536;
-    constexpr int cluster = 8, slice = 8192;    // CTAs that share a row, columns of each
-    constexpr int threads = 128;
-    constexpr int vec = 8, tiles = 8, step = threads * vec;
+    constexpr int cluster = 4, slice = 16384;    // CTAs that share a row, columns of each
+    constexpr int threads = 512;
+    constexpr int vec = 8, tiles = 4, step = threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
     const int slice_begin = blockIdx.x % cluster * slice;
@@ -93,8 +93,8 @@ void handed_on(
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step;
-            const vector<bf16, vec> gamma_v = held.gamma[t][threadIdx.x];
-            const vector<bf16, vec> beta_v = held.beta[t][threadIdx.x];
+            const packed<bf16, vec> gamma_v = held.gamma[t][threadIdx.x];
+            const packed<bf16, vec> beta_v = held.beta[t][threadIdx.x];
             float y_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {

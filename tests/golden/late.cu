@@ -8,20 +8,20 @@
 //   counts  = label != 3
 //
 // launch         1 of 5; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 256), 528), 1)
-// block          256 threads
+// grid           (min(ceil(M / 128), 2112), 1)
+// block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 256 at a time, from blockIdx.x * 256, + gridDim.x * 256, ...; its sums
+// rows           a CTA walks 128 at a time, from blockIdx.x * 128, + gridDim.x * 128, ...; its sums
 //                over rows stay in registers
 // columns        one thread a row, each with one column
 // workspace      counted_partial: i64[1] for each CTA of mean_cross_entropy
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(128)
 void mean_cross_entropy(
     const long long *__restrict__ label,
     long long *__restrict__ counted_partial,
     long long M) {
-    constexpr int threads_per_row = 1, teams = 256, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 1, teams = 128, threads = threads_per_row * teams;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
     const int thread_in_row = threadIdx.x % threads_per_row;
@@ -62,7 +62,7 @@ void mean_cross_entropy(
 // registers      at most 64 a thread
 // rows           the partials of mean_cross_entropy, one from each CTA
 // columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 256), 528)
+// arguments      partials: min(ceil(M / 128), 2112)
 // workspace      counted_partial: i64[1] for each CTA of mean_cross_entropy
 //                counted_value: i64[1]
 extern "C" __global__ __launch_bounds__(1024)
@@ -71,7 +71,7 @@ void mean_cross_entropy_finish(
     long long *__restrict__ counted,
     long long *__restrict__ counted_value,
     int partials) {
-    constexpr int width = 8, slices = 128, batch = 5;
+    constexpr int width = 8, slices = 128, batch = 9;
     __shared__ double scratch[1][32 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
@@ -105,19 +105,18 @@ void mean_cross_entropy_finish(
 //   each          = m + log(s) - sum[N](where(index(N) == label, x, 0.0))
 //
 // launch         3 of 5; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 4), 1056), 1)
+// grid           (min(ceil(M / 8), 1056), 1)
 // block          128 threads
-// shared memory  17920 bytes, dynamic
-// registers      at most 64 a thread, for 8 CTAs an SM
-// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...; its sums over
+// shared memory  0 bytes, dynamic
+// registers      at most 255 a thread
+// rows           a CTA walks 8 at a time, from blockIdx.x * 8, + gridDim.x * 8, ...; its sums over
 //                rows stay in registers
-// columns        32 threads a row, each with 3 tiles of 4 adjacent columns, 128 apart, the last not
+// columns        16 threads a row, each with 5 tiles of 4 adjacent columns, 64 apart, the last not
 //                full
-//                reads whole blocks of 16 bytes: up to 15 bytes before a row
 // arguments      x_M, dx_M: strides, in elements
 // workspace      counted_value: i64[1], sum[M](counts)
 //                sum_2_partial: f32[1] for each CTA of mean_cross_entropy_2
-extern "C" __global__ __launch_bounds__(128, 8)
+extern "C" __global__ __launch_bounds__(128)
 void mean_cross_entropy_2(
     const bf16 *__restrict__ x, long long x_M,
     const long long *__restrict__ label,
@@ -126,55 +125,31 @@ void mean_cross_entropy_2(
     float *__restrict__ sum_2_partial,
     long long M) {
     constexpr int N = 300;
-    constexpr int threads_per_row = 32, teams = 4, threads = threads_per_row * teams;
-    constexpr int vec = 4, tiles = 3, step = threads_per_row * vec;
+    constexpr int threads_per_row = 16, teams = 8, threads = threads_per_row * teams;
+    constexpr int vec = 4, tiles = 5, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
-    const int lane = threadIdx.x % threads_per_row;
-    const int first_column = lane * vec;
+    const int thread_in_row = threadIdx.x % threads_per_row;
+    const int first_column = thread_in_row * vec;
     const long long counted = counted_value[0];
 
     float column_sum = 0;
-    const long long first_row = (long long)blockIdx.x * teams + team;
+    const long long first_row = (long long)blockIdx.x * teams;
     const long long row_step = (long long)gridDim.x * teams;
-
-    // while a row is computed, the next stages - 1 are on their way to shared memory
-    // rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other
-    constexpr int stages = 5;
-    struct Stage {
-        lines<bf16, tiles * step> x[teams];
-    };
-    alignas(128) extern __shared__ uint4 smem[];
-    Stage *const ring = (Stage *)smem;
-    const auto fetch = [&](Stage &into, long long row) {
-        if (row < M) {
-            fetch_lines<threads_per_row, vec>(into.x[team], x + row * x_M, N);
-        }
-        fetch_commit();
-    };
-    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
-    long long next = first_row;
-    long long label_next = arrived(next < M ? (long long)label[next] : 0);
     #pragma unroll 1
-    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
-        const Stage &current = ring[stage];
-        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
-        stage = (stage + 1) % stages;
-        if (row < first_row)
-            continue;
-        if (row == first_row) {
-            fetch_wait<stages - 1>();
-            __syncwarp();    // later rows are shown to all by a reduction of the row before
-        }
-        const long long label_ = label_next;
+    for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
+        // a team without a row reads the first team's, and stores nothing
+        const bool has_row = cta_row + team < M;
+        const long long row = has_row ? cta_row + team : cta_row;
+        const long long label_ = label[row];
         const bool counts = label_ != 3;
         vector<bf16, vec> x_v[tiles];
-        read_lines<step>(x_v, current.x[team], x + row * x_M, first_column);
+        load_row<step>(x_v, x + row * x_M, first_column, N);
         float m = -infinity();
         float s_ = 0;
         float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
         const int label_at = as_column(label_);
-        if (lane == 0 && label_at >= 0 && label_at < N)
+        if (thread_in_row == 0 && label_at >= 0 && label_at < N)
             row_sum += (float)x[row * x_M + label_at];
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
@@ -183,20 +158,16 @@ void mean_cross_entropy_2(
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                m_of[i] = col < N ? x_ : -infinity();
+                m_of[i] = has_row && col < N ? x_ : -infinity();
             }
             online_add(m, s_, m_of);
         }
-        next += row_step;
-        label_next = next < M ? (long long)label[next] : 0;
-        fetch_wait<stages - 2>();    // the next row's blocks: a barrier shows them to all
-        __syncwarp();
         lanes_reduce<threads_per_row>(online_of(m, s_), sum_of(row_sum));
         online_end(m, s_);
 
         const float inverse_s_ = quick_inverse(s_);
         const float each = m + logf(s_) - row_sum;
-        if (lane == 0)
+        if (thread_in_row == 0 && has_row)
             column_sum += counts ? each : 0.0f;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
@@ -208,7 +179,8 @@ void mean_cross_entropy_2(
                 const float e = quick_exp(x_ - m);
                 dx_out[i] = (counts ? e * inverse_s_ - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / (float)counted;
             }
-            store_row(dx + row * dx_M, col, dx_out, N);
+            if (has_row)
+                store_row(dx + row * dx_M, col, dx_out, N);
         }
     }
 
@@ -234,7 +206,7 @@ void mean_cross_entropy_2(
 // registers      at most 64 a thread
 // rows           the partials of mean_cross_entropy_2, one from each CTA
 // columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 4), 1056)
+// arguments      partials: min(ceil(M / 8), 1056)
 // workspace      sum_2_partial: f32[1] for each CTA of mean_cross_entropy_2
 //                sum_1_value: f32[1]
 extern "C" __global__ __launch_bounds__(1024)

@@ -1,5 +1,5 @@
 // mean_cross_entropy for sm_90a, by fusec 0.3.0:
-//   fusec late_long.fuse N=8192 --arch sm_90a --prelude include
+//   fusec late_long.fuse N=8192 --arch sm_90a --schedule row:apart=1 --prelude include
 #include "fusec.cuh"
 
 // mean_cross_entropy (row), from late_long.fuse:3-19
@@ -10,19 +10,19 @@
 //
 // launch         1 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (1, 1)
-// block          1024 threads
+// block          512 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 64 a thread
+// registers      at most 128 a thread
 // rows           one
-// columns        1024 threads a row, each takes one column at a time
+// columns        512 threads a row, each takes one column at a time
 // workspace      counted_value: i64[1]
-extern "C" __global__ __launch_bounds__(1024)
+extern "C" __global__ __launch_bounds__(512)
 void mean_cross_entropy(
     const long long *__restrict__ label,
     long long *__restrict__ counted,
     long long *__restrict__ counted_value,
     long long M) {
-    constexpr int threads = 1024;
+    constexpr int threads = 512;
     constexpr int vec = 1, step = threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
@@ -72,15 +72,15 @@ void mean_cross_entropy(
 //
 // launch         2 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (M, 1)
-// block          256 threads
+// block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 64 a thread, for 4 CTAs an SM
+// registers      at most 255 a thread
 // rows           a CTA has row blockIdx.x
-// columns        256 threads a row, each with 4 tiles of 8 adjacent columns, 2048 apart
+// columns        128 threads a row, each with 8 tiles of 8 adjacent columns, 1024 apart
 // arguments      x_M, dx_M: strides, in elements
 // workspace      counted_value: i64[1], sum[M](counts)
 //                number_1_value: f32[M]
-extern "C" __global__ __launch_bounds__(256, 4)
+extern "C" __global__ __launch_bounds__(128)
 void mean_cross_entropy_2(
     const bf16 *__restrict__ x, long long x_M,
     const long long *__restrict__ label,
@@ -88,8 +88,8 @@ void mean_cross_entropy_2(
     bf16 *__restrict__ dx, long long dx_M,
     float *__restrict__ number_1_value) {
     constexpr int N = 8192;
-    constexpr int threads = 256;
-    constexpr int vec = 8, tiles = 4, step = threads * vec;
+    constexpr int threads = 128;
+    constexpr int vec = 8, tiles = 8, step = threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
     const int first_column = thread_in_row * vec;
@@ -145,20 +145,20 @@ void mean_cross_entropy_2(
 //
 // launch         3 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (1, 1)
-// block          1024 threads
+// block          512 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 64 a thread
+// registers      at most 128 a thread
 // rows           one
-// columns        1024 threads a row, each takes one column at a time
+// columns        512 threads a row, each takes one column at a time
 // workspace      counted_value: i64[1], sum[M](counts)
 //                number_1_value: f32[M], where(counts, each, 0.0)
-extern "C" __global__ __launch_bounds__(1024)
+extern "C" __global__ __launch_bounds__(512)
 void mean_cross_entropy_3(
     const long long *__restrict__ counted_value,
     const float *__restrict__ number_1_value,
     float *__restrict__ loss,
     long long M) {
-    constexpr int threads = 1024;
+    constexpr int threads = 512;
     constexpr int vec = 1, step = threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;

@@ -1,8 +1,8 @@
 // odd_rows for sm_90a, by fusec 0.3.0:
-//   fusec odd_rows.fuse N=1023 --arch sm_90a --prelude include
+//   fusec odd_rows.fuse N=1023 --arch sm_90a --schedule row:threads=64,blocks=1 --prelude include
 #include "fusec.cuh"
 
-// odd_rows (row), from odd_rows.fuse:2-4
+// odd_rows (row), from odd_rows.fuse:3-5
 //   y = x * rsqrt(mean[N](x * x) + 0.001) * gamma
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits

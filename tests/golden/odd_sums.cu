@@ -1,23 +1,23 @@
 // odd_sums for sm_90a, by fusec 0.3.0:
-//   fusec odd_sums.fuse N=1023 --arch sm_90a --prelude include
+//   fusec odd_sums.fuse N=1023 --arch sm_90a --schedule grid-stride:threads=128,rows=4,lines=1 --prelude include
 #include "fusec.cuh"
 
-// odd_sums (grid-stride), from odd_sums.fuse:2-5
+// odd_sums (grid-stride), from odd_sums.fuse:3-6
 //   dx = dy - x * mean[N](dy * x)
 //   dw = sum[M](dy * x), over the rows of this CTA
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 4), 132), 1)
+// grid           (min(ceil(M / 4), 264), 1)
 // block          512 threads
 // shared memory  69632 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 128 a thread
+// registers      at most 64 a thread, for 2 CTAs an SM
 // rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...; its sums over
 //                rows stay in registers
 // columns        128 threads a row, each with 8 columns, 128 apart
 //                reads whole blocks of 16 bytes: up to 15 bytes before a row
 // arguments      x_M, dy_M, dx_M: strides, in elements
 // workspace      dw_partial: f32[N] for each CTA of odd_sums
-extern "C" __global__ __launch_bounds__(512, 1)
+extern "C" __global__ __launch_bounds__(512, 2)
 void odd_sums(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ dy, long long dy_M,
@@ -116,27 +116,27 @@ void odd_sums(
     store_sums<threads, vec, Sum>(dw_partial + blockIdx.x * (long long)N, sums.dw_sum, N);
 }
 
-// odd_sums_finish (finish), from odd_sums.fuse:2-5
+// odd_sums_finish (finish), from odd_sums.fuse:3-6
 //   dw = sum[M](dy * x), from the partials
 //
 // launch         2 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (ceil(N / 8), 1)
-// block          256 threads
+// block          512 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 //                unused: it keeps an SM to 1 CTA; 0 is correct too, but CTAs that start early then
 //                crowd on the first free SMs
-// registers      at most 255 a thread
+// registers      at most 128 a thread
 // rows           the partials of odd_sums, one from each CTA
-// columns        up to 8 for each CTA; 32 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 4), 132)
+// columns        up to 8 for each CTA; 64 threads a column, which take its partials in turn
+// arguments      partials: min(ceil(M / 4), 264)
 // workspace      dw_partial: f32[N] for each CTA of odd_sums
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(512)
 void odd_sums_finish(
     const float *__restrict__ dw_partial,
     bf16 *__restrict__ dw,
     int partials) {
-    constexpr int N = 1023, width = 8, slices = 32, batch = 5;
-    __shared__ float scratch[1][8 * width];
+    constexpr int N = 1023, width = 8, slices = 64, batch = 5;
+    __shared__ float scratch[1][16 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 

@@ -1,22 +1,22 @@
 // odd_two_sums for sm_90a, by fusec 0.3.0:
-//   fusec odd_two_sums.fuse N=12287 --arch sm_90a --prelude include
+//   fusec odd_two_sums.fuse N=12287 --arch sm_90a --schedule warp-specialized:cluster=2,paced=1 --prelude include
 #include "fusec.cuh"
 
-// odd_two_sums (warp-specialized), from odd_two_sums.fuse:2-6
+// odd_two_sums (warp-specialized), from odd_two_sums.fuse:3-7
 //   dx = dy - x * mean[N](dy * x) - mean[N](dy)
 //   dw = sum[M](dy * x), over the rows of this cluster
 //   db = sum[M](dy), over the rows of this cluster
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (2 * min(M, 66), 1)
-// block          416 threads: 384 compute, one warp copies
+// block          448 threads: 416 compute, one warp copies
 // cluster        2 CTAs, an attribute of the launch
-// shared memory  99328 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 152 a thread
+// shared memory  152064 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 144 a thread
 // rows           a cluster walks blockIdx.x / 2, + gridDim.x / 2, ...; its sums over rows stay in
 //                registers
-// columns        a slice of 6144 for each CTA of a cluster; 384 threads a slice, each with 16
-//                columns, 384 apart
+// columns        a slice of 6144 for each CTA of a cluster; 416 threads a slice, each with 15
+//                columns, 416 apart
 //                reads whole blocks of 16 bytes: up to 15 bytes before and behind a row
 // arguments      x_M, dy_M, dx_M: strides, in elements
 //                interval: ns between two rows that a cluster asks for; 0 is always correct, and
@@ -24,7 +24,7 @@
 //                78329 * min(M, 66) / (0.92 * peak memory bandwidth in bytes/ns) is faster
 // workspace      dw_partial: f32[N] for each cluster of odd_two_sums
 //                db_partial: f32[N] for each cluster of odd_two_sums
-extern "C" __global__ __launch_bounds__(416, 1)
+extern "C" __global__ __launch_bounds__(448, 1)
 void odd_two_sums(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ dy, long long dy_M,
@@ -35,8 +35,8 @@ void odd_two_sums(
     unsigned interval) {
     constexpr int N = 12287;
     constexpr int cluster = 2, slice = 6144;    // CTAs that share a row, columns of each
-    constexpr int threads = 384;
-    constexpr int vec = 1, tiles = 16, step = threads * vec;
+    constexpr int threads = 416;
+    constexpr int vec = 1, tiles = 15, step = threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
     const int slice_begin = blockIdx.x % cluster * slice;
@@ -50,7 +50,7 @@ void odd_two_sums(
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
 
     // one warp copies rows into a ring of stages, the others compute
-    constexpr int stages = 4;
+    constexpr int stages = 6;
     struct Stage {
         alignas(128) bf16 x[tiles * step + 64];
         alignas(128) bf16 dy[tiles * step + 64];
@@ -159,7 +159,7 @@ void odd_two_sums(
     }
 }
 
-// odd_two_sums_finish (finish), from odd_two_sums.fuse:2-6
+// odd_two_sums_finish (finish), from odd_two_sums.fuse:3-7
 //   dw = sum[M](dy * x), from the partials
 //   db = sum[M](dy), from the partials
 //

@@ -1,5 +1,5 @@
 // paced for sm_90a, by fusec 0.3.0:
-//   fusec paced.fuse N=12288 --arch sm_90a --prelude include
+//   fusec paced.fuse N=12288 --arch sm_90a --schedule warp-specialized:threads=256,cluster=2,paced=1 --prelude include
 #include "fusec.cuh"
 
 // paced (warp-specialized), from paced.fuse:3-21
@@ -16,7 +16,7 @@
 // grid           (2 * min(M, 66), 1)
 // block          288 threads: 256 compute, one warp copies
 // cluster        2 CTAs, an attribute of the launch
-// shared memory  98304 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// shared memory  122880 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 // registers      at most 224 a thread
 // rows           a cluster walks blockIdx.x / 2, + gridDim.x / 2, ...; its sums over rows stay in
 //                registers
@@ -55,7 +55,7 @@ void paced(
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
 
     // one warp copies rows into a ring of stages, the others compute
-    constexpr int stages = 4;
+    constexpr int stages = 5;
     struct Stage {
         alignas(128) bf16 x[slice];
         alignas(128) bf16 dy[slice];

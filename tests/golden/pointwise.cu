@@ -6,14 +6,14 @@
 //   y = a * x + b
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (ceil(M / 16), 1)
-// block          256 threads
+// grid           (ceil(M / 32), 1)
+// block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 16 at a time, from blockIdx.x * 16, + gridDim.x * 16, ...
-// columns        16 threads a row, each with 8 adjacent columns, or none
+// rows           a CTA walks 32 at a time, from blockIdx.x * 32, + gridDim.x * 32, ...
+// columns        4 threads a row, each with 3 tiles of 8 adjacent columns, 32 apart
 // arguments      x_M, y_M: strides, in elements
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(128)
 void scale_shift(
     const f16 *__restrict__ x, long long x_M,
     const float *__restrict__ b,
@@ -21,12 +21,14 @@ void scale_shift(
     float a,
     long long M) {
     constexpr int N = 96;
-    constexpr int threads_per_row = 16, teams = 16;
-    constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
+    constexpr int threads_per_row = 4, teams = 32;
+    constexpr int vec = 8, tiles = 3, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
     const int thread_in_row = threadIdx.x % threads_per_row;
     const int first_column = thread_in_row * vec;
+    vector<float, vec> b_v[tiles];
+    load_columns<step>(b_v, b, first_column, N);
 
     const long long first_row = (long long)blockIdx.x * teams;
     const long long row_step = (long long)gridDim.x * teams;
@@ -40,17 +42,15 @@ void scale_shift(
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step;
-            vector<float, vec> b_v;
-            load(b_v, b, col, N);
             float y_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                const float b_ = b_v[i];
+                const float b_ = b_v[t][i];
                 y_out[i] = a * x_ + b_;
             }
             if (has_row)
-                store_row(y + row * y_M, col, y_out, N);
+                store_vector(y + row * y_M, col, y_out);
         }
     }
 }

@@ -6,59 +6,62 @@
 //   y = (x - mean[C, S](x)) * gamma
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (B, 1)
-// block          64 threads
-// shared memory  8832 bytes, dynamic
-//                unused: it keeps an SM to 23 CTAs; 0 is correct too
+// grid           (ceil(B / 4), 1)
+// block          128 threads
+// shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA has row blockIdx.x
-// columns        64 threads a row, each with 2 tiles of 8 adjacent columns, 512 apart
+// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...
+// columns        32 threads a row, each with 4 tiles of 8 adjacent columns, 256 apart
 //                col counts C * S; a vector lies along S
 // arguments      x_B, x_C, y_B, y_C: strides, in elements
-extern "C" __global__ __launch_bounds__(64)
+extern "C" __global__ __launch_bounds__(128)
 void several_axes(
     const bf16 *__restrict__ x, long long x_B, long long x_C,
     const bf16 *__restrict__ gamma,
-    bf16 *__restrict__ y, long long y_B, long long y_C) {
+    bf16 *__restrict__ y, long long y_B, long long y_C,
+    long long B) {
     constexpr int C = 16, S = 64;
     constexpr int columns = C * S;
-    constexpr int threads = 64;
-    constexpr int vec = 8, tiles = 2, step = threads * vec;
+    constexpr int threads_per_row = 32, teams = 4;
+    constexpr int vec = 8, tiles = 4, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int thread_in_row = threadIdx.x;
-    const int first_column = thread_in_row * vec;
-    __shared__ float scratch[1][2][threads / 32];
-    int parity = 0;
+    const int team = threadIdx.x / threads_per_row;
+    const int lane = threadIdx.x % threads_per_row;
+    const int first_column = lane * vec;
 
-    const long long row = blockIdx.x;
-    vector<bf16, vec> x_v[tiles];
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        const int col = first_column + t * step, s_ = col % S, c = col / S;
-        load_once(x_v[t], x + row * x_B + c * x_C + s_, 0, columns - col);
-    }
-    float row_mean = 0;    // mean[C, S](x)
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
+    const long long first_row = (long long)blockIdx.x * teams + team;
+    const long long row_step = (long long)gridDim.x * teams;
+    #pragma unroll 1
+    for (long long row = first_row; row < B; row += row_step) {
+        vector<bf16, vec> x_v[tiles];
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
-            row_mean += x_;
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step, s_ = col % S, c = col / S;
+            load_once(x_v[t], x + row * x_B + c * x_C + s_, 0, columns - col);
         }
-    }
-    row_reduce<threads>(scratch, parity, sum_of(row_mean));
-    row_mean /= (C * S);
+        float row_mean = 0;    // mean[C, S](x)
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                row_mean += x_;
+            }
+        }
+        lanes_reduce<threads_per_row>(sum_of(row_mean));
+        row_mean /= (C * S);
 
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        const int col = first_column + t * step, s_ = col % S, c = col / S;
-        const float gamma_ = gamma[c];
-        float y_out[vec];
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
-            y_out[i] = (x_ - row_mean) * gamma_;
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step, s_ = col % S, c = col / S;
+            const float gamma_ = gamma[c];
+            float y_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                y_out[i] = (x_ - row_mean) * gamma_;
+            }
+            store_vector(y + row * y_B + c * y_C + s_, 0, y_out);
         }
-        store_vector(y + row * y_B + c * y_C + s_, 0, y_out);
     }
 }

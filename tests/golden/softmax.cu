@@ -203,26 +203,6 @@ template <int lanes, class R> DEVICE void lane_reduce(R r)
         r.value = R::combine(r.value, __shfl_xor_sync(0xffffffff, r.value, distance));
 }
 
-// leaves a warp's result in a slot; the next value's slots are `stride` further
-template <int stride, class S, template <class> class R, class T>
-DEVICE void put_slot(S *&slot, bool writes, R<T> r)
-{
-    if (writes)
-        *(T *)slot = r.value;
-    slot += stride;
-}
-
-// every thread adds the values in `count` slots in the same order
-template <int count, class S, template <class> class R, class T>
-DEVICE void combine_slots(const S *&slots, R<T> r)
-{
-    r.value = *(const T *)slots;
-    #pragma unroll
-    for (int w = 1; w < count; w++)
-        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
-    slots += count;
-}
-
 // 2^x in one instruction, 4 units of 2^-24 off; where it is below 2^-126, 0
 DEVICE float exp2_flush(float x)
 {
@@ -299,61 +279,8 @@ template <int n> DEVICE void online_add(float &largest, float &sum, const float 
         sum += exp_flush(values[i] - base);
 }
 
-template <int stride, class S> DEVICE void put_slot(S *&slot, bool writes, Online r)
-{
-    put_slot<stride>(slot, writes, max_of(r.largest));
-    put_slot<stride>(slot, writes, sum_of(r.sum));
-}
-
-// A lane takes a slot, then lanes meet. Where there are fewer slots than lanes, several take the same.
-template <int count, class S> DEVICE void combine_slots(const S *&slots, Online r)
-{
-    constexpr int lanes = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : count > 2 ? 4 : 2;
-    const int lane = threadIdx.x % lanes;
-    r.largest = lane < count ? *(const float *)(slots + lane) : -infinity();
-    r.sum = lane < count ? *(const float *)(slots + count + lane) : 0;
-    lane_reduce<lanes>(r);
-    slots += 2 * count;
-}
-
-// A barrier of the `threads` neighbouring threads that this one belongs to. A single team has barrier 0, a constant, so that
-// ptxas reserves that one alone; several have one of 1 to 15 each, by a number in a register, and ptxas reserves all sixteen.
-template <int threads, int teams> DEVICE void team_barrier()
-{
-    if constexpr (teams == 1)
-        asm volatile("bar.sync 0, %0;" :: "n"(threads) : "memory");
-    else
-        asm volatile("bar.sync %0, %1;" :: "r"((int)threadIdx.x / threads + 1), "n"(threads) : "memory");
-}
-
-// The two halves of a reduction over the threads of a row; between them a thread may do other work.
-// The halves of `scratch` are used in turn, so that a fast warp's next post cannot overwrite what a
-// slow warp still reads: one barrier of the row's team a reduction is enough.
-template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_post(S (&scratch)[teams][2][slots], int parity, R... r)
-{
-    constexpr int warps = threads / 32;
-    S *slot = scratch[threadIdx.x / threads][parity] + threadIdx.x % threads / 32;
-    (lane_reduce<32>(r), ...);
-    (put_slot<warps>(slot, threadIdx.x % 32 == 0, r), ...);
-}
-template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_collect(S (&scratch)[teams][2][slots], int &parity, R... r)
-{
-    constexpr int warps = threads / 32;
-    const S *slot = scratch[threadIdx.x / threads][parity];
-    team_barrier<threads, teams>();
-    (combine_slots<warps>(slot, r), ...);
-    parity ^= 1;
-}
-
-// reduces each variable over the threads of a row; all of them get the result
-template <int threads, class S, int teams, int slots, class... R>
-DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &parity, R... r)
-{
-    row_post<threads>(scratch, parity, r...);
-    row_collect<threads>(scratch, parity, r...);
-}
+// the same for rows of up to 32 threads, which need no shared memory
+template <int threads, class... R> DEVICE void lanes_reduce(R... r) { (lane_reduce<threads>(r), ...); }
 
 // until all that the kernel before this one in the stream wrote is visible
 DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
@@ -366,58 +293,61 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 //   e = exp(x - max[N](x))
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (M, 1)
-// block          64 threads
+// grid           (ceil(M / 4), 1)
+// block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA has row blockIdx.x
-// columns        64 threads a row, each with 2 tiles of 8 adjacent columns, 512 apart, the last not
+// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...
+// columns        32 threads a row, each with 4 tiles of 8 adjacent columns, 256 apart, the last not
 //                full
 // arguments      x_M, y_M: strides, in elements
-extern "C" __global__ __launch_bounds__(64)
+extern "C" __global__ __launch_bounds__(128)
 void softmax_rows(
     const bf16 *__restrict__ x, long long x_M,
-    bf16 *__restrict__ y, long long y_M) {
+    bf16 *__restrict__ y, long long y_M,
+    long long M) {
     constexpr int N = 1000;
-    constexpr int threads = 64;
-    constexpr int vec = 8, tiles = 2, step = threads * vec;
+    constexpr int threads_per_row = 32, teams = 4;
+    constexpr int vec = 8, tiles = 4, step = threads_per_row * vec;
     wait_for_previous_kernel();
-    const int thread_in_row = threadIdx.x;
-    __builtin_assume(thread_in_row < threads);
-    const int first_column = thread_in_row * vec;
-    __shared__ float scratch[1][2][2 * (threads / 32)];
-    int parity = 0;
+    const int team = threadIdx.x / threads_per_row;
+    const int lane = threadIdx.x % threads_per_row;
+    const int first_column = lane * vec;
 
-    const long long row = blockIdx.x;
-    vector<bf16, vec> x_v[tiles];
-    load_row<step>(x_v, x + row * x_M, first_column, N);
-    float row_max = -infinity();    // max[N](x)
-    float row_sum = 0;    // sum[N](e)
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        const int col = first_column + t * step;
-        float row_max_of[vec];
+    const long long first_row = (long long)blockIdx.x * teams + team;
+    const long long row_step = (long long)gridDim.x * teams;
+    #pragma unroll 1
+    for (long long row = first_row; row < M; row += row_step) {
+        vector<bf16, vec> x_v[tiles];
+        load_row<step>(x_v, x + row * x_M, first_column, N);
+        float row_max = -infinity();    // max[N](x)
+        float row_sum = 0;    // sum[N](e)
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
-            row_max_of[i] = col < N ? x_ : -infinity();
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step;
+            float row_max_of[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                row_max_of[i] = col < N ? x_ : -infinity();
+            }
+            online_add(row_max, row_sum, row_max_of);
         }
-        online_add(row_max, row_sum, row_max_of);
-    }
-    row_reduce<threads>(scratch, parity, online_of(row_max, row_sum));
-    online_end(row_max, row_sum);
+        lanes_reduce<threads_per_row>(online_of(row_max, row_sum));
+        online_end(row_max, row_sum);
 
-    const float inverse_row_sum = quick_inverse(row_sum);
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        const int col = first_column + t * step;
-        float y_out[vec];
+        const float inverse_row_sum = quick_inverse(row_sum);
         #pragma unroll
-        for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
-            const float e = quick_exp(x_ - row_max);
-            y_out[i] = e * inverse_row_sum;
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step;
+            float y_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                const float e = quick_exp(x_ - row_max);
+                y_out[i] = e * inverse_row_sum;
+            }
+            store_row(y + row * y_M, col, y_out, N);
         }
-        store_row(y + row * y_M, col, y_out, N);
     }
 }

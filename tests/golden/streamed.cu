@@ -1,8 +1,8 @@
 // streamed for sm_90a, by fusec 0.3.0:
-//   fusec streamed.fuse N=22528 --arch sm_90a --prelude include
+//   fusec streamed.fuse N=22528 --arch sm_90a --schedule row:threads=704,reads=2 --prelude include
 #include "fusec.cuh"
 
-// streamed (row), from streamed.fuse:2-6
+// streamed (row), from streamed.fuse:3-7
 //   y    = (x - mean) * rstd * gamma
 // where
 //   mean = mean[N](x)
@@ -12,12 +12,12 @@
 // grid           (M, 1)
 // block          704 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 40 a thread, for 2 CTAs an SM
+// registers      at most 88 a thread
 // rows           a CTA has row blockIdx.x
 // columns        704 threads a row, each takes 8 adjacent columns at a time, and again in each
 //                phase
 // arguments      x_M, y_M: strides, in elements
-extern "C" __global__ __launch_bounds__(704, 2)
+extern "C" __global__ __launch_bounds__(704)
 void streamed(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ gamma,

@@ -23,16 +23,16 @@ void g(
     const int lane = threadIdx.x;
     __builtin_assume(lane < threads);
     const int first_column = lane * vec;
+    vector<float, vec> x_v[tiles];
+    load_row<step>(x_v, x, first_column, M);
 
-    #pragma unroll 1
+    #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;
-        vector<float, vec> x_v;
-        load_once(x_v, x, col, M);
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[i];
+            const float x_ = x_v[t][i];
             y_out[i] = x_ + 1.0f;
         }
         store_row(y, col, y_out, M);

@@ -1,0 +1,129 @@
+/* schedule/alternatives.c: the other schedules of a plan: those of its main kernel, with all else as
+ * it is. */
+#include "schedule/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Scheduler *s;
+    const char *before, *behind; /* the schedules of other kernels */
+    Alternatives *list;
+} Listing;
+
+static void add(void *data, const Kernel *k, const Schedule *schedule)
+{
+    Listing *l = data;
+    Arena *arena = l->s->arena;
+    *list_push(arena, l->list) = (Alternative){
+        arena_format(arena, "%s%s%s", l->before, schedule_text(arena, schedule), l->behind),
+        kernel_time(l->s, k)};
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const Alternative *a = left, *b = right;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+/* The kernel that a graph was cut into at that place among those that walk rows. */
+static const Kernel *find_cut(const Scheduler *s, int place)
+{
+    for (int i = 0; i < s->kernels.count; i++)
+        if (walks_rows(&s->kernels.data[i]) && place-- == 0) return &s->kernels.data[i];
+    return NULL;
+}
+
+/* Where the schedule of the walker `place` begins in a text, and where it ends. */
+static const char *find_part(const char *text, int place, size_t *length)
+{
+    for (; place; place--) text += strcspn(text, "+/") + 1;
+    *length = strcspn(text, "+/");
+    return text;
+}
+
+/* The place of the first kernel of the same part. */
+static int first_of_part(Arena *arena, const Plan *plan, int place)
+{
+    const int part = walker_at(arena, plan, place)->part;
+    if (!plan->analysis->part_count) return 0;
+    while (place && walker_at(arena, plan, place - 1)->part == part) place--;
+    return place;
+}
+
+Alternatives list_alternatives(Arena *arena, const Plan *plan)
+{
+    Alternatives list = {0};
+    const int place = main_walker(arena, plan);
+    if (place < 0) return list;
+    const Kernel *main = walker_at(arena, plan, place);
+    const Analysis *a =
+        plan->analysis->part_count ? plan->analysis->parts[main->part] : plan->analysis;
+    Scheduler *s = new_scheduler(arena, a, &plan->target);
+    const Kernel *cut =
+        cut_alike(s, main) ? find_cut(s, place - first_of_part(arena, plan, place)) : NULL;
+    if (!cut) return list;
+    size_t length;
+    const char *all = complete_schedule(arena, plan), *own = find_part(all, place, &length);
+    Listing l = {s, arena_copy(arena, all, (size_t)(own - all)), own + length, &list};
+    propose(s, cut, add, &l);
+    if (list.count) qsort(list.data, (size_t)list.count, sizeof *list.data, by_time);
+    return list;
+}
+
+Alternatives list_candidates(Arena *arena, const Plan *plan, int most)
+{
+    enum { SLOW = 4 };
+    const char *chosen = complete_schedule(arena, plan);
+    Alternatives all = list_alternatives(arena, plan), list = {0};
+    int count = all.count;
+    while (count && all.data[count - 1].time > SLOW * all.data[0].time) count--;
+    const int best = most / 2, rest = count - best, step = rest > 0 ? rest / (most - best) + 1 : 1;
+    for (int i = 0; i < count && list.count < most; i += i < best ? 1 : step)
+        if (strcmp(all.data[i].schedule, chosen)) *list_push(arena, &list) = all.data[i];
+    return list;
+}
+
+/* ---- the schedule of the main kernel ---- */
+
+const char *main_schedule(Arena *arena, const Plan *plan, const char *all)
+{
+    size_t length;
+    const char *own = find_part(all, main_walker(arena, plan), &length);
+    return arena_copy(arena, own, length);
+}
+
+const char *with_main_schedule(Arena *arena, const Plan *plan, const char *schedule)
+{
+    size_t length;
+    const char *all = complete_schedule(arena, plan);
+    const char *own = find_part(all, main_walker(arena, plan), &length);
+    if (own == all && !own[length]) return schedule;
+    return arena_format(arena, "%.*s%s%s", (int)(own - all), all, schedule, own + length);
+}
+
+/* ---- the text of a plan ---- */
+
+/* The family with the keys that say most of it. */
+static const char *short_text(Arena *arena, const Plan *plan, const Kernel *k)
+{
+    Text *text = text_new(arena);
+    text_print(text, "%s:threads=%d", family_name(k->family), k->threads_per_row);
+    if (k->teams > 1) text_print(text, ",rows=%d", k->teams);
+    if (k->cluster > 1) text_print(text, ",cluster=%d", k->cluster);
+    if (k->stages) text_print(text, ",stages=%d", k->stages);
+    if (k->reuses) text_print(text, ",reuse=1");
+    if (k->bulk) text_print(text, ",bulk=1");
+    return family_name(plan->family) == family_name(k->family) ? text_string(text) : NULL;
+}
+
+const char *name_plan(Arena *arena, const Plan *plan)
+{
+    const int place = main_walker(arena, plan);
+    const char *complete = complete_schedule(arena, plan), *problem;
+    if (place < 0 || plan->analysis->part_count) return complete;
+    const char *text = short_text(arena, plan, walker_at(arena, plan, place));
+    const Plan *named =
+        text ? try_schedule(arena, plan->analysis, &plan->target, text, &problem) : NULL;
+    return named && !strcmp(complete_schedule(arena, named), complete) ? text : complete;
+}

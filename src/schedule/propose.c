@@ -1,0 +1,436 @@
+/* schedule/propose.c: the schedules of one kernel that are worth a look, from the simplest on. Each
+ * is shown as the kernel that it makes; what cannot be made is left out. No length decides anything
+ * here: shapes follow from how many vectors a row has, and from what an SM has room for.
+ *
+ *   how many CTAs share a row      one, or a cluster; a group where nothing else holds the row
+ *   how many elements a thread has as many as leave its row in registers, so few that threads do
+ *   where a row is between phases  registers, a ring, the registers that it leaves for the next row,
+ *                                  a buffer for one bulk copy, or memory
+ *
+ * Keys that are asked for take the place of those tried. */
+#include "schedule/internal.h"
+
+#include <string.h>
+
+enum { MOST_ELEMENTS = 64, SHORT_ELEMENTS = 48, BESIDE_RING = 16, MOST_STAGES = 8 };
+
+typedef struct {
+    Scheduler *s;
+    const Kernel *cut; /* as the graph was cut */
+    Load *loads;       /* of the kernel that is tried */
+    Schedule asked, now;
+    Consider *consider;
+    void *data;
+    int vec, made;
+    int64_t columns, vectors; /* of a row; of a CTA's part of one */
+} Proposals;
+
+/* ---- one schedule ---- */
+
+/* Whether its grid may be of fewer CTAs. */
+static bool takes_most_ctas(const Kernel *k)
+{
+    return (is_persistent(k) && k->rows) || k->kept || k->bulk;
+}
+
+/* Makes a kernel of the schedule, if it can be. */
+static void try_now(Proposals *p)
+{
+    Kernel k = *p->cut;
+    k.loads = p->loads;
+    if (k.load_count) memcpy(k.loads, p->cut->loads, sizeof *k.loads * (size_t)k.load_count);
+    p->s->forced = p->now;
+    p->s->derive = true;
+    bool fits = fit_schedule(p->s, &k);
+    p->s->derive = false;
+    for (int key = 0; key < KEYS && fits; key++)
+        fits = !p->asked.at[key] || p->s->forced.at[key] == p->asked.at[key];
+    if (p->asked.ctas && !takes_most_ctas(&k)) return;
+    if (!fits) return;
+    p->made++;
+    p->consider(p->data, &k, &p->s->forced);
+}
+
+/* Whether a value may be tried: another may be asked for. */
+static bool admits(const Proposals *p, Key key, int value)
+{
+    return !p->asked.at[key] || p->asked.at[key] == value;
+}
+
+static bool admits_family(const Proposals *p, Family family)
+{
+    return !p->asked.any || p->asked.family == family;
+}
+
+static int64_t part_bytes(const Proposals *p, int bytes)
+{
+    return bytes * p->vectors * p->vec;
+}
+
+static int tiles_now(const Proposals *p)
+{
+    return (int)ceil_div(p->vectors, p->now.threads);
+}
+
+static int cta_threads(const Proposals *p)
+{
+    return p->now.threads * p->now.rows;
+}
+
+/* ---- how many CTAs an SM holds ---- */
+
+/* Tries as many CTAs an SM as it has threads for, half as many, and one. What has no ring takes what
+ * registers it likes. */
+static void try_live(Proposals *p, int threads_of_sm, bool told)
+{
+    int most = threads_of_sm / cta_threads(p);
+    if (most > p->s->target->most_ctas_per_sm) most = p->s->target->most_ctas_per_sm;
+    if (most < 1) most = 1;
+    const int tried[] = {p->asked.per_sm ? p->asked.per_sm : most, (most + 1) / 2, 1};
+    for (int i = 0; i < 3; i++) {
+        if (i && (tried[i] == tried[i - 1] || p->asked.per_sm)) break;
+        p->now.live = tried[i];
+        p->now.per_sm = told || p->asked.per_sm ? tried[i] : 0;
+        try_now(p);
+    }
+    p->now.live = p->now.per_sm = 0;
+}
+
+/* Of rows that have CTAs of their own: ptxas takes what registers it likes, or is told for how many
+ * CTAs an SM is to have room. */
+static void try_told(Proposals *p)
+{
+    if (p->asked.per_sm) {
+        p->now.per_sm = p->asked.per_sm;
+        try_now(p);
+        p->now.per_sm = 0;
+        return;
+    }
+    p->now.per_sm = 0;
+    try_now(p);
+    int most = p->s->target->threads_per_sm / cta_threads(p);
+    if (most > p->s->target->most_ctas_per_sm) most = p->s->target->most_ctas_per_sm;
+    for (p->now.per_sm = most; p->now.per_sm > 1; p->now.per_sm = p->now.per_sm * 3 / 4) try_now(p);
+    p->now.per_sm = 0;
+}
+
+/* ---- where a row is between its phases ---- */
+
+/* Where column vectors may be, if there are any: the nearest that has room is not always the best. */
+static void try_columns(Proposals *p, const int *homes, void (*next)(Proposals *))
+{
+    static const int none[] = {1 + IN_REGISTERS, 0};
+    if (!column_vectors(p->cut)) homes = none;
+    for (; *homes; homes++) {
+        p->now.columns = *homes;
+        next(p);
+    }
+    p->now.columns = 1 + IN_REGISTERS;
+}
+
+static void try_registers(Proposals *p)
+{
+    const Kernel *k = p->cut;
+    if (k->accumulator_count)
+        try_live(p, k->kept || !k->inner_count ? p->s->target->threads_per_sm : MOST_THREADS,
+                 false);
+    else
+        try_told(p);
+}
+
+/* A row in registers, of a CTA by itself or of a cluster that has no other. */
+static void propose_registers(Proposals *p)
+{
+    static const int homes[] = {1 + IN_REGISTERS, 1 + IN_MEMORY, 0};
+    if (!admits_family(p, p->cut->family) || !admits(p, KEY_stages, 1) || p->asked.reuse) return;
+    p->now.family = p->cut->family;
+    p->now.stages = 1;
+    p->now.row = 1 + IN_REGISTERS;
+    p->now.single = p->now.cluster > 1;
+    for (p->now.blocks = 0; p->now.blocks <= may_pass_by_blocks(p->cut, p->vec); p->now.blocks++)
+        try_columns(p, homes, try_registers);
+    p->now.blocks = p->now.single = 0;
+}
+
+static void try_refill(Proposals *p)
+{
+    try_live(p, p->s->target->threads_per_sm, true);
+}
+
+/* A cluster's row in registers, which the next row takes tile by tile. */
+static void propose_refill(Proposals *p)
+{
+    static const int homes[] = {1 + IN_STAGES, 0};
+    if (p->now.cluster == 1 || !admits_family(p, FAMILY_ROW) || !admits(p, KEY_stages, 1) ||
+        p->asked.reuse || p->cut->accumulator_count)
+        return;
+    p->now.family = FAMILY_ROW;
+    p->now.stages = p->now.refill = 1;
+    p->now.row = 1 + IN_REGISTERS;
+    try_columns(p, homes, try_refill);
+    p->now.refill = 0;
+}
+
+/* As many stages as keep enough of the next rows under way, for so many CTAs an SM. */
+static void try_ring_live(Proposals *p, int live)
+{
+    const Target *t = p->s->target;
+    int64_t stage = part_bytes(p, row_bytes(p->cut)) * p->now.rows;
+    int least = p->now.reuse ? 1 : 2 + p->now.lag;
+    int64_t room = t->smem_per_sm / live / (stage ? stage : 1);
+    int64_t wanted = ceil_div(ring_bytes(t), (stage ? stage : 1) * live) + least - 1;
+    int64_t most = wanted > MOST_STAGES ? MOST_STAGES : wanted > least ? wanted : least;
+    p->now.live = p->now.per_sm = live;
+    for (int64_t stages = most < room ? most : room; stages >= least; stages--) {
+        int before = p->made;
+        p->now.stages = p->asked.stages ? p->asked.stages : (int)stages;
+        try_now(p);
+        if (p->made > before || p->asked.stages) break;
+    }
+}
+
+static void try_ring(Proposals *p)
+{
+    int of_sm = p->cut->accumulator_count ? MOST_THREADS : p->s->target->threads_per_sm;
+    int most = of_sm / cta_threads(p);
+    if (most < 1) most = 1;
+    if (p->asked.per_sm)
+        try_ring_live(p, p->asked.per_sm);
+    else
+        for (int live = most; live; live = live > 1 ? (live + 1) / 2 : 0) try_ring_live(p, live);
+    p->now.live = p->now.per_sm = 0;
+    p->now.stages = 1;
+}
+
+typedef struct {
+    bool copy_warp, reuse;
+    Home row;
+    int lag;
+} Ring;
+
+/* Whose last phase lags, or which a copy warp fills: rows that stay in the ring. */
+static const Ring rings[] = {{false, true, IN_REGISTERS, 0}, {false, false, IN_REGISTERS, 0},
+                             {false, false, IN_STAGES, 0},   {false, false, IN_STAGES, 1},
+                             {true, false, IN_STAGES, 0},    {true, false, IN_STAGES, 1},
+                             {true, false, IN_STAGES, 2}};
+
+static bool admits_ring(const Proposals *p, const Ring *ring)
+{
+    const Kernel *k = p->cut;
+    Family family = ring->copy_warp ? FAMILY_WARP_SPECIALIZED : k->family;
+    bool lags = k->inner_count && k->phases == 2 && p->now.rows == 1 && p->now.threads > WARP;
+    bool group = p->now.cluster > p->s->target->max_cluster;
+    if (!admits_family(p, family) || (ring->lag && !lags) || (group && !ring->copy_warp) ||
+        (ring->lag == 2 && !group))
+        return false;
+    if (p->asked.reuse && !ring->reuse) return false;
+    if (ring->copy_warp && (p->now.rows > 1 || p->now.threads <= WARP)) return false;
+    return ring->reuse || !p->asked.stages || p->asked.stages > 1;
+}
+
+static void propose_rings(Proposals *p)
+{
+    static const int few[] = {1 + IN_REGISTERS, 1 + IN_STAGES, 1 + IN_MEMORY, 0},
+                     many[] = {1 + IN_STAGES, 1 + IN_MEMORY, 0};
+    for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+        const Ring *ring = &rings[i];
+        if (!admits_ring(p, ring)) continue;
+        p->now.family = ring->copy_warp ? FAMILY_WARP_SPECIALIZED : p->cut->family;
+        p->now.reuse = ring->reuse;
+        p->now.row = 1 + (int)ring->row;
+        p->now.lag = ring->lag;
+        bool held = p->cut->accumulator_count || tiles_now(p) * p->vec <= 2 * BESIDE_RING;
+        try_columns(p, held ? few : many, try_ring);
+    }
+    p->now.reuse = p->now.lag = 0;
+}
+
+/* A row in shared memory, where one bulk copy brings it. */
+static void propose_bulk(Proposals *p)
+{
+    if (!admits_family(p, FAMILY_ROW) || p->asked.stages || p->asked.reuse || p->now.rows > 1)
+        return;
+    p->now.family = FAMILY_ROW;
+    p->now.bulk = 1;
+    p->now.row = 1 + IN_REGISTERS;
+    try_told(p);
+    p->now.bulk = 0;
+}
+
+/* A row that each phase reads again. */
+static void propose_streams(Proposals *p)
+{
+    const Kernel *k = p->cut;
+    if (!admits_family(p, k->family) || has_column_accumulators(k) || p->asked.stages > 1 ||
+        p->asked.reuse)
+        return;
+    p->now.family = k->family;
+    p->now.reads = 2;
+    const bool group = p->now.cluster > 1;
+    for (int live = group ? (k->rows ? 2 : 1) : 0; live >= group; live--) {
+        p->now.live = p->now.per_sm = live;
+        try_now(p);
+    }
+    p->now.reads = 1;
+    p->now.live = p->now.per_sm = 0;
+}
+
+/* Everything that a row of this shape can be. */
+static void propose_homes(Proposals *p)
+{
+    const Kernel *k = p->cut;
+    bool resident = (int64_t)tiles_now(p) * p->vec <= MOST_ELEMENTS && !k->dynamic;
+    bool walks = (k->inner_count || k->accumulator_count) && k->rows;
+    bool group = p->now.cluster > p->s->target->max_cluster;
+    if (resident && !group && admits(p, KEY_reads, 1) && !p->asked.bulk) propose_registers(p);
+    if (resident && walks && admits(p, KEY_reads, 1) && !p->asked.bulk) {
+        propose_rings(p);
+        if (!group) propose_refill(p);
+    }
+    if (walks && k->inner_count && !group && admits(p, KEY_reads, 1) && !p->asked.limit)
+        propose_bulk(p);
+    if (admits(p, KEY_reads, 2) && !p->asked.bulk && (group || p->now.cluster == 1) &&
+        (k->inner_count || !resident))
+        propose_streams(p);
+}
+
+/* ---- how many threads share a row ---- */
+
+/* Rows that a warp or a part of one has: CTAs of a few sizes. */
+static void propose_short(Proposals *p)
+{
+    enum { LEAST_CTA = 128, MOST_CTA = 512 };
+    for (int threads = WARP; threads >= 1; threads /= 2) {
+        int64_t elements = ceil_div(p->vectors, threads) * p->vec;
+        bool idle = threads > 1 && 2 * p->vectors <= threads;
+        if (idle || !admits(p, KEY_threads, threads)) continue;
+        if (elements > SHORT_ELEMENTS && elements > p->vec && !p->asked.threads) break;
+        p->now.threads = threads;
+        for (int cta = LEAST_CTA; cta <= MOST_CTA; cta *= 2) {
+            p->now.rows = p->asked.rows ? p->asked.rows : cta / threads;
+            propose_homes(p);
+            if (p->asked.rows) break;
+        }
+    }
+}
+
+/* Rows of whole warps: with sums over rows several of them share a CTA. */
+static void try_teams(Proposals *p)
+{
+    const Kernel *k = p->cut;
+    int most = k->accumulator_count && p->now.cluster == 1 ? SUM_THREADS / p->now.threads : 1;
+    if (p->asked.rows) {
+        p->now.rows = p->asked.rows;
+        propose_homes(p);
+        return;
+    }
+    for (p->now.rows = 1; p->now.rows <= most; p->now.rows++) propose_homes(p);
+    p->now.rows = 1;
+}
+
+static void propose_long(Proposals *p)
+{
+    const bool group = p->now.cluster > p->s->target->max_cluster;
+    const int most = group ? MOST_THREADS - WARP : MOST_THREADS; /* one warp listens */
+    int last = 0;
+    for (int tiles = 1; tiles * p->vec <= MOST_ELEMENTS || last == 0; tiles++) {
+        int64_t threads = ceil_div(ceil_div(p->vectors, tiles), WARP) * WARP;
+        if (threads > most) threads = tiles * p->vec >= MOST_ELEMENTS ? most : 0;
+        if (p->asked.threads) threads = p->asked.threads;
+        if (!threads || threads == last) continue;
+        if (threads <= WARP && !p->asked.threads && (p->cut->rows | p->cut->kept)) break;
+        p->now.threads = last = (int)threads;
+        try_teams(p);
+        if (p->asked.threads) break;
+    }
+}
+
+/* A row that nothing reduces inside may be cut into parts, a CTA each. */
+static void propose_parts(Proposals *p)
+{
+    enum { THREADS = 256 };
+    p->now.threads = p->asked.threads ? p->asked.threads : THREADS;
+    p->now.rows = 1;
+    for (p->now.tiles = 1; p->now.tiles <= 2; p->now.tiles *= 2) {
+        if (p->vectors <= (int64_t)p->now.threads * p->now.tiles) break;
+        propose_registers(p);
+    }
+    p->now.tiles = 0;
+}
+
+/* Rows that are read again by fewer threads than hold them: each may have more registers. */
+static void propose_fewer(Proposals *p)
+{
+    enum { MOST = MOST_THREADS / 2, LEAST = MOST_THREADS / 4 };
+    if (p->asked.threads || !p->cut->inner_count || !admits(p, KEY_reads, 2)) return;
+    for (p->now.threads = MOST; p->now.threads >= LEAST; p->now.threads /= 2)
+        if ((int64_t)tiles_now(p) * p->vec > MOST_ELEMENTS || p->now.cluster > 1)
+            propose_streams(p);
+}
+
+static void propose_shapes(Proposals *p)
+{
+    const Kernel *k = p->cut;
+    if (p->now.cluster == 1 && (k->rows | k->kept)) propose_short(p);
+    propose_long(p);
+    if (p->now.cluster == 1 || p->now.cluster > p->s->target->max_cluster) propose_fewer(p);
+    if (!k->inner_count && !k->dynamic && p->now.cluster == 1) propose_parts(p);
+}
+
+/* Columns whose number a launch knows, or a graph without rows. */
+static void propose_unknown(Proposals *p)
+{
+    enum { THREADS = 512 };
+    p->now.threads = p->asked.threads ? p->asked.threads : THREADS;
+    p->now.rows = 1;
+    propose_streams(p);
+}
+
+/* ---- how many CTAs share a row ---- */
+
+static bool may_split(const Proposals *p)
+{
+    const Kernel *k = p->cut;
+    return k->inner_count && k->rows && !k->kept && !k->dynamic;
+}
+
+static void propose_clusters(Proposals *p)
+{
+    int sms = p->s->target->sms, clusters = p->s->target->max_cluster;
+    int most = p->s->target->bulk_copy && sms > clusters ? sms : clusters;
+    bool flat = !p->cut->rows && p->cut->inner_count && !p->cut->dynamic;
+    for (int ctas = 1; ctas <= most; ctas *= 2) {
+        bool group = ctas > clusters;
+        if (!admits(p, KEY_cluster, ctas)) continue;
+        if (ctas > 1 && !may_split(p) && !(flat && group)) continue;
+        if (group && ctas % WARP) continue;
+        p->now.cluster = ctas;
+        p->vectors = ceil_div(ceil_div(p->columns, p->vec), ctas);
+        if (p->vectors < 1) p->vectors = 1; /* no columns */
+        if (ctas > 1 && p->vectors <= 2 * WARP) break;
+        propose_shapes(p);
+    }
+}
+
+int propose(Scheduler *s, const Kernel *k, Consider *consider, void *data)
+{
+    Proposals p = {.s = s, .cut = k, .asked = s->forced, .consider = consider, .data = data};
+    p.loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
+    p.vec = p.asked.vec ? p.asked.vec : find_vector(s, k);
+    p.columns = has_element_work(s->g, k) ? column_count(s, k) : 1;
+    p.now = (Schedule){.any = true, .family = k->family, .exact = 1};
+    p.now.rows = p.now.cluster = p.now.stages = p.now.reads = p.now.groups = 1;
+    p.now.ride = k->rides ? 1 : 2;
+    p.now.apart = k->adds_apart;
+    p.now.row = p.now.columns = 1 + IN_REGISTERS;
+    p.now.loop = 1;
+    p.now.vec = p.asked.vec;
+    p.now.ctas = p.asked.ctas;
+    p.now.limit = p.asked.limit;
+    if (k->dynamic)
+        propose_unknown(&p);
+    else
+        propose_clusters(&p);
+    s->forced = p.asked;
+    return p.made;
+}

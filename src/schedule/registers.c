@@ -1,0 +1,119 @@
+/* schedule/registers.c: registers that a thread of a kernel needs, fitted on what `ptxas -v` says of
+ * some five thousand schedules of norms, softmaxes, losses and their gradients. */
+#include "schedule/internal.h"
+
+enum { REGISTER_BYTES = 4 };
+
+/* What a thread holds of each of its elements, in registers: of rows, and of column vectors. */
+static void find_held(const Kernel *k, double *rows, double *columns)
+{
+    *rows = *columns = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (!load->resident || load->access != ACCESS_VECTOR) continue;
+        double *held = is_column_vector(k, load) ? columns : rows;
+        *held += dtype_info[load->dtype].bytes / (double)REGISTER_BYTES;
+    }
+}
+
+static bool meets_twice(const Kernel *k)
+{
+    enum { ONCE = 2 };
+    return k->phases > ONCE;
+}
+
+/* Where elements are converted by the same instruction each time ptxas keeps what it has converted. */
+static bool converts_once(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].rewidened) return false;
+    return true;
+}
+
+/* What a thread needs beside its elements, and for each of them. */
+typedef struct {
+    double base, moments, phases, row, column, sum, lag, vector, ragged, tile;
+    double kept_row, kept_column; /* more where what is converted is kept */
+} Needs;
+
+/* Where columns are of several axes each has a coordinate, and every vector others; what is read in
+ * a loop has addresses; and what is computed of many values has all of them at hand. */
+static double add_more(const Scheduler *s, const Kernel *k)
+{
+    enum { COORDINATES = 14, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 48, UNKNOWN = 22 };
+    static const double ELEMENT = 0.6, OPERATION = 1.0;
+    double more = 0, values = (element_operations(s, k) - SIMPLE) * OPERATION;
+    if (has_several_columns(k))
+        more += COORDINATES + ELEMENT * k->vec * (k->streamed ? 1 : k->tiles);
+    if (k->streamed) more += k->grouped ? 2 * ADDRESSES : ADDRESSES;
+    if (k->kept) more += GROUPS;
+    if (k->vec == 1 && k->accumulator_count) more += GROUPS;
+    if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */
+    return more + (values > MOST ? MOST : values > 0 ? values : 0);
+}
+
+static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
+{
+    double rows, columns, elements = k->streamed || k->bulk ? k->vec : k->vec * k->tiles;
+    const bool kept = converts_once(k);
+    find_held(k, &rows, &columns);
+    return n->base + n->moments * has_moments(s, k) + n->phases * meets_twice(k) +
+           (n->row + n->kept_row * kept) * rows * elements +
+           (n->column + n->kept_column * kept) * columns * elements +
+           n->sum * accumulator_registers(s, k) * k->vec * k->tiles + n->lag * k->lag +
+           n->vector * k->vec * row_inputs(k) + n->ragged * !k->full +
+           n->tile * (k->streamed ? 1 : k->tiles);
+}
+
+/* That ptxas takes if it may. */
+int natural_registers(const Scheduler *s, const Kernel *k)
+{
+    static const Needs needs = {.base = 19,
+                                .moments = 14,
+                                .phases = 13,
+                                .row = 0.75,
+                                .column = 0.5,
+                                .sum = 1,
+                                .vector = 0.7,
+                                .tile = 1.15,
+                                .kept_row = 0.1,
+                                .kept_column = 0.55};
+    const double needed = add_needs(s, k, &needs);
+    const int cap = register_cap(s, kernel_threads(k) + helper_threads(k));
+    return needed < cap ? (int)needed : cap;
+}
+
+/* Without which it spills. */
+int least_registers(const Scheduler *s, const Kernel *k)
+{
+    static const Needs of_row = {.base = 10,
+                                 .moments = 13,
+                                 .phases = 10,
+                                 .row = 0.67,
+                                 .column = 0.54,
+                                 .vector = 1.05,
+                                 .ragged = 3.7,
+                                 .tile = 0.94,
+                                 .kept_row = 0.65,
+                                 .kept_column = 0.55};
+    static const Needs of_ring = {.base = 20,
+                                  .moments = 5,
+                                  .phases = 9,
+                                  .row = 1.3,
+                                  .column = 1.3,
+                                  .lag = 2.4,
+                                  .vector = 0.3,
+                                  .tile = 1.7};
+    static const Needs of_sums = {.base = 10,
+                                  .moments = 11,
+                                  .phases = 11,
+                                  .row = 0.96,
+                                  .column = 1.72,
+                                  .sum = 1.5,
+                                  .lag = 10,
+                                  .vector = 1.43,
+                                  .tile = 2.44};
+    const bool ring = k->stages || k->refill;
+    const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
+    return (int)(add_needs(s, k, needs) + add_more(s, k));
+}

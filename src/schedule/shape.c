@@ -1,0 +1,190 @@
+/* schedule/shape.c: which elements of a row each CTA and each thread has: vectors, tiles, slices, and
+ * which tiles are checked against the row's end. */
+#include "schedule/internal.h"
+
+#include <limits.h>
+
+static int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* The fewest bytes an element has among the tensors that are read or written as vectors. */
+int narrowest(const Kernel *k)
+{
+    int bytes = 16;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR)
+            bytes = min_int(bytes, dtype_info[k->loads[i].dtype].bytes);
+    for (int i = 0; i < k->store_count; i++)
+        if (k->stores[i].access == ACCESS_VECTOR)
+            bytes = min_int(bytes, dtype_info[k->stores[i].dtype].bytes);
+    return bytes;
+}
+
+/* Elements of the widest access that the tensors allow. */
+int full_vector(const Kernel *k)
+{
+    return min_int(16 / narrowest(k), MAX_VECTOR);
+}
+
+/* Elements along the fastest of the columns' axes. */
+static int64_t fastest_count(const Scheduler *s, const Kernel *k)
+{
+    return k->columns ? axes_size(&s->a->sizes, (AxisSet)1 << fastest_column(k)) : 1;
+}
+
+/* A row is whole vectors, so that all rows are alike and every access is aligned: where the number
+ * of columns is odd, single elements. Of several axes the fastest is whole vectors. */
+int find_vector(const Scheduler *s, const Kernel *k)
+{
+    int vec = k->dynamic && !has_several_columns(k) ? 1 : full_vector(k);
+    while (fastest_count(s, k) % vec) vec /= 2;
+    return vec;
+}
+
+/* Why no CTA can be so; NULL: it can. */
+const char *shape_problem(const Scheduler *s, const Kernel *k)
+{
+    enum { MOST = 1024, MOST_TEAMS = 15 };
+    int threads = k->threads_per_row, all = kernel_threads(k);
+    if (threads > MOST) return arena_format(s->arena, "threads: a CTA has up to %d", MOST);
+    if (threads % WARP && (threads > WARP || (all % WARP && !s->forced.rows)))
+        return arena_format(s->arena, "threads: %d of a row are not whole warps of %d", threads,
+                            WARP);
+    if (all % WARP)
+        return arena_format(s->arena, "rows: %d rows of %d threads are not whole warps of %d",
+                            k->teams, threads, WARP);
+    if (all > MOST)
+        return arena_format(s->arena, "rows: %d rows of %d threads are more than the %d of a CTA",
+                            k->teams, threads, MOST);
+    if (threads > WARP && k->teams > MOST_TEAMS)
+        return arena_format(s->arena, "rows: a CTA has up to %d at a time of more than a warp each",
+                            MOST_TEAMS);
+    return NULL;
+}
+
+/* Columns are counted in `int`, but for those that a launch counts; each thread of a kernel that
+ * sums them over rows must have its own. */
+bool has_too_many_columns(Scheduler *s, const Kernel *k)
+{
+    int most = has_column_accumulators(k) ? 1 << 30 : INT_MAX;
+    if (!axes_within(k->columns, s->a->columns) || column_count(s, k) <= most) return false;
+    s->problem = arena_format(s->arena, "rows of more than %d columns%s are not supported", most,
+                              most < INT_MAX ? " that are reduced over rows" : "");
+    return true;
+}
+
+/* Whether the rows are those of a tensor with columns, which are never more than a grid has CTAs:
+ * no memory holds them. Pairs of the rows of two tensors may be. */
+static bool spans_rows(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && axes_within(k->rows, k->loads[i].axes)) return true;
+    for (int i = 0; i < k->store_count; i++)
+        if (axes_within(k->rows | k->columns, k->stores[i].axes)) return true;
+    return false;
+}
+
+bool may_have_one_row(const Kernel *k)
+{
+    bool several =
+        k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || has_fewer_ctas(k);
+    return k->rows && k->inner_count && !several && spans_rows(k);
+}
+
+/* A CTA that ends with its row needs no loop, and fewer registers. Of two kinds ptxas makes better code
+ * in a loop that runs once: of several exchanges, and of single elements of several inputs whose mean
+ * and squares are found. */
+bool wants_one_row(const Scheduler *s, const Kernel *k)
+{
+    enum { PAIR = 2 };
+    bool often = k->phases > PAIR && (k->vec > 1 || k->cluster == 1);
+    bool looped = often || (k->vec == 1 && has_moments(s, k) && row_inputs(k) > 1);
+    return !looped;
+}
+
+/* ---- slices and tiles ---- */
+
+/* schedule/tiles.c: which columns each CTA and each thread has, once threads, vectors and tiles are
+ * known: slices, whole tiles, and those that are checked against the row's end. */
+#include "schedule/internal.h"
+
+/* CTAs that share a row have as many columns each: in whole lines of memory where the row is
+ * copied, in vectors of 16 bytes where registers take it; but never more than their warps
+ * have vectors. Those that read it anew in each phase take turns along it instead, so that they
+ * read what lies together. */
+void set_slice(const Scheduler *s, Kernel *k)
+{
+    int unit = (k->refill ? 16 : LINE_BYTES) / narrowest(k);
+    if (unit > k->vec * WARP) unit = k->vec * WARP;
+    int64_t units = ceil_div(ceil_div(column_count(s, k), k->cluster), unit);
+    k->slice = k->cluster > 1 && !k->streamed ? (int)units * unit : 0;
+    k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
+}
+
+/* Many sums of many threads leave ptxas no register over. Where tiles are checked against the row's end,
+ * though all are full, it computes one after the other; else it spills. */
+bool checks_full_tiles(const Scheduler *s, const Kernel *k)
+{
+    enum { MANY_THREADS = 512, MANY = 32 };
+    bool many = kernel_threads(k) >= MANY_THREADS && k->vec * k->tiles >= MANY;
+    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->copy_warp;
+}
+
+void set_ragged(const Scheduler *s, Kernel *k)
+{
+    enum { FEW_TILES = 4 };
+    int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
+    bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
+    bool checked = s->forced.exact ? s->forced.checked : checks_full_tiles(s, k);
+    k->checked = full && checked;
+    k->full = full && !k->checked && !k->streamed && !k->dynamic;
+    k->ragged = (has_element_work(s->g, k) && !full) || k->checked ||
+                (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
+}
+
+/* Whether all of a row's elements are a CTA's or cluster's, in tiles that are unrolled. */
+static bool has_whole_tiles(const Kernel *k)
+{
+    return !k->streamed && !k->dynamic && k->column_ctas == 1;
+}
+
+void set_full_tiles(const Scheduler *s, Kernel *k)
+{
+    int64_t least = column_count(s, k) - (int64_t)k->slice * (k->slice ? k->cluster - 1 : 0);
+    int64_t full = least / ((int64_t)k->threads_per_row * k->vec);
+    k->full_tiles = !k->ragged ? k->tiles : full > 0 ? (int)full : 0;
+}
+
+bool may_leave_open(const Kernel *k)
+{
+    return has_whole_tiles(k) && k->ragged && k->tiles > 1 && k->full_tiles == k->tiles - 1;
+}
+
+bool may_take_whole_moments(const Scheduler *s, const Kernel *k)
+{
+    return has_whole_tiles(k) && has_moments(s, k) && k->threads_per_row >= WARP;
+}
+
+/* Of more tiles ptxas would compute those that are full all at once, and spill. To join a mean and its
+ * squares with every vector takes short vectors more instructions than to find them once a thread has
+ * all of its elements. */
+void set_open_tile(const Scheduler *s, Kernel *k)
+{
+    enum { FEW = 4, NARROW = 2, ELEMENTS = 48, FULL_BYTES = 16 };
+    set_full_tiles(s, k);
+    bool one = row_inputs(k) == 1 && k->vec < full_vector(k) && k->vec * row_bytes(k) < FULL_BYTES;
+    bool narrow = k->vec <= NARROW || one;
+    k->open_tile = may_leave_open(k) && k->tiles <= FEW;
+    k->whole_moments = may_take_whole_moments(s, k) && narrow && k->vec * k->tiles <= ELEMENTS;
+}
+
+/* Where a row's threads are a power of two and all have as many elements, a mean and its squares meet
+ * without counts and divisions. */
+bool has_even_moments(const Scheduler *s, const Kernel *k)
+{
+    bool full = !k->ragged && !k->streamed && !k->dynamic &&
+                !(k->threads_per_row & (k->threads_per_row - 1));
+    return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag && !k->grouped;
+}

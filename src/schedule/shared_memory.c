@@ -1,0 +1,207 @@
+/* schedule/shared_memory.c: what a CTA has in shared memory: the stages of a ring and what lies beside
+ * them, a row that one bulk copy brings, blocks of rows that begin anywhere. */
+#include "schedule/internal.h"
+
+static int64_t whole_lines(int64_t bytes)
+{
+    return ceil_div(bytes, LINE_BYTES) * LINE_BYTES;
+}
+
+/* What a load's vectors take of a stage; where rows that are not whole lines are to lie as they do
+ * in memory, another line each. */
+static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
+{
+    int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
+    if (is_lined_up(k, load)) return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
+    bool copied = (k->copy_warp || k->bulk) && !load->hoisted;
+    if (!copied) return bytes;
+    return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
+}
+
+/* Vectors in shared memory, those of one stage or (hoisted) those that are staged once. */
+static int64_t vector_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (load->staged && load->access != ACCESS_ROW && load->hoisted == hoisted)
+            bytes += buffer_bytes(s, k, load);
+    }
+    return bytes;
+}
+
+/* What of a stage are a row's scalars, behind its vectors: a copy for each warp, each array aligned
+ * for 8 bytes. */
+static int64_t scalar_bytes(const Kernel *k)
+{
+    enum { ALIGNMENT = 8 };
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        int64_t array = (int64_t)kernel_threads(k) / WARP * dtype_info[load->dtype].bytes;
+        if (load->staged && load->access == ACCESS_ROW)
+            bytes += ceil_div(array, ALIGNMENT) * ALIGNMENT;
+    }
+    return whole_lines(bytes);
+}
+
+/* Shared memory of a CTA for one stage, or (hoisted) for what is staged once. */
+int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
+{
+    return vector_bytes(s, k, hoisted) + (hoisted ? 0 : scalar_bytes(k));
+}
+
+/* Shared memory in which teams meet at the end, where they do not in the ring: a tile of one
+ * accumulator. */
+static int64_t team_bytes(const Scheduler *s, const Kernel *k)
+{
+    if (k->teams == 1) return 0;
+    return (int64_t)kernel_threads(k) * k->vec * widest_accumulator(s->g, k);
+}
+
+/* What all teams, or the warps that have several, have added up. */
+static int64_t sum_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { BLOCK = 16 };
+    int64_t bytes = 0;
+    int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
+    int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column)
+            bytes +=
+                ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8),
+                         BLOCK) *
+                BLOCK;
+    return bytes;
+}
+
+/* Where warps meet, in two halves, and CTAs; where sums of everything meet. */
+int64_t exchange_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { BARRIER = 8 };
+    int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
+    int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
+    int64_t bytes = k->threads_per_row > WARP ? 2 * values * value * warps : 0;
+    if (k->grouped)
+        bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
+    else if (k->cluster > 1)
+        bytes += 2 * (values * value * k->cluster + BARRIER);
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (!k->accumulators[i].per_column) bytes += 2 * 8 * warps;
+    return bytes;
+}
+
+/* With barriers, two for each stage; at least what small variables and their alignment take. */
+int64_t static_bytes(const Scheduler *s, const Kernel *k)
+{
+    enum { LEAST = 2 << 10, MORE = 256, MOST_STAGES = 8, BARRIER = 8 };
+    int64_t stages = s->forced.stages > MOST_STAGES ? s->forced.stages : MOST_STAGES;
+    int64_t bytes = exchange_bytes(s, k) + 2 * stages * BARRIER + MORE;
+    return bytes > LEAST ? bytes : LEAST;
+}
+
+/* Room beside the ring in which teams' sums meet after the last row, if they do not meet in it. */
+static int64_t meeting_bytes(const Scheduler *s, Kernel *k, int64_t stage, int64_t once)
+{
+    enum { LEAST_STAGES = 2 };
+    const int stages = k->reuses ? k->stages : LEAST_STAGES; /* that there surely are */
+    const bool meet = k->teams > 1 && has_column_accumulators(k);
+    const int64_t sums = meet ? sum_bytes(s, k) : 0, ring = stages * stage;
+    k->meets_in_ring = meet && !k->kept && sums <= ring;
+    k->meets_beside =
+        meet && k->kept && static_bytes(s, k) + once + sums + ring <= s->target->smem_per_cta;
+    return k->meets_in_ring ? 0 : k->meets_beside ? sums : team_bytes(s, k);
+}
+
+/* Makes room for the stages that are asked for, in as many CTAs as an SM is to hold. */
+bool fit_ring(const Scheduler *s, Kernel *k)
+{
+    enum { RESERVED = 1 << 10 };
+    const int64_t stage = staged_bytes(s, k, false);
+    int64_t once = staged_bytes(s, k, true);
+    if (!vector_bytes(s, k, false)) return false;
+    k->stages = s->forced.stages;
+    const int64_t meeting = meeting_bytes(s, k, stage, once);
+    if (k->meets_beside) once += meeting;
+    const int64_t other = static_bytes(s, k) + once + (k->meets_beside ? 0 : meeting);
+    int64_t room = s->target->smem_per_sm / k->ctas_per_sm - RESERVED;
+    if (room > s->target->smem_per_cta) room = s->target->smem_per_cta;
+    k->smem_bytes = k->stages * stage + once;
+    return k->stages * stage + other <= room;
+}
+
+/* ---- a row that one bulk copy brings ---- */
+
+/* Whether a row can be copied so: whole blocks of 16 bytes, of one axis. */
+bool can_take_bulk(const Scheduler *s, const Kernel *k)
+{
+    bool fits = !k->accumulator_count && k->inner_count && k->rows && !k->kept && !k->dynamic &&
+                !has_several_columns(k);
+    if (!fits || !row_inputs(k) || !s->target->bulk_copy) return false;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) &&
+            !is_whole_blocks(column_count(s, k), k->loads[i].dtype))
+            return false;
+    return true;
+}
+
+bool has_fewer_ctas(const Kernel *k)
+{
+    return k->bulk && k->most_ctas;
+}
+
+bool hold_bulk(const Scheduler *s, Kernel *k)
+{
+    k->bulk = true;
+    for (int i = 0; i < k->load_count; i++) {
+        Load *load = &k->loads[i];
+        load->staged = is_row_vector(k, load);
+        load->resident = load->hoisted = load->rewidened = load->widened_once = load->converted =
+            false;
+    }
+    k->stages = 0;
+    k->lined_up = k->refill = k->meets_in_ring = k->meets_beside = k->by_blocks = false;
+    k->smem_bytes = staged_bytes(s, k, false);
+    return k->bulk = k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta;
+}
+
+/* ---- rows of single elements, by blocks of 16 bytes ---- */
+
+static bool has_stray_rows(const Kernel *k)
+{
+    if (k->vec > 1 || k->dynamic || has_several_columns(k)) return false;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]) && dtype_info[k->loads[i].dtype].bytes < 4) return true;
+    return false;
+}
+
+bool may_pass_by_blocks(const Kernel *k, int vec)
+{
+    bool alone = !k->accumulator_count && k->inner_count && k->rows && !k->kept;
+    Kernel copy = *k;
+    copy.vec = vec;
+    return alone && has_stray_rows(&copy);
+}
+
+/* Room for so many elements of each row that is read or stored. */
+static int64_t blocks_bytes(const Kernel *k, int64_t elements)
+{
+    enum { OTHER = 32 };
+    int64_t bytes = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_row_vector(k, &k->loads[i]))
+            bytes += elements * dtype_info[k->loads[i].dtype].bytes + OTHER;
+    for (int i = 0; i < k->store_count; i++)
+        if (is_stored_row(&k->stores[i]))
+            bytes += elements * dtype_info[k->stores[i].dtype].bytes + OTHER;
+    return bytes;
+}
+
+bool fit_blocks(const Scheduler *s, Kernel *k)
+{
+    if (k->threads_per_row <= WARP || k->column_ctas > 1) return false;
+    int64_t bytes = blocks_bytes(k, (int64_t)k->threads_per_row * k->tiles) * k->teams;
+    k->by_blocks = bytes + static_bytes(s, k) <= s->target->smem_per_cta;
+    if (k->by_blocks) k->smem_bytes = bytes;
+    return k->by_blocks;
+}
