@@ -101,7 +101,7 @@ if command -v nvcc >/dev/null; then
 else
     echo "-- nvrtc: texts that include fusec.cuh skipped, there is no nvcc"
 fi
-# where an SM is to be full of threads the rules' own choice has no register over, and another would hide it
+# where an SM is to be full of threads none has a register over
 if [ -f $out/wide.cubin ]; then
     all=$((all + 1))
     build/fusec emit examples/softmax_causal.fuse K=2048 --arch sm_90a --emit=cubin -o $out/full.cubin 2>$out/full.err

@@ -228,7 +228,7 @@ list_cases() {
     for columns in 997 1024 4096 5120 9216 12288 16384 24576; do
         echo "tests/cases/biased_sum.fuse M=331 N=$columns"
     done
-    # what is chosen where memory moves more, or where the rules' choice was slower
+    # lengths at which schedules differ where memory moves more
     for columns in 135168 151936 163840 180224 204800 221184; do echo "examples/layernorm.fuse M=71 N=$columns"; done
     for columns in 1280 1536 2048 2816 3072 3584; do
         echo "examples/rmsnorm_bwd.fuse M=2049 N=$columns"

@@ -224,7 +224,7 @@ static void emit_thread_place(Emitter *e)
     /* With this only the last tile is checked against the row's end, which saves instructions and
      * registers. Threads with many elements check all tiles: that keeps ptxas from computing all
      * tiles at once. For the same reason some kernels check tiles that are all full
-     * (checks_full_tiles in schedule/fit_threads.c). */
+     * (checks_full_tiles in schedule/shape.c). */
     bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && !k->checked;
     if (k->checked)
         line(
