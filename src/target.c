@@ -181,24 +181,20 @@ static const Target *find_nearest(const char *arch, double rate)
     return nearest;
 }
 
-/* How much an SM may request at once holds for memory that is no faster than the file's GPU has. */
 void target_set_device(Target *target, int sms, double memory_rate)
 {
-    const double faster = 1.025, other = 1.1;
+    const double other = 1.1;
     double rate = memory_rate / sms;
     pthread_once(&is_built, know_all);
     const Target *nearest = memory_rate > 0 ? find_nearest(target->arch, rate) : NULL;
     if (nearest) *target = *nearest;
     target->sms = sms;
-    if (!nearest || rate > faster * nearest->peak_rate) target->enough_bytes = 0;
     if (!nearest) return;
     target->borrowed = sms != target->file_sms || rate > other * nearest->peak_rate ||
                        rate * other < nearest->peak_rate;
     target->peak_rate = rate;
     const Target *usual = target_find(target->arch);
-    const bool other_gpu = strcmp(target->gpu, usual->gpu) != 0;
-    if (other_gpu || target->enough_bytes != usual->enough_bytes)
-        target->memory = (int)(memory_rate + 0.5);
+    if (strcmp(target->gpu, usual->gpu)) target->memory = (int)(memory_rate + 0.5);
 }
 
 static int capability_of(const Target *target)

@@ -46,8 +46,8 @@ END {
     exit bad
 }' $(find src runtime -name '*.[ch]' | sort)
 
-# lengths FILE...: the comparisons of a length with a number above 64, a constant or an expression of them. A length is
-# what counts columns, their bytes or vectors, and a variable that was made of one.
+# lengths FILE...: the comparisons of a length with a number above 64, a constant or an expression of them, and such numbers
+# that are divided by a length. A length is what counts columns, their bytes or vectors, and a variable that was made of one.
 lengths() {
     awk '
     # The value of an expression of numbers and constants; -1: it is none.
@@ -91,7 +91,20 @@ lengths() {
             rest = substr(rest, at + 1)
         }
     }
-    BEGIN { counts = "column_count\\(|count_vectors\\(|fastest_count\\(|part_bytes\\(|axes_size\\([^;]*columns|[.](slice|vectors)([^a-z_(]|$)|p[.]columns|staged_bytes\\(" }
+    function divide(text,    rest, left, right) {
+        rest = text
+        while (match(rest, /[A-Za-z0-9_]+\)* *\/ *[a-z]/)) {
+            left = substr(rest, RSTART, RLENGTH)
+            sub(/[) ]*\/.*/, "", left)
+            rest = right = substr(rest, RSTART + RLENGTH - 1)
+            sub(/[-+*\/<>=?:;].*/, "", right)
+            if (value(left) > 64 && is_length(inside(right))) {
+                print FILENAME ":" FNR ": a number is divided by a length of a row: " readable(text)
+                bad = 1
+            }
+        }
+    }
+    BEGIN { counts = "column_count\\(|count_vectors\\(|fastest_count\\(|part_bytes\\(|axes_size\\([^;]*columns|[.](slice|vectors)([^a-z_(]|$)|p[.]columns|(staged|late)_bytes\\(|bytes_of_few\\(" }
     FNR == 1 { comment = 0 }
     {
         line = $0
@@ -133,9 +146,10 @@ lengths() {
         made = substr(text, RSTART + RLENGTH - 1)
         sub(/ = .*/, "", name)
         # what a function makes of a length is none
-        if (made !~ /[<>]|==|\?/ && (made ~ counts || made !~ /[a-z]\(/)) local = local (local == "" ? "" : "|") name
+        if (made !~ /[<>]|==/ && (made ~ counts || made !~ /[a-z]\(/)) local = local (local == "" ? "" : "|") name
     }
     text ~ /[<>]|==|!=/ { compare(text) }
+    text ~ /\// { divide(text) }
     END { exit bad }' "$@"
 }
 
@@ -159,6 +173,7 @@ int64_t columns = column_count(s, k) / k->cluster;\nbool odd = columns % 2;\nret
 return k->slice == 8192 || k->rows;
 for (int i = 0; p->vectors > WARP * LONG; i++) return true;
 return part_bytes(p, 2) <= 48 << 10 ? true : false;
+int64_t bytes = narrow ? bytes_of_few(s, k) : 0;\nint64_t ctas = (wide ? FEW : LONG) / bytes;
 END
 printf 'enum { WARP = 32 };\nbool f(void)\n{\n    return column_count(s, k) > WARP && k->threads_per_row > 512;\n}\n' >"$planted"
 lengths src/schedule/internal.h "$planted" || { echo 'layers: found what is no length'; exit 1; }

@@ -200,10 +200,11 @@ bool place_few(const Scheduler *s, Kernel *k, int ctas)
  * all CTAs together ask L2 for no more of them than so much. */
 void set_few(const Scheduler *s, Kernel *k)
 {
-    enum { MOST = 24 << 20, MOST_WIDE = 8 << 20, MOST_CTAS = 512, TWO_BYTES = 2 };
+    enum { TWO_BYTES = 2 };
+    const Target *t = s->target;
     bool narrow = row_bytes(k) <= TWO_BYTES * row_inputs(k);
     int64_t bytes = narrow ? bytes_of_few(s, k) : 0;
     if (!bytes) return;
-    int64_t ctas = (has_wide_columns(k) ? MOST_WIDE : MOST) / bytes;
-    place_few(s, k, ctas < MOST_CTAS ? (int)ctas : MOST_CTAS);
+    int64_t ctas = (has_wide_columns(k) ? t->small_grid_wide_bytes : t->small_grid_bytes) / bytes;
+    place_few(s, k, ctas < t->small_grid_ctas ? (int)ctas : t->small_grid_ctas);
 }
