@@ -60,7 +60,7 @@ const char *column_text(const Emitter *e)
 const char *limit_text(Emitter *e)
 {
     if (!has_several_columns(e->k)) return e->end;
-    return e->k->streamed ? "vec" : arena_format(e->arena, "%s - col", e->end);
+    return is_streamed(e->k) ? "vec" : arena_format(e->arena, "%s - col", e->end);
 }
 
 const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)

@@ -108,7 +108,7 @@ static const char *loop_start(Emitter *e)
 /* The only row of a CTA or cluster. */
 static void emit_only_row(Emitter *e)
 {
-    if (e->k->bulk)
+    if (has_bulk_rows(e->k))
         emit_bulk_wait(e);
     else
         emit_row_bounds(e);
@@ -209,7 +209,8 @@ static void emit_constants(Emitter *e, const char *body)
                           : takes_turns(k) ? "group * threads"
                                            : "threads";
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
-         k->streamed && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles), threads);
+         is_streamed(k) && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
+         threads);
 }
 
 static void emit_thread_place(Emitter *e)
@@ -230,7 +231,7 @@ static void emit_thread_place(Emitter *e)
         line(
             e->out,
             "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
-    if (k->ragged && k->teams == 1 && few && !k->streamed && !k->copy_warp)
+    if (k->ragged && k->teams == 1 && few && !is_streamed(k) && !k->copy_warp)
         line(e->out, "__builtin_assume(%s < threads);", e->thread);
     if (!k->columns) return;
     if (k->slice)
@@ -274,13 +275,13 @@ static void emit_body(Emitter *e)
 {
     emit_overlap(e);
     emit_thread_place(e);
-    if (e->k->bulk) {
+    if (has_bulk_rows(e->k)) {
         emit_row_bounds(e);
         emit_bulk_stage(e);
     }
     if (e->k->cluster > 1)
         line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
-    if (e->k->bulk) line(e->out, "__syncthreads();    // the barrier is there for all");
+    if (has_bulk_rows(e->k)) line(e->out, "__syncthreads();    // the barrier is there for all");
     if (e->k->copy_warp || e->k->grouped) emit_row_bounds(e);
     if (e->k->copy_warp)
         emit_copy_warp(e);

@@ -111,7 +111,7 @@ static const char *thread_text(Emitter *e)
     const char *last = !k->ragged || k->checked || k->vec == 1 ? ""
                        : k->tiles > 1                          ? ", the last not full"
                                                                : ", or none";
-    if (k->streamed)
+    if (is_streamed(k))
         return arena_format(e->arena, "each takes %s at a time%s", vector,
                             reads_rows_again(k) ? ", and again in each phase" : "");
     if (k->tiles == 1) return arena_format(e->arena, "each with %s%s", vector, last);

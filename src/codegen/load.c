@@ -121,7 +121,7 @@ void emit_hoisted_loads(Emitter *e)
  * would delay each other. */
 void emit_l2_prefetch(Emitter *e)
 {
-    if (e->k->streamed || e->k->grouped || has_several_columns(e->k)) return;
+    if (is_streamed(e->k) || e->k->grouped || has_several_columns(e->k)) return;
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++)
         if (e->k->loads[i].late)
@@ -179,7 +179,7 @@ const char *staged_vector(Emitter *e, const Load *load)
         return arena_format(e->arena, "vector_in<vec>(current.%s, %s + t * step, %s)",
                             line_aligned_row(e, load),
                             e->k->slice ? "local_column" : "first_column", slice_address(e, load));
-    if (!(e->k->copy_warp || e->k->bulk) || load->hoisted)
+    if (!(e->k->copy_warp || has_bulk_rows(e->k)) || load->hoisted)
         return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "current",
                             load->name);
     return copied_vector(e, load);

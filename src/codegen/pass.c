@@ -17,7 +17,7 @@ const char *element_guard(Emitter *e)
 {
     NameList all = {0};
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "has_row";
-    if (e->k->ragged && !e->k->streamed)
+    if (e->k->ragged && !is_streamed(e->k))
         *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->end);
     return join(e->arena, &all, " && ");
 }
@@ -80,7 +80,7 @@ int count_tile_loads(const Pass *pass)
 static const char *cache_use(const Pass *pass, const Load *load)
 {
     bool several = load->phases & (load->phases - 1);
-    if (!pass->e->k->streamed || !several) return NULL;
+    if (!is_streamed(pass->e->k) || !several) return NULL;
     return is_needed_later(load, pass->phase) ? "read_again" : "read_last";
 }
 
@@ -174,9 +174,9 @@ static void emit_vector_stores(const Pass *pass)
             address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
         if (rows_share_warps(e->k)) line(e->out, "if (has_row)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
-        if (e->k->streamed || stores_all(e->k))
+        if (is_streamed(e->k) || stores_all(e->k))
             line(e->out, "%s%s(%s, %s, %s_out);", indent,
-                 e->k->streamed ? "store_streamed" : "store_vector", at, column_text(e),
+                 is_streamed(e->k) ? "store_streamed" : "store_vector", at, column_text(e),
                  store->name);
         else
             line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at, column_text(e),
@@ -373,8 +373,8 @@ static const char *tile_unrolling(const Pass *pass)
     enum { EIGHT = 8 };
     const Kernel *k = pass->e->k;
     bool several = count_tile_loads(pass) > 1, large = k->cluster > EIGHT && k->vec == EIGHT;
-    if (has_tile_registers(pass) || (k->streamed && !several)) return "#pragma unroll";
-    if (k->bulk) return "#pragma unroll 4";
+    if (has_tile_registers(pass) || (is_streamed(k) && !several)) return "#pragma unroll";
+    if (has_bulk_rows(k)) return "#pragma unroll 4";
     return k->stages && joins_moments(pass) && !large ? "#pragma unroll 2" : "#pragma unroll 1";
 }
 
@@ -392,7 +392,7 @@ void emit_pass(Emitter *e, int phase)
     if (e->ahead) e->out->indent++;
     emit_tile(pass);
     const Text *tile = close_body(e, kernel);
-    if (e->k->streamed && e->k->ragged)
+    if (is_streamed(e->k) && e->k->ragged)
         emit_stream(pass, tile);
     else
         emit_tiles(e, tile, tile_unrolling(pass));

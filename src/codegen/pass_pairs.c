@@ -94,7 +94,7 @@ static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
 {
     Emitter *e = pass->e;
     Node mean = squares->partner;
-    bool guarded = e->k->ragged && !e->k->streamed;
+    bool guarded = e->k->ragged && !is_streamed(e->k);
     if (guarded)
         line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
     line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
@@ -110,7 +110,7 @@ void emit_pair_adds(const Pass *pass)
         if (is_moments(e, sum))
             emit_moments_add(pass, sum);
         else
-            line(e->out, "%s(%s, %s, %s);", e->k->streamed ? "online_stream" : "online_add",
+            line(e->out, "%s(%s, %s, %s);", is_streamed(e->k) ? "online_stream" : "online_add",
                  node_name(e, sum->partner), node_name(e, sum->node), e->taken[sum->partner.id]);
     }
 }
@@ -124,7 +124,7 @@ void emit_pair_ends(const Pass *pass)
         const char *name = node_name(e, sum->partner);
         if (is_moments(e, sum))
             line(e->out, "moments_settle(%s);", reduce_call(e, sum->partner, name));
-        else if (e->k->streamed)
+        else if (is_streamed(e->k))
             line(e->out, "online_settle(%s, %s);", name, node_name(e, sum->node));
     }
 }

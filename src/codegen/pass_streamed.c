@@ -28,7 +28,7 @@ int vectors_ahead(const Pass *pass)
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].access == ACCESS_VECTOR && pass->needed[k->loads[i].node.id])
             bytes += k->vec * dtype_info[k->loads[i].dtype].bytes;
-    if (!k->streamed || !k->ragged || !bytes) return 0;
+    if (!is_streamed(k) || !k->ragged || !bytes) return 0;
     while (ahead < MOST && 2 * ahead * bytes <= room) ahead *= 2;
     return ahead > 1 ? ahead : 0;
 }
@@ -90,7 +90,7 @@ static bool adds_vectors(const Pass *pass, const InnerReduction *r)
     const Kernel *k = pass->e->k;
     const NodeInfo *info = node(pass->e->g, r->node);
     bool sum = adds_terms(info->op) && info->type == TYPE_F32;
-    return sum && k->streamed && (k->vec > 1 || pass->e->ahead) && r->phase == pass->phase &&
+    return sum && is_streamed(k) && (k->vec > 1 || pass->e->ahead) && r->phase == pass->phase &&
            adds_elements(pass->e, r);
 }
 

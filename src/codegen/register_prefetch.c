@@ -7,13 +7,13 @@
 
 bool is_prefetched(const Emitter *e, const Load *load)
 {
-    return e->k->refill && load->resident && !load->hoisted;
+    return is_refilled(e->k) && load->resident && !load->hoisted;
 }
 
 /* Declares the rows' registers, which live as long as the loop over rows. */
 void emit_prefetch_start(Emitter *e)
 {
-    if (!e->k->refill) return;
+    if (!is_refilled(e->k)) return;
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_prefetched(e, load))
@@ -47,7 +47,7 @@ static void emit_next_addresses(Emitter *e)
  * prefetched. */
 void emit_prefetch_row(Emitter *e)
 {
-    if (!e->k->refill) return;
+    if (!is_refilled(e->k)) return;
     NameList loads = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];

@@ -339,7 +339,7 @@ static void emit_first_landed(Emitter *e, const char *row)
  * before that one). Before the first row the ring only fills. */
 void emit_ring_step(Emitter *e, const char *row)
 {
-    if (e->k->bulk) emit_bulk_wait(e);
+    if (has_bulk_rows(e->k)) emit_bulk_wait(e);
     if (!e->k->stages) return;
     if (e->k->copy_warp) {
         emit_stage_wait(e);

@@ -20,7 +20,7 @@ static void emit_place(Emitter *e, const char *name, DType dtype)
 void declare_blocks(Emitter *e)
 {
     const Kernel *k = e->k;
-    if (!k->by_blocks) return;
+    if (!passes_by_blocks(k)) return;
     blank_line(e->out);
     line(
         e->out,
@@ -41,7 +41,7 @@ void declare_blocks(Emitter *e)
 /* Copies a row, once all threads have taken their elements of the row before. */
 void emit_blocks_read(Emitter *e)
 {
-    if (!e->k->by_blocks) return;
+    if (!passes_by_blocks(e->k)) return;
     if (!e->k->one_row)
         line(e->out,
              "if (row > first_row) %s;    // all have taken their elements of the row before",

@@ -100,7 +100,7 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
     const Graph *g = plan->analysis->graph;
     const int64_t columns = k->columns ? axes_size(&plan->launch.sizes, k->columns) : 1;
     const int step = k->threads_per_row * k->vec;
-    bool open = k->streamed ? columns % step != 0 : k->ragged && !k->checked;
+    bool open = is_streamed(k) ? columns % step != 0 : k->ragged && !k->checked;
     const char *elements =
         k->dynamic
             ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
@@ -125,10 +125,10 @@ static const char *home_text(const Kernel *k)
             elements = "is read again, by single elements";
             continue;
         }
-        if (k->streamed || !(load->resident || load->staged)) return "is read again";
-        home = load->resident ? "stays in registers"
-               : k->bulk      ? "stays in shared memory"
-                              : "stays in its stage";
+        if (is_streamed(k) || !(load->resident || load->staged)) return "is read again";
+        home = load->resident     ? "stays in registers"
+               : has_bulk_rows(k) ? "stays in shared memory"
+                                  : "stays in its stage";
     }
     return home ? home : elements;
 }
@@ -209,13 +209,14 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
             out,
             "    after a part's last row %d teams add their sums beside the ring, which has the next part's rows",
             k->teams);
-    if (k->bulk) line(out, "    one bulk copy brings the row to shared memory, where it stays");
+    if (has_bulk_rows(k))
+        line(out, "    one bulk copy brings the row to shared memory, where it stays");
     if (k->one_row && k->cluster > 1) line(out, "    a cluster has one row");
-    if (k->by_blocks)
+    if (passes_by_blocks(k))
         line(
             out,
             "    unaligned rows pass through shared memory, read and stored in blocks of 16 bytes");
-    if (k->refill)
+    if (is_refilled(k))
         line(
             out,
             "    register prefetch: a tile's registers take the next row's elements once the tile is stored");

@@ -189,7 +189,7 @@ static double vector_accesses(const Kernel *k)
 static double thread_instructions(const Scheduler *s, const Kernel *k)
 {
     const Target *t = s->target;
-    double tiles = k->streamed
+    double tiles = is_streamed(k)
                        ? (double)column_count(s, k) / k->cluster / k->threads_per_row / k->vec
                        : k->tiles;
     return tiles * (t->vector_access * (k->vec == 1 ? t->single : 1) * vector_accesses(k) +
@@ -221,7 +221,7 @@ static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
         double meets = k->lag ? exchange * t->lagged : exchange;
         return norm(t->latency / (k->stages + 0.5 * k->reuses), meets + own + late);
     }
-    if (k->streamed) return k->phases * t->latency + memory + exchange + own + late;
+    if (is_streamed(k)) return k->phases * t->latency + memory + exchange + own + late;
     return t->latency + memory + exchange + own + late;
 }
 
@@ -266,7 +266,7 @@ static double wasted_sectors(const Scheduler *s, const Kernel *k)
 {
     enum { SECTOR = 32 };
     int bytes = narrowest(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
-    if (k->copy_warp || k->bulk || k->by_blocks || k->lined_up) return 1;
+    if (k->copy_warp || has_bulk_rows(k) || passes_by_blocks(k) || k->lined_up) return 1;
     if (column_count(s, k) * bytes % SECTOR == 0 && lanes * k->vec * bytes >= SECTOR) return 1;
     return 1 + (double)SECTOR / (lanes * k->vec * bytes);
 }
@@ -277,7 +277,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
 {
     const Target *t = s->target;
     int ctas = resident(s, k);
-    double share = k->bulk                       ? t->copied
+    double share = has_bulk_rows(k)              ? t->copied
                    : !is_persistent(k)           ? 1
                    : !has_column_accumulators(k) ? t->walked
                    : k->paced                    ? 1
@@ -324,7 +324,8 @@ static double spill_factor(const Scheduler *s, const Kernel *k)
 static double time_of_one(const Scheduler *s, const Kernel *k)
 {
     const Part part = measure_part(s, k);
-    double bytes = part.traffic + part.shared + (k->streamed ? (k->phases - 1) * part.shared : 0);
+    double bytes =
+        part.traffic + part.shared + (is_streamed(k) ? (k->phases - 1) * part.shared : 0);
     return waiting_time(s, k, bytes / s->target->sm_rate) * spill_factor(s, k) + s->target->launch;
 }
 

@@ -24,7 +24,7 @@ static int nearest_home(const Kernel *k, bool shared)
         some = true;
         if (home_of(load) < nearest) nearest = home_of(load);
     }
-    return some && !k->streamed && !k->dynamic && !k->bulk ? nearest : 1 + IN_REGISTERS;
+    return some && !is_streamed(k) && !k->dynamic && !has_bulk_rows(k) ? nearest : 1 + IN_REGISTERS;
 }
 
 static int row_home(const Kernel *k)
@@ -121,6 +121,16 @@ static Schedule read_schedule(const Scheduler *s, const Kernel *k)
 }
 
 /* ---- a kernel of a schedule ---- */
+
+static Residency residency_of(const Schedule *f)
+{
+    return f->reads == 2               ? ROWS_STREAMED
+           : f->stages > 1 || f->reuse ? ROWS_IN_RING
+           : f->bulk                   ? ROWS_BY_BULK_COPY
+           : f->refill                 ? ROWS_REFILLED
+           : f->blocks                 ? ROWS_BY_BLOCKS
+                                       : ROWS_IN_REGISTERS;
+}
 
 static void set_threads(const Scheduler *s, Kernel *k)
 {
@@ -242,12 +252,12 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
 
 static int default_conversion(const Scheduler *s, const Kernel *k)
 {
-    if (k->refill) return CONVERT_ROW;
+    if (is_refilled(k)) return CONVERT_ROW;
     if (k->copy_warp && k->vec == 1 && accumulator_registers(s, k) > 1) return CONVERT_BF16;
-    if (k->stages || k->streamed || k->bulk || k->accumulator_count || !k->inner_count)
+    if (k->stages || is_streamed(k) || has_bulk_rows(k) || k->accumulator_count || !k->inner_count)
         return CONVERT_NONE;
     bool costly = repeats_costly(s, k);
-    if (k->single) return costly ? CONVERT_ONCE : CONVERT_HALVES;
+    if (has_single_row(k)) return costly ? CONVERT_ONCE : CONVERT_HALVES;
     return costly ? CONVERT_ONCE : rewidens_row(s, k) ? CONVERT_HALVES : CONVERT_F16;
 }
 
@@ -292,7 +302,7 @@ static void derive_details(Scheduler *s, Kernel *k)
 static bool place_rows(Scheduler *s, Kernel *k)
 {
     const Schedule *f = &s->forced;
-    bool ring = f->stages > 1 || f->reuse, nothing = k->streamed || k->dynamic;
+    bool ring = f->stages > 1 || f->reuse, nothing = is_streamed(k) || k->dynamic;
     k->lined_up = f->lines;
     set_homes(k, ring, f->scalars, nothing ? IN_MEMORY : (Home)(f->row - 1),
               nothing ? IN_MEMORY : (Home)(f->columns - 1));
@@ -369,10 +379,8 @@ bool fit_schedule(Scheduler *s, Kernel *k)
     k->copy_warp = f->family == FAMILY_WARP_SPECIALIZED;
     k->lag = f->lag;
     k->reuses = f->reuse;
-    k->refill = f->refill;
-    k->single = f->single;
     k->paced = f->paced;
-    k->streamed = f->reads == 2;
+    k->residency = residency_of(f);
     k->ctas_per_sm = k->live_ctas = f->live ? f->live : 1;
     if (s->derive) derive_shape(s, k);
     s->problem = find_problem(s, k);

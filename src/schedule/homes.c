@@ -144,7 +144,7 @@ static int late_registers(const Kernel *k)
 
 bool may_read_early(const Kernel *k)
 {
-    return !is_persistent(k) && !k->lag && !k->streamed && !has_several_columns(k);
+    return !is_persistent(k) && !k->lag && !is_streamed(k) && !has_several_columns(k);
 }
 
 void place_late(Kernel *k, bool early)
@@ -183,8 +183,8 @@ static int64_t late_bytes(const Kernel *k)
 /* The same where shared memory can have them, of rows that are alone. */
 static int64_t bytes_of_few(const Scheduler *s, const Kernel *k)
 {
-    bool alone =
-        k->one_row && !k->streamed && !k->grouped && !is_persistent(k) && !has_several_columns(k);
+    bool alone = k->one_row && !is_streamed(k) && !k->grouped && !is_persistent(k) &&
+                 !has_several_columns(k);
     int64_t bytes = alone && !k->smem_bytes && !k->idle_bytes ? late_bytes(k) : 0;
     return bytes + static_bytes(s, k) > s->target->smem_per_cta ? 0 : bytes;
 }

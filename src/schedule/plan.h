@@ -41,6 +41,17 @@ typedef enum {
     ACCESS_PICKED   /* a load: by sums that pick one element of a row alone */
 } Access;
 
+/* Where a row is between a kernel's phases. */
+typedef enum {
+    ROWS_IN_REGISTERS, /* each thread has its tiles in registers of their own */
+    ROWS_REFILLED,     /* so, and a tile's take the next row's elements as soon as it is stored */
+    ROWS_BY_BLOCKS,    /* so; rows begin anywhere in a block of 16 bytes and are read and stored as
+                          whole blocks, through shared memory */
+    ROWS_IN_RING,      /* in a stage of a ring, or in registers behind one */
+    ROWS_BY_BULK_COPY, /* in shared memory, to which one bulk copy brings it */
+    ROWS_STREAMED      /* nowhere: each phase reads it again */
+} Residency;
+
 typedef struct {
     Node node;        /* the PARAM, or the reduction that a slot holds */
     int tensor, slot; /* one of them is -1 */
@@ -150,8 +161,8 @@ typedef struct {
     bool even_moments; /* they meet without counts, since all threads of a row have as many */
 
     /* Where rows are between phases. */
-    bool streamed;  /* each phase reads them again; else every tile has its registers, or ... */
-    int stages;     /* ... passes through a ring of so many rows; 0: there is none */
+    Residency residency;
+    int stages;     /* rows in the ring; 0: there is none */
     bool reuses;    /* a row goes on from its stage to registers at once, and the next row to be
                        copied takes the stage: so one is enough */
     bool lined_up;  /* rows, which begin anywhere in a line of memory, are copied by blocks of 16
@@ -160,12 +171,7 @@ typedef struct {
     bool paced;     /* ... and asks for them at intervals */
     int lag;        /* the last phase of a row runs after the first of the next row but lag - 1,
                        which hides the reduction between them; 0: no lag */
-    bool refill;    /* a tile's registers take the next row's as soon as the tile is stored */
-    bool single;    /* a cluster has one row, in its registers, and no other */
-    bool bulk;      /* a row comes to shared memory by one bulk copy and stays there */
     bool one_row;   /* a CTA or cluster has one row, and ends with it: there are as many as rows */
-    bool by_blocks; /* rows, which begin anywhere in a block of 16 bytes, are read and stored as
-                       whole blocks: between those and threads' elements is shared memory */
     bool meets_in_ring; /* after the last row the teams' accumulators meet there, all at once */
     bool meets_beside;  /* kept: after a part's last row they meet beside the ring, which has the
                            next part's rows */
@@ -208,6 +214,28 @@ static inline bool is_needed_later(const Load *load, int phase)
 {
     return phase < LAST_PHASE_BIT ? load->phases >> phase >> 1 != 0
                                   : load->phases >> LAST_PHASE_BIT != 0;
+}
+/* Where a kernel's rows are. */
+static inline bool is_streamed(const Kernel *k)
+{
+    return k->residency == ROWS_STREAMED;
+}
+static inline bool is_refilled(const Kernel *k)
+{
+    return k->residency == ROWS_REFILLED;
+}
+static inline bool has_bulk_rows(const Kernel *k)
+{
+    return k->residency == ROWS_BY_BULK_COPY;
+}
+static inline bool passes_by_blocks(const Kernel *k)
+{
+    return k->residency == ROWS_BY_BLOCKS;
+}
+/* Whether a cluster has one row, in its registers, and no other. */
+static inline bool has_single_row(const Kernel *k)
+{
+    return k->cluster > 1 && (k->residency == ROWS_IN_REGISTERS || passes_by_blocks(k));
 }
 /* Threads that compute; beside them there may be a warp that copies and one that listens. */
 static inline int kernel_threads(const Kernel *k)
@@ -270,7 +298,7 @@ static inline int widest_accumulator(const Graph *g, const Kernel *k)
 /* Whether its grid is what the GPU holds at once, and each CTA walks many rows. */
 static inline bool is_persistent(const Kernel *k)
 {
-    return (k->accumulator_count && !k->kept) || k->stages || k->refill || k->grouped;
+    return (k->accumulator_count && !k->kept) || k->stages || is_refilled(k) || k->grouped;
 }
 /* Whether the CTAs of a group take turns along a row. */
 static inline bool takes_turns(const Kernel *k)
@@ -312,11 +340,11 @@ static inline int line_room(int64_t columns, DType dtype)
 /* Which rows pass through shared memory by blocks; column vectors do not. */
 static inline bool is_read_by_blocks(const Kernel *k, const Load *load)
 {
-    return k->by_blocks && load->access == ACCESS_VECTOR && load->axes & k->rows;
+    return passes_by_blocks(k) && load->access == ACCESS_VECTOR && load->axes & k->rows;
 }
 static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
 {
-    return k->by_blocks && store->access == ACCESS_VECTOR && !store->result;
+    return passes_by_blocks(k) && store->access == ACCESS_VECTOR && !store->result;
 }
 /* Which rows come into a ring by blocks. */
 static inline bool is_lined_up(const Kernel *k, const Load *load)

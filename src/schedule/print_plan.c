@@ -19,17 +19,17 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                  k->threads_per_row, k->teams, k->tiles);
         else
             line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s", k->threads_per_row,
-                 k->teams, k->vec, k->tiles, k->streamed ? ", streamed" : "",
+                 k->teams, k->vec, k->tiles, is_streamed(k) ? ", streamed" : "",
                  k->ragged ? ", ragged" : "");
         if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
         if (k->paced) line(out, "paced");
         if (k->limit_ctas) line(out, "at most %d CTAs an SM", k->limit_ctas);
         if (k->slice)
             line(out, "%d CTAs share a row, %d columns each%s", k->cluster, k->slice,
-                 k->refill   ? ", refilled"
-                 : k->bulk   ? ", by one copy"
-                 : k->single ? ", single"
-                             : "");
+                 is_refilled(k)      ? ", refilled"
+                 : has_bulk_rows(k)  ? ", by one copy"
+                 : has_single_row(k) ? ", single"
+                                     : "");
         if (takes_turns(k)) line(out, "%d CTAs share a row, in turns along it", k->cluster);
         if (k->meets_in_ring) line(out, "sums meet in the ring");
         if (k->meets_beside) line(out, "sums meet beside the ring");

@@ -30,7 +30,7 @@ typedef struct {
 /* Whether its grid may be of fewer CTAs. */
 static bool takes_most_ctas(const Kernel *k)
 {
-    return (is_persistent(k) && k->rows) || k->kept || k->bulk;
+    return (is_persistent(k) && k->rows) || k->kept || has_bulk_rows(k);
 }
 
 /* Makes a kernel of the schedule, if it can be. */

@@ -44,8 +44,8 @@ static double add_more(const Scheduler *s, const Kernel *k)
     static const double ELEMENT = 0.6, OPERATION = 1.0;
     double more = 0, values = (element_operations(s, k) - SIMPLE) * OPERATION;
     if (has_several_columns(k))
-        more += COORDINATES + ELEMENT * k->vec * (k->streamed ? 1 : k->tiles);
-    if (k->streamed) more += k->grouped ? 2 * ADDRESSES : ADDRESSES;
+        more += COORDINATES + ELEMENT * k->vec * (is_streamed(k) ? 1 : k->tiles);
+    if (is_streamed(k)) more += k->grouped ? 2 * ADDRESSES : ADDRESSES;
     if (k->kept) more += GROUPS;
     if (k->vec == 1 && k->accumulator_count) more += GROUPS;
     if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */
@@ -54,7 +54,8 @@ static double add_more(const Scheduler *s, const Kernel *k)
 
 static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
 {
-    double rows, columns, elements = k->streamed || k->bulk ? k->vec : k->vec * k->tiles;
+    double rows, columns,
+        elements = is_streamed(k) || has_bulk_rows(k) ? k->vec : k->vec * k->tiles;
     const bool kept = converts_once(k);
     find_held(k, &rows, &columns);
     return n->base + n->moments * has_moments(s, k) + n->phases * meets_twice(k) +
@@ -62,7 +63,7 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
            (n->column + n->kept_column * kept) * columns * elements +
            n->sum * accumulator_registers(s, k) * k->vec * k->tiles + n->lag * k->lag +
            n->vector * k->vec * row_inputs(k) + n->ragged * !k->full +
-           n->tile * (k->streamed ? 1 : k->tiles);
+           n->tile * (is_streamed(k) ? 1 : k->tiles);
 }
 
 /* That ptxas takes if it may. */
@@ -113,7 +114,7 @@ int least_registers(const Scheduler *s, const Kernel *k)
                                   .lag = 10,
                                   .vector = 1.43,
                                   .tile = 2.44};
-    const bool ring = k->stages || k->refill;
+    const bool ring = k->stages || is_refilled(k);
     const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
     return (int)(add_needs(s, k, needs) + add_more(s, k));
 }

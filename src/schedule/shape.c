@@ -116,10 +116,10 @@ bool wants_one_row(const Scheduler *s, const Kernel *k)
  * read what lies together. */
 void set_slice(const Scheduler *s, Kernel *k)
 {
-    int unit = (k->refill ? 16 : LINE_BYTES) / narrowest(k);
+    int unit = (is_refilled(k) ? 16 : LINE_BYTES) / narrowest(k);
     if (unit > k->vec * WARP) unit = k->vec * WARP;
     int64_t units = ceil_div(ceil_div(column_count(s, k), k->cluster), unit);
-    k->slice = k->cluster > 1 && !k->streamed ? (int)units * unit : 0;
+    k->slice = k->cluster > 1 && !is_streamed(k) ? (int)units * unit : 0;
     k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
 }
 
@@ -139,15 +139,15 @@ void set_ragged(const Scheduler *s, Kernel *k)
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
     bool checked = s->forced.exact ? s->forced.checked : checks_full_tiles(s, k);
     k->checked = full && checked;
-    k->full = full && !k->checked && !k->streamed && !k->dynamic;
+    k->full = full && !k->checked && !is_streamed(k) && !k->dynamic;
     k->ragged = (has_element_work(s->g, k) && !full) || k->checked ||
-                (k->streamed && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
+                (is_streamed(k) && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
 }
 
 /* Whether all of a row's elements are a CTA's or cluster's, in tiles that are unrolled. */
 static bool has_whole_tiles(const Kernel *k)
 {
-    return !k->streamed && !k->dynamic && k->column_ctas == 1;
+    return !is_streamed(k) && !k->dynamic && k->column_ctas == 1;
 }
 
 void set_full_tiles(const Scheduler *s, Kernel *k)
@@ -184,7 +184,7 @@ void set_open_tile(const Scheduler *s, Kernel *k)
  * without counts and divisions. */
 bool has_even_moments(const Scheduler *s, const Kernel *k)
 {
-    bool full = !k->ragged && !k->streamed && !k->dynamic &&
+    bool full = !k->ragged && !is_streamed(k) && !k->dynamic &&
                 !(k->threads_per_row & (k->threads_per_row - 1));
     return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag && !k->grouped;
 }

@@ -13,7 +13,7 @@ static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *loa
 {
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
     if (is_lined_up(k, load)) return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
-    bool copied = (k->copy_warp || k->bulk) && !load->hoisted;
+    bool copied = (k->copy_warp || has_bulk_rows(k)) && !load->hoisted;
     if (!copied) return bytes;
     return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
 }
@@ -147,12 +147,11 @@ bool can_take_bulk(const Scheduler *s, const Kernel *k)
 
 bool has_fewer_ctas(const Kernel *k)
 {
-    return k->bulk && k->most_ctas;
+    return has_bulk_rows(k) && k->most_ctas;
 }
 
 bool hold_bulk(const Scheduler *s, Kernel *k)
 {
-    k->bulk = true;
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         load->staged = is_row_vector(k, load);
@@ -160,9 +159,9 @@ bool hold_bulk(const Scheduler *s, Kernel *k)
             false;
     }
     k->stages = 0;
-    k->lined_up = k->refill = k->meets_in_ring = k->meets_beside = k->by_blocks = false;
+    k->lined_up = k->meets_in_ring = k->meets_beside = false;
     k->smem_bytes = staged_bytes(s, k, false);
-    return k->bulk = k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta;
+    return k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta;
 }
 
 /* ---- rows of single elements, by blocks of 16 bytes ---- */
@@ -201,7 +200,6 @@ bool fit_blocks(const Scheduler *s, Kernel *k)
 {
     if (k->threads_per_row <= WARP || k->column_ctas > 1) return false;
     int64_t bytes = blocks_bytes(k, (int64_t)k->threads_per_row * k->tiles) * k->teams;
-    k->by_blocks = bytes + static_bytes(s, k) <= s->target->smem_per_cta;
-    if (k->by_blocks) k->smem_bytes = bytes;
-    return k->by_blocks;
+    k->smem_bytes = bytes;
+    return bytes + static_bytes(s, k) <= s->target->smem_per_cta;
 }
