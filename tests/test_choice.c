@@ -43,7 +43,7 @@ static const char *find_misfit(const Plan *plan, int kernel, Tally *tally)
     if (threads > MOST_THREADS || launch->threads != threads) return "threads of a CTA";
     if (threads * ctas > t->threads_per_sm || ctas > t->most_ctas_per_sm) return "threads";
     if (k->cluster > (k->grouped ? t->sms : t->max_cluster)) return "clusters";
-    if ((k->copy_warp || has_bulk_rows(k)) && !t->bulk_copy) return "bulk copies";
+    if ((has_copy_warp(k) || has_bulk_rows(k)) && !t->bulk_copy) return "bulk copies";
     if (least_registers(&s, k) * 4 > register_cap(&s, threads * ctas) * 5) return "registers";
     tally->kernels++;
     tally->spills += least_registers(&s, k) > register_cap(&s, threads * ctas);

@@ -95,8 +95,8 @@ static void emit_listening(Emitter *e)
 /* The branch of the warp that receives, for its CTA, the results of the group's other CTAs. */
 static void emit_listening_warp(Emitter *e)
 {
-    block (e->out,
-           e->k->copy_warp ? "if (threadIdx.x >= threads + 32)" : "if (threadIdx.x >= threads)") {
+    block (e->out, has_copy_warp(e->k) ? "if (threadIdx.x >= threads + 32)"
+                                       : "if (threadIdx.x >= threads)") {
         line(e->out, "int round = 0;");
         if (e->k->rows) {
             block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows)
@@ -131,13 +131,13 @@ void emit_copy_warp(Emitter *e)
     block (e->out, "if (threadIdx.x >= threads)") {
         line(e->out,
              "int stage = 0, stage_parity = 1;    // the first time round, every stage is empty");
-        if (e->k->paced)
+        if (is_paced(e->k))
             line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
         block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) {
             if (splits_rows(e)) emit_split(e, "row", e->k->rows);
             line(e->out, "Stage &into = ring[stage];");
             line(e->out, "barrier_wait(empty[stage], stage_parity);");
-            if (e->k->paced)
+            if (is_paced(e->k))
                 line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
             emit_copies(e, "into", "full[stage]");
             emit_advance(e);

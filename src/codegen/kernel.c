@@ -101,7 +101,8 @@ static void emit_row_bounds(Emitter *e)
  * their stage early. */
 static const char *loop_start(Emitter *e)
 {
-    if (!e->k->stages || e->k->copy_warp || e->k->reuses || e->k->kept) return "first_row";
+    if (!e->k->stages || has_copy_warp(e->k) || reuses_stages(e->k) || e->k->kept)
+        return "first_row";
     return arena_format(e->arena, "first_row - row_step * (stages - %d)", 1 + e->k->lag);
 }
 
@@ -139,8 +140,8 @@ static void emit_row_loop(Emitter *e)
             line(e->out, "const long long row = has_row ? cta_row + team : cta_row;");
         }
         emit_row(e);
-        if (k->copy_warp && !k->lag) emit_stage_release(e);
-        if (k->copy_warp) emit_advance(e);
+        if (has_copy_warp(k) && !k->lag) emit_stage_release(e);
+        if (has_copy_warp(k)) emit_advance(e);
     }
     if (k->lag) emit_pipeline_end(e);
 }
@@ -231,7 +232,7 @@ static void emit_thread_place(Emitter *e)
         line(
             e->out,
             "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
-    if (k->ragged && k->teams == 1 && few && !is_streamed(k) && !k->copy_warp)
+    if (k->ragged && k->teams == 1 && few && !is_streamed(k) && !has_copy_warp(k))
         line(e->out, "__builtin_assume(%s < threads);", e->thread);
     if (!k->columns) return;
     if (k->slice)
@@ -282,8 +283,8 @@ static void emit_body(Emitter *e)
     if (e->k->cluster > 1)
         line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
     if (has_bulk_rows(e->k)) line(e->out, "__syncthreads();    // the barrier is there for all");
-    if (e->k->copy_warp || e->k->grouped) emit_row_bounds(e);
-    if (e->k->copy_warp)
+    if (has_copy_warp(e->k) || e->k->grouped) emit_row_bounds(e);
+    if (has_copy_warp(e->k))
         emit_copy_warp(e);
     else if (e->k->grouped)
         emit_listener(e);

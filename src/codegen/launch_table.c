@@ -137,7 +137,7 @@ static void put_mapping(Emitter *e)
         put_row(e, "",
                 arena_format(e->arena,
                              "reads whole blocks of 16 bytes: up to 15 bytes before%s a row",
-                             k->copy_warp ? " and behind" : ""));
+                             has_copy_warp(k) ? " and behind" : ""));
 }
 
 /* The mapping of a kernel that adds the partials of another. */
@@ -221,10 +221,11 @@ static void put_launch(Emitter *e)
 static void put_block(Emitter *e)
 {
     const Kernel *k = e->k;
-    const char *copies = k->copy_warp ? ", one warp copies" : "";
+    const char *copies = has_copy_warp(k) ? ", one warp copies" : "";
     const char *listens = k->grouped ? ", one warp listens" : "";
-    const char *computes =
-        k->copy_warp || k->grouped ? arena_format(e->arena, ": %d compute", kernel_threads(k)) : "";
+    const char *computes = has_copy_warp(k) || k->grouped
+                               ? arena_format(e->arena, ": %d compute", kernel_threads(k))
+                               : "";
     put_row(
         e, "block",
         arena_format(e->arena, "%d threads%s%s%s", e->launch->threads, computes, copies, listens));
@@ -373,7 +374,7 @@ static void add_partial_count(Emitter *e, NameList *rows)
 /* The interval that device_interval in the runtime computes. */
 static void add_interval(Emitter *e, NameList *rows)
 {
-    if (!e->k->paced) return;
+    if (!is_paced(e->k)) return;
     *list_push(e->arena, rows) = arena_format(
         e->arena,
         "interval: ns between two rows that a %s asks for; 0 is always correct, and for %s",

@@ -179,7 +179,7 @@ const char *staged_vector(Emitter *e, const Load *load)
         return arena_format(e->arena, "vector_in<vec>(current.%s, %s + t * step, %s)",
                             line_aligned_row(e, load),
                             e->k->slice ? "local_column" : "first_column", slice_address(e, load));
-    if (!(e->k->copy_warp || has_bulk_rows(e->k)) || load->hoisted)
+    if (!(has_copy_warp(e->k) || has_bulk_rows(e->k)) || load->hoisted)
         return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "current",
                             load->name);
     return copied_vector(e, load);

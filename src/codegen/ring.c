@@ -134,7 +134,7 @@ static void emit_held(Emitter *e)
     if (is_held_by_group(e)) return;
     emit_fetches(e, "held", true);
     line(e->out, "fetch_commit();");
-    if (e->k->copy_warp || !ring) line(e->out, "fetch_wait<0>();");
+    if (has_copy_warp(e->k) || !ring) line(e->out, "fetch_wait<0>();");
     if (!ring) blank_line(e->out);
 }
 
@@ -155,7 +155,7 @@ static const char *own_team(const Emitter *e)
 /* A row's scalars are copied by one lane for its warp. */
 static bool has_own_scalars(const Emitter *e)
 {
-    return has_scalars(e) && !e->k->lined_up;
+    return has_scalars(e) && !is_copied_by_lines(e->k);
 }
 
 /* Starts the copies of a row into a stage. Where rows are summed by groups, fetch() itself knows
@@ -184,7 +184,7 @@ static void emit_first_fetches(Emitter *e)
  * elements before it starts these copies. */
 void emit_stage_reuse(Emitter *e)
 {
-    if (!e->k->reuses) return;
+    if (!reuses_stages(e->k)) return;
     if (has_own_scalars(e))
         line(e->out, "__syncwarp();    // all have read the scalars that are replaced now");
     emit_fetch_call(e, "current",
@@ -268,7 +268,7 @@ static void emit_fill(Emitter *e)
     line(e->out, "#pragma unroll 1");
     line(e->out, "for (int s = 0; s < stages - %d; s++)", ahead);
     line(e->out, "    fetch(ring[s]);");
-    if (!e->k->lined_up) return;
+    if (!is_copied_by_lines(e->k)) return;
     line(e->out, "fetch_wait<stages - %d>();", ahead + 1);
     line(e->out, "%s;    // later rows are shown to all by a reduction of the row before",
          team_barrier(e));
@@ -278,13 +278,13 @@ static void emit_fill(Emitter *e)
  * copies. */
 void emit_ring(Emitter *e)
 {
-    if (!e->k->stages || e->k->copy_warp) {
+    if (!e->k->stages || has_copy_warp(e->k)) {
         emit_held(e);
-        if (e->k->copy_warp) line(e->out, "int stage = 0, stage_parity = 0;");
+        if (has_copy_warp(e->k)) line(e->out, "int stage = 0, stage_parity = 0;");
         return;
     }
     blank_line(e->out);
-    if (e->k->reuses)
+    if (reuses_stages(e->k))
         line(
             e->out,
             "// a row goes on to registers at once, and the next one to be copied takes its stage");
@@ -292,7 +292,7 @@ void emit_ring(Emitter *e)
         line(e->out,
              "// while a row is computed, the next stages - %d are on their way to shared memory",
              1 + e->k->lag);
-    if (e->k->lined_up)
+    if (is_copied_by_lines(e->k))
         line(
             e->out,
             "// rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other");
@@ -301,7 +301,7 @@ void emit_ring(Emitter *e)
     emit_ring_memory(e);
     emit_held(e);
     emit_fetch_function(e);
-    if (e->k->reuses)
+    if (reuses_stages(e->k))
         emit_first_fetches(e);
     else if (e->k->kept)
         emit_fill(e);
@@ -318,7 +318,7 @@ void emit_ring(Emitter *e)
  * is over. */
 void emit_next_landed(Emitter *e, const char *reduction)
 {
-    if (!e->k->lined_up) return;
+    if (!is_copied_by_lines(e->k)) return;
     line(e->out, "fetch_wait<stages - %d>();    // the next row's blocks: %s shows them to all",
          2 + e->k->lag, e->k->threads_per_row > 32 ? reduction : "a barrier");
     if (e->k->threads_per_row <= 32) line(e->out, "%s;", team_barrier(e));
@@ -341,11 +341,11 @@ void emit_ring_step(Emitter *e, const char *row)
 {
     if (has_bulk_rows(e->k)) emit_bulk_wait(e);
     if (!e->k->stages) return;
-    if (e->k->copy_warp) {
+    if (has_copy_warp(e->k)) {
         emit_stage_wait(e);
         return;
     }
-    if (e->k->reuses) {
+    if (reuses_stages(e->k)) {
         emit_reused_step(e);
         return;
     }
@@ -362,7 +362,7 @@ void emit_ring_step(Emitter *e, const char *row)
         line(e->out, "if (%s < first_row)", row);
         line(e->out, "    continue;");
     }
-    if (!e->k->lined_up)
+    if (!is_copied_by_lines(e->k))
         line(e->out, "fetch_wait<stages - %d>();    // a thread reads what it has copied itself",
              ahead);
     else if (!e->k->kept)

@@ -57,7 +57,7 @@ static void emit_finish_row(Emitter *e)
         *list_push(e->arena, &e->carried) = make_carried(e, results.data[i]);
         text_print(parameters, ", %s %s", type_cuda(node(e->g, results.data[i])->type), name);
     }
-    bool copy_warp = e->k->copy_warp;
+    bool copy_warp = has_copy_warp(e->k);
     line(e->out, "const auto finish_row = [&](%s, long long row%s) {",
          copy_warp ? "int stage" : "const Stage &current", text_string(parameters));
     e->out->indent++;
@@ -78,7 +78,7 @@ static const char *carried_name(const Emitter *e, bool before, int index)
 static void declare_carried(Emitter *e, bool before, const char *what)
 {
     const char *which = before ? "before" : "last";
-    if (e->k->copy_warp)
+    if (has_copy_warp(e->k))
         line(e->out, "int %s = -1;    // the stage of %s", which, what);
     else
         line(e->out, "const Stage *%s = nullptr;    // %s", which, what);
@@ -98,7 +98,7 @@ void emit_pipeline_start(Emitter *e)
 static void emit_finish_call(Emitter *e, bool before)
 {
     const char *which = before ? "before" : "last";
-    bool copy_warp = e->k->copy_warp;
+    bool copy_warp = has_copy_warp(e->k);
     Text *arguments = text_new(e->arena);
     for (int i = 0; i < e->carried.count; i++)
         text_print(arguments, ", %s", carried_name(e, before, i));
@@ -151,7 +151,7 @@ void emit_pipelined_phases(Emitter *e)
     emit_exchanges(e, reduce_list(e, 0));
     emit_row_stores(e, 0);
     if (e->k->lag > 1) emit_shift(e);
-    line(e->out, e->k->copy_warp ? "last = stage;" : "last = &current;");
+    line(e->out, has_copy_warp(e->k) ? "last = stage;" : "last = &current;");
     line(e->out, "last_row = row;");
     for (int i = 0; i < e->carried.count; i++)
         line(e->out, "%s = %s;", carried_name(e, false, i), node_name(e, e->carried.data[i].node));

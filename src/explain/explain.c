@@ -194,11 +194,12 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
              k->stages == 1 ? "one stage"
                             : arena_format(out->arena, "a ring of %d stages", k->stages),
              scalars ? ", their scalars with them" : "");
-    if (k->reuses)
+    if (reuses_stages(k))
         line(
             out,
             "    rows move on to registers at once, and the next row to be copied takes the stage");
-    if (k->lined_up || copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
+    if (is_copied_by_lines(k) ||
+        copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
         line(
             out,
             "    copies are line-aligned, in blocks of 16 bytes, because rows begin anywhere in a line of 128 bytes");
@@ -220,12 +221,12 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
         line(
             out,
             "    register prefetch: a tile's registers take the next row's elements once the tile is stored");
-    if (k->copy_warp)
+    if (has_copy_warp(k))
         line(out, "    a copy warp fills the ring%s; %d warps compute",
              k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
     else if (k->grouped)
         line(out, "    a further warp listens to the other CTAs");
-    if (k->paced)
+    if (is_paced(k))
         line(out, "    copies of rows that exceed L2 are paced, no faster than memory delivers");
 }
 

@@ -78,7 +78,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
             out,
             ", \"smem_bytes\": %lld, \"few_ctas\": %d, \"few_bytes\": %lld, \"limit\": %d, \"reuse\": %s",
             (long long)launch->smem_bytes, k->few_ctas, (long long)k->few_bytes, k->limit_ctas,
-            k->reuses ? "true" : "false");
+            reuses_stages(k) ? "true" : "false");
         put_usage(out, "registers", usage[i].registers);
         put_usage(out, "spill_bytes", usage[i].spill_bytes);
         if (launch->collapsed) {

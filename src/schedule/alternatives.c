@@ -112,7 +112,7 @@ static const char *short_text(Arena *arena, const Plan *plan, const Kernel *k)
     if (k->teams > 1) text_print(text, ",rows=%d", k->teams);
     if (k->cluster > 1) text_print(text, ",cluster=%d", k->cluster);
     if (k->stages) text_print(text, ",stages=%d", k->stages);
-    if (k->reuses) text_print(text, ",reuse=1");
+    if (reuses_stages(k)) text_print(text, ",reuse=1");
     if (has_bulk_rows(k)) text_print(text, ",bulk=1");
     return family_name(plan->family) == family_name(k->family) ? text_string(text) : NULL;
 }

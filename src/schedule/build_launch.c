@@ -247,7 +247,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         push(s, &args, ARG_GRID, k->finishes, parts_dim(&plan->kernels[k->finishes]), "partials");
     if (k->kept) push(s, &args, ARG_GRID, kernel, PARTS_DIM, "parts");
     if (k->kept) push(s, &args, ARG_ALONE, kernel, 0, "alone");
-    if (k->paced) push(s, &args, ARG_INTERVAL, kernel, 0, "interval");
+    if (is_paced(k)) push(s, &args, ARG_INTERVAL, kernel, 0, "interval");
     return (LaunchEntry){name, args.count, args.data};
 }
 
@@ -396,7 +396,7 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;
         kernels[i].few_bytes = k->few_bytes;
         kernels[i].few_ctas = k->few_ctas;
-        kernels[i].step_bytes = k->paced ? k->teams * paced_bytes(k, row_traffic(s, k)) : 0;
+        kernels[i].step_bytes = is_paced(k) ? k->teams * paced_bytes(k, row_traffic(s, k)) : 0;
         kernels[i].paced_from = paced_from(k);
         if (k->clears >= 0)
             set_clear_grid(s, plan, k, kernels[i].grid);

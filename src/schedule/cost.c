@@ -219,7 +219,7 @@ static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
            late = late_time(s, k);
     if (k->stages) {
         double meets = k->lag ? exchange * t->lagged : exchange;
-        return norm(t->latency / (k->stages + 0.5 * k->reuses), meets + own + late);
+        return norm(t->latency / (k->stages + 0.5 * reuses_stages(k)), meets + own + late);
     }
     if (is_streamed(k)) return k->phases * t->latency + memory + exchange + own + late;
     return t->latency + memory + exchange + own + late;
@@ -266,7 +266,8 @@ static double wasted_sectors(const Scheduler *s, const Kernel *k)
 {
     enum { SECTOR = 32 };
     int bytes = narrowest(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
-    if (k->copy_warp || has_bulk_rows(k) || passes_by_blocks(k) || k->lined_up) return 1;
+    if (has_copy_warp(k) || has_bulk_rows(k) || passes_by_blocks(k) || is_copied_by_lines(k))
+        return 1;
     if (column_count(s, k) * bytes % SECTOR == 0 && lanes * k->vec * bytes >= SECTOR) return 1;
     return 1 + (double)SECTOR / (lanes * k->vec * bytes);
 }
@@ -280,7 +281,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     double share = has_bulk_rows(k)              ? t->copied
                    : !is_persistent(k)           ? 1
                    : !has_column_accumulators(k) ? t->walked
-                   : k->paced                    ? 1
+                   : is_paced(k)                 ? 1
                                                  : t->loose;
     double shared = keeps_columns(k) ? 0 : part->shared / k->teams,
            rate = t->l2_rate / wasted_sectors(s, k);

@@ -132,6 +132,15 @@ static Residency residency_of(const Schedule *f)
                                        : ROWS_IN_REGISTERS;
 }
 
+static Bringer bringer_of(const Schedule *f)
+{
+    return f->family == FAMILY_WARP_SPECIALIZED
+               ? f->paced ? BROUGHT_BY_PACED_COPY_WARP : BROUGHT_BY_COPY_WARP
+           : f->reuse ? BROUGHT_BY_THREADS_AHEAD
+           : f->lines ? BROUGHT_BY_LINES
+                      : BROUGHT_BY_THREADS;
+}
+
 static void set_threads(const Scheduler *s, Kernel *k)
 {
     const Schedule *f = &s->forced;
@@ -231,7 +240,7 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
     bool held = k->inner_count && k->rows && !k->kept && !k->accumulator_count && !k->dynamic &&
                 f->row == 1 + IN_REGISTERS && k->column_ctas == 1 && f->reads == 1;
     if (f->convert == CONVERT_BF16 && k->vec > 1) return "convert: bf16 is for single elements";
-    if (f->paced && !k->copy_warp) return "paced: only a copy warp is";
+    if (f->paced && !has_copy_warp(k)) return "paced: only a copy warp is";
     if (f->bulk && (!can_take_bulk(s, k) || k->teams > 1 || k->threads_per_row <= WARP ||
                     f->reads == 2 || f->refill || f->blocks))
         return missing_bulk(s);
@@ -253,7 +262,7 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
 static int default_conversion(const Scheduler *s, const Kernel *k)
 {
     if (is_refilled(k)) return CONVERT_ROW;
-    if (k->copy_warp && k->vec == 1 && accumulator_registers(s, k) > 1) return CONVERT_BF16;
+    if (has_copy_warp(k) && k->vec == 1 && accumulator_registers(s, k) > 1) return CONVERT_BF16;
     if (k->stages || is_streamed(k) || has_bulk_rows(k) || k->accumulator_count || !k->inner_count)
         return CONVERT_NONE;
     bool costly = repeats_costly(s, k);
@@ -269,10 +278,10 @@ static void derive_shape(Scheduler *s, Kernel *k)
     bool ring = f->stages > 1 || f->reuse;
     f->lines = ring && wants_lines(s, k, (Home)(f->row - 1));
     f->scalars = ring && fetches_scalars(k) && has_scalars_of_rows(k);
-    f->paced = k->paced =
-        k->copy_warp && ((k->accumulator_count && row_inputs(k) == PAIR) || k->vec == 1);
+    f->paced = has_copy_warp(k) && ((k->accumulator_count && row_inputs(k) == PAIR) || k->vec == 1);
     f->part = !k->kept ? 0 : OF_TEAM * k->teams > LEAST_PART ? OF_TEAM * k->teams : LEAST_PART;
     f->checked = checks_full_tiles(s, k);
+    k->bringer = bringer_of(f);
 }
 
 /* Once that is known. */
@@ -303,7 +312,6 @@ static bool place_rows(Scheduler *s, Kernel *k)
 {
     const Schedule *f = &s->forced;
     bool ring = f->stages > 1 || f->reuse, nothing = is_streamed(k) || k->dynamic;
-    k->lined_up = f->lines;
     set_homes(k, ring, f->scalars, nothing ? IN_MEMORY : (Home)(f->row - 1),
               nothing ? IN_MEMORY : (Home)(f->columns - 1));
     k->stages = 0;
@@ -376,10 +384,8 @@ bool fit_schedule(Scheduler *s, Kernel *k)
     }
     set_threads(s, k);
     k->family = f->family;
-    k->copy_warp = f->family == FAMILY_WARP_SPECIALIZED;
     k->lag = f->lag;
-    k->reuses = f->reuse;
-    k->paced = f->paced;
+    k->bringer = bringer_of(f);
     k->residency = residency_of(f);
     k->ctas_per_sm = k->live_ctas = f->live ? f->live : 1;
     if (s->derive) derive_shape(s, k);

@@ -63,8 +63,9 @@ void set_homes(Kernel *k, bool ring, bool scalars, Home rows, Home columns)
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         bool vector = load->access == ACCESS_VECTOR, shared = is_column_vector(k, load);
-        bool stageable = vector && (ring || shared) &&
-                         (((k->copy_warp || k->lined_up) && !shared) || may_fetch(k, load));
+        bool stageable =
+            vector && (ring || shared) &&
+            (((has_copy_warp(k) || is_copied_by_lines(k)) && !shared) || may_fetch(k, load));
         Home home = shared ? columns : rows;
         if (home == IN_STAGES && !stageable) home = IN_MEMORY;
         load->hoisted = shared && home != IN_MEMORY;
@@ -110,7 +111,7 @@ bool is_read_in_time(const Kernel *k, Home rows)
  * from L2, and single elements of 2 bytes cannot be copied. */
 bool wants_lines(const Scheduler *s, const Kernel *k, Home rows)
 {
-    if (k->copy_warp || !k->accumulator_count || has_several_columns(k) ||
+    if (has_copy_warp(k) || !k->accumulator_count || has_several_columns(k) ||
         k->threads_per_row < WARP)
         return false;
     if (k->kept && k->lag)

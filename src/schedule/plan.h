@@ -52,6 +52,17 @@ typedef enum {
     ROWS_STREAMED      /* nowhere: each phase reads it again */
 } Residency;
 
+/* Who brings rows to a ring. */
+typedef enum {
+    BROUGHT_BY_THREADS,        /* each copies the vectors that it takes itself */
+    BROUGHT_BY_THREADS_AHEAD,  /* so; a row goes on to registers at once, and the next row to be
+                                  copied takes its stage: so one stage is enough */
+    BROUGHT_BY_LINES,          /* threads for each other: rows begin anywhere in a line of memory,
+                                  and blocks of 16 bytes go to the same place of a stage's */
+    BROUGHT_BY_COPY_WARP,      /* a further warp, with bulk copies ... */
+    BROUGHT_BY_PACED_COPY_WARP /* ... that it asks for at intervals */
+} Bringer;
+
 typedef struct {
     Node node;        /* the PARAM, or the reduction that a slot holds */
     int tensor, slot; /* one of them is -1 */
@@ -162,16 +173,11 @@ typedef struct {
 
     /* Where rows are between phases. */
     Residency residency;
-    int stages;     /* rows in the ring; 0: there is none */
-    bool reuses;    /* a row goes on from its stage to registers at once, and the next row to be
-                       copied takes the stage: so one is enough */
-    bool lined_up;  /* rows, which begin anywhere in a line of memory, are copied by blocks of 16
-                       bytes to the same place of one */
-    bool copy_warp; /* a further warp fills the ring with bulk copies ... */
-    bool paced;     /* ... and asks for them at intervals */
-    int lag;        /* the last phase of a row runs after the first of the next row but lag - 1,
+    int stages; /* rows in the ring; 0: there is none */
+    Bringer bringer;
+    int lag;      /* the last phase of a row runs after the first of the next row but lag - 1,
                        which hides the reduction between them; 0: no lag */
-    bool one_row;   /* a CTA or cluster has one row, and ends with it: there are as many as rows */
+    bool one_row; /* a CTA or cluster has one row, and ends with it: there are as many as rows */
     bool meets_in_ring; /* after the last row the teams' accumulators meet there, all at once */
     bool meets_beside;  /* kept: after a part's last row they meet beside the ring, which has the
                            next part's rows */
@@ -237,6 +243,23 @@ static inline bool has_single_row(const Kernel *k)
 {
     return k->cluster > 1 && (k->residency == ROWS_IN_REGISTERS || passes_by_blocks(k));
 }
+/* Who brings them to its ring. */
+static inline bool has_copy_warp(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_COPY_WARP || k->bringer == BROUGHT_BY_PACED_COPY_WARP;
+}
+static inline bool is_paced(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_PACED_COPY_WARP;
+}
+static inline bool reuses_stages(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_THREADS_AHEAD;
+}
+static inline bool is_copied_by_lines(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_LINES;
+}
 /* Threads that compute; beside them there may be a warp that copies and one that listens. */
 static inline int kernel_threads(const Kernel *k)
 {
@@ -251,7 +274,7 @@ static inline bool reads_early(const Kernel *k)
 }
 static inline int helper_threads(const Kernel *k)
 {
-    return 32 * (k->copy_warp + k->grouped);
+    return 32 * (has_copy_warp(k) + k->grouped);
 }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k)
@@ -349,7 +372,7 @@ static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
 /* Which rows come into a ring by blocks. */
 static inline bool is_lined_up(const Kernel *k, const Load *load)
 {
-    return k->lined_up && load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
+    return is_copied_by_lines(k) && load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
 }
 /* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15
  * bytes before a row are read, and by a copy warp behind it. */
@@ -359,8 +382,8 @@ static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
         const Load *load = &k->loads[i];
         bool copied = load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
         bool whole = is_whole_blocks(columns, load->dtype);
-        bool blocks =
-            k->lined_up ? k->vec * dtype_info[load->dtype].bytes < 16 : k->copy_warp && !whole;
+        bool blocks = is_copied_by_lines(k) ? k->vec * dtype_info[load->dtype].bytes < 16
+                                            : has_copy_warp(k) && !whole;
         if (copied && blocks) return true;
     }
     return false;

@@ -129,7 +129,7 @@ bool checks_full_tiles(const Scheduler *s, const Kernel *k)
 {
     enum { MANY_THREADS = 512, MANY = 32 };
     bool many = kernel_threads(k) >= MANY_THREADS && k->vec * k->tiles >= MANY;
-    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !k->copy_warp;
+    return many && accumulator_registers(s, k) >= 2 && k->teams == 1 && !has_copy_warp(k);
 }
 
 void set_ragged(const Scheduler *s, Kernel *k)

@@ -13,7 +13,7 @@ static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *loa
 {
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
     if (is_lined_up(k, load)) return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
-    bool copied = (k->copy_warp || has_bulk_rows(k)) && !load->hoisted;
+    bool copied = (has_copy_warp(k) || has_bulk_rows(k)) && !load->hoisted;
     if (!copied) return bytes;
     return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
 }
@@ -104,7 +104,7 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k)
 static int64_t meeting_bytes(const Scheduler *s, Kernel *k, int64_t stage, int64_t once)
 {
     enum { LEAST_STAGES = 2 };
-    const int stages = k->reuses ? k->stages : LEAST_STAGES; /* that there surely are */
+    const int stages = reuses_stages(k) ? k->stages : LEAST_STAGES; /* that there surely are */
     const bool meet = k->teams > 1 && has_column_accumulators(k);
     const int64_t sums = meet ? sum_bytes(s, k) : 0, ring = stages * stage;
     k->meets_in_ring = meet && !k->kept && sums <= ring;
@@ -159,7 +159,7 @@ bool hold_bulk(const Scheduler *s, Kernel *k)
             false;
     }
     k->stages = 0;
-    k->lined_up = k->meets_in_ring = k->meets_beside = false;
+    k->meets_in_ring = k->meets_beside = false;
     k->smem_bytes = staged_bytes(s, k, false);
     return k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta;
 }
