@@ -42,7 +42,7 @@ static const char *find_misfit(const Plan *plan, int kernel, Tally *tally)
     if (launch->smem_bytes + static_bytes(&s, k) > t->smem_per_cta) return "shared memory";
     if (threads > MOST_THREADS || launch->threads != threads) return "threads of a CTA";
     if (threads * ctas > t->threads_per_sm || ctas > t->most_ctas_per_sm) return "threads";
-    if (k->cluster > (k->grouped ? t->sms : t->max_cluster)) return "clusters";
+    if (k->cluster > (is_grouped(k) ? t->sms : t->max_cluster)) return "clusters";
     if ((has_copy_warp(k) || has_bulk_rows(k)) && !t->bulk_copy) return "bulk copies";
     if (least_registers(&s, k) * 4 > register_cap(&s, threads * ctas) * 5) return "registers";
     tally->kernels++;

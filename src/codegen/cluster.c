@@ -4,7 +4,7 @@
 
 const char *sharers(const Emitter *e)
 {
-    return e->k->grouped ? "group" : "cluster";
+    return is_grouped(e->k) ? "group" : "cluster";
 }
 
 /* `blockIdx.x % cluster`: which of the CTAs that share a row this one is. */
@@ -57,7 +57,7 @@ void emit_slice(Emitter *e)
 void emit_exchange(Emitter *e, int values)
 {
     const char *type = exchanges_wide(e->g, e->k) ? "double" : "float";
-    if (!e->k->grouped) {
+    if (!is_grouped(e->k)) {
         line(e->out, "__shared__ Exchange<%s, %d, cluster> exchange;", type, values);
         return;
     }

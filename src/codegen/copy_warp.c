@@ -123,11 +123,11 @@ void emit_copy_warp(Emitter *e)
     blank_line(e->out);
     line(
         e->out,
-        e->k->grouped
+        is_grouped(e->k)
             ? "// one warp copies rows into a ring of stages, one listens to the other CTAs, the rest compute"
             : "// one warp copies rows into a ring of stages, the others compute");
     emit_stages(e);
-    if (e->k->grouped) emit_listening_warp(e);
+    if (is_grouped(e->k)) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
         line(e->out,
              "int stage = 0, stage_parity = 1;    // the first time round, every stage is empty");
@@ -142,7 +142,7 @@ void emit_copy_warp(Emitter *e)
             emit_copies(e, "into", "full[stage]");
             emit_advance(e);
         }
-        if (e->k->cluster > 1 && !e->k->grouped)
+        if (e->k->cluster > 1 && !is_grouped(e->k))
             line(e->out, "cluster_wait();    // as the others do before they first send");
         line(e->out, "return;");
     }

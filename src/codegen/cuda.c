@@ -43,7 +43,7 @@ static const char *arg_type(const Emitter *e, const LaunchArg *arg)
  * to spare, and would spill. */
 bool names_cluster(const Emitter *e)
 {
-    return e->launch->cluster > 1 && !e->k->grouped && !e->k->accumulator_count;
+    return e->launch->cluster > 1 && !is_grouped(e->k) && !e->k->accumulator_count;
 }
 
 /* The parameters, a tensor with its strides on one line. */

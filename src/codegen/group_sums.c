@@ -36,7 +36,7 @@ static void emit_part_sums(Emitter *e)
 /* The loop in which each thread takes other columns of the CTA's. */
 static void emit_column_loop_head(Emitter *e)
 {
-    if (e->k->column_ctas > 1)
+    if (has_column_parts(e->k))
         line(
             e->out,
             "for (int col = blockIdx.y * (tiles * step) + threadIdx.x; col < %s && col < (blockIdx.y + 1) * (tiles * step); "

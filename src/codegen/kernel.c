@@ -243,7 +243,7 @@ static void emit_thread_place(Emitter *e)
     else if (has_element_work(e->g, k))
         line(e->out, "const int first_column = %s%s * vec;",
              has_parts_in_order(k) ? "blockIdx.x % slices * (tiles * step) + "
-             : k->column_ctas > 1  ? "blockIdx.y * (tiles * step) + "
+             : has_column_parts(k) ? "blockIdx.y * (tiles * step) + "
                                    : "",
              e->thread);
     int values = most_exchanged(e->g, k);
@@ -256,7 +256,7 @@ static void emit_thread_place(Emitter *e)
             line(e->out,
                  k->lag ? "int sent = 0, collected = 0;" : "int round = 0;    // of the exchange");
         }
-        if (k->cluster == 1 || k->grouped || k->lag) line(e->out, "int parity = 0;");
+        if (k->cluster == 1 || is_grouped(k) || k->lag) line(e->out, "int parity = 0;");
     }
 }
 
@@ -281,12 +281,12 @@ static void emit_body(Emitter *e)
         emit_bulk_stage(e);
     }
     if (e->k->cluster > 1)
-        line(e->out, e->k->grouped ? "news_init(news);" : "exchange_init(exchange);");
+        line(e->out, is_grouped(e->k) ? "news_init(news);" : "exchange_init(exchange);");
     if (has_bulk_rows(e->k)) line(e->out, "__syncthreads();    // the barrier is there for all");
-    if (has_copy_warp(e->k) || e->k->grouped) emit_row_bounds(e);
+    if (has_copy_warp(e->k) || is_grouped(e->k)) emit_row_bounds(e);
     if (has_copy_warp(e->k))
         emit_copy_warp(e);
-    else if (e->k->grouped)
+    else if (is_grouped(e->k))
         emit_listener(e);
     emit_small_grid_memory(e);
     emit_l2_prefetch(e);

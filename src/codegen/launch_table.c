@@ -73,7 +73,7 @@ static const char *rows_text(Emitter *e)
         return arena_format(e->arena, "a cluster has row blockIdx.x / %d", k->cluster);
     if (k->one_row) return "a CTA has row blockIdx.x";
     if (!k->rows) return k->cluster > 1 ? "one, which all CTAs share" : "one";
-    if (k->cluster > 1) return walk_text(e, k->grouped ? "group" : "cluster", k->cluster);
+    if (k->cluster > 1) return walk_text(e, is_grouped(k) ? "group" : "cluster", k->cluster);
     if (k->kept) return groups_text(e);
     if (has_parts_in_order(k))
         return arena_format(
@@ -93,7 +93,7 @@ static const char *sharing_text(Emitter *e)
     if (k->slice)
         return arena_format(e->arena, "a slice of %d for each CTA of a %s; %s a slice", k->slice,
                             sharers_name(k), of);
-    if (k->column_ctas > 1)
+    if (has_column_parts(k))
         return arena_format(e->arena, "a CTA has slice %s of %d; %s a slice",
                             has_parts_in_order(k)
                                 ? arena_format(e->arena, "blockIdx.x %% %d", k->column_ctas)
@@ -222,8 +222,8 @@ static void put_block(Emitter *e)
 {
     const Kernel *k = e->k;
     const char *copies = has_copy_warp(k) ? ", one warp copies" : "";
-    const char *listens = k->grouped ? ", one warp listens" : "";
-    const char *computes = has_copy_warp(k) || k->grouped
+    const char *listens = is_grouped(k) ? ", one warp listens" : "";
+    const char *computes = has_copy_warp(k) || is_grouped(k)
                                ? arena_format(e->arena, ": %d compute", kernel_threads(k))
                                : "";
     put_row(
@@ -236,7 +236,7 @@ static void put_cluster(Emitter *e)
     enum { PORTABLE_CLUSTER = 8 };
     const int cluster = e->launch->cluster;
     if (cluster <= 1) return;
-    if (e->k->grouped) {
+    if (is_grouped(e->k)) {
         put_row(e, "cluster",
                 arena_format(e->arena,
                              "none: groups of %d CTAs meet in global memory (a cooperative launch)",

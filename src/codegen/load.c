@@ -121,7 +121,7 @@ void emit_hoisted_loads(Emitter *e)
  * would delay each other. */
 void emit_l2_prefetch(Emitter *e)
 {
-    if (is_streamed(e->k) || e->k->grouped || has_several_columns(e->k)) return;
+    if (is_streamed(e->k) || is_grouped(e->k) || has_several_columns(e->k)) return;
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++)
         if (e->k->loads[i].late)

@@ -16,7 +16,7 @@ static int room_ahead(const Kernel *k)
 {
     enum { ONE_CTA = 128, TWO_CTAS = 64, TWO_FULL_CTAS = 32 }; /* CTAs of a group on an SM */
     bool alone = !(k->rows | k->kept), full = has_several_columns(k) || k->phases > 2;
-    if (!k->grouped) return alone ? TWO_CTAS : 0;
+    if (!is_grouped(k)) return alone ? TWO_CTAS : 0;
     return alone ? ONE_CTA : full ? TWO_FULL_CTAS : TWO_CTAS;
 }
 

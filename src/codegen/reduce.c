@@ -205,7 +205,7 @@ void emit_reductions(Emitter *e, int phase)
     const char *list = reduce_list(e, phase);
     if (!*list) return;
     if (phase == 0) emit_next_landed(e, k->cluster > 1 ? "cluster_reduce" : "row_reduce");
-    if (k->grouped)
+    if (is_grouped(k))
         line(e->out, "group_reduce<threads>(scratch, boxes, news, parity, round, %s);", list);
     else if (k->cluster > 1)
         line(e->out, "cluster_reduce<threads>(scratch, exchange, round, %s);", list);

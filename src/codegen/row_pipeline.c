@@ -41,8 +41,8 @@ static void emit_finish_row(Emitter *e)
     if (e->k->cluster > 1) {
         declare_received(e, 0);
         line(e->out,
-             e->k->grouped ? "group_collect(news, collected, %s);"
-                           : "cluster_collect(exchange, collected, %s);",
+             is_grouped(e->k) ? "group_collect(news, collected, %s);"
+                              : "cluster_collect(exchange, collected, %s);",
              received_list(e, 0));
         finish_reductions(e, 0);
     }
@@ -129,10 +129,10 @@ static void emit_exchanges(Emitter *e, const char *list)
 {
     bool before = e->k->lag > 1;
     line(e->out, "row_post<threads>(scratch, parity, %s);", list);
-    if (!e->k->grouped) emit_finish_call(e, before);
+    if (!is_grouped(e->k)) emit_finish_call(e, before);
     emit_next_landed(e, "row_collect");
     line(e->out, "row_collect<threads>(scratch, parity, %s);", list);
-    if (e->k->grouped) {
+    if (is_grouped(e->k)) {
         line(e->out, "group_send(boxes, news, sent, %s);", list);
         emit_finish_call(e, before);
     } else if (e->k->cluster > 1) {

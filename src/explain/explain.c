@@ -182,9 +182,9 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     if (k->cluster > 1) {
         const char *each =
             arena_format(out->arena, "%s%d columns each", k->uneven ? "up to " : "", k->slice);
-        line(out, "    %s of %d CTAs share a row, %s%s", k->grouped ? "groups" : "clusters",
+        line(out, "    %s of %d CTAs share a row, %s%s", is_grouped(k) ? "groups" : "clusters",
              k->cluster, k->slice ? each : "along which they take turns",
-             k->grouped ? "; they exchange through global memory" : "");
+             is_grouped(k) ? "; they exchange through global memory" : "");
     }
     int scalars = 0;
     for (int i = 0; i < k->load_count; i++)
@@ -223,8 +223,8 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
             "    register prefetch: a tile's registers take the next row's elements once the tile is stored");
     if (has_copy_warp(k))
         line(out, "    a copy warp fills the ring%s; %d warps compute",
-             k->grouped ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
-    else if (k->grouped)
+             is_grouped(k) ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
+    else if (is_grouped(k))
         line(out, "    a further warp listens to the other CTAs");
     if (is_paced(k))
         line(out, "    copies of rows that exceed L2 are paced, no faster than memory delivers");
@@ -235,8 +235,8 @@ static const char *residency_text(Arena *arena, const Plan *plan, const Kernel *
 {
     const Target *target = &plan->target;
     if (!walks_rows(k) || !is_persistent(k)) return "";
-    int sms = k->grouped ? target->sms : target_cluster_sms(target, k->cluster);
-    return k->column_ctas > 1  ? ""
+    int sms = is_grouped(k) ? target->sms : target_cluster_sms(target, k->cluster);
+    return has_column_parts(k) ? ""
            : sms < target->sms ? arena_format(arena, ", %d an SM: its clusters fit %d of %d SMs",
                                               k->ctas_per_sm, sms, target->sms)
                                : arena_format(arena, ", %d an SM", k->ctas_per_sm);

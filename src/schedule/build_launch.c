@@ -62,9 +62,9 @@ static void list_mailboxes(Scheduler *s, Plan *plan, LaunchSlot *slots)
     for (int i = 0; i < plan->kernel_count; i++) {
         Kernel *k = &plan->kernels[i];
         if (k->clears >= 0) continue;
-        k->mailbox = k->grouped ? count++ : -1;
-        if (k->grouped) plan->kernels[i - 1].mailbox = -1;
-        if (k->grouped)
+        k->mailbox = is_grouped(k) ? count++ : -1;
+        if (is_grouped(k)) plan->kernels[i - 1].mailbox = -1;
+        if (is_grouped(k))
             slots[k->mailbox] = (LaunchSlot){.name = "mailbox",
                                              .dtype = DTYPE_I64,
                                              .copies_kernel = i,
@@ -268,10 +268,10 @@ static int64_t row_traffic(const Scheduler *s, const Kernel *k)
 
 int64_t resident_ctas(const Scheduler *s, const Kernel *k)
 {
-    int sms = k->grouped ? s->target->sms : target_cluster_sms(s->target, k->cluster);
+    int sms = is_grouped(k) ? s->target->sms : target_cluster_sms(s->target, k->cluster);
     int64_t ctas = (int64_t)k->live_ctas * sms / (k->column_ctas * k->cluster);
     int64_t asked = k->most_ctas / k->cluster;
-    if (k->most_ctas && (asked < ctas || !k->grouped)) ctas = asked; /* a group lives at once */
+    if (k->most_ctas && (asked < ctas || !is_grouped(k))) ctas = asked; /* a group lives at once */
     return ctas < 1 ? 1 : ctas;
 }
 
@@ -314,7 +314,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     }
     if (has_parts_in_order(k))
         grid[0] = (LaunchGrid){k->rows, 1, most / k->column_ctas, k->column_ctas};
-    else if (k->column_ctas > 1)
+    else if (has_column_parts(k))
         grid[1] =
             (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};

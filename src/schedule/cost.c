@@ -51,7 +51,7 @@ static double exchange_time(const Scheduler *s, const Kernel *k)
     if (k->threads_per_row > WARP)
         own += t->exchange + t->exchange_of_warps * doublings(k->threads_per_row / (double)WARP);
     double others =
-        k->grouped ? t->group_exchange : t->cluster_exchange * sqrt(doublings(k->cluster));
+        is_grouped(k) ? t->group_exchange : t->cluster_exchange * sqrt(doublings(k->cluster));
     return k->phases > 1 ? (k->phases - 1) * (own + others) : 0;
 }
 
@@ -242,7 +242,7 @@ static const char *unknown_kernel(const Scheduler *s, const Kernel *k)
     if (column_count(s, k) > MOST_COLUMNS) return "its rows are longer than 1048576 columns";
     if (k->kept) return "it sums the rows of each group apart";
     if (!k->inner_count || !row_inputs(k)) return "it reduces no vectors inside rows";
-    if (!k->rows || k->dynamic || k->column_ctas > 1)
+    if (!k->rows || k->dynamic || has_column_parts(k))
         return "its rows are one, or of no fixed length";
     if (has_several_columns(k)) return "its columns are of several axes";
     return column_count(s, k) < LEAST_COLUMNS ? "its rows are shorter than 64 columns" : NULL;
@@ -295,7 +295,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     times[BOUND_BY_WAITS] =
         waiting_time(s, k, times[BOUND_BY_MEMORY] * k->teams) / ((double)ctas * k->teams) + starts;
     times[BOUND_BY_MESSAGES] =
-        k->grouped && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
+        is_grouped(k) && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
 }
 
 /* The same of a plan, whose only kernel that walks rows is `k`. */
@@ -334,7 +334,7 @@ static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, Bou
 {
     const Part part = measure_part(s, k);
     const Target *t = s->target;
-    int sms = k->cluster > 1 && !k->grouped ? target_cluster_sms(t, k->cluster) : t->sms;
+    int sms = k->cluster > 1 && !is_grouped(k) ? target_cluster_sms(t, k->cluster) : t->sms;
     double times[BOUNDS], sum = 0;
     find_times(s, k, &part, sms, times);
     for (int i = 0; i < BOUNDS; i++) {

@@ -141,6 +141,12 @@ static Bringer bringer_of(const Schedule *f)
                       : BROUGHT_BY_THREADS;
 }
 
+static Split split_of(const Scheduler *s, const Kernel *k)
+{
+    if (k->cluster > s->target->max_cluster) return is_streamed(k) ? GROUP_TURNS : GROUP_SLICES;
+    return k->cluster > 1 ? CLUSTER_SLICES : k->column_ctas > 1 ? COLUMN_PARTS : WHOLE_ROWS;
+}
+
 static void set_threads(const Scheduler *s, Kernel *k)
 {
     const Schedule *f = &s->forced;
@@ -148,11 +154,11 @@ static void set_threads(const Scheduler *s, Kernel *k)
     k->threads_per_row = f->threads;
     k->teams = f->rows;
     k->cluster = f->cluster;
-    k->grouped = k->cluster > s->target->max_cluster;
     k->tiles = f->tiles ? f->tiles : covering_tiles(s, k);
     int64_t parts = ceil_div(count_vectors(s, k), (int64_t)k->threads_per_row * k->tiles);
     bool cut = !k->inner_count && !k->dynamic && parts > 1;
     k->column_ctas = cut ? (int)parts : 1;
+    k->split = split_of(s, k);
 }
 
 /* Why threads cannot share a row so. */
@@ -162,7 +168,7 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     const char *problem = shape_problem(s, k);
     int64_t covered = (int64_t)k->threads_per_row * k->tiles * k->column_ctas;
     if (problem) return problem;
-    if (k->grouped && kernel_threads(k) + helper_threads(k) > MOST_THREADS)
+    if (is_grouped(k) && kernel_threads(k) + helper_threads(k) > MOST_THREADS)
         return arena_format(s->arena,
                             "threads: a CTA has up to %d, and %d of them serve the others",
                             MOST_THREADS, helper_threads(k));
@@ -195,11 +201,11 @@ static const char *find_cluster_misfit(const Scheduler *s, const Kernel *k)
     if ((!plain && !(streamed && k->inner_count && !k->kept && !k->dynamic)) || k->teams > 1 ||
         k->threads_per_row <= WARP)
         return "cluster: CTAs of whole warps, two or more, share one row that is reduced inside";
-    if (k->grouped && k->cluster % WARP)
+    if (is_grouped(k) && k->cluster % WARP)
         return "cluster: more than a cluster has are multiples of 32";
-    if (streamed != (k->grouped && f->family == FAMILY_ROW))
+    if (streamed != (is_grouped(k) && f->family == FAMILY_ROW))
         return "cluster: rows that are read again are shared by 32 CTAs and more";
-    if (k->grouped && !streamed && f->family != FAMILY_WARP_SPECIALIZED)
+    if (is_grouped(k) && !streamed && f->family != FAMILY_WARP_SPECIALIZED)
         return "cluster: so many are warp-specialized";
     bool kept = f->stages > 1 || f->reuse || f->refill || f->single || f->bulk || streamed;
     bool full = column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles;
@@ -244,10 +250,11 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
     if (f->bulk && (!can_take_bulk(s, k) || k->teams > 1 || k->threads_per_row <= WARP ||
                     f->reads == 2 || f->refill || f->blocks))
         return missing_bulk(s);
-    if (f->refill && (!held || k->grouped || has_several_columns(k) || k->phases > LAST_PHASE_BIT ||
-                      (f->columns == 1 + IN_REGISTERS && column_vectors(k))))
+    if (f->refill &&
+        (!held || is_grouped(k) || has_several_columns(k) || k->phases > LAST_PHASE_BIT ||
+         (f->columns == 1 + IN_REGISTERS && column_vectors(k))))
         return "refill: for rows in registers, without sums over rows, beside column vectors that are not";
-    if (f->single && (!held || k->grouped)) return "single: for rows in registers";
+    if (f->single && (!held || is_grouped(k))) return "single: for rows in registers";
     if (f->blocks && (!held || k->vec > 1 || has_several_columns(k) || f->refill))
         return "blocks: for rows of single elements, in registers";
     if (f->columns == 1 + IN_STAGES && f->stages == 1 && !f->reuse && !f->refill)
@@ -382,11 +389,11 @@ bool fit_schedule(Scheduler *s, Kernel *k)
                                   family_name(f->family), family_name(k->family));
         return false;
     }
+    k->residency = residency_of(f);
     set_threads(s, k);
     k->family = f->family;
     k->lag = f->lag;
     k->bringer = bringer_of(f);
-    k->residency = residency_of(f);
     k->ctas_per_sm = k->live_ctas = f->live ? f->live : 1;
     if (s->derive) derive_shape(s, k);
     s->problem = find_problem(s, k);

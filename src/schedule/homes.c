@@ -94,7 +94,7 @@ static bool is_read_at_once(const Kernel *k)
  * into registers when its turn comes, and the next row to be copied takes its stage. */
 bool may_reuse(const Kernel *k)
 {
-    return !k->grouped && may_fetch_rows(k) && is_read_at_once(k);
+    return !is_grouped(k) && may_fetch_rows(k) && is_read_at_once(k);
 }
 
 /* Whether all of a row is read before the row's first reduction, or (with lag) before the next
@@ -184,7 +184,7 @@ static int64_t late_bytes(const Kernel *k)
 /* The same where shared memory can have them, of rows that are alone. */
 static int64_t bytes_of_few(const Scheduler *s, const Kernel *k)
 {
-    bool alone = k->one_row && !is_streamed(k) && !k->grouped && !is_persistent(k) &&
+    bool alone = k->one_row && !is_streamed(k) && !is_grouped(k) && !is_persistent(k) &&
                  !has_several_columns(k);
     int64_t bytes = alone && !k->smem_bytes && !k->idle_bytes ? late_bytes(k) : 0;
     return bytes + static_bytes(s, k) > s->target->smem_per_cta ? 0 : bytes;

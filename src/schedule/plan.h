@@ -41,6 +41,16 @@ typedef enum {
     ACCESS_PICKED   /* a load: by sums that pick one element of a row alone */
 } Access;
 
+/* How a row is split among CTAs. */
+typedef enum {
+    WHOLE_ROWS,     /* it is not */
+    COLUMN_PARTS,   /* into parts of `tiles` each: of kernels without inner reductions */
+    CLUSTER_SLICES, /* a cluster's CTAs have a slice each, and exchange through shared memory */
+    GROUP_SLICES,   /* so; they are more than the GPU's clusters have, so they exchange through
+                       global memory, and a further warp listens there */
+    GROUP_TURNS     /* so, but they take turns along a row, which each phase reads again */
+} Split;
+
 /* Where a row is between a kernel's phases. */
 typedef enum {
     ROWS_IN_REGISTERS, /* each thread has its tiles in registers of their own */
@@ -148,13 +158,12 @@ typedef struct {
      * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
     int vec, tiles;
     int threads_per_row, teams;
-    int cluster;
-    int column_ctas; /* CTAs a row is cut into; 1 where there are inner reductions */
-    int slice;       /* columns of each CTA that shares a row; 0: a CTA has whole rows */
+    Split split;
+    int cluster;     /* CTAs of a cluster or group; else 1 */
+    int column_ctas; /* those of the parts of a row; else 1 */
+    int slice;       /* columns of each CTA that has a slice; else 0 */
     bool uneven;     /* the last of them have fewer, or none */
-    bool grouped;    /* they are more than the GPU's clusters have: they exchange through global
-                        memory, and a further warp listens there */
-    int mailbox;     /* grouped: the slot they exchange through; else -1 */
+    int mailbox;     /* of a group: the slot through which it exchanges; else -1 */
     int part_rows;   /* kept: a group's rows are in parts of about so many, or of more where those
                         would be more parts than fill the GPU; else 0 */
     int chunk;       /* kept, and the kernel that finishes it: parts that are added apart */
@@ -221,6 +230,19 @@ static inline bool is_needed_later(const Load *load, int phase)
     return phase < LAST_PHASE_BIT ? load->phases >> phase >> 1 != 0
                                   : load->phases >> LAST_PHASE_BIT != 0;
 }
+/* How a kernel's rows are split. */
+static inline bool is_grouped(const Kernel *k)
+{
+    return k->split == GROUP_SLICES || k->split == GROUP_TURNS;
+}
+static inline bool takes_turns(const Kernel *k)
+{
+    return k->split == GROUP_TURNS;
+}
+static inline bool has_column_parts(const Kernel *k)
+{
+    return k->split == COLUMN_PARTS;
+}
 /* Where a kernel's rows are. */
 static inline bool is_streamed(const Kernel *k)
 {
@@ -274,7 +296,7 @@ static inline bool reads_early(const Kernel *k)
 }
 static inline int helper_threads(const Kernel *k)
 {
-    return 32 * (has_copy_warp(k) + k->grouped);
+    return 32 * (has_copy_warp(k) + is_grouped(k));
 }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k)
@@ -293,7 +315,7 @@ bool has_element_work(const Graph *g, const Kernel *k);
 /* Those that have rows to themselves: what leaves a partial. */
 static inline const char *sharers_name(const Kernel *k)
 {
-    return k->grouped ? "group" : k->cluster > 1 ? "cluster" : "CTA";
+    return is_grouped(k) ? "group" : k->cluster > 1 ? "cluster" : "CTA";
 }
 /* Whether a column stands for several axes: then a vector lies along the fastest of them, and where
  * it begins follows from its coordinates. */
@@ -321,18 +343,13 @@ static inline int widest_accumulator(const Graph *g, const Kernel *k)
 /* Whether its grid is what the GPU holds at once, and each CTA walks many rows. */
 static inline bool is_persistent(const Kernel *k)
 {
-    return (k->accumulator_count && !k->kept) || k->stages || is_refilled(k) || k->grouped;
-}
-/* Whether the CTAs of a group take turns along a row. */
-static inline bool takes_turns(const Kernel *k)
-{
-    return k->cluster > 1 && !k->slice;
+    return (k->accumulator_count && !k->kept) || k->stages || is_refilled(k) || is_grouped(k);
 }
 /* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then read
  * what lies together. Sums over rows know a CTA's rows by its place along x. */
 static inline bool has_parts_in_order(const Kernel *k)
 {
-    return k->column_ctas > 1 && k->rows && !k->accumulator_count && !k->kept && !k->dynamic;
+    return has_column_parts(k) && k->rows && !k->accumulator_count && !k->kept && !k->dynamic;
 }
 enum { CLEARED_WORDS = 8 }; /* of 8 bytes, by a thread of a kernel that clears a mailbox */
 /* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row

@@ -96,7 +96,7 @@ static const char *missing_bound(const Scheduler *s)
     const Kernel *k = largest_kernel(s);
     if (k && reuses_stages(k))
         return "per_sm: for that many there is no room in shared memory, or for their threads";
-    if (k && (k->stages || is_refilled(k) || k->grouped))
+    if (k && (k->stages || is_refilled(k) || is_grouped(k)))
         return arena_format(s->arena, "per_sm: with a ring or a group it is planned, here up to %d",
                             k->ctas_per_sm);
     if (!k) return "per_sm: nothing here walks rows";

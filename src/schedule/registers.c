@@ -45,7 +45,7 @@ static double add_more(const Scheduler *s, const Kernel *k)
     double more = 0, values = (element_operations(s, k) - SIMPLE) * OPERATION;
     if (has_several_columns(k))
         more += COORDINATES + ELEMENT * k->vec * (is_streamed(k) ? 1 : k->tiles);
-    if (is_streamed(k)) more += k->grouped ? 2 * ADDRESSES : ADDRESSES;
+    if (is_streamed(k)) more += is_grouped(k) ? 2 * ADDRESSES : ADDRESSES;
     if (k->kept) more += GROUPS;
     if (k->vec == 1 && k->accumulator_count) more += GROUPS;
     if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */

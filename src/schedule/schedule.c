@@ -260,7 +260,7 @@ static void insert_clears(Scheduler *s, Plan *plan)
     int *moved = NEW_ARRAY(s->arena, int, plan->kernel_count + 1), count = 0;
     for (int i = 0; i < plan->kernel_count; i++) {
         const Kernel *k = &plan->kernels[i];
-        if (k->grouped) {
+        if (is_grouped(k)) {
             all[count] = (Kernel){.family = FAMILY_CLEAR,
                                   .level = k->level,
                                   .vec = 1,

@@ -89,7 +89,7 @@ static bool spans_rows(const Kernel *k)
 bool may_have_one_row(const Kernel *k)
 {
     bool several =
-        k->kept || k->teams > 1 || k->column_ctas > 1 || is_persistent(k) || has_fewer_ctas(k);
+        k->kept || k->teams > 1 || has_column_parts(k) || is_persistent(k) || has_fewer_ctas(k);
     return k->rows && k->inner_count && !several && spans_rows(k);
 }
 
@@ -119,7 +119,7 @@ void set_slice(const Scheduler *s, Kernel *k)
     int unit = (is_refilled(k) ? 16 : LINE_BYTES) / narrowest(k);
     if (unit > k->vec * WARP) unit = k->vec * WARP;
     int64_t units = ceil_div(ceil_div(column_count(s, k), k->cluster), unit);
-    k->slice = k->cluster > 1 && !is_streamed(k) ? (int)units * unit : 0;
+    k->slice = k->cluster > 1 && !takes_turns(k) ? (int)units * unit : 0;
     k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
 }
 
@@ -141,13 +141,13 @@ void set_ragged(const Scheduler *s, Kernel *k)
     k->checked = full && checked;
     k->full = full && !k->checked && !is_streamed(k) && !k->dynamic;
     k->ragged = (has_element_work(s->g, k) && !full) || k->checked ||
-                (is_streamed(k) && (k->dynamic || k->grouped || k->tiles > FEW_TILES));
+                (is_streamed(k) && (k->dynamic || is_grouped(k) || k->tiles > FEW_TILES));
 }
 
 /* Whether all of a row's elements are a CTA's or cluster's, in tiles that are unrolled. */
 static bool has_whole_tiles(const Kernel *k)
 {
-    return !is_streamed(k) && !k->dynamic && k->column_ctas == 1;
+    return !is_streamed(k) && !k->dynamic && !has_column_parts(k);
 }
 
 void set_full_tiles(const Scheduler *s, Kernel *k)
@@ -186,5 +186,6 @@ bool has_even_moments(const Scheduler *s, const Kernel *k)
 {
     bool full = !k->ragged && !is_streamed(k) && !k->dynamic &&
                 !(k->threads_per_row & (k->threads_per_row - 1));
-    return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag && !k->grouped;
+    return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag &&
+           !is_grouped(k);
 }

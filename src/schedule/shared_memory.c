@@ -82,7 +82,7 @@ int64_t exchange_bytes(const Scheduler *s, const Kernel *k)
     int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
     int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
     int64_t bytes = k->threads_per_row > WARP ? 2 * values * value * warps : 0;
-    if (k->grouped)
+    if (is_grouped(k))
         bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
     else if (k->cluster > 1)
         bytes += 2 * (values * value * k->cluster + BARRIER);
@@ -198,7 +198,7 @@ static int64_t blocks_bytes(const Kernel *k, int64_t elements)
 
 bool fit_blocks(const Scheduler *s, Kernel *k)
 {
-    if (k->threads_per_row <= WARP || k->column_ctas > 1) return false;
+    if (k->threads_per_row <= WARP || has_column_parts(k)) return false;
     int64_t bytes = blocks_bytes(k, (int64_t)k->threads_per_row * k->tiles) * k->teams;
     k->smem_bytes = bytes;
     return bytes + static_bytes(s, k) <= s->target->smem_per_cta;
