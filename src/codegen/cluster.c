@@ -20,7 +20,7 @@ const char *slice_text(const Emitter *e)
 
 const char *slice_end(const Emitter *e)
 {
-    return e->k->uneven || e->k->ragged ? "slice_end" : "slice_begin + slice";
+    return e->k->uneven || is_ragged(e->k) ? "slice_end" : "slice_begin + slice";
 }
 
 const char *own_columns(const Emitter *e)
@@ -47,7 +47,7 @@ void emit_slice(Emitter *e)
     if (e->k->uneven)
         line(e->out, "const int slice_end = slice_begin + slice < %s ? slice_begin + slice : %s;",
              e->columns, e->columns);
-    else if (e->k->ragged)
+    else if (is_ragged(e->k))
         line(e->out, "const int slice_end = slice_begin + slice;");
     line(e->out, "const int local_column = %s * vec, first_column = slice_begin + local_column;",
          e->thread);

@@ -46,7 +46,7 @@ static const char *more_elements(Emitter *e, const Load *load)
 static void emit_stage(Emitter *e)
 {
     const Kernel *k = e->k;
-    const char *columns = k->slice && !k->ragged ? "slice" : "tiles * step";
+    const char *columns = k->slice && !is_ragged(k) ? "slice" : "tiles * step";
     line(e->out, "struct Stage {");
     for (int i = 0; i < k->load_count; i++)
         if (is_ringed(&k->loads[i]))

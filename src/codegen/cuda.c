@@ -251,7 +251,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->columns = e->k->columns & (e->k->columns - 1) ? "columns"
                  : e->k->columns                     ? count_text(e, e->k->columns)
                                                      : "1";
-    e->end = e->k->slice && e->k->ragged ? "slice_end" : e->columns;
+    e->end = e->k->slice && is_ragged(e->k) ? "slice_end" : e->columns;
     count_users(e);
     mark_paired_terms(e);
     break_lines(e);

@@ -116,7 +116,7 @@ const Load *find_load(const Emitter *e, Node n)
  * are whole vectors. */
 static bool may_be_outside(const Emitter *e, const Load *load)
 {
-    return load->access == ACCESS_ELEMENT && e->k->ragged && !is_streamed(e->k);
+    return load->access == ACCESS_ELEMENT && is_ragged(e->k) && !is_streamed(e->k);
 }
 
 /* An element of a tensor or slot, read at its place in memory. */

@@ -210,7 +210,7 @@ static void emit_constants(Emitter *e, const char *body)
                           : takes_turns(k) ? "group * threads"
                                            : "threads";
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
-         is_streamed(k) && k->ragged ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
+         is_streamed(k) && is_ragged(k) ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
          threads);
 }
 
@@ -227,12 +227,12 @@ static void emit_thread_place(Emitter *e)
      * registers. Threads with many elements check all tiles: that keeps ptxas from computing all
      * tiles at once. For the same reason some kernels check tiles that are all full
      * (checks_full_tiles in schedule/shape.c). */
-    bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && !k->checked;
-    if (k->checked)
+    bool few = (k->vec == 1 || k->vec * k->tiles <= 32) && k->remainder != TILES_FULL_CHECKED;
+    if (k->remainder == TILES_FULL_CHECKED)
         line(
             e->out,
             "// all tiles are full: checking them keeps the compiler from computing all at once, and from spilling");
-    if (k->ragged && k->teams == 1 && few && !is_streamed(k) && !has_copy_warp(k))
+    if (is_ragged(k) && k->teams == 1 && few && !is_streamed(k) && !has_copy_warp(k))
         line(e->out, "__builtin_assume(%s < threads);", e->thread);
     if (!k->columns) return;
     if (k->slice)

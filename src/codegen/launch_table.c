@@ -108,9 +108,9 @@ static const char *thread_text(Emitter *e)
     const Kernel *k = e->k;
     const char *vector =
         k->vec > 1 ? arena_format(e->arena, "%d adjacent columns", k->vec) : "one column";
-    const char *last = !k->ragged || k->checked || k->vec == 1 ? ""
-                       : k->tiles > 1                          ? ", the last not full"
-                                                               : ", or none";
+    const char *last = !is_ragged(k) || k->remainder == TILES_FULL_CHECKED || k->vec == 1 ? ""
+                       : k->tiles > 1 ? ", the last not full"
+                                      : ", or none";
     if (is_streamed(k))
         return arena_format(e->arena, "each takes %s at a time%s", vector,
                             reads_rows_again(k) ? ", and again in each phase" : "");

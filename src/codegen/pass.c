@@ -17,7 +17,7 @@ const char *element_guard(Emitter *e)
 {
     NameList all = {0};
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "has_row";
-    if (e->k->ragged && !is_streamed(e->k))
+    if (is_ragged(e->k) && !is_streamed(e->k))
         *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->end);
     return join(e->arena, &all, " && ");
 }
@@ -157,7 +157,8 @@ static void emit_output_vectors(const Pass *pass)
  * there, and spills where an SM is full of threads. */
 static bool stores_all(const Kernel *k)
 {
-    return k->full && !is_persistent(k) && !k->accumulator_count && !k->counts_places;
+    return k->remainder == TILES_FULL && !is_persistent(k) && !k->accumulator_count &&
+           !k->counts_places;
 }
 
 static void emit_vector_stores(const Pass *pass)
@@ -392,7 +393,7 @@ void emit_pass(Emitter *e, int phase)
     if (e->ahead) e->out->indent++;
     emit_tile(pass);
     const Text *tile = close_body(e, kernel);
-    if (is_streamed(e->k) && e->k->ragged)
+    if (is_streamed(e->k) && is_ragged(e->k))
         emit_stream(pass, tile);
     else
         emit_tiles(e, tile, tile_unrolling(pass));

@@ -24,7 +24,7 @@ bool joins_moments(const Pass *pass)
 /* Whether the pair takes a thread's values all at once, not vector by vector. */
 static bool is_taken_whole(const Emitter *e, const InnerReduction *sum)
 {
-    return e->k->whole_moments && is_moments(e, sum);
+    return e->k->moments == MOMENTS_OF_THREADS && is_moments(e, sum);
 }
 
 bool takes_whole_rows(const Pass *pass)
@@ -94,9 +94,10 @@ static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
 {
     Emitter *e = pass->e;
     Node mean = squares->partner;
-    bool guarded = e->k->ragged && !is_streamed(e->k);
+    bool guarded = is_ragged(e->k) && !is_streamed(e->k);
     if (guarded)
-        line(e->out, "if (%scol < %s)", e->k->open_tile ? "t + 1 < tiles || " : "", e->end);
+        line(e->out, "if (%scol < %s)",
+             e->k->remainder == TILES_LAST_OPEN ? "t + 1 < tiles || " : "", e->end);
     line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
          reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id]);
 }

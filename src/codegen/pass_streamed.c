@@ -28,7 +28,7 @@ int vectors_ahead(const Pass *pass)
     for (int i = 0; i < k->load_count; i++)
         if (k->loads[i].access == ACCESS_VECTOR && pass->needed[k->loads[i].node.id])
             bytes += k->vec * dtype_info[k->loads[i].dtype].bytes;
-    if (!is_streamed(k) || !k->ragged || !bytes) return 0;
+    if (!is_streamed(k) || !is_ragged(k) || !bytes) return 0;
     while (ahead < MOST && 2 * ahead * bytes <= room) ahead *= 2;
     return ahead > 1 ? ahead : 0;
 }

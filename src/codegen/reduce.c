@@ -23,10 +23,10 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
     Op op = node(e->g, reduction)->op;
     const InnerReduction *sum = paired_sum(e, reduction);
     if (sum && op == OP_MEAN) {
-        const char *kind = received              ? ""
-                           : e->k->whole_moments ? "warp_"
-                           : e->k->even_moments  ? "even_"
-                                                 : "";
+        const char *kind = received                              ? ""
+                           : e->k->moments == MOMENTS_OF_THREADS ? "warp_"
+                           : e->k->moments == MOMENTS_EVEN       ? "even_"
+                                                                 : "";
         return arena_format(e->arena, "%smoments_of(%s, %s, %s, %s)", kind, variable,
                             node_name(e, sum->node), e->seen[reduction.id],
                             e->shifts[reduction.id]);
@@ -111,7 +111,7 @@ static void emit_mean(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
     const char *sum = node_name(e, n), *count = count_text(e, info->reduced);
-    if (e->k->whole_moments && info->type == TYPE_F32)
+    if (e->k->moments == MOMENTS_OF_THREADS && info->type == TYPE_F32)
         line(e->out, "%s = quotient(%s, %s);", sum, sum, count);
     else
         line(e->out, "%s /= %s;", sum, count);

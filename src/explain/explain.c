@@ -100,7 +100,8 @@ static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
     const Graph *g = plan->analysis->graph;
     const int64_t columns = k->columns ? axes_size(&plan->launch.sizes, k->columns) : 1;
     const int step = k->threads_per_row * k->vec;
-    bool open = is_streamed(k) ? columns % step != 0 : k->ragged && !k->checked;
+    bool open =
+        is_streamed(k) ? columns % step != 0 : is_ragged(k) && k->remainder != TILES_FULL_CHECKED;
     const char *elements =
         k->dynamic
             ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))

@@ -300,10 +300,10 @@ static void derive_details(Scheduler *s, Kernel *k)
     set_slice(s, k);
     set_ragged(s, k);
     set_open_tile(s, k);
-    f->checked = k->checked;
-    f->open = k->open_tile;
-    f->whole_moments = k->whole_moments;
-    f->even_moments = has_even_moments(s, k);
+    f->checked = k->remainder == TILES_FULL_CHECKED;
+    f->open = k->remainder == TILES_LAST_OPEN;
+    f->whole_moments = k->moments == MOMENTS_OF_THREADS;
+    f->even_moments = may_have_even_moments(s, k);
     k->part_rows = f->part;
     k->one_row = may_have_one_row(k) && wants_one_row(s, k);
     f->loop = k->one_row ? 2 : 1;
@@ -369,9 +369,10 @@ static void set_details(Scheduler *s, Kernel *k)
     set_slice(s, k);
     set_ragged(s, k);
     set_full_tiles(s, k);
-    k->open_tile = f->open && may_leave_open(k);
-    k->whole_moments = f->whole_moments && may_take_whole_moments(s, k);
-    k->even_moments = f->even_moments && has_even_moments(s, k);
+    bool whole = f->whole_moments && may_take_whole_moments(s, k);
+    if (f->open && may_leave_open(k)) k->remainder = TILES_LAST_OPEN;
+    k->moments = whole ? MOMENTS_OF_THREADS : MOMENTS_OF_VECTORS;
+    if (f->even_moments && may_have_even_moments(s, k)) k->moments = MOMENTS_EVEN;
     k->part_rows = k->kept ? f->part : 0;
     k->one_row = f->loop == 2 && may_have_one_row(k);
     place_late(k, f->early && may_read_early(k));

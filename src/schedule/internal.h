@@ -192,7 +192,7 @@ void set_full_tiles(const Scheduler *s, Kernel *k);
 bool may_leave_open(const Kernel *k); /* the last tile, which alone is checked */
 bool may_take_whole_moments(const Scheduler *s, const Kernel *k);
 void set_open_tile(const Scheduler *s, Kernel *k);
-bool has_even_moments(const Scheduler *s, const Kernel *k); /* they meet without counts */
+bool may_have_even_moments(const Scheduler *s, const Kernel *k); /* they meet without counts */
 
 /* ---- homes.c ---- */
 

@@ -36,7 +36,9 @@ int most_exchanged(const Graph *g, const Kernel *k)
         int count = 0;
         for (int i = 0; i < k->inner_count; i++)
             if (k->inner[i].phase == phase)
-                count += node(g, k->inner[i].partner)->op != OP_MEAN ? 1 : k->even_moments ? 2 : 3;
+                count += node(g, k->inner[i].partner)->op != OP_MEAN ? 1
+                         : k->moments == MOMENTS_EVEN                ? 2
+                                                                     : 3;
         most = count > most ? count : most;
     }
     return most;

@@ -51,6 +51,22 @@ typedef enum {
     GROUP_TURNS     /* so, but they take turns along a row, which each phase reads again */
 } Split;
 
+/* How a thread's tiles meet the end of a row, or of its CTA's slice. */
+typedef enum {
+    TILES_UNCHECKED,    /* none is checked: a streamed row ends with one, or none has work */
+    TILES_FULL,         /* none is: they are a CTA's columns, no more and no fewer */
+    TILES_FULL_CHECKED, /* so, and all are checked all the same */
+    TILES_RAGGED,       /* all are checked: not all are full, or there are too many to unroll */
+    TILES_LAST_OPEN     /* the last is: all others are full, which sums over a row may count on */
+} Remainder;
+
+/* How threads find a mean and its squares. */
+typedef enum {
+    MOMENTS_OF_VECTORS, /* they add a vector at a time */
+    MOMENTS_OF_THREADS, /* they take their elements once they have all of them */
+    MOMENTS_EVEN        /* a vector at a time; threads meet without counts, for all have as many */
+} Moments;
+
 /* Where a row is between a kernel's phases. */
 typedef enum {
     ROWS_IN_REGISTERS, /* each thread has its tiles in registers of their own */
@@ -169,16 +185,9 @@ typedef struct {
     int chunk;       /* kept, and the kernel that finishes it: parts that are added apart */
 
     /* Tiles and the row's end. */
-    bool ragged;  /* tiles are checked against it: not all are full, or all are checked all the
-                         same, or a streamed row's are too many to unroll */
-    bool full;    /* not streamed: a CTA's tiles are its columns, no more and no fewer */
-    bool checked; /* all are full, and checked all the same */
-    bool
-        open_tile; /* ragged: all tiles but the last are full, which sums over a row may count on */
+    Remainder remainder;
     int full_tiles; /* so many tiles all threads have whole, in every CTA of the row */
-    bool
-        whole_moments; /* a mean and its squares take a thread's elements once it has all of them */
-    bool even_moments; /* they meet without counts, since all threads of a row have as many */
+    Moments moments;
 
     /* Where rows are between phases. */
     Residency residency;
@@ -242,6 +251,11 @@ static inline bool takes_turns(const Kernel *k)
 static inline bool has_column_parts(const Kernel *k)
 {
     return k->split == COLUMN_PARTS;
+}
+/* Whether its tiles are checked against a row's end. */
+static inline bool is_ragged(const Kernel *k)
+{
+    return k->remainder >= TILES_FULL_CHECKED;
 }
 /* Where a kernel's rows are. */
 static inline bool is_streamed(const Kernel *k)

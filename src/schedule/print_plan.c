@@ -20,7 +20,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         else
             line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s", k->threads_per_row,
                  k->teams, k->vec, k->tiles, is_streamed(k) ? ", streamed" : "",
-                 k->ragged ? ", ragged" : "");
+                 is_ragged(k) ? ", ragged" : "");
         if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
         if (is_paced(k)) line(out, "paced");
         if (k->limit_ctas) line(out, "at most %d CTAs an SM", k->limit_ctas);

@@ -62,7 +62,7 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
            (n->row + n->kept_row * kept) * rows * elements +
            (n->column + n->kept_column * kept) * columns * elements +
            n->sum * accumulator_registers(s, k) * k->vec * k->tiles + n->lag * k->lag +
-           n->vector * k->vec * row_inputs(k) + n->ragged * !k->full +
+           n->vector * k->vec * row_inputs(k) + n->ragged * (k->remainder != TILES_FULL) +
            n->tile * (is_streamed(k) ? 1 : k->tiles);
 }
 

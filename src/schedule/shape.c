@@ -138,10 +138,12 @@ void set_ragged(const Scheduler *s, Kernel *k)
     int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
     bool checked = s->forced.exact ? s->forced.checked : checks_full_tiles(s, k);
-    k->checked = full && checked;
-    k->full = full && !k->checked && !is_streamed(k) && !k->dynamic;
-    k->ragged = (has_element_work(s->g, k) && !full) || k->checked ||
-                (is_streamed(k) && (k->dynamic || is_grouped(k) || k->tiles > FEW_TILES));
+    bool many = is_streamed(k) && (k->dynamic || is_grouped(k) || k->tiles > FEW_TILES);
+    bool ragged = (has_element_work(s->g, k) && !full) || many;
+    k->remainder = full && checked                          ? TILES_FULL_CHECKED
+                   : ragged                                 ? TILES_RAGGED
+                   : full && !is_streamed(k) && !k->dynamic ? TILES_FULL
+                                                            : TILES_UNCHECKED;
 }
 
 /* Whether all of a row's elements are a CTA's or cluster's, in tiles that are unrolled. */
@@ -154,12 +156,12 @@ void set_full_tiles(const Scheduler *s, Kernel *k)
 {
     int64_t least = column_count(s, k) - (int64_t)k->slice * (k->slice ? k->cluster - 1 : 0);
     int64_t full = least / ((int64_t)k->threads_per_row * k->vec);
-    k->full_tiles = !k->ragged ? k->tiles : full > 0 ? (int)full : 0;
+    k->full_tiles = !is_ragged(k) ? k->tiles : full > 0 ? (int)full : 0;
 }
 
 bool may_leave_open(const Kernel *k)
 {
-    return has_whole_tiles(k) && k->ragged && k->tiles > 1 && k->full_tiles == k->tiles - 1;
+    return has_whole_tiles(k) && is_ragged(k) && k->tiles > 1 && k->full_tiles == k->tiles - 1;
 }
 
 bool may_take_whole_moments(const Scheduler *s, const Kernel *k)
@@ -176,16 +178,17 @@ void set_open_tile(const Scheduler *s, Kernel *k)
     set_full_tiles(s, k);
     bool one = row_inputs(k) == 1 && k->vec < full_vector(k) && k->vec * row_bytes(k) < FULL_BYTES;
     bool narrow = k->vec <= NARROW || one;
-    k->open_tile = may_leave_open(k) && k->tiles <= FEW;
-    k->whole_moments = may_take_whole_moments(s, k) && narrow && k->vec * k->tiles <= ELEMENTS;
+    bool whole = may_take_whole_moments(s, k) && narrow && k->vec * k->tiles <= ELEMENTS;
+    if (may_leave_open(k) && k->tiles <= FEW) k->remainder = TILES_LAST_OPEN;
+    k->moments = whole ? MOMENTS_OF_THREADS : MOMENTS_OF_VECTORS;
 }
 
 /* Where a row's threads are a power of two and all have as many elements, a mean and its squares meet
  * without counts and divisions. */
-bool has_even_moments(const Scheduler *s, const Kernel *k)
+bool may_have_even_moments(const Scheduler *s, const Kernel *k)
 {
-    bool full = !k->ragged && !is_streamed(k) && !k->dynamic &&
+    bool full = !is_ragged(k) && !is_streamed(k) && !k->dynamic &&
                 !(k->threads_per_row & (k->threads_per_row - 1));
-    return full && has_moments(s, k) && !k->whole_moments && !k->stages && !k->lag &&
+    return full && has_moments(s, k) && k->moments != MOMENTS_OF_THREADS && !k->stages && !k->lag &&
            !is_grouped(k);
 }
