@@ -6,7 +6,7 @@
 
 static bool is_ringed(const Load *load)
 {
-    return load->staged && !load->hoisted;
+    return is_staged(load) && !is_hoisted(load);
 }
 
 static int64_t column_count(const Emitter *e)

@@ -44,7 +44,7 @@ const char *tile_loader(const Emitter *e, const Load *load)
 
 static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
 {
-    return load->resident && load->hoisted == hoisted && !is_prefetched(e, load) &&
+    return is_resident(load) && is_hoisted(load) == hoisted && !is_prefetched(e, load) &&
            (hoisted || load->first_phase == phase);
 }
 
@@ -54,7 +54,7 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (is_loaded_here(e, load, phase, hoisted) && !load->staged)
+        if (is_loaded_here(e, load, phase, hoisted) && !is_staged(load))
             line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name,
                  load_address(e, load), limit_text(e));
     }
@@ -73,7 +73,7 @@ static void emit_resident_load(Emitter *e, const Load *load)
         line(e->out, "read_lines<step>(%s_v, current.%s, %s, %s);", load->name,
              line_aligned_row(e, load), slice_address(e, load),
              e->k->slice ? "local_column" : "first_column");
-    else if (load->staged)
+    else if (is_staged(load))
         line(e->out, "read_row(%s_v, current.%s);", load->name, load->name);
     else if (is_read_by_blocks(e->k, load))
         emit_from_blocks(e, load);
@@ -124,7 +124,7 @@ void emit_l2_prefetch(Emitter *e)
     if (is_streamed(e->k) || is_grouped(e->k) || has_several_columns(e->k)) return;
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++)
-        if (e->k->loads[i].late)
+        if (is_late(&e->k->loads[i]))
             line(e->out, "ask_for_columns<threads>(%s, %s);", slice_address(e, &e->k->loads[i]),
                  own_columns(e));
     const Text *asks = close_body(e, kernel);
@@ -143,7 +143,8 @@ static Reloads list_early(const Emitter *e, int phase)
     Reloads early = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->early && load->phases & phase_bit(phase)) *list_push(e->arena, &early) = load;
+        if (load->place == LOADED_AHEAD && load->phases & phase_bit(phase))
+            *list_push(e->arena, &early) = load;
     }
     return early;
 }
@@ -179,8 +180,8 @@ const char *staged_vector(Emitter *e, const Load *load)
         return arena_format(e->arena, "vector_in<vec>(current.%s, %s + t * step, %s)",
                             line_aligned_row(e, load),
                             e->k->slice ? "local_column" : "first_column", slice_address(e, load));
-    if (!(has_copy_warp(e->k) || has_bulk_rows(e->k)) || load->hoisted)
-        return arena_format(e->arena, "%s.%s[t][threadIdx.x]", load->hoisted ? "held" : "current",
-                            load->name);
+    if (!(has_copy_warp(e->k) || has_bulk_rows(e->k)) || is_hoisted(load))
+        return arena_format(e->arena, "%s.%s[t][threadIdx.x]",
+                            is_hoisted(load) ? "held" : "current", load->name);
     return copied_vector(e, load);
 }

@@ -100,10 +100,10 @@ void emit_tile_loads(const Pass *pass)
     Reloads late = {0};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->access != ACCESS_VECTOR || load->resident || load->early ||
+        if (load->access != ACCESS_VECTOR || is_resident(load) || load->place == LOADED_AHEAD ||
             !pass->needed[load->node.id])
             continue;
-        if (load->staged) {
+        if (is_staged(load)) {
             line(e->out, "const %s %s_v = %s;",
                  takes_words(e->k, load) ? "packed<bf16, vec>" : vector_type(e, load->dtype),
                  load->name, staged_vector(e, load));
@@ -112,7 +112,7 @@ void emit_tile_loads(const Pass *pass)
         if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         const char *use = cache_use(pass, load), *from = load_address(e, load),
                    *tile = e->ahead ? "[t]" : "";
-        if (load->late && e->k->few_ctas)
+        if (is_late(load) && e->k->few_ctas)
             *list_push(e->arena, &late) = load;
         else if (use)
             line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from,
@@ -336,7 +336,7 @@ static bool has_tile_registers(const Pass *pass)
     const Kernel *k = pass->e->k;
     if (takes_whole_rows(pass)) return true;
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].resident && pass->needed[k->loads[i].node.id]) return true;
+        if (is_resident(&k->loads[i]) && pass->needed[k->loads[i].node.id]) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column) return true;
     return false;

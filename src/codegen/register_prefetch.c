@@ -7,7 +7,7 @@
 
 bool is_prefetched(const Emitter *e, const Load *load)
 {
-    return is_refilled(e->k) && load->resident && !load->hoisted;
+    return is_refilled(e->k) && is_resident(load) && !is_hoisted(load);
 }
 
 /* Declares the rows' registers, which live as long as the loop over rows. */

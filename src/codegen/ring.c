@@ -17,7 +17,7 @@ static Places list_places(const Emitter *e, bool hoisted)
         for (int i = 0; i < e->k->load_count; i++) {
             const Load *load = &e->k->loads[i];
             bool scalar = load->access == ACCESS_ROW, used = !scalar || e->users[load->node.id] > 0;
-            if (load->staged && load->hoisted == hoisted && used && scalar == scalars)
+            if (is_staged(load) && is_hoisted(load) == hoisted && used && scalar == scalars)
                 *list_push(e->arena, &places) = load;
         }
     return places;

@@ -41,7 +41,7 @@ bool is_ahead(const Emitter *e, const Load *load)
 
 static bool in_register(const Emitter *e, const Load *load)
 {
-    return is_ahead(e, load) && !load->staged && e->k->stages > 0;
+    return is_ahead(e, load) && !is_staged(load) && e->k->stages > 0;
 }
 
 static bool any_in_register(const Emitter *e)
@@ -138,9 +138,9 @@ void emit_scalars_now(Emitter *e)
 {
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (!is_ahead(e, load) || !(load->staged || in_register(e, load))) continue;
-        const char *from =
-            load->staged ? staged_scalar(e, load) : arena_format(e->arena, "%s_next", load->name);
+        if (!is_ahead(e, load) || !(is_staged(load) || in_register(e, load))) continue;
+        const char *from = is_staged(load) ? staged_scalar(e, load)
+                                           : arena_format(e->arena, "%s_next", load->name);
         line(e->out, "const %s %s = %s;", type_cuda(dtype_info[load->dtype].type),
              node_name(e, load->node), from);
         make_local(e, load->node);

@@ -15,7 +15,7 @@ void emit_small_grid_memory(Emitter *e)
     line(e->out, "struct Columns {");
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (load->late)
+        if (is_late(load))
             line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
     }
     line(e->out, "};");
@@ -31,7 +31,7 @@ void emit_small_grid_copies(Emitter *e)
     block (e->out, "if (few)") {
         for (int i = 0; i < e->k->load_count; i++) {
             const Load *load = &e->k->loads[i];
-            if (load->late)
+            if (is_late(load))
                 line(e->out, "fetch_row<step>(held.%s, %s);", load->name, row_part(e, load));
         }
         line(e->out, "fetch_commit();");

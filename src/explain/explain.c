@@ -126,8 +126,8 @@ static const char *home_text(const Kernel *k)
             elements = "is read again, by single elements";
             continue;
         }
-        if (is_streamed(k) || !(load->resident || load->staged)) return "is read again";
-        home = load->resident     ? "stays in registers"
+        if (is_streamed(k) || !(is_resident(load) || is_staged(load))) return "is read again";
+        home = is_resident(load)  ? "stays in registers"
                : has_bulk_rows(k) ? "stays in shared memory"
                                   : "stays in its stage";
     }
@@ -165,7 +165,7 @@ static void explain_columns(Text *out, const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         count += load->access == ACCESS_VECTOR && !(load->axes & k->rows);
-        if (load->hoisted) kept[load->staged]++;
+        if (is_hoisted(load)) kept[is_staged(load)]++;
     }
     const char *verb = is_persistent(k) ? "stay in" : "are read with the row, into";
     for (int home = 0; home < 2; home++) {
@@ -189,7 +189,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     }
     int scalars = 0;
     for (int i = 0; i < k->load_count; i++)
-        scalars += k->loads[i].staged && k->loads[i].access == ACCESS_ROW;
+        scalars += is_staged(&k->loads[i]) && k->loads[i].access == ACCESS_ROW;
     if (k->stages)
         line(out, "    rows pass through %s in shared memory%s",
              k->stages == 1 ? "one stage"

@@ -131,8 +131,8 @@ static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const c
  * the two apart. */
 static int last_read(const Kernel *k, const Load *load)
 {
-    int last = load->resident && !load->staged ? load->first_phase : 0;
-    if (!load->staged && !load->resident && load->phases)
+    int last = is_resident(load) && !is_staged(load) ? load->first_phase : 0;
+    if (!is_staged(load) && !is_resident(load) && load->phases)
         last =
             is_needed_later(load, LAST_PHASE_BIT) ? k->phases : 63 - __builtin_clzll(load->phases);
     for (int i = 0; i < k->inner_count; i++)

@@ -49,9 +49,9 @@ void convert_f16(Kernel *k, bool once)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        bool f16 = load->resident && load->dtype == DTYPE_F16;
-        load->rewidened = f16 && load->hoisted && k->vec % 2 == 0;
-        load->widened_once = f16 && !load->hoisted && once;
+        bool f16 = is_resident(load) && load->dtype == DTYPE_F16;
+        load->rewidened = f16 && is_hoisted(load) && k->vec % 2 == 0;
+        load->widened_once = f16 && !is_hoisted(load) && once;
     }
 }
 
@@ -74,6 +74,6 @@ void rewiden(Kernel *k, bool halves)
         bool half = load->dtype == DTYPE_F16 && halves;
         bool several = load->phases & (load->phases - 1) && row_inputs(k) > 1 && k->phases == TWO;
         bool narrow = half || (load->dtype == DTYPE_BF16 && (is_row_vector(k, load) || several));
-        load->rewidened = load->resident && narrow && k->vec % 2 == 0;
+        load->rewidened = is_resident(load) && narrow && k->vec % 2 == 0;
     }
 }

@@ -128,7 +128,7 @@ double element_operations(const Scheduler *s, const Kernel *k)
     }
     bool resident = true;
     for (int i = 0; i < k->load_count; i++)
-        if (is_row_vector(k, &k->loads[i])) resident &= k->loads[i].resident;
+        if (is_row_vector(k, &k->loads[i])) resident &= is_resident(&k->loads[i]);
     return cache->once + (resident ? 0 : cache->again);
 }
 
@@ -150,7 +150,7 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
             continue;
         }
         part.read += bytes;
-        if (load->access == ACCESS_VECTOR && !load->resident && !load->staged)
+        if (load->access == ACCESS_VECTOR && !is_resident(load) && !is_staged(load))
             part.again += bytes * (__builtin_popcountll(load->phases) - 1);
     }
     part.traffic = part.read;
@@ -177,9 +177,9 @@ static double vector_accesses(const Kernel *k)
         if (load->access != ACCESS_VECTOR) continue;
         int phases = __builtin_popcountll(load->phases);
         if (is_column_vector(k, load))
-            count += load->resident ? (is_persistent(k) ? 0 : 1) : phases;
+            count += is_resident(load) ? (is_persistent(k) ? 0 : 1) : phases;
         else
-            count += load->resident ? 1 + (k->stages > 0) : phases;
+            count += is_resident(load) ? 1 + (k->stages > 0) : phases;
     }
     for (int i = 0; i < k->store_count; i++) count += k->stores[i].access == ACCESS_VECTOR;
     return count;
@@ -203,8 +203,8 @@ static double late_time(const Scheduler *s, const Kernel *k)
     double share = 0;
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        if (!is_column_vector(k, load) || load->hoisted) continue;
-        double one = load->early ? AHEAD : 1;
+        if (!is_column_vector(k, load) || is_hoisted(load)) continue;
+        double one = load->place == LOADED_AHEAD ? AHEAD : 1;
         share = share > one ? share : one;
     }
     return share * s->target->late * k->tiles;
@@ -228,7 +228,7 @@ static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
 static bool keeps_columns(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].hoisted) return is_persistent(k);
+        if (is_hoisted(&k->loads[i])) return is_persistent(k);
     return false;
 }
 

@@ -10,7 +10,7 @@
 /* The place in a list of words. */
 static int home_of(const Load *load)
 {
-    return 1 + (load->resident ? IN_REGISTERS : load->staged ? IN_STAGES : IN_MEMORY);
+    return 1 + (is_resident(load) ? IN_REGISTERS : is_staged(load) ? IN_STAGES : IN_MEMORY);
 }
 
 /* Of several vectors the one that is nearest says where the rest would be if they could. */
@@ -40,7 +40,7 @@ static int column_home(const Kernel *k)
 static bool stages_scalars(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_ROW && k->loads[i].staged) return true;
+        if (k->loads[i].access == ACCESS_ROW && is_staged(&k->loads[i])) return true;
     return false;
 }
 

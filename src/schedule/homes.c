@@ -58,21 +58,33 @@ bool fetches_scalars(const Kernel *k)
     return k->teams > 1 && team > WARP && team <= MOST && kernel_threads(k) >= LARGE_CTA;
 }
 
+/* `stageable`: shared memory can have its vectors. */
+static Place place_of(const Kernel *k, const Load *load, Home home, bool stageable)
+{
+    bool in_registers = home == IN_REGISTERS, in_stage = stageable && home != IN_MEMORY;
+    if (load->access != ACCESS_VECTOR) return LOADED_WHEN_NEEDED;
+    if (is_column_vector(k, load))
+        return in_registers ? COLUMNS_IN_REGISTERS
+               : in_stage   ? COLUMNS_IN_SHARED
+                            : LOADED_WHEN_NEEDED;
+    return in_stage && in_registers ? ROW_THROUGH_STAGE
+           : in_stage               ? ROW_IN_STAGE
+           : in_registers           ? ROW_IN_REGISTERS
+                                    : LOADED_WHEN_NEEDED;
+}
+
 void set_homes(Kernel *k, bool ring, bool scalars, Home rows, Home columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        bool vector = load->access == ACCESS_VECTOR, shared = is_column_vector(k, load);
+        bool shared = is_column_vector(k, load);
         bool stageable =
-            vector && (ring || shared) &&
+            (ring || shared) &&
             (((has_copy_warp(k) || is_copied_by_lines(k)) && !shared) || may_fetch(k, load));
-        Home home = shared ? columns : rows;
-        if (home == IN_STAGES && !stageable) home = IN_MEMORY;
-        load->hoisted = shared && home != IN_MEMORY;
-        load->resident = vector && home == IN_REGISTERS;
+        load->place = place_of(k, load, shared ? columns : rows, stageable);
         load->rewidened = load->widened_once = load->converted = false;
-        load->staged = stageable && (shared ? home == IN_STAGES : home != IN_MEMORY);
-        if (ring && is_row_scalar(k, load)) load->staged = scalars && may_fetch_scalar(load);
+        if (ring && scalars && is_row_scalar(k, load) && may_fetch_scalar(load))
+            load->place = ROW_IN_STAGE;
     }
 }
 
@@ -131,7 +143,7 @@ static bool is_read_late(const Kernel *k, const Load *load)
     AxisSet walked = k->rows | k->kept;
     bool shared = walked && !(load->axes & walked);
     return shared && load->tensor >= 0 && load->access == ACCESS_VECTOR && load->first_phase > 0 &&
-           !load->resident && !load->staged;
+           !is_resident(load) && !is_staged(load);
 }
 
 /* Bytes of a vector of each of them. */
@@ -150,10 +162,8 @@ bool may_read_early(const Kernel *k)
 
 void place_late(Kernel *k, bool early)
 {
-    for (int i = 0; i < k->load_count; i++) {
-        k->loads[i].late = is_read_late(k, &k->loads[i]);
-        k->loads[i].early = early && k->loads[i].late;
-    }
+    for (int i = 0; i < k->load_count; i++)
+        if (is_read_late(k, &k->loads[i])) k->loads[i].place = early ? LOADED_AHEAD : LOADED_LATE;
 }
 
 /* They are read a tile ahead where a row is alone, for its CTA has nothing else to do meanwhile, and a
@@ -173,7 +183,7 @@ static int64_t late_bytes(const Kernel *k)
     int64_t bytes = 0;
     int count = 0;
     for (int i = 0; i < k->load_count; i++) {
-        if (!k->loads[i].late) continue;
+        if (!is_late(&k->loads[i])) continue;
         int64_t vector = (int64_t)dtype_info[k->loads[i].dtype].bytes * k->vec;
         if (vector < LEAST || ++count > PAIR) return 0;
         bytes += vector * k->tiles * kernel_threads(k);

@@ -89,6 +89,18 @@ typedef enum {
     BROUGHT_BY_PACED_COPY_WARP /* ... that it asks for at intervals */
 } Bringer;
 
+/* Where what is loaded waits until it is used. A column vector is of all rows alike. */
+typedef enum {
+    LOADED_WHEN_NEEDED,   /* nowhere: each phase reads it from memory */
+    LOADED_LATE,          /* so: a column vector that a later phase is the first to need */
+    LOADED_AHEAD,         /* so, but a tile ahead: the first while results meet */
+    ROW_IN_REGISTERS,     /* a row's, from the first phase that needs it */
+    ROW_IN_STAGE,         /* a row's, in the ring or where a bulk copy brings it */
+    ROW_THROUGH_STAGE,    /* a row's, in the ring, then in registers */
+    COLUMNS_IN_REGISTERS, /* a column vector, from before the first row */
+    COLUMNS_IN_SHARED     /* so, in shared memory */
+} Place;
+
 typedef struct {
     Node node;        /* the PARAM, or the reduction that a slot holds */
     int tensor, slot; /* one of them is -1 */
@@ -96,13 +108,8 @@ typedef struct {
     DType dtype;
     AxisSet axes;
     Access access;
-    int first_phase; /* where it is first needed, and ... */
-    bool resident;   /* ... whether all tiles stay in registers from there on */
-    bool hoisted;    /* the same for all rows: loaded once before the first */
-    bool staged;     /* passes through shared memory: a row's through the ring of stages,
-                        what is hoisted once */
-    bool late;  /* of all rows alike, and read from memory by a later phase when it comes to it */
-    bool early; /* so, but a tile ahead: the first while results meet */
+    int first_phase; /* where it is first needed */
+    Place place;
     uint64_t phases;   /* bit set of the phases that need it, see phase_bit() */
     bool rewidened;    /* after its first phase it is converted by another instruction than in it;
                           where it    is hoisted in each */
@@ -233,6 +240,25 @@ typedef struct Plan {
     LaunchPlan launch;
 } Plan;
 
+/* Where a load waits: in registers, in shared memory, for all rows, for a later phase. */
+static inline bool is_resident(const Load *load)
+{
+    return load->place == ROW_IN_REGISTERS || load->place == ROW_THROUGH_STAGE ||
+           load->place == COLUMNS_IN_REGISTERS;
+}
+static inline bool is_staged(const Load *load)
+{
+    return load->place == ROW_IN_STAGE || load->place == ROW_THROUGH_STAGE ||
+           load->place == COLUMNS_IN_SHARED;
+}
+static inline bool is_hoisted(const Load *load)
+{
+    return load->place == COLUMNS_IN_REGISTERS || load->place == COLUMNS_IN_SHARED;
+}
+static inline bool is_late(const Load *load)
+{
+    return load->place == LOADED_LATE || load->place == LOADED_AHEAD;
+}
 /* Whether a phase behind this one needs what is loaded, or may. */
 static inline bool is_needed_later(const Load *load, int phase)
 {
@@ -305,7 +331,7 @@ static inline int kernel_threads(const Kernel *k)
 static inline bool reads_early(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].early) return true;
+        if (k->loads[i].place == LOADED_AHEAD) return true;
     return false;
 }
 static inline int helper_threads(const Kernel *k)
@@ -403,7 +429,8 @@ static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
 /* Which rows come into a ring by blocks. */
 static inline bool is_lined_up(const Kernel *k, const Load *load)
 {
-    return is_copied_by_lines(k) && load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
+    return is_copied_by_lines(k) && is_staged(load) && !is_hoisted(load) &&
+           load->access == ACCESS_VECTOR;
 }
 /* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15
  * bytes before a row are read, and by a copy warp behind it. */
@@ -411,7 +438,7 @@ static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
 {
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        bool copied = load->staged && !load->hoisted && load->access == ACCESS_VECTOR;
+        bool copied = is_staged(load) && !is_hoisted(load) && load->access == ACCESS_VECTOR;
         bool whole = is_whole_blocks(columns, load->dtype);
         bool blocks = is_copied_by_lines(k) ? k->vec * dtype_info[load->dtype].bytes < 16
                                             : has_copy_warp(k) && !whole;

@@ -34,8 +34,9 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         if (k->meets_in_ring) line(out, "sums meet in the ring");
         if (k->meets_beside) line(out, "sums meet beside the ring");
         for (int i = 0; i < k->load_count; i++)
-            line(out, "load %s%s%s%s", k->loads[i].name, k->loads[i].resident ? ", resident" : "",
-                 k->loads[i].hoisted ? ", hoisted" : "",
+            line(out, "load %s%s%s%s", k->loads[i].name,
+                 is_resident(&k->loads[i]) ? ", resident" : "",
+                 is_hoisted(&k->loads[i]) ? ", hoisted" : "",
                  is_lined_up(k, &k->loads[i]) || is_read_by_blocks(k, &k->loads[i]) ? ", by blocks"
                                                                                     : "");
         for (int i = 0; i < k->inner_count; i++) print_inner(out, g, &k->inner[i]);

@@ -173,7 +173,7 @@ bool reads_rows_again(const Kernel *k)
         bool several = load->phases & (load->phases - 1);
         bool row = load->access != ACCESS_ROW &&
                    (load->axes & k->rows || !k->rows); /* a graph without rows is one */
-        if (row && several && !load->resident && !load->staged) return true;
+        if (row && several && !is_resident(load) && !is_staged(load)) return true;
     }
     return false;
 }

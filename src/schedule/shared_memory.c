@@ -13,7 +13,7 @@ static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *loa
 {
     int64_t bytes = (int64_t)k->vec * k->tiles * kernel_threads(k) * dtype_info[load->dtype].bytes;
     if (is_lined_up(k, load)) return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
-    bool copied = (has_copy_warp(k) || has_bulk_rows(k)) && !load->hoisted;
+    bool copied = (has_copy_warp(k) || has_bulk_rows(k)) && !is_hoisted(load);
     if (!copied) return bytes;
     return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
 }
@@ -24,7 +24,7 @@ static int64_t vector_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
     int64_t bytes = 0;
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        if (load->staged && load->access != ACCESS_ROW && load->hoisted == hoisted)
+        if (is_staged(load) && load->access != ACCESS_ROW && is_hoisted(load) == hoisted)
             bytes += buffer_bytes(s, k, load);
     }
     return bytes;
@@ -39,7 +39,7 @@ static int64_t scalar_bytes(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         int64_t array = (int64_t)kernel_threads(k) / WARP * dtype_info[load->dtype].bytes;
-        if (load->staged && load->access == ACCESS_ROW)
+        if (is_staged(load) && load->access == ACCESS_ROW)
             bytes += ceil_div(array, ALIGNMENT) * ALIGNMENT;
     }
     return whole_lines(bytes);
@@ -154,9 +154,8 @@ bool hold_bulk(const Scheduler *s, Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        load->staged = is_row_vector(k, load);
-        load->resident = load->hoisted = load->rewidened = load->widened_once = load->converted =
-            false;
+        load->place = is_row_vector(k, load) ? ROW_IN_STAGE : LOADED_WHEN_NEEDED;
+        load->rewidened = load->widened_once = load->converted = false;
     }
     k->stages = 0;
     k->meets_in_ring = k->meets_beside = false;
