@@ -97,14 +97,15 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
 static const char *vector_element(Emitter *e, const Load *load)
 {
     const char *v = arena_format(e->arena, "%s_v", load->name);
-    if (load->widened_once) return arena_format(e->arena, "widen_once(%s[t], i)", v);
-    if (load->rewidened && (is_hoisted(load) || e->phase > load->first_phase))
+    if (load->widening == WIDENED_ALIKE) return arena_format(e->arena, "widen_once(%s[t], i)", v);
+    if (load->widening == WIDENED_ANEW && (is_hoisted(load) || e->phase > load->first_phase))
         return arena_format(
             e->arena,
             load->dtype == DTYPE_F16 ? "widen_half_again(%s[t], i)" : "widen_again(%s[t], i)", v);
     const char *element =
         arena_format(e->arena, is_resident(load) || e->ahead ? "%s[t][i]" : "%s[i]", v);
-    return load->converted ? arena_format(e->arena, "widen_by_cvt(%s)", element) : element;
+    return load->widening == WIDENED_BY_CVT ? arena_format(e->arena, "widen_by_cvt(%s)", element)
+                                            : element;
 }
 
 const Load *find_load(const Emitter *e, Node n)

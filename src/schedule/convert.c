@@ -50,8 +50,8 @@ void convert_f16(Kernel *k, bool once)
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         bool f16 = is_resident(load) && load->dtype == DTYPE_F16;
-        load->rewidened = f16 && is_hoisted(load) && k->vec % 2 == 0;
-        load->widened_once = f16 && !is_hoisted(load) && once;
+        if (f16 && is_hoisted(load) && k->vec % 2 == 0) load->widening = WIDENED_ANEW;
+        if (f16 && !is_hoisted(load) && once) load->widening = WIDENED_ALIKE;
     }
 }
 
@@ -60,7 +60,8 @@ void convert_bf16(Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        load->converted = load->access == ACCESS_VECTOR && load->dtype == DTYPE_BF16;
+        if (load->access == ACCESS_VECTOR && load->dtype == DTYPE_BF16)
+            load->widening = WIDENED_BY_CVT;
     }
 }
 
@@ -74,6 +75,6 @@ void rewiden(Kernel *k, bool halves)
         bool half = load->dtype == DTYPE_F16 && halves;
         bool several = load->phases & (load->phases - 1) && row_inputs(k) > 1 && k->phases == TWO;
         bool narrow = half || (load->dtype == DTYPE_BF16 && (is_row_vector(k, load) || several));
-        load->rewidened = is_resident(load) && narrow && k->vec % 2 == 0;
+        if (is_resident(load) && narrow && k->vec % 2 == 0) load->widening = WIDENED_ANEW;
     }
 }

@@ -55,8 +55,7 @@ typedef enum {
 
 static void convert(Kernel *k, int conversion)
 {
-    for (int i = 0; i < k->load_count; i++)
-        k->loads[i].rewidened = k->loads[i].widened_once = k->loads[i].converted = false;
+    for (int i = 0; i < k->load_count; i++) k->loads[i].widening = WIDENED;
     switch (conversion) {
     case CONVERT_ROW: rewiden(k, false); break;
     case CONVERT_HALVES: rewiden(k, true); break;
@@ -69,12 +68,8 @@ static void convert(Kernel *k, int conversion)
 
 static bool converts_alike(const Kernel *k, const Kernel *as)
 {
-    for (int i = 0; i < k->load_count; i++) {
-        const Load *x = &k->loads[i], *y = &as->loads[i];
-        if (x->rewidened != y->rewidened || x->widened_once != y->widened_once ||
-            x->converted != y->converted)
-            return false;
-    }
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].widening != as->loads[i].widening) return false;
     return true;
 }
 

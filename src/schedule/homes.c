@@ -82,7 +82,7 @@ void set_homes(Kernel *k, bool ring, bool scalars, Home rows, Home columns)
             (ring || shared) &&
             (((has_copy_warp(k) || is_copied_by_lines(k)) && !shared) || may_fetch(k, load));
         load->place = place_of(k, load, shared ? columns : rows, stageable);
-        load->rewidened = load->widened_once = load->converted = false;
+        load->widening = WIDENED;
         if (ring && scalars && is_row_scalar(k, load) && may_fetch_scalar(load))
             load->place = ROW_IN_STAGE;
     }

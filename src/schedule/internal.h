@@ -220,7 +220,8 @@ void set_few(const Scheduler *s, Kernel *k);
 
 bool repeats_costly(const Scheduler *s, const Kernel *k);
 bool rewidens_row(const Scheduler *s, const Kernel *k);
-void rewiden(Kernel *k, bool halves); /* sets it for the loads that gain by it */
+/* How those loads are widened that gain by it; the rest stay as they are. */
+void rewiden(Kernel *k, bool halves);
 void convert_bf16(Kernel *k);
 void convert_f16(Kernel *k, bool once);
 

@@ -101,6 +101,14 @@ typedef enum {
     COLUMNS_IN_SHARED     /* so, in shared memory */
 } Place;
 
+/* How elements of 2 bytes become f32. */
+typedef enum {
+    WIDENED,       /* by one instruction in all phases */
+    WIDENED_ANEW,  /* by another after the first phase, or in each where it is loaded before */
+    WIDENED_ALIKE, /* the compiler is to know that every conversion of it is the same */
+    WIDENED_BY_CVT /* of bf16: by an instruction that converts, not by a shift */
+} Widening;
+
 typedef struct {
     Node node;        /* the PARAM, or the reduction that a slot holds */
     int tensor, slot; /* one of them is -1 */
@@ -110,11 +118,8 @@ typedef struct {
     Access access;
     int first_phase; /* where it is first needed */
     Place place;
-    uint64_t phases;   /* bit set of the phases that need it, see phase_bit() */
-    bool rewidened;    /* after its first phase it is converted by another instruction than in it;
-                          where it    is hoisted in each */
-    bool widened_once; /* the compiler is to know that every conversion of it is the same */
-    bool converted;    /* of bf16: by an instruction that converts, not by a shift */
+    uint64_t phases; /* bit set of the phases that need it, see phase_bit() */
+    Widening widening;
 } Load;
 
 typedef struct {

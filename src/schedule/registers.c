@@ -26,7 +26,7 @@ static bool meets_twice(const Kernel *k)
 static bool converts_once(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].rewidened) return false;
+        if (k->loads[i].widening == WIDENED_ANEW) return false;
     return true;
 }
 

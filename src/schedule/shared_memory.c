@@ -155,7 +155,7 @@ bool hold_bulk(const Scheduler *s, Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
         load->place = is_row_vector(k, load) ? ROW_IN_STAGE : LOADED_WHEN_NEEDED;
-        load->rewidened = load->widened_once = load->converted = false;
+        load->widening = WIDENED;
     }
     k->stages = 0;
     k->meets_in_ring = k->meets_beside = false;
