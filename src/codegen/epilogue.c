@@ -97,7 +97,7 @@ static void emit_column_results(Emitter *e)
     bool any = false;
     for (int i = 0; i < e->k->accumulator_count; i++) any |= e->k->accumulators[i].per_column;
     if (!any) return;
-    if (e->k->meets_in_ring) {
+    if (e->k->meeting == MEET_IN_RING) {
         line(
             e->out,
             "// what the teams have summed meets where the ring was: all its copies have been waited for");

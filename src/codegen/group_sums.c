@@ -17,7 +17,7 @@ static const char *left_row(Emitter *e, const Accumulator *acc, const char *plac
 static void emit_part_sums(Emitter *e)
 {
     const Kernel *k = e->k;
-    if (k->meets_beside) {
+    if (k->meeting == MEET_BESIDE_RING) {
         emit_meeting(e, has_held(e) ? "(&held + 1)" : "(ring + stages)");
         for (int i = 0; i < k->accumulator_count; i++)
             emit_sums_store(e, &k->accumulators[i], left_row(e, &k->accumulators[i], "own"));

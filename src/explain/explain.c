@@ -204,9 +204,9 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
         line(
             out,
             "    copies are line-aligned, in blocks of 16 bytes, because rows begin anywhere in a line of 128 bytes");
-    if (k->meets_in_ring)
+    if (k->meeting == MEET_IN_RING)
         line(out, "    after the last row %d teams add their sums in the ring's memory", k->teams);
-    if (k->meets_beside)
+    if (k->meeting == MEET_BESIDE_RING)
         line(
             out,
             "    after a part's last row %d teams add their sums beside the ring, which has the next part's rows",

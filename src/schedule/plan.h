@@ -89,6 +89,13 @@ typedef enum {
     BROUGHT_BY_PACED_COPY_WARP /* ... that it asks for at intervals */
 } Bringer;
 
+/* Where the accumulators of a CTA's teams meet. */
+typedef enum {
+    MEET_BY_TILES,   /* one accumulator's, a tile at a time */
+    MEET_IN_RING,    /* all at once in the ring, after the last row */
+    MEET_BESIDE_RING /* all at once after a part's last row, when the ring has the next part's */
+} Meeting;
+
 /* Where what is loaded waits until it is used. A column vector is of all rows alike. */
 typedef enum {
     LOADED_WHEN_NEEDED,   /* nowhere: each phase reads it from memory */
@@ -208,9 +215,7 @@ typedef struct {
     int lag;      /* the last phase of a row runs after the first of the next row but lag - 1,
                        which hides the reduction between them; 0: no lag */
     bool one_row; /* a CTA or cluster has one row, and ends with it: there are as many as rows */
-    bool meets_in_ring; /* after the last row the teams' accumulators meet there, all at once */
-    bool meets_beside;  /* kept: after a part's last row they meet beside the ring, which has the
-                           next part's rows */
+    Meeting meeting;
     bool
         counts_places; /* what is compared with a place is so for each element, not once a vector */
 

@@ -31,8 +31,8 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                  : has_single_row(k) ? ", single"
                                      : "");
         if (takes_turns(k)) line(out, "%d CTAs share a row, in turns along it", k->cluster);
-        if (k->meets_in_ring) line(out, "sums meet in the ring");
-        if (k->meets_beside) line(out, "sums meet beside the ring");
+        if (k->meeting == MEET_IN_RING) line(out, "sums meet in the ring");
+        if (k->meeting == MEET_BESIDE_RING) line(out, "sums meet beside the ring");
         for (int i = 0; i < k->load_count; i++)
             line(out, "load %s%s%s%s", k->loads[i].name,
                  is_resident(&k->loads[i]) ? ", resident" : "",

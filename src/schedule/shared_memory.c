@@ -107,10 +107,13 @@ static int64_t meeting_bytes(const Scheduler *s, Kernel *k, int64_t stage, int64
     const int stages = reuses_stages(k) ? k->stages : LEAST_STAGES; /* that there surely are */
     const bool meet = k->teams > 1 && has_column_accumulators(k);
     const int64_t sums = meet ? sum_bytes(s, k) : 0, ring = stages * stage;
-    k->meets_in_ring = meet && !k->kept && sums <= ring;
-    k->meets_beside =
-        meet && k->kept && static_bytes(s, k) + once + sums + ring <= s->target->smem_per_cta;
-    return k->meets_in_ring ? 0 : k->meets_beside ? sums : team_bytes(s, k);
+    const bool beside = static_bytes(s, k) + once + sums + ring <= s->target->smem_per_cta;
+    k->meeting = meet && k->kept && beside          ? MEET_BESIDE_RING
+                 : meet && !k->kept && sums <= ring ? MEET_IN_RING
+                                                    : MEET_BY_TILES;
+    return k->meeting == MEET_IN_RING       ? 0
+           : k->meeting == MEET_BESIDE_RING ? sums
+                                            : team_bytes(s, k);
 }
 
 /* Makes room for the stages that are asked for, in as many CTAs as an SM is to hold. */
@@ -122,8 +125,9 @@ bool fit_ring(const Scheduler *s, Kernel *k)
     if (!vector_bytes(s, k, false)) return false;
     k->stages = s->forced.stages;
     const int64_t meeting = meeting_bytes(s, k, stage, once);
-    if (k->meets_beside) once += meeting;
-    const int64_t other = static_bytes(s, k) + once + (k->meets_beside ? 0 : meeting);
+    if (k->meeting == MEET_BESIDE_RING) once += meeting;
+    const int64_t other =
+        static_bytes(s, k) + once + (k->meeting == MEET_BESIDE_RING ? 0 : meeting);
     int64_t room = s->target->smem_per_sm / k->ctas_per_sm - RESERVED;
     if (room > s->target->smem_per_cta) room = s->target->smem_per_cta;
     k->smem_bytes = k->stages * stage + once;
@@ -158,7 +162,7 @@ bool hold_bulk(const Scheduler *s, Kernel *k)
         load->widening = WIDENED;
     }
     k->stages = 0;
-    k->meets_in_ring = k->meets_beside = false;
+    k->meeting = MEET_BY_TILES;
     k->smem_bytes = staged_bytes(s, k, false);
     return k->smem_bytes + static_bytes(s, k) <= s->target->smem_per_cta;
 }
