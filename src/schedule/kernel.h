@@ -1,0 +1,435 @@
+/* schedule/kernel.h: a kernel of a plan: what it computes, how its threads walk the data, where that
+ * waits. schedule/schedule.c decides everything here; codegen/cuda.c only prints it.
+ *
+ * Every kernel walks rows: the elements of `rows` one after another (a team of threads a row), the
+ * elements of `columns` across the team. A pass over a row's columns is a phase; the inner
+ * reductions of a phase share one barrier. Reductions over all rows are accumulated across the rows
+ * a CTA walks and leave one partial a CTA; a finish kernel adds the partials. So it is with the
+ * rows of each group, where some row axes remain; there the CTAs that take one group are some or
+ * one, by how many groups a launch has, but what they add is the same. */
+#ifndef FUSEC_KERNEL_H
+#define FUSEC_KERNEL_H
+
+#include "analyze/analyze.h"
+#include "schedule/launch.h"
+
+typedef enum {
+    FAMILY_POINTWISE,        /* no reduction */
+    FAMILY_ROW,              /* inner reductions only */
+    FAMILY_GRID_STRIDE,      /* reductions over all rows beside per-row work */
+    FAMILY_WARP_SPECIALIZED, /* either of the two above, with a copy warp */
+    FAMILY_COLUMN,           /* reductions over rows only */
+    FAMILY_FINISH,           /* adds the partials of another kernel */
+    FAMILY_CLEAR,            /* zeroes the mailbox of another kernel */
+    FAMILY_COUNT
+} Family;
+
+/* How a kernel reads or writes a tensor or slot along its columns. */
+typedef enum {
+    ACCESS_ROW,     /* no column: one element a row (or one for all) */
+    ACCESS_VECTOR,  /* its fastest axis is the columns' too: neighbours along it are adjacent */
+    ACCESS_ELEMENT, /* columns at strides, or not all of them: one element at a time */
+    ACCESS_PICKED   /* a load: by sums that pick one element of a row alone */
+} Access;
+
+/* How a row is split among CTAs. */
+typedef enum {
+    WHOLE_ROWS,     /* it is not */
+    COLUMN_PARTS,   /* into parts of `tiles` each: of kernels without inner reductions */
+    CLUSTER_SLICES, /* a cluster's CTAs have a slice each, and exchange through shared memory */
+    GROUP_SLICES,   /* so; they are more than the GPU's clusters have, so they exchange through
+                       global memory, and a further warp listens there */
+    GROUP_TURNS     /* so, but they take turns along a row, which each phase reads again */
+} Split;
+
+/* How a thread's tiles meet the end of a row, or of its CTA's slice. */
+typedef enum {
+    TILES_UNCHECKED,    /* none is checked: a streamed row ends with one, or none has work */
+    TILES_FULL,         /* none is: they are a CTA's columns, no more and no fewer */
+    TILES_FULL_CHECKED, /* so, and all are checked all the same */
+    TILES_RAGGED,       /* all are checked: not all are full, or there are too many to unroll */
+    TILES_LAST_OPEN     /* the last is: all others are full, which sums over a row may count on */
+} Remainder;
+
+/* How threads find a mean and its squares. */
+typedef enum {
+    MOMENTS_OF_VECTORS, /* they add a vector at a time */
+    MOMENTS_OF_THREADS, /* they take their elements once they have all of them */
+    MOMENTS_EVEN        /* a vector at a time; threads meet without counts, for all have as many */
+} Moments;
+
+/* Where a row is between a kernel's phases. */
+typedef enum {
+    ROWS_IN_REGISTERS, /* each thread has its tiles in registers of their own */
+    ROWS_REFILLED,     /* so, and a tile's take the next row's elements as soon as it is stored */
+    ROWS_BY_BLOCKS,    /* so; rows begin anywhere in a block of 16 bytes and are read and stored as
+                          whole blocks, through shared memory */
+    ROWS_IN_RING,      /* in a stage of a ring, or in registers behind one */
+    ROWS_BY_BULK_COPY, /* in shared memory, to which one bulk copy brings it */
+    ROWS_STREAMED      /* nowhere: each phase reads it again */
+} Residency;
+
+/* Who brings rows to a ring. */
+typedef enum {
+    BROUGHT_BY_THREADS,        /* each copies the vectors that it takes itself */
+    BROUGHT_BY_THREADS_AHEAD,  /* so; a row goes on to registers at once, and the next row to be
+                                  copied takes its stage: so one stage is enough */
+    BROUGHT_BY_LINES,          /* threads for each other: rows begin anywhere in a line of memory,
+                                  and blocks of 16 bytes go to the same place of a stage's */
+    BROUGHT_BY_COPY_WARP,      /* a further warp, with bulk copies ... */
+    BROUGHT_BY_PACED_COPY_WARP /* ... that it asks for at intervals */
+} Bringer;
+
+/* Where the accumulators of a CTA's teams meet. */
+typedef enum {
+    MEET_BY_TILES,   /* one accumulator's, a tile at a time */
+    MEET_IN_RING,    /* all at once in the ring, after the last row */
+    MEET_BESIDE_RING /* all at once after a part's last row, when the ring has the next part's */
+} Meeting;
+
+/* Where what is loaded waits until it is used. A column vector is of all rows alike. */
+typedef enum {
+    LOADED_WHEN_NEEDED,   /* nowhere: each phase reads it from memory */
+    LOADED_LATE,          /* so: a column vector that a later phase is the first to need */
+    LOADED_AHEAD,         /* so, but a tile ahead: the first while results meet */
+    ROW_IN_REGISTERS,     /* a row's, from the first phase that needs it */
+    ROW_IN_STAGE,         /* a row's, in the ring or where a bulk copy brings it */
+    ROW_THROUGH_STAGE,    /* a row's, in the ring, then in registers */
+    COLUMNS_IN_REGISTERS, /* a column vector, from before the first row */
+    COLUMNS_IN_SHARED     /* so, in shared memory */
+} Place;
+
+/* How elements of 2 bytes become f32. */
+typedef enum {
+    WIDENED,       /* by one instruction in all phases */
+    WIDENED_ANEW,  /* by another after the first phase, or in each where it is loaded before */
+    WIDENED_ALIKE, /* the compiler is to know that every conversion of it is the same */
+    WIDENED_BY_CVT /* of bf16: by an instruction that converts, not by a shift */
+} Widening;
+
+typedef struct {
+    Node node;        /* the PARAM, or the reduction that a slot holds */
+    int tensor, slot; /* one of them is -1 */
+    const char *name; /* of the kernel's pointer */
+    DType dtype;
+    AxisSet axes;
+    Access access;
+    int first_phase; /* where it is first needed */
+    Place place;
+    uint64_t phases; /* bit set of the phases that need it, see phase_bit() */
+    Widening widening;
+} Load;
+
+typedef struct {
+    Node node;        /* the value */
+    int tensor, slot; /* one of them is -1 */
+    const char *name;
+    DType dtype;
+    AxisSet axes;
+    Access access;
+    int phase;
+    bool result; /* an accumulator's value: stored when the last row is done */
+} Store;
+
+/* A reduction over the rows that the kernel walks. */
+typedef struct {
+    Node node;
+    const char *name;      /* of the accumulator */
+    int phase;             /* in which its operand is computed */
+    bool per_column;       /* an accumulator for each column; else one for all */
+    int slot;              /* of its partials */
+    const char *slot_name; /* the kernel's pointer to them */
+} Accumulator;
+
+typedef struct {
+    Node node;
+    int phase;
+    Node partner;       /* the maximum or mean that it is accumulated together with:
+                           schedule/online.c; 0: by itself */
+    Node sum;           /* the first of which it is the partner itself; 0: of none */
+    bool inverse;       /* column values are multiplied by 1 / it where the program divides */
+    Node picked, place; /* the tensor of which it is the element at that place: schedule/gather.c;
+                           0: it is a sum */
+} InnerReduction;
+
+typedef struct {
+    const char *name;
+    Family family;
+
+    /* How the graph was cut: sums over rows ride on the kernels that walk them; sums of one number
+     * of each row have a kernel of their own. The part of the graph that it is of. */
+    bool rides, adds_apart;
+    int part;
+    bool tuned; /* a row of the target's table decided its schedule, not the model */
+
+    /* Work: what it walks and computes, with no word about threads. */
+    int level, index; /* kernels run in ascending level, then in order of index */
+    AxisSet rows, columns;
+    AxisSet kept;    /* row axes that remain; the rows of one element of them are a group */
+    bool columnwise; /* walks rows only to reduce them: computes no inner reduction */
+    bool dynamic;    /* columns include a row axis: their count is known at launch */
+    int phases;
+    int load_count, store_count, inner_count, accumulator_count;
+    Load *loads;
+    Store *stores;
+    InnerReduction *inner;
+    Accumulator *accumulators;
+    int finishes;   /* FINISH: the kernel whose partials it adds; else -1 */
+    int clears;     /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
+    int *phase;     /* by node id: phases within this kernel */
+    bool *computed; /* by node id: computed here (not loaded from a slot) */
+
+    /* Shape: a thread handles `vec` elements side by side, `tiles` times; a row has
+     * threads_per_row threads in each of `cluster` CTAs, a CTA `teams` rows. (FINISH: a CTA's
+     * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
+    int vec, tiles;
+    int threads_per_row, teams;
+    Split split;
+    int cluster;     /* CTAs of a cluster or group; else 1 */
+    int column_ctas; /* those of the parts of a row; else 1 */
+    int slice;       /* columns of each CTA that has a slice; else 0 */
+    bool uneven;     /* the last of them have fewer, or none */
+    int mailbox;     /* of a group: the slot through which it exchanges; else -1 */
+    int part_rows;   /* kept: a group's rows are in parts of about so many, or of more where those
+                        would be more parts than fill the GPU; else 0 */
+    int chunk;       /* kept, and the kernel that finishes it: parts that are added apart */
+
+    /* Remainder: the end of a row or slice. */
+    Remainder remainder;
+    int full_tiles; /* so many tiles all threads have whole, in every CTA of the row */
+    Moments moments;
+
+    /* Homes: where rows are between phases, and what is added up of them; Load.place has the rest. */
+    Residency residency;
+    int stages; /* rows in the ring; 0: there is none */
+    Bringer bringer;
+    int lag; /* the last phase of a row runs after the first of the next row but lag - 1, which
+                hides the reduction between them; 0: no lag */
+    Meeting meeting;
+    bool counts_places; /* each element is compared with a place, not each vector */
+
+    /* Launch: how a grid covers rows, and what a CTA takes of an SM. */
+    bool one_row;    /* a CTA or cluster has one row, and ends with it: there are as many as rows */
+    int most_ctas;   /* of the whole grid, as was asked for; 0: any */
+    int ctas_per_sm; /* persistent: how many CTAs an SM holds at once */
+    int live_ctas;   /* persistent: how many its grid has for each SM */
+    int wanted_ctas; /* an SM: what ptxas is told to make room for; 0: nothing */
+    int limit_ctas;  /* that an SM holds at most, for which each asks for ...; 0: as many as fit */
+    int64_t idle_bytes; /* ... so much dynamic shared memory, of which it uses nothing */
+    int64_t smem_bytes; /* dynamic: the ring, and what is staged for all rows */
+    int few_ctas; /* a launch of no more CTAs gives each few_bytes of dynamic shared memory, to
+                     which column vectors that a later phase reads are copied; 0: none does */
+    int64_t few_bytes;
+} Kernel;
+
+/* Where a load waits: in registers, in shared memory, for all rows, for a later phase. */
+static inline bool is_resident(const Load *load)
+{
+    return load->place == ROW_IN_REGISTERS || load->place == ROW_THROUGH_STAGE ||
+           load->place == COLUMNS_IN_REGISTERS;
+}
+static inline bool is_staged(const Load *load)
+{
+    return load->place == ROW_IN_STAGE || load->place == ROW_THROUGH_STAGE ||
+           load->place == COLUMNS_IN_SHARED;
+}
+static inline bool is_hoisted(const Load *load)
+{
+    return load->place == COLUMNS_IN_REGISTERS || load->place == COLUMNS_IN_SHARED;
+}
+static inline bool is_late(const Load *load)
+{
+    return load->place == LOADED_LATE || load->place == LOADED_AHEAD;
+}
+/* Whether a phase behind this one needs what is loaded, or may. */
+static inline bool is_needed_later(const Load *load, int phase)
+{
+    return phase < LAST_PHASE_BIT ? load->phases >> phase >> 1 != 0
+                                  : load->phases >> LAST_PHASE_BIT != 0;
+}
+/* How a kernel's rows are split. */
+static inline bool is_grouped(const Kernel *k)
+{
+    return k->split == GROUP_SLICES || k->split == GROUP_TURNS;
+}
+static inline bool takes_turns(const Kernel *k)
+{
+    return k->split == GROUP_TURNS;
+}
+static inline bool has_column_parts(const Kernel *k)
+{
+    return k->split == COLUMN_PARTS;
+}
+/* Whether its tiles are checked against a row's end. */
+static inline bool is_ragged(const Kernel *k)
+{
+    return k->remainder >= TILES_FULL_CHECKED;
+}
+/* Where a kernel's rows are. */
+static inline bool is_streamed(const Kernel *k)
+{
+    return k->residency == ROWS_STREAMED;
+}
+static inline bool is_refilled(const Kernel *k)
+{
+    return k->residency == ROWS_REFILLED;
+}
+static inline bool has_bulk_rows(const Kernel *k)
+{
+    return k->residency == ROWS_BY_BULK_COPY;
+}
+static inline bool passes_by_blocks(const Kernel *k)
+{
+    return k->residency == ROWS_BY_BLOCKS;
+}
+/* Whether a cluster has one row, in its registers, and no other. */
+static inline bool has_single_row(const Kernel *k)
+{
+    return k->cluster > 1 && (k->residency == ROWS_IN_REGISTERS || passes_by_blocks(k));
+}
+/* Who brings them to its ring. */
+static inline bool has_copy_warp(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_COPY_WARP || k->bringer == BROUGHT_BY_PACED_COPY_WARP;
+}
+static inline bool is_paced(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_PACED_COPY_WARP;
+}
+static inline bool reuses_stages(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_THREADS_AHEAD;
+}
+static inline bool is_copied_by_lines(const Kernel *k)
+{
+    return k->bringer == BROUGHT_BY_LINES;
+}
+/* Threads that compute; beside them there may be a warp that copies and one that listens. */
+static inline int kernel_threads(const Kernel *k)
+{
+    return k->threads_per_row * k->teams;
+}
+/* Whether some column vector is read a tile ahead of the phase that needs it. */
+static inline bool reads_early(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].place == LOADED_AHEAD) return true;
+    return false;
+}
+static inline int helper_threads(const Kernel *k)
+{
+    return 32 * (has_copy_warp(k) + is_grouped(k));
+}
+/* Whether it walks rows, and does not only serve a kernel that does. */
+static inline bool walks_rows(const Kernel *k)
+{
+    return k->finishes < 0 && k->clears < 0;
+}
+
+/* What a kernel reads of a node, and a reduction that it computes in each row; NULL: none. Both are
+ * in the order of their nodes. */
+const Load *load_of(const Kernel *k, Node n);
+const InnerReduction *inner_of(const Kernel *k, Node n);
+/* Bytes of a row's column that it reads as vectors. */
+int row_bytes(const Kernel *k);
+/* Whether anything is done for each element of a row. */
+bool has_element_work(const Graph *g, const Kernel *k);
+/* Those that have rows to themselves: what leaves a partial. */
+static inline const char *sharers_name(const Kernel *k)
+{
+    return is_grouped(k) ? "group" : k->cluster > 1 ? "cluster" : "CTA";
+}
+/* Whether a column stands for several axes: then a vector lies along the fastest of them, and where
+ * it begins follows from its coordinates. */
+static inline bool has_several_columns(const Kernel *k)
+{
+    return (k->columns & (k->columns - 1)) != 0;
+}
+static inline bool has_several_row_axes(const Kernel *k)
+{
+    return (k->rows & (k->rows - 1)) != 0;
+}
+static inline int fastest_column(const Kernel *k)
+{
+    int axis = 0;
+    while (k->columns >> axis > 1) axis++;
+    return axis;
+}
+/* Bytes of the widest accumulator. */
+static inline int widest_accumulator(const Graph *g, const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (node(g, k->accumulators[i].node)->type != TYPE_F32) return 8;
+    return 4;
+}
+/* Whether its grid is what the GPU holds at once, and each CTA walks many rows. */
+static inline bool is_persistent(const Kernel *k)
+{
+    return (k->accumulator_count && !k->kept) || k->stages || is_refilled(k) || is_grouped(k);
+}
+/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then read
+ * what lies together. Sums over rows know a CTA's rows by its place along x. */
+static inline bool has_parts_in_order(const Kernel *k)
+{
+    return has_column_parts(k) && k->rows && !k->accumulator_count && !k->kept && !k->dynamic;
+}
+enum { CLEARED_WORDS = 8 }; /* of 8 bytes, by a thread of a kernel that clears a mailbox */
+/* How many rows' results a mailbox has room for. A CTA that sends a row's has heard of the row
+ * lag + 1 before, so all have sent that one, for which they had read what is 2 (lag + 1) back. */
+static inline int mailbox_rounds(const Kernel *k)
+{
+    return k->lag == 0 ? 2 : k->lag == 1 ? 4 : 8; /* at least 2 (lag + 1), and a power of two */
+}
+/* The most values that a phase's end exchanges, and whether one of them takes 8 bytes. */
+int most_exchanged(const Graph *g, const Kernel *k);
+bool exchanges_wide(const Graph *g, const Kernel *k);
+/* Whether a row is a multiple of the 16 bytes that bulk copies are made of, or of the 128 that
+ * memory moves at once. */
+static inline bool is_whole_blocks(int64_t columns, DType dtype)
+{
+    return columns * dtype_info[dtype].bytes % 16 == 0;
+}
+enum { LINE_BYTES = 128 };
+static inline bool is_whole_lines(int64_t columns, DType dtype)
+{
+    return columns * dtype_info[dtype].bytes % LINE_BYTES == 0;
+}
+/* Bytes that a buffer needs beside a row's, so that the row may start at its place of a line. */
+static inline int line_room(int64_t columns, DType dtype)
+{
+    return is_whole_lines(columns, dtype) ? 0 : LINE_BYTES;
+}
+/* Which rows pass through shared memory by blocks; column vectors do not. */
+static inline bool is_read_by_blocks(const Kernel *k, const Load *load)
+{
+    return passes_by_blocks(k) && load->access == ACCESS_VECTOR && load->axes & k->rows;
+}
+static inline bool is_stored_by_blocks(const Kernel *k, const Store *store)
+{
+    return passes_by_blocks(k) && store->access == ACCESS_VECTOR && !store->result;
+}
+/* Which rows come into a ring by blocks. */
+static inline bool is_lined_up(const Kernel *k, const Load *load)
+{
+    return is_copied_by_lines(k) && is_staged(load) && !is_hoisted(load) &&
+           load->access == ACCESS_VECTOR;
+}
+/* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15
+ * bytes before a row are read, and by a copy warp behind it. */
+static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        bool copied = is_staged(load) && !is_hoisted(load) && load->access == ACCESS_VECTOR;
+        bool whole = is_whole_blocks(columns, load->dtype);
+        bool blocks = is_copied_by_lines(k) ? k->vec * dtype_info[load->dtype].bytes < 16
+                                            : has_copy_warp(k) && !whole;
+        if (copied && blocks) return true;
+    }
+    return false;
+}
+/* Whether a phase reads what of a row an earlier one has read. */
+bool reads_rows_again(const Kernel *k);
+const char *family_name(Family family); /* "grid-stride" */
+
+#endif
