@@ -134,7 +134,19 @@ const char *store_pointer(const Emitter *e, const Store *store);
 bool is_column_value(const Emitter *e, Node n);
 /* Whether all elements of a vector, which lies along the fastest axis, have the same value. */
 bool is_vector_value(const Emitter *e, Node n);
-const Load *find_load(const Emitter *e, Node n); /* NULL: the kernel does not read it */
+/* What a kernel finds of each part of a row is in an array, by tiles or by the elements of a vector. */
+bool is_part(const Emitter *e, Node n);
+/* ... and so is what is kept for later phases: the array is declared before the pass of the first. */
+bool is_kept(const Emitter *e, Node n);
+bool is_kept_from(const Emitter *e, Node n, int phase);
+void declare_kept(Emitter *e, int phase);
+void end_kept(Emitter *e, int phase); /* behind that pass */
+void emit_over_parts(Emitter *e, Node n,
+                     const char *rest);            /* `rest` behind each of its variables */
+const char *subscript(const Emitter *e, Node n);   /* "[t]", "[i]"; "": it is no array */
+const char *variable(Emitter *e, Node n);          /* its name, and that */
+bool strides_over_parts(const Emitter *e, Node n); /* the reduction is no block's */
+const Load *find_load(const Emitter *e, Node n);   /* NULL: the kernel does not read it */
 /* Whether a value of a column is divided by a number that the text holds. */
 bool divides_by_constant(const Emitter *e, Node n);
 /* Whether a node gets a line of its own: it has a name of the user's, or is mentioned more than
@@ -191,6 +203,8 @@ bool mentions(const char *text, const char *name);
 /* ---- what a pass finds once a row ---- */
 /* Declares what a pass computes once a row; `needed` by node id: what the pass computes. */
 void emit_hoisted(Emitter *e, const bool *needed);
+/* The same of divisors that a vector's elements share. */
+void emit_vector_divisors(Emitter *e, const bool *needed);
 /* Whether a node compares an element's index along an axis with a number that is the same for the
  * whole row. Its text then compares in 32 bits, relative to the thread's vector, and does not
  * mention the index. */
@@ -240,6 +254,7 @@ void declare_received(Emitter *e, int phase);
 const char *reduce_list(Emitter *e, int phase);
 const char *received_list(Emitter *e, int phase);
 void finish_reductions(Emitter *e, int phase);
+void declare_block_scratch(Emitter *e);
 void emit_reductions(Emitter *e, int phase);
 void emit_phase(Emitter *e, int phase);
 

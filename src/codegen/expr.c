@@ -295,7 +295,8 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             *precedence = 16;
             return fill_pattern(e, n, "quotient($0, $1)");
         }
-        if (is_column_value(e, n) && e->divisors[info->args[1].id] && info->type == TYPE_F32)
+        if (is_column_value(e, n) && !is_vector_value(e, n) && e->divisors[info->args[1].id] &&
+            info->type == TYPE_F32)
             return arena_format(e->arena, "%s / %s", expression(e, info->args[0], *precedence),
                                 e->divisors[info->args[1].id]);
         if (!e->inverses[info->args[1].id] || !is_column_value(e, n)) break;
@@ -315,7 +316,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
 
 const char *expression(Emitter *e, Node n, int precedence)
 {
-    if (e->local[n.id]) return node_name(e, n);
+    if (e->local[n.id]) return variable(e, n);
     int own = 16;
     const char *text = compute_text(e, n, &own);
     return own < precedence ? arena_format(e->arena, "(%s)", text) : text;
@@ -363,7 +364,9 @@ bool wants_line(const Emitter *e, Node n)
         Op from = node(e->g, info->args[0])->op;
         return (e->users[n.id] > 1 && from != OP_SIZE && from != OP_CONST) || e->breaks[n.id];
     }
-    default: return info->name || e->users[n.id] > 1 || e->serves[n.id] || e->breaks[n.id];
+    default:
+        return info->name || e->users[n.id] > 1 || e->serves[n.id] || e->breaks[n.id] ||
+               is_kept(e, n);
     }
 }
 

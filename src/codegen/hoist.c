@@ -6,8 +6,8 @@
 
 /* ---- divisors ---- */
 
-/* Whether n divides the elements of a row by a value of the row, other than a reduction whose
- * inverse is known. */
+/* Whether n divides elements by what can be a value of the row or of a vector, other than a
+ * reduction whose inverse is known. */
 static bool divides_row(const Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
@@ -16,7 +16,7 @@ static bool divides_row(const Emitter *e, Node n)
     Op op = node(e->g, by)->op;
     bool fixed =
         op == OP_CONST || (op == OP_CONVERT && node(e->g, node(e->g, by)->args[0])->op == OP_SIZE);
-    return !fixed && !is_column_value(e, by) && !e->inverses[by.id] && !divides_by_constant(e, n);
+    return !fixed && !e->inverses[by.id] && !divides_by_constant(e, n);
 }
 
 /* Kernels with sums over rows gain more from threads that stay in step than from fewer
@@ -29,10 +29,27 @@ static bool prepares_divisors(const Kernel *k)
 static void emit_divisor(Emitter *e, Node n)
 {
     Node by = arg(e->g, n, 1);
-    if (!prepares_divisors(e->k) || !divides_row(e, n) || e->divisors[by.id]) return;
+    if (!divides_row(e, n) || e->divisors[by.id]) return;
     const char *name = name_after(e, by, "_divisor");
     line(e->out, "const Divisor %s = divisor(%s);", name, expression(e, by, 0));
     e->divisors[by.id] = name;
+}
+
+/* Whether a pass computes a value, and does not find it kept. */
+static bool computes_now(const Emitter *e, Node n, const bool *needed)
+{
+    return needed[n.id] && e->k->computed[n.id] && (!is_kept(e, n) || is_kept_from(e, n, e->phase));
+}
+
+void emit_vector_divisors(Emitter *e, const bool *needed)
+{
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i}, by = arg(e->g, n, 1);
+        if (!computes_now(e, n, needed) || !is_column_value(e, by)) continue;
+        if (is_vector_value(e, n) || !is_vector_value(e, by)) continue;
+        e->divisors[by.id] = NULL; /* of another tile */
+        if (prepares_divisors(e->k)) emit_divisor(e, n);
+    }
 }
 
 /* ---- places ---- */
@@ -101,9 +118,11 @@ void emit_hoisted(Emitter *e, const bool *needed)
         e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
     }
     for (int i = 1; i < e->g->nodes.count; i++) {
-        if (!needed[i] || !e->k->computed[i]) continue;
         Node n = {(uint32_t)i};
-        emit_divisor(e, n);
+        if (!computes_now(e, n, needed)) continue;
+        if (prepares_divisors(e->k) && is_column_value(e, n) &&
+            !is_column_value(e, arg(e->g, n, 1)))
+            emit_divisor(e, n);
         if (compares_place(e, n)) emit_place(e, compared_with(e, n));
     }
 }

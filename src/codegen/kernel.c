@@ -28,7 +28,9 @@ void emit_phase(Emitter *e, int phase)
     if (phase == 0) emit_stage_reuse(e);
     emit_prefetch_next(e, phase);
     declare_reductions(e, phase);
+    declare_kept(e, phase);
     emit_pass(e, phase);
+    end_kept(e, phase);
     /* Behind the pass: the pass's reads of shared memory would otherwise share a wait with these
      * loads. */
     if (phase == 0 && !e->k->lag) emit_scalars_next(e);
@@ -246,6 +248,7 @@ static void emit_thread_place(Emitter *e)
              : has_column_parts(k) ? "blockIdx.y * (tiles * step) + "
                                    : "",
              e->thread);
+    declare_block_scratch(e);
     int values = most_exchanged(e->g, k);
     if (values && k->threads_per_row > 32) {
         line(e->out, "__shared__ %s scratch[%s][2][%s];",

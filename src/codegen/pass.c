@@ -25,7 +25,10 @@ const char *element_guard(Emitter *e)
 void emit_value(Emitter *e, Node n)
 {
     const char *text = expression(e, n, 0);
-    line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n), text);
+    if (is_kept(e, n))
+        line(e->out, "%s = %s;", variable(e, n), text);
+    else
+        line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), node_name(e, n), text);
     make_local(e, n);
 }
 
@@ -61,6 +64,7 @@ static Pass find_pass(Emitter *e, int phase)
     for (int i = e->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n)) continue;
+        if (is_kept(e, n) && !is_kept_from(e, n, phase)) continue;
         for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
             if (mentions_operand(e, n, j)) need(&pass, arg(e->g, n, j));
     }
@@ -198,7 +202,8 @@ static void emit_column_values(const Pass *pass, bool vectors)
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         bool load = pass->needed[i] && !e->k->computed[i];
-        if (is_vector_value(e, n) != vectors) continue;
+        if (is_vector_value(e, n) != vectors || is_part(e, n)) continue;
+        if (is_kept(e, n) && !is_kept_from(e, n, pass->phase)) continue;
         if (!load && (!pass->needed[i] || !wants_line(e, n) || is_store_only(e, n))) continue;
         emit_value(e, n);
     }
@@ -216,7 +221,7 @@ static void emit_contributions(const Pass *pass)
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
         const char *into =
-            e->vector_sums[r->node.id] ? e->vector_sums[r->node.id] : node_name(e, r->node);
+            e->vector_sums[r->node.id] ? e->vector_sums[r->node.id] : variable(e, r->node);
         if (r->phase == pass->phase && adds_elements(e, r))
             emit_accumulate(e, r->node, into, expression(e, arg(e->g, r->node, 0), 0));
     }
@@ -254,13 +259,21 @@ static const char *store_guard(Emitter *e, const Store *store)
     return guard;
 }
 
-static void emit_element_stores(const Pass *pass)
+static bool is_shared_store(const Emitter *e, const Store *store)
+{
+    const AxisSet fastest = (AxisSet)1 << fastest_column(e->k);
+    return store->access == ACCESS_ELEMENT && is_vector_value(e, store->node) &&
+           !(store->axes & fastest);
+}
+
+/* Of each element; or (vectors) of what a vector's elements share, by the thread that has the first. */
+static void emit_element_stores(const Pass *pass, bool vectors)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         Type type = node(e->g, store->node)->type;
-        if (!is_pass_store(pass, store)) continue;
+        if (!is_pass_store(pass, store) || is_shared_store(e, store) != vectors) continue;
         const char *value = expression(e, store->node, 0);
         if (store->access == ACCESS_VECTOR) {
             line(e->out, "%s_out[i] = %s;", store->name, store_value(e, value, type, store->dtype));
@@ -287,7 +300,7 @@ static void emit_element(const Pass *pass)
         emit_contributions(pass);
     }
     emit_pair_elements(pass);
-    emit_element_stores(pass);
+    emit_element_stores(pass, false);
     leave_vector(e, first);
     close_scope(e, scope);
 }
@@ -298,6 +311,7 @@ static void emit_tile(const Pass *pass)
     int scope = open_scope(e);
     if (!e->ahead) emit_tile_loads(pass);
     emit_column_values(pass, true);
+    emit_vector_divisors(e, pass->needed);
     emit_output_vectors(pass);
     emit_pair_vectors(pass);
     if (!e->ahead) declare_vector_sums(pass);
@@ -305,6 +319,7 @@ static void emit_tile(const Pass *pass)
     block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
     emit_pair_adds(pass);
     if (!e->ahead) emit_vector_sums(pass);
+    emit_element_stores(pass, true);
     emit_vector_stores(pass);
     emit_prefetch_tile(e, pass->phase);
     close_scope(e, scope);
@@ -339,7 +354,7 @@ static bool has_tile_registers(const Pass *pass)
         if (is_resident(&k->loads[i]) && pass->needed[k->loads[i].node.id]) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column) return true;
-    return false;
+    return has_parts(pass->e->g, k);
 }
 
 Text *open_body(Emitter *e)

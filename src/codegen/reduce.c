@@ -2,6 +2,8 @@
  * threads, and their results. */
 #include "codegen/emit.h"
 
+#include <string.h>
+
 const InnerReduction *paired_sum(const Emitter *e, Node partner)
 {
     const InnerReduction *r = inner_of(e->k, partner);
@@ -15,6 +17,70 @@ void mark_paired_terms(Emitter *e)
         bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
         if (softmax) e->paired_terms[arg(e->g, r->node, 0).id] = true;
     }
+}
+
+bool is_part(const Emitter *e, Node n)
+{
+    return is_reduction(e->g, n) && inner_of(e->k, n) && reduces_part(e->g, e->k, n);
+}
+
+static unsigned footprint(const Emitter *e, Node n)
+{
+    return footprint_of(e->k, &e->plan->analysis->sizes, node(e->g, n)->axes);
+}
+
+bool is_kept(const Emitter *e, Node n)
+{
+    return e->k->keeps && e->k->keeps[n.id].first;
+}
+
+bool is_kept_from(const Emitter *e, Node n, int phase)
+{
+    return is_kept(e, n) && e->k->keeps[n.id].first == 1 + phase;
+}
+
+const char *subscript(const Emitter *e, Node n)
+{
+    static const char *const of[] = {"", "[t]", "[i]", "[t][i]"};
+    return is_part(e, n) || is_kept(e, n) ? of[footprint(e, n)] : "";
+}
+
+const char *variable(Emitter *e, Node n)
+{
+    return arena_format(e->arena, "%s%s", node_name(e, n), subscript(e, n));
+}
+
+/* The sizes of the array in which a result is. */
+static const char *extents(const Emitter *e, Node n)
+{
+    static const char *const of[] = {"", "[tiles]", "[vec]", "[tiles][vec]"};
+    return is_part(e, n) || is_kept(e, n) ? of[footprint(e, n)] : "";
+}
+
+void declare_kept(Emitter *e, int phase)
+{
+    for (int i = 1; e->k->keeps && i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (is_kept_from(e, n, phase))
+            line(e->out, "%s %s%s;    // for later phases", type_cuda(node(e->g, n)->type),
+                 node_name(e, n), extents(e, n));
+    }
+}
+
+void end_kept(Emitter *e, int phase)
+{
+    for (int i = 1; e->k->keeps && i < e->g->nodes.count; i++)
+        if (is_kept_from(e, (Node){(uint32_t)i}, phase)) make_local(e, (Node){(uint32_t)i});
+}
+
+static int threads_of_block(const Emitter *e, Node n)
+{
+    return is_part(e, n) ? block_threads(e->g, e->k, &e->plan->analysis->sizes, n) : 0;
+}
+
+bool strides_over_parts(const Emitter *e, Node n)
+{
+    return is_part(e, n) && !threads_of_block(e, n);
 }
 
 /* A thread's part of a reduction, or (received) the part that another CTA has sent. */
@@ -32,6 +98,9 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
                             e->shifts[reduction.id]);
     }
     if (sum) return arena_format(e->arena, "online_of(%s, %s)", variable, node_name(e, sum->node));
+    if (is_part(e, reduction))
+        return arena_format(e->arena, "each_of<%s>(%s)", combiner_of(e->g, reduction)->functor,
+                            variable);
     return arena_format(e->arena, "%s_of(%s)", combiner_of(e->g, reduction)->helper, variable);
 }
 
@@ -55,15 +124,39 @@ static void name_moments(Emitter *e, Node mean)
     e->shifts[mean.id] = name_after(e, mean, "_shift");
 }
 
+void emit_over_parts(Emitter *e, Node n, const char *rest)
+{
+    const unsigned along = footprint(e, n);
+    if (along & ALONG_TILES) {
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int t = 0; t < tiles; t++)");
+        e->out->indent++;
+    }
+    if (along & ALONG_VECTOR) {
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < vec; i++)");
+        e->out->indent++;
+    }
+    line(e->out, "%s %s", variable(e, n), rest);
+    e->out->indent -= (along & ALONG_TILES ? 1 : 0) + (along & ALONG_VECTOR ? 1 : 0);
+}
+
 void declare_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
         if (r->phase != phase) continue;
         const NodeInfo *info = node(e->g, r->node);
-        line(e->out, "%s %s = %s;%s%s", type_cuda(info->type), node_name(e, r->node),
-             identity_text(e->g, r->node), info->name ? "" : "    // ",
+        const char *identity = identity_text(e->g, r->node), *array = extents(e, r->node);
+        const bool zeroed = *array && !strcmp(identity, "0");
+        line(e->out, "%s %s%s%s%s;%s%s", type_cuda(info->type), node_name(e, r->node), array,
+             zeroed   ? " = {}"
+             : *array ? ""
+                      : " = ",
+             zeroed || *array ? "" : identity, info->name ? "" : "    // ",
              info->name ? "" : node_text(e->arena, e->g, r->node, true));
+        if (*array && !zeroed)
+            emit_over_parts(e, r->node, arena_format(e->arena, "= %s;", identity));
         if (node(e->g, r->partner)->op != OP_MEAN) continue;
         name_moments(e, r->partner);
         line(e->out, "float %s = 0, %s = 0;", e->seen[r->partner.id], e->shifts[r->partner.id]);
@@ -89,7 +182,7 @@ static const char *list_parts(Emitter *e, int phase, bool received)
     NameList calls = {0};
     for (int i = 0; i < e->k->inner_count; i++) {
         Node n = e->k->inner[i].node;
-        if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id)
+        if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id && !threads_of_block(e, n))
             *list_push(e->arena, &calls) = part_call(e, n, node_name(e, n), received);
     }
     return join(e->arena, &calls, ", ");
@@ -111,7 +204,9 @@ static void emit_mean(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
     const char *sum = node_name(e, n), *count = count_text(e, info->reduced);
-    if (e->k->moments == MOMENTS_OF_THREADS && info->type == TYPE_F32)
+    if (is_part(e, n))
+        emit_over_parts(e, n, arena_format(e->arena, "/= %s;", count));
+    else if (e->k->moments == MOMENTS_OF_THREADS && info->type == TYPE_F32)
         line(e->out, "%s = quotient(%s, %s);", sum, sum, count);
     else
         line(e->out, "%s /= %s;", sum, count);
@@ -199,11 +294,68 @@ void finish_reductions(Emitter *e, int phase)
     }
 }
 
+/* Blocks of so many threads' vectors: lanes that are a power of two shuffle, and what several of those
+ * have meets in shared memory. */
+static void emit_blocks_of(Emitter *e, int phase, int threads)
+{
+    const int lanes = block_lanes(e->k, threads), places = block_places(e->k, threads);
+    const Sizes *sizes = &e->plan->analysis->sizes;
+    NameList calls = {0};
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node n = e->k->inner[i].node;
+        if (e->k->inner[i].phase == phase && is_part(e, n) &&
+            block_threads(e->g, e->k, sizes, n) == threads)
+            *list_push(e->arena, &calls) = part_call(e, n, node_name(e, n), false);
+    }
+    const char *list = join(e->arena, &calls, ", ");
+    if (!calls.count || threads == 1) return;
+    if (!places)
+        line(e->out, "lanes_reduce<%d>(%s);", lanes, list);
+    else
+        line(e->out, "blocks_reduce<%s, %d, %d>(block_scratch, block_parity, %s);",
+             e->k->teams > 1 ? "threads_per_row" : "threads", lanes, threads / lanes, list);
+}
+
+static void emit_block_reductions(Emitter *e, int phase)
+{
+    LIST(int) done = {0};
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const int threads = threads_of_block(e, e->k->inner[i].node);
+        bool again = e->k->inner[i].phase != phase || !threads;
+        for (int j = 0; j < done.count; j++) again |= done.data[j] == threads;
+        if (again) continue;
+        *list_push(e->arena, &done) = threads;
+        emit_blocks_of(e, phase, threads);
+    }
+}
+
+/* Shared memory for blocks that are no power of two of lanes, or several warps'. */
+void declare_block_scratch(Emitter *e)
+{
+    const Kernel *k = e->k;
+    int most = 0;
+    for (int phase = 0; phase < k->phases; phase++) {
+        int places = 0;
+        for (int i = 0; i < k->inner_count; i++)
+            if (k->inner[i].phase == phase)
+                places += meeting_places(e->g, k, &e->plan->analysis->sizes, k->inner[i].node);
+        most = places > most ? places : most;
+    }
+    if (!most) return;
+    line(e->out, "__shared__ %s block_scratch[%d][2][%d];",
+         exchanges_wide(e->g, k) ? "double" : "float", k->teams, most);
+    line(e->out, "int block_parity = 0;");
+}
+
 void emit_reductions(Emitter *e, int phase)
 {
     const Kernel *k = e->k;
     const char *list = reduce_list(e, phase);
-    if (!*list) return;
+    emit_block_reductions(e, phase);
+    if (!*list) {
+        finish_reductions(e, phase);
+        return;
+    }
     if (phase == 0) emit_next_landed(e, k->cluster > 1 ? "cluster_reduce" : "row_reduce");
     if (is_grouped(k))
         line(e->out, "group_reduce<threads>(scratch, boxes, news, parity, round, %s);", list);
@@ -212,7 +364,7 @@ void emit_reductions(Emitter *e, int phase)
     else if (k->threads_per_row > 32)
         line(e->out, "row_reduce<%s>(scratch, parity, %s);",
              k->teams > 1 ? "threads_per_row" : "threads", list);
-    else
+    else if (k->threads_per_row > 1)
         line(e->out, "lanes_reduce<threads_per_row>(%s);", list);
     finish_reductions(e, phase);
 }

@@ -13,7 +13,7 @@ static AxisSet rows_of(const Scheduler *s, Node n)
 /* Whether it is a reduction BY_ROW. */
 static bool is_in_row(const Scheduler *s, Node n)
 {
-    return is_reduction(s->g, n) && node(s->g, n)->reduced == s->a->columns;
+    return is_reduction(s->g, n) && reduction_way(s, n) == BY_ROW;
 }
 
 /* What is read, by the columns: a tensor, or what another kernel leaves. */

@@ -49,6 +49,7 @@ static bool fit_copy(Scheduler *s, Kernel *k)
     if (k->load_count) memcpy(copy.loads, k->loads, sizeof *copy.loads * (size_t)k->load_count);
     s->forced.ride = k->rides ? 1 : 2;
     s->forced.apart = k->adds_apart;
+    s->forced.parts = k->parts_apart ? 2 : 1;
     if (!fit_schedule(s, &copy)) return false;
     *k = copy;
     return true;

@@ -90,7 +90,7 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
     uint32_t from = arg(s->g, n, 0).id;
     AxisSet from_axes = s->g->nodes.data[from].axes;
     switch (reduction_way(s, n)) {
-    case BY_ROW: return find_kernel(s, s->home[n.id], left, s->a->columns);
+    case BY_ROW: return find_kernel(s, s->home[n.id], left & s->a->rows, s->a->columns);
     case BY_RIDING: return find_kernel(s, s->home[n.id], from_axes & s->a->rows, s->a->columns);
     case BY_COLUMN: return find_columnwise(s, s->home[n.id], reduced, left & s->a->rows);
     case BY_ITSELF: break;
@@ -187,7 +187,7 @@ static bool computes(const Scheduler *s, const Kernel *k, Node n)
 {
     if (inner_of(k, n)) return true;
     return computes_rows(s, k) && reduction_way(s, n) == BY_ROW && s->home[n.id] == k->level &&
-           axes_within(node(s->g, n)->axes, k->rows);
+           axes_within(node(s->g, n)->axes & s->a->rows, k->rows);
 }
 
 static int request_slot(Scheduler *s, Node n)

@@ -129,3 +129,50 @@ bool is_stored_row(const Store *store)
 {
     return store->access == ACCESS_VECTOR && !store->result;
 }
+
+/* ---- parts of a row ---- */
+
+/* Where the fastest axis is no longer than a vector, tiles step along the others alone. */
+unsigned footprint_of(const Kernel *k, const Sizes *sizes, AxisSet axes)
+{
+    const AxisSet fastest = k->columns ? (AxisSet)1 << fastest_column(k) : 0;
+    AxisSet stepped = axes & k->columns;
+    if (axes_size(sizes, fastest) == k->vec) stepped &= ~fastest;
+    return (stepped ? ALONG_TILES : 0) | (axes & fastest ? ALONG_VECTOR : 0);
+}
+
+bool has_parts(const Graph *g, const Kernel *k)
+{
+    for (int i = 0; i < k->inner_count; i++)
+        if (reduces_part(g, k, k->inner[i].node)) return true;
+    return false;
+}
+
+int block_threads(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction)
+{
+    const AxisSet reduced = node(g, reduction)->reduced;
+    if (!(reduced >> fastest_column(k) & 1)) return 0;
+    return (int)(axes_size(sizes, reduced) / k->vec);
+}
+
+int block_lanes(const Kernel *k, int threads)
+{
+    enum { WARP_LANES = 32 };
+    const int most = k->threads_per_row < WARP_LANES ? k->threads_per_row : WARP_LANES;
+    int lanes = 1;
+    while (lanes < most && threads % (2 * lanes) == 0 && k->threads_per_row % (2 * lanes) == 0)
+        lanes *= 2;
+    return lanes;
+}
+
+int block_places(const Kernel *k, int threads)
+{
+    const int lanes = block_lanes(k, threads), all = k->tiles * k->threads_per_row;
+    return lanes == threads ? 0 : (all + threads - 1) / threads * (threads / lanes);
+}
+
+int meeting_places(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction)
+{
+    const int threads = reduces_part(g, k, reduction) ? block_threads(g, k, sizes, reduction) : 0;
+    return threads ? block_places(k, threads) : 0;
+}

@@ -88,10 +88,8 @@ static int conversion_of(const Scheduler *s, const Kernel *k)
 static int64_t count_vectors(const Scheduler *s, const Kernel *k)
 {
     enum { UNKNOWN = 4096 };
-    int64_t vectors = !has_element_work(s->g, k) ? 1
-                      : k->dynamic               ? UNKNOWN
-                                                 : ceil_div(column_count(s, k), k->vec);
-    return ceil_div(vectors, k->cluster);
+    if (!has_element_work(s->g, k)) return 1;
+    return k->dynamic ? ceil_div(UNKNOWN, k->cluster) : ceil_div(columns_of_cta(s, k), k->vec);
 }
 
 /* As many as cover a row. */
@@ -181,6 +179,24 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     if (f->lag && k->teams > 1) return "lag: a CTA walks one row at a time";
     if (f->lag && f->stages < 2 + f->lag) return "stages: with a lag there are 2 + lag or more";
     if (k->kept && !f->part) return "part: sums that keep row axes are in parts";
+    return NULL;
+}
+
+/* Why parts of a row cannot be reduced so; NULL: they can, or there are none. */
+static const char *find_part_misfit(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    if (!has_parts(s->g, k)) return NULL;
+    if (f->reads == 2) return "reads: parts of a row are reduced where it stays on chip";
+    if (f->lag) return "lag: not with reductions over parts of a row";
+    if (is_grouped(k)) return "cluster: parts of a row are reduced inside a CTA";
+    for (int i = 0; i < k->inner_count; i++) {
+        const Node n = k->inner[i].node;
+        const AxisSet left = k->columns & ~node(s->g, n)->reduced;
+        const bool strided = reduces_part(s->g, k, n) && !block_threads(s->g, k, &s->a->sizes, n);
+        if (strided && axes_size(&s->a->sizes, left) != k->vec)
+            return "vec: what is left of a row is to be a vector";
+    }
     return NULL;
 }
 
@@ -353,6 +369,7 @@ static Key find_difference(const Scheduler *s, const Kernel *k)
 static const char *find_problem(const Scheduler *s, const Kernel *k)
 {
     const char *problem = find_misfit(s, k);
+    if (!problem) problem = find_part_misfit(s, k);
     if (!problem) problem = find_cluster_misfit(s, k);
     if (!problem) problem = find_ring_misfit(s, k);
     return problem ? problem : find_row_misfit(s, k);

@@ -10,7 +10,7 @@
  *   choose.c          the best of them: a measured one of the target's table, or the model's
  *   table.c           the target's table
  *   cost.c            the model
- *   fit.c, shape.c, homes.c, convert.c, shared_memory.c, max_ctas.c, registers.c
+ *   fit.c, shape.c, homes.c, keep.c, convert.c, shared_memory.c, max_ctas.c, registers.c
  *                     the kernel that a schedule makes, or why it cannot be
  *   refusals.c        why a schedule that was asked for cannot be
  *   alternatives.c    the other schedules of a plan
@@ -48,8 +48,9 @@ typedef struct {
 
     /* how the graph is cut: whether reductions over rows, kept by column, ride on the row kernels;
      * those over all rows (groups 0), or those over the rows of each group, which is an element of
-     * these axes; whether sums of one number of each row have a kernel of their own */
-    bool ride, apart_sums;
+     * these axes; whether sums of one number of each row, and reductions over parts of a row, have
+     * kernels of their own */
+    bool ride, apart_sums, apart_parts;
     AxisSet groups;
 
     /* by node id */
@@ -88,7 +89,7 @@ bool choose_as(Scheduler *s, const Schedule *asked);
 
 /* How a reduction that is not computed inside a row is computed. */
 typedef enum {
-    BY_ROW,    /* it reduces exactly the columns: inside a row-walking kernel */
+    BY_ROW,    /* it reduces the columns, or part of them: inside a row-walking kernel */
     BY_RIDING, /* over all rows of its operand: accumulated by the kernel that walks them */
     BY_COLUMN, /* over row axes: a kernel of its own whose threads keep their columns */
     BY_ITSELF  /* a row kernel of its own whose columns are the reduced axes */
@@ -97,6 +98,7 @@ typedef enum {
 Way reduction_way(const Scheduler *s, Node n);
 /* Whether something is summed over rows and keeps the columns; adds one number of each row. */
 bool has_sums_over_rows(const Scheduler *s);
+bool has_parts_of_rows(const Scheduler *s); /* that are reduced inside rows */
 bool adds_numbers(const Scheduler *s);
 /* Whether a reduction by itself takes no column: where apart_sums says so, such numbers. */
 bool adds_long_rows(const Scheduler *s, Node n);
@@ -186,6 +188,7 @@ bool has_too_many_columns(Scheduler *s, const Kernel *k);       /* s->problem */
 bool may_have_one_row(const Kernel *k);
 bool wants_one_row(const Scheduler *s, const Kernel *k);
 void set_slice(const Scheduler *s, Kernel *k);
+int64_t columns_of_cta(const Scheduler *s, const Kernel *k); /* at most, of a row */
 bool checks_full_tiles(const Scheduler *s, const Kernel *k);
 void set_ragged(const Scheduler *s, Kernel *k);
 void set_full_tiles(const Scheduler *s, Kernel *k);
@@ -215,6 +218,11 @@ void place_late(Kernel *k, bool early);
 bool place_few(const Scheduler *s, Kernel *k, int ctas);
 void set_late(Kernel *k);
 void set_few(const Scheduler *s, Kernel *k);
+
+/* ---- keep.c ---- */
+
+void find_kept(const Scheduler *s, Kernel *k); /* of the work, whatever the schedule */
+int kept_registers(const Scheduler *s, const Kernel *k);
 
 /* ---- convert.c ---- */
 

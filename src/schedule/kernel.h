@@ -152,13 +152,20 @@ typedef struct {
                            0: it is a sum */
 } InnerReduction;
 
+/* A value of a row's elements that several phases need, and that is kept for them. */
+typedef struct {
+    int first; /* 1 + the phase that computes it; 0: it is not kept */
+    int last;  /* the last that needs it */
+} Kept;
+
 typedef struct {
     const char *name;
     Family family;
 
     /* How the graph was cut: sums over rows ride on the kernels that walk them; sums of one number
-     * of each row have a kernel of their own. The part of the graph that it is of. */
-    bool rides, adds_apart;
+     * of each row, and reductions over parts of a row, have kernels of their own. The part of the
+     * graph that it is of. */
+    bool rides, adds_apart, parts_apart;
     int part;
     bool tuned; /* a row of the target's table decided its schedule, not the model */
 
@@ -178,6 +185,7 @@ typedef struct {
     int clears;     /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
     int *phase;     /* by node id: phases within this kernel */
     bool *computed; /* by node id: computed here (not loaded from a slot) */
+    Kept *keeps;    /* by node id; NULL: nothing is kept */
 
     /* Shape: a thread handles `vec` elements side by side, `tiles` times; a row has
      * threads_per_row threads in each of `cluster` CTAs, a CTA `teams` rows. (FINISH: a CTA's
@@ -355,6 +363,25 @@ static inline int fastest_column(const Kernel *k)
     while (k->columns >> axis > 1) axis++;
     return axis;
 }
+/* Which of a thread's two loops over its elements a value varies along: over its tiles, over the
+ * elements of a vector. */
+enum { ALONG_TILES = 1, ALONG_VECTOR = 2 };
+unsigned footprint_of(const Kernel *k, const Sizes *sizes, AxisSet axes);
+/* Whether a reduction that a kernel computes in each row is over part of the row: a block of
+ * neighbouring columns, or every so many of them. It leaves a value for each part. */
+static inline bool reduces_part(const Graph *g, const Kernel *k, Node reduction)
+{
+    return node(g, reduction)->reduced != k->columns;
+}
+bool has_parts(const Graph *g, const Kernel *k); /* such reductions */
+/* Threads whose vectors make a block; 0: the reduction takes a column of each block, and meets in
+ * all threads of the row. */
+int block_threads(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction);
+/* Of those, neighbouring lanes that shuffles join: a power of two. Where they are not all, the
+ * others' sums meet in shared memory, in so many places a team. */
+int block_lanes(const Kernel *k, int threads);
+int block_places(const Kernel *k, int threads);
+int meeting_places(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction);
 /* Bytes of the widest accumulator. */
 static inline int widest_accumulator(const Graph *g, const Kernel *k)
 {

@@ -54,12 +54,39 @@ static bool adds_apart(const Scheduler *s, Node n)
     return reduced & (reduced - 1) && reduced != s->a->rows && !s->columned[arg(s->g, n, 0).id];
 }
 
+/* Whether a reduction is over part of a row, and leaves a value for each such part: over blocks of
+ * neighbouring columns, or over all columns but those of a vector, which then have the fastest axis.
+ */
+static bool is_over_part(const Scheduler *s, Node n)
+{
+    const AxisSet columns = s->a->columns, reduced = node(s->g, n)->reduced,
+                  left = columns & ~reduced;
+    if (s->apart_parts || !left || !axes_within(reduced, columns) ||
+        !axes_size(&s->a->sizes, columns) ||
+        !axes_within(columns, node(s->g, arg(s->g, n, 0))->axes))
+        return false;
+    const int64_t vector = axes_size(&s->a->sizes, left);
+    const bool blocks = left < (reduced & -reduced);
+    const bool strided =
+        left > reduced && !(left & (left - 1)) && vector <= MAX_VECTOR && !(vector & (vector - 1));
+    return blocks || strided;
+}
+
+bool has_parts_of_rows(const Scheduler *s)
+{
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (s->live[i] && is_reduction(s->g, n) && is_over_part(s, n)) return true;
+    }
+    return false;
+}
+
 Way reduction_way(const Scheduler *s, Node n)
 {
     AxisSet rows = s->a->rows, columns = s->a->columns;
     AxisSet reduced = node(s->g, n)->reduced, from = node(s->g, arg(s->g, n, 0))->axes;
     AxisSet left = node(s->g, n)->axes;
-    if (reduced == columns) return BY_ROW;
+    if (reduced == columns || is_over_part(s, n)) return BY_ROW;
     bool all_rows = (from & rows) && axes_within(from & rows, reduced);
     if (all_rows && !left && (from & columns) == columns) return BY_RIDING;
     if (all_rows && !left && !(from & columns) && (!s->apart_sums || adds_apart(s, n)))

@@ -29,16 +29,20 @@
 
 /* A mean and its squares have a shift besides, and count theirs, but where all threads have as
  * many. */
+static int count_exchanged(const Graph *g, const Kernel *k, const InnerReduction *r)
+{
+    const bool blocks = node(g, r->node)->reduced >> fastest_column(k) & 1;
+    if (reduces_part(g, k, r->node)) return blocks ? 0 : k->vec;
+    return node(g, r->partner)->op != OP_MEAN ? 1 : k->moments == MOMENTS_EVEN ? 2 : 3;
+}
+
 int most_exchanged(const Graph *g, const Kernel *k)
 {
     int most = 0;
     for (int phase = 0; phase < k->phases; phase++) {
         int count = 0;
         for (int i = 0; i < k->inner_count; i++)
-            if (k->inner[i].phase == phase)
-                count += node(g, k->inner[i].partner)->op != OP_MEAN ? 1
-                         : k->moments == MOMENTS_EVEN                ? 2
-                                                                     : 3;
+            if (k->inner[i].phase == phase) count += count_exchanged(g, k, &k->inner[i]);
         most = count > most ? count : most;
     }
     return most;
@@ -71,6 +75,7 @@ void pair_reductions(const Scheduler *s, Kernel *k)
         Node partner = find_partner(s->g, &s->a->sizes, r->node);
         const InnerReduction *found = partner.id ? inner_of(k, partner) : NULL;
         if (!found || found->sum.id) continue; /* a second sum waits for the result */
+        if (reduces_part(s->g, k, r->node)) continue;
         r->partner = partner;
         k->inner[found - k->inner].sum = r->node;
         /* a sum of exponentials is at least 1; the inverse of squares may be out of range */

@@ -422,6 +422,7 @@ int propose(Scheduler *s, const Kernel *k, Consider *consider, void *data)
     p.now.rows = p.now.cluster = p.now.stages = p.now.reads = p.now.groups = 1;
     p.now.ride = k->rides ? 1 : 2;
     p.now.apart = k->adds_apart;
+    p.now.parts = k->parts_apart ? 2 : 1;
     p.now.row = p.now.columns = 1 + IN_REGISTERS;
     p.now.loop = 1;
     p.now.vec = p.asked.vec;

@@ -16,6 +16,21 @@ static void find_held(const Kernel *k, double *rows, double *columns)
     }
 }
 
+/* Results that a thread has of parts of a row. */
+static double held_results(const Scheduler *s, const Kernel *k)
+{
+    double results = 0;
+    for (int i = 0; i < k->inner_count; i++) {
+        const NodeInfo *info = node(s->g, k->inner[i].node);
+        const unsigned along = footprint_of(k, &s->a->sizes, info->axes);
+        if (!along) continue;
+        const int count =
+            (along & ALONG_TILES ? k->tiles : 1) * (along & ALONG_VECTOR ? k->vec : 1);
+        results += count * (info->type == TYPE_F32 ? 1 : 2);
+    }
+    return results;
+}
+
 static bool meets_twice(const Kernel *k)
 {
     enum { ONCE = 2 };
@@ -49,6 +64,7 @@ static double add_more(const Scheduler *s, const Kernel *k)
     if (k->kept) more += GROUPS;
     if (k->vec == 1 && k->accumulator_count) more += GROUPS;
     if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */
+    more += held_results(s, k) + kept_registers(s, k);
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
 }
 

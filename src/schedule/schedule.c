@@ -71,9 +71,11 @@ static void begin_kernel(const Scheduler *s, Kernel *k)
 {
     k->rides = s->ride;
     k->adds_apart = s->apart_sums;
+    k->parts_apart = s->apart_parts;
     k->column_ctas = k->cluster = 1;
     k->dynamic = has_dynamic_columns(s, k);
     k->most_ctas = s->forced.ctas;
+    if (walks_rows(k)) find_kept(s, k);
 }
 
 /* What was asked for holds for the kernels that can be so; the others are as they would be anyway. */
@@ -109,10 +111,11 @@ static bool map_kernels(Scheduler *s)
     return true;
 }
 
-static bool cut_and_map(Scheduler *s, bool ride, bool apart)
+static bool cut_and_map(Scheduler *s, bool ride, bool apart, bool parts)
 {
     s->ride = ride;
     s->apart_sums = apart;
+    s->apart_parts = parts;
     s->problem = NULL;
     s->taken = false;
     s->refused_row = (Rejection){0};
@@ -128,6 +131,7 @@ bool cut_alike(Scheduler *s, const Kernel *k)
 {
     s->ride = k->rides;
     s->apart_sums = k->adds_apart;
+    s->apart_parts = k->parts_apart;
     s->groups = s->ride ? find_groups(s) : 0;
     find_reductions_apart(s);
     cut_graph(s);
@@ -182,15 +186,15 @@ bool reads_rows_again(const Kernel *k)
 enum { COMPARED_NODES = 1000 };
 
 /* A way to cut the graph: whether sums over rows ride on the kernels that walk them, whether sums of
- * one number of each row have a kernel of their own. */
+ * one number of each row, and reductions over parts of a row, have kernels of their own. */
 typedef struct {
-    bool ride, apart, fits, asked; /* whether some kernel is as was asked for */
+    bool ride, apart, parts, fits, asked; /* whether some kernel is as was asked for */
     double time;
 } Cut;
 
-static Cut try_cut(Scheduler *s, bool ride, bool apart, Plan *plan)
+static Cut try_cut(Scheduler *s, bool ride, bool apart, bool parts, Plan *plan)
 {
-    Cut cut = {.ride = ride, .apart = apart, .fits = cut_and_map(s, ride, apart)};
+    Cut cut = {ride, apart, parts, .fits = cut_and_map(s, ride, apart, parts)};
     cut.asked = cut.fits && s->taken;
     if (cut.fits)
         cut.time = plan_time(s);
@@ -206,25 +210,36 @@ static bool is_better(const Cut *cut, const Cut *best)
     return cut->asked != best->asked ? cut->asked : cut->time < best->time * CLEARLY;
 }
 
+static void try_cuts(Scheduler *s, bool parts, Plan *plan, Cut *best, Cut *last)
+{
+    const bool numbers = adds_numbers(s), large = s->g->nodes.count > COMPARED_NODES;
+    for (int ride = 1; ride >= 0; ride--) {
+        const bool found = best->fits && (best->asked || !s->forced.any);
+        if (!ride && found && (large || !has_sums_over_rows(s))) break;
+        for (int apart = 0; apart <= numbers; apart++) {
+            *last = try_cut(s, ride, apart, parts, plan);
+            if (is_better(last, best)) *best = *last;
+            if (large && best->fits && (best->asked || !s->forced.any)) break;
+        }
+    }
+}
+
 /* The fastest by the model of those that are as was asked for; where none is by much, the one with
  * fewest passes over memory. */
 static bool choose(Scheduler *s, Plan *plan)
 {
-    if (s->forced.exact) return cut_and_map(s, s->forced.ride == 1, s->forced.apart);
-    const bool numbers = adds_numbers(s), large = s->g->nodes.count > COMPARED_NODES;
+    if (s->forced.exact)
+        return cut_and_map(s, s->forced.ride == 1, s->forced.apart, s->forced.parts == 2);
+    s->apart_parts = false;
+    const bool parts = has_parts_of_rows(s);
     Cut best = {0}, last = {0};
-    for (int ride = 1; ride >= 0; ride--) {
-        const bool found = best.fits && (best.asked || !s->forced.any);
-        if (!ride && found && (large || !has_sums_over_rows(s))) break;
-        for (int apart = 0; apart <= numbers; apart++) {
-            last = try_cut(s, ride, apart, plan);
-            if (is_better(&last, &best)) best = last;
-            if (large && best.fits && (best.asked || !s->forced.any)) break;
-        }
+    for (int apart = 0; apart <= parts; apart++) {
+        if (best.fits && (best.asked || !s->forced.any)) break;
+        try_cuts(s, apart, plan, &best, &last);
     }
     if (!best.fits) return false;
-    if (last.ride == best.ride && last.apart == best.apart) return true;
-    return cut_and_map(s, best.ride, best.apart);
+    if (last.ride == best.ride && last.apart == best.apart && last.parts == best.parts) return true;
+    return cut_and_map(s, best.ride, best.apart, best.parts);
 }
 
 /* ---- the plan

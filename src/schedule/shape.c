@@ -110,17 +110,51 @@ bool wants_one_row(const Scheduler *s, const Kernel *k)
  * known: slices, whole tiles, and those that are checked against the row's end. */
 #include "schedule/internal.h"
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The least multiple of so many columns that is whole blocks of all that are reduced. */
+static int64_t whole_blocks(const Scheduler *s, const Kernel *k, int64_t columns)
+{
+    for (int i = 0; i < k->inner_count; i++) {
+        const Node n = k->inner[i].node;
+        if (!reduces_part(s->g, k, n)) continue;
+        const int threads = block_threads(s->g, k, &s->a->sizes, n);
+        const int64_t block = (int64_t)k->vec * (threads ? threads : 1);
+        columns *= block / common_divisor(columns, block);
+    }
+    return columns;
+}
+
 /* CTAs that share a row have as many columns each: in whole lines of memory where the row is
  * copied, in vectors of 16 bytes where registers take it; but never more than their warps
- * have vectors. Those that read it anew in each phase take turns along it instead, so that they
+ * have vectors, unless blocks that are reduced are longer. Those that read it anew in each phase take turns along it instead, so that they
  * read what lies together. */
+static int64_t slice_columns(const Scheduler *s, const Kernel *k)
+{
+    int64_t unit = (is_refilled(k) ? 16 : LINE_BYTES) / narrowest(k);
+    if (unit > k->vec * WARP) unit = k->vec * WARP;
+    unit = whole_blocks(s, k, unit);
+    return ceil_div(ceil_div(column_count(s, k), k->cluster), unit) * unit;
+}
+
 void set_slice(const Scheduler *s, Kernel *k)
 {
-    int unit = (is_refilled(k) ? 16 : LINE_BYTES) / narrowest(k);
-    if (unit > k->vec * WARP) unit = k->vec * WARP;
-    int64_t units = ceil_div(ceil_div(column_count(s, k), k->cluster), unit);
-    k->slice = k->cluster > 1 && !takes_turns(k) ? (int)units * unit : 0;
+    k->slice = k->cluster > 1 && !takes_turns(k) ? (int)slice_columns(s, k) : 0;
     k->uneven = k->slice && (int64_t)k->slice * k->cluster != column_count(s, k);
+}
+
+int64_t columns_of_cta(const Scheduler *s, const Kernel *k)
+{
+    const bool blocks = k->cluster > 1 && has_parts(s->g, k);
+    return blocks ? slice_columns(s, k) : ceil_div(column_count(s, k), k->cluster);
 }
 
 /* Many sums of many threads leave ptxas no register over. Where tiles are checked against the row's end,

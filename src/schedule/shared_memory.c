@@ -75,6 +75,20 @@ static int64_t sum_bytes(const Scheduler *s, const Kernel *k)
     return bytes;
 }
 
+/* Where what lanes have of blocks meets, in two halves. */
+static int64_t block_bytes(const Scheduler *s, const Kernel *k)
+{
+    int64_t most = 0;
+    for (int phase = 0; phase < k->phases; phase++) {
+        int64_t places = 0;
+        for (int i = 0; i < k->inner_count; i++)
+            if (k->inner[i].phase == phase)
+                places += meeting_places(s->g, k, &s->a->sizes, k->inner[i].node);
+        if (places > most) most = places;
+    }
+    return 2 * most * k->teams * (exchanges_wide(s->g, k) ? 8 : 4);
+}
+
 /* Where warps meet, in two halves, and CTAs; where sums of everything meet. */
 int64_t exchange_bytes(const Scheduler *s, const Kernel *k)
 {
@@ -82,6 +96,7 @@ int64_t exchange_bytes(const Scheduler *s, const Kernel *k)
     int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
     int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
     int64_t bytes = k->threads_per_row > WARP ? 2 * values * value * warps : 0;
+    bytes += block_bytes(s, k);
     if (is_grouped(k))
         bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
     else if (k->cluster > 1)

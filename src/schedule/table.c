@@ -39,11 +39,12 @@ static void put_phase(Text *out, const Scheduler *s, const Kernel *k, int phase)
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
         if (r->phase != phase) continue;
-        text_print(out, "%s%s",
+        text_print(out, "%s%s%s",
                    !count++        ? ""
                    : r->partner.id ? "*"
                                    : "+",
-                   op_info[node(s->g, r->node)->op].text);
+                   op_info[node(s->g, r->node)->op].text,
+                   reduces_part(s->g, k, r->node) ? "-part" : "");
     }
 }
 

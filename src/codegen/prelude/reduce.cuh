@@ -68,6 +68,37 @@ DEVICE void combine_slots(const S *&slots, R<T> r)
     slots += count;
 }
 
+//@ Each each_of
+// several variables, of parts of a row, that are reduced alike: each_of<Max>(largest)
+template <template <class> class R, class T, int n> struct Each {
+    T (&values)[n];
+};
+template <template <class> class R, class T, int n> DEVICE Each<R, T, n> each_of(T (&values)[n]) { return {values}; }
+template <int lanes, template <class> class R, class T, int n> DEVICE void lane_reduce(Each<R, T, n> r)
+{
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        lane_reduce<lanes>(R<T>{r.values[i]});
+}
+
+//@ Each+put_slot
+template <int stride, class S, template <class> class R, class T, int n>
+DEVICE void put_slot(S *&slot, bool writes, Each<R, T, n> r)
+{
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        put_slot<stride>(slot, writes, R<T>{r.values[i]});
+}
+
+//@ Each+combine_slots
+template <int count, class S, template <class> class R, class T, int n>
+DEVICE void combine_slots(const S *&slots, Each<R, T, n> r)
+{
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        combine_slots<count>(slots, R<T>{r.values[i]});
+}
+
 //@ quotient
 // x / c for a constant c: by its inverse, and by what that leaves over, which makes the rounding a division's but for
 // results near the smallest numbers. Of 0, infinity and NaN nothing is left over.

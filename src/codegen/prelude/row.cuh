@@ -34,3 +34,46 @@ DEVICE void row_reduce(S (&scratch)[teams][2][slots], int &parity, R... r)
 // the same for rows of up to 32 threads, which need no shared memory
 template <int threads, class... R> DEVICE void lanes_reduce(R... r) { (lane_reduce<threads>(r), ...); }
 
+//@ blocks_reduce
+// Over blocks of a row, each the vectors of `shares` times `lanes` neighbouring threads; n tiles of vectors follow each other
+// along the row. What lanes have shuffled meets in shared memory, whose halves are used in turn.
+template <int threads, int lanes, int shares, int n> DEVICE constexpr int share_places()
+{
+    return (n * threads + lanes * shares - 1) / (lanes * shares) * shares;
+}
+template <int threads, int lanes, int shares, class S, template <class> class R, class T, int n>
+DEVICE void put_shares(S *&places, Each<R, T, n> r)
+{
+    lane_reduce<lanes>(r);
+    #pragma unroll
+    for (int t = 0; t < n; t++)
+        if (threadIdx.x % lanes == 0)
+            *(T *)(places + (t * threads + threadIdx.x % threads) / lanes) = r.values[t];
+    places += share_places<threads, lanes, shares, n>();
+}
+template <int threads, int lanes, int shares, class S, template <class> class R, class T, int n>
+DEVICE void combine_shares(const S *&places, Each<R, T, n> r)
+{
+    #pragma unroll
+    for (int t = 0; t < n; t++) {
+        const S *own = places + (t * threads + threadIdx.x % threads) / (lanes * shares) * shares;
+        r.values[t] = *(const T *)own;
+        #pragma unroll
+        for (int k = 1; k < shares; k++)
+            r.values[t] = R<T>::combine(r.values[t], *(const T *)(own + k));
+    }
+    places += share_places<threads, lanes, shares, n>();
+}
+template <int threads, int lanes, int shares, class S, int teams, int slots, class... R>
+DEVICE void blocks_reduce(S (&scratch)[teams][2][slots], int &parity, R... r)
+{
+    S *places = scratch[threadIdx.x / threads][parity];
+    const S *all = places;
+    (put_shares<threads, lanes, shares>(places, r), ...);
+    if constexpr (threads <= 32)
+        __syncwarp();
+    else
+        team_barrier<threads, teams>();
+    (combine_shares<threads, lanes, shares>(all, r), ...);
+    parity ^= 1;
+}
