@@ -226,17 +226,15 @@ static void run_pipeline(Pipeline *p)
     bind_sizes(p, c->graph);
     check_sizes(p, c->graph);
     c->analysis = analyze(arena, c->graph, &c->sizes);
-    Graph *corrected = correct_moments(arena, c->analysis);
-    if (corrected) {
-        verify_graph(c->graph = corrected);
-        c->analysis = analyze(arena, c->graph, &c->sizes);
-    }
+    verify_graph(c->graph = c->analysis->graph);
     if (request->until == UNTIL_ANALYSIS) return;
     arena_ask(arena);
 
     bool refused = false;
     p->failure = COMPILE_USAGE;
     c->plan = schedule(arena, &p->d, c->analysis, &request->target, request->schedule, &refused);
+    c->analysis = c->plan->analysis;
+    c->graph = c->analysis->graph;
     c->launch = &c->plan->launch;
     c->command = find_command(p);
     if (request->until == UNTIL_PLAN) return;

@@ -69,10 +69,10 @@ typedef struct {
     Arena *arena;            /* holds everything below; free it with compile_free */
     const char *diagnostics; /* errors and warnings as text, "" if none */
     const Module *program;
-    Graph *lowered; /* as written: what the reference evaluates */
-    Graph *graph;   /* simplified, unwanted outputs dropped */
+    Graph *lowered;     /* as written: what the reference evaluates */
+    const Graph *graph; /* simplified, unwanted outputs dropped */
     Sizes sizes;
-    struct Analysis *analysis;
+    const struct Analysis *analysis;
     struct Plan *plan;
     const LaunchPlan *launch;
     const char *command; /* that prints the generated text */

@@ -25,6 +25,7 @@ AxisSet live_axes(const Graph *g, const bool *live)
     return axes;
 }
 
+/* The fastest: it has the highest number. */
 static AxisSet last_of(AxisSet axes)
 {
     while (axes & (axes - 1)) axes &= axes - 1;
@@ -50,9 +51,29 @@ static bool makes_columns(const Graph *g, const bool *live, Node n)
     return node(g, n)->axes || !several || shared_by_all(g, live, reduced);
 }
 
-/* The longest proper suffix of the axes that some reduction removes exactly; else the last axis. */
-AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
+/* The fewest axes by size that some reduction of values with all axes removes, wherever they stand:
+ * such a row fits a tile. Of rows beside each other a tile has several, so they are to be short. */
+static AxisSet find_scattered(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes)
 {
+    enum { MOST_BESIDE = 2048 };
+    const AxisSet fastest = last_of(axes);
+    AxisSet best = 0;
+    for (int i = 1; i < g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!live[i] || !is_reduction(g, n) || node(g, arg(g, n, 0))->axes != axes) continue;
+        const AxisSet reduced = node(g, n)->reduced;
+        const int64_t size = axes_size(sizes, reduced);
+        if (reduced == axes || size < 2 || (!(reduced & fastest) && size > MOST_BESIDE)) continue;
+        if (!best || size < axes_size(sizes, best)) best = reduced;
+    }
+    return best;
+}
+
+/* The longest proper suffix of the axes that some reduction removes exactly; where there is none,
+ * the axes of one that fits a tile all the same; else the last axis. */
+AxisSet find_columns(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes, bool last)
+{
+    if (last) return last_of(axes);
     for (AxisSet suffix = axes & (axes - 1); suffix; suffix &= suffix - 1)
         for (int i = 1; i < g->nodes.count; i++) {
             Node n = {(uint32_t)i};
@@ -60,7 +81,8 @@ AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes)
                 makes_columns(g, live, n))
                 return suffix;
         }
-    return last_of(axes);
+    const AxisSet scattered = find_scattered(g, sizes, live, axes);
+    return scattered ? scattered : last_of(axes);
 }
 
 static ReductionKind find_kind(const Analysis *a, Node n)
@@ -161,7 +183,7 @@ static Node *find_partners(Arena *arena, const Analysis *a)
     bool *taken = NEW_ARRAY(arena, bool, g->nodes.count);
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        bool columns = is_reduction(g, n) && node(g, n)->reduced == a->columns;
+        bool columns = is_reduction(g, n) && node(g, n)->reduced == a->columns && !a->beside;
         Node partner = columns ? find_partner(g, &a->sizes, n) : (Node){0};
         if (!partner.id || taken[partner.id]) continue;
         taken[partner.id] = true;
@@ -278,15 +300,16 @@ static void count_traffic(Analysis *a, const bool *live)
     }
 }
 
-Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes)
+Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, bool last)
 {
     Analysis *a = NEW(arena, Analysis);
     const bool *live = graph_live(g);
     a->graph = g;
     a->sizes = *sizes;
     const AxisSet axes = live_axes(g, live);
-    a->columns = find_columns(g, live, axes);
+    a->columns = find_columns(g, sizes, live, axes, last);
     a->rows = axes & ~a->columns;
+    a->beside = last_of(axes) & a->rows;
     a->partners = find_partners(arena, a);
     a->phase = find_phases(arena, a);
     for (int i = 1; i < g->nodes.count; i++)

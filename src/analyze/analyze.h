@@ -34,6 +34,10 @@ typedef struct Analysis {
     const Graph *graph;
     Sizes sizes;
     AxisSet rows, columns;
+    AxisSet beside; /* the fastest axis where it is of the rows: these are neighbours in memory, and
+                       a row's columns are apart; else 0 */
+    const struct Analysis *other; /* of the same with the last axis as columns; NULL: so it is here,
+                                     or no columns are wanted but these */
     /* Outputs that share nothing with others, and have rows along other axes, are parts. Each is
      * analyzed alone; their reductions and columns are here, too. 0: the graph has no such parts. */
     int part_count;
@@ -72,15 +76,15 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n);
 enum { EXCLUDES_LOW = 1, EXCLUDES_HIGH = 2 };
 unsigned excluded_of_base(const Graph *g, Node sum);
 
+/* Its graph has corrected squares about rounded means where `g` leaves those to other kernels. */
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
-/* The graph with corrected squares about rounded means, where other kernels add up the squares;
- * NULL: it has none. */
+/* That graph; NULL: it would be the same. */
 Graph *correct_moments(Arena *arena, const Analysis *a);
-/* For analyze/parts.c: the axes of live nodes; the columns among them; the analysis of a graph as
- * one part. */
+/* For analyze/parts.c: the axes of live nodes; the columns among them, or (last) their last; the
+ * analysis of a graph as one part. */
 AxisSet live_axes(const Graph *g, const bool *live);
-AxisSet find_columns(const Graph *g, const bool *live, AxisSet axes);
-Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes);
+AxisSet find_columns(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes, bool last);
+Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, bool last);
 void print_analysis(Text *out, const Analysis *a); /* --emit=analysis */
 
 static inline bool axes_within(AxisSet inner, AxisSet outer)

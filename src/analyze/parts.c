@@ -80,11 +80,11 @@ static void join_axes(Outputs *o)
 
 /* Takes a part: of the outputs that are left, those that have their columns, and those without
  * axes; false: none is left. */
-static bool take_part(Arena *arena, Outputs *o, int which)
+static bool take_part(Arena *arena, const Sizes *sizes, Outputs *o, int which)
 {
     const Graph *left = with_outputs(arena, o->g, o->part, 0);
     const bool *live = graph_live(left);
-    AxisSet columns = find_columns(left, live, live_axes(left, live)), axes = 0;
+    AxisSet columns = find_columns(left, sizes, live, live_axes(left, live), false), axes = 0;
     bool any = false;
     for (int i = 0; i < left->outputs.count; i++)
         if (left->outputs.data[i].value.id && o->axes[i] & columns) axes |= o->axes[i];
@@ -114,9 +114,9 @@ static int find_parts(Arena *arena, const Graph *g, const Sizes *sizes, const An
     join_outputs(arena, &o);
     join_axes(&o);
     int found = 0;
-    while (found < MOST_PARTS && take_part(arena, &o, found + 1)) found++;
+    while (found < MOST_PARTS && take_part(arena, sizes, &o, found + 1)) found++;
     for (int i = 0; i < found; i++)
-        parts[i] = analyze_alone(arena, with_outputs(arena, g, o.part, i + 1), sizes);
+        parts[i] = analyze_alone(arena, with_outputs(arena, g, o.part, i + 1), sizes, false);
     return found == MOST_PARTS || !are_apart(parts, found) ? 0 : found;
 }
 
@@ -155,11 +155,27 @@ static void join_parts(Arena *arena, Analysis *whole, const Analysis *const *par
     whole->part_count = count;
 }
 
-Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
+static Analysis *analyze_parts(Arena *arena, const Graph *g, const Sizes *sizes, bool last)
 {
-    Analysis *whole = analyze_alone(arena, g, sizes);
+    Analysis *whole = analyze_alone(arena, g, sizes, last);
     const Analysis **parts = NEW_ARRAY(arena, const Analysis *, MOST_PARTS);
-    const int count = find_parts(arena, g, sizes, parts);
+    const int count = last ? 0 : find_parts(arena, g, sizes, parts);
     if (count > 1) join_parts(arena, whole, parts, count);
     return whole;
+}
+
+/* What corrects squares depends on the columns, and so the graph does, too. */
+static Analysis *analyze_with(Arena *arena, const Graph *g, const Sizes *sizes, bool last)
+{
+    Analysis *a = analyze_parts(arena, g, sizes, last);
+    Graph *corrected = correct_moments(arena, a);
+    return corrected ? analyze_parts(arena, corrected, sizes, last) : a;
+}
+
+Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
+{
+    Analysis *a = analyze_with(arena, g, sizes, false);
+    const bool scattered = a->rows > (a->columns & -a->columns); /* rows stand between columns */
+    if (scattered && !a->part_count) a->other = analyze_with(arena, g, sizes, true);
+    return a;
 }

@@ -27,7 +27,8 @@ typedef struct Plan {
     Rejection *rejections;
     const char **cuts; /* why there is more than one kernel */
     int cut_count;
-    bool tuned; /* that of some kernel */
+    bool tuned;  /* that of some kernel */
+    double time; /* ns, by the model, for many rows */
     LaunchPlan launch;
 } Plan;
 

@@ -414,6 +414,7 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     Plan *plan = NEW(s->arena, Plan);
     *problem = forced ? read_forced(s, forced) : NULL;
     if (!*problem && !choose(s, plan)) *problem = s->problem;
+    if (!*problem) plan->time = plan_time(s);
     if (!*problem && forced && !s->forced.exact && !s->taken) *problem = find_refusal(s);
     if (*problem) return NULL;
     plan->analysis = s->a;
@@ -474,8 +475,12 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const 
     if (forced && !strncmp(forced, "cluster", CLUSTER) && strcspn(forced, ":") == CLUSTER)
         return try_clusters(arena, a, target, forced + CLUSTER, problem);
     if (a->part_count) return plan_parts(arena, a, target, forced, problem);
-    Scheduler *s = new_scheduler(arena, a, target);
-    return make_plan(s, forced, problem);
+    Plan *plan = make_plan(new_scheduler(arena, a, target), forced, problem);
+    if (!a->other || (plan && forced)) return plan;
+    const char *why;
+    Plan *other = make_plan(new_scheduler(arena, a->other, target), forced, &why);
+    if (!plan && !forced) *problem = why;
+    return !plan || (other && other->time < plan->time) ? other : plan;
 }
 
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
