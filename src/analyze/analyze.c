@@ -51,16 +51,31 @@ static bool makes_columns(const Graph *g, const bool *live, Node n)
     return node(g, n)->axes || !several || shared_by_all(g, live, reduced);
 }
 
-/* The fewest axes by size that some reduction of values with all axes removes, wherever they stand:
- * such a row fits a tile. Of rows beside each other a tile has several, so they are to be short. */
+/* By node id: whether a value with all axes is made of it. */
+static bool *find_returning(const Graph *g, const bool *live, AxisSet axes)
+{
+    bool *returning = NEW_ARRAY(g->arena, bool, g->nodes.count);
+    for (int i = g->nodes.count - 1; i > 0; i--) {
+        const NodeInfo *info = &g->nodes.data[i];
+        const bool all = live[i] && (returning[i] || info->axes == axes);
+        for (int k = 0; all && k < op_info[info->op].arity; k++) returning[info->args[k].id] = true;
+    }
+    return returning;
+}
+
+/* The fewest axes by size that some reduction of values with all axes removes, wherever they stand,
+ * and whose result such values are made of: such a row fits a tile. Of rows beside each other a
+ * tile has several, so they are to be short. */
 static AxisSet find_scattered(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes)
 {
     enum { MOST_BESIDE = 2048 };
     const AxisSet fastest = last_of(axes);
+    const bool *returning = find_returning(g, live, axes);
     AxisSet best = 0;
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!live[i] || !is_reduction(g, n) || node(g, arg(g, n, 0))->axes != axes) continue;
+        if (!returning[i]) continue;
         const AxisSet reduced = node(g, n)->reduced;
         const int64_t size = axes_size(sizes, reduced);
         if (reduced == axes || size < 2 || (!(reduced & fastest) && size > MOST_BESIDE)) continue;
