@@ -59,6 +59,8 @@ const char *column_text(const Emitter *e)
 
 const char *limit_text(Emitter *e)
 {
+    if (e->k->beside)
+        return is_ragged(e->k) ? arena_format(e->arena, "col < %s ? here : 0", e->end) : "here";
     if (!has_several_columns(e->k)) return e->end;
     return is_streamed(e->k) ? "vec" : arena_format(e->arena, "%s - col", e->end);
 }
@@ -75,8 +77,8 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
 static const char *coordinates_text(Emitter *e, const Text *body)
 {
     NameList all = {0};
-    AxisSet columns = e->k->columns;
-    if (!has_several_columns(e->k)) return "";
+    AxisSet columns = column_axes(e->k);
+    if (!(columns & (columns - 1))) return "";
     bool empty = !axes_size(&e->plan->analysis->sizes, columns & e->plan->launch.fixed);
     const char *rest = empty ? "0" : "col";
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {

@@ -246,11 +246,13 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     bool finish = e->k->finishes >= 0;
     name_coordinates(e, e->k->rows, "row");
     name_coordinates(e, e->k->kept, "group");
-    name_coordinates(e, e->k->columns, finish ? "col" : "col + i");
+    name_coordinates(e, column_axes(e->k), finish || e->k->beside ? "col" : "col + i");
+    if (e->k->beside)
+        name_coordinates(e, e->k->beside,
+                         unique_name(e, lower_case(e, g->axes[fastest_column(e->k)].name)));
     e->thread = e->k->threads_per_row == 32 ? "lane" : "thread_in_row";
-    e->columns = e->k->columns & (e->k->columns - 1) ? "columns"
-                 : e->k->columns                     ? count_text(e, e->k->columns)
-                                                     : "1";
+    const AxisSet columns = column_axes(e->k);
+    e->columns = columns & (columns - 1) ? "columns" : columns ? count_text(e, columns) : "1";
     e->end = e->k->slice && is_ragged(e->k) ? "slice_end" : e->columns;
     count_users(e);
     mark_paired_terms(e);

@@ -22,6 +22,7 @@
  *   unaligned.c          unaligned rows, through shared memory in blocks of 16 bytes
  *   small_grid.c         column vectors in shared memory, for launches of few CTAs
  *   cluster.c            CTAs that share a row: their columns, their exchange
+ *   beside.c             rows that are neighbours in memory
  *   epilogue.c           what follows the last row: partials, the finish kernel
  *   group_sums.c         sums over each group of rows: their parts, the kernel that adds them
  */
@@ -286,6 +287,11 @@ void emit_pair_adds(const Pass *pass);
 void emit_pair_ends(const Pass *pass);
 void emit_whole_rows(const Pass *pass);
 void emit_whole_takes(const Pass *pass);
+
+/* ---- rows beside each other ---- */
+void emit_beside_place(Emitter *e);
+void emit_beside_walk(Emitter *e);
+void emit_row(Emitter *e);
 
 /* ---- the row pipeline ---- */
 void emit_pipeline_start(Emitter *e);

@@ -97,6 +97,7 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
 static const char *vector_element(Emitter *e, const Load *load)
 {
     const char *v = arena_format(e->arena, "%s_v", load->name);
+    if (is_across(e->k, load)) return arena_format(e->arena, "%s[i]", v);
     if (load->widening == WIDENED_ALIKE) return arena_format(e->arena, "widen_once(%s[t], i)", v);
     if (load->widening == WIDENED_ANEW && (is_hoisted(load) || e->phase > load->first_phase))
         return arena_format(

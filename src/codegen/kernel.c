@@ -43,7 +43,7 @@ void emit_phase(Emitter *e, int phase)
 
 /* ---- the loop over rows ---- */
 
-static void emit_row(Emitter *e)
+void emit_row(Emitter *e)
 {
     int scope = open_scope(e);
     if (keeps_coords(e))
@@ -152,15 +152,16 @@ static void emit_row_loop(Emitter *e)
 
 static void declare_column_sums(Emitter *e, const Accumulator *acc)
 {
+    const char *extent = e->k->beside ? "1" : "vec";
     const char *name = acc->name;
     const char *type = type_cuda(node(e->g, acc->node)->type);
     const char *identity = identity_text(e->g, acc->node);
     if (!strcmp(identity, "0")) {
-        line(e->out, "%s %s[tiles][vec] = {};", type, name);
+        line(e->out, "%s %s[tiles][%s] = {};", type, name, extent);
     } else {
-        line(e->out, "%s %s[tiles][vec];", type, name);
+        line(e->out, "%s %s[tiles][%s];", type, name, extent);
         line(e->out, "for (int t = 0; t < tiles; t++)");
-        line(e->out, "    for (int i = 0; i < vec; i++)");
+        line(e->out, "    for (int i = 0; i < %s; i++)", extent);
         line(e->out, "        %s[t][i] = %s;", name, identity);
     }
 }
@@ -183,7 +184,8 @@ static void emit_constants(Emitter *e, const char *body)
 {
     const Kernel *k = e->k;
     const Sizes *sizes = &e->plan->analysis->sizes;
-    const char *columns = k->columns & (k->columns - 1) ? product_text(e, k->columns) : "";
+    const AxisSet axes = column_axes(k);
+    const char *columns = axes & (axes - 1) ? product_text(e, axes) : "";
     NameList names = {0};
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->plan->launch.fixed >> i & 1 &&
@@ -201,13 +203,20 @@ static void emit_constants(Emitter *e, const char *body)
         line(e->out, "constexpr int slices = %d;    // of a row, a CTA each", k->column_ctas);
     if (*columns && mentions(body, "columns"))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int", columns);
-    if (k->teams > 1)
+    if (k->teams > 1 || k->beside)
         line(e->out, "constexpr int threads_per_row = %d, teams = %d%s;", k->threads_per_row,
              k->teams, mentions(body, "threads") ? ", threads = threads_per_row * teams" : "");
     else
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              mentions(body, "threads_per_row") ? ", threads_per_row = threads" : "");
     if (!has_element_work(e->g, k)) return;
+    if (k->beside) {
+        line(
+            e->out,
+            "constexpr int vec = %d, tiles = %d, step = threads_per_row;    // vec rows of each column",
+            k->vec, k->tiles);
+        return;
+    }
     const char *threads = k->teams > 1     ? "threads_per_row"
                           : takes_turns(k) ? "group * threads"
                                            : "threads";
@@ -216,9 +225,40 @@ static void emit_constants(Emitter *e, const char *body)
          threads);
 }
 
+/* Shared memory in which a row's threads meet. */
+static void declare_scratch(Emitter *e)
+{
+    const Kernel *k = e->k;
+    declare_block_scratch(e);
+    int values = most_exchanged(e->g, k);
+    if (k->beside) {
+        if (!values || warps_of_row(k) == 1) return;
+        line(e->out, "__shared__ %s scratch[teams][2][%d * warps];",
+             exchanges_wide(e->g, k) ? "double" : "float", values);
+        line(e->out, "int parity = 0;");
+        return;
+    }
+    if (values && k->threads_per_row > 32) {
+        line(e->out, "__shared__ %s scratch[%s][2][%s];",
+             exchanges_wide(e->g, k) ? "double" : "float", k->teams > 1 ? "teams" : "1",
+             slots_text(e, values, k->teams > 1 ? "threads_per_row" : "threads"));
+        if (k->cluster > 1) {
+            emit_exchange(e, values);
+            line(e->out,
+                 k->lag ? "int sent = 0, collected = 0;" : "int round = 0;    // of the exchange");
+        }
+        if (k->cluster == 1 || is_grouped(k) || k->lag) line(e->out, "int parity = 0;");
+    }
+}
+
 static void emit_thread_place(Emitter *e)
 {
     const Kernel *k = e->k;
+    if (k->beside) {
+        emit_beside_place(e);
+        declare_scratch(e);
+        return;
+    }
     if (k->teams > 1) {
         line(e->out, "const int team = threadIdx.x / threads_per_row;");
         line(e->out, "const int %s = threadIdx.x %% threads_per_row;", e->thread);
@@ -248,25 +288,15 @@ static void emit_thread_place(Emitter *e)
              : has_column_parts(k) ? "blockIdx.y * (tiles * step) + "
                                    : "",
              e->thread);
-    declare_block_scratch(e);
-    int values = most_exchanged(e->g, k);
-    if (values && k->threads_per_row > 32) {
-        line(e->out, "__shared__ %s scratch[%s][2][%s];",
-             exchanges_wide(e->g, k) ? "double" : "float", k->teams > 1 ? "teams" : "1",
-             slots_text(e, values, k->teams > 1 ? "threads_per_row" : "threads"));
-        if (k->cluster > 1) {
-            emit_exchange(e, values);
-            line(e->out,
-                 k->lag ? "int sent = 0, collected = 0;" : "int round = 0;    // of the exchange");
-        }
-        if (k->cluster == 1 || is_grouped(k) || k->lag) line(e->out, "int parity = 0;");
-    }
+    declare_scratch(e);
 }
 
 void emit_walk(Emitter *e)
 {
     declare_accumulators(e);
-    if (!e->k->rows)
+    if (e->k->beside)
+        emit_beside_walk(e);
+    else if (!e->k->rows)
         emit_row(e);
     else if (e->k->one_row)
         emit_only_row(e);

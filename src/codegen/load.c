@@ -54,7 +54,12 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
-        if (is_loaded_here(e, load, phase, hoisted) && !is_staged(load))
+        if (!is_loaded_here(e, load, phase, hoisted) || is_staged(load) || is_across(e->k, load))
+            continue;
+        if (e->k->beside)
+            line(e->out, "load_some(%s_v[t], %s, %s);", load->name, load_address(e, load),
+                 limit_text(e));
+        else
             line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name,
                  load_address(e, load), limit_text(e));
     }
@@ -64,7 +69,10 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
 
 static void declare_resident(Emitter *e, const Load *load)
 {
-    line(e->out, "%s %s_v[tiles];", vector_type(e, load->dtype), load->name);
+    line(e->out, "%s %s_v%s;", vector_type(e, load->dtype), load->name,
+         is_across(e->k, load) ? "" : "[tiles]");
+    if (is_across(e->k, load))
+        line(e->out, "load_some(%s_v, %s, here);", load->name, load_address(e, load));
 }
 
 static void emit_resident_load(Emitter *e, const Load *load)

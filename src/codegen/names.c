@@ -101,10 +101,10 @@ const char *node_name(Emitter *e, Node n)
              info->op != OP_WHERE)
         base = arena_format(e->arena, "%s_value", op_info[info->op].text);
     else if (!base)
-        base =
-            numbered(e, is_squares(e, n) ? "row_variance"
-                        : is_part(e, n)  ? arena_format(e->arena, "part_%s", op_info[info->op].text)
-                                         : made_name(e->arena, info->op));
+        base = numbered(e, is_squares(e, n) ? "row_variance"
+                           : is_part(e, n) && !e->k->beside
+                               ? arena_format(e->arena, "part_%s", op_info[info->op].text)
+                               : made_name(e->arena, info->op));
     return e->names[n.id] = unique_name(e, base);
 }
 

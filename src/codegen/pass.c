@@ -10,7 +10,7 @@
 /* A row has part of a warp: teams without a row run along with the last rows and must not count. */
 bool rows_share_warps(const Kernel *k)
 {
-    return k->threads_per_row < 32 && k->teams > 1;
+    return k->threads_per_row < 32 && k->teams > 1 && !k->beside;
 }
 
 const char *element_guard(Emitter *e)
@@ -177,6 +177,10 @@ static void emit_vector_stores(const Pass *pass)
         }
         const char *at =
             address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
+        if (e->k->beside) {
+            line(e->out, "store_some(%s, %s_out, %s);", at, store->name, limit_text(e));
+            continue;
+        }
         if (rows_share_warps(e->k)) line(e->out, "if (has_row)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
         if (is_streamed(e->k) || stores_all(e->k))
@@ -215,6 +219,17 @@ bool adds_elements(const Emitter *e, const InnerReduction *r)
     return !r->partner.id && !paired_sum(e, r->node) && !picks_element(e, r->node);
 }
 
+/* The condition under which an element counts in a sum over rows that are neighbours: the row is there, and
+ * what has no columns counts once. */
+static const char *sum_guard(Emitter *e, Node from)
+{
+    if (!e->k->beside) return "";
+    NameList all = {0};
+    *list_push(e->arena, &all) = "i < here";
+    if (!(node(e->g, from)->axes & column_axes(e->k))) *list_push(e->arena, &all) = "col == 0";
+    return join(e->arena, &all, " && ");
+}
+
 static void emit_contributions(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -229,9 +244,13 @@ static void emit_contributions(const Pass *pass)
         const Accumulator *acc = &e->k->accumulators[i];
         Node from = arg(e->g, acc->node, 0);
         if (acc->phase != pass->phase || !is_column_value(e, from)) continue;
-        const char *into =
-            acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
+        const char *place = e->k->beside ? "%s[t][0]" : "%s[t][i]";
+        const char *into = acc->per_column ? arena_format(e->arena, place, acc->name) : acc->name;
+        const char *only = sum_guard(e, from);
+        if (*only) line(e->out, "if (%s)", only);
+        e->out->indent += *only != 0;
         emit_accumulate(e, acc->node, into, expression(e, from, 0));
+        e->out->indent -= *only != 0;
     }
 }
 
@@ -251,7 +270,13 @@ static bool has_contributions(const Pass *pass)
 static const char *store_guard(Emitter *e, const Store *store)
 {
     const char *guard = element_guard(e);
-    AxisSet missing = e->k->columns & ~store->axes;
+    AxisSet missing = column_axes(e->k) & ~store->axes;
+    if (e->k->beside)
+        guard =
+            arena_format(e->arena, "%s%s%s", guard, *guard ? " && " : "",
+                         store->axes & e->k->beside
+                             ? "i < here"
+                             : arena_format(e->arena, "%s == 0", e->coords[fastest_column(e->k)]));
     for (int i = 0; store->access == ACCESS_ELEMENT && i < e->g->axis_count; i++)
         if (missing >> i & 1)
             guard =

@@ -357,7 +357,9 @@ void emit_reductions(Emitter *e, int phase)
         return;
     }
     if (phase == 0) emit_next_landed(e, k->cluster > 1 ? "cluster_reduce" : "row_reduce");
-    if (is_grouped(k))
+    if (k->beside && warps_of_row(k) > 1)
+        line(e->out, "span_reduce<lanes, warps>(scratch, parity, team, %s);", list);
+    else if (is_grouped(k))
         line(e->out, "group_reduce<threads>(scratch, boxes, news, parity, round, %s);", list);
     else if (k->cluster > 1)
         line(e->out, "cluster_reduce<threads>(scratch, exchange, round, %s);", list);

@@ -8,6 +8,9 @@ static const char *row_guard(Emitter *e)
     NameList all = {0};
     *list_push(e->arena, &all) = arena_format(e->arena, "%s == 0", e->thread);
     if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "has_row";
+    if (e->k->beside)
+        *list_push(e->arena, &all) =
+            arena_format(e->arena, "%s == 0", e->coords[fastest_column(e->k)]);
     if (has_column_parts(e->k))
         *list_push(e->arena, &all) =
             has_parts_in_order(e->k) ? "blockIdx.x % slices == 0" : "blockIdx.y == 0";

@@ -297,6 +297,18 @@ static bool has_nothing(const Scheduler *s, const Kernel *k)
     return nothing && axes_within(k->columns, s->a->columns);
 }
 
+/* Of rows that are neighbours: along x those that a CTA has at a time, along y the other row axes; or as
+ * many CTAs as the GPU holds, which share out both. */
+static void set_beside_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
+{
+    enum { MOST_ALONG_Y = 65535 };
+    grid[0] = (LaunchGrid){k->beside, rows_at_once(k), 0x7fffffff, 1};
+    grid[1] = (LaunchGrid){k->rows, 1, MOST_ALONG_Y, 1};
+    if (!is_persistent(k)) return;
+    grid[0] = (LaunchGrid){k->beside | k->rows, 1, resident_ctas(s, k), 1};
+    grid[1] = (LaunchGrid){0, 1, 1, 1};
+}
+
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
     int64_t most = 0x7fffffff;
@@ -317,6 +329,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     else if (has_column_parts(k))
         grid[1] =
             (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
+    if (k->beside) set_beside_grid(s, k, grid);
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
     if (has_nothing(s, k)) grid[0].axes |= k->columns;
 }

@@ -135,17 +135,30 @@ double element_operations(const Scheduler *s, const Kernel *k)
 /* A CTA's part of a row, in columns and in bytes that go to memory and back. */
 typedef struct {
     double columns, traffic, read, shared,
-        again; /* shared: of what all rows read; again: by later phases, from L2 or memory */
+        again;        /* shared: of what all rows read; again: by later phases, from L2 or memory */
+    double scattered; /* of sectors for elements that have no neighbour in their row */
 } Part;
+
+/* Sectors of what is read or stored element by element, whose neighbours are other rows'. */
+static double scattered_bytes(const Kernel *k, Access access, AxisSet axes, DType dtype,
+                              double bytes)
+{
+    enum { SECTOR = 32 };
+    const bool lone = access == ACCESS_ELEMENT && axes & k->rows && axes & column_axes(k);
+    return lone && (axes & k->rows) > (axes & k->columns) ? bytes * SECTOR / dtype_info[dtype].bytes
+                                                          : 0;
+}
 
 static Part measure_part(const Scheduler *s, const Kernel *k)
 {
+    const AxisSet rows = k->rows | k->beside;
     Part part = {.columns = (double)column_count(s, k) / k->cluster};
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        double bytes = (double)axes_size(&s->a->sizes, load->axes & k->columns) *
+        double bytes = (double)axes_size(&s->a->sizes, load->axes & column_axes(k)) *
                        dtype_info[load->dtype].bytes / k->cluster;
-        if (!(load->axes & k->rows)) {
+        part.scattered += scattered_bytes(k, load->access, load->axes, load->dtype, bytes);
+        if (!(load->axes & rows)) {
             part.shared += bytes;
             continue;
         }
@@ -154,17 +167,21 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
             part.again += bytes * (__builtin_popcountll(load->phases) - 1);
     }
     part.traffic = part.read;
-    for (int i = 0; i < k->store_count; i++)
-        if (k->stores[i].axes & k->rows)
-            part.traffic += (double)axes_size(&s->a->sizes, k->stores[i].axes & k->columns) *
-                            dtype_info[k->stores[i].dtype].bytes / k->cluster;
+    for (int i = 0; i < k->store_count; i++) {
+        const Store *store = &k->stores[i];
+        if (!(store->axes & rows)) continue;
+        const double bytes = (double)axes_size(&s->a->sizes, store->axes & column_axes(k)) *
+                             dtype_info[store->dtype].bytes / k->cluster;
+        part.traffic += bytes;
+        part.scattered += scattered_bytes(k, store->access, store->axes, store->dtype, bytes);
+    }
     return part;
 }
 
 /* Whether L2 still has what of all rows under way a later phase reads again. */
 static bool is_still_cached(const Scheduler *s, const Kernel *k, const Part *part, int ctas)
 {
-    return part->read * k->teams * ctas * s->target->sms <= s->target->cached_bytes;
+    return part->read * rows_at_once(k) * ctas * s->target->sms <= s->target->cached_bytes;
 }
 
 /* Vectors that a thread reads and writes for each of its tiles. What is in shared memory, or is to
@@ -265,6 +282,15 @@ static const Kernel *only_walker(const Plan *plan)
 static double wasted_sectors(const Scheduler *s, const Kernel *k)
 {
     enum { SECTOR = 32 };
+    if (k->beside) {
+        const int run = WARP / k->lanes * k->vec * narrowest(k);
+        return run < SECTOR ? (double)SECTOR / run : 1;
+    }
+    if (has_several_columns(k)) {
+        const AxisSet fastest = (AxisSet)1 << fastest_column(k);
+        const double run = (double)axes_size(&s->a->sizes, fastest) * narrowest(k);
+        if (run > 0 && fmod(run, SECTOR) > 0) return 1 + SECTOR / run;
+    }
     int bytes = narrowest(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
     if (has_copy_warp(k) || has_bulk_rows(k) || passes_by_blocks(k) || is_copied_by_lines(k))
         return 1;
@@ -277,23 +303,23 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
                        double times[BOUNDS])
 {
     const Target *t = s->target;
-    int ctas = resident(s, k);
+    int ctas = resident(s, k), rows = rows_at_once(k);
     double share = has_bulk_rows(k)              ? t->copied
                    : !is_persistent(k)           ? 1
                    : !has_column_accumulators(k) ? t->walked
                    : is_paced(k)                 ? 1
                                                  : t->loose;
-    double shared = keeps_columns(k) ? 0 : part->shared / k->teams,
+    double shared = keeps_columns(k) ? 0 : part->shared / rows_at_once(k),
            rate = t->l2_rate / wasted_sectors(s, k);
-    double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / k->teams;
+    double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / rows_at_once(k);
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
     times[BOUND_BY_MEMORY] = (part->traffic + again) / (t->memory_rate * share) * sms / t->sms;
-    times[BOUND_BY_L2] = (part->read + shared + part->again) / rate;
-    double compute = thread_instructions(s, k) * k->threads_per_row / t->lane_rate,
+    times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate;
+    double compute = thread_instructions(s, k) * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
     times[BOUND_BY_INSTRUCTIONS] = compute * (warps < t->busy_warps ? t->busy_warps / warps : 1);
     times[BOUND_BY_WAITS] =
-        waiting_time(s, k, times[BOUND_BY_MEMORY] * k->teams) / ((double)ctas * k->teams) + starts;
+        waiting_time(s, k, times[BOUND_BY_MEMORY] * rows) / ((double)ctas * rows) + starts;
     times[BOUND_BY_MESSAGES] =
         is_grouped(k) && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
 }
@@ -360,14 +386,14 @@ static double nominal_rows(const Scheduler *s, const Kernel *k)
 
 double kernel_time(const Scheduler *s, const Kernel *k)
 {
-    if (!k->rows && !k->kept) return time_of_one(s, k);
+    if (!k->rows && !k->kept && !k->beside) return time_of_one(s, k);
     Bound bound = BOUND_BY_MEMORY;
     return time_of_rows(s, k, nominal_rows(s, k), &bound);
 }
 
 static bool walks_all_rows(const Scheduler *s, const Kernel *k)
 {
-    return (k->rows | k->kept) == s->a->rows && s->a->rows && !k->dynamic;
+    return (k->rows | k->kept | k->beside) == s->a->rows && s->a->rows && !k->dynamic;
 }
 
 static double tensor_bytes(const Scheduler *s, AxisSet axes, DType dtype)

@@ -57,8 +57,15 @@ static Access find_access(const Scheduler *s, const Kernel *k, AxisSet axes)
     if (!inside) return ACCESS_ROW;
     /* the fastest axis is the highest bit: here it is the same of both */
     bool fastest = inside > (axes ^ k->columns);
-    bool divides = !has_several_columns(k) || known > (k->columns ^ known);
+    bool divides = k->beside || !has_several_columns(k) || known > (k->columns ^ known);
     return fastest && divides ? ACCESS_VECTOR : ACCESS_ELEMENT;
+}
+
+static Access store_access(const Scheduler *s, const Kernel *k, const Store *store)
+{
+    const Access access = find_access(s, k, store->axes);
+    /* what lacks a column's axis is stored at its first coordinate alone */
+    return access == ACCESS_VECTOR && k->columns & ~store->axes ? ACCESS_ELEMENT : access;
 }
 
 DType slot_dtype(Type type)
@@ -78,9 +85,7 @@ static void add_store(const Scheduler *s, Kernel *k, Node n, int output, int ten
         store->axes = g->outputs.data[output].axes;
         store->dtype = g->outputs.data[output].dtype;
     }
-    store->access = find_access(s, k, store->axes);
-    /* what lacks a column's axis is stored at its first coordinate alone */
-    if (store->access == ACCESS_VECTOR && k->columns & ~store->axes) store->access = ACCESS_ELEMENT;
+    store->access = store_access(s, k, store);
 }
 
 /* The kernel that computes a reduction. */
@@ -350,7 +355,7 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
         if (acc.per_column != per_column) continue;
         if (!made) {
             const Kernel *from = &s->kernels.data[producer];
-            AxisSet columns = per_column ? from->kept | from->columns : 0;
+            AxisSet columns = per_column ? from->kept | column_axes(from) : 0;
             made = add_kernel(s, from->level, 0, columns);
             made->family = FAMILY_FINISH;
             made->finishes = producer;
@@ -394,6 +399,19 @@ static void group_rows(const Scheduler *s, Kernel *k)
     k->columnwise = !k->inner_count && !stores_of_rows(k);
 }
 
+/* Where rows are neighbours in memory and their columns are apart, a kernel has vectors of rows. */
+static void lay_beside(const Scheduler *s, Kernel *k)
+{
+    if (k->columns != s->a->columns || !(k->rows & s->a->beside) || k->kept) return;
+    k->beside = s->a->beside;
+    k->columns |= k->beside;
+    k->rows &= ~k->beside;
+    for (int i = 0; i < k->load_count; i++)
+        k->loads[i].access = find_access(s, k, k->loads[i].axes);
+    for (int i = 0; i < k->store_count; i++)
+        k->stores[i].access = store_access(s, k, &k->stores[i]);
+}
+
 static Family find_family(const Kernel *k)
 {
     if (k->finishes >= 0) return FAMILY_FINISH;
@@ -430,7 +448,10 @@ static void cut(Scheduler *s, bool late)
         leave_picked(k);
     }
     if ((s->problem = find_oversize(s))) return;
-    for (int i = 0; i < s->kernels.count; i++) group_rows(s, &s->kernels.data[i]);
+    for (int i = 0; i < s->kernels.count; i++) {
+        group_rows(s, &s->kernels.data[i]);
+        lay_beside(s, &s->kernels.data[i]);
+    }
     end_accumulators(s, s->kernels.count);
     for (int i = 0; i < s->kernels.count; i++)
         s->kernels.data[i].family = find_family(&s->kernels.data[i]);

@@ -34,12 +34,12 @@ const InnerReduction *inner_of(const Kernel *k, Node n)
 
 int64_t column_count(const Scheduler *s, const Kernel *k)
 {
-    return k->columns ? axes_size(&s->a->sizes, k->columns) : 1;
+    return column_axes(k) ? axes_size(&s->a->sizes, column_axes(k)) : 1;
 }
 
 bool has_dynamic_columns(const Scheduler *s, const Kernel *k)
 {
-    return !axes_within(k->columns, s->a->columns) || column_count(s, k) > 1 << 30;
+    return !axes_within(column_axes(k), s->a->columns) || column_count(s, k) > 1 << 30;
 }
 
 bool has_column_accumulators(const Kernel *k)
@@ -62,12 +62,13 @@ double accumulator_registers(const Scheduler *s, const Kernel *k)
 
 bool is_row_vector(const Kernel *k, const Load *load)
 {
-    return load->access == ACCESS_VECTOR && load->axes & k->rows;
+    const bool row = k->beside ? load->axes & column_axes(k) : load->axes & k->rows;
+    return load->access == ACCESS_VECTOR && row;
 }
 
 bool is_column_vector(const Kernel *k, const Load *load)
 {
-    return load->access == ACCESS_VECTOR && !(load->axes & k->rows);
+    return load->access == ACCESS_VECTOR && !k->beside && !(load->axes & k->rows);
 }
 
 int row_bytes(const Kernel *k)
@@ -137,7 +138,7 @@ unsigned footprint_of(const Kernel *k, const Sizes *sizes, AxisSet axes)
 {
     const AxisSet fastest = k->columns ? (AxisSet)1 << fastest_column(k) : 0;
     AxisSet stepped = axes & k->columns;
-    if (axes_size(sizes, fastest) == k->vec) stepped &= ~fastest;
+    if (k->beside || axes_size(sizes, fastest) == k->vec) stepped &= ~fastest;
     return (stepped ? ALONG_TILES : 0) | (axes & fastest ? ALONG_VECTOR : 0);
 }
 

@@ -89,7 +89,8 @@ static int64_t count_vectors(const Scheduler *s, const Kernel *k)
 {
     enum { UNKNOWN = 4096 };
     if (!has_element_work(s->g, k)) return 1;
-    return k->dynamic ? ceil_div(UNKNOWN, k->cluster) : ceil_div(columns_of_cta(s, k), k->vec);
+    return k->dynamic ? ceil_div(UNKNOWN, k->cluster)
+                      : ceil_div(columns_of_cta(s, k), vector_columns(k));
 }
 
 /* As many as cover a row. */
@@ -147,9 +148,10 @@ static void set_threads(const Scheduler *s, Kernel *k)
     k->threads_per_row = f->threads;
     k->teams = f->rows;
     k->cluster = f->cluster;
+    k->lanes = f->lanes;
     k->tiles = f->tiles ? f->tiles : covering_tiles(s, k);
     int64_t parts = ceil_div(count_vectors(s, k), (int64_t)k->threads_per_row * k->tiles);
-    bool cut = !k->inner_count && !k->dynamic && parts > 1;
+    bool cut = !k->inner_count && !k->dynamic && !k->beside && parts > 1;
     k->column_ctas = cut ? (int)parts : 1;
     k->split = split_of(s, k);
 }
@@ -180,6 +182,24 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     if (f->lag && f->stages < 2 + f->lag) return "stages: with a lag there are 2 + lag or more";
     if (k->kept && !f->part) return "part: sums that keep row axes are in parts";
     return NULL;
+}
+
+/* Why rows that are neighbours in memory cannot be so: their threads are lanes of one warp or of
+ * several, and what is left of a warp has the rows beside. */
+static const char *find_beside_misfit(const Scheduler *s, const Kernel *k)
+{
+    const Schedule *f = &s->forced;
+    if (!k->beside) return f->lanes ? "lanes: rows here are no neighbours in memory" : NULL;
+    if (!f->lanes || WARP % f->lanes || f->threads % f->lanes)
+        return "lanes: a power of two up to 32 that divides the threads of a row";
+    if (k->teams % (WARP / f->lanes))
+        return "rows: a warp's lanes that do not share a row have others";
+    if (k->accumulator_count && f->threads != f->lanes)
+        return "lanes: with sums over rows a row has part of a warp";
+    const bool plain = f->row == 1 + IN_REGISTERS && f->stages == 1 && f->reads == 1 && !f->reuse &&
+                       !f->refill && !f->bulk && !f->blocks && f->cluster == 1;
+    return plain && k->column_ctas == 1 ? NULL
+                                        : "rows that are neighbours in memory stay in registers";
 }
 
 /* Why parts of a row cannot be reduced so; NULL: they can, or there are none. */
@@ -368,8 +388,9 @@ static Key find_difference(const Scheduler *s, const Kernel *k)
 
 static const char *find_problem(const Scheduler *s, const Kernel *k)
 {
-    const char *problem = find_misfit(s, k);
-    if (!problem) problem = find_part_misfit(s, k);
+    const char *problem = find_beside_misfit(s, k);
+    if (!problem) problem = find_misfit(s, k);
+    if (!problem && !k->beside) problem = find_part_misfit(s, k);
     if (!problem) problem = find_cluster_misfit(s, k);
     if (!problem) problem = find_ring_misfit(s, k);
     return problem ? problem : find_row_misfit(s, k);

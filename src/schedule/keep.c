@@ -39,7 +39,7 @@ static uint64_t *find_ends(const Scheduler *s, const Kernel *k)
 void find_kept(const Scheduler *s, Kernel *k)
 {
     enum { LEAST = 8 };
-    if (k->keeps || !has_parts(s->g, k) || k->phases > LAST_PHASE_BIT) return;
+    if (k->keeps || k->beside || !has_parts(s->g, k) || k->phases > LAST_PHASE_BIT) return;
     const double *work = count_work(s, k);
     uint64_t *uses = find_ends(s, k);
     k->keeps = NEW_ARRAY(s->arena, Kept, s->g->nodes.count);

@@ -172,7 +172,9 @@ typedef struct {
     /* Work: what it walks and computes, with no word about threads. */
     int level, index; /* kernels run in ascending level, then in order of index */
     AxisSet rows, columns;
-    AxisSet kept;    /* row axes that remain; the rows of one element of them are a group */
+    AxisSet beside; /* of the columns: the fastest axis where rows are neighbours along it. A thread
+                        then has a vector of rows of each of its columns, and a CTA its teams' */
+    AxisSet kept;   /* row axes that remain; the rows of one element of them are a group */
     bool columnwise; /* walks rows only to reduce them: computes no inner reduction */
     bool dynamic;    /* columns include a row axis: their count is known at launch */
     int phases;
@@ -192,6 +194,7 @@ typedef struct {
      * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
     int vec, tiles;
     int threads_per_row, teams;
+    int lanes; /* beside: neighbouring lanes that share a row, of as many warps as it takes */
     Split split;
     int cluster;     /* CTAs of a cluster or group; else 1 */
     int column_ctas; /* those of the parts of a row; else 1 */
@@ -346,6 +349,31 @@ bool has_element_work(const Graph *g, const Kernel *k);
 static inline const char *sharers_name(const Kernel *k)
 {
     return is_grouped(k) ? "group" : k->cluster > 1 ? "cluster" : "CTA";
+}
+/* The axes that a row's columns stand for. */
+static inline AxisSet column_axes(const Kernel *k)
+{
+    return k->columns & ~k->beside;
+}
+/* Whether a load has a vector of rows and no column. */
+static inline bool is_across(const Kernel *k, const Load *load)
+{
+    return k->beside && load->access == ACCESS_VECTOR && !(load->axes & column_axes(k));
+}
+/* Neighbouring columns of a thread's vector. */
+static inline int vector_columns(const Kernel *k)
+{
+    return k->beside ? 1 : k->vec;
+}
+/* Warps that share a row of those beside each other, and groups of such in a CTA. */
+static inline int warps_of_row(const Kernel *k)
+{
+    return k->threads_per_row / k->lanes;
+}
+/* Rows that a CTA has at a time. */
+static inline int rows_at_once(const Kernel *k)
+{
+    return k->teams * (k->beside ? k->vec : 1);
 }
 /* Whether a column stands for several axes: then a vector lies along the fastest of them, and where
  * it begins follows from its coordinates. */

@@ -61,7 +61,7 @@ static bool is_over_part(const Scheduler *s, Node n)
 {
     const AxisSet columns = s->a->columns, reduced = node(s->g, n)->reduced,
                   left = columns & ~reduced;
-    if (s->apart_parts || !left || !axes_within(reduced, columns) ||
+    if (s->apart_parts || s->a->beside || !left || !axes_within(reduced, columns) ||
         !axes_size(&s->a->sizes, columns) ||
         !axes_within(columns, node(s->g, arg(s->g, n, 0))->axes))
         return false;

@@ -75,7 +75,7 @@ void pair_reductions(const Scheduler *s, Kernel *k)
         Node partner = find_partner(s->g, &s->a->sizes, r->node);
         const InnerReduction *found = partner.id ? inner_of(k, partner) : NULL;
         if (!found || found->sum.id) continue; /* a second sum waits for the result */
-        if (reduces_part(s->g, k, r->node)) continue;
+        if (s->a->beside || reduces_part(s->g, k, r->node)) continue;
         r->partner = partner;
         k->inner[found - k->inner].sum = r->node;
         /* a sum of exponentials is at least 1; the inverse of squares may be out of range */

@@ -412,6 +412,45 @@ static void propose_clusters(Proposals *p)
     }
 }
 
+/* Rows that are neighbours in memory: as many lanes of a warp share one as leave others for lines of
+ * memory, and as many warps as leave a thread so many of its elements. */
+static void try_beside(Proposals *p)
+{
+    enum { LEAST_CTA = 128, MOST_CTA = 512, MOST_HELD = 128 };
+    const int inputs = row_inputs(p->cut) > 0 ? row_inputs(p->cut) : 1;
+    const int tiles = (int)ceil_div(p->columns, p->now.threads);
+    if (tiles * p->now.vec * inputs > MOST_HELD && tiles > 1) return;
+    for (int cta = LEAST_CTA; cta <= MOST_CTA; cta *= 2) {
+        if (!p->asked.rows && (cta < p->now.threads || cta / p->now.threads * p->now.lanes < WARP))
+            continue;
+        p->now.rows = p->asked.rows ? p->asked.rows : cta / p->now.threads;
+        if (p->cut->accumulator_count)
+            try_live(p, MOST_THREADS, false);
+        else
+            try_told(p);
+        if (p->asked.rows) break;
+    }
+}
+
+static void propose_beside(Proposals *p)
+{
+    const int most = p->cut->accumulator_count ? 1 : MOST_THREADS / WARP;
+    p->now.family = p->cut->family;
+    if (!admits_family(p, p->now.family)) return;
+    for (int vec = p->vec; vec >= 1; vec /= 2)
+        for (int lanes = WARP; lanes >= 1; lanes /= 2)
+            for (int warps = 1; warps <= most; warps *= 2) {
+                p->now.vec = vec;
+                p->now.lanes = lanes;
+                p->now.threads = lanes * warps;
+                const bool idle = p->now.threads > 1 && p->columns <= p->now.threads / 2;
+                if (idle || !admits(p, KEY_vec, vec) || !admits(p, KEY_lanes, lanes) ||
+                    !admits(p, KEY_threads, p->now.threads))
+                    continue;
+                try_beside(p);
+            }
+}
+
 int propose(Scheduler *s, const Kernel *k, Consider *consider, void *data)
 {
     Proposals p = {.s = s, .cut = k, .asked = s->forced, .consider = consider, .data = data};
@@ -428,7 +467,9 @@ int propose(Scheduler *s, const Kernel *k, Consider *consider, void *data)
     p.now.vec = p.asked.vec;
     p.now.ctas = p.asked.ctas;
     p.now.limit = p.asked.limit;
-    if (k->dynamic)
+    if (k->beside)
+        propose_beside(&p);
+    else if (k->dynamic)
         propose_unknown(&p);
     else
         propose_clusters(&p);

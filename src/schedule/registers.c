@@ -11,6 +11,7 @@ static void find_held(const Kernel *k, double *rows, double *columns)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         if (!is_resident(load) || load->access != ACCESS_VECTOR) continue;
+        if (is_across(k, load)) continue;
         double *held = is_column_vector(k, load) ? columns : rows;
         *held += dtype_info[load->dtype].bytes / (double)REGISTER_BYTES;
     }

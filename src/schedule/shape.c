@@ -39,6 +39,7 @@ static int64_t fastest_count(const Scheduler *s, const Kernel *k)
 int find_vector(const Scheduler *s, const Kernel *k)
 {
     int vec = k->dynamic && !has_several_columns(k) ? 1 : full_vector(k);
+    if (k->beside) return vec; /* how many rows there are a launch knows */
     while (fastest_count(s, k) % vec) vec /= 2;
     return vec;
 }
@@ -55,6 +56,8 @@ const char *shape_problem(const Scheduler *s, const Kernel *k)
     if (all % WARP)
         return arena_format(s->arena, "rows: %d rows of %d threads are not whole warps of %d",
                             k->teams, threads, WARP);
+    if (k->beside)
+        return all > MOST ? arena_format(s->arena, "threads: a CTA has up to %d", MOST) : NULL;
     if (all > MOST)
         return arena_format(s->arena, "rows: %d rows of %d threads are more than the %d of a CTA",
                             k->teams, threads, MOST);
@@ -69,7 +72,7 @@ const char *shape_problem(const Scheduler *s, const Kernel *k)
 bool has_too_many_columns(Scheduler *s, const Kernel *k)
 {
     int most = has_column_accumulators(k) ? 1 << 30 : INT_MAX;
-    if (!axes_within(k->columns, s->a->columns) || column_count(s, k) <= most) return false;
+    if (!axes_within(column_axes(k), s->a->columns) || column_count(s, k) <= most) return false;
     s->problem = arena_format(s->arena, "rows of more than %d columns%s are not supported", most,
                               most < INT_MAX ? " that are reduced over rows" : "");
     return true;
@@ -88,8 +91,8 @@ static bool spans_rows(const Kernel *k)
 
 bool may_have_one_row(const Kernel *k)
 {
-    bool several =
-        k->kept || k->teams > 1 || has_column_parts(k) || is_persistent(k) || has_fewer_ctas(k);
+    bool several = k->kept || k->beside || k->teams > 1 || has_column_parts(k) ||
+                   is_persistent(k) || has_fewer_ctas(k);
     return k->rows && k->inner_count && !several && spans_rows(k);
 }
 
@@ -169,7 +172,8 @@ bool checks_full_tiles(const Scheduler *s, const Kernel *k)
 void set_ragged(const Scheduler *s, Kernel *k)
 {
     enum { FEW_TILES = 4 };
-    int64_t tiles = (int64_t)k->threads_per_row * k->vec * k->tiles, ctas = k->column_ctas;
+    int64_t tiles = (int64_t)k->threads_per_row * vector_columns(k) * k->tiles,
+            ctas = k->column_ctas;
     bool full = k->slice ? k->slice == tiles && !k->uneven : column_count(s, k) == tiles * ctas;
     bool checked = s->forced.exact ? s->forced.checked : checks_full_tiles(s, k);
     bool many = is_streamed(k) && (k->dynamic || is_grouped(k) || k->tiles > FEW_TILES);
@@ -189,7 +193,7 @@ static bool has_whole_tiles(const Kernel *k)
 void set_full_tiles(const Scheduler *s, Kernel *k)
 {
     int64_t least = column_count(s, k) - (int64_t)k->slice * (k->slice ? k->cluster - 1 : 0);
-    int64_t full = least / ((int64_t)k->threads_per_row * k->vec);
+    int64_t full = least / ((int64_t)k->threads_per_row * vector_columns(k));
     k->full_tiles = !is_ragged(k) ? k->tiles : full > 0 ? (int)full : 0;
 }
 

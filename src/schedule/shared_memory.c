@@ -96,7 +96,10 @@ int64_t exchange_bytes(const Scheduler *s, const Kernel *k)
     int64_t value = exchanges_wide(s->g, k) ? 8 : 4, warps = ceil_div(kernel_threads(k), WARP);
     int64_t values = most_exchanged(s->g, k), rounds = mailbox_rounds(k);
     int64_t bytes = k->threads_per_row > WARP ? 2 * values * value * warps : 0;
-    bytes += block_bytes(s, k);
+    if (k->beside)
+        bytes = warps_of_row(k) > 1 ? 2 * values * value * k->teams * warps_of_row(k) : 0;
+    else
+        bytes += block_bytes(s, k);
     if (is_grouped(k))
         bytes += rounds * (values * value * (k->cluster / WARP) + 2 * BARRIER);
     else if (k->cluster > 1)

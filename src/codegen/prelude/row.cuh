@@ -77,3 +77,17 @@ DEVICE void blocks_reduce(S (&scratch)[teams][2][slots], int &parity, R... r)
     (combine_shares<threads, lanes, shares>(all, r), ...);
     parity ^= 1;
 }
+
+//@ span_reduce
+// over a row's threads, which are `lanes` neighbouring lanes in each of `warps` neighbouring warps; `team` counts the rows
+template <int lanes, int warps, class S, int teams, int slots, class... R>
+DEVICE void span_reduce(S (&scratch)[teams][2][slots], int &parity, int team, R... r)
+{
+    S *slot = scratch[team][parity] + threadIdx.x / 32 % warps;
+    const S *all = scratch[team][parity];
+    (lane_reduce<lanes>(r), ...);
+    (put_slot<warps>(slot, threadIdx.x % lanes == 0, r), ...);
+    __syncthreads();
+    (combine_slots<warps>(all, r), ...);
+    parity ^= 1;
+}

@@ -107,3 +107,18 @@ template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, co
         copy_vector((vector<T, n> *)(row + col), &v);
 }
 
+//@ store_some
+// at[0 .. count) = values, rounded to T, or all of them
+template <class T, int n, class V> DEVICE void store_some(T *at, const V (&values)[n], int count)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (count >= n && misalignment<n>(at) == 0) {
+        copy_vector((vector<T, n> *)at, &v);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (i < count)
+                at[i] = v[i];
+    }
+}

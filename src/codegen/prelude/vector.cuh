@@ -144,6 +144,20 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
     }
 }
 
+//@ load_some
+// v[0 .. count) = at[0 .. count), or all of v; one wide access where all are there and aligned
+template <class T, int n> DEVICE void load_some(vector<T, n> &v, const T *at, int count)
+{
+    if (count >= n && misalignment<n>(at) == 0) {
+        read_once(v, at);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            if (i < count)
+                v[i] = at[i];
+    }
+}
+
 //@ dynamic_smem
 // bytes of shared memory that the launch gives each CTA
 DEVICE unsigned dynamic_smem()
