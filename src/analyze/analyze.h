@@ -78,7 +78,9 @@ unsigned excluded_of_base(const Graph *g, Node sum);
 
 /* Its graph has corrected squares about rounded means where `g` leaves those to other kernels. */
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
-/* That graph; NULL: it would be the same. */
+/* The same of `g` as it is. */
+Analysis *analyze_as_is(Arena *arena, const Graph *g, const Sizes *sizes);
+/* The corrected graph; NULL: it would be the same. */
 Graph *correct_moments(Arena *arena, const Analysis *a);
 /* For analyze/parts.c: the axes of live nodes; the columns among them, or (last) their last; the
  * analysis of a graph as one part. */

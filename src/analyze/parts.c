@@ -172,6 +172,11 @@ static Analysis *analyze_with(Arena *arena, const Graph *g, const Sizes *sizes, 
     return corrected ? analyze_parts(arena, corrected, sizes, last) : a;
 }
 
+Analysis *analyze_as_is(Arena *arena, const Graph *g, const Sizes *sizes)
+{
+    return analyze_parts(arena, g, sizes, false);
+}
+
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
 {
     Analysis *a = analyze_with(arena, g, sizes, false);

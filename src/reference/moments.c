@@ -164,7 +164,7 @@ void find_moments(Plan *p)
     if (!p->bounds || !has_squares(p->graph)) return;
     Node *map = NEW_ARRAY(p->arena, Node, p->graph->nodes.count);
     const Graph *simple = simplify_mapped(p->arena, p->graph, NULL, map);
-    const Analysis *a = analyze(p->arena, simple, &p->evaluation->sizes);
+    const Analysis *a = analyze_as_is(p->arena, simple, &p->evaluation->sizes);
     Pairing *pairings = NEW_ARRAY(p->arena, Pairing, simple->nodes.count);
     bool any = false;
     for (int i = 0; i < a->part_count; i++) any |= pair_part(p->arena, a->parts[i], pairings);
