@@ -88,3 +88,100 @@ void emit_beside_walk(Emitter *e)
     else
         emit_plane(e);
 }
+
+/* ---- what each of the rows has once ---- */
+
+bool is_of_rows_beside(const Emitter *e, Node n)
+{
+    const AxisSet axes = node(e->g, n)->axes;
+    return axes & e->k->beside && !(axes & column_axes(e->k));
+}
+
+bool is_across_value(const Emitter *e, Node n)
+{
+    const Op op = node(e->g, n)->op;
+    if (!e->k->beside || !e->k->computed[n.id] || !is_of_rows_beside(e, n)) return false;
+    if (is_reduction(e->g, n) || op == OP_PARAM || e->users[n.id] < 1 || is_store_only(e, n))
+        return false;
+    return wants_line(e, n) || op_info[op].cost != COST_CHEAP;
+}
+
+typedef LIST(Node) Nodes;
+
+/* Prints how a phase's are computed for one row, and lists them. */
+static const Text *across_body(Emitter *e, int phase, Nodes *all)
+{
+    Text *kernel = open_body(e);
+    const int scope = open_scope(e);
+    const char *first = enter_vector(e);
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        if (!is_across_value(e, n) || e->k->phase[i] != phase) continue;
+        const char *text = expression(e, n, 0);
+        line(e->out, "%s = %s;", variable(e, n), text);
+        make_local(e, n);
+        *list_push(e->arena, all) = n;
+    }
+    leave_vector(e, first);
+    close_scope(e, scope);
+    return close_body(e, kernel);
+}
+
+/* In arrays, all of a phase's in one loop. */
+void emit_across_values(Emitter *e, int phase)
+{
+    Nodes all = {0};
+    if (!e->k->beside) return;
+    const Text *body = across_body(e, phase, &all);
+    for (int i = 0; i < all.count; i++) {
+        line(e->out, "%s %s[vec];", type_cuda(node(e->g, all.data[i])->type),
+             node_name(e, all.data[i]));
+        make_local(e, all.data[i]);
+    }
+    if (!all.count) return;
+    line(e->out, "#pragma unroll");
+    block (e->out, "for (int i = 0; i < vec; i++)") text_put(e->out, body->data, body->length);
+}
+
+static void emit_across_store(Emitter *e, const Store *store)
+{
+    const Type type = node(e->g, store->node)->type;
+    const char *at = element(e, store_pointer(e, store), store->tensor, store->axes);
+    block (e->out, "if (thread_in_row == 0)") {
+        line(e->out, "%s %s_out[vec];", store_type(e, store), store->name);
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < vec; i++)");
+        const char *first = enter_vector(e);
+        line(e->out, "    %s_out[i] = %s;", store->name,
+             store_value(e, expression(e, store->node, 0), type, store->dtype));
+        leave_vector(e, first);
+        line(e->out, "store_some(&%s, %s_out, here);", at, store->name);
+    }
+}
+
+void emit_across_stores(Emitter *e, int phase)
+{
+    for (int i = 0; e->k->beside && i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        const bool own = store->phase == phase && !store->result;
+        if (own && is_of_rows_beside(e, store->node)) emit_across_store(e, store);
+    }
+}
+
+/* Sums over rows of what each has once: one of a row's threads adds it. */
+void emit_across_sums(Emitter *e, int phase)
+{
+    for (int i = 0; e->k->beside && i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        const Node from = arg(e->g, acc->node, 0);
+        if (acc->phase != phase || !is_of_rows_beside(e, from)) continue;
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < vec; i++)");
+        line(e->out, "    if (thread_in_row == 0 && i < here)");
+        e->out->indent += 2;
+        const char *first = enter_vector(e);
+        emit_accumulate(e, acc->node, acc->name, expression(e, from, 0));
+        leave_vector(e, first);
+        e->out->indent -= 2;
+    }
+}

@@ -132,6 +132,7 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes);
 const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
 const char *load_pointer(const Emitter *e, const Load *load);
 const char *store_pointer(const Emitter *e, const Store *store);
+const char *store_type(const Emitter *e, const Store *store); /* of a value until it is stored */
 bool is_column_value(const Emitter *e, Node n);
 /* Whether all elements of a vector, which lies along the fastest axis, have the same value. */
 bool is_vector_value(const Emitter *e, Node n);
@@ -291,6 +292,15 @@ void emit_whole_takes(const Pass *pass);
 /* ---- rows beside each other ---- */
 void emit_beside_place(Emitter *e);
 void emit_beside_walk(Emitter *e);
+/* Where a thread's vectors of a load begin, for its row's first column; the distance of columns. */
+const char *first_of_span(Emitter *e, const Load *load);
+const char *column_stride(Emitter *e, const Load *load);
+/* What each of these rows has once: computed, it is in an array by the elements of a vector. */
+bool is_of_rows_beside(const Emitter *e, Node n);
+bool is_across_value(const Emitter *e, Node n);
+void emit_across_values(Emitter *e, int phase);
+void emit_across_stores(Emitter *e, int phase);
+void emit_across_sums(Emitter *e, int phase);
 void emit_row(Emitter *e);
 
 /* ---- the row pipeline ---- */

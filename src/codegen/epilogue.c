@@ -35,7 +35,10 @@ void declare_team_scratch(Emitter *e)
 
 void emit_team_reduce(Emitter *e, const Accumulator *acc)
 {
-    if (e->k->teams > 1)
+    if (e->k->beside && warps_of_row(e->k) > 1)
+        line(e->out, "span_add<lanes, warps, threads, %s>(team_scratch, %s[t]);",
+             combiner_of(e->g, acc->node)->functor, acc->name);
+    else if (e->k->teams > 1)
         line(e->out, "team_reduce<threads, threads_per_row, %s>(team_scratch, %s[t]);",
              combiner_of(e->g, acc->node)->functor, acc->name);
 }

@@ -24,6 +24,8 @@ void emit_phase(Emitter *e, int phase)
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
     emit_resident_loads(e, phase, false);
+    emit_across_values(e, phase);
+    emit_across_sums(e, phase);
     if (phase == 0) emit_small_grid_copies(e);
     if (phase == 0) emit_stage_reuse(e);
     emit_prefetch_next(e, phase);
@@ -39,6 +41,7 @@ void emit_phase(Emitter *e, int phase)
     emit_reductions(e, phase);
     if (phase == 0) emit_small_grid_wait(e, false);
     emit_row_stores(e, phase);
+    emit_across_stores(e, phase);
 }
 
 /* ---- the loop over rows ---- */

@@ -48,6 +48,13 @@ static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool h
            (hoisted || load->first_phase == phase);
 }
 
+/* Whether columns that have rows beside them are of one axis. */
+static bool has_one_stride(const Kernel *k)
+{
+    const AxisSet columns = column_axes(k);
+    return k->beside && columns && !(columns & (columns - 1));
+}
+
 /* Where columns are several axes, each vector has an address of its own. */
 static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
 {
@@ -56,6 +63,7 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
         const Load *load = &e->k->loads[i];
         if (!is_loaded_here(e, load, phase, hoisted) || is_staged(load) || is_across(e->k, load))
             continue;
+        if (has_one_stride(e->k)) continue;
         if (e->k->beside)
             line(e->out, "load_some(%s_v[t], %s, %s);", load->name, load_address(e, load),
                  limit_text(e));
@@ -73,6 +81,9 @@ static void declare_resident(Emitter *e, const Load *load)
          is_across(e->k, load) ? "" : "[tiles]");
     if (is_across(e->k, load))
         line(e->out, "load_some(%s_v, %s, here);", load->name, load_address(e, load));
+    else if (has_one_stride(e->k))
+        line(e->out, "load_span<step>(%s_v, %s, %s, first_column, %s, here);", load->name,
+             first_of_span(e, load), column_stride(e, load), e->columns);
 }
 
 static void emit_resident_load(Emitter *e, const Load *load)

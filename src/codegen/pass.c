@@ -43,7 +43,7 @@ bool is_store_only(const Emitter *e, Node n)
 
 static void need(Pass *pass, Node n)
 {
-    if (is_column_value(pass->e, n)) {
+    if (is_column_value(pass->e, n) && !is_of_rows_beside(pass->e, n)) {
         pass->needed[n.id] = true;
         pass->any = true;
     }
@@ -130,13 +130,14 @@ void emit_tile_loads(const Pass *pass)
 
 static bool is_pass_store(const Pass *pass, const Store *store)
 {
+    if (is_of_rows_beside(pass->e, store->node)) return false;
     return store->phase == pass->phase && store->access != ACCESS_ROW && !store->result;
 }
 
 /* The type of a value until it is stored. What is no f32 becomes a narrow float through f64, since
  * an f32 between them would round twice. An integer that the program has converted stays narrow,
  * because compilers do not see that it needs no clamping. */
-static const char *held_type(const Emitter *e, const Store *store)
+const char *store_type(const Emitter *e, const Store *store)
 {
     const DTypeInfo *info = &dtype_info[store->dtype];
     const NodeInfo *value = node(e->g, store->node);
@@ -152,7 +153,7 @@ static void emit_output_vectors(const Pass *pass)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (is_pass_store(pass, store) && store->access == ACCESS_VECTOR)
-            line(e->out, "%s %s_out[vec];", held_type(e, store), store->name);
+            line(e->out, "%s %s_out[vec];", store_type(e, store), store->name);
     }
 }
 
@@ -219,17 +220,6 @@ bool adds_elements(const Emitter *e, const InnerReduction *r)
     return !r->partner.id && !paired_sum(e, r->node) && !picks_element(e, r->node);
 }
 
-/* The condition under which an element counts in a sum over rows that are neighbours: the row is there, and
- * what has no columns counts once. */
-static const char *sum_guard(Emitter *e, Node from)
-{
-    if (!e->k->beside) return "";
-    NameList all = {0};
-    *list_push(e->arena, &all) = "i < here";
-    if (!(node(e->g, from)->axes & column_axes(e->k))) *list_push(e->arena, &all) = "col == 0";
-    return join(e->arena, &all, " && ");
-}
-
 static void emit_contributions(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -243,14 +233,14 @@ static void emit_contributions(const Pass *pass)
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         Node from = arg(e->g, acc->node, 0);
-        if (acc->phase != pass->phase || !is_column_value(e, from)) continue;
+        if (acc->phase != pass->phase || !pass->needed[from.id]) continue;
         const char *place = e->k->beside ? "%s[t][0]" : "%s[t][i]";
         const char *into = acc->per_column ? arena_format(e->arena, place, acc->name) : acc->name;
-        const char *only = sum_guard(e, from);
-        if (*only) line(e->out, "if (%s)", only);
-        e->out->indent += *only != 0;
+        const int deeper = e->k->beside != 0;
+        if (deeper) line(e->out, "if (i < here)");
+        e->out->indent += deeper;
         emit_accumulate(e, acc->node, into, expression(e, from, 0));
-        e->out->indent -= *only != 0;
+        e->out->indent -= deeper;
     }
 }
 
@@ -261,7 +251,7 @@ static bool has_contributions(const Pass *pass)
         if (k->inner[i].phase == pass->phase && adds_elements(pass->e, &k->inner[i])) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase &&
-            is_column_value(pass->e, arg(pass->e->g, k->accumulators[i].node, 0)))
+            pass->needed[arg(pass->e->g, k->accumulators[i].node, 0).id])
             return true;
     return false;
 }

@@ -42,7 +42,7 @@ bool is_kept_from(const Emitter *e, Node n, int phase)
 const char *subscript(const Emitter *e, Node n)
 {
     static const char *const of[] = {"", "[t]", "[i]", "[t][i]"};
-    return is_part(e, n) || is_kept(e, n) ? of[footprint(e, n)] : "";
+    return is_part(e, n) || is_kept(e, n) || is_across_value(e, n) ? of[footprint(e, n)] : "";
 }
 
 const char *variable(Emitter *e, Node n)

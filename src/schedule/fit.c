@@ -194,8 +194,6 @@ static const char *find_beside_misfit(const Scheduler *s, const Kernel *k)
         return "lanes: a power of two up to 32 that divides the threads of a row";
     if (k->teams % (WARP / f->lanes))
         return "rows: a warp's lanes that do not share a row have others";
-    if (k->accumulator_count && f->threads != f->lanes)
-        return "lanes: with sums over rows a row has part of a warp";
     const bool plain = f->row == 1 + IN_REGISTERS && f->stages == 1 && f->reads == 1 && !f->reuse &&
                        !f->refill && !f->bulk && !f->blocks && f->cluster == 1;
     return plain && k->column_ctas == 1 ? NULL

@@ -434,7 +434,7 @@ static void try_beside(Proposals *p)
 
 static void propose_beside(Proposals *p)
 {
-    const int most = p->cut->accumulator_count ? 1 : MOST_THREADS / WARP;
+    const int most = MOST_THREADS / WARP;
     p->now.family = p->cut->family;
     if (!admits_family(p, p->now.family)) return;
     for (int vec = p->vec; vec >= 1; vec /= 2)

@@ -96,7 +96,7 @@ int natural_registers(const Scheduler *s, const Kernel *k)
                                 .tile = 1.15,
                                 .kept_row = 0.1,
                                 .kept_column = 0.55};
-    const double needed = add_needs(s, k, &needs);
+    const double needed = add_needs(s, k, &needs) + (has_several_columns(k) ? add_more(s, k) : 0);
     const int cap = register_cap(s, kernel_threads(k) + helper_threads(k));
     return needed < cap ? (int)needed : cap;
 }

@@ -178,3 +178,32 @@ DEVICE void slice_reduce(S (&scratch)[count][slots], R... r)
     if (threadIdx.x < width)
         (take_slices<width, slots>(scratch[variable++], r), ...);
 }
+
+//@ span_add
+// Adds accumulators over the teams of a CTA whose rows have `lanes` of each of `warps` warps, in a fixed order; the first team
+// gets the sum.
+template <int lanes, int warps, int threads, template <class> class R, class S, class T, int slots, int n>
+DEVICE void span_add(S (&scratch)[slots], T (&acc)[n])
+{
+    constexpr int groups = threads / (32 * warps), row_threads = lanes * warps;
+    const int group = threadIdx.x / (32 * warps);
+    const int thread_in_row = threadIdx.x / 32 % warps * lanes + threadIdx.x % lanes;
+    #pragma unroll
+    for (int i = 0; i < n; i++) {
+        #pragma unroll
+        for (int distance = lanes; distance < 32; distance *= 2)
+            acc[i] = R<T>::combine(acc[i], __shfl_xor_sync(0xffffffff, acc[i], distance));
+        if (groups > 1 && threadIdx.x % 32 < lanes)
+            *(T *)(scratch + (i * groups + group) * row_threads + thread_in_row) = acc[i];
+    }
+    if constexpr (groups > 1) {
+        __syncthreads();
+        if (group == 0)
+            #pragma unroll
+            for (int g = 1; g < groups; g++)
+                #pragma unroll
+                for (int i = 0; i < n; i++)
+                    acc[i] = R<T>::combine(acc[i], *(const T *)(scratch + (i * groups + g) * row_threads + thread_in_row));
+        __syncthreads();
+    }
+}

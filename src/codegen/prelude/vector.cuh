@@ -158,6 +158,28 @@ template <class T, int n> DEVICE void load_some(vector<T, n> &v, const T *at, in
     }
 }
 
+//@ load_span
+// Neighbouring rows: v[t] holds the n of them from `at` on of column first_column + t * step, columns `stride` apart; of
+// those rows there are `count`, or more. One wide access a column where all rows are there and all columns aligned.
+template <int step, class T, int n, int tiles>
+DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, int first_column, int columns, int count)
+{
+    if (count >= n && misalignment<n>(at) == 0 && misalignment<n>((const T *)0 + stride) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == columns || first_column + t * step < columns)
+                read_once(v[t], at + (first_column + t * step) * stride);
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (tiles * step == columns || first_column + t * step < columns)
+                #pragma unroll
+                for (int i = 0; i < n; i++)
+                    if (i < count)
+                        v[t][i] = at[(first_column + t * step) * stride + i];
+    }
+}
+
 //@ dynamic_smem
 // bytes of shared memory that the launch gives each CTA
 DEVICE unsigned dynamic_smem()
