@@ -35,6 +35,7 @@ static int resident(const Scheduler *s, const Kernel *k)
     if (memory < most) most = memory;
     if (s->target->threads_per_sm / threads < most) most = s->target->threads_per_sm / threads;
     if (s->target->most_ctas_per_sm < most) most = s->target->most_ctas_per_sm;
+    if (k->beside && is_persistent(k) && k->live_ctas < most) most = k->live_ctas;
     return most > 1 ? (int)most : 1;
 }
 
@@ -202,6 +203,16 @@ static double vector_accesses(const Kernel *k)
     return count;
 }
 
+/* Instructions by which a thread's vector of rows meets the other threads'. */
+static double beside_exchange(const Kernel *k)
+{
+    enum { SHUFFLE = 2, SLOT = 2, BARRIER = 16 };
+    if (!k->beside || k->phases < 2) return 0;
+    const int warps = warps_of_row(k);
+    const double lanes = SHUFFLE * doublings(k->lanes) * k->vec;
+    return k->inner_count * (lanes + (warps > 1 ? SLOT * warps * k->vec + BARRIER : 0));
+}
+
 /* Instructions of a thread for its part of a row. */
 static double thread_instructions(const Scheduler *s, const Kernel *k)
 {
@@ -209,7 +220,9 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
     double tiles = is_streamed(k)
                        ? (double)column_count(s, k) / k->cluster / k->threads_per_row / k->vec
                        : k->tiles;
-    return tiles * (t->vector_access * (k->vec == 1 ? t->single : 1) * vector_accesses(k) +
+    return beside_exchange(k) +
+           tiles * (t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
+                        vector_accesses(k) +
                     t->operation * element_operations(s, k) * k->vec);
 }
 
@@ -298,6 +311,19 @@ static double wasted_sectors(const Scheduler *s, const Kernel *k)
     return 1 + (double)SECTOR / (lanes * k->vec * bytes);
 }
 
+/* How many times as long memory takes where a warp's lanes read many columns of neighbouring rows, or a CTA
+ * has few neighbours. */
+static double beside_slowdown(const Scheduler *s, const Kernel *k)
+{
+    static const double OF_RUN = 0.35, OF_ACCESS = 0.3, WHOLE_ACCESS = 8;
+    if (!k->beside) return 1;
+    const double lanes = k->lanes / s->target->scattered;
+    const double run = rows_at_once(k) * narrowest(k) / s->target->whole_run;
+    const double access = k->vec * narrowest(k) / WHOLE_ACCESS;
+    return (1 + lanes * lanes) * (run < 1 ? pow(run, -OF_RUN) : 1) *
+           (access < 1 ? pow(access, -OF_ACCESS) : 1);
+}
+
 /* How long an SM has to do with a CTA's part of a row, for each of the bounds. */
 static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
                        double times[BOUNDS])
@@ -313,11 +339,14 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
            rate = t->l2_rate / wasted_sectors(s, k);
     double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / rows_at_once(k);
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
-    times[BOUND_BY_MEMORY] = (part->traffic + again) / (t->memory_rate * share) * sms / t->sms;
-    times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate;
+    const double slower = beside_slowdown(s, k);
+    times[BOUND_BY_MEMORY] =
+        (part->traffic + again) / (t->memory_rate * share) * sms / t->sms * slower;
+    times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
     double compute = thread_instructions(s, k) * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
-    times[BOUND_BY_INSTRUCTIONS] = compute * (warps < t->busy_warps ? t->busy_warps / warps : 1);
+    const double busy = t->busy_warps * (k->beside || has_parts(s->g, k) ? t->busier : 1);
+    times[BOUND_BY_INSTRUCTIONS] = compute * (warps < busy ? busy / warps : 1);
     times[BOUND_BY_WAITS] =
         waiting_time(s, k, times[BOUND_BY_MEMORY] * rows) / ((double)ctas * rows) + starts;
     times[BOUND_BY_MESSAGES] =

@@ -297,7 +297,7 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
 
 static int default_conversion(const Scheduler *s, const Kernel *k)
 {
-    if (is_refilled(k)) return CONVERT_ROW;
+    if (is_refilled(k) || (k->beside && k->inner_count)) return CONVERT_ROW;
     if (has_copy_warp(k) && k->vec == 1 && accumulator_registers(s, k) > 1) return CONVERT_BF16;
     if (k->stages || is_streamed(k) || has_bulk_rows(k) || k->accumulator_count || !k->inner_count)
         return CONVERT_NONE;

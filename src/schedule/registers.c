@@ -83,6 +83,16 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
            n->tile * (is_streamed(k) ? 1 : k->tiles);
 }
 
+/* Of vectors of neighbouring rows: a register or two for each element, as it is kept and as it is computed
+ * with, and one for each column's sum. */
+static double beside_registers(const Scheduler *s, const Kernel *k, double of_element,
+                               double of_sum)
+{
+    static const double BASE = 22, SINGLE = 1.4;
+    const double elements = k->vec * k->tiles * row_inputs(k) * (k->vec == 1 ? SINGLE : 1);
+    return BASE + of_element * elements + of_sum * accumulator_registers(s, k) * k->tiles;
+}
+
 /* That ptxas takes if it may. */
 int natural_registers(const Scheduler *s, const Kernel *k)
 {
@@ -96,8 +106,9 @@ int natural_registers(const Scheduler *s, const Kernel *k)
                                 .tile = 1.15,
                                 .kept_row = 0.1,
                                 .kept_column = 0.55};
-    const double needed = add_needs(s, k, &needs) + (has_several_columns(k) ? add_more(s, k) : 0);
+    double needed = add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : 0);
     const int cap = register_cap(s, kernel_threads(k) + helper_threads(k));
+    if (k->beside) needed = beside_registers(s, k, 1.7, 1.2);
     return needed < cap ? (int)needed : cap;
 }
 
@@ -131,6 +142,7 @@ int least_registers(const Scheduler *s, const Kernel *k)
                                   .lag = 10,
                                   .vector = 1.43,
                                   .tile = 2.44};
+    if (k->beside) return (int)beside_registers(s, k, 0.75, 1);
     const bool ring = k->stages || is_refilled(k);
     const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
     return (int)(add_needs(s, k, needs) + add_more(s, k));
