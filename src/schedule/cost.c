@@ -245,7 +245,8 @@ static double late_time(const Scheduler *s, const Kernel *k)
 static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
 {
     const Target *t = s->target;
-    double exchange = exchange_time(s, k), own = t->issue * thread_instructions(s, k),
+    const double steps = has_parts(s->g, k) && !k->beside && !k->stages ? t->busier : 1; /* in which parts meet */
+    double exchange = exchange_time(s, k), own = steps * t->issue * thread_instructions(s, k),
            late = late_time(s, k);
     if (k->stages) {
         double meets = k->lag ? exchange * t->lagged : exchange;
@@ -345,7 +346,8 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
     double compute = thread_instructions(s, k) * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
-    const double busy = t->busy_warps * (k->beside || has_parts(s->g, k) ? t->busier : 1);
+    const bool idles = k->beside || (has_parts(s->g, k) && !k->stages);
+    const double busy = t->busy_warps * (idles ? t->busier : 1);
     times[BOUND_BY_INSTRUCTIONS] = compute * (warps < busy ? busy / warps : 1);
     times[BOUND_BY_WAITS] =
         waiting_time(s, k, times[BOUND_BY_MEMORY] * rows) / ((double)ctas * rows) + starts;
