@@ -454,6 +454,22 @@ static double time_of_numbers(const Scheduler *s, double rows)
     return rows * NUMBER / (s->target->memory_rate * s->target->sms);
 }
 
+/* Of tensors with all rows that a kernel reads though it walks other axes; elements that have no neighbour
+ * in its rows take a sector each. */
+static double time_of_tensors(const Scheduler *s, const Kernel *k, double rows)
+{
+    double bytes = 0, scattered = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        const double own = tensor_bytes(s, load->axes, load->dtype);
+        bytes += own;
+        scattered += scattered_bytes(k, load->access, load->axes, load->dtype, own);
+    }
+    const Target *t = s->target;
+    const double memory = bytes / t->memory_rate, l2 = (bytes + scattered) / t->l2_rate;
+    return rows * (memory > l2 ? memory : l2) / t->sms;
+}
+
 double plan_time(const Scheduler *s)
 {
     const double rows = rows_of_graph(s);
@@ -463,7 +479,8 @@ double plan_time(const Scheduler *s)
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
         time += walks_all_rows(s, k) ? time_of_rows(s, k, rows, &bound)
-                                     : time_of_one(s, k) + time_of_numbers(s, rows);
+                                     : time_of_one(s, k) + time_of_numbers(s, rows) +
+                                           time_of_tensors(s, k, rows);
     }
     return time;
 }
