@@ -64,7 +64,7 @@ bool tuning_key(const Compilation *c, TuningKey *key)
     Graph *graph = NEW(arena, Graph);
     *graph = *c->graph;
     for (int i = 0; i < graph->axis_count; i++)
-        graph->axes[i].size = c->analysis->columns >> i & 1 ? c->sizes.of[i] : -1;
+        graph->axes[i].size = c->analysis->fixed >> i & 1 ? c->sizes.of[i] : -1;
     Text *text = text_new(arena);
     print_graph(text, graph);
     XXH128_hash_t hash = XXH3_128bits(text->data, text->length);

@@ -86,7 +86,7 @@ static void bind_sizes(Pipeline *p, const Graph *g)
     }
     Sizes one = p->result->sizes;
     for (int i = 0; i < g->axis_count; i++) one.of[i] = one.of[i] < 0 ? 1 : one.of[i];
-    AxisSet open = p->request->rows_at_launch ? ~analyze(p->d.arena, g, &one)->columns : 0;
+    AxisSet open = p->request->rows_at_launch ? ~analyze(p->d.arena, g, &one)->fixed : 0;
     for (int i = 0; i < g->axis_count; i++) {
         if (p->result->sizes.of[i] < 0 && !(open >> i & 1))
             report_error(&p->d, g->axes[i].span, NULL, "axis '%s' has no size: give %s=SIZE",

@@ -100,6 +100,25 @@ AxisSet find_columns(const Graph *g, const Sizes *sizes, const bool *live, AxisS
     return scattered ? scattered : last_of(axes);
 }
 
+/* The last axes of tensors of other rows than the graph's, as of x [M, N] that scales t [M, K]. */
+static AxisSet find_other_columns(const Analysis *a, const bool *live)
+{
+    const Graph *g = a->graph;
+    AxisSet rows = 0, others = 0;
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        if (live[i] && info->op == OP_PARAM && info->axes & a->columns)
+            rows |= info->axes & a->rows;
+    }
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        const bool several = info->axes & (info->axes - 1);
+        if (!live[i] || info->op != OP_PARAM || info->axes & a->columns || !several) continue;
+        if (!axes_within(info->axes, rows)) others |= last_of(info->axes) & ~rows;
+    }
+    return others;
+}
+
 static ReductionKind find_kind(const Analysis *a, Node n)
 {
     AxisSet reduced = node(a->graph, n)->reduced;
@@ -325,6 +344,7 @@ Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, bool l
     a->columns = find_columns(g, sizes, live, axes, last);
     a->rows = axes & ~a->columns;
     a->beside = last_of(axes) & a->rows;
+    a->fixed = a->columns | find_other_columns(a, live);
     a->partners = find_partners(arena, a);
     a->phase = find_phases(arena, a);
     for (int i = 1; i < g->nodes.count; i++)

@@ -36,6 +36,9 @@ typedef struct Analysis {
     AxisSet rows, columns;
     AxisSet beside; /* the fastest axis where it is of the rows: these are neighbours in memory, and
                        a row's columns are apart; else 0 */
+    AxisSet
+        fixed; /* whose sizes are compiled in: the columns, and the last axes of tensors that have
+                      neither columns nor the rows of one that has */
     const struct Analysis *other; /* of the same with the last axis as columns; NULL: so it is here,
                                      or no columns are wanted but these */
     /* Outputs that share nothing with others, and have rows along other axes, are parts. Each is

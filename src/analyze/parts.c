@@ -101,7 +101,7 @@ static bool are_apart(const Analysis *const *parts, int count)
 {
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++)
-            if (i != j && parts[i]->columns & (parts[j]->rows | parts[j]->columns)) return false;
+            if (i != j && parts[i]->fixed & (parts[j]->rows | parts[j]->columns)) return false;
     return true;
 }
 
@@ -138,6 +138,7 @@ static void add_part(Arena *arena, Analysis *whole, const Analysis *part, int *p
     whole->persistent_count += part->persistent_count;
     whole->rows |= part->rows;
     whole->columns |= part->columns;
+    whole->fixed |= part->fixed;
     if (part->phases > whole->phases) whole->phases = part->phases;
     for (int i = 0; i < whole->graph->nodes.count; i++)
         if (part->phase[i] > phase[i]) phase[i] = part->phase[i];
@@ -147,7 +148,7 @@ static void add_part(Arena *arena, Analysis *whole, const Analysis *part, int *p
 static void join_parts(Arena *arena, Analysis *whole, const Analysis *const *parts, int count)
 {
     int *phase = NEW_ARRAY(arena, int, whole->graph->nodes.count);
-    whole->rows = whole->columns = 0;
+    whole->rows = whole->columns = whole->fixed = 0;
     whole->reduction_count = whole->persistent_count = whole->phases = 0;
     whole->phase = phase;
     for (int i = 0; i < count; i++) add_part(arena, whole, parts[i], phase);

@@ -189,7 +189,7 @@ static AxisSet sizes_used(const Scheduler *s, const LaunchSlot *slots, const Ker
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].slot >= 0)
             used |= slot_sizes(&slots[k->stores[i].slot], k->stores[i].axes) & ~collapsed;
-    return used & ~s->a->columns;
+    return used & ~s->a->fixed;
 }
 
 /* By parameter. */
@@ -294,7 +294,7 @@ static bool has_nothing(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->accumulator_count; i++)
         nothing &= axes_size(&s->a->sizes, node(s->g, arg(s->g, k->accumulators[i].node, 0))->axes &
                                                k->columns) == 0;
-    return nothing && axes_within(k->columns, s->a->columns);
+    return nothing && axes_within(k->columns, s->a->fixed);
 }
 
 /* Of rows that are neighbours: along x those that a CTA has at a time, along y the other row axes; or as
@@ -388,7 +388,7 @@ void build_launch(Scheduler *s, Plan *plan)
     l->graph = s->g->name;
     l->axis_count = s->g->axis_count;
     for (int i = 0; i < s->g->axis_count; i++) l->axis_names[i] = s->g->axes[i].name;
-    l->fixed = s->a->columns;
+    l->fixed = s->a->fixed;
     l->sizes = s->a->sizes;
     list_tensors(s, l);
     list_slots(s, plan);

@@ -245,7 +245,8 @@ static double late_time(const Scheduler *s, const Kernel *k)
 static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
 {
     const Target *t = s->target;
-    const double steps = has_parts(s->g, k) && !k->beside && !k->stages ? t->busier : 1; /* in which parts meet */
+    const double steps =
+        has_parts(s->g, k) && !k->beside && !k->stages ? t->busier : 1; /* in which parts meet */
     double exchange = exchange_time(s, k), own = steps * t->issue * thread_instructions(s, k),
            late = late_time(s, k);
     if (k->stages) {
@@ -478,9 +479,9 @@ double plan_time(const Scheduler *s)
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
-        time += walks_all_rows(s, k) ? time_of_rows(s, k, rows, &bound)
-                                     : time_of_one(s, k) + time_of_numbers(s, rows) +
-                                           time_of_tensors(s, k, rows);
+        time += walks_all_rows(s, k)
+                    ? time_of_rows(s, k, rows, &bound)
+                    : time_of_one(s, k) + time_of_numbers(s, rows) + time_of_tensors(s, k, rows);
     }
     return time;
 }

@@ -53,7 +53,7 @@ static Kernel *find_columnwise(Scheduler *s, int level, AxisSet rows, AxisSet ke
 /* Of several axes the fastest must have a size that is known: vectors are to divide it. */
 static Access find_access(const Scheduler *s, const Kernel *k, AxisSet axes)
 {
-    AxisSet inside = axes & k->columns, known = k->columns & s->a->columns;
+    AxisSet inside = axes & k->columns, known = k->columns & s->a->fixed;
     if (!inside) return ACCESS_ROW;
     /* the fastest axis is the highest bit: here it is the same of both */
     bool fastest = inside > (axes ^ k->columns);
@@ -88,6 +88,14 @@ static void add_store(const Scheduler *s, Kernel *k, Node n, int output, int ten
     store->access = store_access(s, k, store);
 }
 
+/* The columns of a kernel that walks values with these axes: the graph's, or those that they have of
+ * their own. */
+static AxisSet columns_of(const Scheduler *s, AxisSet axes)
+{
+    const AxisSet own = axes & s->a->fixed;
+    return !own || own & s->a->columns ? s->a->columns : own;
+}
+
 /* The kernel that computes a reduction. */
 static Kernel *reduction_kernel(Scheduler *s, Node n)
 {
@@ -96,7 +104,9 @@ static Kernel *reduction_kernel(Scheduler *s, Node n)
     AxisSet from_axes = s->g->nodes.data[from].axes;
     switch (reduction_way(s, n)) {
     case BY_ROW: return find_kernel(s, s->home[n.id], left & s->a->rows, s->a->columns);
-    case BY_RIDING: return find_kernel(s, s->home[n.id], from_axes & s->a->rows, s->a->columns);
+    case BY_RIDING:
+        return find_kernel(s, s->home[n.id], from_axes & s->a->rows & ~columns_of(s, from_axes),
+                           columns_of(s, from_axes));
     case BY_COLUMN: return find_columnwise(s, s->home[n.id], reduced, left & s->a->rows);
     case BY_ITSELF: break;
     }
@@ -149,7 +159,8 @@ static bool walks_them_anyway(const Scheduler *s, Node v)
 static AxisSet columns_of_store(const Scheduler *s, Node v)
 {
     AxisSet columns = s->a->columns, own = node(s->g, v)->axes & columns, others = columns & ~own;
-    if (!own || !others) return columns;
+    if (!own) return columns_of(s, node(s->g, v)->axes);
+    if (!others) return columns;
     bool lost = axes_size(&s->a->sizes, others) == 0;
     return lost || (!(axes_below(s, v) & others) && !walks_them_anyway(s, v)) ? own : columns;
 }
@@ -164,7 +175,7 @@ static Kernel *output_kernel(Scheduler *s, const Output *output)
     if (last.id) return reduction_kernel(s, last);
     AxisSet columns = columns_of_store(s, v);
     int level = columns == s->a->columns ? s->level[v.id] : s->cut[v.id];
-    return find_kernel(s, level, node(s->g, v)->axes & s->a->rows, columns);
+    return find_kernel(s, level, node(s->g, v)->axes & s->a->rows & ~columns, columns);
 }
 
 static void place_roots(Scheduler *s)

@@ -39,7 +39,7 @@ int64_t column_count(const Scheduler *s, const Kernel *k)
 
 bool has_dynamic_columns(const Scheduler *s, const Kernel *k)
 {
-    return !axes_within(column_axes(k), s->a->columns) || column_count(s, k) > 1 << 30;
+    return !axes_within(column_axes(k), s->a->fixed) || column_count(s, k) > 1 << 30;
 }
 
 bool has_column_accumulators(const Kernel *k)

@@ -72,7 +72,7 @@ const char *shape_problem(const Scheduler *s, const Kernel *k)
 bool has_too_many_columns(Scheduler *s, const Kernel *k)
 {
     int most = has_column_accumulators(k) ? 1 << 30 : INT_MAX;
-    if (!axes_within(column_axes(k), s->a->columns) || column_count(s, k) <= most) return false;
+    if (!axes_within(column_axes(k), s->a->fixed) || column_count(s, k) <= most) return false;
     s->problem = arena_format(s->arena, "rows of more than %d columns%s are not supported", most,
                               most < INT_MAX ? " that are reduced over rows" : "");
     return true;
