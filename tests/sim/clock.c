@@ -1,4 +1,4 @@
-/* clock.c: see clock.h. Few CTAs know of each other, so blocks are found by walking. */
+/* clock.c: see clock.h. */
 #include "clock.h"
 
 #include <stdlib.h>
@@ -22,13 +22,6 @@ static uint32_t *no_block(void)
 {
     ran_out = true;
     return spare;
-}
-
-uint32_t clock_get(const Clock *clock, int cta, int thread)
-{
-    for (int i = 0; i < clock->count; i++)
-        if (clock->blocks[i].cta == cta) return clock->blocks[i].epochs[thread];
-    return 0;
 }
 
 static uint32_t *block_of(Clock *clock, int threads, int cta)

@@ -17,7 +17,14 @@ typedef struct {
     int count, capacity;
 } Clock;
 
-uint32_t clock_get(const Clock *clock, int cta, int thread);
+/* Few CTAs know of each other, so blocks are found by walking. */
+static inline uint32_t clock_get(const Clock *clock, int cta, int thread)
+{
+    for (int i = 0; i < clock->count; i++)
+        if (clock->blocks[i].cta == cta) return clock->blocks[i].epochs[thread];
+    return 0;
+}
+
 /* All functions that raise a clock take the number of threads of a CTA. */
 void clock_raise(Clock *clock, int threads, int cta, int thread, uint32_t epoch);
 void clock_join(Clock *to, const Clock *from, int threads);

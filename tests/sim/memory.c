@@ -106,17 +106,17 @@ static bool are_alike(const Cell *a, const Cell *b)
 /* Neighbours are mostly used together and know the same: then one is judged for all. */
 static void check_cells(Access *a, Cell *cells, size_t first, size_t count, size_t granule)
 {
-    Cell before, after;
-    for (size_t i = 0; i < count; i++) {
+    Cell before;
+    const Cell *judged = NULL;
+    for (size_t i = 0; i < count; i++, a->offset += granule) {
         Cell *cell = &cells[first + i];
-        if (i > 0 && are_alike(cell, &before)) {
-            *cell = after;
+        if (judged && are_alike(cell, &before)) {
+            *cell = *judged;
         } else {
             before = *cell;
             check_cell(a, cell);
-            after = *cell;
+            judged = cell;
         }
-        a->offset += granule;
     }
 }
 

@@ -386,6 +386,39 @@ SimObject *object_load(const char *text, const char *const *kernels, int kernel_
     return object_load_beside(prelude_text, text, kernels, kernel_count, message, message_size);
 }
 
+/* The rooms of the object before, for the next one of this thread: what lies in them matters to
+ * none, and new memory takes long to get. Large ones are given back; of stacks few pages are used. */
+typedef struct {
+    SimRoom stacks, smem, cells;
+} Rooms;
+static _Thread_local Rooms spare;
+static const size_t most_stacks = (size_t)2 << 30, most_kept = (size_t)256 << 20;
+
+static void keep_room(const SimRoom *room, SimRoom *place, size_t most)
+{
+    SimRoom gone = *room;
+    if (room->size > place->size && room->size <= most) {
+        gone = *place;
+        *place = *room;
+    }
+    if (gone.at) munmap(gone.at, gone.size);
+}
+
+static void keep_rooms(const SimObject *o)
+{
+    keep_room(&o->stacks, &spare.stacks, most_stacks);
+    keep_room(&o->smem, &spare.smem, most_kept);
+    keep_room(&o->cells, &spare.cells, most_kept);
+}
+
+static void take_rooms(SimObject *o)
+{
+    o->stacks = spare.stacks;
+    o->smem = spare.smem;
+    o->cells = spare.cells;
+    spare = (Rooms){0};
+}
+
 SimObject *object_load_beside(const char *prelude, const char *text, const char *const *kernels,
                               int kernel_count, char *message, size_t message_size)
 {
@@ -394,14 +427,10 @@ SimObject *object_load_beside(const char *prelude, const char *text, const char 
         snprintf(message, message_size, "out of memory");
         return NULL;
     }
+    take_rooms(o);
     if (build(o, prelude, text, kernels, kernel_count, message, message_size)) return o;
     object_free(o);
     return NULL;
-}
-
-static void free_room(SimRoom *room)
-{
-    if (room->at) munmap(room->at, room->size);
 }
 
 void object_free(SimObject *o)
@@ -414,9 +443,7 @@ void object_free(SimObject *o)
         free(o->shared[i].kernel);
     }
     free(o->shared);
-    free_room(&o->stacks);
-    free_room(&o->smem);
-    free_room(&o->cells);
+    keep_rooms(o);
     free(o->directory);
     free(o);
 }

@@ -31,9 +31,9 @@ static TxBarrier *find_barrier(Machine *m, Cta *cta, const void *barrier, uint32
     char where[128], who[128];
     const size_t place = place_in(m, barrier, at);
     TxBarrier *b = look_up(cta, place);
+    if (b && happened_before(m, m->current, &b->made)) return b;
     print_shared(m, place, where, sizeof where);
     if (!b) fault(m, at, "the transaction barrier at %s is used before its init", where);
-    if (happened_before(m, m->current, &b->made)) return b;
     print_thread(m, b->made.by, who, sizeof who);
     fault(m, at,
           "the transaction barrier at %s is used with nothing between that and its init by "
