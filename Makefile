@@ -49,7 +49,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites texts faults recipes mutate bench chosen peers peers-busy bless layers lint format check-format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu suites texts faults recipes sim-all mutate bench chosen peers peers-busy bless layers lint format check-format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -256,7 +256,7 @@ checks:
 	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
-	@build/prop --replay tests/cases --device sim --schedules --jobs 2
+	@build/prop --replay tests/cases --device sim --schedules --texts 4 --jobs 2
 	@echo '-- random programs' && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --jobs 2
 	@echo 'make check: all passed'
 
@@ -312,6 +312,11 @@ faults: build/fusec $(FAULTS)
 ## recipes    what docs/hacking.md says of adding an operation and a reduction, in a copy of the tree
 recipes: all build/prop
 	@tests/recipes.sh
+
+## sim-all    examples and kept programs on the simulator by all schedules, of which `make check` runs a sample
+sim-all: build/fusec build/sim_cases build/prop
+	@tests/sim.sh all
+	@build/prop --replay tests/cases --device sim --schedules --jobs 2
 
 ## mutate     break the generated text in one place at a time: does the simulator tell?
 mutate: build/mutate

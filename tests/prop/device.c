@@ -127,10 +127,10 @@ static bool try_schedule(Checked *checked, const char *schedule, bool due, Varia
     return true;
 }
 
-/* Texts of a program that are run: others of other seeds come to what these leave out. */
-enum { MOST_RUN = 7, ROTATION = 11 };
+enum { ROTATION = 11 };
 
-bool make_variants(Checked *checked, bool schedules, Variant *variants, int *count, Finding *f)
+bool make_variants(Checked *checked, const Devices *devices, Variant *variants, int *count,
+                   Finding *f)
 {
     const char *kept = checked->origin->schedule;
     char schedule[64];
@@ -139,7 +139,7 @@ bool make_variants(Checked *checked, bool schedules, Variant *variants, int *cou
     bool good = try_schedule(checked, NULL, true, variants, count, f) &&
                 (!kept || try_schedule(checked, kept, false, variants, count, f));
     const uint64_t first = checked->origin->seed * ROTATION;
-    for (int k = 0; good && schedules && k < SCHEDULES && *count < MOST_RUN; k++) {
+    for (int k = 0; good && devices->schedules && k < SCHEDULES && *count < devices->texts; k++) {
         draw_schedule(checked->origin->seed, (int)((first + (uint64_t)k) % SCHEDULES), schedule,
                       sizeof schedule);
         good = try_schedule(checked, schedule, false, variants, count, f);
@@ -356,7 +356,7 @@ bool check_devices(Checked *checked, const Devices *devices, Finding *f)
 {
     Variant variants[MOST_VARIANTS];
     int count, at_fault;
-    bool good = make_variants(checked, devices->schedules, variants, &count, f);
+    bool good = make_variants(checked, devices, variants, &count, f);
     good = good && (!devices->nvrtc || compile_variants(variants, count, &at_fault, f));
     good = good && (!devices->simulate || simulate_variants(variants, count, &at_fault, f));
     for (int i = 0; i < count; i++) compile_free(&variants[i].compiled);

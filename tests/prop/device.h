@@ -18,12 +18,14 @@ typedef struct {
 
 typedef struct {
     bool schedules; /* forced ones too */
+    int texts;      /* that a program comes to, at most: seeds differ in which ones */
     bool simulate, nvrtc;
 } Devices;
 
 /* Compiles the program for the schedules that admit it; *count says how many texts
  * they come to. A plan that is refused unforced is a finding. */
-bool make_variants(Checked *checked, bool schedules, Variant *variants, int *count, Finding *f);
+bool make_variants(Checked *checked, const Devices *devices, Variant *variants, int *count,
+                   Finding *f);
 /* Runs variants, of one program or many, compiled for the host in one go: two orders of
  * events and a second layout must give the same bits, and those within the bound.
  * `at_fault` is the index of the one that f tells of. */

@@ -1,10 +1,12 @@
 /* prop.c: random programs through the whole compiler.
  *
  *     prop [--first SEED] [--count N] [--device cpu|sim] [--schedules] [--nvrtc]
- *          [--elements N] [--jobs N] [--keep DIR]
+ *          [--texts N] [--elements N] [--jobs N] [--keep DIR]
  *     prop --replay DIR [...]     the programs in DIR, `# seed: N` and all
  *     prop --print --first SEED   one program's text
  *
+ * --schedules runs at most seven texts of a program, --texts N at most N: as it is chosen, by the
+ * schedule that a kept one names, and by others that its seed picks.
  * A program that fails is made small and, with --keep, written to DIR. Exits 1 after any
  * failure. */
 #include "device.h"
@@ -12,6 +14,7 @@
 #include "shrink.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,8 +172,7 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const char *pat
     b->cases[i] = *c;
     bool good = check_front(&b->cases[i], &b->checked[i], &f);
     if (good && (devices->simulate || devices->nvrtc || devices->schedules))
-        good =
-            make_variants(&b->checked[i], devices->schedules, b->variants + b->count, &count, &f);
+        good = make_variants(&b->checked[i], devices, b->variants + b->count, &count, &f);
     b->count += count;
     if (!good) {
         drop_variants(b, &b->checked[i]);
@@ -300,6 +302,11 @@ static int job_count(long asked)
     return asked < 1 ? 1 : asked > MOST_JOBS ? MOST_JOBS : (int)asked;
 }
 
+static int most_texts(long asked)
+{
+    return asked < 1 ? 1 : asked > SCHEDULES ? SCHEDULES : (int)asked;
+}
+
 static bool parse_word(Options *o, const char *word, const char *value, bool *took)
 {
     *took = true;
@@ -309,6 +316,8 @@ static bool parse_word(Options *o, const char *word, const char *value, bool *to
         o->count = strtoull(value, NULL, 10);
     else if (!strcmp(word, "--elements") && value)
         o->elements = strtoll(value, NULL, 10);
+    else if (!strcmp(word, "--texts") && value)
+        o->devices.texts = most_texts(strtol(value, NULL, 10));
     else if (!strcmp(word, "--jobs") && value)
         o->jobs = job_count(strtol(value, NULL, 10));
     else if (!strcmp(word, "--keep") && value)
@@ -329,7 +338,9 @@ static bool parse_word(Options *o, const char *word, const char *value, bool *to
 
 int main(int argc, char **argv)
 {
-    Options o = {.count = 100, .elements = 2048, .jobs = 1};
+    Options o = {.count = 100, .elements = 2048, .jobs = 1, .devices.texts = 7};
+    mallopt(M_TRIM_THRESHOLD, 1 << 30); /* each program takes what the one before gave back */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
     for (int i = 1; i < argc; i++) {
         bool took;
         if (!parse_word(&o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &took)) {
