@@ -258,9 +258,9 @@ START_TEST(the_model_tells_what_bounds_a_plan)
     ck_assert_int_eq(
         estimate_of("grid-stride:threads=64,rows=1,cluster=1,stages=2,per_sm=1", 4096).bound,
         BOUND_BY_INSTRUCTIONS);
-    ck_assert_int_eq(estimate_of("warp-specialized:cluster=128", 524288).bound, BOUND_BY_MESSAGES);
+    ck_assert_int_eq(estimate_of("warp-specialized:cluster=128", 131072).bound, BOUND_BY_MESSAGES);
     choose_program("examples/softmax.fuse");
-    ck_assert_int_eq(estimate_of("row:threads=256,cluster=4,stages=4,per_sm=1", 8192).bound,
+    ck_assert_int_eq(estimate_of("row:threads=256,cluster=4,stages=2,per_sm=1", 8192).bound,
                      BOUND_BY_WAITS);
 }
 END_TEST

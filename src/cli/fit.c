@@ -33,7 +33,7 @@ const Probe probes[] = {
      "row:threads=256,cluster=1,stages=6,per_sm=1", 1024, softmax},
     {TARGET_KEY_latency, BOUND_BY_WAITS, "latency", "row:threads=1024,reads=2", 1024, softmax},
     {TARGET_KEY_cluster_exchange, BOUND_BY_WAITS, "clusters",
-     "row:threads=256,cluster=4,stages=4,per_sm=1", 8192, softmax},
+     "row:threads=256,cluster=4,stages=2,per_sm=1", 8192, softmax},
 };
 const int probe_count = sizeof probes / sizeof *probes;
 

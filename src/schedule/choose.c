@@ -1,44 +1,28 @@
-/* schedule/choose.c: the schedule of a kernel: the model's best of those that can be. Proposals come
- * from the simplest on, and a later one must be faster by more than the model can tell apart. */
+/* schedule/choose.c: the schedule of a kernel: the simplest of those that are about as fast as the
+ * model's fastest. Proposals come from the simplest on, so lengths near each other have the same. */
 #include "schedule/internal.h"
 
 #include <string.h>
 
-static const double RESOLUTION = 0.98;
+static const double RESOLUTION = 0.995; /* what the model cannot tell apart */
 
 typedef struct {
-    Scheduler *s;
-    Kernel best;
-    Load *loads;
     Schedule schedule;
-    double time; /* 0: none yet */
+    double time;
+} Near;
+
+typedef struct {
+    const Scheduler *s;
+    LIST(Near) near; /* to the fastest when they came */
+    double least;
 } Choice;
 
 static void consider(void *data, const Kernel *k, const Schedule *schedule)
 {
     Choice *c = data;
-    double time = kernel_time(c->s, k);
-    if (c->time > 0 && time > c->time * RESOLUTION) return;
-    c->time = time;
-    c->best = *k;
-    c->schedule = *schedule;
-    if (k->load_count) memcpy(c->loads, k->loads, sizeof *k->loads * (size_t)k->load_count);
-}
-
-/* The model's best of what s->forced asks for. */
-static bool choose_best(Scheduler *s, Kernel *k)
-{
-    Choice c = {.s = s, .loads = NEW_ARRAY(s->arena, Load, k->load_count + 1)};
-    s->problem = NULL;
-    propose(s, k, consider, &c);
-    if (!(c.time > 0)) {
-        if (!s->problem) s->problem = "no schedule has room for it";
-        return false;
-    }
-    s->problem = NULL;
-    *k = c.best;
-    k->loads = c.loads;
-    return true;
+    const double time = kernel_time(c->s, k);
+    if (!c->near.count || time < c->least) c->least = time;
+    if (time * RESOLUTION <= c->least) *list_push(c->s->arena, &c->near) = (Near){*schedule, time};
 }
 
 /* As a complete schedule says, however the graph was cut; else the kernel stays as it is. */
@@ -53,6 +37,26 @@ static bool fit_copy(Scheduler *s, Kernel *k)
     if (!fit_schedule(s, &copy)) return false;
     *k = copy;
     return true;
+}
+
+/* The model's best of what s->forced asks for. */
+static bool choose_best(Scheduler *s, Kernel *k)
+{
+    Choice c = {.s = s};
+    const Near *near;
+    const Schedule asked = s->forced;
+    s->problem = NULL;
+    propose(s, k, consider, &c);
+    if (!c.near.count) {
+        if (!s->problem) s->problem = "no schedule has room for it";
+        return false;
+    }
+    for (near = c.near.data; near->time * RESOLUTION > c.least;) near++;
+    s->forced = near->schedule;
+    const bool fits = fit_copy(s, k);
+    s->forced = asked;
+    s->problem = NULL;
+    return fits;
 }
 
 /* As the target's table has it; false: it has nothing of such a kernel, or what cannot be here, which

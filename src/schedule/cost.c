@@ -226,6 +226,14 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
                     t->operation * element_operations(s, k) * k->vec);
 }
 
+/* The same, and those with which a row's threads meet and go to the next row, however few elements
+ * each has. */
+static double row_instructions(const Scheduler *s, const Kernel *k)
+{
+    static const double LAG = 1.7; /* meetings that two rows at once are worth */
+    return thread_instructions(s, k) + s->target->meeting * (k->phases - 1 + LAG * k->lag);
+}
+
 /* Column vectors that a later phase reads from memory, when it comes to them or a tile ahead. */
 static double late_time(const Scheduler *s, const Kernel *k)
 {
@@ -296,7 +304,7 @@ static const Kernel *only_walker(const Plan *plan)
  * one where rows are not whole sectors. */
 static double wasted_sectors(const Scheduler *s, const Kernel *k)
 {
-    enum { SECTOR = 32 };
+    enum { SECTOR = 32, PAIR = 2 * SECTOR }; /* L2 fetches sectors by pairs */
     if (k->beside) {
         const int run = WARP / k->lanes * k->vec * narrowest(k);
         return run < SECTOR ? (double)SECTOR / run : 1;
@@ -310,7 +318,19 @@ static double wasted_sectors(const Scheduler *s, const Kernel *k)
     if (has_copy_warp(k) || has_bulk_rows(k) || passes_by_blocks(k) || is_copied_by_lines(k))
         return 1;
     if (column_count(s, k) * bytes % SECTOR == 0 && lanes * k->vec * bytes >= SECTOR) return 1;
-    return 1 + (double)SECTOR / (lanes * k->vec * bytes);
+    return 1 + (double)PAIR / (lanes * k->vec * bytes);
+}
+
+/* What of memory's rate a kernel gets by how it asks for rows. */
+static double share_of_rate(const Scheduler *s, const Kernel *k)
+{
+    enum { LINE = 128 };
+    const Target *t = s->target;
+    if (has_bulk_rows(k)) return t->copied;
+    if (!is_persistent(k)) return 1;
+    if (has_column_accumulators(k)) return is_paced(k) ? 1 : t->loose;
+    const bool whole_lines = column_count(s, k) * narrowest(k) % LINE == 0;
+    return t->walked * (has_copy_warp(k) || whole_lines ? 1 : t->unaligned);
 }
 
 /* How many times as long memory takes where a warp's lanes read many columns of neighbouring rows, or a CTA
@@ -331,21 +351,16 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
                        double times[BOUNDS])
 {
     const Target *t = s->target;
-    int ctas = resident(s, k), rows = rows_at_once(k);
-    double share = has_bulk_rows(k)              ? t->copied
-                   : !is_persistent(k)           ? 1
-                   : !has_column_accumulators(k) ? t->walked
-                   : is_paced(k)                 ? 1
-                                                 : t->loose;
-    double shared = keeps_columns(k) ? 0 : part->shared / rows_at_once(k),
+    const int ctas = resident(s, k), rows = rows_at_once(k);
+    double shared = keeps_columns(k) ? 0 : part->shared / rows,
            rate = t->l2_rate / wasted_sectors(s, k);
     double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / rows_at_once(k);
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
     const double slower = beside_slowdown(s, k);
     times[BOUND_BY_MEMORY] =
-        (part->traffic + again) / (t->memory_rate * share) * sms / t->sms * slower;
+        (part->traffic + again) / (t->memory_rate * share_of_rate(s, k)) * sms / t->sms * slower;
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
-    double compute = thread_instructions(s, k) * kernel_threads(k) / (rows * t->lane_rate),
+    double compute = row_instructions(s, k) * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
     const bool idles = k->beside || (has_parts(s->g, k) && !k->stages);
     const double busy = t->busy_warps * (idles ? t->busier : 1);
@@ -368,15 +383,18 @@ bool is_model_fitted(const Target *target)
     return target_measured(target, &constants) == constants;
 }
 
-/* What a thread lacks is spilled: each register that it has too few costs so much of its time. */
-static double spill_factor(const Scheduler *s, const Kernel *k)
+/* What a thread lacks of the registers that it would take makes it wait; what it cannot do without is
+ * spilled, and much of that is out of the question. */
+static double register_factor(const Scheduler *s, const Kernel *k)
 {
-    static const double OF_REGISTER = 0.1;
+    static const double OF_WAIT = 0.013, OF_SPILL = 3, OF_SPILLS = 60;
     if (k->tuned) return 1; /* it was compiled before it was measured */
-    int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1;
-    int lack =
-        least_registers(s, k) - register_cap(s, (kernel_threads(k) + helper_threads(k)) * ctas);
-    return lack > 0 ? 1 + OF_REGISTER * lack : 1;
+    const int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1,
+              cap = register_cap(s, (kernel_threads(k) + helper_threads(k)) * ctas),
+              wish = natural_registers(s, k) - cap;
+    const double lack = least_registers(s, k) / (double)cap - 1;
+    return 1 + OF_WAIT * (wish > 0 ? wish : 0) +
+           (lack > 0 ? (OF_SPILL + OF_SPILLS * lack) * lack : 0);
 }
 
 /* A row that is alone: one CTA or group has it, and nothing hides what it waits for. */
@@ -385,7 +403,8 @@ static double time_of_one(const Scheduler *s, const Kernel *k)
     const Part part = measure_part(s, k);
     double bytes =
         part.traffic + part.shared + (is_streamed(k) ? (k->phases - 1) * part.shared : 0);
-    return waiting_time(s, k, bytes / s->target->sm_rate) * spill_factor(s, k) + s->target->launch;
+    return waiting_time(s, k, bytes / s->target->sm_rate) * register_factor(s, k) +
+           s->target->launch;
 }
 
 static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, Bound *bound)
@@ -403,7 +422,7 @@ static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, Bou
     double finish = sums > 0 ? t->finish + 2 * REGISTER_BYTES * sums * (double)column_count(s, k) *
                                                ctas / t->partials_rate
                              : 0;
-    double many = rows * k->cluster / sms * pow(sum, 1 / P) * spill_factor(s, k),
+    double many = rows * k->cluster / sms * pow(sum, 1 / P) * register_factor(s, k),
            one = time_of_one(s, k) - t->launch; /* however few rows there are */
     return (many > one ? many : one) + finish + t->launch;
 }

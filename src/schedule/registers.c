@@ -57,13 +57,13 @@ typedef struct {
 static double add_more(const Scheduler *s, const Kernel *k)
 {
     enum { COORDINATES = 14, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 48, UNKNOWN = 22 };
-    static const double ELEMENT = 0.6, OPERATION = 1.0;
+    static const double ELEMENT = 0.6, OPERATION = 1.0, SINGLE = -1.3;
     double more = 0, values = (element_operations(s, k) - SIMPLE) * OPERATION;
     if (has_several_columns(k))
         more += COORDINATES + ELEMENT * k->vec * (is_streamed(k) ? 1 : k->tiles);
     if (is_streamed(k)) more += is_grouped(k) ? 2 * ADDRESSES : ADDRESSES;
     if (k->kept) more += GROUPS;
-    if (k->vec == 1 && k->accumulator_count) more += GROUPS;
+    if (k->vec == 1 && k->accumulator_count) more += GROUPS + SINGLE * k->tiles;
     if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */
     more += held_results(s, k) + kept_registers(s, k);
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
