@@ -8,7 +8,7 @@
 // launch         1 of 4; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (min(ceil(M / 4), 1056), 1)
 // block          128 threads
-// shared memory  12288 bytes, dynamic
+// shared memory  16384 bytes, dynamic
 // registers      at most 64 a thread, for 8 CTAs an SM
 // rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...; its sums over
 //                rows stay in registers
@@ -33,7 +33,7 @@ void amax(
     const long long row_step = (long long)gridDim.x * teams;
 
     // a row goes on to registers at once, and the next one to be copied takes its stage
-    constexpr int stages = 3;
+    constexpr int stages = 4;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
     };
@@ -124,12 +124,12 @@ void amax_finish(
 //   scale = max[M, N](abs(x)) / 448.0
 //
 // launch         3 of 4; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (ceil(M / 4), 1)
+// grid           (ceil(M / 8), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...
-// columns        32 threads a row, each with 2 tiles of 8 adjacent columns, 256 apart
+// rows           a CTA walks 8 at a time, from blockIdx.x * 8, + gridDim.x * 8, ...
+// columns        16 threads a row, each with 4 tiles of 8 adjacent columns, 128 apart
 // arguments      x_M, q_M: strides, in elements
 // workspace      max_0_value: f32[1], max[M, N](abs(x))
 extern "C" __global__ __launch_bounds__(128)
@@ -139,19 +139,22 @@ void amax_2(
     f8e4m3 *__restrict__ q, long long q_M,
     long long M) {
     constexpr int N = 512;
-    constexpr int threads_per_row = 32, teams = 4;
-    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    constexpr int threads_per_row = 16, teams = 8;
+    constexpr int vec = 8, tiles = 4, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
-    const int lane = threadIdx.x % threads_per_row;
-    const int first_column = lane * vec;
+    const int thread_in_row = threadIdx.x % threads_per_row;
+    const int first_column = thread_in_row * vec;
     const float row_max = max_0_value[0];
     const float scale = row_max / 448.0f;
 
-    const long long first_row = (long long)blockIdx.x * teams + team;
+    const long long first_row = (long long)blockIdx.x * teams;
     const long long row_step = (long long)gridDim.x * teams;
     #pragma unroll 1
-    for (long long row = first_row; row < M; row += row_step) {
+    for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
+        // a team without a row reads the first team's, and stores nothing
+        const bool has_row = cta_row + team < M;
+        const long long row = has_row ? cta_row + team : cta_row;
         vector<bf16, vec> x_v[tiles];
         load_row<step>(x_v, x + row * x_M, first_column, N);
         const Divisor scale_divisor = divisor(scale);
@@ -164,7 +167,8 @@ void amax_2(
                 const float x_ = x_v[t][i];
                 q_out[i] = x_ / scale_divisor;
             }
-            store_vector(q + row * q_M, col, q_out);
+            if (has_row)
+                store_vector(q + row * q_M, col, q_out);
         }
     }
 }

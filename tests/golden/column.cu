@@ -6,22 +6,22 @@
 //   db = sum[M](dy), over the rows of this CTA
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 4), 264), 1)
-// block          128 threads
-// shared memory  49152 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 255 a thread, for 2 CTAs an SM
-// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...; its sums over
-//                rows stay in registers
+// grid           (min(ceil(M / 16), 132), 1)
+// block          512 threads
+// shared memory  147456 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 128 a thread
+// rows           a CTA walks 16 at a time, from blockIdx.x * 16, + gridDim.x * 16, ...; its sums
+//                over rows stay in registers
 // columns        32 threads a row, each with 3 tiles of 8 adjacent columns, 256 apart
 // arguments      dy_M: stride, in elements
 // workspace      db_partial: f32[N] for each CTA of bias_grad
-extern "C" __global__ __launch_bounds__(128, 2)
+extern "C" __global__ __launch_bounds__(512, 1)
 void bias_grad(
     const bf16 *__restrict__ dy, long long dy_M,
     float *__restrict__ db_partial,
     long long M) {
     constexpr int N = 768;
-    constexpr int threads_per_row = 32, teams = 4, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 32, teams = 16, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 3, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
@@ -33,7 +33,7 @@ void bias_grad(
     const long long row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 8;
+    constexpr int stages = 6;
     struct Stage {
         vector<bf16, vec> dy[tiles][threads];
     };
@@ -54,12 +54,13 @@ void bias_grad(
         if (row < first_row)
             continue;
         fetch_wait<stages - 1>();    // a thread reads what it has copied itself
+        vector<bf16, vec> dy_v[tiles];
+        read_row(dy_v, current.dy);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
-            const packed<bf16, vec> dy_v = current.dy[t][threadIdx.x];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                const float dy_ = dy_v[i];
+                const float dy_ = dy_v[t][i];
                 db_sum[t][i] += dy_;
             }
         }
@@ -83,22 +84,22 @@ void bias_grad(
 //
 // launch         2 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (ceil(N / 8), 1)
-// block          512 threads
+// block          256 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 //                unused: it keeps an SM to 1 CTA; 0 is correct too, but CTAs that start early then
 //                crowd on the first free SMs
-// registers      at most 128 a thread
+// registers      at most 255 a thread
 // rows           the partials of bias_grad, one from each CTA
-// columns        up to 8 for each CTA; 64 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 4), 264)
+// columns        up to 8 for each CTA; 32 threads a column, which take its partials in turn
+// arguments      partials: min(ceil(M / 16), 132)
 // workspace      db_partial: f32[N] for each CTA of bias_grad
-extern "C" __global__ __launch_bounds__(512)
+extern "C" __global__ __launch_bounds__(256)
 void bias_grad_finish(
     const float *__restrict__ db_partial,
     float *__restrict__ db,
     int partials) {
-    constexpr int N = 768, width = 8, slices = 64, batch = 5;
-    __shared__ float scratch[1][16 * width];
+    constexpr int N = 768, width = 8, slices = 32, batch = 5;
+    __shared__ float scratch[1][8 * width];
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 

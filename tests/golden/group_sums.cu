@@ -8,14 +8,13 @@
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (min(alone ? B : B * parts, 132), 1)
-// block          256 threads
-// shared memory  204800 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 255 a thread
+// block          480 threads
+// shared memory  153600 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 136 a thread
 // rows           those of one B are a group, which is cut into parts; a CTA walks the rows of its
-//                parts, 8 at a time, and stores the sums of each, or, where it has whole groups
+//                parts, 3 at a time, and stores the sums of each, or, where it has whole groups
 //                (alone), adds them as the finish kernel would and stores the results
-// columns        32 threads a row, each with 5 tiles of 8 adjacent columns, 256 apart, the last not
-//                full
+// columns        160 threads a row, each with 8 adjacent columns, or none
 // arguments      dy_B, dy_T, xhat_B, xhat_T, dshift_B, dscale_B: strides, in elements
 //                parts: of a group, the first of 132, 66, 44, 33 that leaves 56 rows a part or
 //                more, else min(ceil(T / 64), 132)
@@ -23,7 +22,7 @@
 //                / 8
 // workspace      dshift_partial: f32[parts * min(B, 1056) * C]
 //                dscale_partial: f32[parts * min(B, 1056) * C]
-extern "C" __global__ __launch_bounds__(256, 1)
+extern "C" __global__ __launch_bounds__(480, 1)
 void adaln_bwd(
     const bf16 *__restrict__ dy, long long dy_B, long long dy_T,
     const bf16 *__restrict__ xhat, long long xhat_B, long long xhat_T,
@@ -35,12 +34,12 @@ void adaln_bwd(
     int parts,
     int alone) {
     constexpr int C = 1152;
-    constexpr int threads_per_row = 32, teams = 8, threads = threads_per_row * teams;
-    constexpr int vec = 8, tiles = 5, step = threads_per_row * vec;
+    constexpr int threads_per_row = 160, teams = 3, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
-    const int lane = threadIdx.x % threads_per_row;
-    const int first_column = lane * vec;
+    const int thread_in_row = threadIdx.x % threads_per_row;
+    const int first_column = thread_in_row * vec;
 
     constexpr int chunk = 16;    // so many parts are added, then chunks
     // the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts
@@ -56,8 +55,8 @@ void adaln_bwd(
     }
     const long long row_step = (long long)parts * teams;
 
-    // a row goes on to registers at once, and the next one to be copied takes its stage
-    constexpr int stages = 3;
+    // while a row is computed, the next stages - 1 are on their way to shared memory
+    constexpr int stages = 8;
     struct Stage {
         vector<bf16, vec> dy[tiles][threads];
         vector<bf16, vec> xhat[tiles][threads];
@@ -83,7 +82,8 @@ void adaln_bwd(
         fetch_commit();
     };
     int stage = 0;
-    for (int s = 0; s < stages; s++)
+    #pragma unroll 1
+    for (int s = 0; s < stages - 1; s++)
         fetch(ring[s]);
     for (; count > 0; count--) {
         const long long first_row = part * teams + team;
@@ -91,21 +91,19 @@ void adaln_bwd(
         float dscale_sum[tiles][vec] = {};
         #pragma unroll 1
         for (long long row = first_row; row < T; row += row_step) {
-            Stage &current = ring[stage];
+            const Stage &current = ring[stage];
+            fetch(ring[(stage + stages - 1) % stages]);
             stage = (stage + 1) % stages;
             fetch_wait<stages - 1>();    // a thread reads what it has copied itself
-            vector<bf16, vec> dy_v[tiles];
-            read_row(dy_v, current.dy);
-            vector<bf16, vec> xhat_v[tiles];
-            read_row(xhat_v, current.xhat);
-            fetch(current);
             #pragma unroll
             for (int t = 0; t < tiles; t++) {
                 const int col = first_column + t * step;
+                const packed<bf16, vec> dy_v = current.dy[t][threadIdx.x];
+                const packed<bf16, vec> xhat_v = current.xhat[t][threadIdx.x];
                 #pragma unroll
                 for (int i = 0; i < vec; i++) {
-                    const float dy_ = dy_v[t][i];
-                    const float xhat_ = xhat_v[t][i];
+                    const float dy_ = dy_v[i];
+                    const float xhat_ = xhat_v[i];
                     if (col < C) {
                         dshift_sum[t][i] += dy_;
                         dscale_sum[t][i] += dy_ * xhat_;

@@ -14,16 +14,16 @@
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (min(ceil(M / 2), 132), 1)
-// block          256 threads
-// shared memory  147456 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 255 a thread
+// block          512 threads
+// shared memory  98304 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 128 a thread
 // rows           a CTA walks 2 at a time, from blockIdx.x * 2, + gridDim.x * 2, ...; its sums over
 //                rows stay in registers
-// columns        128 threads a row, each with 4 tiles of 8 adjacent columns, 1024 apart
+// columns        256 threads a row, each with 2 tiles of 8 adjacent columns, 2048 apart
 // arguments      x_M, dy_M, dx_M: strides, in elements
 // workspace      dgamma_partial: f32[N] for each CTA of layernorm_bwd
 //                dbeta_partial: f32[N] for each CTA of layernorm_bwd
-extern "C" __global__ __launch_bounds__(256, 1)
+extern "C" __global__ __launch_bounds__(512, 1)
 void layernorm_bwd(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ dy, long long dy_M,
@@ -35,34 +35,30 @@ void layernorm_bwd(
     float *__restrict__ dbeta_partial,
     long long M) {
     constexpr int N = 4096;
-    constexpr int threads_per_row = 128, teams = 2, threads = threads_per_row * teams;
-    constexpr int vec = 8, tiles = 4, step = threads_per_row * vec;
+    constexpr int threads_per_row = 256, teams = 2, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
     const int thread_in_row = threadIdx.x % threads_per_row;
     const int first_column = thread_in_row * vec;
     __shared__ float scratch[teams][2][2 * (threads_per_row / 32)];
     int parity = 0;
+    vector<bf16, vec> gamma_v[tiles];
+    load_columns<step>(gamma_v, gamma, first_column, N);
 
     float dgamma_sum[tiles][vec] = {};
     float dbeta_sum[tiles][vec] = {};
     const long long first_row = (long long)blockIdx.x * teams + team;
     const long long row_step = (long long)gridDim.x * teams;
 
-    // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 4;
+    // a row goes on to registers at once, and the next one to be copied takes its stage
+    constexpr int stages = 3;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
         vector<bf16, vec> dy[tiles][threads];
     };
     alignas(128) extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
-    struct Columns {
-        vector<bf16, vec> gamma[tiles][threads];
-    };
-    Columns &held = *(Columns *)(ring + stages);
-    fetch_row<step>(held.gamma, gamma, first_column, N);
-    fetch_commit();
     const auto fetch = [&](Stage &into, long long row) {
         if (row < M) {
             fetch_row<step>(into.x, x + row * x_M, first_column, N);
@@ -70,17 +66,16 @@ void layernorm_bwd(
         }
         fetch_commit();
     };
-    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
+    int stage = 0;
+    for (int s = 0; s < stages; s++)
+        fetch(ring[s], first_row + row_step * s);
     long long next = first_row;
     float mean_next = arrived(next < M ? (float)mean[next] : 0);
     float rstd_next = arrived(next < M ? (float)rstd[next] : 0);
     #pragma unroll 1
-    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
-        const Stage &current = ring[stage];
-        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
+    for (long long row = first_row; row < M; row += row_step) {
+        Stage &current = ring[stage];
         stage = (stage + 1) % stages;
-        if (row < first_row)
-            continue;
         fetch_wait<stages - 1>();    // a thread reads what it has copied itself
         const float mean_ = mean_next;
         const float rstd_ = rstd_next;
@@ -88,16 +83,16 @@ void layernorm_bwd(
         read_row(x_v, current.x);
         vector<bf16, vec> dy_v[tiles];
         read_row(dy_v, current.dy);
+        fetch(current, row + row_step * stages);
         float c1 = 0;
         float c2 = 0;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
-            const packed<bf16, vec> gamma_v = held.gamma[t][threadIdx.x];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
                 const float dy_ = dy_v[t][i];
-                const float gamma_ = gamma_v[i];
+                const float gamma_ = gamma_v[t][i];
                 const float xhat = (x_ - mean_) * rstd_;
                 const float wdy = dy_ * gamma_;
                 c1 += wdy * xhat;
@@ -116,13 +111,12 @@ void layernorm_bwd(
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step;
-            const packed<bf16, vec> gamma_v = held.gamma[t][threadIdx.x];
             float dx_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
                 const float dy_ = dy_v[t][i];
-                const float gamma_ = gamma_v[i];
+                const float gamma_ = gamma_v[t][i];
                 const float xhat = (x_ - mean_) * rstd_;
                 const float wdy = dy_ * gamma_;
                 dx_out[i] = (wdy - xhat * c1 - c2) * rstd_;

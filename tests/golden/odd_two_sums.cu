@@ -44,8 +44,7 @@ void odd_two_sums(
     const int local_column = thread_in_row * vec, first_column = slice_begin + local_column;
     __shared__ float scratch[1][2][2 * (threads / 32)];
     __shared__ Exchange<float, 2, cluster> exchange;
-    int sent = 0, collected = 0;
-    int parity = 0;
+    int round = 0;    // of the exchange
     exchange_init(exchange);
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
 
@@ -86,31 +85,6 @@ void odd_two_sums(
     float dw_sum[tiles][vec] = {};
     float db_sum[tiles][vec] = {};
     int stage = 0, stage_parity = 0;
-    const auto finish_row = [&](int stage, long long row) {
-        const Stage &current = ring[stage];
-        float row_mean;
-        float row_mean2;
-        cluster_collect(exchange, collected, sum_of(row_mean), sum_of(row_mean2));
-        row_mean /= N;
-        row_mean2 /= N;
-        #pragma unroll 1
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            const vector<bf16, vec> x_v = elements_at<vec>(current.x, local_column + t * step, x + row * x_M + slice_begin);
-            const vector<bf16, vec> dy_v = elements_at<vec>(current.dy, local_column + t * step, dy + row * dy_M + slice_begin);
-            float dx_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = widen_by_cvt(x_v[i]);
-                const float dy_ = widen_by_cvt(dy_v[i]);
-                dx_out[i] = dy_ - x_ * row_mean - row_mean2;
-            }
-            store_row(dx + row * dx_M, col, dx_out, slice_end);
-        }
-        release(empty[stage]);
-    };
-    int last = -1;    // the stage of the row before, whose last phase is still to come
-    long long last_row = 0;
     #pragma unroll 1
     for (long long row = first_row; row < M; row += row_step) {
         barrier_wait(full[stage], stage_parity);
@@ -135,20 +109,30 @@ void odd_two_sums(
                 }
             }
         }
-        row_post<threads>(scratch, parity, sum_of(row_mean), sum_of(row_mean2));
-        if (last >= 0)
-            finish_row(last, last_row);
-        row_collect<threads>(scratch, parity, sum_of(row_mean), sum_of(row_mean2));
-        cluster_send(exchange, sent, sum_of(row_mean), sum_of(row_mean2));
-        last = stage;
-        last_row = row;
+        cluster_reduce<threads>(scratch, exchange, round, sum_of(row_mean), sum_of(row_mean2));
+        row_mean /= N;
+        row_mean2 /= N;
+
+        #pragma unroll 1
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step;
+            const vector<bf16, vec> x_v = elements_at<vec>(current.x, local_column + t * step, x + row * x_M + slice_begin);
+            const vector<bf16, vec> dy_v = elements_at<vec>(current.dy, local_column + t * step, dy + row * dy_M + slice_begin);
+            float dx_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = widen_by_cvt(x_v[i]);
+                const float dy_ = widen_by_cvt(dy_v[i]);
+                dx_out[i] = dy_ - x_ * row_mean - row_mean2;
+            }
+            store_row(dx + row * dx_M, col, dx_out, slice_end);
+        }
+        release(empty[stage]);
         if (++stage == stages) {
             stage = 0;
             stage_parity ^= 1;
         }
     }
-    if (last >= 0)
-        finish_row(last, last_row);
 
     // the next kernel waits, in its wait_for_previous_kernel(), until this one is done
     let_next_kernel_start();
