@@ -37,8 +37,8 @@ typedef struct {
 } Formula;
 typedef LIST(Formula) Formulas;
 
-/* Lists stored values under the program's names, which the text may have had to change. An output
- * that is a value of another name has that name for its formula. Marks the listed nodes in `tops`,
+/* Lists stored values under the program's names, which the text may have had to change; sums, and
+ * what a finish kernel stores twice, are left to others. An output that is a value of another name has that name for its formula. Marks the listed nodes in `tops`,
  * and in `defined` those whose own name has its formula. */
 static void list_stores(Emitter *e, Formulas *list, bool *tops, bool *defined)
 {
@@ -49,9 +49,11 @@ static void list_stores(Emitter *e, Formulas *list, bool *tops, bool *defined)
         const char *value = node(e->g, store->node)->name;
         bool alias = store->tensor >= 0 && value && strcmp(value, name) && e->k->computed &&
                      e->k->computed[store->node.id];
+        bool again =
+            e->k->finishes >= 0 && (tops[store->node.id] || is_reduction(e->g, store->node));
         tops[store->node.id] = true;
         defined[store->node.id] |= !alias;
-        if (e->k->finishes < 0)
+        if (!again)
             *list_push(e->arena, list) =
                 (Formula){name, alias ? value : node_text(e->arena, e->g, store->node, true)};
     }
@@ -105,7 +107,7 @@ static void emit_formulas(Emitter *e)
     list_stores(e, &list, tops, defined);
     list_sums(e, &list, tops, defined);
     const int results = list.count;
-    if (e->k->finishes < 0 && e->k->clears < 0) list_definitions(e, &list, tops, defined);
+    if (e->k->clears < 0) list_definitions(e, &list, tops, defined);
     const int width = widest_name(&list);
     for (int i = 0; i < list.count; i++) {
         if (i == results) line(e->out, "// where");

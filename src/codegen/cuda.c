@@ -172,7 +172,7 @@ static bool serves_elements(const Emitter *e, Node n, Node user, const bool *wor
 }
 
 /* Counts from users down to operands. */
-static void count_users(Emitter *e)
+void count_users(Emitter *e)
 {
     const Kernel *k = e->k;
     const bool *work = find_work(e);
@@ -196,7 +196,7 @@ static void count_users(Emitter *e)
 /* A program may write a million operations without names, or repeat them by a function. An
  * expression therefore holds a limited number of them, so neither a reader nor a compiler has to
  * nest deeper. Operands come first. */
-static void break_lines(Emitter *e)
+void break_lines(Emitter *e)
 {
     enum { LONGEST = 64 };
     int *length = NEW_ARRAY(e->arena, int, e->g->nodes.count);

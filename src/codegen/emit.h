@@ -25,6 +25,7 @@
  *   beside.c             rows that are neighbours in memory
  *   epilogue.c           what follows the last row: partials, the finish kernel
  *   group_sums.c         sums over each group of rows: their parts, the kernel that adds them
+ *   results.c            what is made of sums once they are complete
  */
 #ifndef FUSEC_CUDA_EMIT_H
 #define FUSEC_CUDA_EMIT_H
@@ -370,7 +371,6 @@ void emit_split(Emitter *e, const char *item, AxisSet axes);
 /* ---- sums over rows ---- */
 const char *accumulator_name(Emitter *e, const Accumulator *acc);
 const char *scratch_type(const Emitter *e); /* that holds any of its accumulators */
-const Accumulator *find_accumulator(const Emitter *e, Node n);
 /* Declares accumulators and walks the rows; those of a part, if rows are in parts. */
 void emit_walk(Emitter *e);
 void emit_accumulators_end(Emitter *e);
@@ -381,8 +381,15 @@ void emit_meeting(Emitter *e, const char *place);
 void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row);
 void emit_team_reduce(Emitter *e, const Accumulator *acc);
 void emit_groups(Emitter *e);
-void emit_finish_stores(Emitter *e);
-void emit_finish_store(Emitter *e, const Store *store);
+/* Names the results of a column's sums, computes what else is made of them, and stores it; in
+ * another kernel, for the finish kernel `finish`. */
+void emit_results(Emitter *e);
+void emit_results_of(Emitter *e, const Kernel *finish);
+/* Prints `sums`, and the results for the threads of which `stores` holds. */
+void emit_sums_and_results(Emitter *e, const char *stores, void (*sums)(Emitter *e));
+/* How often the kernel mentions each node, and which would make a line too long. */
+void count_users(Emitter *e);
+void break_lines(Emitter *e);
 /* A variable `name`, or a size, for the number of elements of `axes`. */
 const char *count_name(Emitter *e, AxisSet axes, const char *name);
 

@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static bool is_mean(const Emitter *e, Node n)
-{
-    return node(e->g, n)->op == OP_MEAN;
-}
-
 const char *accumulator_name(Emitter *e, const Accumulator *acc)
 {
     const NodeInfo *info = node(e->g, acc->node);
@@ -86,13 +81,6 @@ void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row)
 {
     line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);",
          combiner_of(e->g, acc->node)->functor, row, acc->name, e->end);
-}
-
-const Accumulator *find_accumulator(const Emitter *e, Node n)
-{
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        if (e->k->accumulators[i].node.id == n.id) return &e->k->accumulators[i];
-    return NULL;
 }
 
 static void emit_column_results(Emitter *e)
@@ -240,40 +228,23 @@ static void emit_finish_sums(Emitter *e)
     }
 }
 
-/* Stores a column's sum, which has its accumulator's name. */
-void emit_finish_store(Emitter *e, const Store *store)
+static void emit_sums(Emitter *e)
 {
-    const NodeInfo *info = node(e->g, store->node);
-    const char *value = find_accumulator(e, store->node)->name;
-    if (is_mean(e, store->node))
-        value = arena_format(e->arena, "%s / %s", value, count_text(e, info->reduced));
-    line(e->out, "%s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes),
-         rounded(e, value, info->type, store->dtype));
-}
-
-void emit_finish_stores(Emitter *e)
-{
-    for (int i = 0; i < e->k->store_count; i++) emit_finish_store(e, &e->k->stores[i]);
+    NameList calls = {0};
+    emit_finish_sums(e);
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        *list_push(e->arena, &calls) =
+            reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
+    line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
 }
 
 void emit_finish_kernel(Emitter *e)
 {
-    NameList calls = {0};
     block (e->out, "%s", signature_text(e)) {
         Text *out = e->out, *body = e->out = text_new(e->arena);
         body->indent = out->indent;
-        emit_finish_sums(e);
-        for (int i = 0; i < e->k->accumulator_count; i++)
-            *list_push(e->arena, &calls) =
-                reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
-        line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
-        Text *kernel = open_body(e);
-        emit_finish_stores(e);
-        const Text *stores = close_body(e, kernel);
-        block (e->out, "if (slice == 0 && col < %s)", e->columns) {
-            emit_column_coords(e, stores);
-            text_put(e->out, stores->data, stores->length);
-        }
+        emit_sums_and_results(e, arena_format(e->arena, "slice == 0 && col < %s", e->columns),
+                              emit_sums);
         e->out = out;
         emit_finish_constants(e, text_string(body));
         blank_line(e->out);

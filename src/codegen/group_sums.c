@@ -46,6 +46,14 @@ static void emit_column_loop_head(Emitter *e)
         line(e->out, "for (int col = threadIdx.x; col < %s; col += threads) {", e->columns);
 }
 
+/* The kernel that adds the parts of this one. */
+static const Kernel *finish_of(const Emitter *e)
+{
+    const Kernel *next = e->plan->kernels + e->index + 1;
+    while (next->finishes != e->index) next++;
+    return next;
+}
+
 static void emit_column_results(Emitter *e)
 {
     Text *kernel = open_body(e);
@@ -58,8 +66,7 @@ static void emit_column_results(Emitter *e)
              arg_name(e, ARG_SLOT, acc->slot, 0), e->columns);
         acc->name = name;
     }
-    for (int i = 0; i < e->k->store_count; i++)
-        if (e->k->stores[i].result) emit_finish_store(e, &e->k->stores[i]);
+    emit_results_of(e, finish_of(e));
     const Text *results = close_body(e, kernel);
     emit_column_loop_head(e);
     e->out->indent++;
@@ -220,13 +227,6 @@ void emit_group_finish_kernel(Emitter *e)
     block (e->out, "%s", signature_text(e)) {
         emit_part_constants(e);
         blank_line(e->out);
-        emit_chunk_sums(e);
-        Text *kernel = open_body(e);
-        emit_finish_stores(e);
-        const Text *stores = close_body(e, kernel);
-        block (e->out, "if (slice == 0 && col < columns)") {
-            emit_column_coords(e, stores);
-            text_put(e->out, stores->data, stores->length);
-        }
+        emit_sums_and_results(e, "slice == 0 && col < columns", emit_chunk_sums);
     }
 }

@@ -203,6 +203,25 @@ static const bool *find_computed_params(const Scheduler *s, const Kernel *k)
     return computed;
 }
 
+/* The kernel that adds the partials of one that sums rows by groups, where CTAs may do without it;
+ * NULL: none. */
+static Kernel *finish_of_groups(const Plan *plan, int kernel)
+{
+    for (int i = kernel + 1; plan->kernels[kernel].kept && i < plan->kernel_count; i++)
+        if (plan->kernels[i].finishes == kernel) return &plan->kernels[i];
+    return NULL;
+}
+
+/* Such CTAs read what it does, so far as they do not read it anyway. */
+static void push_finish_loads(Scheduler *s, Args *args, const Kernel *k, const Kernel *finish)
+{
+    for (int i = 0; finish && i < finish->load_count; i++) {
+        const Load *load = &finish->loads[i];
+        if (!load_of(k, load->node))
+            push_tensor(s, args, load->tensor, 0, load->name, load->axes, 0);
+    }
+}
+
 static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name,
                              AxisSet collapsed)
 {
@@ -217,6 +236,8 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
             push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes,
                         collapsed);
     }
+    const Kernel *finish = finish_of_groups(plan, kernel);
+    push_finish_loads(s, &args, k, finish);
     if (k->finishes >= 0)
         for (int i = 0; i < k->accumulator_count; i++)
             push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
@@ -232,15 +253,17 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
             push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
     int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
     if (mailbox >= 0) push(s, &args, ARG_SLOT, mailbox, 0, slots[mailbox].name);
-    const bool *used = find_computed_params(s, k);
+    const bool *used = find_computed_params(s, k),
+               *later = finish ? find_computed_params(s, finish) : used;
     int scalar = 0;
     for (int i = 0; i < s->g->params.count; i++) {
         if (!s->g->params.data[i].scalar) continue;
-        if (used[i]) push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
+        if (used[i] || later[i]) push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
         scalar++;
     }
     if (collapsed && !k->one_row) push(s, &args, ARG_ROWS, kernel, 0, "rows");
     AxisSet sizes = sizes_used(s, slots, k, collapsed);
+    if (finish) sizes |= sizes_used(s, slots, finish, 0);
     for (int i = 0; i < s->g->axis_count; i++)
         if (sizes >> i & 1) push(s, &args, ARG_SIZE, 0, i, s->g->axes[i].name);
     if (k->finishes >= 0)

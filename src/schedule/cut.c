@@ -184,6 +184,7 @@ static void place_roots(Scheduler *s)
     for (int i = 0; i < g->outputs.count; i++) {
         Node v = g->outputs.data[i].value;
         if (!v.id || (is_reduction(g, v) && reduction_way(s, v) != BY_ROW)) continue;
+        if (s->finished[v.id].id) continue;
         add_store(s, output_kernel(s, &g->outputs.data[i]), v, i, output_tensor(s, i), -1);
     }
     for (int i = 1; i < g->nodes.count; i++) {
@@ -212,6 +213,7 @@ static int request_slot(Scheduler *s, Node n)
         s->slot_of[n.id] = s->slots.count;
         *list_push(s->arena, &s->slots) = (Slot){.node = n};
         AxisSet rows = node(s->g, n)->axes & s->a->rows;
+        if (s->finished[n.id].id) return s->slot_of[n.id]; /* the finish kernel is yet to come */
         if (!is_reduction(s->g, n))
             add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1,
                       s->slot_of[n.id]);
@@ -221,15 +223,11 @@ static int request_slot(Scheduler *s, Node n)
     return s->slot_of[n.id];
 }
 
-static bool is_scalar_param(const Graph *g, Node n)
-{
-    return node(g, n)->op == OP_PARAM && g->params.data[node(g, n)->param].scalar;
-}
-
 static bool is_loaded(const Scheduler *s, const Kernel *k, Node n)
 {
     if (is_reduction(s->g, n)) return !computes(s, k, n);
-    if (node(s->g, n)->op == OP_PARAM) return !is_scalar_param(s->g, n);
+    if (node(s->g, n)->op == OP_PARAM) return is_tensor(s->g, n);
+    if (s->passed[n.id]) return true;
     return s->crosses[n.id] && !computes_rows(s, k);
 }
 
@@ -250,7 +248,7 @@ static bool *find_needed(Scheduler *s, const Kernel *k)
     return needed;
 }
 
-static void add_load(Scheduler *s, int kernel, Node n)
+void add_load(Scheduler *s, int kernel, Node n)
 {
     const NodeInfo *info = node(s->g, n);
     Load load = {.node = n, .tensor = -1, .slot = -1, .axes = info->axes};
@@ -356,6 +354,14 @@ static void find_load_phases(Scheduler *s, Kernel *k)
     }
 }
 
+/* What is made of a kernel's sums alone is stored where they end. */
+static void store_finished(Scheduler *s, Kernel *k)
+{
+    for (int i = 1; k->accumulator_count && i < s->g->nodes.count; i++)
+        if (s->finished[i].id == k->accumulators[0].node.id)
+            store_results(s, k, (Node){(uint32_t)i});
+}
+
 /* The kernel that adds what the CTAs of `producer` left, one for each shape of result. That of
  * groups has all their columns for its own. */
 static void add_finish(Scheduler *s, int producer, bool per_column)
@@ -377,6 +383,9 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
         push_item(s, made->accumulators, made->accumulator_count) = acc;
         store_results(s, made, acc.node);
     }
+    if (!made) return;
+    store_finished(s, made);
+    find_finish_contents(s, (int)(made - s->kernels.data));
 }
 
 static void end_accumulators(Scheduler *s, int count)
@@ -389,6 +398,7 @@ static void end_accumulators(Scheduler *s, int count)
         /* a CTA that takes all of a group has its results */
         int before = k->store_count;
         for (int j = 0; j < k->accumulator_count; j++) store_results(s, k, k->accumulators[j].node);
+        store_finished(s, k);
         for (int j = before; j < k->store_count; j++) k->stores[j].result = true;
     }
 }

@@ -1,7 +1,7 @@
 /* schedule/internal.h: what the files of the schedule stage share; nobody else includes it.
  *
  *   schedule.c        the choice: cuts the graph, chooses each kernel's schedule, builds the plan
- *   levels.c, apart.c, cut.c, single_numbers.c, join_parts.c, plan_size.c
+ *   levels.c, apart.c, cut.c, finished.c, single_numbers.c, join_parts.c, plan_size.c
  *                     the work: which kernels there are, what each computes, what crosses
  *   online.c, gather.c, facts.c
  *                     what is known of a kernel's work
@@ -59,8 +59,11 @@ typedef struct {
     bool *apart; /* made of row reductions that kernels with more rows do not compute: apart.c */
     int *level, *cut, *home; /* levels.c */
     bool *crosses;           /* the same */
-    int *slot_of;            /* the slot with the value, -1: none */
-    int *first_output;       /* the outputs of each node, in order; -1: none */
+    Node *finished; /* of what is made of sums over rows alone: the first of the sums that end with
+                       them; 0: it is made of others: finished.c */
+    bool *passed;   /* which of these values other kernels read */
+    int *slot_of;   /* the slot with the value, -1: none */
+    int *first_output; /* the outputs of each node, in order; -1: none */
 
     int *next_output;     /* by output; -1: no more */
     const int *tensor_of; /* by parameter: how many before it are tensors */
@@ -107,6 +110,13 @@ void find_reductions_apart(Scheduler *s);
 /* Whether what has more rows than `n` takes from the workspace what n is made of. */
 bool leaves_apart(const Scheduler *s, Node n, Node user);
 void find_levels(Scheduler *s, bool late);
+void find_finished(Scheduler *s); /* once homes are known: see Scheduler.finished */
+void find_finish_contents(Scheduler *s, int kernel);
+void add_load(Scheduler *s, int kernel, Node n);
+static inline bool is_tensor(const Graph *g, Node n)
+{
+    return node(g, n)->op == OP_PARAM && !g->params.data[node(g, n)->param].scalar;
+}
 static inline bool computes_rows(const Scheduler *s, const Kernel *k)
 {
     return k->columns == s->a->columns && !k->columnwise;

@@ -190,7 +190,8 @@ static int find_below(const Scheduler *s, bool *below)
     int top = 0;
     for (int i = 0; i < s->g->outputs.count; i++) {
         Node v = s->g->outputs.data[i].value;
-        bool outer = v.id && is_reduction(s->g, v) && reduction_way(s, v) != BY_ROW;
+        bool outer = v.id && ((is_reduction(s->g, v) && reduction_way(s, v) != BY_ROW) ||
+                              s->finished[v.id].id);
         if (!v.id || outer || !(node(s->g, v)->axes & s->a->columns)) continue;
         below[v.id] = true;
         top = s->level[v.id] > top ? s->level[v.id] : top;
@@ -205,6 +206,7 @@ void find_levels(Scheduler *s, bool late)
 {
     int *later = NEW_ARRAY(s->arena, int, s->g->nodes.count);
     set_levels(s, later);
+    find_finished(s);
     if (!late) return;
     bool *below = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
     const bool *heavy = find_heavy(s);
@@ -216,6 +218,7 @@ void find_levels(Scheduler *s, bool late)
         later[i] = way == BY_RIDING ? top : way == BY_ROW ? 0 : top + 1;
     }
     set_levels(s, later);
+    find_finished(s);
 }
 
 /* By when a kernel's root must be there: what walks other axes does not compute row reductions, but

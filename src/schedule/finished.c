@@ -1,0 +1,131 @@
+/* schedule/finished.c: which values a finish kernel computes: those that are made of its sums, of
+ * column vectors and of numbers alone, and have the sums' axes. It stores those that are outputs,
+ * and those from which other kernels go on, so that each is computed once. */
+#include "schedule/internal.h"
+
+typedef LIST(Node) NodeList;
+
+/* What a value is made of, by its id: no sums; those that end with the one of this id; others. */
+static const uint32_t NO_SUMS = 0, MIXED = UINT32_MAX;
+
+static bool is_accumulated(const Scheduler *s, Node n)
+{
+    if (!is_reduction(s->g, n)) return false;
+    Way way = reduction_way(s, n);
+    return way == BY_RIDING || way == BY_COLUMN;
+}
+
+/* Whether one kernel accumulates both, and one adds their partials. */
+static bool end_together(const Scheduler *s, Node a, Node b)
+{
+    const NodeInfo *one = node(s->g, a), *other = node(s->g, b);
+    AxisSet differ = node(s->g, one->args[0])->axes ^ node(s->g, other->args[0])->axes;
+    return reduction_way(s, a) == reduction_way(s, b) && s->home[a.id] == s->home[b.id] &&
+           one->axes == other->axes && !(differ & s->a->rows);
+}
+
+/* The first of those that end together with a sum. `firsts`: one of each that are known so far. */
+static uint32_t find_first(const Scheduler *s, NodeList *firsts, Node n)
+{
+    for (int i = 0; i < firsts->count; i++)
+        if (end_together(s, firsts->data[i], n)) return firsts->data[i].id;
+    *list_push(s->arena, firsts) = n;
+    return n.id;
+}
+
+static uint32_t join(uint32_t a, uint32_t b)
+{
+    if (a == NO_SUMS || a == b) return b;
+    return b == NO_SUMS ? a : MIXED;
+}
+
+/* By node id. */
+static uint32_t *find_sums(const Scheduler *s)
+{
+    const Graph *g = s->g;
+    uint32_t *of = NEW_ARRAY(s->arena, uint32_t, g->nodes.count);
+    NodeList firsts = {0};
+    for (int i = 1; i < g->nodes.count; i++) {
+        const Node n = {(uint32_t)i};
+        if (!s->live[i]) continue;
+        if (is_reduction(g, n)) {
+            of[i] = is_accumulated(s, n) ? find_first(s, &firsts, n) : MIXED;
+            continue;
+        }
+        for (int k = 0; k < op_info[node(g, n)->op].arity; k++)
+            of[i] = join(of[i], of[arg(g, n, k).id]);
+        const bool is_made = of[i] != NO_SUMS && of[i] != MIXED;
+        if (is_made && node(g, n)->axes != node(g, (Node){of[i]})->axes) of[i] = MIXED;
+    }
+    return of;
+}
+
+/* Whether a value is worth a place in memory, because computing it again would take a costly
+ * operation, or several loads. By node id; `of` as find_sums() gives it. */
+static bool *find_worth(const Scheduler *s, const uint32_t *of)
+{
+    const Graph *g = s->g;
+    bool *worth = NEW_ARRAY(s->arena, bool, g->nodes.count);
+    int *loads = NEW_ARRAY(s->arena, int, g->nodes.count);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        const bool leaf = is_reduction(g, (Node){(uint32_t)i}) || info->op == OP_PARAM;
+        loads[i] = leaf && info->axes;
+        worth[i] = !leaf && op_info[info->op].cost != COST_CHEAP;
+        for (int k = 0; !leaf && k < op_info[info->op].arity; k++) {
+            const uint32_t from = info->args[k].id;
+            worth[i] |= of[from] != NO_SUMS && worth[from];
+            loads[i] += loads[from] > 1 ? 2 : loads[from];
+        }
+        worth[i] |= loads[i] > 1;
+    }
+    return worth;
+}
+
+/* Marks the values that other kernels take from memory. */
+static void find_passed(Scheduler *s, const uint32_t *of)
+{
+    const Graph *g = s->g;
+    const bool *worth = find_worth(s, of);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const Node n = {(uint32_t)i};
+        const bool inside = of[i] != MIXED && !is_reduction(g, n);
+        for (int k = 0; s->live[i] && !inside && k < op_info[node(g, n)->op].arity; k++) {
+            const Node from = arg(g, n, k);
+            if (s->finished[from.id].id && node(g, from)->type != TYPE_BOOL)
+                s->passed[from.id] = worth[from.id];
+        }
+    }
+}
+
+void find_finished(Scheduler *s)
+{
+    const uint32_t *of = find_sums(s);
+    s->finished = NEW_ARRAY(s->arena, Node, s->g->nodes.count);
+    s->passed = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
+    for (int i = 1; i < s->g->nodes.count; i++)
+        if (of[i] != NO_SUMS && of[i] != MIXED && !is_reduction(s->g, (Node){(uint32_t)i}))
+            s->finished[i] = (Node){of[i]};
+    find_passed(s, of);
+}
+
+/* What a finish kernel loads and computes for what it stores. */
+void find_finish_contents(Scheduler *s, int kernel)
+{
+    const Graph *g = s->g;
+    bool *needed = NEW_ARRAY(s->arena, bool, g->nodes.count);
+    Kernel *k = &s->kernels.data[kernel];
+    k->computed = NEW_ARRAY(s->arena, bool, g->nodes.count);
+    for (int i = 0; i < k->store_count; i++) needed[k->stores[i].node.id] = true;
+    for (int i = g->nodes.count - 1; i > 0; i--) {
+        const Node n = {(uint32_t)i};
+        if (!needed[i] || is_reduction(g, n)) continue;
+        k->computed[i] = !is_tensor(g, n);
+        for (int j = 0; j < op_info[node(g, n)->op].arity; j++) needed[arg(g, n, j).id] = true;
+    }
+    for (int i = 1; i < g->nodes.count; i++)
+        if (needed[i] && is_tensor(g, (Node){(uint32_t)i}))
+            add_load(s, kernel, (Node){(uint32_t)i});
+    for (int i = 0; i < k->load_count; i++)
+        if (k->columns) k->loads[i].access = ACCESS_ELEMENT;
+}
