@@ -104,7 +104,7 @@ build/gen/%.inc:
 
 # The device helpers, in the order in which texts print them.
 PRELUDE  = $(addprefix src/codegen/prelude/,$(addsuffix .cuh,types vector copy store reduce online moments barrier row \
-           ring cluster group sums))
+           ring cluster group sums column_moments))
 build/gen/prelude.cuh: $(PRELUDE)
 	@mkdir -p $(@D)
 	grep -hv '^//:' $(PRELUDE) > $@

@@ -264,6 +264,7 @@ static void find_reductions(Arena *arena, Analysis *a, const bool *live)
             .kind = find_kind(a, n),
             .phase = a->phase[arg(g, partner.id ? partner : n, 0).id],
             .partner = partner,
+            .centre = a->centres[i],
         };
     }
     a->reductions = found.data;
@@ -346,6 +347,7 @@ Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, bool l
     a->beside = last_of(axes) & a->rows;
     a->fixed = a->columns | find_other_columns(a, live);
     a->partners = find_partners(arena, a);
+    a->centres = find_centres(arena, a);
     a->phase = find_phases(arena, a);
     for (int i = 1; i < g->nodes.count; i++)
         if (live[i] && a->phase[i] >= a->phases) a->phases = a->phase[i] + 1;

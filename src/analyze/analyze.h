@@ -21,6 +21,7 @@ typedef struct {
     ReductionKind kind;
     int phase;    /* the phase in which it accumulates: its operand's, or its partner's */
     Node partner; /* the reduction it is computed with, see find_partner(); 0: none */
+    Node centre;  /* the mean that it is accumulated with, see Analysis.centres; 0: none */
 } Reduction;
 
 /* An input that several phases need, so that it stays on chip between them. */
@@ -50,6 +51,9 @@ typedef struct Analysis {
     int persistent_count;
     const Persistent *persistent;
     const Node *partners; /* by node id: Reduction.partner */
+    const Node *centres;  /* by node id: of a mean of squares about a mean, and of what the f32 of
+                             that mean lacks, over rows: the mean, with which a kernel finds them;
+                             0: it is none of these */
     const int *phase;     /* by node id: how many inner reductions lie before the value */
     int phases;           /* 1 + the largest phase */
     int64_t read_bytes, write_bytes; /* each used input once, each wanted output once */
@@ -85,6 +89,12 @@ Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
 Analysis *analyze_as_is(Arena *arena, const Graph *g, const Sizes *sizes);
 /* The corrected graph; NULL: it would be the same. */
 Graph *correct_moments(Arena *arena, const Analysis *a);
+/* Whether a node is such squares as Analysis.centres tells of. */
+static inline bool is_variance(const Analysis *a, Node n)
+{
+    return a->centres[n.id].id && node(a->graph, arg(a->graph, n, 0))->op == OP_MUL;
+}
+const Node *find_centres(Arena *arena, const Analysis *a); /* for Analysis.centres */
 /* For analyze/parts.c: the axes of live nodes; the columns among them, or (last) their last; the
  * analysis of a graph as one part. */
 AxisSet live_axes(const Graph *g, const bool *live);

@@ -65,7 +65,7 @@ static void list_sums(Emitter *e, Formulas *list, bool *tops, bool *defined)
         const Accumulator *acc = &e->k->accumulators[i];
         const char *name = node(e->g, acc->node)->name;
         tops[acc->node.id] = defined[acc->node.id] = true;
-        if (e->k->kept) continue;
+        if (e->k->kept || acc->slot < 0) continue;
         const char *over =
             e->k->finishes >= 0
                 ? ", from the partials"

@@ -178,7 +178,8 @@ void count_users(Emitter *e)
     const bool *work = find_work(e);
     for (int i = 0; i < k->store_count; i++) e->users[k->stores[i].node.id]++;
     for (int i = 0; i < k->accumulator_count; i++)
-        e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
+        if (!is_satellite(&k->accumulators[i]))
+            e->users[arg(e->g, k->accumulators[i].node, 0).id]++;
     for (int i = e->g->nodes.count - 1; k->computed && i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!k->computed[i]) continue;

@@ -25,6 +25,7 @@
  *   beside.c             rows that are neighbours in memory
  *   epilogue.c           what follows the last row: partials, the finish kernel
  *   group_sums.c         sums over each group of rows: their parts, the kernel that adds them
+ *   column_moments.c     a mean and its squares over rows
  *   results.c            what is made of sums once they are complete
  */
 #ifndef FUSEC_CUDA_EMIT_H
@@ -392,6 +393,32 @@ void count_users(Emitter *e);
 void break_lines(Emitter *e);
 /* A variable `name`, or a size, for the number of elements of `axes`. */
 const char *count_name(Emitter *e, AxisSet axes, const char *name);
+
+/* ---- a mean and its squares over rows ---- */
+bool has_squares(const Accumulator *acc);  /* it is such a mean */
+bool is_satellite(const Accumulator *acc); /* such squares, or what the f32 of the mean lacks */
+void declare_moments(Emitter *e, Accumulator *mean);
+void add_to_moments(Emitter *e, const Accumulator *mean, const char *value); /* an element */
+void add_row_to_moments(Emitter *e, const Accumulator *mean, const char *value);
+void declare_taken_vectors(const Pass *pass);
+void emit_taken_vectors(const Pass *pass);
+void emit_counted_rows(const Pass *pass);
+/* Behind the last row. `row`, in slots of partials: "blockIdx.x * (long long)N". */
+void settle_moments(Emitter *e);
+void declare_meeting(Emitter *e, const Accumulator *mean, const char *writers);
+void leave_moments(Emitter *e, const Accumulator *mean);
+void store_left_moments(Emitter *e, const Accumulator *mean, const char *row);
+void meet_moments(Emitter *e, const Accumulator *mean);
+void store_moments(Emitter *e, const Accumulator *mean, const char *row, const char *guard);
+void store_full_moments(Emitter *e, const Accumulator *mean);
+const char *moments_call(Emitter *e, const Accumulator *mean);
+/* Partials. */
+void join_partial(Emitter *e, const Accumulator *mean, const char *item, const char *part);
+void join_slices(Emitter *e, const Accumulator *mean, const char *places);
+void add_part_moments(Emitter *e, Accumulator *mean);
+void emit_moments_result(Emitter *e, const Accumulator *acc);
+const char *
+teams_before(Emitter *e); /* `teams = 4`: those of the kernel that leaves the partials */
 
 /* ---- kernels ---- */
 void emit_comment(Emitter *e);

@@ -30,6 +30,8 @@ void declare_team_scratch(Emitter *e)
 
 void emit_team_reduce(Emitter *e, const Accumulator *acc)
 {
+    if (has_squares(acc)) meet_moments(e, acc);
+    if (has_squares(acc) || is_satellite(acc)) return;
     if (e->k->beside && warps_of_row(e->k) > 1)
         line(e->out, "span_add<lanes, warps, threads, %s>(team_scratch, %s[t]);",
              combiner_of(e->g, acc->node)->functor, acc->name);
@@ -38,17 +40,26 @@ void emit_team_reduce(Emitter *e, const Accumulator *acc)
              combiner_of(e->g, acc->node)->functor, acc->name);
 }
 
-/* Where a kernel's partial of an accumulator begins. */
-static const char *partial_row(const Emitter *e, const Accumulator *acc)
+/* Where a CTA's partials begin. */
+static const char *partial_place(const Emitter *e)
 {
-    return arena_format(e->arena, "%s + %s * (long long)%s", arg_name(e, ARG_SLOT, acc->slot, 0),
+    return arena_format(e->arena, "%s * (long long)%s",
                         e->k->cluster > 1 ? arena_format(e->arena, "blockIdx.x / %s", sharers(e))
                                           : "blockIdx.x",
                         e->columns);
 }
 
+/* Where a CTA's partial of an accumulator begins. */
+static const char *partial_row(const Emitter *e, const Accumulator *acc)
+{
+    return arena_format(e->arena, "%s + %s", arg_name(e, ARG_SLOT, acc->slot, 0), partial_place(e));
+}
+
 static void emit_partial_store(Emitter *e, const Accumulator *acc)
 {
+    if (has_squares(acc))
+        store_moments(e, acc, partial_place(e), e->k->teams > 1 ? "if (team == 0)" : "");
+    if (has_squares(acc) || is_satellite(acc)) return;
     if (e->k->teams > 1) line(e->out, "if (team == 0)");
     line(e->out, "%sstore_aligned(%s, first_column + t * step, %s[t], %s);",
          e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
@@ -61,7 +72,11 @@ void emit_meeting(Emitter *e, const char *place)
     const char *groups = k->threads_per_row < 32 ? "threads / 32" : "teams";
     line(e->out, "struct Sums {");
     for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].per_column)
+        if (!k->accumulators[i].per_column || is_satellite(&k->accumulators[i]))
+            continue;
+        else if (has_squares(&k->accumulators[i]))
+            declare_meeting(e, &k->accumulators[i], groups);
+        else
             line(e->out, "    alignas(16) %s %s[%s][tiles * step];",
                  type_cuda(node(e->g, k->accumulators[i].node)->type), k->accumulators[i].name,
                  groups);
@@ -69,18 +84,25 @@ void emit_meeting(Emitter *e, const char *place)
     line(e->out, "Sums &sums = *(Sums *)%s;", place);
     line(e->out, "__syncthreads();");
     for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].per_column)
+        if (!k->accumulators[i].per_column || is_satellite(&k->accumulators[i]))
+            continue;
+        else if (has_squares(&k->accumulators[i]))
+            leave_moments(e, &k->accumulators[i]);
+        else
             line(e->out, "leave_sums<%s>(sums.%s, %s);",
                  combiner_of(e->g, k->accumulators[i].node)->functor, k->accumulators[i].name,
                  k->accumulators[i].name);
     line(e->out, "__syncthreads();");
 }
 
-/* Stores these sums to `row`. */
-void emit_sums_store(Emitter *e, const Accumulator *acc, const char *row)
+/* Stores these sums, from `place` of the slots on. */
+void emit_sums_store(Emitter *e, const Accumulator *acc, const char *place)
 {
-    line(e->out, "store_sums<threads, vec, %s>(%s, sums.%s, %s);",
-         combiner_of(e->g, acc->node)->functor, row, acc->name, e->end);
+    if (has_squares(acc)) store_left_moments(e, acc, place);
+    if (has_squares(acc) || is_satellite(acc)) return;
+    line(e->out, "store_sums<threads, vec, %s>(%s + %s, sums.%s, %s);",
+         combiner_of(e->g, acc->node)->functor, arg_name(e, ARG_SLOT, acc->slot, 0), place,
+         acc->name, e->end);
 }
 
 static void emit_column_results(Emitter *e)
@@ -95,10 +117,11 @@ static void emit_column_results(Emitter *e)
         emit_meeting(e, "smem");
         for (int i = 0; i < e->k->accumulator_count; i++)
             if (e->k->accumulators[i].per_column)
-                emit_sums_store(e, &e->k->accumulators[i], partial_row(e, &e->k->accumulators[i]));
+                emit_sums_store(e, &e->k->accumulators[i], partial_place(e));
         return;
     }
     declare_team_scratch(e);
+    settle_moments(e);
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->accumulator_count; i++)
         if (e->k->accumulators[i].per_column) emit_team_reduce(e, &e->k->accumulators[i]);
@@ -107,23 +130,33 @@ static void emit_column_results(Emitter *e)
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
+/* A thread's part of an accumulator without a column. */
+static const char *full_call(Emitter *e, const Accumulator *acc)
+{
+    return has_squares(acc) ? moments_call(e, acc) : reduce_call(e, acc->node, acc->name);
+}
+
 /* Accumulators without a column: the CTA's threads add theirs, and one of them stores the
  * partial. */
 static void emit_full_results(Emitter *e)
 {
+    enum { MOMENTS = 4 };
     NameList calls = {0};
     bool wide = false;
+    int values = 0;
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
-        if (acc->per_column) continue;
-        *list_push(e->arena, &calls) = reduce_call(e, acc->node, acc->name);
+        if (acc->per_column || is_satellite(acc)) continue;
+        *list_push(e->arena, &calls) = full_call(e, acc);
+        if (has_squares(acc)) line(e->out, "moments_settle(%s);", full_call(e, acc));
+        values += has_squares(acc) ? MOMENTS : 1;
         wide |= node(e->g, acc->node)->type != TYPE_F32;
     }
     if (!calls.count) return;
     const char *list = join(e->arena, &calls, ", ");
     if (kernel_threads(e->k) > 32) {
         line(e->out, "__shared__ %s cta_scratch[1][2][%s];", wide ? "double" : "float",
-             slots_text(e, calls.count, "threads"));
+             slots_text(e, values, "threads"));
         line(e->out, "int cta_parity = 0;");
         line(e->out, "row_reduce<threads>(cta_scratch, cta_parity, %s);", list);
     } else {
@@ -132,7 +165,10 @@ static void emit_full_results(Emitter *e)
     block (e->out, "if (threadIdx.x == 0)")
         for (int i = 0; i < e->k->accumulator_count; i++) {
             const Accumulator *acc = &e->k->accumulators[i];
-            if (!acc->per_column)
+            if (acc->per_column || is_satellite(acc)) continue;
+            if (has_squares(acc))
+                store_full_moments(e, acc);
+            else
                 line(e->out, "%s[blockIdx.x] = %s;", arg_name(e, ARG_SLOT, acc->slot, 0),
                      acc->name);
         }
@@ -166,6 +202,21 @@ void emit_accumulators_end(Emitter *e)
 
 /* ---- the finish kernel ---- */
 
+static int count_plain_sums(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->accumulator_count; i++)
+        count += !has_squares(&k->accumulators[i]) && !is_satellite(&k->accumulators[i]);
+    return count;
+}
+
+/* Of a column, a place for each warp's sum; the lanes of a warp that share the column have added
+ * theirs before. */
+static int finish_places(const Kernel *k)
+{
+    return k->threads_per_row > 32 ? k->teams : kernel_threads(k) / 32;
+}
+
 /* Declares the constants that `body`, the text behind them, mentions. */
 static void emit_finish_constants(Emitter *e, const char *body)
 {
@@ -180,13 +231,13 @@ static void emit_finish_constants(Emitter *e, const char *body)
                 arena_format(e->arena, "%s = %lld", e->sizes[i], (long long)sizes->of[i]);
     *list_push(e->arena, &names) = arena_format(e->arena, "width = %d, slices = %d, batch = %d",
                                                 e->k->threads_per_row, e->k->teams, e->k->tiles);
+    if (mentions(body, "teams")) *list_push(e->arena, &names) = teams_before(e);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     if (*product) line(e->out, "constexpr int columns = %s;", product);
-    /* A place for each warp's sum of a column; the lanes of a warp that share a column have added
-     * theirs before. */
-    int places = e->k->threads_per_row > 32 ? e->k->teams : kernel_threads(e->k) / 32;
-    line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), e->k->accumulator_count,
-         places);
+    int places = finish_places(e->k);
+    int plain = count_plain_sums(e->k);
+    if (plain)
+        line(e->out, "__shared__ %s scratch[%d][%d * width];", scratch_type(e), plain, places);
     line(e->out,
          "const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x %% width;");
     emit_overlap(e);
@@ -196,6 +247,8 @@ static void declare_finish_sums(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
+        if (has_squares(acc)) declare_moments(e, acc);
+        if (has_squares(acc) || is_satellite(acc)) continue;
         acc->name = accumulator_name(e, acc);
         line(e->out, "%s %s = %s;", type_cuda(node(e->g, acc->node)->type), acc->name,
              identity_text(e->g, acc->node));
@@ -219,6 +272,8 @@ static void emit_finish_sums(Emitter *e)
                      e->columns);
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
+                if (has_squares(acc)) join_partial(e, acc, "item", "p + t * slices");
+                if (has_squares(acc) || is_satellite(acc)) continue;
                 emit_accumulate(
                     e, acc->node, acc->name,
                     arena_format(e->arena, "%s[item]", arg_name(e, ARG_SLOT, acc->slot, 0)));
@@ -232,10 +287,15 @@ static void emit_sums(Emitter *e)
 {
     NameList calls = {0};
     emit_finish_sums(e);
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        *list_push(e->arena, &calls) =
-            reduce_call(e, e->k->accumulators[i].node, e->k->accumulators[i].name);
-    line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
+    for (int i = 0; i < e->k->accumulator_count; i++) {
+        const Accumulator *acc = &e->k->accumulators[i];
+        if (has_squares(acc))
+            join_slices(e, acc, arena_format(e->arena, "%d * width", finish_places(e->k)));
+        else if (!is_satellite(acc))
+            *list_push(e->arena, &calls) = reduce_call(e, acc->node, acc->name);
+    }
+    if (calls.count)
+        line(e->out, "slice_reduce<width>(scratch, %s);", join(e->arena, &calls, ", "));
 }
 
 void emit_finish_kernel(Emitter *e)

@@ -6,30 +6,31 @@
  * while the sums of one part are stored, the rows of the next are on their way. */
 #include "codegen/emit.h"
 
-/* The place in the workspace of a part's sums of an accumulator. */
-static const char *left_row(Emitter *e, const Accumulator *acc, const char *place)
+static void store_part(Emitter *e, const Accumulator *acc, const char *place)
 {
-    return arena_format(e->arena, "%s + %s * %s", arg_name(e, ARG_SLOT, acc->slot, 0), place,
-                        e->columns);
+    if (has_squares(acc)) store_moments(e, acc, place, "");
+    if (has_squares(acc) || is_satellite(acc)) return;
+    line(e->out, "store_aligned(%s + %s, first_column + t * step, %s[t], %s);",
+         arg_name(e, ARG_SLOT, acc->slot, 0), place, acc->name, e->end);
 }
 
 /* A part's sums, as each team has them. */
 static void emit_part_sums(Emitter *e)
 {
     const Kernel *k = e->k;
+    const char *place = arena_format(e->arena, "own * %s", e->columns); /* in the workspace */
     if (k->meeting == MEET_BESIDE_RING) {
         emit_meeting(e, has_held(e) ? "(&held + 1)" : "(ring + stages)");
         for (int i = 0; i < k->accumulator_count; i++)
-            emit_sums_store(e, &k->accumulators[i], left_row(e, &k->accumulators[i], "own"));
+            emit_sums_store(e, &k->accumulators[i], place);
         return;
     }
     declare_team_scratch(e);
+    settle_moments(e);
     Text *kernel = open_body(e);
     for (int i = 0; i < k->accumulator_count; i++) emit_team_reduce(e, &k->accumulators[i]);
     if (k->teams > 1) line(e->out, "if (team > 0) continue;");
-    for (int i = 0; i < k->accumulator_count; i++)
-        line(e->out, "store_aligned(%s, first_column + t * step, %s[t], %s);",
-             left_row(e, &k->accumulators[i], "own"), k->accumulators[i].name, e->end);
+    for (int i = 0; i < k->accumulator_count; i++) store_part(e, &k->accumulators[i], place);
     emit_tiles(e, close_body(e, kernel), "#pragma unroll");
 }
 
@@ -59,6 +60,8 @@ static void emit_column_results(Emitter *e)
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
+        if (has_squares(acc)) add_part_moments(e, acc);
+        if (has_squares(acc) || is_satellite(acc)) continue;
         const char *type = type_cuda(node(e->g, acc->node)->type);
         const char *name = unique_name(e, arena_format(e->arena, "%s_all", acc->name));
         line(e->out, "const %s %s = add_parts<%s, chunk>((%s)%s, %s, parts, col, %s);", type, name,
@@ -167,6 +170,8 @@ void emit_groups(Emitter *e)
 static void emit_part_constants(Emitter *e)
 {
     NameList names = {0};
+    for (int i = 0; i < e->k->accumulator_count && !names.count; i++)
+        if (has_squares(&e->k->accumulators[i])) *list_push(e->arena, &names) = teams_before(e);
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->plan->launch.fixed >> i & 1)
             *list_push(e->arena, &names) = arena_format(e->arena, "%s = %lld", e->sizes[i],
@@ -187,6 +192,8 @@ static void declare_chunk_sums(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
+        if (has_squares(acc)) declare_moments(e, acc);
+        if (has_squares(acc) || is_satellite(acc)) continue;
         acc->name = accumulator_name(e, acc);
         line(e->out, "%s %s[1] = {%s};", type_cuda(node(e->g, acc->node)->type), acc->name,
              identity_text(e->g, acc->node));
@@ -196,6 +203,13 @@ static void declare_chunk_sums(Emitter *e)
 /* The loop has a single number for its end, so it is unrolled without a condition for each part.
  * Conditions become branches where ptxas runs out of predicates, and a load behind a branch waits
  * for the load before it. */
+static bool has_plain_sums(const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (!has_squares(&k->accumulators[i]) && !is_satellite(&k->accumulators[i])) return true;
+    return false;
+}
+
 static void emit_chunk_sums(Emitter *e)
 {
     declare_chunk_sums(e);
@@ -207,15 +221,20 @@ static void emit_chunk_sums(Emitter *e)
         block (e->out, "for (int p = begin; p < end; p++)")
             for (int i = 0; i < e->k->accumulator_count; i++) {
                 const Accumulator *acc = &e->k->accumulators[i];
+                if (has_squares(acc)) join_partial(e, acc, "p * columns + col", "p");
+                if (has_squares(acc) || is_satellite(acc)) continue;
                 emit_accumulate(e, acc->node, arena_format(e->arena, "%s[0]", acc->name),
                                 arena_format(e->arena, "%s[p * columns + col]",
                                              arg_name(e, ARG_SLOT, acc->slot, 0)));
             }
     }
     blank_line(e->out);
-    line(e->out, "__shared__ %s scratch[threads];", scratch_type(e));
+    for (int i = 0; i < e->k->accumulator_count; i++)
+        if (has_squares(&e->k->accumulators[i])) join_slices(e, &e->k->accumulators[i], "threads");
+    if (has_plain_sums(e->k)) line(e->out, "__shared__ %s scratch[threads];", scratch_type(e));
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
+        if (has_squares(acc) || is_satellite(acc)) continue;
         line(e->out, "team_reduce<threads, width, %s>(scratch, %s);",
              combiner_of(e->g, acc->node)->functor, acc->name);
         acc->name = arena_format(e->arena, "%s[0]", acc->name);

@@ -173,6 +173,8 @@ static void declare_accumulators(Emitter *e)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
+        if (has_squares(acc)) declare_moments(e, acc);
+        if (has_squares(acc) || is_satellite(acc)) continue;
         acc->name = accumulator_name(e, acc);
         if (acc->per_column)
             declare_column_sums(e, acc);

@@ -81,11 +81,17 @@ static const char *lower_case(Arena *arena, const char *name)
     return copy;
 }
 
-/* Whether n is a mean of squares that is computed together with the mean that they are about. */
-static bool is_squares(const Emitter *e, Node n)
+/* The name of an unnamed value: of those that are found together with a mean, by what they are to
+ * it. */
+static const char *plain_base(const Emitter *e, Node n)
 {
+    const Analysis *a = e->plan->analysis;
     const InnerReduction *r = inner_of(e->k, n);
-    return r && node(e->g, r->partner)->op == OP_MEAN;
+    if (a->centres[n.id].id) return is_variance(a, n) ? "variance" : "rest";
+    if (r && node(e->g, r->partner)->op == OP_MEAN) return "row_variance";
+    if (is_part(e, n) && !e->k->beside)
+        return arena_format(e->arena, "part_%s", op_info[node(e->g, n)->op].text);
+    return made_name(e->arena, node(e->g, n)->op);
 }
 
 const char *node_name(Emitter *e, Node n)
@@ -101,10 +107,7 @@ const char *node_name(Emitter *e, Node n)
              info->op != OP_WHERE)
         base = arena_format(e->arena, "%s_value", op_info[info->op].text);
     else if (!base)
-        base = numbered(e, is_squares(e, n) ? "row_variance"
-                           : is_part(e, n) && !e->k->beside
-                               ? arena_format(e->arena, "part_%s", op_info[info->op].text)
-                               : made_name(e->arena, info->op));
+        base = numbered(e, plain_base(e, n));
     return e->names[n.id] = unique_name(e, base);
 }
 

@@ -58,7 +58,7 @@ static Pass find_pass(Emitter *e, int phase)
             !picks_element(e, k->inner[i].node))
             need(&pass, arg(e->g, k->inner[i].node, 0));
     for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].phase == phase) need(&pass, arg(e->g, k->accumulators[i].node, 0));
+        if (k->accumulators[i].phase == phase) need(&pass, operand_of(e->g, &k->accumulators[i]));
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].phase == phase && !k->stores[i].result) need(&pass, k->stores[i].node);
     for (int i = e->g->nodes.count - 1; i > 0; i--) {
@@ -232,8 +232,12 @@ static void emit_contributions(const Pass *pass)
     }
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
-        Node from = arg(e->g, acc->node, 0);
-        if (acc->phase != pass->phase || !pass->needed[from.id]) continue;
+        Node from = operand_of(e->g, acc);
+        if (acc->phase != pass->phase || !pass->needed[from.id] || is_satellite(acc)) continue;
+        if (has_squares(acc)) {
+            add_to_moments(e, acc, expression(e, from, op_info[OP_SUB].precedence));
+            continue;
+        }
         const char *place = e->k->beside ? "%s[t][0]" : "%s[t][i]";
         const char *into = acc->per_column ? arena_format(e->arena, place, acc->name) : acc->name;
         const int deeper = e->k->beside != 0;
@@ -251,7 +255,7 @@ static bool has_contributions(const Pass *pass)
         if (k->inner[i].phase == pass->phase && adds_elements(pass->e, &k->inner[i])) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase &&
-            pass->needed[arg(pass->e->g, k->accumulators[i].node, 0).id])
+            pass->needed[operand_of(pass->e->g, &k->accumulators[i]).id])
             return true;
     return false;
 }
@@ -329,10 +333,12 @@ static void emit_tile(const Pass *pass)
     emit_vector_divisors(e, pass->needed);
     emit_output_vectors(pass);
     emit_pair_vectors(pass);
+    declare_taken_vectors(pass);
     if (!e->ahead) declare_vector_sums(pass);
     line(e->out, "#pragma unroll");
     block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
     emit_pair_adds(pass);
+    emit_taken_vectors(pass);
     if (!e->ahead) emit_vector_sums(pass);
     emit_element_stores(pass, true);
     emit_vector_stores(pass);
@@ -430,5 +436,6 @@ void emit_pass(Emitter *e, int phase)
     e->ahead = 0;
     emit_pair_ends(pass);
     emit_whole_takes(pass);
+    emit_counted_rows(pass);
     emit_blocks_written(e, phase);
 }

@@ -5,7 +5,7 @@
 
 static bool is_pass_pair(const Pass *pass, const InnerReduction *sum)
 {
-    return sum->partner.id && sum->phase == pass->phase;
+    return sum->partner.id && sum->phase == pass->phase && !sum->lacking;
 }
 
 static bool is_moments(const Emitter *e, const InnerReduction *squares)

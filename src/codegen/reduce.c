@@ -145,7 +145,7 @@ void declare_reductions(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        if (r->phase != phase) continue;
+        if (r->phase != phase || r->lacking) continue;
         const NodeInfo *info = node(e->g, r->node);
         const char *identity = identity_text(e->g, r->node), *array = extents(e, r->node);
         const bool zeroed = *array && !strcmp(identity, "0");
@@ -168,7 +168,7 @@ void declare_received(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        if (r->phase != phase) continue;
+        if (r->phase != phase || r->lacking) continue;
         bool moments = node(e->g, r->partner)->op == OP_MEAN;
         line(e->out, "%s %s;", type_cuda(node(e->g, r->node)->type), node_name(e, r->node));
         if (!moments) continue;
@@ -273,7 +273,9 @@ const char *scaled_text(Emitter *e, Node centred, Node by)
 /* Until here the variable of a mean computed with its squares holds its distance from the shift. */
 static void emit_moments_end(Emitter *e, Node mean)
 {
-    bool centred = computes_centred(e, mean);
+    Node rest = inner_of(e->k, mean)->rest;
+    bool centred = rest.id || computes_centred(e, mean);
+    if (rest.id) e->rests[mean.id] = node_name(e, rest);
     if (centred && !e->rests[mean.id]) e->rests[mean.id] = name_after(e, mean, "_rest");
     line(e->out, "%s%s%smoments_end(%s, %s);", centred ? "const float " : "",
          centred ? e->rests[mean.id] : "", centred ? " = " : "", node_name(e, mean),
@@ -286,7 +288,7 @@ void finish_reductions(Emitter *e, int phase)
     for (int i = 0; i < e->k->inner_count; i++) {
         Node n = e->k->inner[i].node;
         if (e->k->inner[i].phase != phase) continue;
-        if (node(e->g, n)->op == OP_MEAN) emit_mean(e, n);
+        if (node(e->g, n)->op == OP_MEAN && !e->k->inner[i].lacking) emit_mean(e, n);
         if (node(e->g, n)->op == OP_MEAN && paired_sum(e, n)) emit_moments_end(e, n);
         Node partner = e->k->inner[i].partner;
         if (node(e->g, partner)->op == OP_MAX_OVER) emit_online_end(e, partner, n);

@@ -20,6 +20,8 @@ static void name_results(Emitter *e)
         const Accumulator *acc = &e->k->accumulators[i];
         Node n = acc->node;
         const NodeInfo *info = node(e->g, n);
+        if (has_squares(acc)) emit_moments_result(e, acc);
+        if (has_squares(acc) || (is_satellite(acc) && acc->slot < 0)) continue;
         e->names[n.id] = acc->name;
         if (info->op == OP_MEAN) {
             const char *mean =
@@ -55,6 +57,7 @@ void emit_results_of(Emitter *e, const Kernel *finish)
     own.names = NEW_ARRAY(e->arena, const char *, count);
     own.local = NEW_ARRAY(e->arena, bool, count);
     own.users = NEW_ARRAY(e->arena, int, count);
+    own.rests = NEW_ARRAY(e->arena, const char *, count);
     own.serves = NEW_ARRAY(e->arena, bool, count);
     own.breaks = NEW_ARRAY(e->arena, bool, count);
     count_users(&own);

@@ -203,8 +203,13 @@ void emit_row_accumulators(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
-        Node from = arg(e->g, acc->node, 0);
-        if (acc->phase != phase || is_column_value(e, from)) continue;
+        Node from = operand_of(e->g, acc);
+        if (acc->phase != phase || is_column_value(e, from) || is_satellite(acc)) continue;
+        if (has_squares(acc)) {
+            block (e->out, "if (%s)", row_guard(e))
+                add_row_to_moments(e, acc, expression(e, from, 0));
+            continue;
+        }
         line(e->out, "if (%s)", row_guard(e));
         e->out->indent++;
         emit_accumulate(e, acc->node, acc->name, expression(e, from, 0));

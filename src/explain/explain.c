@@ -150,7 +150,7 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
 {
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
-        if (!r->partner.id) continue;
+        if (!r->partner.id || r->lacking) continue;
         line(out, "    one reduction computes %s and %s%s",
              node_text(out->arena, g, r->partner, false), node_text(out->arena, g, r->node, false),
              r->inverse ? "; its inverse is a factor, not a divisor" : "");
@@ -297,7 +297,8 @@ static void explain_results(Text *out, const Plan *plan, int index)
                                                 : value_name(arena, g, store->node));
     }
     for (int i = 0; i < k->accumulator_count && leaves_partials; i++)
-        partials = append_name(arena, partials, value_name(arena, g, k->accumulators[i].node));
+        if (k->accumulators[i].slot >= 0)
+            partials = append_name(arena, partials, value_name(arena, g, k->accumulators[i].node));
     if ((values || partials) && kernel_ctas(plan, index))
         line(out, "    computes %s%s%s%s", values ? values : "", values && partials ? "; " : "",
              partials ? "partials of " : "", partials ? partials : "");

@@ -39,13 +39,21 @@ static void list_tensors(Scheduler *s, LaunchPlan *l)
 
 static const char *slot_name(Scheduler *s, const Slot *slot, int index)
 {
-    const char *name = node(s->g, slot->node)->name;
+    const Node mean = s->a->centres[slot->node.id];
+    const bool squares = slot->partial && mean.id; /* named after the mean */
+    const char *name = node(s->g, squares ? mean : slot->node)->name;
     if (!name)
-        name = arena_format(
-            s->arena, "%s_%d",
-            is_reduction(s->g, slot->node) ? op_info[node(s->g, slot->node)->op].text : "number",
-            index);
-    return arena_format(s->arena, "%s_%s", name, slot->partial ? "partial" : "value");
+        name =
+            arena_format(s->arena, "%s_%d",
+                         is_variance(s->a, slot->node) && !squares ? "variance"
+                         : is_reduction(s->g, slot->node) ? op_info[node(s->g, slot->node)->op].text
+                                                          : "number",
+                         index);
+    return arena_format(s->arena, "%s%s_%s", name,
+                        slot->shift ? "_shift"
+                        : squares   ? "_squares"
+                                    : "",
+                        slot->partial ? "partial" : "value");
 }
 
 /* Each CTA of a group has 8 bytes for each round, CTA and 4 bytes of its results. */
@@ -93,11 +101,14 @@ static void list_slots(Scheduler *s, Plan *plan)
     for (int i = 0; i < plan->kernel_count; i++)
         for (int j = 0; j < plan->kernels[i].accumulator_count; j++) {
             Accumulator *acc = &plan->kernels[i].accumulators[j];
-            if (walks_rows(&plan->kernels[i])) {
-                slots[acc->slot].copies_kernel = i;
-                slots[acc->slot].copies_dim = parts_dim(&plan->kernels[i]);
+            const int own[] = {acc->slot, acc->shift_slot};
+            for (int which = 0; which < 2 && walks_rows(&plan->kernels[i]); which++) {
+                if (own[which] < 0) continue;
+                slots[own[which]].copies_kernel = i;
+                slots[own[which]].copies_dim = parts_dim(&plan->kernels[i]);
             }
-            acc->slot_name = slots[acc->slot].name;
+            if (acc->slot >= 0) acc->slot_name = slots[acc->slot].name;
+            if (acc->shift_slot >= 0) acc->shift_name = slots[acc->shift_slot].name;
         }
     list_mailboxes(s, plan, slots);
     plan->launch.slots = slots;
@@ -222,6 +233,15 @@ static void push_finish_loads(Scheduler *s, Args *args, const Kernel *k, const K
     }
 }
 
+static void push_partials(Scheduler *s, Args *args, const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++) {
+        const Accumulator *acc = &k->accumulators[i];
+        if (acc->slot >= 0) push(s, args, ARG_SLOT, acc->slot, 0, acc->slot_name);
+        if (acc->shift_slot >= 0) push(s, args, ARG_SLOT, acc->shift_slot, 0, acc->shift_name);
+    }
+}
+
 static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name,
                              AxisSet collapsed)
 {
@@ -238,9 +258,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
     }
     const Kernel *finish = finish_of_groups(plan, kernel);
     push_finish_loads(s, &args, k, finish);
-    if (k->finishes >= 0)
-        for (int i = 0; i < k->accumulator_count; i++)
-            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
+    if (k->finishes >= 0) push_partials(s, &args, k);
     for (int i = 0; i < k->store_count; i++) {
         Store *store = &k->stores[i];
         if (store->slot >= 0)
@@ -248,9 +266,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         else
             push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes, collapsed);
     }
-    if (k->finishes < 0)
-        for (int i = 0; i < k->accumulator_count; i++)
-            push(s, &args, ARG_SLOT, k->accumulators[i].slot, 0, k->accumulators[i].slot_name);
+    if (k->finishes < 0) push_partials(s, &args, k);
     int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
     if (mailbox >= 0) push(s, &args, ARG_SLOT, mailbox, 0, slots[mailbox].name);
     const bool *used = find_computed_params(s, k),

@@ -82,7 +82,7 @@ static int *count_uses(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->store_count; i++)
         uses[k->stores[i].node.id] |= phase_bit(k->stores[i].phase);
     for (int i = 0; i < k->accumulator_count; i++)
-        uses[arg(g, k->accumulators[i].node, 0).id] |= phase_bit(k->accumulators[i].phase);
+        uses[operand_of(g, &k->accumulators[i]).id] |= phase_bit(k->accumulators[i].phase);
     for (int i = 0; i < k->inner_count; i++)
         uses[arg(g, k->inner[i].node, 0).id] |= phase_bit(k->inner[i].phase);
     for (int i = g->nodes.count - 1; i > 0; i--) {
@@ -101,6 +101,7 @@ typedef struct {
 
 static Operations count_operations(const Scheduler *s, const Kernel *k)
 {
+    enum { MOMENTS = 2 }; /* beside the sum */
     Operations o = {0};
     bool inverted = false;
     const int *uses = count_uses(s, k);
@@ -112,6 +113,8 @@ static Operations count_operations(const Scheduler *s, const Kernel *k)
         o.once += cost;
         if (uses[i] > 1) o.again += (uses[i] - 1) * cost;
     }
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].squares.id) o.once += MOMENTS;
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].access == ACCESS_VECTOR && dtype_info[k->stores[i].dtype].bytes == 1)
             o.once += s->target->byte;

@@ -193,7 +193,11 @@ static void place_roots(Scheduler *s)
         Kernel *k = reduction_kernel(s, n);
         if (reduction_way(s, n) != BY_ITSELF)
             push_item(s, k->accumulators, k->accumulator_count) =
-                (Accumulator){.node = n, .per_column = node(g, n)->axes != 0, .slot = -1};
+                (Accumulator){.node = n,
+                              .per_column = node(g, n)->axes != 0,
+                              .slot = -1,
+                              .mean = s->a->centres[i],
+                              .shift_slot = -1};
         else
             push_item(s, k->inner, k->inner_count) = (InnerReduction){.node = n};
     }
@@ -238,7 +242,7 @@ static bool *find_needed(Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->store_count; i++) needed[k->stores[i].node.id] = true;
     for (int i = 0; i < k->inner_count; i++) needed[k->inner[i].node.id] = true;
     for (int i = 0; i < k->accumulator_count; i++)
-        needed[arg(s->g, k->accumulators[i].node, 0).id] = true;
+        needed[operand_of(s->g, &k->accumulators[i]).id] = true;
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!needed[i] || is_loaded(s, k, n)) continue;
@@ -316,7 +320,7 @@ static void find_kernel_phases(Scheduler *s, Kernel *k)
         r->phase = k->phase[arg(g, r->partner.id ? r->partner : r->node, 0).id];
     }
     for (int i = 0; i < k->accumulator_count; i++)
-        k->accumulators[i].phase = k->phase[arg(g, k->accumulators[i].node, 0).id];
+        k->accumulators[i].phase = k->phase[operand_of(g, &k->accumulators[i]).id];
     for (int i = 0; i < k->store_count; i++) {
         k->stores[i].phase = k->phase[k->stores[i].node.id];
         k->phases = max_int(k->phases, k->stores[i].phase + 1);
@@ -336,7 +340,7 @@ static void find_load_phases(Scheduler *s, Kernel *k)
     for (int i = 0; i < k->store_count; i++)
         uses[k->stores[i].node.id] |= phase_bit(k->stores[i].phase);
     for (int i = 0; i < k->accumulator_count; i++)
-        uses[arg(g, k->accumulators[i].node, 0).id] |= phase_bit(k->accumulators[i].phase);
+        uses[operand_of(g, &k->accumulators[i]).id] |= phase_bit(k->accumulators[i].phase);
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
         Node operand = r->picked.id ? r->place : arg(g, r->node, 0);
@@ -362,6 +366,16 @@ static void store_finished(Scheduler *s, Kernel *k)
             store_results(s, k, (Node){(uint32_t)i});
 }
 
+static void add_partials(Scheduler *s, Accumulator *acc)
+{
+    if (acc->mean.id && !is_variance(s->a, acc->node)) return; /* it follows from the mean's */
+    acc->slot = s->slots.count;
+    *list_push(s->arena, &s->slots) = (Slot){.node = acc->node, .partial = true};
+    if (!acc->squares.id) return;
+    acc->shift_slot = s->slots.count;
+    *list_push(s->arena, &s->slots) = (Slot){.node = acc->node, .partial = true, .shift = true};
+}
+
 /* The kernel that adds what the CTAs of `producer` left, one for each shape of result. That of
  * groups has all their columns for its own. */
 static void add_finish(Scheduler *s, int producer, bool per_column)
@@ -377,8 +391,7 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
             made->family = FAMILY_FINISH;
             made->finishes = producer;
         }
-        acc.slot = s->slots.count;
-        *list_push(s->arena, &s->slots) = (Slot){.node = acc.node, .partial = true};
+        add_partials(s, &acc);
         s->kernels.data[producer].accumulators[i] = acc;
         push_item(s, made->accumulators, made->accumulator_count) = acc;
         store_results(s, made, acc.node);
@@ -463,6 +476,7 @@ static void cut(Scheduler *s, bool late)
             if (reduction_way(s, k->inner[j].node) == BY_ITSELF)
                 store_results(s, k, k->inner[j].node);
         pair_reductions(s, k);
+        pair_accumulators(s, k);
         find_picks(s, k);
         find_kernel_phases(s, k);
         find_load_phases(s, k);

@@ -32,6 +32,18 @@ const InnerReduction *inner_of(const Kernel *k, Node n)
                : NULL;
 }
 
+static int order_accumulator(const void *id, const void *acc)
+{
+    return compare_ids(*(const uint32_t *)id, ((const Accumulator *)acc)->node.id);
+}
+
+const Accumulator *accumulator_of(const Kernel *k, Node n)
+{
+    return k->accumulator_count ? bsearch(&n.id, k->accumulators, (size_t)k->accumulator_count,
+                                          sizeof *k->accumulators, order_accumulator)
+                                : NULL;
+}
+
 int64_t column_count(const Scheduler *s, const Kernel *k)
 {
     return column_axes(k) ? axes_size(&s->a->sizes, column_axes(k)) : 1;
@@ -55,7 +67,8 @@ double accumulator_registers(const Scheduler *s, const Kernel *k)
     double registers = 0;
     for (int i = 0; i < k->accumulator_count; i++) {
         Type type = node(s->g, k->accumulators[i].node)->type;
-        if (k->accumulators[i].per_column) registers += type == TYPE_F32 ? 1 : 2;
+        if (k->accumulators[i].per_column)
+            registers += values_of(&k->accumulators[i]) * (type == TYPE_F32 ? 1 : 2);
     }
     return registers;
 }

@@ -28,10 +28,27 @@ static int finish_threads(int width, int64_t partials)
     return threads;
 }
 
-/* Shared memory in which the warps of so many threads meet. */
+static int count_moments(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->accumulator_count; i++) count += k->accumulators[i].squares.id != 0;
+    return count;
+}
+
+/* Of a column and CTA. */
+static int values_to_add(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->accumulator_count; i++) count += values_of(&k->accumulators[i]);
+    return count;
+}
+
+/* Shared memory in which the warps of so many threads meet; of a mean also the numbers of rows. */
 static int64_t meeting_bytes(const Scheduler *s, const Kernel *k, int threads, int width)
 {
-    return (int64_t)k->accumulator_count * (threads / WARP) * width * widest_accumulator(s->g, k);
+    const int moments = count_moments(k);
+    return (int64_t)(values_to_add(k) + moments) * (threads / WARP) * width *
+           widest_accumulator(s->g, k);
 }
 
 /* Of so many columns that their threads are more than the GPU holds at once, or of many partials
@@ -86,7 +103,7 @@ void map_finish(const Scheduler *s, Kernel *k)
     k->threads_per_row = width;
     k->teams = threads / width;
     /* in as few rounds of as few as there can be: registers hold what is under way */
-    int at_once = k->accumulator_count > 2 ? AT_ONCE / k->accumulator_count : MOST;
+    int values = values_to_add(k), at_once = values > 2 ? AT_ONCE / values : MOST;
     if (at_once < LEAST) at_once = LEAST;
     int64_t each = ceil_div(partials, k->teams), rounds = ceil_div(each, at_once);
     k->tiles = (int)ceil_div(each, rounds);

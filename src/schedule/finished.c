@@ -60,41 +60,49 @@ static uint32_t *find_sums(const Scheduler *s)
     return of;
 }
 
-/* Whether a value is worth a place in memory, because computing it again would take a costly
- * operation, or several loads. By node id; `of` as find_sums() gives it. */
-static bool *find_worth(const Scheduler *s, const uint32_t *of)
+/* Whether computing a value again, where it is used, would take a costly operation, or several
+ * loads; and of one load the node. By node id. */
+typedef struct {
+    bool *costly;
+    uint32_t *leaf; /* 0: it loads nothing; MIXED: several */
+} Effort;
+
+static Effort find_effort(const Scheduler *s, const uint32_t *of)
 {
     const Graph *g = s->g;
-    bool *worth = NEW_ARRAY(s->arena, bool, g->nodes.count);
-    int *loads = NEW_ARRAY(s->arena, int, g->nodes.count);
+    Effort e = {NEW_ARRAY(s->arena, bool, g->nodes.count),
+                NEW_ARRAY(s->arena, uint32_t, g->nodes.count)};
     for (int i = 1; i < g->nodes.count; i++) {
         const NodeInfo *info = &g->nodes.data[i];
         const bool leaf = is_reduction(g, (Node){(uint32_t)i}) || info->op == OP_PARAM;
-        loads[i] = leaf && info->axes;
-        worth[i] = !leaf && op_info[info->op].cost != COST_CHEAP;
-        for (int k = 0; !leaf && k < op_info[info->op].arity; k++) {
+        if (leaf) e.leaf[i] = info->axes ? (uint32_t)i : 0;
+        if (leaf) continue;
+        e.costly[i] = op_info[info->op].cost != COST_CHEAP;
+        for (int k = 0; k < op_info[info->op].arity; k++) {
             const uint32_t from = info->args[k].id;
-            worth[i] |= of[from] != NO_SUMS && worth[from];
-            loads[i] += loads[from] > 1 ? 2 : loads[from];
+            e.costly[i] |= of[from] != NO_SUMS && e.costly[from];
+            e.leaf[i] = join(e.leaf[i], e.leaf[from]);
         }
-        worth[i] |= loads[i] > 1;
     }
-    return worth;
+    return e;
 }
 
-/* Marks the values that other kernels take from memory. */
+/* Marks the values that other kernels take from memory: where that saves them something. */
 static void find_passed(Scheduler *s, const uint32_t *of)
 {
     const Graph *g = s->g;
-    const bool *worth = find_worth(s, of);
+    const Effort effort = find_effort(s, of);
+    bool *used = NEW_ARRAY(s->arena, bool, g->nodes.count); /* by those other kernels */
     for (int i = 1; i < g->nodes.count; i++) {
         const Node n = {(uint32_t)i};
         const bool inside = of[i] != MIXED && !is_reduction(g, n);
-        for (int k = 0; s->live[i] && !inside && k < op_info[node(g, n)->op].arity; k++) {
-            const Node from = arg(g, n, k);
-            if (s->finished[from.id].id && node(g, from)->type != TYPE_BOOL)
-                s->passed[from.id] = worth[from.id];
-        }
+        for (int k = 0; s->live[i] && !inside && k < op_info[node(g, n)->op].arity; k++)
+            used[arg(g, n, k).id] = true;
+    }
+    for (int i = 1; i < g->nodes.count; i++) {
+        if (!used[i] || !s->finished[i].id || g->nodes.data[i].type == TYPE_BOOL) continue;
+        const uint32_t leaf = effort.leaf[i];
+        s->passed[i] = effort.costly[i] || leaf == MIXED || !used[leaf];
     }
 }
 

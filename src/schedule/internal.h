@@ -135,6 +135,7 @@ const char *find_crowd(const Scheduler *s);
 const char *find_oversize(const Scheduler *s);
 void cut_graph(Scheduler *s); /* s->problem: into too much */
 void pair_reductions(const Scheduler *s, Kernel *k);
+void pair_accumulators(const Scheduler *s, Kernel *k);
 /* Which sums pick one element; and what is read by them alone, once it is known which phases need
  * what. place_of_pick: inside a row; 0: it takes all of the row. */
 Node place_of_pick(const Scheduler *s, Node reduction);

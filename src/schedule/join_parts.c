@@ -19,8 +19,10 @@ static void move_kernel(Kernel *k, Base base)
     for (int i = 0; i < k->load_count; i++) k->loads[i].slot = moved(k->loads[i].slot, base.slots);
     for (int i = 0; i < k->store_count; i++)
         k->stores[i].slot = moved(k->stores[i].slot, base.slots);
-    for (int i = 0; i < k->accumulator_count; i++)
+    for (int i = 0; i < k->accumulator_count; i++) {
         k->accumulators[i].slot = moved(k->accumulators[i].slot, base.slots);
+        k->accumulators[i].shift_slot = moved(k->accumulators[i].shift_slot, base.slots);
+    }
     k->mailbox = moved(k->mailbox, base.slots);
     k->finishes = moved(k->finishes, base.kernels);
     k->clears = moved(k->clears, base.kernels);

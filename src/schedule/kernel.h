@@ -137,8 +137,14 @@ typedef struct {
     const char *name;      /* of the accumulator */
     int phase;             /* in which its operand is computed */
     bool per_column;       /* an accumulator for each column; else one for all */
-    int slot;              /* of its partials */
+    int slot;              /* of its partials; -1: it has none */
     const char *slot_name; /* the kernel's pointer to them */
+    Node mean;             /* of squares about a mean, and of what its f32 lacks: the mean, with
+                              which they are accumulated: Analysis.centres; 0: by itself */
+    Node squares, rest;    /* of such a mean: these; 0: none. It is then accumulated as distances
+                              from a shift ... */
+    int shift_slot;        /* ... whose partials have this slot, else -1 */
+    const char *shift_name;
 } Accumulator;
 
 typedef struct {
@@ -147,6 +153,8 @@ typedef struct {
     Node partner;       /* the maximum or mean that it is accumulated together with:
                            schedule/online.c; 0: by itself */
     Node sum;           /* the first of which it is the partner itself; 0: of none */
+    Node rest;          /* of a mean: what its f32 lacks; 0: nobody needs it */
+    bool lacking;       /* it is what the f32 of its partner lacks */
     bool inverse;       /* column values are multiplied by 1 / it where the program divides */
     Node picked, place; /* the tensor of which it is the element at that place: schedule/gather.c;
                            0: it is a sum */
@@ -341,6 +349,17 @@ static inline bool walks_rows(const Kernel *k)
  * in the order of their nodes. */
 const Load *load_of(const Kernel *k, Node n);
 const InnerReduction *inner_of(const Kernel *k, Node n);
+const Accumulator *accumulator_of(const Kernel *k, Node n); /* the same */
+/* What a kernel computes for an accumulator in each row. */
+static inline Node operand_of(const Graph *g, const Accumulator *acc)
+{
+    return arg(g, acc->mean.id ? acc->mean : acc->node, 0);
+}
+/* How many values a thread has of it: one, or of a mean that goes with its squares, two. */
+static inline int values_of(const Accumulator *acc)
+{
+    return acc->squares.id ? 2 : acc->slot >= 0;
+}
 /* Bytes of a row's column that it reads as vectors. */
 int row_bytes(const Kernel *k);
 /* Whether anything is done for each element of a row. */

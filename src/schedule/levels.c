@@ -149,7 +149,12 @@ static void set_levels(Scheduler *s, const int *later)
     s->home = NEW_ARRAY(s->arena, int, g->nodes.count);
     s->crosses = NEW_ARRAY(s->arena, bool, g->nodes.count);
     for (int i = 1; i < g->nodes.count; i++) {
-        Node n = {(uint32_t)i};
+        Node n = {(uint32_t)i}, mean = s->a->centres[i];
+        if (mean.id) { /* the kernel that finds the mean finds it */
+            s->home[i] = s->home[mean.id];
+            s->level[i] = s->cut[i] = s->home[i] + 1;
+            continue;
+        }
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++) {
             uint32_t from = arg(g, n, k).id;
             int there = leaves_apart(s, arg(g, n, k), n) ? s->cut[from] : s->level[from];
@@ -248,7 +253,7 @@ void find_homes(Scheduler *s)
         const Kernel *k = &s->kernels.data[i];
         for (int j = 0; j < k->store_count; j++) want(s, wants, k, k->stores[j].node);
         for (int j = 0; j < k->accumulator_count; j++)
-            want(s, wants, k, arg(s->g, k->accumulators[j].node, 0));
+            want(s, wants, k, operand_of(s->g, &k->accumulators[j]));
         for (int j = 0; j < k->inner_count; j++) want(s, wants, k, arg(s->g, k->inner[j].node, 0));
     }
     for (int i = s->g->nodes.count - 1; i > 0; i--) {

@@ -42,7 +42,8 @@ int most_exchanged(const Graph *g, const Kernel *k)
     for (int phase = 0; phase < k->phases; phase++) {
         int count = 0;
         for (int i = 0; i < k->inner_count; i++)
-            if (k->inner[i].phase == phase) count += count_exchanged(g, k, &k->inner[i]);
+            if (k->inner[i].phase == phase && !k->inner[i].lacking)
+                count += count_exchanged(g, k, &k->inner[i]);
         most = count > most ? count : most;
     }
     return most;
@@ -67,12 +68,28 @@ static bool *find_divisors(const Scheduler *s, const Kernel *k)
     return divides;
 }
 
+void pair_accumulators(const Scheduler *s, Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++) {
+        const Accumulator *acc = &k->accumulators[i];
+        if (!acc->mean.id) continue;
+        Accumulator *mean = &k->accumulators[accumulator_of(k, acc->mean) - k->accumulators];
+        *(is_variance(s->a, acc->node) ? &mean->squares : &mean->rest) = acc->node;
+    }
+}
+
 void pair_reductions(const Scheduler *s, Kernel *k)
 {
     const bool *divides = find_divisors(s, k);
     for (int i = 0; i < k->inner_count; i++) {
         InnerReduction *r = &k->inner[i];
         Node partner = find_partner(s->g, &s->a->sizes, r->node);
+        if (!partner.id && s->a->centres[r->node.id].id) {
+            r->partner = s->a->centres[r->node.id];
+            r->lacking = true;
+            k->inner[inner_of(k, r->partner) - k->inner].rest = r->node;
+            continue;
+        }
         const InnerReduction *found = partner.id ? inner_of(k, partner) : NULL;
         if (!found || found->sum.id) continue; /* a second sum waits for the result */
         if (s->a->beside || reduces_part(s->g, k, r->node)) continue;

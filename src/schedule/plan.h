@@ -11,6 +11,7 @@ typedef struct {
     Node node;    /* a reduction, or what is made of those of a row */
     int slot;     /* of LaunchPlan */
     bool partial; /* one copy for each CTA that walks rows */
+    bool shift;   /* of a mean: what a CTA's distances are from */
 } Slot;
 
 typedef struct {

@@ -27,7 +27,7 @@ static Roots find_roots(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->store_count; i++)
         add_root(s, &roots, k->stores[i].node, k->stores[i].phase);
     for (int i = 0; i < k->accumulator_count; i++)
-        add_root(s, &roots, arg(s->g, k->accumulators[i].node, 0), k->accumulators[i].phase);
+        add_root(s, &roots, operand_of(s->g, &k->accumulators[i]), k->accumulators[i].phase);
     return roots;
 }
 

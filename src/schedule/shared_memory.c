@@ -69,9 +69,12 @@ static int64_t sum_bytes(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column)
             bytes +=
+                values_of(&k->accumulators[i]) *
                 ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8),
                          BLOCK) *
                 BLOCK;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].squares.id) bytes += kernel_threads(k) / WARP * 4; /* counts */
     return bytes;
 }
 
@@ -105,7 +108,8 @@ int64_t exchange_bytes(const Scheduler *s, const Kernel *k)
     else if (k->cluster > 1)
         bytes += 2 * (values * value * k->cluster + BARRIER);
     for (int i = 0; i < k->accumulator_count; i++)
-        if (!k->accumulators[i].per_column) bytes += 2 * 8 * warps;
+        if (!k->accumulators[i].per_column)
+            bytes += 2 * 8 * warps * (k->accumulators[i].squares.id ? 3 : 1);
     return bytes;
 }
 
