@@ -52,6 +52,16 @@ typedef struct {
     double kept_row, kept_column; /* more where what is converted is kept */
 } Needs;
 
+/* Of column vectors that are read with each tile, where nothing else happens to a row. */
+static double passing_vectors(const Kernel *k)
+{
+    double registers = 0;
+    for (int i = 0; i < k->load_count && !k->inner_count; i++)
+        if (is_column_vector(k, &k->loads[i]) && !is_resident(&k->loads[i]))
+            registers += k->vec * dtype_info[k->loads[i].dtype].bytes / (double)REGISTER_BYTES;
+    return registers;
+}
+
 /* Where columns are of several axes each has a coordinate, and every vector others; what is read in
  * a loop has addresses; and what is computed of many values has all of them at hand. */
 static double add_more(const Scheduler *s, const Kernel *k)
@@ -65,7 +75,7 @@ static double add_more(const Scheduler *s, const Kernel *k)
     if (k->kept) more += GROUPS;
     if (k->vec == 1 && k->accumulator_count) more += GROUPS + SINGLE * k->tiles;
     if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */
-    more += held_results(s, k) + kept_registers(s, k);
+    more += passing_vectors(k) + held_results(s, k) + kept_registers(s, k);
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
 }
 

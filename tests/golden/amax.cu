@@ -5,7 +5,7 @@
 // amax (column), from amax.fuse:1-4
 //   max_1_partial = max[M, N](abs(x)), over the rows of this CTA
 //
-// launch         1 of 4; programmatic stream serialization is allowed: the kernel itself waits
+// launch         1 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (min(ceil(M / 4), 1056), 1)
 // block          128 threads
 // shared memory  16384 bytes, dynamic
@@ -77,9 +77,10 @@ void amax(
 }
 
 // amax_finish (finish), from amax.fuse:1-4
+//   scale         = max[M, N](abs(x)) / 448.0
 //   max_1_partial = max[M, N](abs(x)), from the partials
 //
-// launch         2 of 4; programmatic stream serialization is allowed: the kernel itself waits
+// launch         2 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (ceil(1 / 8), 1)
 // block          1024 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
@@ -90,11 +91,12 @@ void amax(
 // columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn
 // arguments      partials: min(ceil(M / 4), 1056)
 // workspace      max_1_partial: f32[1] for each CTA of amax
-//                max_0_value: f32[1]
+//                scale_value: f32[1]
 extern "C" __global__ __launch_bounds__(1024)
 void amax_finish(
     const float *__restrict__ max_1_partial,
-    float *__restrict__ max_0_value,
+    float *__restrict__ scale,
+    float *__restrict__ scale_value,
     int partials) {
     constexpr int width = 8, slices = 128, batch = 9;
     __shared__ float scratch[1][32 * width];
@@ -114,16 +116,16 @@ void amax_finish(
     }
     slice_reduce<width>(scratch, max_of(column_max));
     if (slice == 0 && col < 1) {
-        max_0_value[0] = column_max;
+        const float scale_ = column_max / 448.0f;
+        scale[0] = scale_;
+        scale_value[0] = scale_;
     }
 }
 
 // amax_2 (pointwise), from amax.fuse:1-4
-//   q     = x / scale
-// where
-//   scale = max[M, N](abs(x)) / 448.0
+//   q = x / scale
 //
-// launch         3 of 4; programmatic stream serialization is allowed: the kernel itself waits
+// launch         3 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (ceil(M / 8), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
@@ -131,11 +133,11 @@ void amax_finish(
 // rows           a CTA walks 8 at a time, from blockIdx.x * 8, + gridDim.x * 8, ...
 // columns        16 threads a row, each with 4 tiles of 8 adjacent columns, 128 apart
 // arguments      x_M, q_M: strides, in elements
-// workspace      max_0_value: f32[1], max[M, N](abs(x))
+// workspace      scale_value: f32[1], max[M, N](abs(x)) / 448.0
 extern "C" __global__ __launch_bounds__(128)
 void amax_2(
     const bf16 *__restrict__ x, long long x_M,
-    const float *__restrict__ max_0_value,
+    const float *__restrict__ scale_value,
     f8e4m3 *__restrict__ q, long long q_M,
     long long M) {
     constexpr int N = 512;
@@ -145,8 +147,7 @@ void amax_2(
     const int team = threadIdx.x / threads_per_row;
     const int thread_in_row = threadIdx.x % threads_per_row;
     const int first_column = thread_in_row * vec;
-    const float row_max = max_0_value[0];
-    const float scale = row_max / 448.0f;
+    const float scale = scale_value[0];
 
     const long long first_row = (long long)blockIdx.x * teams;
     const long long row_step = (long long)gridDim.x * teams;
@@ -171,28 +172,4 @@ void amax_2(
                 store_vector(q + row * q_M, col, q_out);
         }
     }
-}
-
-// amax_3 (pointwise), from amax.fuse:1-4
-//   scale = max[M, N](abs(x)) / 448.0
-//
-// launch         4 of 4; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (1, 1)
-// block          32 threads
-// shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
-// rows           one
-// columns        32 threads a row, each with one column
-// workspace      max_0_value: f32[1], max[M, N](abs(x))
-extern "C" __global__ __launch_bounds__(32)
-void amax_3(
-    const float *__restrict__ max_0_value,
-    float *__restrict__ scale) {
-    constexpr int threads = 32;
-    wait_for_previous_kernel();
-    const int lane = threadIdx.x;
-    const float row_max = max_0_value[0];
-
-    if (lane == 0)
-        scale[0] = row_max / 448.0f;
 }
