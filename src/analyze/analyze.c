@@ -26,7 +26,7 @@ AxisSet live_axes(const Graph *g, const bool *live)
 }
 
 /* The fastest: it has the highest number. */
-static AxisSet last_of(AxisSet axes)
+AxisSet last_of(AxisSet axes)
 {
     while (axes & (axes - 1)) axes &= axes - 1;
     return axes;
@@ -86,9 +86,8 @@ static AxisSet find_scattered(const Graph *g, const Sizes *sizes, const bool *li
 
 /* The longest proper suffix of the axes that some reduction removes exactly; where there is none,
  * the axes of one that fits a tile all the same; else the last axis. */
-AxisSet find_columns(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes, bool last)
+AxisSet find_columns(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes)
 {
-    if (last) return last_of(axes);
     for (AxisSet suffix = axes & (axes - 1); suffix; suffix &= suffix - 1)
         for (int i = 1; i < g->nodes.count; i++) {
             Node n = {(uint32_t)i};
@@ -335,14 +334,14 @@ static void count_traffic(Analysis *a, const bool *live)
     }
 }
 
-Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, bool last)
+Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, AxisSet columns)
 {
     Analysis *a = NEW(arena, Analysis);
     const bool *live = graph_live(g);
     a->graph = g;
     a->sizes = *sizes;
     const AxisSet axes = live_axes(g, live);
-    a->columns = find_columns(g, sizes, live, axes, last);
+    a->columns = columns ? columns & axes : find_columns(g, sizes, live, axes);
     a->rows = axes & ~a->columns;
     a->beside = last_of(axes) & a->rows;
     a->fixed = a->columns | find_other_columns(a, live);

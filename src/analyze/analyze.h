@@ -40,8 +40,7 @@ typedef struct Analysis {
     AxisSet
         fixed; /* whose sizes are compiled in: the columns, and the last axes of tensors that have
                       neither columns nor the rows of one that has */
-    const struct Analysis *other; /* of the same with the last axis as columns; NULL: so it is here,
-                                     or no columns are wanted but these */
+    const struct Analysis *other; /* of the same with other columns; NULL: there are no more */
     /* Outputs that share nothing with others, and have rows along other axes, are parts. Each is
      * analyzed alone; their reductions and columns are here, too. 0: the graph has no such parts. */
     int part_count;
@@ -95,11 +94,16 @@ static inline bool is_variance(const Analysis *a, Node n)
     return a->centres[n.id].id && node(a->graph, arg(a->graph, n, 0))->op == OP_MUL;
 }
 const Node *find_centres(Arena *arena, const Analysis *a); /* for Analysis.centres */
-/* For analyze/parts.c: the axes of live nodes; the columns among them, or (last) their last; the
- * analysis of a graph as one part. */
+/* For analyze/parts.c: the axes of live nodes; the columns among them; the last of some axes; the
+ * analysis of a graph as one part, with such columns (0: those that find_columns() finds). */
 AxisSet live_axes(const Graph *g, const bool *live);
-AxisSet find_columns(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes, bool last);
-Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, bool last);
+AxisSet find_columns(const Graph *g, const Sizes *sizes, const bool *live, AxisSet axes);
+AxisSet last_of(AxisSet axes);
+Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, AxisSet columns);
+/* analyze/split.c: the columns with which reductions over rows and columns can be split, 0: there are
+ * none; the graph with those that are. */
+AxisSet find_split(const Graph *g, const bool *live, AxisSet axes);
+Graph *split_reductions(Arena *arena, const Graph *g, const Sizes *sizes, AxisSet columns);
 void print_analysis(Text *out, const Analysis *a); /* --emit=analysis */
 
 static inline bool axes_within(AxisSet inner, AxisSet outer)

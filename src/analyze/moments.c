@@ -61,10 +61,20 @@ static Node correct_squares(Correction *c, Node q)
     return graph_op(g, OP_MAX, left, graph_number(g, TYPE_F32, 0), none);
 }
 
+/* The mean of which a value is the mean distance of the same terms; 0: it is none. */
+static Node mean_of_rest(const Graph *g, Node n)
+{
+    const NodeInfo *info = node(g, n), *d = node(g, info->args[0]), *mean = node(g, d->args[1]);
+    bool rest = info->op == OP_MEAN && d->op == OP_SUB && mean->op == OP_MEAN &&
+                mean->reduced == info->reduced && mean->args[0].id == d->args[0].id;
+    return rest ? d->args[1] : (Node){0};
+}
+
 static void rebuild(Correction *c, Node n)
 {
     Node args[MAX_OPERANDS];
     for (int i = 0; i < MAX_OPERANDS; i++) args[i] = c->map[arg(c->from, n, i).id];
+    if (mean_of_rest(c->from, n).id) args[0] = c->plain[arg(c->from, n, 0).id];
     if (c->squares[n.id]) {
         c->map[n.id] = correct_squares(c, n);
     } else {
@@ -104,15 +114,6 @@ Graph *correct_moments(Arena *arena, const Analysis *a)
         found[r->node.id] = r->centre.id != 0;
     }
     return any ? correct(arena, g, squares, found, centred) : NULL;
-}
-
-/* The mean of which a value is the mean distance of the same terms; 0: it is none. */
-static Node mean_of_rest(const Graph *g, Node n)
-{
-    const NodeInfo *info = node(g, n), *d = node(g, info->args[0]), *mean = node(g, d->args[1]);
-    bool rest = info->op == OP_MEAN && d->op == OP_SUB && mean->op == OP_MEAN &&
-                mean->reduced == info->reduced && mean->args[0].id == d->args[0].id;
-    return rest ? d->args[1] : (Node){0};
 }
 
 const Node *find_centres(Arena *arena, const Analysis *a)

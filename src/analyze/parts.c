@@ -84,7 +84,7 @@ static bool take_part(Arena *arena, const Sizes *sizes, Outputs *o, int which)
 {
     const Graph *left = with_outputs(arena, o->g, o->part, 0);
     const bool *live = graph_live(left);
-    AxisSet columns = find_columns(left, sizes, live, live_axes(left, live), false), axes = 0;
+    AxisSet columns = find_columns(left, sizes, live, live_axes(left, live)), axes = 0;
     bool any = false;
     for (int i = 0; i < left->outputs.count; i++)
         if (left->outputs.data[i].value.id && o->axes[i] & columns) axes |= o->axes[i];
@@ -116,7 +116,7 @@ static int find_parts(Arena *arena, const Graph *g, const Sizes *sizes, const An
     int found = 0;
     while (found < MOST_PARTS && take_part(arena, sizes, &o, found + 1)) found++;
     for (int i = 0; i < found; i++)
-        parts[i] = analyze_alone(arena, with_outputs(arena, g, o.part, i + 1), sizes, false);
+        parts[i] = analyze_alone(arena, with_outputs(arena, g, o.part, i + 1), sizes, 0);
     return found == MOST_PARTS || !are_apart(parts, found) ? 0 : found;
 }
 
@@ -156,32 +156,44 @@ static void join_parts(Arena *arena, Analysis *whole, const Analysis *const *par
     whole->part_count = count;
 }
 
-static Analysis *analyze_parts(Arena *arena, const Graph *g, const Sizes *sizes, bool last)
+static Analysis *analyze_parts(Arena *arena, const Graph *g, const Sizes *sizes, AxisSet columns)
 {
-    Analysis *whole = analyze_alone(arena, g, sizes, last);
+    Analysis *whole = analyze_alone(arena, g, sizes, columns);
     const Analysis **parts = NEW_ARRAY(arena, const Analysis *, MOST_PARTS);
-    const int count = last ? 0 : find_parts(arena, g, sizes, parts);
+    const int count = columns ? 0 : find_parts(arena, g, sizes, parts);
     if (count > 1) join_parts(arena, whole, parts, count);
     return whole;
 }
 
 /* What corrects squares depends on the columns, and so the graph does, too. */
-static Analysis *analyze_with(Arena *arena, const Graph *g, const Sizes *sizes, bool last)
+static Analysis *analyze_with(Arena *arena, const Graph *g, const Sizes *sizes, AxisSet columns)
 {
-    Analysis *a = analyze_parts(arena, g, sizes, last);
+    Analysis *a = analyze_parts(arena, g, sizes, columns);
     Graph *corrected = correct_moments(arena, a);
-    return corrected ? analyze_parts(arena, corrected, sizes, last) : a;
+    return corrected ? analyze_parts(arena, corrected, sizes, columns) : a;
 }
 
 Analysis *analyze_as_is(Arena *arena, const Graph *g, const Sizes *sizes)
 {
-    return analyze_parts(arena, g, sizes, false);
+    return analyze_parts(arena, g, sizes, 0);
+}
+
+/* Where rows stand between columns: the same with other columns. */
+static Analysis *analyze_others(Arena *arena, const Graph *g, const Sizes *sizes)
+{
+    const bool *live = graph_live(g);
+    const AxisSet axes = live_axes(g, live), columns = find_split(g, live, axes);
+    Analysis *last = analyze_with(arena, g, sizes, last_of(axes));
+    if (columns)
+        last->other =
+            analyze_with(arena, split_reductions(arena, g, sizes, columns), sizes, columns);
+    return last;
 }
 
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
 {
-    Analysis *a = analyze_with(arena, g, sizes, false);
-    const bool scattered = a->rows > (a->columns & -a->columns); /* rows stand between columns */
-    if (scattered && !a->part_count) a->other = analyze_with(arena, g, sizes, true);
+    Analysis *a = analyze_with(arena, g, sizes, 0);
+    const bool scattered = a->rows > (a->columns & -a->columns);
+    if (scattered && !a->part_count) a->other = analyze_others(arena, g, sizes);
     return a;
 }

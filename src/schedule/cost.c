@@ -336,6 +336,35 @@ static double share_of_rate(const Scheduler *s, const Kernel *k)
     return t->walked * (has_copy_warp(k) || whole_lines ? 1 : t->unaligned);
 }
 
+/* Elements that a row has side by side, and (gaps) whether what is behind them is no row that the kernel
+ * walks next. */
+static double run_of_row(const Scheduler *s, const Kernel *k, bool *gaps)
+{
+    const AxisSet all = s->a->rows | s->a->columns;
+    double run = 1;
+    *gaps = false;
+    for (int axis = s->g->axis_count - 1; axis >= 0; axis--) {
+        const AxisSet one = (AxisSet)1 << axis;
+        if (!(all & one)) continue;
+        if (!(k->columns & one)) {
+            *gaps = k->columns & (one - 1) || k->kept & one;
+            break;
+        }
+        run *= (double)s->a->sizes.of[axis];
+    }
+    return run;
+}
+
+/* How many times as much memory moves as is read, where what a row has side by side is short and begins
+ * anywhere in the atoms of memory. */
+static double short_runs(const Scheduler *s, const Kernel *k)
+{
+    enum { ATOM = 64 };
+    bool gaps;
+    const double run = run_of_row(s, k, &gaps) * narrowest(k);
+    return !k->beside && gaps && run > 0 && fmod(run, ATOM) > 0 ? 1 + ATOM / run : 1;
+}
+
 /* How many times as long memory takes where a warp's lanes read many columns of neighbouring rows, or a CTA
  * has few neighbours. */
 static double beside_slowdown(const Scheduler *s, const Kernel *k)
@@ -359,7 +388,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
            rate = t->l2_rate / wasted_sectors(s, k);
     double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / rows_at_once(k);
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
-    const double slower = beside_slowdown(s, k);
+    const double slower = beside_slowdown(s, k) * short_runs(s, k);
     times[BOUND_BY_MEMORY] =
         (part->traffic + again) / (t->memory_rate * share_of_rate(s, k)) * sms / t->sms * slower;
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
@@ -490,7 +519,7 @@ static double time_of_tensors(const Scheduler *s, const Kernel *k, double rows)
     }
     const Target *t = s->target;
     const double memory = bytes / t->memory_rate, l2 = (bytes + scattered) / t->l2_rate;
-    return rows * (memory > l2 ? memory : l2) / t->sms;
+    return rows * short_runs(s, k) * (memory > l2 ? memory : l2) / t->sms;
 }
 
 double plan_time(const Scheduler *s)

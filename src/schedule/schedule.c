@@ -478,7 +478,7 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const 
     Plan *plan = make_plan(new_scheduler(arena, a, target), forced, problem);
     if (!a->other || (plan && forced)) return plan;
     const char *why;
-    Plan *other = make_plan(new_scheduler(arena, a->other, target), forced, &why);
+    Plan *other = try_schedule(arena, a->other, target, forced, &why);
     if (!plan && !forced) *problem = why;
     return !plan || (other && other->time < plan->time) ? other : plan;
 }
