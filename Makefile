@@ -326,7 +326,7 @@ mutate: build/mutate
 bless: build/fusec
 	tests/golden.sh bless
 
-## fuzz       fuzz the readers of text, tensors, cache and tuning file with libFuzzer (SECONDS_EACH=60)
+## fuzz       fuzz the readers of text, tensors, cache, tables and tuning file with libFuzzer (SECONDS_EACH=60)
 fuzz: $(INC) $(GEN)
 	@$(MAKE) BUILD=build/fuzz CC=$(CLANG) HARDENING= OPT='-O1 -g' \
 	    EXTRA='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' $(FUZZERS:%=build/fuzz/fuzz_%)

@@ -10,6 +10,7 @@
  * keys leaves the rest to the model. GAIN is the percentage of time saved, for whoever prunes. */
 #include "schedule/internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,7 +150,7 @@ const char *read_table_row(Arena *arena, const char *line, size_t length, TableR
     row->class = arena_format(arena, "%s %s %s", words[CLASS], words[DTYPE], words[VECTOR]);
     row->schedule = words[SCHEDULE];
     row->gain = strtod(words[GAIN], &end);
-    if (*end || at[strspn(at, " ")])
+    if (*end || !isfinite(row->gain) || at[strspn(at, " ")])
         return arena_format(arena, "behind the schedule stands the gain, not '%s%s'", words[GAIN],
                             at);
     if (!has_columns(words[COLUMNS], row))
