@@ -224,11 +224,15 @@ static Kernel *finish_of_groups(const Plan *plan, int kernel)
 }
 
 /* Such CTAs read what it does, so far as they do not read it anyway. */
-static void push_finish_loads(Scheduler *s, Args *args, const Kernel *k, const Kernel *finish)
+static void push_finish_loads(Scheduler *s, Args *args, const LaunchSlot *slots, const Kernel *k,
+                              const Kernel *finish)
 {
     for (int i = 0; finish && i < finish->load_count; i++) {
         const Load *load = &finish->loads[i];
-        if (!load_of(k, load->node))
+        if (load_of(k, load->node)) continue;
+        if (load->slot >= 0)
+            push(s, args, ARG_SLOT, load->slot, 0, slots[load->slot].name);
+        else
             push_tensor(s, args, load->tensor, 0, load->name, load->axes, 0);
     }
 }
@@ -257,7 +261,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
                         collapsed);
     }
     const Kernel *finish = finish_of_groups(plan, kernel);
-    push_finish_loads(s, &args, k, finish);
+    push_finish_loads(s, &args, slots, k, finish);
     if (k->finishes >= 0) push_partials(s, &args, k);
     for (int i = 0; i < k->store_count; i++) {
         Store *store = &k->stores[i];

@@ -288,76 +288,6 @@ static void find_contents(Scheduler *s, int kernel)
     }
 }
 
-static int max_int(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* The reduction whose phase one shares. */
-static Node partner_of(const Kernel *k, Node n)
-{
-    const InnerReduction *r = inner_of(k, n);
-    return r ? r->partner : (Node){0};
-}
-
-/* Phases within one kernel: only the reductions it computes itself end one. */
-static void find_kernel_phases(Scheduler *s, Kernel *k)
-{
-    const Graph *g = s->g;
-    k->phase = NEW_ARRAY(s->arena, int, g->nodes.count);
-    k->phases = 1;
-    for (int i = 1; i < g->nodes.count; i++) {
-        Node n = {(uint32_t)i};
-        if (!k->computed[i]) continue;
-        for (int j = 0; j < op_info[node(g, n)->op].arity; j++)
-            k->phase[i] = max_int(k->phase[i], k->phase[arg(g, n, j).id]);
-        k->phase[i] += is_reduction(g, n);
-        Node partner = partner_of(k, n);
-        if (partner.id) k->phase[i] = k->phase[partner.id];
-    }
-    for (int i = 0; i < k->inner_count; i++) {
-        InnerReduction *r = &k->inner[i];
-        r->phase = k->phase[arg(g, r->partner.id ? r->partner : r->node, 0).id];
-    }
-    for (int i = 0; i < k->accumulator_count; i++)
-        k->accumulators[i].phase = k->phase[operand_of(g, &k->accumulators[i]).id];
-    for (int i = 0; i < k->store_count; i++) {
-        k->stores[i].phase = k->phase[k->stores[i].node.id];
-        k->phases = max_int(k->phases, k->stores[i].phase + 1);
-    }
-    for (int i = 0; i < k->accumulator_count; i++)
-        k->phases = max_int(k->phases, k->accumulators[i].phase + 1);
-    for (int i = 0; i < k->inner_count; i++) k->phases = max_int(k->phases, k->inner[i].phase + 2);
-}
-
-/* Which phases need each load: the operands of column values, again in every phase that
- * computes them; values without a column once, in the phase where they are first known.
- */
-static void find_load_phases(Scheduler *s, Kernel *k)
-{
-    const Graph *g = s->g;
-    uint64_t *uses = NEW_ARRAY(s->arena, uint64_t, g->nodes.count);
-    for (int i = 0; i < k->store_count; i++)
-        uses[k->stores[i].node.id] |= phase_bit(k->stores[i].phase);
-    for (int i = 0; i < k->accumulator_count; i++)
-        uses[operand_of(g, &k->accumulators[i]).id] |= phase_bit(k->accumulators[i].phase);
-    for (int i = 0; i < k->inner_count; i++) {
-        const InnerReduction *r = &k->inner[i];
-        Node operand = r->picked.id ? r->place : arg(g, r->node, 0);
-        if (!r->partner.id) uses[operand.id] |= phase_bit(r->phase);
-    }
-    for (int i = g->nodes.count - 1; i > 0; i--) {
-        Node n = {(uint32_t)i};
-        if (!k->computed[i] || is_reduction(g, n)) continue;
-        for (int j = 0; j < op_info[node(g, n)->op].arity; j++) uses[arg(g, n, j).id] |= uses[i];
-    }
-    for (int i = 0; i < k->load_count; i++) {
-        Load *load = &k->loads[i];
-        load->phases = uses[load->node.id];
-        while (load->phases && !(load->phases >> load->first_phase & 1)) load->first_phase++;
-    }
-}
-
 /* What is made of a kernel's sums alone is stored where they end. */
 static void store_finished(Scheduler *s, Kernel *k)
 {
@@ -401,19 +331,17 @@ static void add_finish(Scheduler *s, int producer, bool per_column)
     find_finish_contents(s, (int)(made - s->kernels.data));
 }
 
-static void end_accumulators(Scheduler *s, int count)
+static void end_accumulators(Scheduler *s, int kernel)
 {
-    for (int i = 0; i < count; i++) {
-        add_finish(s, i, true);
-        add_finish(s, i, false);
-        Kernel *k = &s->kernels.data[i];
-        if (!k->kept) continue;
-        /* a CTA that takes all of a group has its results */
-        int before = k->store_count;
-        for (int j = 0; j < k->accumulator_count; j++) store_results(s, k, k->accumulators[j].node);
-        store_finished(s, k);
-        for (int j = before; j < k->store_count; j++) k->stores[j].result = true;
-    }
+    add_finish(s, kernel, true);
+    add_finish(s, kernel, false);
+    Kernel *k = &s->kernels.data[kernel];
+    if (!k->kept) return;
+    /* a CTA that takes all of a group has its results */
+    int before = k->store_count;
+    for (int i = 0; i < k->accumulator_count; i++) store_results(s, k, k->accumulators[i].node);
+    store_finished(s, k);
+    for (int i = before; i < k->store_count; i++) k->stores[i].result = true;
 }
 
 /* Whether a kernel computes something of each row, and not only sums over them. */
@@ -464,7 +392,8 @@ static void cut(Scheduler *s, bool late)
     if ((s->problem = find_crowd(s))) return;
     if (late) find_homes(s);
     int top = 0;
-    for (int i = 0; i < s->kernels.count; i++) top = max_int(top, s->kernels.data[i].level);
+    for (int i = 0; i < s->kernels.count; i++)
+        if (s->kernels.data[i].level > top) top = s->kernels.data[i].level;
     /* from the last level down, because what a kernel loads is stored on a lower level */
     for (int level = top; level >= 0; level--)
         for (int i = 0; i < s->kernels.count; i++)
@@ -487,7 +416,10 @@ static void cut(Scheduler *s, bool late)
         group_rows(s, &s->kernels.data[i]);
         lay_beside(s, &s->kernels.data[i]);
     }
-    end_accumulators(s, s->kernels.count);
+    const int walkers = s->kernels.count;
+    for (int level = top; level >= 0; level--) /* what one finish kernel loads another stores */
+        for (int i = 0; i < walkers; i++)
+            if (s->kernels.data[i].level == level) end_accumulators(s, i);
     for (int i = 0; i < s->kernels.count; i++)
         s->kernels.data[i].family = find_family(&s->kernels.data[i]);
 }

@@ -1,11 +1,13 @@
 /* schedule/finished.c: which values a finish kernel computes: those that are made of its sums, of
- * column vectors and of numbers alone, and have the sums' axes. It stores those that are outputs,
- * and those from which other kernels go on, so that each is computed once. */
+ * sums that are there before, of column vectors and of numbers alone, and have its sums' axes. It
+ * stores those that are outputs, and those from which other kernels go on, so that each is computed
+ * once. */
 #include "schedule/internal.h"
 
 typedef LIST(Node) NodeList;
 
-/* What a value is made of, by its id: no sums; those that end with the one of this id; others. */
+/* What a value is made of, by its id: no sums; at last those that end with the one of this id;
+ * others. */
 static const uint32_t NO_SUMS = 0, MIXED = UINT32_MAX;
 
 static bool is_accumulated(const Scheduler *s, Node n)
@@ -33,10 +35,12 @@ static uint32_t find_first(const Scheduler *s, NodeList *firsts, Node n)
     return n.id;
 }
 
-static uint32_t join(uint32_t a, uint32_t b)
+/* Where sums of two kernels meet, the later one goes on. */
+static uint32_t join(const Scheduler *s, uint32_t a, uint32_t b)
 {
-    if (a == NO_SUMS || a == b) return b;
-    return b == NO_SUMS ? a : MIXED;
+    if (a == NO_SUMS || a == b || b == MIXED) return b;
+    if (b == NO_SUMS || a == MIXED) return a;
+    return s->home[a] > s->home[b] ? a : s->home[a] < s->home[b] ? b : MIXED;
 }
 
 /* By node id. */
@@ -53,7 +57,7 @@ static uint32_t *find_sums(const Scheduler *s)
             continue;
         }
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++)
-            of[i] = join(of[i], of[arg(g, n, k).id]);
+            of[i] = join(s, of[i], of[arg(g, n, k).id]);
         const bool is_made = of[i] != NO_SUMS && of[i] != MIXED;
         if (is_made && node(g, n)->axes != node(g, (Node){of[i]})->axes) of[i] = MIXED;
     }
@@ -81,7 +85,9 @@ static Effort find_effort(const Scheduler *s, const uint32_t *of)
         for (int k = 0; k < op_info[info->op].arity; k++) {
             const uint32_t from = info->args[k].id;
             e.costly[i] |= of[from] != NO_SUMS && e.costly[from];
-            e.leaf[i] = join(e.leaf[i], e.leaf[from]);
+            e.leaf[i] = e.leaf[i] && e.leaf[from] && e.leaf[i] != e.leaf[from] ? MIXED
+                        : e.leaf[i]                                            ? e.leaf[i]
+                                                                               : e.leaf[from];
         }
     }
     return e;
@@ -95,9 +101,10 @@ static void find_passed(Scheduler *s, const uint32_t *of)
     bool *used = NEW_ARRAY(s->arena, bool, g->nodes.count); /* by those other kernels */
     for (int i = 1; i < g->nodes.count; i++) {
         const Node n = {(uint32_t)i};
-        const bool inside = of[i] != MIXED && !is_reduction(g, n);
-        for (int k = 0; s->live[i] && !inside && k < op_info[node(g, n)->op].arity; k++)
-            used[arg(g, n, k).id] = true;
+        for (int k = 0; s->live[i] && k < op_info[node(g, n)->op].arity; k++) {
+            const uint32_t from = arg(g, n, k).id;
+            used[from] |= of[i] == MIXED || is_reduction(g, n) || of[i] != of[from];
+        }
     }
     for (int i = 1; i < g->nodes.count; i++) {
         if (!used[i] || !s->finished[i].id || g->nodes.data[i].type == TYPE_BOOL) continue;
@@ -117,22 +124,30 @@ void find_finished(Scheduler *s)
     find_passed(s, of);
 }
 
+/* Whether a finish kernel, whose sums end with `own`, loads a value. */
+static bool is_finish_load(const Scheduler *s, Node own, Node n)
+{
+    if (is_reduction(s->g, n)) return s->home[n.id] < s->home[own.id];
+    return is_tensor(s->g, n) || (s->passed[n.id] && s->finished[n.id].id != own.id);
+}
+
 /* What a finish kernel loads and computes for what it stores. */
 void find_finish_contents(Scheduler *s, int kernel)
 {
     const Graph *g = s->g;
+    const Node own = s->kernels.data[kernel].accumulators[0].node;
     bool *needed = NEW_ARRAY(s->arena, bool, g->nodes.count);
     Kernel *k = &s->kernels.data[kernel];
     k->computed = NEW_ARRAY(s->arena, bool, g->nodes.count);
     for (int i = 0; i < k->store_count; i++) needed[k->stores[i].node.id] = true;
     for (int i = g->nodes.count - 1; i > 0; i--) {
         const Node n = {(uint32_t)i};
-        if (!needed[i] || is_reduction(g, n)) continue;
-        k->computed[i] = !is_tensor(g, n);
+        if (!needed[i] || is_reduction(g, n) || is_finish_load(s, own, n)) continue;
+        k->computed[i] = true;
         for (int j = 0; j < op_info[node(g, n)->op].arity; j++) needed[arg(g, n, j).id] = true;
     }
     for (int i = 1; i < g->nodes.count; i++)
-        if (needed[i] && is_tensor(g, (Node){(uint32_t)i}))
+        if (needed[i] && is_finish_load(s, own, (Node){(uint32_t)i}))
             add_load(s, kernel, (Node){(uint32_t)i});
     for (int i = 0; i < k->load_count; i++)
         if (k->columns) k->loads[i].access = ACCESS_ELEMENT;

@@ -1,7 +1,7 @@
 /* schedule/internal.h: what the files of the schedule stage share; nobody else includes it.
  *
  *   schedule.c        the choice: cuts the graph, chooses each kernel's schedule, builds the plan
- *   levels.c, apart.c, cut.c, finished.c, single_numbers.c, join_parts.c, plan_size.c
+ *   levels.c, apart.c, cut.c, phases.c, finished.c, single_numbers.c, join_parts.c, plan_size.c
  *                     the work: which kernels there are, what each computes, what crosses
  *   online.c, gather.c, facts.c
  *                     what is known of a kernel's work
@@ -136,6 +136,8 @@ const char *find_oversize(const Scheduler *s);
 void cut_graph(Scheduler *s); /* s->problem: into too much */
 void pair_reductions(const Scheduler *s, Kernel *k);
 void pair_accumulators(const Scheduler *s, Kernel *k);
+void find_kernel_phases(Scheduler *s, Kernel *k); /* once reductions are paired */
+void find_load_phases(Scheduler *s, Kernel *k);
 /* Which sums pick one element; and what is read by them alone, once it is known which phases need
  * what. place_of_pick: inside a row; 0: it takes all of the row. */
 Node place_of_pick(const Scheduler *s, Node reduction);
