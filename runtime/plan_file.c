@@ -184,7 +184,7 @@ static void get_entry(Reader *r, Arena *arena, LaunchEntry *entry)
         args[i].kind = (ArgKind)get_range(r, 0, ARG_ALONE);
         args[i].index = (int)get_range(r, -1, MAX_ITEMS);
         args[i].axis = (int)get_range(r, -1, MAX_AXES - 1);
-        args[i].phase = (int)get_range(r, 0, MAX_ITEMS);
+        args[i].phase = (int)get_range(r, READ_BY_WRITER, MAX_ITEMS);
         args[i].name = get_text(r, arena);
     }
     entry->args = args;

@@ -142,6 +142,7 @@ static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const c
  * the two apart. */
 static int last_read(const Kernel *k, const Load *load)
 {
+    if (k->finishes >= 0) return load->axes == k->columns ? READ_BY_WRITER : 0;
     int last = is_resident(load) && !is_staged(load) ? load->first_phase : 0;
     if (!is_staged(load) && !is_resident(load) && load->phases)
         last =

@@ -215,7 +215,8 @@ static const LaunchArg *find_use(const LaunchKernel *kernel, int tensor)
 
 /* Every element is read before it is written: by kernels before the first writer; or by the writer
  * too, if both tensors have all axes, since the CTA that writes an element then is the one that has
- * read it, and if it reads no row again in a phase after that. */
+ * read it, and if it reads no row again in a phase after that; or if each element is read by the
+ * thread that writes it. */
 bool may_lie_on(const LaunchPlan *plan, int input, int output)
 {
     int last_reader = -1, first_writer = plan->kernel_count;
@@ -227,6 +228,10 @@ bool may_lie_on(const LaunchPlan *plan, int input, int output)
     if (last_reader < first_writer) return true;
     if (last_reader > first_writer) return false;
     const LaunchKernel *both = &plan->kernels[first_writer];
+    if (find_use(both, input)->phase == READ_BY_WRITER)
+        return plan->tensors[input].axes == plan->tensors[output].axes;
+    if (find_use(both, input)->phase == READ_BY_WRITER)
+        return plan->tensors[input].axes == plan->tensors[output].axes;
     AxisSet all = ((AxisSet)1 << plan->axis_count) - 1;
     return plan->tensors[input].axes == all && plan->tensors[output].axes == all &&
            find_use(both, input)->phase <= find_use(both, output)->phase;

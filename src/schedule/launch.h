@@ -56,11 +56,13 @@ typedef enum {
     ARG_ALONE       /* index: kernel; takes_whole_groups(), int */
 } ArgKind;
 
+enum { READ_BY_WRITER = -1 };
 typedef struct {
     ArgKind kind;
     int index, axis;
     int phase;        /* ARG_TENSOR: the last in which an input's memory is read, or the one
-                         in which an output's is written */
+                         in which an output's is written; of an input READ_BY_WRITER: a thread
+                         reads each element before it writes that of any output */
     const char *name; /* of the kernel's parameter */
 } LaunchArg;
 
