@@ -79,12 +79,13 @@ const char *count_name(Emitter *e, AxisSet axes, const char *name)
 static void emit_row_bounds(Emitter *e)
 {
     const Kernel *k = e->k;
+    const char *cta = k->backwards ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
     if (!k->rows) return;
+    if (k->backwards)
+        line(e->out, "// the last rows first: L2 may still have them from the kernel before");
     if (k->one_row) {
-        line(e->out,
-             k->cluster > 1 ? "const long long row = blockIdx.x / %s;"
-                            : "const long long row = blockIdx.x;",
-             sharers(e));
+        line(e->out, "const long long row = %s%s%s;", cta, k->cluster > 1 ? " / " : "",
+             k->cluster > 1 ? sharers(e) : "");
         return;
     }
     e->rows = e->collapsed ? "rows" : count_name(e, k->rows, "rows");
@@ -92,14 +93,14 @@ static void emit_row_bounds(Emitter *e)
         line(e->out, "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
              sharers(e), sharers(e));
     else if (k->teams > 1) {
-        line(e->out, "const long long first_row = (long long)blockIdx.x * teams%s;",
+        line(e->out, "const long long first_row = (long long)%s * teams%s;", cta,
              rows_share_warps(k) ? "" : " + team");
         line(e->out, "const long long row_step = (long long)gridDim.x * teams;");
     } else if (has_parts_in_order(k))
         line(e->out,
              "const long long first_row = blockIdx.x / slices, row_step = gridDim.x / slices;");
     else
-        line(e->out, "const long long first_row = blockIdx.x, row_step = gridDim.x;");
+        line(e->out, "const long long first_row = %s, row_step = gridDim.x;", cta);
 }
 
 /* The loop begins before the first row, with passes that only start copies, unless rows release

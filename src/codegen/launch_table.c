@@ -32,6 +32,12 @@ static void put_row(Emitter *e, const char *key, const char *value)
 
 /* ---- which rows and columns ---- */
 
+/* The place of a CTA among those that take rows in order. */
+static const char *first_text(const Emitter *e)
+{
+    return e->k->backwards ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
+}
+
 /* Which rows a CTA, cluster or group walks. */
 static const char *walk_text(Emitter *e, const char *walker, int divisor)
 {
@@ -40,16 +46,15 @@ static const char *walk_text(Emitter *e, const char *walker, int divisor)
     if (divisor > 1)
         return arena_format(e->arena, "a %s walks blockIdx.x / %d, + gridDim.x / %d, ...%s", walker,
                             divisor, divisor, sums);
-    return arena_format(e->arena, "a %s walks blockIdx.x, + gridDim.x, ...%s%s", walker,
+    return arena_format(e->arena, "a %s walks %s, + gridDim.x, ...%s%s", walker, first_text(e),
                         is_persistent(k) ? "" : " (just one in this grid)", sums);
 }
 
 static const char *teams_text(Emitter *e)
 {
     const Kernel *k = e->k;
-    return arena_format(e->arena,
-                        "a CTA walks %d at a time, from blockIdx.x * %d, + gridDim.x * %d, ...%s",
-                        k->teams, k->teams, k->teams,
+    return arena_format(e->arena, "a CTA walks %d at a time, from %s * %d, + gridDim.x * %d, ...%s",
+                        k->teams, first_text(e), k->teams, k->teams,
                         k->accumulator_count ? "; its sums over rows stay in registers" : "");
 }
 
@@ -71,7 +76,7 @@ static const char *rows_text(Emitter *e)
     const Kernel *k = e->k;
     if (k->one_row && k->cluster > 1)
         return arena_format(e->arena, "a cluster has row blockIdx.x / %d", k->cluster);
-    if (k->one_row) return "a CTA has row blockIdx.x";
+    if (k->one_row) return arena_format(e->arena, "a CTA has row %s", first_text(e));
     if (!k->rows) return k->cluster > 1 ? "one, which all CTAs share" : "one";
     if (k->cluster > 1) return walk_text(e, is_grouped(k) ? "group" : "cluster", k->cluster);
     if (k->kept) return groups_text(e);

@@ -326,6 +326,8 @@ static const char *tells_rows_apart(const Kernel *k)
 
 static void explain_row_axes(Text *out, const Graph *g, const Kernel *k, const LaunchKernel *launch)
 {
+    if (k->backwards)
+        line(out, "    the last rows come first: L2 may still have them from the kernel before");
     if (!walks_rows(k) || !has_several_row_axes(k) || k->kept || launch->collapsed) return;
     const char *tensor = tells_rows_apart(k);
     line(out, "    a row's %s are found by divisions: %s", names_text(out->arena, g, k->rows),

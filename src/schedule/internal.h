@@ -278,6 +278,10 @@ const char *missing_reuse(const Scheduler *s); /* why none hands its stage on */
 /* Why no row can have so many CTAs as were asked for; NULL: it depends on the row. */
 const char *impossible_cluster(const Scheduler *s);
 
+/* ---- backwards.c ---- */
+
+void find_backwards(Plan *plan); /* of a plan's kernels, which are in order */
+
 /* ---- join_parts.c, build_launch.c ---- */
 
 Plan *join_plans(Arena *arena, const Analysis *a, Plan *const *plans);

@@ -228,6 +228,7 @@ typedef struct {
     bool counts_places; /* each element is compared with a place, not each vector */
 
     /* Launch: how a grid covers rows, and what a CTA takes of an SM. */
+    bool backwards;  /* the first CTAs take the last rows: backwards.c */
     bool one_row;    /* a CTA or cluster has one row, and ends with it: there are as many as rows */
     int most_ctas;   /* of the whole grid, as was asked for; 0: any */
     int ctas_per_sm; /* persistent: how many CTAs an SM holds at once */

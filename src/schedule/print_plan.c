@@ -22,6 +22,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                  k->teams, k->vec, k->tiles, is_streamed(k) ? ", streamed" : "",
                  is_ragged(k) ? ", ragged" : "");
         if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
+        if (k->backwards) line(out, "backwards");
         if (is_paced(k)) line(out, "paced");
         if (k->limit_ctas) line(out, "at most %d CTAs an SM", k->limit_ctas);
         if (k->slice)

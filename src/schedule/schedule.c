@@ -426,6 +426,7 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
                       arena_format(s->arena, "a row of the table of %s: %s", s->target->gpu,
                                    s->refused_row.reason));
     sort_kernels(s, plan);
+    find_backwards(plan);
     insert_clears(s, plan);
     build_launch(s, plan);
     if ((*problem = find_excess(s->arena, &plan->launch))) return NULL;
