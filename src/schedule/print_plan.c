@@ -8,6 +8,13 @@ static void print_inner(Text *out, const Graph *g, const InnerReduction *r)
          *with ? ", together with " : "", with, r->inverse ? ", inverted" : "");
 }
 
+static void print_accumulator(Text *out, const Graph *g, const Kernel *k, const Accumulator *acc)
+{
+    const char *with = acc->mean.id ? node_text(out->arena, g, acc->mean, true) : "";
+    line(out, "%s %s%s%s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
+         node_text(out->arena, g, acc->node, true), *with ? ", together with " : "", with);
+}
+
 static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
 {
     const Graph *g = plan->analysis->graph;
@@ -42,8 +49,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
                                                                                     : "");
         for (int i = 0; i < k->inner_count; i++) print_inner(out, g, &k->inner[i]);
         for (int i = 0; i < k->accumulator_count; i++)
-            line(out, "%s %s", k->finishes >= 0 ? "adds the partials of" : "accumulates",
-                 node_text(out->arena, g, k->accumulators[i].node, true));
+            print_accumulator(out, g, k, &k->accumulators[i]);
         for (int i = 0; i < k->store_count; i++) line(out, "store %s", k->stores[i].name);
     }
 }
