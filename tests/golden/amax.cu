@@ -130,7 +130,8 @@ void amax_finish(
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 8 at a time, from blockIdx.x * 8, + gridDim.x * 8, ...
+// rows           a CTA walks 8 at a time, from (gridDim.x - 1 - blockIdx.x) * 8, + gridDim.x * 8,
+//                ...
 // columns        16 threads a row, each with 4 tiles of 8 adjacent columns, 128 apart
 // arguments      x_M, q_M: strides, in elements
 // workspace      scale_value: f32[1], max[M, N](abs(x)) / 448.0
@@ -149,7 +150,8 @@ void amax_2(
     const int first_column = thread_in_row * vec;
     const float scale = scale_value[0];
 
-    const long long first_row = (long long)blockIdx.x * teams;
+    // the last rows first: L2 may still have them from the kernel before
+    const long long first_row = (long long)(gridDim.x - 1 - blockIdx.x) * teams;
     const long long row_step = (long long)gridDim.x * teams;
     #pragma unroll 1
     for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
