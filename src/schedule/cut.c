@@ -154,12 +154,29 @@ static bool walks_them_anyway(const Scheduler *s, Node v)
     return false;
 }
 
+/* Whether a value is made of what its own rows reduce to. */
+static bool reduces_own_rows(const Scheduler *s, Node v)
+{
+    bool *below = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
+    below[v.id] = true;
+    for (uint32_t i = v.id; i > 0; i--) {
+        const Node n = {i};
+        if (!below[i]) continue;
+        if (is_reduction(s->g, n)) {
+            if (reduction_way(s, n) == BY_ROW && node(s->g, n)->axes == node(s->g, v)->axes) return true;
+            continue;
+        }
+        for (int k = 0; k < op_info[node(s->g, n)->op].arity; k++) below[arg(s->g, n, k).id] = true;
+    }
+    return false;
+}
+
 /* The columns of a kernel that stores a value: the graph's, but where the value has some of their
  * axes, and the others are empty or nothing that it is made of has them, those that it has. */
 static AxisSet columns_of_store(const Scheduler *s, Node v)
 {
     AxisSet columns = s->a->columns, own = node(s->g, v)->axes & columns, others = columns & ~own;
-    if (!own) return columns_of(s, node(s->g, v)->axes);
+    if (!own) return reduces_own_rows(s, v) ? columns : columns_of(s, node(s->g, v)->axes);
     if (!others) return columns;
     bool lost = axes_size(&s->a->sizes, others) == 0;
     return lost || (!(axes_below(s, v) & others) && !walks_them_anyway(s, v)) ? own : columns;

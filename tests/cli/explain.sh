@@ -61,7 +61,7 @@ expect 0 'B are in 3 parts' explain "$root"/tests/golden/group_sums.fuse --sched
 expect 0 'B are in 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=40 --schedule grid-stride:ctas=20,rows=16
 echo 'graph g[M = 64, N = 64](x : f32[M, N]) -> (mu : f32[N], y : f32[M, N]) { mu = mean[M](x)
  y = x - mu }' >centred.fuse
-expect 0 'computes.* mu$' explain centred.fuse
+expect 0 'computes mu, y$' explain centred.fuse
 grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
 expect 0 'column vectors are read with the row, into registers' explain "$root/tests/cases/wide_weights.fuse" N=12288 --arch sm_90a --schedule row:columns=registers,stages=1,loop=none
 expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --schedule grid-stride:threads=256,rows=2 --json

@@ -33,7 +33,7 @@ expect 0 'global__' apart.fuse --arch sm_90a
 expect 0 '^norm ' run apart.fuse --device cpu
 expect 0 ' ok$' run apart.fuse --device sim --verify A=64 B=33 C=5 D=40
 clip=$root/tests/cases/clip_by_norm.fuse
-expect 0 'walks rows A, B,' explain "$clip" A=4096 B=14336 C=4096 D=4096 E=32000
+expect 0 'walks rows A, columns B;' explain "$clip" A=4096 B=14336 C=4096 D=4096 E=32000
 expect 0 'traffic: at least 38.4 MB read and 38.4 MB' explain "$root/tests/cases/norms_of_three.fuse" A=100000 B=100000 C=100000 N=64
 also 'walks rows B, columns N;'
 also 'walks rows C, columns N;'
