@@ -97,6 +97,7 @@ static int *count_uses(const Scheduler *s, const Kernel *k)
 /* Operations for an element in all phases, and of those as often as ... */
 typedef struct {
     double once, again; /* ... each is computed once; what later phases compute again */
+    double costly;      /* of that divisions, exponentials and the like */
 } Operations;
 
 static Operations count_operations(const Scheduler *s, const Kernel *k)
@@ -112,6 +113,7 @@ static Operations count_operations(const Scheduler *s, const Kernel *k)
         double cost = cost_of(s->target, info->op, inverted);
         o.once += cost;
         if (uses[i] > 1) o.again += (uses[i] - 1) * cost;
+        if (uses[i] > 1 && cost > 1) o.costly += (uses[i] - 1) * cost;
     }
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].squares.id) o.once += MOMENTS;
@@ -121,19 +123,30 @@ static Operations count_operations(const Scheduler *s, const Kernel *k)
     return o;
 }
 
-/* The same of the kernel as it is: where a phase reads a row's elements again it computes again what
- * is made of them. */
-double element_operations(const Scheduler *s, const Kernel *k)
+static const OperationCache *find_operations(const Scheduler *s, const Kernel *k)
 {
     OperationCache *cache = s->operations;
     if (cache->of != k->computed) {
         Operations o = count_operations(s, k);
-        *cache = (OperationCache){k->computed, o.once, o.again};
+        *cache = (OperationCache){k->computed, o.once, o.again, o.costly};
     }
+    return cache;
+}
+
+double repeated_operations(const Scheduler *s, const Kernel *k)
+{
+    return find_operations(s, k)->costly;
+}
+
+/* The same of the kernel as it is: where a phase reads a row's elements again it computes again what
+ * is made of them. */
+double element_operations(const Scheduler *s, const Kernel *k)
+{
+    const OperationCache *operations = find_operations(s, k);
     bool resident = true;
     for (int i = 0; i < k->load_count; i++)
         if (is_row_vector(k, &k->loads[i])) resident &= is_resident(&k->loads[i]);
-    return cache->once + (resident ? 0 : cache->again);
+    return operations->once + (resident ? 0 : operations->again);
 }
 
 /* A CTA's part of a row, in columns and in bytes that go to memory and back. */

@@ -163,7 +163,8 @@ static bool reduces_own_rows(const Scheduler *s, Node v)
         const Node n = {i};
         if (!below[i]) continue;
         if (is_reduction(s->g, n)) {
-            if (reduction_way(s, n) == BY_ROW && node(s->g, n)->axes == node(s->g, v)->axes) return true;
+            if (reduction_way(s, n) == BY_ROW && node(s->g, n)->axes == node(s->g, v)->axes)
+                return true;
             continue;
         }
         for (int k = 0; k < op_info[node(s->g, n)->op].arity; k++) below[arg(s->g, n, k).id] = true;

@@ -25,7 +25,7 @@
 /* What cost.c knows of one kernel's elements, which all of its schedules compute. */
 typedef struct {
     const bool *of; /* its `computed` */
-    double once, again;
+    double once, again, costly;
 } OperationCache;
 
 typedef struct {
@@ -181,8 +181,10 @@ const char *find_tuned(const Scheduler *s, const Kernel *k); /* a schedule's tex
 /* ---- cost.c ---- */
 
 double element_operations(const Scheduler *s, const Kernel *k); /* in those of an addition */
-double kernel_time(const Scheduler *s, const Kernel *k);        /* ns, for rows that are many */
-double plan_time(const Scheduler *s);                           /* of all kernels */
+double repeated_operations(const Scheduler *s,
+                           const Kernel *k); /* costly ones that later phases need again */
+double kernel_time(const Scheduler *s, const Kernel *k); /* ns, for rows that are many */
+double plan_time(const Scheduler *s);                    /* of all kernels */
 int64_t ring_bytes(const Target *target); /* of rows that an SM's rings are to hold */
 
 /* ---- fit.c ---- */

@@ -103,6 +103,19 @@ static double beside_registers(const Scheduler *s, const Kernel *k, double of_el
     return BASE + of_element * elements + of_sum * accumulator_registers(s, k) * k->tiles;
 }
 
+/* Where later phases need more than one costly value of each element of a row in registers, ptxas keeps
+ * those, and what they are made of. */
+static double kept_results(const Scheduler *s, const Kernel *k)
+{
+    static const double OF_OPERATION = 0.6;
+    const double again = repeated_operations(s, k) - s->target->division;
+    double rows, columns;
+    find_held(k, &rows, &columns);
+    return rows > 0 && k->inner_count && !k->beside && again > 0
+               ? OF_OPERATION * again * k->vec * k->tiles
+               : 0;
+}
+
 /* That ptxas takes if it may. */
 int natural_registers(const Scheduler *s, const Kernel *k)
 {
@@ -116,9 +129,10 @@ int natural_registers(const Scheduler *s, const Kernel *k)
                                 .tile = 1.15,
                                 .kept_row = 0.1,
                                 .kept_column = 0.55};
-    double needed = add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : 0);
+    double needed =
+        add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : kept_results(s, k));
     const int cap = register_cap(s, kernel_threads(k) + helper_threads(k));
-    if (k->beside) needed = beside_registers(s, k, 1.7, 1.2);
+    if (k->beside) needed = beside_registers(s, k, 1.2, 1.2);
     return needed < cap ? (int)needed : cap;
 }
 
