@@ -20,9 +20,10 @@ typedef struct {
     const CompileRequest *request;
     Diagnostics d;
     Compilation *result;
-    Arena *scratch;        /* of one stage; NULL: none */
-    char *reason;          /* room for the reason of a stop, when there may be no more memory */
-    CompileStatus failure; /* the status that an error of this stage has */
+    Arena *scratch;          /* of one stage; NULL: none */
+    char *reason;            /* room for the reason of a stop, when there may be no more memory */
+    CompileStatus failure;   /* the status that an error of this stage has */
+    const GradRequest *grad; /* while gradients are made */
 } Pipeline;
 
 /* The place of an error in the request. */
@@ -194,6 +195,40 @@ static const char *find_command(Pipeline *p)
                                         .schedule = p->request->schedule});
 }
 
+/* "# Backward pass of layernorm: the gradient of y with respect to x, gamma, beta." */
+static const char *describe_gradient(Arena *arena, const Graph *forward, const Gradient *result)
+{
+    Text *out = text_new(arena);
+    const bool several = strchr(result->of, ',') != NULL;
+    text_print(out, "# Backward pass of %s: the gradient%s of %s with respect to %s.\n",
+               forward->name, several ? "s" : "", result->of, result->wrt);
+    if (*result->saved)
+        text_print(out, "# Saved by the forward pass%s: %s.\n",
+                   result->chose_saved ? " (chosen for the fewest bytes)" : "", result->saved);
+    else if (result->has_choice)
+        text_print(out, "# Nothing is saved by the forward pass (chosen for the fewest bytes).\n");
+    return text_string(out);
+}
+
+static void differentiate(Pipeline *p)
+{
+    Compilation *c = p->result;
+    Arena *arena = c->arena;
+    GradRequest request = *p->request->grad;
+    p->grad = &request;
+    const Gradient result = grad(arena, &p->d, c->lowered, &request);
+    p->grad = NULL;
+    verify_graph(result.graph);
+    Text *text = text_new(arena), *formatted = text_new(arena);
+    print_fuse(text, result.graph, describe_gradient(arena, c->lowered, &result));
+    Source *source = NEW(arena, Source);
+    *source = (Source){.name = "<grad>", .text = text_string(text), .length = text->length};
+    index_lines(arena, source);
+    format_source(formatted, arena, &p->d, source);
+    stop_on_errors(&p->d);
+    c->grad = text_string(formatted);
+}
+
 static void run_pipeline(Pipeline *p)
 {
     const CompileRequest *request = p->request;
@@ -217,6 +252,11 @@ static void run_pipeline(Pipeline *p)
     stop_on_errors(&p->d);
     verify_graph(c->lowered);
     arena_ask(arena);
+
+    if (request->until == UNTIL_GRAD) {
+        differentiate(p);
+        return;
+    }
 
     c->graph = simplify(arena, c->lowered, find_wanted(p, c->lowered));
     verify_graph(c->graph);
@@ -258,6 +298,7 @@ static void end_compilation(Pipeline *p, int jumped, const Budget *budget)
     arena_free(p->scratch);
     arena_set_budget(result->arena, NULL);
     arena_on_out_of_memory(result->arena, NULL, NULL);
+    if (p->grad && p->grad->is_usage) p->failure = COMPILE_USAGE;
     result->stopped = jumped && p->reason ? budget->stopped : NOT_STOPPED;
     result->status = jumped == 0       ? COMPILE_OK
                      : result->stopped ? COMPILE_STOPPED

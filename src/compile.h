@@ -3,7 +3,7 @@
 #define FUSEC_COMPILE_H
 
 #include "frontend/ast.h"
-#include "graph/graph.h"
+#include "graph/grad.h"
 #include "frontend/import.h"
 #include "schedule/launch.h"
 #include "target.h"
@@ -33,6 +33,7 @@ typedef enum {
 typedef enum {
     UNTIL_AST,
     UNTIL_CHECK,
+    UNTIL_GRAD, /* nothing that the others imply: the backward pass as text */
     UNTIL_GRAPH,
     UNTIL_ANALYSIS,
     UNTIL_PLAN,
@@ -52,9 +53,10 @@ typedef struct {
     const char *graph;     /* NULL: the only one */
     const AxisSize *sizes; /* override the declared defaults */
     int size_count;
-    bool rows_at_launch;  /* row axes may have no size yet: a plan does not depend on them */
-    const char *outputs;  /* NULL: all; else names separated by commas */
-    const char *schedule; /* NULL: chosen; else FAMILY[:key=value,...] */
+    bool rows_at_launch;     /* row axes may have no size yet: a plan does not depend on them */
+    const GradRequest *grad; /* UNTIL_GRAD */
+    const char *outputs;     /* NULL: all; else names separated by commas */
+    const char *schedule;    /* NULL: chosen; else FAMILY[:key=value,...] */
     Target target;
     CompileUntil until;
     /* Begun; NULL: one with the default limits. It may serve several compilations, one after
@@ -77,6 +79,7 @@ typedef struct {
     const LaunchPlan *launch;
     const char *command; /* that prints the generated text */
     const char *cuda;    /* the generated text */
+    const char *grad;    /* UNTIL_GRAD: a .fuse file */
 } Compilation;
 
 Compilation compile(const CompileRequest *request);

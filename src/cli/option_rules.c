@@ -52,7 +52,8 @@ static bool check_command(const Options *o)
     if (o->command == COMMAND_CACHE &&
         !parse_word("cache verb", o->files.data[0], cache_words, 3, &index))
         return false;
-    if (o->sizes.count && (o->command == COMMAND_FMT || o->command == COMMAND_CHECK)) {
+    if (o->sizes.count &&
+        (o->command == COMMAND_FMT || o->command == COMMAND_CHECK || o->command == COMMAND_GRAD)) {
         complain(NULL, "`fusec %s` takes no axis sizes", command_words[o->command]);
         return false;
     }

@@ -238,6 +238,9 @@ bool store_option(Options *o, Option option, const char *value)
         else
             o->in = value;
         return o->in == value;
+    case OPTION_OF: o->grad.of = value; return true;
+    case OPTION_WRT: o->grad.wrt = value; return true;
+    case OPTION_SAVE: o->grad.save = value; return true;
     case OPTION_OUT: o->out = value; return true;
     case OPTION_NO_TUNING: o->no_tuning = true; return true;
     case OPTION_FIT: o->fit = true; return true;

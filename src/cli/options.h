@@ -59,6 +59,7 @@ typedef struct {
     EmitKind emit;
     const char *graph, *arch, *outputs, *schedule; /* NULL: not given */
     const char *output;                            /* -o */
+    GradRequest grad;                              /* --of, --wrt, --save */
     const char *in, *out, *device;
     uint64_t seed;
     int sms;       /* of the simulated GPU; 0: not given */

@@ -184,6 +184,7 @@ static CompileRequest request_for(Program *p, const char *graph, CompileUntil un
                             .budget = &p->budget,
                             .sizes = given.data,
                             .size_count = given.count,
+                            .grad = &o->grad,
                             .outputs = o->outputs,
                             .schedule = o->schedule,
                             .target = p->target,

@@ -165,13 +165,14 @@ static Node where(Lowering *l, Scope *s, const Expr *e, const Node *args)
 static Node clamp(Lowering *l, const Node *args)
 {
     Type type = wider(wider(type_of(l, args[0]), type_of(l, args[1])), type_of(l, args[2]));
-    Node above = graph_op(l->g, OP_MAX, widen(l, type, args[0]), widen(l, type, args[1]), none);
-    return graph_op(l->g, OP_MIN, above, widen(l, type, args[2]), none);
+    return graph_op(l->g, OP_CLAMP, widen(l, type, args[0]), widen(l, type, args[1]),
+                    widen(l, type, args[2]));
 }
 
 static Node element(Lowering *l, Scope *s, const Expr *e, Op op, const Node *args)
 {
     if (op == OP_WHERE) return where(l, s, e, args);
+    if (op == OP_CLAMP) return clamp(l, args);
     if (op_info[op].arity == 2) return promote(l, op, args[0], args[1]);
     bool is_float = type_is_float(type_of(l, args[0]));
     Node whole = widen(l, wider(type_of(l, args[0]), TYPE_I64), args[0]);
@@ -312,7 +313,6 @@ static Node builtin(Lowering *l, Task *t)
 {
     switch (t->callee.kind) {
     case CALLEE_ELEMENT: return element(l, t->s, t->e, t->callee.op, t->args);
-    case CALLEE_CLAMP: return clamp(l, t->args);
     case CALLEE_CAST: return cast(l, t->callee.dtype, t->args[0]);
     default: return reduction(l, t->s, t->e, &t->callee, t->args[0]);
     }

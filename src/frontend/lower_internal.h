@@ -41,7 +41,6 @@ typedef struct ItemIndex {
 
 typedef enum {
     CALLEE_ELEMENT,
-    CALLEE_CLAMP,
     CALLEE_INDEX,
     CALLEE_SIZE,
     CALLEE_CAST,

@@ -221,7 +221,7 @@ bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *
 
 /* ---- callees ---- */
 
-static const char *const special_names[] = {"clamp", "index", "size", "pow"};
+static const char *const special_names[] = {"index", "size", "pow"};
 
 Op find_operator(const char *text, int arity)
 {
@@ -249,8 +249,6 @@ static bool find_builtin(const char *name, bool has_axes, Callee *callee)
     if (reduction && (has_axes || !element)) {
         callee->kind = CALLEE_REDUCTION;
         callee->op = reduction;
-    } else if (strcmp(name, "clamp") == 0) {
-        callee->kind = CALLEE_CLAMP;
     } else if (strcmp(name, "index") == 0 || strcmp(name, "size") == 0) {
         callee->kind = name[0] == 'i' ? CALLEE_INDEX : CALLEE_SIZE;
     } else if (dtype_find(name, &callee->dtype)) {
@@ -470,14 +468,14 @@ bool resolve_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
     case CALLEE_INDEX:
     case CALLEE_SIZE: return resolve_axis_call(l, s, call, callee);
     case CALLEE_CAST: return check_no_axes(l, s, call) && check_arguments(l, s, call, 1, NULL);
-    case CALLEE_CLAMP:
-        return check_no_axes(l, s, call) && check_arguments(l, s, call, 3, "clamp(x, lo, hi)");
     default: break;
     }
     /* min and max with a single argument are probably meant as reductions. */
     if (find_op(CLASS_REDUCE, call->name) && count_arguments(call) == 1)
         return resolve_reduction(l, s, call, callee);
-    const char *usage = callee->op == OP_WHERE ? "where(condition, a, b)" : NULL;
+    const char *usage = callee->op == OP_WHERE   ? "where(condition, a, b)"
+                        : callee->op == OP_CLAMP ? "clamp(x, lo, hi)"
+                                                 : NULL;
     return check_no_axes(l, s, call) &&
            check_arguments(l, s, call, op_info[callee->op].arity, usage);
 }

@@ -200,6 +200,10 @@ const char *axes_text(Arena *arena, const Graph *g, AxisSet axes);
 /* The expression of a node in the language's own syntax, e.g. `sum[N](xmu * wdy)`. Named operands
  * print as their names; with `expand_top` the node's own name is not used. */
 const char *node_text(Arena *arena, const Graph *g, Node n, bool expand_top);
+/* A float as a literal of the language. */
+void put_literal(Text *out, Type type, double number);
+/* The same with the top expanded, complete, to be compiled again. */
+const char *source_text(Arena *arena, const Graph *g, Node n);
 /* The same with the top expanded, for short labels: what is nested deeply is left out. */
 const char *brief_text(Arena *arena, const Graph *g, Node n);
 

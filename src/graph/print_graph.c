@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Expressions are for reading: what is nested deeper or is longer than this prints as "...". */
-enum { TEXT_DEPTH = 100, BRIEF_DEPTH = 16, TEXT_LENGTH = 2000 };
+/* Expressions are for reading: what is nested deeper or is longer than this prints as "...". As
+ * source, with a depth below 0, they are complete, and so are their numbers. */
+enum { TEXT_DEPTH = 100, BRIEF_DEPTH = 16, TEXT_LENGTH = 2000, AS_SOURCE = -(1 << 30) };
 
 /* Precedences of the language, loosest first. */
 enum {
@@ -43,16 +44,30 @@ const char *axes_text(Arena *arena, const Graph *g, AxisSet axes)
     return text_string(out);
 }
 
+/* The fewest digits that give a number but for rounding of f64: a coefficient that was computed
+ * is 0.1, not 0.10000000000000001. */
+static void precise_digits(char digits[NUMBER_DIGITS], double number)
+{
+    const double rounding = 1e-15;
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, NUMBER_DIGITS, "%.*g", precision, number);
+        if (fabs(strtod(digits, NULL) - number) <= rounding * fabs(number)) return;
+    }
+}
+
 /* The shortest literal that reads back as the same value of its type, always with a point
  * or an exponent: 2.0, 1e-5, 0.044715. */
-static void put_number(Text *out, Type type, double number)
+static void put_number(Text *out, Type type, double number, bool precise)
 {
     if (isnan(number) || isinf(number)) {
         text_print(out, "%s", isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
         return;
     }
     char digits[NUMBER_DIGITS];
-    shortest_digits(digits, number, type == TYPE_F32);
+    if (precise)
+        precise_digits(digits, number);
+    else
+        shortest_digits(digits, number, type == TYPE_F32);
     char *exponent = strchr(digits, 'e');
     if (exponent) {
         int power = atoi(exponent + 1);
@@ -63,14 +78,19 @@ static void put_number(Text *out, Type type, double number)
     text_print(out, "%s%s", digits, strchr(digits, '.') ? "" : ".0");
 }
 
-static void put_constant(Text *out, const NodeInfo *info)
+void put_literal(Text *out, Type type, double number)
+{
+    put_number(out, type, number, false);
+}
+
+static void put_constant(Text *out, const NodeInfo *info, bool precise)
 {
     if (info->type == TYPE_BOOL)
         text_print(out, "%s", info->integer ? "true" : "false");
     else if (info->type == TYPE_I64)
         text_print(out, "%lld", (long long)info->integer);
     else
-        put_number(out, info->type, info->number);
+        put_number(out, info->type, info->number, precise);
 }
 
 /* ---- expressions ---- */
@@ -137,7 +157,7 @@ static void put_expanded(Text *out, const Graph *g, Node n, int depth)
 {
     const NodeInfo *info = node(g, n);
     switch (info->op) {
-    case OP_CONST: put_constant(out, info); break;
+    case OP_CONST: put_constant(out, info, depth < 0); break;
     case OP_PARAM: text_print(out, "%s", g->params.data[info->param].name); break;
     case OP_INDEX:
     case OP_SIZE:
@@ -166,7 +186,7 @@ static void put_node(Text *out, const Graph *g, Node n, int level, int depth, bo
         text_print(out, "%s", info->name);
         return;
     }
-    if (depth >= TEXT_DEPTH || out->length > TEXT_LENGTH) {
+    if (depth >= TEXT_DEPTH || (depth >= 0 && out->length > TEXT_LENGTH)) {
         text_print(out, "...");
         return;
     }
@@ -180,6 +200,13 @@ const char *node_text(Arena *arena, const Graph *g, Node n, bool expand_top)
 {
     Text *out = text_new(arena);
     put_node(out, g, n, LEVEL_OR, 0, expand_top);
+    return text_string(out);
+}
+
+const char *source_text(Arena *arena, const Graph *g, Node n)
+{
+    Text *out = text_new(arena);
+    put_node(out, g, n, LEVEL_OR, AS_SOURCE, true);
     return text_string(out);
 }
 
@@ -211,7 +238,7 @@ static void put_payload(Text *out, const Graph *g, const NodeInfo *info)
 {
     text_print(out, " ");
     if (info->op == OP_CONST)
-        put_constant(out, info);
+        put_constant(out, info, false);
     else if (info->op == OP_PARAM)
         text_print(out, "%s%s", dtype_info[g->params.data[info->param].dtype].fuse,
                    g->params.data[info->param].scalar ? " scalar" : "");

@@ -116,6 +116,7 @@ Node simplify_op(Graph *g, Op op, Node a, Node b, Node c)
     case OP_AND:
     case OP_OR: return logic(g, op, a, b);
     case OP_WHERE: return choose(g, a, b, c);
+    case OP_CLAMP: return simplify_op(g, OP_MIN, simplify_op(g, OP_MAX, a, b, none), c, none);
     default: return graph_op(g, op, a, b, c);
     }
 }

@@ -6,7 +6,8 @@ enum { MAX_BLOCKS = 64, KEEP_RATIO = 8 };
 /* More than any memory holds, but its bytes can be counted. */
 #define MOST_ITEMS (INT64_C(1) << 56)
 
-/* ---- the graph as the evaluator wants it: only what is wanted, var as the mean of squares ---- */
+/* ---- the graph as the evaluator wants it: only what is wanted; var as the mean of squares,
+ * clamp as min and max ---- */
 
 static bool is_wanted(const Evaluation *e, int output)
 {
@@ -36,6 +37,12 @@ static Node expand_var(Graph *into, AxisSet reduced, Node x)
     return graph_reduce(into, OP_MEAN, reduced, square);
 }
 
+static Node expand_clamp(Graph *into, const Node args[MAX_OPERANDS])
+{
+    const Node above = graph_op(into, OP_MAX, args[0], args[1], (Node){0});
+    return graph_op(into, OP_MIN, above, args[2], (Node){0});
+}
+
 static Graph *expand_graph(Arena *arena, const Evaluation *e)
 {
     const Graph *g = e->graph;
@@ -47,8 +54,9 @@ static Graph *expand_graph(Arena *arena, const Evaluation *e)
         const NodeInfo *info = &g->nodes.data[id];
         Node args[MAX_OPERANDS];
         for (int i = 0; i < MAX_OPERANDS; i++) args[i] = map[info->args[i].id];
-        map[id] = info->op == OP_VAR ? expand_var(into, info->reduced, args[0])
-                                     : graph_copy_node(into, g, (Node){id}, args);
+        map[id] = info->op == OP_VAR     ? expand_var(into, info->reduced, args[0])
+                  : info->op == OP_CLAMP ? expand_clamp(into, args)
+                                         : graph_copy_node(into, g, (Node){id}, args);
     }
     for (int i = 0; i < g->outputs.count; i++)
         if (is_wanted(e, i)) into->outputs.data[i].value = map[g->outputs.data[i].value.id];

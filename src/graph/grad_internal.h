@@ -1,0 +1,85 @@
+/* graph/grad_internal.h: what the files of the backward pass share.
+ *
+ *   grad.c          what is differentiated, and the pass as a whole
+ *   grad_rules.c    the walk from the outputs to the inputs; derivatives.def has its table
+ *   grad_build.c    gradients, which are polynomials, as nodes
+ *   grad_factor.c   which products they are made of: those of the forward pass, and common factors
+ *   grad_save.c     which outputs of the forward pass are worth saving
+ *   grad_names.c    names of what is bound */
+#ifndef FUSEC_GRAD_INTERNAL_H
+#define FUSEC_GRAD_INTERNAL_H
+
+#include "graph/algebra.h"
+#include "graph/grad.h"
+
+typedef struct {
+    Arena *arena;
+    Diagnostics *d;
+    const Graph *forward;
+    Graph *g; /* a copy of the forward graph, with the gradients of outputs as further inputs */
+    Algebra *a;
+    int forward_count; /* nodes of g that are of the forward graph */
+    bool *of;          /* by output: it is differentiated */
+    bool *wrt;         /* by forward param */
+    bool *active;      /* by node: its value depends on these */
+    bool *varies;      /* by node: it depends on a float tensor */
+    Term *factored;    /* by node: the product that it is */
+    Poly *adjoint;     /* by node: its gradient so far */
+} Grad;
+
+/* Fills in active, varies, factored; then adjoint of the params. */
+void walk_back(Grad *s);
+
+/* The gradients as nodes of s->g, by forward param, with these outputs saved (by output). */
+Node *build_gradients(Grad *s, const bool *saved);
+/* By node of s->g: whether the gradients need it, where outputs are saved; a node that was saved
+ * needs nothing else. saved_as[id] is the output whose node it is, -1 for others. */
+bool *find_needed(const Grad *s, const Node *gradients, const int *saved_as);
+int *find_saved(const Grad *s, const bool *saved);
+
+/* Which outputs are saved, by output; reports wrong names. */
+bool *choose_saved(Grad *s, GradRequest *request, Gradient *result);
+
+/* Names the nodes of the finished graph that are bound to a name, and no others. is_weak: by node,
+ * a name that was made for it, which it only needs where it is bound. */
+void bind_names(Graph *g, const bool *is_weak);
+
+/* ---- between grad_build.c and grad_factor.c ---- */
+
+/* A product that the graph has or may have: of the forward pass, or a gradient of a value of it. */
+typedef struct {
+    Node node; /* 0: not built yet */
+    Node of;   /* the forward node that it is the gradient of; 0: it is a forward node */
+    Term term;
+    Guard when; /* condition 0: always; else `term` is its value only there */
+    bool is_saved;
+    int uses; /* how many terms it divides */
+    int next; /* the next product with the same last factor; NO_PRODUCT: none */
+} Product;
+
+typedef struct {
+    Grad *s;
+    const bool *saved;
+    LIST(Product) products;
+    LIST(int) by_atom; /* the first product with this last factor */
+} Build;
+
+enum { NO_PRODUCT = -1 };
+
+/* Returns by atom whether the roots need it. */
+bool *collect_products(Build *b, const Poly *roots, int count);
+/* The best product of fewer than `below` factors that divides a term where the guards hold;
+ * NO_PRODUCT: none. */
+int find_divisor(Build *b, const Term *x, const Term *guards, int below);
+/* Moves factors of *x into one of its sums, where that completes a product; false: nowhere. */
+bool complete_product(Build *b, Term *x, const Term *guards);
+
+/* The factors that all terms have. */
+Term common_factors(Algebra *a, Poly x);
+/* The largest part of the terms that has factors in common: chosen[i] of its terms; false: no two
+ * terms have any. */
+bool find_sharing(Algebra *a, Poly x, bool *chosen);
+/* Sums that are divided by their size, as means. */
+Term with_means(Algebra *a, Term x);
+
+#endif
