@@ -13,6 +13,7 @@ int command_tune(Options *o);
 int command_fit(Options *o); /* tune --fit */
 int command_fmt(Options *o);
 int command_grad(Options *o);
+int command_gradcheck(Options *o);
 int command_cache(Options *o);
 
 #endif

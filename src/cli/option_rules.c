@@ -12,7 +12,8 @@ static bool is_same_file(const char *one, const char *other)
 
 static bool takes_several(const Options *o)
 {
-    return o->command == COMMAND_CHECK || (o->command == COMMAND_FMT && (o->write || o->check));
+    return o->command == COMMAND_CHECK || (o->command == COMMAND_FMT && (o->write || o->check)) ||
+           o->command == COMMAND_GRADCHECK;
 }
 
 static bool check_file_count(const Options *o)
@@ -32,6 +33,11 @@ static bool check_file_count(const Options *o)
             arena_format(o->arena, "usage: fusec %s %s", word, command_info[o->command].arguments),
             o->command == COMMAND_CACHE ? "`fusec %s` needs a verb" : "`fusec %s` needs a FILE",
             word);
+        return false;
+    }
+    if (o->command == COMMAND_GRADCHECK && o->files.count > 2) {
+        complain(NULL, "`fusec gradcheck` takes FORWARD and BACKWARD, and '%s' is a third FILE",
+                 o->files.data[2]);
         return false;
     }
     if (o->files.count > 1 && !takes_several(o)) {

@@ -20,6 +20,7 @@ typedef enum {
 /* The sets of commands in options.def. */
 #define IN(name) (1u << COMMAND_##name)
 #define COMPILING (IN(EXPLAIN) | IN(RUN) | IN(BENCH))
+#define GRADIENTS (IN(GRAD) | IN(GRADCHECK))
 #define EVERY (~0u)
 
 typedef struct {
