@@ -241,6 +241,22 @@ static int opposite_guard(const Term *x, const Term *y)
     return differs;
 }
 
+/* Where y is x, or the negative of it, under one guard more, the number of that guard in y; -1. */
+static int further_guard(const Term *x, const Term *y)
+{
+    int further = -1;
+    if (y->guard_count != x->guard_count + 1 || !same_factors(x, y)) return -1;
+    for (int i = 0, k = 0; i < y->guard_count; i++) {
+        const bool same = k < x->guard_count && x->guards[k].condition == y->guards[i].condition &&
+                          x->guards[k].holds == y->guards[i].holds;
+        k += same;
+        if (same) continue;
+        if (further >= 0) return -1;
+        further = i;
+    }
+    return further;
+}
+
 static Term without_guard(Algebra *a, Term x, int at)
 {
     Guard *left = NEW_ARRAY(a->arena, Guard, x.guard_count);
@@ -259,6 +275,24 @@ static void drop_term(Terms *sum, int at)
     sum->count--;
 }
 
+/* m less m where c holds is m where c does not hold. *x becomes that, if other + x is such. */
+static bool subtract_guarded(Algebra *a, const Term *other, Term *x)
+{
+    if (other->coefficient != -x->coefficient) return false;
+    const bool x_has = further_guard(other, x) >= 0;
+    const int guard = x_has ? further_guard(other, x) : further_guard(x, other);
+    if (guard < 0) return false;
+    const Term *whole = x_has ? other : x;
+    Term rest = x_has ? *x : *other;
+    Guard *guards = NEW_ARRAY(a->arena, Guard, rest.guard_count);
+    for (int i = 0; i < rest.guard_count; i++) guards[i] = rest.guards[i];
+    guards[guard].holds = !guards[guard].holds;
+    rest.guards = guards;
+    rest.coefficient = whole->coefficient;
+    *x = rest;
+    return true;
+}
+
 static void add_term(Algebra *a, Terms *sum, Term x)
 {
     for (int i = 0; i < sum->count; i++) {
@@ -269,9 +303,9 @@ static void add_term(Algebra *a, Terms *sum, Term x)
             if (is_zero_term(other)) drop_term(sum, i);
             return;
         }
-        if (guard < 0) continue;
+        if (guard < 0 && !subtract_guarded(a, other, &x)) continue;
         drop_term(sum, i);
-        x = without_guard(a, x, guard);
+        if (guard >= 0) x = without_guard(a, x, guard);
         i = -1;
     }
     *list_push(a->arena, sum) = x;

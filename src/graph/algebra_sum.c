@@ -2,7 +2,7 @@
  * it, and sums that the forward graph has are found by their terms. */
 #include "graph/algebra.h"
 
-#include <string.h>
+#include <math.h>
 
 /* A term as what varies along some axes times what does not. */
 typedef struct {
@@ -90,6 +90,15 @@ static Term sum_inner(Algebra *a, AxisSet reduced, Term inner, bool *found)
 
 /* ---- sums of polynomials ---- */
 
+/* The coefficient that all terms have, or its sign if the first term has it. */
+static double common_coefficient(Poly x)
+{
+    const double first = x.terms[0].coefficient;
+    for (int i = 1; i < x.count; i++)
+        if (fabs(x.terms[i].coefficient) != fabs(first)) return first < 0 ? -1 : 1;
+    return first;
+}
+
 static bool same_outer(const Split *x, const Split *y)
 {
     return x->reduced == y->reduced && term_alike(&x->outer, &y->outer);
@@ -123,9 +132,11 @@ static Poly sum_group(Algebra *a, Split *splits, bool *taken, int first, int cou
         const Term sum = sum_inner(a, reduced, inner, &found);
         known = poly_add(a, known, poly_term(a, term_scaled(sum, coefficient)));
     } else if (whole.count) {
+        const double unit = common_coefficient(whole);
+        whole = poly_times(a, whole, term_number(1 / unit));
         const Term inner = term_atom(a, atom_of_poly(a, whole, NULL), 1);
-        known = poly_add(a, known,
-                         poly_term(a, term_atom(a, atom_of_sum(a, reduced, false, inner), 1)));
+        const uint32_t sum = atom_of_sum(a, reduced, false, inner);
+        known = poly_add(a, known, poly_term(a, term_scaled(term_atom(a, sum, 1), unit)));
     }
     return poly_times(a, known, outer);
 }

@@ -58,6 +58,13 @@ static Node guarded(Build *b, Node x, const Term *guards)
     return x;
 }
 
+static Node choose_between(Build *b, Node condition, Node x, Node y)
+{
+    const bool f64 = type_of(b, x) == TYPE_F64 || type_of(b, y) == TYPE_F64;
+    const Type type = f64 ? TYPE_F64 : TYPE_F32;
+    return graph_op(b->s->g, OP_WHERE, condition, widened(b, type, x), widened(b, type, y));
+}
+
 /* ---- atoms ---- */
 
 static Node negated(Build *b, Signed x)
@@ -149,12 +156,23 @@ static Node multiply_items(Build *b, const Items *items, int sign, Node product)
     return product;
 }
 
+/* A third is a division by 3. */
+static double find_divisor_number(double coefficient)
+{
+    const double whole = round(1 / coefficient);
+    const bool is_inverse = whole > 2 && whole < 1e6 && fabs(whole * coefficient - 1) < 1e-14;
+    return is_inverse && fmod(coefficient * 1e4, 1) != 0 ? whole : 1;
+}
+
 static Node multiply_out(Build *b, double coefficient, const Items *items)
 {
     Graph *g = b->s->g;
+    const double divisor = find_divisor_number(coefficient);
+    if (divisor != 1) coefficient = 1;
     const Node number = graph_number(g, TYPE_F32, coefficient);
     Node above = multiply_items(b, items, 1, coefficient == 1 ? none : number);
-    const Node below = multiply_items(b, items, -1, none);
+    const Node below =
+        multiply_items(b, items, -1, divisor == 1 ? none : graph_number(g, TYPE_F32, divisor));
     if (!above.id) above = number;
     return below.id ? combine(b, OP_DIV, above, below) : above;
 }
@@ -180,6 +198,7 @@ static Node build_factors(Build *b, Term x, const Term *guards, int below)
     x = with_means(a, x);
     while (below == INT_MAX && complete_product(b, &x, guards)) {
     }
+    if (below == INT_MAX) x = shelter_divisors(a, x);
     while ((product = find_divisor(b, &x, guards, below)) != NO_PRODUCT) {
         const Node built = build_product(b, product);
         Term divisor = b->products.data[product].term;
@@ -228,6 +247,37 @@ static Node add_terms(Build *b, const Signed *terms, int count, bool flip)
     return sum;
 }
 
+/* Terms of which some count where a condition holds and others where it does not, as one choice
+ * between two sums. */
+static bool build_choice(Build *b, Poly x, const Term *outer, Signed *built)
+{
+    Algebra *a = b->s->a;
+    Guard guard;
+    if (!find_choice(x, &guard)) return false;
+    Term *parts[3];
+    int counts[3] = {0};
+    for (int k = 0; k < 3; k++) parts[k] = NEW_ARRAY(b->s->arena, Term, x.count + 1);
+    for (int i = 0; i < x.count; i++) {
+        const int side = guarded_side(&x.terms[i], guard.condition);
+        Term *term = &parts[side][counts[side]++];
+        *term = side == 2 ? x.terms[i] : drop_guard(a, x.terms[i], guard.condition);
+    }
+    Node sides[2];
+    for (int k = 0; k < 2; k++) {
+        const Term here = term_guarded(a, term_number(1), (Node){guard.condition}, k == 1);
+        const Term guards = both_guards(b, &here, outer);
+        sides[k] = negated(b, build_poly(b, (Poly){parts[k], counts[k]}, &guards));
+    }
+    const Node chosen = choose_between(b, (Node){guard.condition}, sides[1], sides[0]);
+    if (!counts[2]) {
+        *built = (Signed){chosen, false};
+        return true;
+    }
+    parts[2][counts[2]++] = term_node(a, chosen);
+    *built = build_poly(b, (Poly){parts[2], counts[2]}, outer);
+    return true;
+}
+
 /* Terms without anything in common. */
 static Signed build_sum_of_terms(Build *b, Poly x, const Term *guards)
 {
@@ -264,17 +314,9 @@ static Signed build_common(Build *b, Poly x, Term common, const Term *outer)
     divisor.guard_count = 0;
     const Term guards = both_guards(b, &common, outer);
     for (int i = 0; i < x.count; i++) {
-        Guard *left = NEW_ARRAY(b->s->arena, Guard, x.terms[i].guard_count + 1);
         rest[i] = term_times(a, x.terms[i], term_power(a, divisor, -1));
-        int count = 0;
-        for (int k = 0; k < rest[i].guard_count; k++) {
-            bool is_common = false;
-            for (int j = 0; j < common.guard_count; j++)
-                is_common |= common.guards[j].condition == rest[i].guards[k].condition;
-            if (!is_common) left[count++] = rest[i].guards[k];
-        }
-        rest[i].guards = left;
-        rest[i].guard_count = count;
+        for (int k = 0; k < common.guard_count; k++)
+            rest[i] = drop_guard(a, rest[i], common.guards[k].condition);
     }
     const Signed inside = build_poly(b, (Poly){rest, x.count}, &guards);
     const Term whole = term_times(a, common, term_node(a, inside.node));
@@ -300,6 +342,8 @@ static Signed build_poly(Build *b, Poly x, const Term *guards)
     if (x.count == 1) return build_term(b, &terms[0], guards);
     const Term common = common_factors(a, x);
     if (!is_one(&common)) return build_common(b, x, common, guards);
+    Signed built;
+    if (build_choice(b, x, guards, &built)) return built;
     if (x.count > 2 && find_sharing(a, x, chosen)) return build_shared(b, x, chosen, guards);
     return build_sum_of_terms(b, x, guards);
 }

@@ -257,11 +257,52 @@ static Term common_of_two(Algebra *a, const Term *x, const Term *y)
     return common;
 }
 
+/* What is hidden in every term must not be taken out of them: that would multiply with a mask. */
+static bool is_exposed(Poly x, const bool *chosen, int guards)
+{
+    for (int i = 0; i < x.count; i++)
+        if ((!chosen || chosen[i]) && x.terms[i].guard_count == guards) return true;
+    return false;
+}
+
 Term common_factors(Algebra *a, Poly x)
 {
     Term common = x.terms[0];
     for (int i = 1; i < x.count; i++) common = common_of_two(a, &common, &x.terms[i]);
+    if (!is_exposed(x, NULL, common.guard_count)) {
+        common.factor_count = 0;
+        common.coefficient = common.coefficient < 0 ? -1 : 1;
+    }
     return common;
+}
+
+int guarded_side(const Term *x, uint32_t condition)
+{
+    for (int i = 0; i < x->guard_count; i++)
+        if (x->guards[i].condition == condition) return x->guards[i].holds;
+    return 2;
+}
+
+bool find_choice(Poly x, Guard *guard)
+{
+    for (int i = 0; i < x.count; i++)
+        for (int k = 0; k < x.terms[i].guard_count; k++) {
+            *guard = x.terms[i].guards[k];
+            for (int j = i + 1; j < x.count; j++)
+                if (guarded_side(&x.terms[j], guard->condition) == !guard->holds) return true;
+        }
+    return false;
+}
+
+Term drop_guard(Algebra *a, Term x, uint32_t condition)
+{
+    Guard *left = NEW_ARRAY(a->arena, Guard, x.guard_count + 1);
+    int count = 0;
+    for (int i = 0; i < x.guard_count; i++)
+        if (x.guards[i].condition != condition) left[count++] = x.guards[i];
+    x.guards = left;
+    x.guard_count = count;
+    return x;
 }
 
 typedef struct {
@@ -300,13 +341,37 @@ bool find_sharing(Algebra *a, Poly x, bool *chosen)
             const bool is_size = !is_guard && a->atoms.data[what.atom].kind == ATOM_NODE &&
                                  node(a->g, a->atoms.data[what.atom].node)->op == OP_SIZE;
             const int count = is_size ? 0 : count_sharing(x, &what);
-            if (count <= most) continue;
+            for (int j = 0; j < x.count; j++) chosen[j] = has_shared(&x.terms[j], &what);
+            if (count <= most || (!is_guard && !is_exposed(x, chosen, 0))) continue;
             most = count;
             best = what;
         }
     }
     for (int i = 0; i < x.count; i++) chosen[i] = most > 1 && has_shared(&x.terms[i], &best);
     return most > 1;
+}
+
+Term shelter_divisors(Algebra *a, Term x)
+{
+    for (int i = 0; i < x.factor_count; i++) {
+        const uint32_t atom = x.factors[i].atom;
+        const AtomInfo sum = *atom_info(a, atom);
+        if (sum.kind != ATOM_SUM || !sum.inner.guard_count || x.factors[i].power != 1) continue;
+        Term moved = term_number(1);
+        for (int k = 0; k < x.factor_count; k++) {
+            const Factor f = x.factors[k];
+            const AtomInfo *info = atom_info(a, f.atom);
+            const bool is_size = info->kind == ATOM_NODE && node(a->g, info->node)->op == OP_SIZE;
+            if (f.power < 0 && !is_size && !(info->axes & sum.reduced))
+                moved = term_times(a, moved, term_atom(a, f.atom, f.power));
+        }
+        if (!moved.factor_count) continue;
+        const uint32_t whole =
+            atom_of_sum(a, sum.reduced, sum.is_mean, term_times(a, sum.inner, moved));
+        x = term_times(a, term_times(a, x, term_atom(a, atom, -1)), term_power(a, moved, -1));
+        return shelter_divisors(a, term_times(a, x, term_atom(a, whole, 1)));
+    }
+    return x;
 }
 
 /* ---- means ---- */

@@ -74,7 +74,15 @@ int find_divisor(Build *b, const Term *x, const Term *guards, int below);
 /* Moves factors of *x into one of its sums, where that completes a product; false: nowhere. */
 bool complete_product(Build *b, Term *x, const Term *guards);
 
-/* The factors that all terms have. */
+/* Divisors that do not vary along a sum of guarded terms, within that sum: where all its terms are
+ * hidden they may be 0. */
+Term shelter_divisors(Algebra *a, Term x);
+/* A condition on which some terms count and without which others do. */
+bool find_choice(Poly x, Guard *guard);
+/* 1: the term counts where it holds, 0: where it does not, 2: anyway. */
+int guarded_side(const Term *x, uint32_t condition);
+Term drop_guard(Algebra *a, Term x, uint32_t condition);
+/* The factors that all terms have, if that exposes nothing that is hidden in each. */
 Term common_factors(Algebra *a, Poly x);
 /* The largest part of the terms that has factors in common: chosen[i] of its terms; false: no two
  * terms have any. */

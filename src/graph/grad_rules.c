@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_FACTORS = 12, MOST_TERMS = 8, MOST_TERMS_IN_PRODUCT = 2 };
+enum { MOST_FACTORS = 12, MOST_TERMS = 8, MOST_TERMS_IN_PRODUCT = 4 };
 
 static const double LN2 = 0.69314718055994530942, TWO_OVER_ROOT_PI = 1.12837916709551257390;
 static const Node none = {0};

@@ -48,7 +48,7 @@ const char *axes_text(Arena *arena, const Graph *g, AxisSet axes)
  * is 0.1, not 0.10000000000000001. */
 static void precise_digits(char digits[NUMBER_DIGITS], double number)
 {
-    const double rounding = 1e-15;
+    const double rounding = 4.5e-16;
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, NUMBER_DIGITS, "%.*g", precision, number);
         if (fabs(strtod(digits, NULL) - number) <= rounding * fabs(number)) return;
@@ -135,7 +135,13 @@ static void put_binary(Text *out, const Graph *g, Node n, int depth)
      * everything else groups to the left. */
     put_node(out, g, info->args[0], chains ? level : level + 1, depth, false);
     text_print(out, " %s ", op_info[info->op].text);
-    put_node(out, g, info->args[1], right, depth, false);
+    const NodeInfo *exponent = node(g, info->args[1]);
+    const bool whole = depth < 0 && level == LEVEL_POWER && exponent->op == OP_CONST &&
+                       exponent->number == floor(exponent->number) && fabs(exponent->number) < 1e6;
+    if (whole)
+        text_print(out, "%.0f", exponent->number);
+    else
+        put_node(out, g, info->args[1], right, depth, false);
 }
 
 static void put_call(Text *out, const Graph *g, Node n, int depth)
