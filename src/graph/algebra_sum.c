@@ -3,6 +3,7 @@
 #include "graph/algebra.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* A term as what varies along some axes times what does not. */
 typedef struct {
@@ -60,7 +61,8 @@ static bool is_centred(const Algebra *a, uint32_t atom, AxisSet axes)
 void know_sum(Algebra *a, AxisSet reduced, Term terms, Term value)
 {
     const Split s = split_term(a, &terms, reduced);
-    if (s.reduced != reduced || !s.outer.coefficient) return;
+    /* What left the sum might be 0 and cannot be divided by. */
+    if (s.reduced != reduced || !s.outer.coefficient || s.outer.factor_count) return;
     const Term left = term_times(a, value, term_power(a, s.outer, -1));
     const uint32_t sum = atom_of_sum(a, reduced, false, s.inner);
     if (map_find(&a->known, &sum, sizeof sum) >= 0) return;
@@ -90,13 +92,15 @@ static Term sum_inner(Algebra *a, AxisSet reduced, Term inner, bool *found)
 
 /* ---- sums of polynomials ---- */
 
-/* The coefficient that all terms have, or its sign if the first term has it. */
+/* The coefficient that all terms have; -1 where all are negative. */
 static double common_coefficient(Poly x)
 {
-    const double first = x.terms[0].coefficient;
-    for (int i = 1; i < x.count; i++)
-        if (fabs(x.terms[i].coefficient) != fabs(first)) return first < 0 ? -1 : 1;
-    return first;
+    double common = x.terms[0].coefficient;
+    for (int i = 1; i < x.count; i++) {
+        const double own = x.terms[i].coefficient;
+        if (own != common) common = own < 0 && common < 0 ? -1 : 1;
+    }
+    return common;
 }
 
 static bool same_outer(const Split *x, const Split *y)
@@ -141,9 +145,51 @@ static Poly sum_group(Algebra *a, Split *splits, bool *taken, int first, int cou
     return poly_times(a, known, outer);
 }
 
-Poly poly_sum(Algebra *a, Poly x, AxisSet axes)
+/* What all terms have in common that does not vary along the axes. */
+static Term find_outer(Algebra *a, Poly x, AxisSet axes)
 {
-    if (!axes || !x.count) return x;
+    Term common = split_term(a, &x.terms[0], axes).outer;
+    Factor *factors = NEW_ARRAY(a->arena, Factor, common.factor_count + 1);
+    int count = 0;
+    for (int i = 0; i < common.factor_count; i++) {
+        Factor f = common.factors[i];
+        for (int k = 1; k < x.count; k++) {
+            const int power = term_power_of(&x.terms[k], f.atom);
+            if ((power > 0) != (f.power > 0) || power == 0) f.power = 0;
+            if (abs(power) < abs(f.power)) f.power = power;
+        }
+        if (f.power) factors[count++] = f;
+    }
+    return (Term){.coefficient = 1, .factors = factors, .factor_count = count};
+}
+
+static Poly sum_whole(Algebra *a, Poly x, AxisSet axes)
+{
+    Term outer = find_outer(a, x, axes);
+    x = poly_times(a, x, term_power(a, outer, -1));
+    const double unit = common_coefficient(x);
+    x = poly_times(a, x, term_number(1 / unit));
+    const Term inner = term_atom(a, atom_of_poly(a, x, NULL), 1);
+    const AxisSet reduced = term_axes(a, &inner) & axes;
+    outer = term_times(a, term_scaled(outer, unit), size_of(a, axes & ~reduced));
+    return poly_term(a,
+                     term_times(a, outer, term_atom(a, atom_of_sum(a, reduced, false, inner), 1)));
+}
+
+/* Sums that are new with a polynomial. */
+static int count_new_sums(const Algebra *a, Poly x, int first)
+{
+    int count = 0;
+    for (int i = 0; i < x.count; i++)
+        for (int k = 0; k < x.terms[i].factor_count; k++) {
+            const uint32_t atom = x.terms[i].factors[k].atom;
+            count += (int)atom >= first && a->atoms.data[atom].kind == ATOM_SUM;
+        }
+    return count;
+}
+
+static Poly sum_by_terms(Algebra *a, Poly x, AxisSet axes)
+{
     Split *splits = NEW_ARRAY(a->arena, Split, x.count);
     bool *taken = NEW_ARRAY(a->arena, bool, x.count);
     Poly sum = {0};
@@ -157,4 +203,13 @@ Poly poly_sum(Algebra *a, Poly x, AxisSet axes)
     for (int i = 0; i < x.count; i++)
         if (!taken[i]) sum = poly_add(a, sum, sum_group(a, splits, taken, i, x.count));
     return sum;
+}
+
+/* Several sums that nothing else needs cost more than the sum of the whole. */
+Poly poly_sum(Algebra *a, Poly x, AxisSet axes)
+{
+    if (!axes || !x.count) return x;
+    const int first = a->atoms.count;
+    const Poly sum = sum_by_terms(a, x, axes);
+    return count_new_sums(a, sum, first) > 1 ? sum_whole(a, x, axes) : sum;
 }

@@ -198,7 +198,6 @@ static Node build_factors(Build *b, Term x, const Term *guards, int below)
     x = with_means(a, x);
     while (below == INT_MAX && complete_product(b, &x, guards)) {
     }
-    if (below == INT_MAX) x = shelter_divisors(a, x);
     while ((product = find_divisor(b, &x, guards, below)) != NO_PRODUCT) {
         const Node built = build_product(b, product);
         Term divisor = b->products.data[product].term;
@@ -315,6 +314,7 @@ static Signed build_common(Build *b, Poly x, Term common, const Term *outer)
     const Term guards = both_guards(b, &common, outer);
     for (int i = 0; i < x.count; i++) {
         rest[i] = term_times(a, x.terms[i], term_power(a, divisor, -1));
+        rest[i].coefficient = x.terms[i].coefficient / common.coefficient;
         for (int k = 0; k < common.guard_count; k++)
             rest[i] = drop_guard(a, rest[i], common.guards[k].condition);
     }
@@ -337,7 +337,8 @@ static Signed build_poly(Build *b, Poly x, const Term *guards)
     Term *terms = NEW_ARRAY(b->s->arena, Term, x.count + 1);
     bool *chosen = NEW_ARRAY(b->s->arena, bool, x.count + 1);
     if (!x.count) return (Signed){graph_number(b->s->g, TYPE_F32, 0), false};
-    for (int i = 0; i < x.count; i++) terms[i] = with_means(a, x.terms[i]);
+    for (int i = 0; i < x.count; i++)
+        terms[i] = shelter_divisors(a, with_means(a, x.terms[i]), guards);
     x.terms = terms;
     if (x.count == 1) return build_term(b, &terms[0], guards);
     const Term common = common_factors(a, x);

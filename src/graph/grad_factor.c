@@ -351,12 +351,21 @@ bool find_sharing(Algebra *a, Poly x, bool *chosen)
     return most > 1;
 }
 
-Term shelter_divisors(Algebra *a, Term x)
+static bool hides_as_much(const Term *x, const Term *guards, const Term *inner)
+{
+    for (int i = 0; i < inner->guard_count; i++)
+        if (!guard_holds(x, inner->guards[i]) && !guard_holds(guards, inner->guards[i]))
+            return false;
+    return true;
+}
+
+Term shelter_divisors(Algebra *a, Term x, const Term *guards)
 {
     for (int i = 0; i < x.factor_count; i++) {
         const uint32_t atom = x.factors[i].atom;
         const AtomInfo sum = *atom_info(a, atom);
-        if (sum.kind != ATOM_SUM || !sum.inner.guard_count || x.factors[i].power != 1) continue;
+        if (sum.kind != ATOM_SUM || x.factors[i].power != 1) continue;
+        if (hides_as_much(&x, guards, &sum.inner)) continue;
         Term moved = term_number(1);
         for (int k = 0; k < x.factor_count; k++) {
             const Factor f = x.factors[k];
@@ -369,7 +378,7 @@ Term shelter_divisors(Algebra *a, Term x)
         const uint32_t whole =
             atom_of_sum(a, sum.reduced, sum.is_mean, term_times(a, sum.inner, moved));
         x = term_times(a, term_times(a, x, term_atom(a, atom, -1)), term_power(a, moved, -1));
-        return shelter_divisors(a, term_times(a, x, term_atom(a, whole, 1)));
+        return shelter_divisors(a, term_times(a, x, term_atom(a, whole, 1)), guards);
     }
     return x;
 }

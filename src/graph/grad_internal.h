@@ -75,8 +75,8 @@ int find_divisor(Build *b, const Term *x, const Term *guards, int below);
 bool complete_product(Build *b, Term *x, const Term *guards);
 
 /* Divisors that do not vary along a sum of guarded terms, within that sum: where all its terms are
- * hidden they may be 0. */
-Term shelter_divisors(Algebra *a, Term x);
+ * hidden they may be 0. Not where x itself, or `guards`, hides as much. */
+Term shelter_divisors(Algebra *a, Term x, const Term *guards);
 /* A condition on which some terms count and without which others do. */
 bool find_choice(Poly x, Guard *guard);
 /* 1: the term counts where it holds, 0: where it does not, 2: anyway. */
