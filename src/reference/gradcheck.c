@@ -350,7 +350,10 @@ static bool check_one(Subject *s, Text *report, bool finite)
              place_text(s, nan));
         return false;
     }
-    for (int i = 0; i < DIRECTIONS && !s->c->failed; i++) {
+    const bool is_other = find_other(s) >= 0;
+    /* One direction tells whether that is for a kink. */
+    const int directions = is_other ? 1 : DIRECTIONS;
+    for (int i = 0; i < directions && !s->c->failed; i++) {
         draw_direction(s, &state);
         const Comparison r = compare(s);
         wrong += r.is_wrong;
@@ -359,7 +362,7 @@ static bool check_one(Subject *s, Text *report, bool finite)
         if (!r.should.is_kink && share > worst) worst = share;
     }
     if (s->c->failed) return true;
-    if (wrong >= ENOUGH_WRONG || (find_other(s) >= 0 && kinks < DIRECTIONS)) {
+    if (wrong >= ENOUGH_WRONG || (is_other && (wrong || kinks < directions))) {
         report_wrong(s, report);
         return false;
     }
