@@ -426,6 +426,44 @@ FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
 FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t index);
 /* The warnings of a program that has no errors, as text; "" if there are none. */
 FUSEC_API const char *fusec_program_warnings(const fusec_program *program);
+/* The source of a program, without its imports. */
+FUSEC_API const char *fusec_program_text(const fusec_program *program);
+
+/* Options of fusec_program_grad; pass NULL for none, or begin with
+ * `= {.struct_size = sizeof options}`. Fields that a caller's older header does not have count as
+ * zero. Lists are names separated by commas. */
+typedef struct fusec_grad_options {
+    size_t struct_size; /* sizeof(fusec_grad_options) */
+    /* The outputs that are differentiated; NULL: all of floats but statistics, which lack an axis
+     * that is reduced and from which another output is computed. */
+    const char *of;
+    /* The inputs with respect to which; NULL: all tensors of floats. Scalars only if named. */
+    const char *wrt;
+    /* The outputs that the forward pass saves for the backward pass; "none"; "auto", as NULL:
+     * those with which the backward pass costs least. */
+    const char *save;
+    /* Limits and cancelling, as in fusec_parse_options. */
+    int64_t max_nodes, max_bytes;
+    double max_seconds;
+    int32_t (*is_cancelled)(void *cancel_data);
+    void *cancel_data;
+} fusec_grad_options;
+
+/* The backward pass of a graph, as a program like any other, with one graph NAME_bwd.
+ *   graph      its name; NULL: the only one
+ *   options    NULL: none
+ *   backward   to be destroyed by the caller; does not need `program`
+ * The gradient of output y is an input dy of y's dtype and axes, that of input x an output dx of
+ * x's. What the backward pass needs of the forward pass is an input under its own name: an input
+ * of the forward graph, or an output of it that is saved. Where an input of the forward graph is
+ * called dy already, the gradient is dy_2. fusec_program_text has it as text. docs/language.md says
+ * what is a derivative at kinks. Gradients can be differentiated again. Needs no GPU. Thread-safe.
+ * Errors: INVALID_ARGUMENT for names that are not there, INVALID_PROGRAM for an input or output
+ * that has no gradient (integers, bools) and for a graph without any; OUT_OF_MEMORY,
+ * LIMIT_EXCEEDED, CANCELLED. */
+FUSEC_API fusec_status fusec_program_grad(const fusec_program *program, const char *graph,
+                                          const fusec_grad_options *options,
+                                          fusec_program **backward, fusec_error *error);
 
 /* A tensor of a plan. Its axes are numbers of the plan's axes, outermost first. */
 typedef struct fusec_tensor_info {

@@ -185,6 +185,51 @@ fusec_status fusec_program_open(const char *path, const fusec_parse_options *giv
     return make_program(text, length, path, &options, is_file ? identity : NULL, result, error);
 }
 
+static fusec_status make_gradient(const CompileRequest *request, fusec_program **result,
+                                  fusec_error *error)
+{
+    Compilation c;
+    fusec_status status = compile_checked(request, &c, error);
+    if (status != FUSEC_OK) return status;
+    const size_t length = strlen(c.grad);
+    const fusec_parse_options none = {.struct_size = sizeof none};
+    status = make_program(copy_text(c.grad, length), length, "<grad>", &none, NULL, result, error);
+    compile_free(&c);
+    return status;
+}
+
+fusec_status fusec_program_grad(const fusec_program *program, const char *graph,
+                                const fusec_grad_options *given, fusec_program **result,
+                                fusec_error *error)
+{
+    OWN_ENVIRONMENT;
+    fusec_grad_options options;
+    CLEAR_RESULT(result, "the backward program", error);
+    if (!program) return fail_null(error, "the program");
+    fusec_status status =
+        copy_options(&options, sizeof options, given, "fusec_grad_options", error);
+    if (status == FUSEC_OK)
+        status = check_limits(options.max_nodes, options.max_bytes, options.max_seconds, error);
+    if (status != FUSEC_OK) return status;
+    Budget budget = {.nodes = options.max_nodes,
+                     .bytes = options.max_bytes,
+                     .seconds = options.max_seconds,
+                     .is_cancelled = options.is_cancelled,
+                     .data = options.cancel_data};
+    const GradRequest grad = {.of = options.of, .wrt = options.wrt, .save = options.save};
+    const CompileRequest request = {.text = program->text,
+                                    .length = program->length,
+                                    .name = program->name,
+                                    .parsed = program->checked.program,
+                                    .is_checked = true,
+                                    .graph = graph,
+                                    .grad = &grad,
+                                    .until = UNTIL_GRAD,
+                                    .budget = &budget};
+    budget_begin(&budget);
+    return make_gradient(&request, result, error);
+}
+
 fusec_program *program_retain(const fusec_program *program)
 {
     /* The count is no part of the program's value. */
@@ -212,6 +257,11 @@ size_t fusec_program_graph_count(const fusec_program *program)
 const char *fusec_program_graph(const fusec_program *program, size_t index)
 {
     return index < fusec_program_graph_count(program) ? program->graphs[index] : NULL;
+}
+
+const char *fusec_program_text(const fusec_program *program)
+{
+    return program ? program->text : "";
 }
 
 const char *fusec_program_warnings(const fusec_program *program)

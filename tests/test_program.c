@@ -51,6 +51,61 @@ START_TEST(all_graphs_are_told)
 }
 END_TEST
 
+static const char forward_text[] =
+    "import \"std\"\n"
+    "graph norm[M = 4, N = 8](x : f32[M, N], k : i32[M], eps : f32 = 1e-5) -> (\n"
+    "    y : f32[M, N], code : i32[M]) { y = rms_norm[N](x, eps) * k  code = k }";
+
+START_TEST(a_gradient_is_a_program)
+{
+    fusec_program *program, *backward, *again;
+    fusec_grad_options options = {.struct_size = sizeof options, .wrt = "x,eps", .save = "none"};
+    ck_assert_int_eq(
+        fusec_program_parse(forward_text, strlen(forward_text), NULL, &program, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_program_grad(program, "norm", &options, &backward, &error), FUSEC_OK);
+    fusec_program_destroy(program);
+    ck_assert_str_eq(fusec_program_graph(backward, 0), "norm_bwd");
+    ck_assert_str_eq(fusec_program_warnings(backward), "");
+    ck_assert_ptr_nonnull(strstr(fusec_program_text(backward), "deps : f32[]"));
+    ck_assert_int_eq(fusec_program_grad(backward, NULL, NULL, &again, &error), FUSEC_OK);
+    ck_assert_str_eq(fusec_program_graph(again, 0), "norm_bwd_bwd");
+    fusec_program_destroy(again);
+    fusec_program_destroy(backward);
+}
+END_TEST
+
+START_TEST(what_has_no_gradient_is_told)
+{
+    static const struct {
+        fusec_grad_options options;
+        fusec_status status;
+        const char *message;
+    } cases[] = {
+        {{.of = "code"}, FUSEC_INVALID_PROGRAM, "output 'code' is i32"},
+        {{.wrt = "k"}, FUSEC_INVALID_PROGRAM, "input 'k' is i32"},
+        {{.of = "z"}, FUSEC_INVALID_ARGUMENT, "no output 'z'"},
+        {{.wrt = "z"}, FUSEC_INVALID_ARGUMENT, "no input 'z'"},
+        {{.save = "z"}, FUSEC_INVALID_ARGUMENT, "no output 'z'"},
+        {{.max_nodes = 2}, FUSEC_LIMIT_EXCEEDED, "2"},
+        {{.max_seconds = -1}, FUSEC_INVALID_ARGUMENT, "max_seconds"},
+    };
+    fusec_program *program, *backward;
+    ck_assert_int_eq(
+        fusec_program_parse(forward_text, strlen(forward_text), NULL, &program, &error), FUSEC_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fusec_grad_options options = cases[i].options;
+        options.struct_size = sizeof options;
+        ck_assert_int_eq(fusec_program_grad(program, NULL, &options, &backward, &error),
+                         cases[i].status);
+        ck_assert_ptr_null(backward);
+        ck_assert_msg(strstr(error.message, cases[i].message), "%s", error.message);
+    }
+    ck_assert_int_eq(fusec_program_grad(program, "other", NULL, &backward, &error),
+                     FUSEC_INVALID_ARGUMENT);
+    fusec_program_destroy(program);
+}
+END_TEST
+
 Suite *program_suite(void)
 {
     Suite *suite = suite_create("program");
@@ -58,6 +113,8 @@ Suite *program_suite(void)
     tcase_add_test(tests, parse_errors_are_told);
     tcase_add_test(tests, a_wrong_name_is_not_out_of_memory);
     tcase_add_test(tests, all_graphs_are_told);
+    tcase_add_test(tests, a_gradient_is_a_program);
+    tcase_add_test(tests, what_has_no_gradient_is_told);
     suite_add_tcase(suite, tests);
     return suite;
 }
