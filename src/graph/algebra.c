@@ -208,6 +208,63 @@ bool is_zero_term(const Term *x)
     return x->coefficient == 0;
 }
 
+uint32_t single_atom(const Term *x)
+{
+    return x->guard_count == 0 && x->factor_count == 1 && x->factors[0].power == 1
+               ? x->factors[0].atom
+               : 0;
+}
+
+/* ---- what adds up ---- */
+
+static uint64_t pair_of(uint32_t x, uint32_t y)
+{
+    return x < y ? (uint64_t)x << 32 | y : (uint64_t)y << 32 | x;
+}
+
+void know_addition(Algebra *a, Term x, Term y, Term value)
+{
+    const uint64_t pair = pair_of(single_atom(&x), single_atom(&y));
+    if (!single_atom(&x) || !single_atom(&y) || x.coefficient != 1 || y.coefficient != 1) return;
+    if (map_find(&a->additions, &pair, sizeof pair) >= 0) return;
+    uint64_t *key = NEW(a->arena, uint64_t);
+    *key = pair;
+    map_add(a->arena, &a->additions, key, sizeof *key, a->known_terms.count);
+    *list_push(a->arena, &a->known_terms) = value;
+}
+
+/* The atom of which x has one power more than y, where all their other factors are the same; 0. */
+static uint32_t further_atom(const Term *x, const Term *y)
+{
+    uint32_t further = 0;
+    for (int i = 0; i < x->factor_count; i++) {
+        const int more = x->factors[i].power - term_power_of(y, x->factors[i].atom);
+        if (more <= 0) continue;
+        if (more > 1 || further) return 0;
+        further = x->factors[i].atom;
+    }
+    for (int i = 0; i < x->factor_count; i++) {
+        const int more = x->factors[i].power - term_power_of(y, x->factors[i].atom);
+        if (more < -1) return 0;
+    }
+    return further;
+}
+
+/* m a + m b where a + b is known: *x becomes that times m. */
+static bool add_known(Algebra *a, const Term *other, Term *x)
+{
+    if (!a->additions.count || other->coefficient != x->coefficient) return false;
+    const uint32_t one = further_atom(other, x), two = further_atom(x, other);
+    const uint64_t pair = pair_of(one, two);
+    const int known = one && two ? map_find(&a->additions, &pair, sizeof pair) : -1;
+    if (known < 0) return false;
+    const Term rest = term_times(a, *x, term_atom(a, two, -1));
+    const Term same = term_times(a, *other, term_atom(a, one, -1));
+    if (!term_alike(&rest, &same)) return false;
+    *x = term_times(a, rest, a->known_terms.data[known]);
+    return true;
+}
+
 /* ---- polynomials ---- */
 
 Poly poly_term(Algebra *a, Term x)
@@ -303,7 +360,7 @@ static void add_term(Algebra *a, Terms *sum, Term x)
             if (is_zero_term(other)) drop_term(sum, i);
             return;
         }
-        if (guard < 0 && !subtract_guarded(a, other, &x)) continue;
+        if (guard < 0 && !subtract_guarded(a, other, &x) && !add_known(a, other, &x)) continue;
         drop_term(sum, i);
         if (guard >= 0) x = without_guard(a, x, guard);
         i = -1;

@@ -53,8 +53,9 @@ typedef struct {
     Graph *g;
     LIST(AtomInfo) atoms; /* atoms.data[0] is none */
     LIST(uint32_t) of_node;
-    Map shared; /* SUM and POLY by content */
-    Map known;  /* sums that the forward graph has -> index into known_terms */
+    Map shared;    /* SUM and POLY by content */
+    Map known;     /* sums that the forward graph has -> index into known_terms */
+    Map additions; /* pairs of atoms -> index into known_terms: what they add up to */
     LIST(Term) known_terms;
 } Algebra;
 
@@ -91,5 +92,9 @@ static inline AtomInfo *atom_info(const Algebra *a, uint32_t atom)
 
 /* From then on the sum over `reduced` of `terms` is `value`. */
 void know_sum(Algebra *a, AxisSet reduced, Term terms, Term value);
+/* From then on x + y is `value`, where both are single atoms. */
+void know_addition(Algebra *a, Term x, Term y, Term value);
+/* The only factor of a term without guards, to the power 1; 0: there are others. */
+uint32_t single_atom(const Term *x);
 
 #endif

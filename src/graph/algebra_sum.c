@@ -40,14 +40,6 @@ static Term size_of(Algebra *a, AxisSet axes)
 
 /* ---- known sums ---- */
 
-/* The only factor, to the power 1; 0: there are others. */
-static uint32_t single_atom(const Term *x)
-{
-    return x->guard_count == 0 && x->factor_count == 1 && x->factors[0].power == 1
-               ? x->factors[0].atom
-               : 0;
-}
-
 /* Whether an atom is e - mean[axes](e), of which the sum over the axes is 0. */
 static bool is_centred(const Algebra *a, uint32_t atom, AxisSet axes)
 {

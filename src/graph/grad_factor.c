@@ -142,11 +142,12 @@ bool *collect_products(Build *b, const Poly *roots, int count)
 /* 0: it is not worth anything. */
 static int worth(const Build *b, const Product *p)
 {
-    enum { SAVED = 1000, USE = 10, NAMED = 3 };
+    enum { SAVED = 10000, NAMED = 1000, FACTOR = 10, MOST_USES = 9 };
     const bool is_gradient = p->of.id != 0;
-    if (!p->is_saved && p->uses < 1 + is_gradient) return 0;
     const bool is_named = !is_gradient && node(b->s->g, p->node)->name;
-    return (p->is_saved ? SAVED : 0) + USE * p->uses + (is_named ? NAMED : 0) + degree(&p->term);
+    if (!p->is_saved && p->uses < 2 - is_named) return 0;
+    const int uses = p->uses < MOST_USES ? p->uses : MOST_USES;
+    return (p->is_saved ? SAVED : 0) + (is_named ? NAMED : 0) + FACTOR * degree(&p->term) + uses;
 }
 
 int find_divisor(Build *b, const Term *x, const Term *guards, int below)

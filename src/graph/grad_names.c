@@ -86,9 +86,24 @@ static const char *free_name(Names *n, const char *name)
     return free;
 }
 
+/* What functions of a row or an element are usually called; NULL: nothing. */
+static const char *usual_name(Op op)
+{
+    switch (op) {
+    case OP_EXP: return "e";
+    case OP_RSQRT: return "rstd";
+    case OP_SQRT: return "norm";
+    case OP_SIGMOID: return "sig";
+    case OP_TANH: return "th";
+    default: return NULL;
+    }
+}
+
 static const char *new_name(Names *n, uint32_t id)
 {
     static const char *const stems[] = {"c", "t", "when"};
+    const char *usual = usual_name(n->g->nodes.data[id].op);
+    if (usual) return free_name(n, usual);
     const NodeInfo *info = &n->g->nodes.data[id];
     const int kind = is_reduction(n->g, (Node){id}) ? 0 : info->type == TYPE_BOOL ? 2 : 1;
     const char *name;

@@ -237,6 +237,21 @@ static void know_sums(Grad *s)
     }
 }
 
+/* n = a + b, and n + b = a of n = a - b. */
+static void know_additions(Grad *s)
+{
+    for (uint32_t id = 1; id < (uint32_t)s->forward_count; id++) {
+        const NodeInfo info = *info_of(s, (Node){id});
+        const Term n = term_node(s->a, (Node){id});
+        if (!type_is_float(info.type)) continue;
+        const Term *f = s->factored;
+        if (info.op == OP_ADD)
+            know_addition(s->a, f[info.args[0].id], f[info.args[1].id], n);
+        else if (info.op == OP_SUB)
+            know_addition(s->a, n, f[info.args[1].id], f[info.args[0].id]);
+    }
+}
+
 /* ---- giving to operands ---- */
 
 static Node conjunction(Grad *s, const Term *x)
@@ -256,8 +271,10 @@ static Node where_any(Grad *s, Poly x)
     Node any = none;
     for (int i = 0; i < x.count; i++) {
         const Node c = conjunction(s, &x.terms[i]);
+        bool is_new = true;
         if (!c.id) return none;
-        any = any.id && any.id != c.id ? graph_op(s->g, OP_OR, any, c, none) : c;
+        for (int k = 0; k < i; k++) is_new &= conjunction(s, &x.terms[k]).id != c.id;
+        if (is_new) any = any.id ? graph_op(s->g, OP_OR, any, c, none) : c;
     }
     return any;
 }
@@ -303,11 +320,20 @@ static Term drop_implied(Grad *s, Term x)
     return x;
 }
 
+/* Whether two operands are given products of the gradient: then it has a name of its own. */
+static bool is_given_twice(const Grad *s, Node n)
+{
+    const NodeInfo *info = info_of(s, n);
+    const bool is_product = info->op == OP_MUL || info->op == OP_DIV;
+    return is_product && s->active[info->args[0].id] && s->active[info->args[1].id];
+}
+
 static Poly multiply(Grad *s, Node n, Poly y, Term derivative)
 {
     const bool varies = term_axes(s->a, &derivative) != 0;
+    const int most = is_given_twice(s, n) ? 1 : varies ? MOST_TERMS_IN_PRODUCT : MOST_TERMS;
     if (is_zero_term(&derivative)) return (Poly){0};
-    if (y.count > (varies ? MOST_TERMS_IN_PRODUCT : MOST_TERMS)) y = freeze(s, n, y);
+    if (y.count > most) y = freeze(s, n, y);
     if (!derivative.guard_count) return poly_times(s->a, y, derivative);
     Poly product = {0};
     for (int i = 0; i < y.count; i++) {
@@ -538,6 +564,7 @@ void walk_back(Grad *s)
     find_active(s);
     factor_nodes(s);
     know_sums(s);
+    know_additions(s);
     uint32_t param = (uint32_t)s->forward->params.count;
     for (int i = 0; i < s->forward->outputs.count; i++) {
         if (!s->of[i]) continue;

@@ -55,6 +55,20 @@ static void precise_digits(char digits[NUMBER_DIGITS], double number)
     }
 }
 
+/* Digits as %g writes them, as a person does: 30.0, 0.0001, 1e-5. */
+static void put_digits(Text *out, const char *digits)
+{
+    const double number = strtod(digits, NULL);
+    const char *exponent = strchr(digits, 'e');
+    const int power = exponent ? atoi(exponent + 1) : 0;
+    if (exponent && (power < 0 || power > 15))
+        text_print(out, "%.*se%d", (int)(exponent - digits), digits, power);
+    else if (exponent)
+        text_print(out, "%.1f", number);
+    else
+        text_print(out, "%s%s", digits, strchr(digits, '.') ? "" : ".0");
+}
+
 /* The shortest literal that reads back as the same value of its type, always with a point
  * or an exponent: 2.0, 1e-5, 0.044715. */
 static void put_number(Text *out, Type type, double number, bool precise)
@@ -64,10 +78,12 @@ static void put_number(Text *out, Type type, double number, bool precise)
         return;
     }
     char digits[NUMBER_DIGITS];
-    if (precise)
+    if (precise) {
         precise_digits(digits, number);
-    else
-        shortest_digits(digits, number, type == TYPE_F32);
+        put_digits(out, digits);
+        return;
+    }
+    shortest_digits(digits, number, type == TYPE_F32);
     char *exponent = strchr(digits, 'e');
     if (exponent) {
         int power = atoi(exponent + 1);
@@ -80,7 +96,12 @@ static void put_number(Text *out, Type type, double number, bool precise)
 
 void put_literal(Text *out, Type type, double number)
 {
-    put_number(out, type, number, false);
+    char digits[NUMBER_DIGITS];
+    shortest_digits(digits, number, type == TYPE_F32);
+    if (isfinite(number))
+        put_digits(out, digits);
+    else
+        put_number(out, type, number, false);
 }
 
 static void put_constant(Text *out, const NodeInfo *info, bool precise)
