@@ -58,6 +58,15 @@ static Node guarded(Build *b, Node x, const Term *guards)
     return x;
 }
 
+static Node hide(Build *b, Node product, const Term *x)
+{
+    const Term needless = needless_guards(b, x, product);
+    Term needed = *x;
+    for (int i = 0; i < needless.guard_count; i++)
+        needed = drop_guard(b->s->a, needed, needless.guards[i].condition);
+    return guarded(b, product, &needed);
+}
+
 static Node choose_between(Build *b, Node condition, Node x, Node y)
 {
     const bool f64 = type_of(b, x) == TYPE_F64 || type_of(b, y) == TYPE_F64;
@@ -79,7 +88,7 @@ static Node negated(Build *b, Signed x)
 static Node build_sum(Build *b, const AtomInfo *sum)
 {
     Node x = build_factors(b, sum->inner, &sum->inner, INT_MAX);
-    if (sum->inner.guard_count) x = guarded(b, x, &sum->inner);
+    if (sum->inner.guard_count) x = hide(b, x, &sum->inner);
     const Type type = type_is_float(type_of(b, x)) ? type_of(b, x) : TYPE_F32;
     return graph_reduce(b->s->g, sum->is_mean ? OP_MEAN : OP_SUM, sum->reduced,
                         widened(b, type, x));
@@ -226,7 +235,7 @@ static Signed build_term(Build *b, const Term *x, const Term *outer)
 {
     const Term guards = both_guards(b, x, outer);
     Node product = build_factors(b, *x, &guards, INT_MAX);
-    if (x->guard_count) product = guarded(b, product, x);
+    if (x->guard_count) product = hide(b, product, x);
     return (Signed){product, x->coefficient < 0};
 }
 

@@ -1,9 +1,11 @@
 /* graph/grad_internal.h: what the files of the backward pass share.
  *
  *   grad.c          what is differentiated, and the pass as a whole
+ *   grad_facts.c    the forward pass as products, sums and additions that are known
  *   grad_rules.c    the walk from the outputs to the inputs; derivatives.def has its table
  *   grad_build.c    gradients, which are polynomials, as nodes
  *   grad_factor.c   which products they are made of: those of the forward pass, and common factors
+ *   grad_hide.c     what is left out where a condition does not hold
  *   grad_save.c     which outputs of the forward pass are worth saving
  *   grad_names.c    names of what is bound */
 #ifndef FUSEC_GRAD_INTERNAL_H
@@ -29,6 +31,18 @@ typedef struct {
 
 /* Fills in active, varies, factored; then adjoint of the params. */
 void walk_back(Grad *s);
+
+/* ---- grad_facts.c ---- */
+
+void factor_nodes(Grad *s);
+void know_sums(Grad *s);
+void know_additions(Grad *s);
+/* x - mean[axes](x); the number of elements along the axes. */
+Node centre_node(Grad *s, Node x, AxisSet axes);
+Term size_term(Grad *s, AxisSet axes);
+
+typedef enum { MAY_BE_NEGATIVE, NOT_NEGATIVE, POSITIVE } Sign;
+Sign sign_of_node(const Grad *s, Node n);
 
 /* The gradients as nodes of s->g, by forward param, with these outputs saved (by output). */
 Node *build_gradients(Grad *s, const bool *saved);
@@ -82,6 +96,9 @@ bool find_choice(Poly x, Guard *guard);
 /* 1: the term counts where it holds, 0: where it does not, 2: anyway. */
 int guarded_side(const Term *x, uint32_t condition);
 Term drop_guard(Algebra *a, Term x, uint32_t condition);
+/* The guards of x that its value, built as a product, does not need: where they do not hold it is 0
+ * by a saved factor, and to know whether they hold takes reading a tensor. */
+Term needless_guards(Build *b, const Term *x, Node product);
 /* The factors that all terms have, if that exposes nothing that is hidden in each. */
 Term common_factors(Algebra *a, Poly x);
 /* The largest part of the terms that has factors in common: chosen[i] of its terms; false: no two
