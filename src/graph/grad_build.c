@@ -82,6 +82,12 @@ static Node negated(Build *b, Signed x)
     if (!x.negative) return x.node;
     if (info.op == OP_CONST && type_is_float(info.type))
         return graph_number(b->s->g, info.type, -info.number);
+    /* -a / b rather than -(a / b). */
+    const bool is_product = info.op == OP_MUL || info.op == OP_DIV;
+    if (is_product && (int)x.node.id >= b->s->forward_count && !info.name) {
+        const Node first = negated(b, (Signed){info.args[0], true});
+        return graph_op(b->s->g, info.op, first, info.args[1], none);
+    }
     return graph_op(b->s->g, OP_NEG, x.node, none, none);
 }
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { MOST_FACTORS = 12 };
+enum { MOST_FACTORS = 12, SIZE_DEPTH = 6 };
 
 static const Node none = {0};
 
@@ -134,11 +134,12 @@ static Term factor_node(Grad *s, Node n)
 }
 
 /* Whether an integer is a product of sizes, so that it cannot wrap around. */
-static bool is_size(const Grad *s, Node n)
+static bool is_size(const Grad *s, Node n, int depth)
 {
     const NodeInfo *info = info_of(s, n);
-    return info->op == OP_SIZE ||
-           (info->op == OP_MUL && is_size(s, info->args[0]) && is_size(s, info->args[1]));
+    if (info->op == OP_SIZE) return true;
+    return info->op == OP_MUL && depth > 0 && is_size(s, info->args[0], depth - 1) &&
+           is_size(s, info->args[1], depth - 1);
 }
 
 void factor_nodes(Grad *s)
@@ -147,10 +148,10 @@ void factor_nodes(Grad *s)
         const Node n = {id};
         const Op op = info_of(s, n)->op;
         const bool integer = !type_is_float(info_of(s, n)->type);
-        const bool atom = integer && op != OP_CONST && !is_size(s, n);
+        const bool atom = integer && op != OP_CONST && !is_size(s, n, SIZE_DEPTH);
         /* An integer that becomes a float is an atom as that float. */
         const bool converts = op == OP_CONVERT && !type_is_float(info_of(s, arg(s->g, n, 0))->type);
-        const bool opaque = converts && !is_size(s, arg(s->g, n, 0));
+        const bool opaque = converts && !is_size(s, arg(s->g, n, 0), SIZE_DEPTH);
         Term product = atom || opaque ? term_node(s->a, n) : factor_node(s, n);
         if (op != OP_CONST && !is_plain(&product)) product = term_node(s->a, n);
         s->factored[id] = product;

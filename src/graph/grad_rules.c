@@ -108,6 +108,13 @@ static Node where_any(Grad *s, Poly x)
     return any;
 }
 
+static Poly poly_without_guard(Grad *s, Poly x, uint32_t condition)
+{
+    Term *terms = NEW_ARRAY(s->arena, Term, x.count);
+    for (int i = 0; i < x.count; i++) terms[i] = drop_guard(s->a, x.terms[i], condition);
+    return (Poly){terms, x.count};
+}
+
 /* The polynomial as one atom, behind the guards that all its terms have. */
 static Poly freeze(Grad *s, Node n, Poly x)
 {
@@ -115,6 +122,8 @@ static Poly freeze(Grad *s, Node n, Poly x)
     const Term shared = common_factors(s->a, x);
     guards.guards = shared.guards;
     guards.guard_count = shared.guard_count;
+    for (int k = 0; k < guards.guard_count; k++)
+        x = poly_without_guard(s, x, guards.guards[k].condition);
     const Node any = guards.guard_count ? none : where_any(s, x);
     const char *name = info_of(s, n)->name;
     if (name) name = arena_format(s->arena, "d%s", name);
@@ -269,6 +278,13 @@ static void give_power(Grad *s, Node n)
 
 /* ---- reductions ---- */
 
+static void no_rule(Grad *s, Node n)
+{
+    const NodeInfo *info = info_of(s, n);
+    report_error(s->d, info->span, NULL, "'%s' has no derivative", op_info[info->op].text);
+    stop(s->d);
+}
+
 static Node count_true(Grad *s, Node condition, Node like, AxisSet axes)
 {
     const Node one = graph_op(s->g, OP_WHERE, condition, literal(s, like, 1), literal(s, like, 0));
@@ -320,7 +336,7 @@ static void give_reduction(Grad *s, Node n)
     case OP_MAX_OVER:
     case OP_MIN_OVER: give_extreme(s, n); break;
     case OP_PROD: give_product(s, n); break;
-    default: break;
+    default: no_rule(s, n);
     }
 }
 
@@ -343,7 +359,7 @@ static void give_by_table(Grad *s, Node y)
         give(s, y, b, of_b);                                                                       \
         break;
 #include "graph/derivatives.def"
-    default: break;
+    default: no_rule(s, y);
     }
 }
 
