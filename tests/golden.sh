@@ -1,6 +1,6 @@
 #!/bin/bash
 # Goldens: tests/golden/NAME.fuse with what each stage made of it beside it: .graph .plan .cu, and .err
-# for diagnostics. `golden.sh bless` writes them anew. A first line `# args: ...` adds arguments. A .cu has its helpers by
+# for diagnostics; and NAME.grad, the backward passes of other programs. `golden.sh bless` writes them anew. A first line `# args: ...` adds arguments. A .cu has its helpers by
 # #include, but where those ask for --prelude inline.
 set -u
 cd "$(dirname "$0")/golden"
@@ -24,14 +24,21 @@ for file in *.fuse; do
     [ -s $new/$name.err ] || rm -f $new/$name.err
 done
 
+# The backward passes of the examples, and of the programs in tests/grad.
+for file in ../../examples/*.fuse ../grad/*.fuse; do
+    args=$(sed -n '1s/^# args: *//p' "$file")
+    # shellcheck disable=SC2086
+    $fusec grad "$file" $args >"$new/$(basename "$file" .fuse).grad"
+done
+
 if [ "${1:-}" = bless ]; then
-    rm -f ./*.graph ./*.plan ./*.cu ./*.err
+    rm -f ./*.graph ./*.plan ./*.cu ./*.err ./*.grad
     cp $new/* .
     echo "$(ls $new | wc -l) goldens written"
     exit 0
 fi
 bad=0
-for file in $(ls $new ./*.graph ./*.plan ./*.cu ./*.err 2>/dev/null | sed 's/.*\///' | grep '\.' |
+for file in $(ls $new ./*.graph ./*.plan ./*.cu ./*.err ./*.grad 2>/dev/null | sed 's/.*\///' | grep '\.' |
     sort -u); do
     if ! diff -u --label "golden $file" --label "now" "$([ -f $file ] && echo $file ||
         echo /dev/null)" "$([ -f $new/$file ] && echo $new/$file || echo /dev/null)"; then

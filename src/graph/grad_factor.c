@@ -144,7 +144,7 @@ static int worth(const Build *b, const Product *p)
 {
     enum { SAVED = 10000, NAMED = 1000, FACTOR = 10, MOST_USES = 9 };
     const bool is_gradient = p->of.id != 0;
-    const bool is_named = !is_gradient && node(b->s->g, p->node)->name;
+    const bool is_named = !is_gradient && b->s->forward->nodes.data[p->node.id].name;
     if (!p->is_saved && p->uses < 2 - is_named) return 0;
     const int uses = p->uses < MOST_USES ? p->uses : MOST_USES;
     return (p->is_saved ? SAVED : 0) + (is_named ? NAMED : 0) + FACTOR * degree(&p->term) + uses;

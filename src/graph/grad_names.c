@@ -112,12 +112,13 @@ static const char *new_name(Names *n, uint32_t id)
     return name;
 }
 
-static void give_names(Names *n)
+/* The forward pass's names first. */
+static void give_names(Names *n, bool weak)
 {
     Graph *g = n->g;
     for (int id = 1; id < g->nodes.count; id++) {
         NodeInfo *info = &g->nodes.data[id];
-        if (info->op == OP_PARAM || n->is_output[id]) continue;
+        if (info->op == OP_PARAM || n->is_output[id] || n->is_weak[id] != weak) continue;
         if (!n->bound[id]) {
             info->name = NULL;
             continue;
@@ -153,5 +154,6 @@ void bind_names(Graph *g, const bool *is_weak)
     bind_outputs(&n);
     bind_shared(&n);
     bind_reductions(&n);
-    give_names(&n);
+    give_names(&n, false);
+    give_names(&n, true);
 }
