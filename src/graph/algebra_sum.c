@@ -54,7 +54,7 @@ void know_sum(Algebra *a, AxisSet reduced, Term terms, Term value)
 {
     const Split s = split_term(a, &terms, reduced);
     /* What left the sum might be 0 and cannot be divided by. */
-    if (s.reduced != reduced || !s.outer.coefficient || s.outer.factor_count) return;
+    if (s.reduced != reduced || s.outer.coefficient == 0 || s.outer.factor_count) return;
     const Term left = term_times(a, value, term_power(a, s.outer, -1));
     const uint32_t sum = atom_of_sum(a, reduced, false, s.inner);
     if (map_find(&a->known, &sum, sizeof sum) >= 0) return;

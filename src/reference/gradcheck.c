@@ -248,11 +248,7 @@ static Comparison compare(Subject *s)
     const Difference *d = &r.should;
     const double allowed = 10 * d->error + TOLERANCE * (fabs(d->value) + r.size) + d->noise;
     /* At a kink any value between those of the two sides is a gradient. */
-    const double slack = TOLERANCE * (fabs(d->low) + fabs(d->high)) + d->noise;
-    if (d->is_kink)
-        r.is_wrong = !(r.is >= d->low - slack && r.is <= d->high + slack);
-    else
-        r.is_wrong = !(fabs(r.is - d->value) <= allowed);
+    r.is_wrong = !(fabs(r.is - d->value) <= allowed + (d->is_kink ? d->bend : 0));
     return r;
 }
 
@@ -391,11 +387,17 @@ static Checker checker_new(Arena *arena, const GradCheck *check)
                  .forward = evaluator_new(arena, g, &check->sizes),
                  .weights = NEW_ARRAY(arena, double *, g->outputs.count + 1),
                  .values = NEW_ARRAY(arena, double *, g->params.count + 1),
+                 .here = NEW_ARRAY(arena, double *, g->outputs.count + 1),
+                 .above = NEW_ARRAY(arena, double *, g->outputs.count + 1),
                  .counts = NEW_ARRAY(arena, int64_t, g->params.count + 1)};
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &g->params.data[i];
         c.counts[i] = p->scalar ? 1 : axes_size(&check->sizes, p->axes);
         if (dtype_is_float(p->dtype)) c.values[i] = NEW_ARRAY(arena, double, c.counts[i] + 1);
+    }
+    for (int i = 0; i < g->outputs.count; i++) {
+        c.here[i] = NEW_ARRAY(arena, double, c.forward.counts[i] + 1);
+        c.above[i] = NEW_ARRAY(arena, double, c.forward.counts[i] + 1);
     }
     return c;
 }

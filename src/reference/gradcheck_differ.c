@@ -53,27 +53,47 @@ static void extrapolate(const double *before, double *row, int count, Difference
     }
 }
 
+/* Copies what the outputs are now. */
+static void keep_outputs(const Checker *c, double **to)
+{
+    for (int i = 0; i < c->forward.g->outputs.count; i++)
+        if (c->weights[i])
+            memcpy(to[i], c->forward.outputs[i], sizeof **to * (size_t)c->forward.counts[i]);
+}
+
+/* By how much the derivatives on both sides differ, added up over all outputs: from the outputs
+ * here, above, and those of the evaluator, below. */
+static double find_bend(const Checker *c, double step)
+{
+    double sum = 0;
+    for (int i = 0; i < c->forward.g->outputs.count; i++)
+        for (int64_t k = 0; c->weights[i] && k < c->forward.counts[i]; k++) {
+            const double second = c->above[i][k] - 2 * c->here[i][k] + c->forward.outputs[i][k];
+            if (c->weights[i][k] != 0) sum += fabs(c->weights[i][k] * second) / step;
+        }
+    return sum;
+}
+
 static Difference differ_from(Checker *c, int param, const double *direction, double step)
 {
-    double rows[LEVELS][LEVELS], magnitude;
-    const double here = weigh_at(c, param, direction, 0, &magnitude);
-    const double rounding = 1e-15;
+    double rows[LEVELS][LEVELS], magnitude, bend_before = 0;
+    const double rounding = 1e-15, least = 1e-9;
+    weigh_at(c, param, direction, 0, &magnitude);
+    keep_outputs(c, c->here);
     Difference best = {.value = NAN, .error = INFINITY, .noise = rounding * magnitude};
-    double bend = 0, bend_before = 0;
     for (int k = 0; k < LEVELS && !c->failed; k++, step /= 2) {
         double size;
         const double above = weigh_at(c, param, direction, step, &size);
+        keep_outputs(c, c->above);
         const double below = weigh_at(c, param, direction, -step, &size);
         rows[k][0] = (above - below) / (2 * step);
         if (k > 0) extrapolate(rows[k - 1], rows[k], k + 1, &best);
-        best.low = fmin((above - here) / step, (here - below) / step);
-        best.high = fmax((above - here) / step, (here - below) / step);
-        bend_before = bend;
-        bend = best.high - best.low;
+        bend_before = best.bend;
+        best.bend = find_bend(c, step);
     }
-    /* The bend halves with the step where both sides meet. */
-    const double noise = 8 * best.noise / step + 1e-9 * fabs(best.value);
-    best.is_kink = bend > noise && bend > 0.75 * bend_before;
+    /* It halves with the step where both sides meet. */
+    const double noise = 16 * best.noise / step + least * fabs(best.value);
+    best.is_kink = best.bend > noise && best.bend > 0.75 * bend_before;
     best.noise *= 1e4;
     return best;
 }
@@ -92,8 +112,7 @@ Difference differentiate(Checker *c, int param, const double *direction)
         const Difference d = differ_from(c, param, direction, steps[i]);
         if (d.error < best.error || i == 0) best = d;
         best.is_kink = d.is_kink;
-        best.low = d.low;
-        best.high = d.high;
+        best.bend = d.bend;
         if (is_determined(&best) && !best.is_kink) break;
     }
     return best;

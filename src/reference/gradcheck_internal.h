@@ -23,10 +23,11 @@ typedef struct {
     Arena *arena;
     const GradCheck *check;
     Evaluator forward;
-    double **weights; /* by forward output: its gradient; NULL: it is not differentiated */
-    double **values;  /* by forward param of floats: what it is */
-    int64_t *counts;  /* by forward param */
-    bool failed;      /* out of memory */
+    double **weights;       /* by forward output: its gradient; NULL: it is not differentiated */
+    double **values;        /* by forward param of floats: what it is */
+    int64_t *counts;        /* by forward param */
+    double **here, **above; /* by forward output: room for its values */
+    bool failed;            /* out of memory */
 } Checker;
 
 Evaluator evaluator_new(Arena *arena, const Graph *g, const Sizes *sizes);
@@ -50,9 +51,9 @@ Sizes fit_sizes(const Graph *forward, const Sizes *sizes, const Graph *backward)
 
 typedef struct {
     double value, error; /* of the derivative; the error is an estimate from above */
-    double low, high;    /* the derivatives on both sides */
+    double bend;         /* by how much those on both sides differ */
     double noise;        /* what rounding in f64 may make of it */
-    bool is_kink;        /* the two sides differ */
+    bool is_kink;        /* however small the step */
 } Difference;
 
 /* The derivative of the weighted sum of the outputs with respect to a param, along a direction. */
