@@ -95,6 +95,10 @@ static double apply(const NodeInfo *info, double a, double b, double c)
     case OP_ISNAN: return isnan(a);
     case OP_MIN: return smaller(isnan(b) ? b : a, b);
     case OP_MAX: return larger(isnan(b) ? b : a, b);
+    case OP_CLAMP: {
+        const double above = larger(isnan(b) ? b : a, b);
+        return smaller(isnan(c) ? c : above, c);
+    }
     case OP_WHERE: return a != 0 ? b : c;
     case OP_CONVERT: return info->type == TYPE_F32 ? (double)(float)a : a;
     case OP_CAST: return cast(info, a);
