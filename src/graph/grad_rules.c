@@ -9,7 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TERMS = 8, MOST_TERMS_IN_PRODUCT = 4 };
+/* Longer ones are not multiplied out: work stays in proportion to the graph. */
+enum {
+    MOST_TERMS = 8,
+    MOST_TERMS_IN_PRODUCT = 4,
+    MOST_TERMS_IN_SUM = 128,
+    MOST_FACTORS_IN_TERM = 16
+};
 
 static const double LN2 = 0.69314718055994530942, TWO_OVER_ROOT_PI = 1.12837916709551257390;
 static const Node none = {0};
@@ -166,12 +172,19 @@ static bool is_given_twice(const Grad *s, Node n)
     return is_product && s->active[info->args[0].id] && s->active[info->args[1].id];
 }
 
+static bool has_long_term(Poly x)
+{
+    for (int i = 0; i < x.count; i++)
+        if (x.terms[i].factor_count > MOST_FACTORS_IN_TERM) return true;
+    return false;
+}
+
 static Poly multiply(Grad *s, Node n, Poly y, Term derivative)
 {
     const bool varies = term_axes(s->a, &derivative) != 0;
     const int most = is_given_twice(s, n) ? 1 : varies ? MOST_TERMS_IN_PRODUCT : MOST_TERMS;
     if (is_zero_term(&derivative)) return (Poly){0};
-    if (y.count > most) y = freeze(s, n, y);
+    if (y.count > most || has_long_term(y)) y = freeze(s, n, y);
     if (!derivative.guard_count) return poly_times(s->a, y, derivative);
     Poly product = {0};
     for (int i = 0; i < y.count; i++) {
@@ -188,7 +201,9 @@ static void give(Grad *s, Node n, Node operand, Term derivative)
     if (!operand.id || !s->active[operand.id]) return;
     const AxisSet repeated = info_of(s, n)->axes & ~info_of(s, operand)->axes;
     const Poly part = multiply(s, n, s->adjoint[n.id], derivative);
-    s->adjoint[operand.id] = poly_add(s->a, s->adjoint[operand.id], poly_sum(s->a, part, repeated));
+    Poly *sum = &s->adjoint[operand.id];
+    if (sum->count > MOST_TERMS_IN_SUM) *sum = freeze(s, operand, *sum);
+    *sum = poly_add(s->a, *sum, poly_sum(s->a, part, repeated));
 }
 
 static Term where_true(Grad *s, Node condition)

@@ -78,15 +78,24 @@ static bool is_worth_saving(const Grad *s, const Output *o, bool is_statistic)
     return single || (!is_statistic && dtype_info[o->dtype].bytes == 2);
 }
 
+/* How many choices are tried: fewer of a larger graph. */
+static int count_trials(const Grad *s)
+{
+    enum { MOST_TRIALS = 200, LEAST_TRIALS = 8, NODES = 1 << 20 };
+    const int trials = NODES / (s->forward_count + 1);
+    return trials > MOST_TRIALS ? MOST_TRIALS : trials < LEAST_TRIALS ? LEAST_TRIALS : trials;
+}
+
 /* Saves one output after another, as long as that makes the whole cheaper. */
 static void choose_cheapest(Grad *s, const bool *allowed, bool *saved)
 {
     const int count = s->forward->outputs.count;
+    int trials = count_trials(s);
     double least = cost(s, saved);
     for (;;) {
         int best = -1;
         for (int i = 0; i < count; i++) {
-            if (!allowed[i] || saved[i]) continue;
+            if (!allowed[i] || saved[i] || trials-- <= 0) continue;
             saved[i] = true;
             const double with = cost(s, saved);
             saved[i] = false;
