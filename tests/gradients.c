@@ -49,7 +49,7 @@ Sizes small_sizes(const Graph *g, int most)
     Sizes sizes;
     for (int i = 0; i < MAX_AXES; i++) {
         sizes.of[i] = i < g->axis_count ? g->axes[i].size : 1;
-        if (sizes.of[i] < 0 || sizes.of[i] > most + i) sizes.of[i] = most + i;
+        if (sizes.of[i] <= 0 || sizes.of[i] > most + i) sizes.of[i] = most + i;
     }
     return sizes;
 }

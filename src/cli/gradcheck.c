@@ -38,7 +38,7 @@ static int settle_inputs(Check *c)
         const Axis *axis = &s->graph->axes[i];
         if (has_size(&c->options, axis->name)) continue;
         const int64_t size =
-            axis->size >= 0 && axis->size < SHORTEST + i ? axis->size : SHORTEST + i;
+            axis->size > 0 && axis->size < SHORTEST + i ? axis->size : SHORTEST + i;
         *list_push(s->arena, &c->options.sizes) = (AxisSize){axis->name, size};
     }
     if (status == EXIT_DONE) status = settle_sizes(s, in ? &c->file.sizes : NULL);
