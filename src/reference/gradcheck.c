@@ -26,6 +26,7 @@ Evaluator evaluator_new(Arena *arena, const Graph *g, const Sizes *sizes)
                    .inputs = NEW_ARRAY(arena, HostTensor, g->params.count + 1),
                    .scalars = NEW_ARRAY(arena, double, g->params.count + 1),
                    .outputs = NEW_ARRAY(arena, double *, g->outputs.count + 1),
+                   .stores = NEW_ARRAY(arena, HostTensor, g->outputs.count + 1),
                    .counts = NEW_ARRAY(arena, int64_t, g->outputs.count + 1)};
     for (int i = 0; i < g->params.count; i++) {
         const Param *p = &e.g->params.data[i];
@@ -37,27 +38,21 @@ Evaluator evaluator_new(Arena *arena, const Graph *g, const Sizes *sizes)
     for (int i = 0; i < g->outputs.count; i++) {
         e.counts[i] = axes_size(sizes, g->outputs.data[i].axes);
         e.outputs[i] = NEW_ARRAY(arena, double, e.counts[i] + 1);
+        e.stores[i] = (HostTensor){NULL, e.g->outputs.data[i].dtype, e.g->outputs.data[i].axes};
     }
     return e;
 }
 
 bool evaluator_run(Evaluator *e)
 {
-    Arena *arena = arena_new();
-    if (!arena) return false;
-    HostTensor *outputs = NEW_ARRAY(arena, HostTensor, e->g->outputs.count + 1);
-    for (int i = 0; i < e->g->outputs.count; i++)
-        outputs[i] = (HostTensor){NULL, e->g->outputs.data[i].dtype, e->g->outputs.data[i].axes};
     const Evaluation evaluation = {.graph = e->g,
                                    .sizes = e->sizes,
                                    .inputs = e->inputs,
                                    .scalars = e->scalars,
-                                   .outputs = outputs,
+                                   .outputs = e->stores,
                                    .exact = e->outputs,
                                    .threads = 1};
-    const bool done = evaluate(&evaluation);
-    arena_free(arena);
-    return done;
+    return evaluate(&evaluation);
 }
 
 /* ---- inputs ---- */

@@ -15,6 +15,7 @@ typedef struct {
     Sizes sizes;
     HostTensor *inputs; /* by param */
     double *scalars;    /* by param */
+    HostTensor *stores; /* by output: nothing is stored as its dtype */
     double **outputs;   /* by output; of integers int64_t in the same place */
     int64_t *counts;    /* by output: elements */
 } Evaluator;

@@ -2,7 +2,7 @@
  * injector. What fails is said on stderr and tried once more: a call that failed must not have
  * broken the next. Exit 3: something failed; 1: an argument was refused, which none should be.
  *
- *     calls cpu|gpu|saved|files|cache */
+ *     calls cpu|gpu|saved|files|grad|cache */
 #include "fusec.h"
 
 #include <stdbool.h>
@@ -115,6 +115,18 @@ static void open_files(void)
     fusec_program_destroy(program);
 }
 
+/* A backward pass. */
+static void differentiate(void)
+{
+    fusec_error error;
+    fusec_program *program = parse(), *backward = NULL;
+    if (program && DO(fusec_program_grad(program, fusec_program_graph(program, 0), NULL, &backward,
+                                         &error)))
+        printf("%s", fusec_program_text(backward));
+    fusec_program_destroy(backward);
+    fusec_program_destroy(program);
+}
+
 static void plan_and_launch(fusec_device *device, const char *graph, const char *path)
 {
     fusec_error error;
@@ -182,6 +194,8 @@ int main(int argc, char **argv)
         if (device && !failed) load_and_launch(device, "zero.plan");
     } else if (!strcmp(what, "files")) {
         open_files();
+    } else if (!strcmp(what, "grad")) {
+        differentiate();
     } else {
         use_cache();
     }

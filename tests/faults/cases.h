@@ -38,6 +38,8 @@ static const Case cases[] = {
     {"bench-file", "bench zero.fuse -o old.txt", GPU | NUMBERS},
     {"tune", "tune zero.fuse --json -o new.txt", GPU | NUMBERS | TRIES},
     {"tune-fit", "tune --fit -o old.txt", GPU | NUMBERS},
+    {"grad", "grad norm.fuse -o old.txt", 0},
+    {"gradcheck", "gradcheck norm.fuse --in in.safetensors", 0},
     {"cache-list", "cache list", NUMBERS},
     {"cache-clear", "cache clear", CLEARS},
     {"cache-path", "cache path", 0},
@@ -48,6 +50,7 @@ static const Case cases[] = {
     {"api-spills", "gpu", CALLS | GPU | FRESH | SPILLS},
     {"api-saved", "saved", CALLS | GPU},
     {"api-files", "files", CALLS},
+    {"api-grad", "grad", CALLS},
     {"api-cache", "cache", CALLS},
 };
 enum { CASES = sizeof cases / sizeof *cases };
