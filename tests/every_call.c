@@ -132,12 +132,19 @@ static void launch(Record *r, fusec_plan *plan)
 
 static void do_program(Record *r, fusec_device *device, const Input *input)
 {
-    fusec_program *program;
+    fusec_program *program, *backward;
     fusec_plan *plan;
     DO(fusec_program_parse(input->text, input->length, "p.fuse", &program, error));
     DO(fusec_plan_create(device, program, NULL, NULL, 0, NULL, &plan, error));
     put(r, fusec_plan_text(plan), strlen(fusec_plan_text(plan)));
     launch(r, plan);
+    /* Some have no tensor of floats. */
+    fusec_error refusal;
+    (void)fusec_program_grad(program, NULL, NULL, &backward, &refusal);
+    check_state("grad");
+    const char *text = backward ? fusec_program_text(backward) : refusal.message;
+    put(r, text, strlen(text));
+    fusec_program_destroy(backward);
     fusec_plan_destroy(plan);
     fusec_program_destroy(program);
     check_state("destroy");

@@ -40,14 +40,34 @@ static Term size_of(Algebra *a, AxisSet axes)
 
 /* ---- known sums ---- */
 
+/* The axes of which a node is the size; 0: of none. */
+static AxisSet sized_axes(const Graph *g, Node n, int depth)
+{
+    const NodeInfo *info = node(g, n);
+    if (info->op == OP_SIZE) return (AxisSet)1 << info->axis;
+    if (info->op == OP_CONVERT) return sized_axes(g, info->args[0], depth);
+    if (info->op != OP_MUL || depth == 0) return 0;
+    const AxisSet x = sized_axes(g, info->args[0], depth - 1);
+    const AxisSet y = sized_axes(g, info->args[1], depth - 1);
+    return x && y && !(x & y) ? x | y : 0;
+}
+
+static bool is_mean_of(const Graph *g, Node n, Node x, AxisSet axes)
+{
+    enum { DEPTH = 6 };
+    const NodeInfo *info = node(g, n);
+    if (info->op == OP_MEAN) return info->reduced == axes && info->args[0].id == x.id;
+    const NodeInfo *sum = node(g, info->args[0]);
+    return info->op == OP_DIV && sum->op == OP_SUM && sum->reduced == axes &&
+           sum->args[0].id == x.id && sized_axes(g, info->args[1], DEPTH) == axes;
+}
+
 /* Whether an atom is e - mean[axes](e), of which the sum over the axes is 0. */
 static bool is_centred(const Algebra *a, uint32_t atom, AxisSet axes)
 {
     const AtomInfo *info = &a->atoms.data[atom];
     if (info->kind != ATOM_NODE || node(a->g, info->node)->op != OP_SUB) return false;
-    const Node mean = arg(a->g, info->node, 1);
-    return node(a->g, mean)->op == OP_MEAN && node(a->g, mean)->reduced == axes &&
-           arg(a->g, mean, 0).id == arg(a->g, info->node, 0).id;
+    return is_mean_of(a->g, arg(a->g, info->node, 1), arg(a->g, info->node, 0), axes);
 }
 
 void know_sum(Algebra *a, AxisSet reduced, Term terms, Term value)

@@ -120,8 +120,8 @@ static void differentiate(void)
 {
     fusec_error error;
     fusec_program *program = parse(), *backward = NULL;
-    if (program && DO(fusec_program_grad(program, fusec_program_graph(program, 0), NULL, &backward,
-                                         &error)))
+    if (program &&
+        DO(fusec_program_grad(program, fusec_program_graph(program, 0), NULL, &backward, &error)))
         printf("%s", fusec_program_text(backward));
     fusec_program_destroy(backward);
     fusec_program_destroy(program);
