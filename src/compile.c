@@ -195,21 +195,6 @@ static const char *find_command(Pipeline *p)
                                         .schedule = p->request->schedule});
 }
 
-/* "# Backward pass of layernorm: the gradient of y with respect to x, gamma, beta." */
-static const char *describe_gradient(Arena *arena, const Graph *forward, const Gradient *result)
-{
-    Text *out = text_new(arena);
-    const bool several = strchr(result->of, ',') != NULL;
-    text_print(out, "# Backward pass of %s: the gradient%s of %s with respect to %s.\n",
-               forward->name, several ? "s" : "", result->of, result->wrt);
-    if (*result->saved)
-        text_print(out, "# Saved by the forward pass%s: %s.\n",
-                   result->chose_saved ? " (chosen for the fewest bytes)" : "", result->saved);
-    else if (result->has_choice)
-        text_print(out, "# Nothing is saved by the forward pass (chosen for the fewest bytes).\n");
-    return text_string(out);
-}
-
 static void differentiate(Pipeline *p)
 {
     Compilation *c = p->result;
@@ -220,7 +205,7 @@ static void differentiate(Pipeline *p)
     p->grad = NULL;
     verify_graph(result.graph);
     Text *text = text_new(arena), *formatted = text_new(arena);
-    print_fuse(text, result.graph, describe_gradient(arena, c->lowered, &result));
+    print_gradient(text, c->lowered, &result);
     Source *source = NEW(arena, Source);
     *source = (Source){.name = "<grad>", .text = text_string(text), .length = text->length};
     index_lines(arena, source);

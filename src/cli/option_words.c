@@ -63,7 +63,7 @@ void print_help(void)
          "usage: fusec FILE.fuse [AXIS=SIZE ...] [options]     print the CUDA C\n"
          "       fusec COMMAND ...\n\ncommands:");
     for (int i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-8s %-21s %s\n", command_words[i], command_info[i].arguments,
+        printf("  %-9s %-34s %s\n", command_words[i], command_info[i].arguments,
                command_info[i].help);
     puts("\nFILE may be `-`. `fusec COMMAND --help` lists the command's options, all of them are:");
     print_flags(EVERY);

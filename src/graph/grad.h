@@ -32,7 +32,8 @@ bool *find_statistics(Arena *arena, const Graph *g);
 /* "d" and the name, with a number behind it where an input of `g` has that name. */
 const char *gradient_name(Arena *arena, const Graph *g, const char *name);
 
-/* A graph as a .fuse file (graph/print_fuse.c). `comment`: lines above it, each ending in \n. */
-void print_fuse(Text *out, const Graph *g, const char *comment);
+/* A gradient as a .fuse file (graph/print_fuse.c), with a comment that says of what it is and what
+ * is saved. */
+void print_gradient(Text *out, const Graph *forward, const Gradient *gradient);
 
 #endif

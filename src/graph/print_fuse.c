@@ -1,8 +1,9 @@
-/* graph/print_fuse.c: a graph back as .fuse text: its head, then one statement for each named node,
+/* graph/print_fuse.c: a backward graph as .fuse text: what it is, its head, then one statement for each named node,
  * those of the outputs last. fmt aligns it. */
 #include "graph/grad.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct {
     Text *out;
@@ -121,7 +122,7 @@ static void put_body(Printer *p)
     }
 }
 
-void print_fuse(Text *out, const Graph *g, const char *comment)
+static void print_fuse(Text *out, const Graph *g)
 {
     Printer p = {.out = out,
                  .g = g,
@@ -131,10 +132,49 @@ void print_fuse(Text *out, const Graph *g, const char *comment)
     for (int id = 0; id < g->nodes.count; id++) p.output_of[id] = -1;
     for (int i = g->outputs.count - 1; i >= 0; i--)
         if (is_bound(g, g->outputs.data[i].value.id)) p.output_of[g->outputs.data[i].value.id] = i;
-    text_print(out, "%s", comment);
     put_head(&p);
     out->indent++;
     put_body(&p);
     out->indent--;
     text_print(out, "}\n");
+}
+
+/* ---- what it is ---- */
+
+/* A comment, broken into lines. */
+static void put_comment(Text *out, const char *text)
+{
+    enum { WIDTH = 98 };
+    int column = 0;
+    while (*text) {
+        const int word = (int)strcspn(text, " ");
+        const bool breaks = column > 0 && column + 1 + word > WIDTH;
+        text_print(out, "%s%.*s", column == 0 ? "# " : breaks ? "\n# " : " ", word, text);
+        column = (column == 0 || breaks ? 2 : column + 1) + word;
+        text += word;
+        while (*text == ' ') text++;
+    }
+    text_print(out, "\n");
+}
+
+/* "# Backward pass of layernorm: the gradient of y with respect to x, gamma, beta." */
+static void describe(Text *out, const Graph *forward, const Gradient *result)
+{
+    Arena *arena = out->arena;
+    const bool several = strchr(result->of, ',') != NULL;
+    put_comment(out,
+                arena_format(arena, "Backward pass of %s: the gradient%s of %s with respect to %s.",
+                             forward->name, several ? "s" : "", result->of, result->wrt));
+    if (*result->saved)
+        put_comment(out, arena_format(arena, "Saved by the forward pass%s: %s.",
+                                      result->chose_saved ? " (chosen for the fewest bytes)" : "",
+                                      result->saved));
+    else if (result->has_choice)
+        put_comment(out, "Nothing is saved by the forward pass (chosen for the fewest bytes).");
+}
+
+void print_gradient(Text *out, const Graph *forward, const Gradient *gradient)
+{
+    describe(out, forward, gradient);
+    print_fuse(out, gradient->graph);
 }
