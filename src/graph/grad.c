@@ -161,7 +161,9 @@ static const char *normalized_name(Arena *arena, const Graph *g, const NodeInfo 
         const NodeInfo *x = node(g, info->args[1 - side]);
         if (x->op == OP_SUB && node(g, x->args[1])->op == OP_MEAN) x = node(g, x->args[0]);
         if (x->op == OP_CONVERT) x = node(g, x->args[0]);
-        if (x->name) return arena_format(arena, "%shat", x->name);
+        const size_t length = x->name ? strlen(x->name) : 0;
+        const bool is_hat = length > 3 && !strcmp(x->name + length - 3, "hat");
+        if (x->name && !is_hat) return arena_format(arena, "%shat", x->name);
     }
     return NULL;
 }

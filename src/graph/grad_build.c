@@ -198,7 +198,10 @@ static Node build_product(Build *b, int index)
     const Product product = b->products.data[index];
     if (product.node.id) return product.node;
     const Node built = build_factors(b, product.term, NULL, product.term.factor_count);
-    const char *name = node(b->s->g, product.of)->name;
+    Node of = product.of;
+    while (op_info[node(b->s->g, of)->op].class == CLASS_CAST && !node(b->s->g, of)->name)
+        of = arg(b->s->g, of, 0);
+    const char *name = node(b->s->g, of)->name;
     if (name && (int)built.id >= b->s->forward_count)
         graph_name(b->s->g, built, arena_format(b->s->arena, "d%s", name), (Span){0});
     return b->products.data[index].node = built;

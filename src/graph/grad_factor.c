@@ -115,6 +115,22 @@ static void mark_atoms(const Term *x, bool *live)
     for (int i = 0; i < x->factor_count; i++) live[x->factors[i].atom] = true;
 }
 
+/* A product that the forward pass needs anyway, for an operation that is an atom, is used there. */
+static void count_operands(Build *b, const bool *live)
+{
+    const Grad *s = b->s;
+    bool *needed = NEW_ARRAY(s->arena, bool, s->forward_count);
+    for (int i = 1; i < s->a->atoms.count; i++) {
+        const AtomInfo *atom = &s->a->atoms.data[i];
+        if (!live[i] || atom->kind != ATOM_NODE || (int)atom->node.id >= s->forward_count) continue;
+        for (int k = 0; k < MAX_OPERANDS; k++) needed[arg(s->g, atom->node, k).id] = true;
+    }
+    for (int p = 0; p < b->products.count; p++) {
+        Product *product = &b->products.data[p];
+        product->uses += product->node.id && needed[product->node.id];
+    }
+}
+
 bool *collect_products(Build *b, const Poly *roots, int count)
 {
     const Algebra *a = b->s->a;
@@ -134,6 +150,7 @@ bool *collect_products(Build *b, const Poly *roots, int count)
             mark_atoms(x, live);
         }
     }
+    count_operands(b, live);
     return live;
 }
 

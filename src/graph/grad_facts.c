@@ -3,6 +3,7 @@
 #include "graph/grad_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST_FACTORS = 12, SIZE_DEPTH = 6 };
 
@@ -53,7 +54,7 @@ static Sign sign_of_operands(const Grad *s, Node n, int depth)
     }
 }
 
-/* A scalar with a positive default, such as eps, counts as positive. */
+/* A scalar with a positive default counts as positive, and so does eps without one. */
 static Sign sign_at(const Grad *s, Node n, int depth)
 {
     const NodeInfo *info = info_of(s, n);
@@ -65,7 +66,9 @@ static Sign sign_at(const Grad *s, Node n, int depth)
     }
     case OP_PARAM: {
         const Param *p = &s->g->params.data[info->param];
-        return p->scalar && p->has_default && p->default_value > 0 ? POSITIVE : MAY_BE_NEGATIVE;
+        const bool is_eps = !p->has_default && !strncmp(p->name, "eps", 3);
+        const bool positive = is_eps || (p->has_default && p->default_value > 0);
+        return p->scalar && positive ? POSITIVE : MAY_BE_NEGATIVE;
     }
     case OP_SIZE:
     case OP_EXP:
