@@ -337,11 +337,9 @@ static Signed build_common(Build *b, Poly x, Term common, const Term *outer)
             rest[i] = drop_guard(a, rest[i], common.guards[k].condition);
     }
     const Signed inside = build_poly(b, (Poly){rest, x.count}, &guards);
-    const Term whole = term_times(a, common, term_node(a, inside.node));
-    return build_term(b,
-                      &(Term){whole.coefficient * (inside.negative ? -1 : 1), whole.guards,
-                              whole.factors, whole.guard_count, whole.factor_count},
-                      outer);
+    Term whole = term_times(a, common, term_node(a, inside.node));
+    if (inside.negative) whole.coefficient = -whole.coefficient;
+    return build_term(b, &whole, outer);
 }
 
 static bool is_one(const Term *x)
