@@ -252,8 +252,11 @@ static void give_clamped(Grad *s, Node n)
     const Node x = arg(s->g, n, 0), low = arg(s->g, n, 1), high = arg(s->g, n, 2);
     const Node inside = test(s, OP_AND, test(s, OP_GE, x, low), test(s, OP_LE, x, high));
     give(s, n, x, where_true(s, inside));
-    give(s, n, low, where_true(s, test(s, OP_LT, x, low)));
-    give(s, n, high, where_true(s, test(s, OP_GT, x, high)));
+    /* Where the bounds are the wrong way round, the upper one counts. */
+    const Node at_low = test(s, OP_AND, test(s, OP_LT, x, low), test(s, OP_LE, low, high));
+    const Node at_high = test(s, OP_OR, test(s, OP_GT, x, high), test(s, OP_GT, low, high));
+    give(s, n, low, where_true(s, at_low));
+    give(s, n, high, where_true(s, at_high));
 }
 
 /* ---- powers ---- */
@@ -287,7 +290,8 @@ static void give_power(Grad *s, Node n)
     }
     if (s->active[e.id]) {
         const Term derivative = times(s, s->factored[n.id], fn(s, OP_LOG, x));
-        give(s, n, e, times(s, derivative, where_false(s, test(s, OP_LE, x, zero))));
+        const Term guard = where_false(s, test(s, OP_LE, x, zero));
+        give(s, n, e, sign_of_node(s, x) == POSITIVE ? derivative : times(s, derivative, guard));
     }
 }
 
