@@ -123,7 +123,8 @@ static Term factor_node(Grad *s, Node n)
     const Term *f = s->factored;
     switch (info.op) {
     case OP_CONST:
-        if (info.type == TYPE_BOOL) return term_node(s->a, n);
+        if (info.type == TYPE_BOOL || (type_is_float(info.type) && !isfinite(info.number)))
+            return term_node(s->a, n);
         return term_number(info.type == TYPE_I64 ? (double)info.integer : info.number);
     case OP_NEG:
         return info.type == TYPE_I64 ? term_node(s->a, n) : term_scaled(f[info.args[0].id], -1);

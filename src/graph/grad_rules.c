@@ -278,7 +278,7 @@ static void give_power(Grad *s, Node n)
 {
     const Node x = arg(s->g, n, 0), e = arg(s->g, n, 1);
     const Node one = literal(s, e, 1), zero = literal(s, x, 0);
-    if (info_of(s, e)->op == OP_CONST) {
+    if (info_of(s, e)->op == OP_CONST && isfinite(info_of(s, e)->number)) {
         give_constant_power(s, n, info_of(s, e)->number);
         return;
     }
