@@ -45,6 +45,11 @@ list_simple() {
     for size in "M=3 N=5000" "M=3 N=5001 --offset x=1" "M=0 N=5000"; do    # whose CTAs share a row
         echo "tests/golden/pointwise.fuse $size --schedule pointwise"
     done
+    # means and squares over rows: of few teams and of many, of CTAs that share a row
+    for size in "M=2101 C=24 --sms 1" "M=2101 C=229" "M=2051 C=520 --schedule column:rows=1"; do echo "tests/golden/column_moments.fuse $size"; done
+    for schedule in warp-specialized grid-stride; do
+        echo "tests/cases/moments_ride.fuse M=40 N=1028 --outputs y,mu,v,s --sms 1 --schedule $schedule:cluster=2"
+    done
     echo "tests/cases/partial_columns.fuse M=0"    # an output that has other columns than its sum
     echo "examples/layernorm.fuse M=3 N=8680"    # a pair of CTAs whose last threads have less
     echo "examples/rmsnorm_residual.fuse M=3 N=7176"
