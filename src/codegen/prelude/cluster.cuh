@@ -39,6 +39,9 @@ template <> constexpr int width_of<WarpMoments> = 4;
 //@ EvenMoments+width_of
 template <> constexpr int width_of<EvenMoments> = 3;
 
+//@ Each+width_of
+template <template <class> class R, class T, int n> constexpr int width_of<Each<R, T, n>> = n;
+
 //@ send_slot
 // an integer travels as the bits of a double
 template <int stride, class S, template <class> class R, class T>
@@ -72,6 +75,15 @@ template <int stride, class S> DEVICE void send_slot(S *&twin, EvenMoments r, un
     send_slot<stride>(twin, sum_of(r.sum), barrier);
     send_slot<stride>(twin, sum_of(r.squares), barrier);
     send_slot<stride>(twin, sum_of(r.shift), barrier);
+}
+
+//@ Each+send_slot
+template <int stride, class S, template <class> class R, class T, int n>
+DEVICE void send_slot(S *&twin, Each<R, T, n> r, unsigned long long &barrier)
+{
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        send_slot<stride>(twin, R<T>{r.values[i]}, barrier);
 }
 
 //@ Exchange exchange_init cluster_send cluster_collect
