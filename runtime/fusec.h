@@ -421,11 +421,6 @@ FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
 FUSEC_API fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan **plan,
                                        fusec_error *error);
 
-/* The graphs of a program, in order; the name of graph `index`, NULL if there is none. */
-FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
-FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t index);
-/* The warnings of a program that has no errors, as text; "" if there are none. */
-FUSEC_API const char *fusec_program_warnings(const fusec_program *program);
 /* The source of a program, without its imports. */
 FUSEC_API const char *fusec_program_text(const fusec_program *program);
 
@@ -465,7 +460,7 @@ FUSEC_API fusec_status fusec_program_grad(const fusec_program *program, const ch
                                           const fusec_grad_options *options,
                                           fusec_program **backward, fusec_error *error);
 
-/* A tensor of a plan. Its axes are numbers of the plan's axes, outermost first. */
+/* A tensor of a plan or graph. Its axes are numbers of the axes there, outermost first. */
 typedef struct fusec_tensor_info {
     size_t struct_size; /* sizeof(fusec_tensor_info), set by the caller */
     const char *name;
@@ -490,6 +485,24 @@ typedef struct fusec_axis_info {
     int64_t size;     /* compiled in, or what the plan was made with */
     int32_t is_fixed; /* nonzero: compiled in; every launch must have this size */
 } fusec_axis_info;
+
+/* The graphs of a program, in order; the name of graph `index`, NULL if there is none. */
+FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
+FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t index);
+/* What a graph declares, by the number of the graph: its axes, outermost first; its tensors, inputs
+ * before outputs; its scalars. They are asked for from 0 on: a number behind the last one gives
+ * INVALID_ARGUMENT and leaves *info alone, as do a NULL and a struct_size that is none. Texts live
+ * as long as the program.
+ *   axis     size is the default, -1 where there is none; is_fixed is 0: only a plan knows
+ *   tensor   is_wanted is 1; axes are numbers of the graph's axes */
+FUSEC_API fusec_status fusec_program_axis(const fusec_program *program, size_t graph, size_t index,
+                                          fusec_axis_info *info);
+FUSEC_API fusec_status fusec_program_tensor(const fusec_program *program, size_t graph,
+                                            size_t index, fusec_tensor_info *info);
+FUSEC_API fusec_status fusec_program_scalar(const fusec_program *program, size_t graph,
+                                            size_t index, fusec_scalar_info *info);
+/* The warnings of a program that has no errors, as text; "" if there are none. */
+FUSEC_API const char *fusec_program_warnings(const fusec_program *program);
 
 /* What bindings need to know about a plan. Tensors are numbered inputs first, then
  * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone, as do
@@ -561,6 +574,12 @@ FUSEC_API fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
 /* The machine code that runs: a cubin, or PTX text where NVRTC does not know the device.
  * NULL for the CPU device. Lives as long as the plan. */
 FUSEC_API const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes);
+/* What `fusec explain` says of the graph for the plan's sizes, in words or as JSON: axes,
+ * reductions, kernels, traffic, and why they were chosen. Copies at most `size` bytes with the
+ * NUL at the end and returns the length of the whole; 0 for a loaded plan or for lack of memory.
+ * `text` may be NULL when size is 0. */
+FUSEC_API size_t fusec_plan_explain(const fusec_plan *plan, int32_t as_json, char *text,
+                                    size_t size);
 /* The schedule that the plan was made by: options.schedule, else the tuning file's; NULL:
  * what fusec chooses by itself, or a loaded plan. Lives as long as the plan. */
 FUSEC_API const char *fusec_plan_schedule(const fusec_plan *plan);

@@ -17,7 +17,7 @@ struct fusec_program {
     char *text, *name;
     size_t length;
     Compilation checked; /* its arena holds the names, and the texts of imports */
-    const char **graphs;
+    const Item **graphs; /* as declared */
     int graph_count;
 };
 
@@ -87,6 +87,10 @@ struct fusec_plan {
 };
 
 double milliseconds_now(void);
+
+/* Copies what a call about an object found to the caller's struct; INVALID_ARGUMENT where that has
+ * a size that is none. */
+fusec_status answer_info(void *info, const void *own, size_t size);
 
 /* Counts a user; fusec_program_destroy ends its use. */
 fusec_program *program_retain(const fusec_program *program);

@@ -65,7 +65,7 @@ size_t fusec_plan_kernel_count(const fusec_plan *plan)
     return plan ? (size_t)plan->launch->kernel_count : 0;
 }
 
-static fusec_status answer(void *info, const void *own, size_t size)
+fusec_status answer_info(void *info, const void *own, size_t size)
 {
     return copy_info(info, own, size) ? FUSEC_OK : FUSEC_INVALID_ARGUMENT;
 }
@@ -79,7 +79,7 @@ fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index, fusec_tenso
     own.is_wanted = tensor->wanted;
     for (int axis = 0; axis < plan->launch->axis_count; axis++)
         if (tensor->axes >> axis & 1) own.axes[own.rank++] = axis;
-    return answer(info, &own, sizeof own);
+    return answer_info(info, &own, sizeof own);
 }
 
 fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index, fusec_scalar_info *info)
@@ -90,7 +90,7 @@ fusec_status fusec_plan_scalar(const fusec_plan *plan, size_t index, fusec_scala
                                    .dtype = (fusec_dtype)scalar->dtype,
                                    .has_default = scalar->has_default,
                                    .default_value = scalar->default_value};
-    return answer(info, &own, sizeof own);
+    return answer_info(info, &own, sizeof own);
 }
 
 fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_info *info)
@@ -99,13 +99,13 @@ fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_in
     const fusec_axis_info own = {.name = plan->launch->axis_names[index],
                                  .size = plan->launch->sizes.of[index],
                                  .is_fixed = plan->launch->fixed >> index & 1};
-    return answer(info, &own, sizeof own);
+    return answer_info(info, &own, sizeof own);
 }
 
 fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index, fusec_kernel_info *info)
 {
     if (!plan || !info || index >= fusec_plan_kernel_count(plan)) return FUSEC_INVALID_ARGUMENT;
-    return answer(info, &plan->kernels[index], sizeof plan->kernels[index]);
+    return answer_info(info, &plan->kernels[index], sizeof plan->kernels[index]);
 }
 
 const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes)

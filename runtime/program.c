@@ -66,17 +66,14 @@ fusec_status check_compiled(Compilation *c, fusec_error *error)
     return status;
 }
 
-static bool name_graphs(fusec_program *program)
+static bool list_program_graphs(fusec_program *program)
 {
     int count = program_graphs(program->checked.program, NULL, 0);
-    const Item **items = calloc((size_t)count + 1, sizeof *items);
     program->graphs = calloc((size_t)count + 1, sizeof *program->graphs);
-    const bool good = items && program->graphs;
-    if (good) program_graphs(program->checked.program, items, count);
-    for (int i = 0; good && i < count; i++) program->graphs[i] = items[i]->name.name;
-    program->graph_count = good ? count : 0;
-    free(items);
-    return good;
+    if (!program->graphs) return false;
+    program_graphs(program->checked.program, program->graphs, count);
+    program->graph_count = count;
+    return true;
 }
 
 static fusec_status check_program_text(fusec_program *program, const fusec_parse_options *options,
@@ -100,7 +97,8 @@ static fusec_status check_program_text(fusec_program *program, const fusec_parse
     fusec_status status = compile_checked(&request, &program->checked, error);
     import_calls_close(&calls);
     if (status != FUSEC_OK) return status;
-    return name_graphs(program) ? FUSEC_OK : fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    return list_program_graphs(program) ? FUSEC_OK
+                                        : fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
 }
 
 static fusec_status read_parse_options(const fusec_parse_options *given,
@@ -247,16 +245,6 @@ void fusec_program_destroy(fusec_program *program)
     free(program->text);
     free(program->name);
     free(program);
-}
-
-size_t fusec_program_graph_count(const fusec_program *program)
-{
-    return program ? (size_t)program->graph_count : 0;
-}
-
-const char *fusec_program_graph(const fusec_program *program, size_t index)
-{
-    return index < fusec_program_graph_count(program) ? program->graphs[index] : NULL;
 }
 
 const char *fusec_program_text(const fusec_program *program)

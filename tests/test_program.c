@@ -106,6 +106,64 @@ START_TEST(what_has_no_gradient_is_told)
 }
 END_TEST
 
+/* What bindings read off a program before they know a size. */
+START_TEST(declarations_are_told)
+{
+    static const char text[] = "graph f(v : f32[]) -> (w : f32[]) { w = v }\n"
+                               "graph g[M, N = 8](a : bf16[M, N], s : f32 = -1e-5, b : i64[N],\n"
+                               "                  t : i32) -> (y : f16[M, N]) {\n"
+                               "    y = a * s + b + t\n}";
+    fusec_program *program;
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, &error), FUSEC_OK);
+    fusec_axis_info axis = {.struct_size = sizeof axis};
+    ck_assert_int_eq(fusec_program_axis(program, 1, 0, &axis), FUSEC_OK);
+    ck_assert_int_eq(axis.size, -1);
+    ck_assert_int_eq(fusec_program_axis(program, 1, 1, &axis), FUSEC_OK);
+    ck_assert_str_eq(axis.name, "N");
+    ck_assert_int_eq(axis.size, 8);
+    ck_assert_int_eq(fusec_program_axis(program, 1, 2, &axis), FUSEC_INVALID_ARGUMENT);
+    fusec_tensor_info tensor = {.struct_size = sizeof tensor};
+    ck_assert_int_eq(fusec_program_tensor(program, 1, 1, &tensor), FUSEC_OK);
+    ck_assert_str_eq(tensor.name, "b");
+    ck_assert(tensor.dtype == FUSEC_I64 && tensor.rank == 1 && tensor.axes[0] == 1);
+    ck_assert_int_eq(fusec_program_tensor(program, 1, 2, &tensor), FUSEC_OK);
+    ck_assert(tensor.is_output && tensor.rank == 2 && tensor.dtype == FUSEC_F16);
+    ck_assert_int_eq(fusec_program_tensor(program, 1, 3, &tensor), FUSEC_INVALID_ARGUMENT);
+    fusec_scalar_info scalar = {.struct_size = sizeof scalar};
+    ck_assert_int_eq(fusec_program_scalar(program, 1, 0, &scalar), FUSEC_OK);
+    ck_assert_double_eq_tol(scalar.default_value, -1e-5, 1e-12);
+    ck_assert_int_eq(fusec_program_scalar(program, 1, 1, &scalar), FUSEC_OK);
+    ck_assert(!scalar.has_default && scalar.dtype == FUSEC_I32);
+    ck_assert_int_eq(fusec_program_scalar(program, 1, 2, &scalar), FUSEC_INVALID_ARGUMENT);
+    ck_assert_int_eq(fusec_program_scalar(program, 2, 0, &scalar), FUSEC_INVALID_ARGUMENT);
+    fusec_program_destroy(program);
+}
+END_TEST
+
+START_TEST(a_plan_is_explained)
+{
+    static const char text[] = "graph g[M, N](x : f32[M, N]) -> (y : f32[M]) { y = sum[N](x) }";
+    const fusec_size columns = {"N", 512};
+    char words[4096], begin[8];
+    fusec_program *program;
+    fusec_device *device;
+    fusec_plan *plan;
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_device_cpu(&device, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_plan_create(device, program, NULL, &columns, 1, NULL, &plan, &error),
+                     FUSEC_OK);
+    const size_t length = fusec_plan_explain(plan, 0, NULL, 0);
+    ck_assert_uint_eq(fusec_plan_explain(plan, 0, words, sizeof words), length);
+    ck_assert_uint_eq(strlen(words), length);
+    ck_assert_msg(strstr(words, "axes: rows M; columns N"), "%s", words);
+    ck_assert_uint_eq(fusec_plan_explain(plan, 1, begin, sizeof begin) > sizeof begin, 1);
+    ck_assert_uint_eq(strlen(begin), sizeof begin - 1);
+    fusec_plan_destroy(plan);
+    fusec_device_destroy(device);
+    fusec_program_destroy(program);
+}
+END_TEST
+
 Suite *program_suite(void)
 {
     Suite *suite = suite_create("program");
@@ -115,6 +173,8 @@ Suite *program_suite(void)
     tcase_add_test(tests, all_graphs_are_told);
     tcase_add_test(tests, a_gradient_is_a_program);
     tcase_add_test(tests, what_has_no_gradient_is_told);
+    tcase_add_test(tests, declarations_are_told);
+    tcase_add_test(tests, a_plan_is_explained);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -137,12 +137,24 @@ static void warn_of_default(Lowering *l, const ParamDecl *p, DType dtype, double
                    number_shown(l, dtype, kept));
 }
 
+static const Expr *without_sign(const Expr *e, bool *negative)
+{
+    *negative = e->kind == EXPR_UNARY && strcmp(e->name, "-") == 0;
+    return *negative ? e->left : e;
+}
+
+double scalar_default(const ParamDecl *scalar, DType dtype)
+{
+    bool negative;
+    const Expr *literal = without_sign(scalar->initial, &negative);
+    return dtype_round(dtype, literal_value(literal, negative));
+}
+
 /* A default is a literal or a constant, perhaps signed. */
 static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
 {
-    const Expr *e = p->initial;
-    bool negative = e->kind == EXPR_UNARY && strcmp(e->name, "-") == 0;
-    if (negative) e = e->left;
+    bool negative;
+    const Expr *e = without_sign(p->initial, &negative);
     Type to = dtype_info[param->dtype].type;
     bool is_bool = e->kind == EXPR_CONSTANT && strcmp(e->name, "inf") != 0;
     bool is_float = e->kind == EXPR_FLOAT || (e->kind == EXPR_CONSTANT && !is_bool);

@@ -13,6 +13,8 @@ const Item **list_graphs(Arena *arena, const Module *program, int *count);
 void index_program(Arena *arena, Module *program);
 /* A graph of the main module; NULL: there is none. */
 const Item *find_graph(Arena *arena, const Module *program, const char *name);
+/* The default value of a scalar that has one, rounded to its dtype; of a program without errors. */
+double scalar_default(const ParamDecl *scalar, DType dtype);
 /* Checks what belongs to no graph: functions that nothing calls, duplicate items. */
 void check_program(Arena *arena, Diagnostics *d, const Module *program);
 /* Checks one graph declaration and builds its graph; NULL after errors. */
