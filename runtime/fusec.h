@@ -469,6 +469,9 @@ typedef struct fusec_tensor_info {
     int32_t axes[8];
     int32_t is_output;
     int32_t is_wanted; /* 0: never touched, its entry at launch is not read */
+    /* Of an output, bit i: it is a sum over axis i, and where that is divided among devices
+     * (fusec_axis_info) the sums of the parts are to be added. */
+    uint32_t summed;
 } fusec_tensor_info;
 
 typedef struct fusec_scalar_info {
@@ -484,6 +487,10 @@ typedef struct fusec_axis_info {
     const char *name;
     int64_t size;     /* compiled in, or what the plan was made with */
     int32_t is_fixed; /* nonzero: compiled in; every launch must have this size */
+    /* Nonzero: the tensors may be divided along it among devices that each launch their part:
+     * nothing asks for its size or an index along it, and nothing is reduced over it but by sums
+     * that are outputs. 0 for a loaded plan. */
+    int32_t is_divisible;
 } fusec_axis_info;
 
 /* The graphs of a program, in order; the name of graph `index`, NULL if there is none. */
@@ -493,8 +500,9 @@ FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t i
  * before outputs; its scalars. They are asked for from 0 on: a number behind the last one gives
  * INVALID_ARGUMENT and leaves *info alone, as do a NULL and a struct_size that is none. Texts live
  * as long as the program.
- *   axis     size is the default, -1 where there is none; is_fixed is 0: only a plan knows
- *   tensor   is_wanted is 1; axes are numbers of the graph's axes */
+ *   axis     size is the default, -1 where there is none; is_fixed and is_divisible are 0: only a
+ *            plan knows
+ *   tensor   is_wanted is 1, summed 0; axes are numbers of the graph's axes */
 FUSEC_API fusec_status fusec_program_axis(const fusec_program *program, size_t graph, size_t index,
                                           fusec_axis_info *info);
 FUSEC_API fusec_status fusec_program_tensor(const fusec_program *program, size_t graph,

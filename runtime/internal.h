@@ -140,6 +140,12 @@ void plan_retain(const fusec_plan *plan);
 /* Looks up the kernels in plan->module and reads their usage. */
 fusec_status plan_attach(fusec_plan *plan, fusec_error *error);
 
+/* shards.c. The axes along which parts of the tensors may be computed apart; and those over which
+ * output number `output` is a sum, so that the parts' results are to be added. Empty for a loaded
+ * plan. */
+AxisSet plan_divisible(const fusec_plan *plan);
+AxisSet plan_sums(const fusec_plan *plan, int output);
+
 /* check.c. Numbers tensors as the LaunchPlan does. */
 static inline const fusec_tensor *launch_tensor(const LaunchPlan *plan, int index,
                                                 const fusec_tensor *inputs,

@@ -77,6 +77,7 @@ fusec_status fusec_plan_tensor(const fusec_plan *plan, size_t index, fusec_tenso
     fusec_tensor_info own = {.name = tensor->name, .dtype = (fusec_dtype)tensor->dtype};
     own.is_output = tensor->output;
     own.is_wanted = tensor->wanted;
+    if (tensor->output) own.summed = plan_sums(plan, (int)index - plan->launch->input_count);
     for (int axis = 0; axis < plan->launch->axis_count; axis++)
         if (tensor->axes >> axis & 1) own.axes[own.rank++] = axis;
     return answer_info(info, &own, sizeof own);
@@ -98,7 +99,8 @@ fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fusec_axis_in
     if (!plan || !info || index >= fusec_plan_axis_count(plan)) return FUSEC_INVALID_ARGUMENT;
     const fusec_axis_info own = {.name = plan->launch->axis_names[index],
                                  .size = plan->launch->sizes.of[index],
-                                 .is_fixed = plan->launch->fixed >> index & 1};
+                                 .is_fixed = plan->launch->fixed >> index & 1,
+                                 .is_divisible = plan_divisible(plan) >> index & 1};
     return answer_info(info, &own, sizeof own);
 }
 

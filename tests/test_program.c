@@ -164,6 +164,40 @@ START_TEST(a_plan_is_explained)
 }
 END_TEST
 
+/* Rows may be divided where all that is reduced over them is a sum and an output. */
+START_TEST(divisible_axes_are_told)
+{
+    static const char text[] =
+        "graph g[M, N](x : f32[M, N]) -> (y : f32[M, N], s : f32[N]) {\n"
+        "    s = sum[M](x)\n y = x - max[N](x)\n}\n"
+        "graph h[M, N](x : f32[M, N]) -> (y : f32[M, N]) { y = x - sum[M](x) }\n"
+        "graph i[M, N](x : f32[M, N]) -> (y : f32[M, N]) { y = x * index(M) / sum[N](x) }\n";
+    static const int divisible[3][2] = {{1, 0}, {0, 1}, {0, 0}};
+    const fusec_size sizes[] = {{"M", 4}, {"N", 512}};
+    fusec_program *program;
+    fusec_device *device;
+    fusec_plan *plan;
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), NULL, &program, &error), FUSEC_OK);
+    ck_assert_int_eq(fusec_device_cpu(&device, &error), FUSEC_OK);
+    for (size_t graph = 0; graph < 3; graph++) {
+        ck_assert_int_eq(fusec_plan_create(device, program, fusec_program_graph(program, graph),
+                                           sizes, 2, NULL, &plan, &error),
+                         FUSEC_OK);
+        for (size_t i = 0; i < 2; i++) {
+            fusec_axis_info axis = {.struct_size = sizeof axis};
+            fusec_tensor_info output = {.struct_size = sizeof output};
+            ck_assert_int_eq(fusec_plan_axis(plan, i, &axis), FUSEC_OK);
+            ck_assert_int_eq(axis.is_divisible, divisible[graph][i]);
+            if (fusec_plan_tensor(plan, 1 + i, &output) != FUSEC_OK) continue;
+            ck_assert_uint_eq(output.summed, i == 1);
+        }
+        fusec_plan_destroy(plan);
+    }
+    fusec_device_destroy(device);
+    fusec_program_destroy(program);
+}
+END_TEST
+
 Suite *program_suite(void)
 {
     Suite *suite = suite_create("program");
@@ -175,6 +209,7 @@ Suite *program_suite(void)
     tcase_add_test(tests, what_has_no_gradient_is_told);
     tcase_add_test(tests, declarations_are_told);
     tcase_add_test(tests, a_plan_is_explained);
+    tcase_add_test(tests, divisible_axes_are_told);
     suite_add_tcase(suite, tests);
     return suite;
 }
