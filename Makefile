@@ -41,7 +41,7 @@ FIRST_PROGRAM = 1000000
 PROGRAMS_A_CHECK = 60
 PROP     = $(wildcard tests/prop/*.c)
 # These are C++ of one macro a line, like the CUDA that they stand in for.
-FORMATTED = $(filter-out tests/sim/sim.h tests/sim/twins.h,$(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] tests/*.[ch] tests/*/*.[ch] examples/*.c))
+FORMATTED = $(filter-out tests/sim/sim.h tests/sim/twins.h,$(wildcard src/*.[ch] src/*/*.[ch] runtime/*.[ch] runtime/python/*/*.[ch] tests/*.[ch] tests/*/*.[ch] examples/*.c))
 
 objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBRARY_OBJ  = $(call objects,$(LIBRARY) $(GEN))
@@ -49,13 +49,13 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu suites texts faults recipes sim-all mutate bench chosen peers peers-busy bless layers lint format check-format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu check-torch wheel suites texts faults recipes sim-all mutate bench chosen peers peers-busy bless layers lint format check-format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 MAKEFLAGS += --no-print-directory
 
-all: build/fusec build/libfusec.a build/libfusec.so build/fusec.cuh
+all: build/fusec build/libfusec.a build/libfusec.so build/libfusec_torch.so build/fusec.cuh
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -156,6 +156,14 @@ $(SHARED): $(LIBRARY_OBJ) runtime/libfusec.map
 	@$(CC) -shared $(OPT) $(HARD_LINK) -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-soname,libfusec.so.$(ABI) \
 	    -Wl,--version-script=runtime/libfusec.map $(LIBRARY_OBJ) $(JANSSON) $(LDLIBS) -o $@
 
+# The operators of fusec.torch: C linkage to libtorch alone, found at run time.
+TORCH_KERNELS = $(wildcard runtime/python/kernels/*.c)
+build/libfusec_torch.so: $(call objects,$(TORCH_KERNELS)) build/libfusec.so
+	@echo link $@
+	@$(CC) -shared $(OPT) $(HARD_LINK) -Wl,-z,defs -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' \
+	    $(filter %.o,$^) -Lbuild -lfusec $(LDLIBS) -o $@
+$(call objects,$(TORCH_KERNELS)): EXTRA += -fexceptions
+
 build/libfusec.so: $(SHARED)
 	@ln -sf libfusec.so.$(VERSION) build/libfusec.so.$(ABI)
 	@ln -sf libfusec.so.$(ABI) $@
@@ -229,6 +237,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
 ## check      everything that can be checked without a GPU
 check: deps
 	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop build/growth $(FAULTS)
+	@$(MAKE) wheel
 	@$(MAKE) checks
 
 SANITIZED = BUILD=build/asan HARDENING= OPT='-O1 -g1' \
@@ -253,7 +262,7 @@ checks:
 	@tests/golden.sh
 	@echo '-- the command line, under ASan and UBSan and as it is, and what else takes one core'
 	@tests/beside.sh 'FUSEC=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' 'JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh \
-	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh \
+	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
 	@build/prop --replay tests/cases --device sim --schedules --texts 4 --jobs 2
@@ -265,7 +274,7 @@ suites: build/suites
 	build/suites
 
 ## lint       clang compiles every source with warnings as errors
-CLANG_OK = $(patsubst %.c,build/clang/%.ok,$(LIBRARY) $(CLI) $(SUITES) $(PROGRAMS) $(FAULT_PROGRAMS))
+CLANG_OK = $(patsubst %.c,build/clang/%.ok,$(LIBRARY) $(TORCH_KERNELS) $(CLI) $(SUITES) $(PROGRAMS) $(FAULT_PROGRAMS))
 lint: $(CLANG_OK)
 	@echo '-- clang: $(words $(CLANG_OK)) sources without a warning'
 build/clang/tests/run_suites.ok: build/gen/suites.inc
@@ -282,6 +291,17 @@ layers:
 check-gpu: deps
 	@$(MAKE) all build/gpu_cases build/gpu_order
 	@tests/gpu.sh
+
+## wheel      the Python package, build/fusec-VERSION-py3-none-manylinux_….whl
+wheel: build/libfusec.so build/libfusec_torch.so
+	@rm -f build/fusec-*.whl
+	@FUSEC_BUILT=1 python3 runtime/python/backend.py build
+
+## check-torch  the Python package on torch, which is fetched from the Python registry into build/
+check-torch: deps
+	@$(MAKE) $(PARALLEL) build/libfusec.so build/libfusec_torch.so
+	@$(MAKE) wheel
+	@tests/python.sh torch
 
 ## bench      bandwidth of the examples over a table of sizes, on a GPU
 bench: all

@@ -1,0 +1,11 @@
+"""fusec on torch: operators of .fuse programs, and modules made of them.
+
+    layer_norm = fusec.torch.op("layernorm.fuse", backward="layernorm_bwd.fuse")
+    norm = fusec.torch.RMSNorm(4096, device="cuda")     # in place of torch.nn.RMSNorm
+
+Operators work in eager mode, autograd, torch.compile(fullgraph=True), torch.export, under fake tensors, in CUDA
+graphs, and on DTensors whose rows are sharded.
+"""
+from ._op import Operator, op
+
+__all__ = ["Operator", "op"]

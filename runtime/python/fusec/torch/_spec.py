@@ -1,0 +1,170 @@
+"""How a backward graph fits a forward one, by their names, and what torch is told of both."""
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .._library import Error
+from .._program import Declared, Graph, Program
+from ._kernels import DTYPES, NAMES
+
+Source = str | os.PathLike[str] | Program
+
+
+def to_program(source: Source, dtypes: Mapping[str, Any], optional: bool = False) -> Program:
+    """A program from a path, a text (it has a brace), or a program; with other dtypes.
+
+    `optional`: names that the program does not declare are passed over, and dx follows x."""
+    if isinstance(source, Program):
+        program = source
+    elif isinstance(source, str) and "{" in source:
+        program = Program(source)
+    else:
+        program = Program.open(source)
+    if not dtypes:
+        return program
+    names = {name: dtype if isinstance(dtype, str) else NAMES[dtype] for name, dtype in dtypes.items()}
+    if optional:
+        declared = {t.name for graph in program.declared for t in (*graph.inputs, *graph.outputs)}
+        tensors = {name: dtype for name, dtype in names.items() if name not in DTYPES}
+        gradients = {f"d{name}": dtype for name, dtype in tensors.items()}
+        names = {name: dtype for name, dtype in names.items() if name in DTYPES} | {
+            name: dtype for name, dtype in (gradients | tensors).items() if name in declared}
+    return program.with_dtypes(names)
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Where an input of the backward graph comes from: "input", "output" or "gradient" (of an output)."""
+    kind: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Backward:
+    """A backward graph, joined to the forward graph by the names of its tensors."""
+    program: Program
+    graph: Graph
+    feeds: tuple[Feed, ...]
+    scalars: tuple[int | float, ...]     # an int: the number of the forward's scalar; a float: a value
+    gradients: tuple[int | None, ...]    # for each input of the forward graph the output that is its gradient
+    differentiable: tuple[bool, ...]     # whether an output of the forward graph has a gradient
+
+
+def join(forward: Graph, program: Program, graph: Graph) -> Backward:
+    inputs = {t.name: i for i, t in enumerate(forward.inputs)}
+    outputs = {t.name: i for i, t in enumerate(forward.outputs)}
+    feeds = []
+    for tensor in graph.inputs:
+        if tensor.name in inputs:
+            feeds.append(Feed("input", inputs[tensor.name]))
+        elif tensor.name in outputs:
+            feeds.append(Feed("output", outputs[tensor.name]))
+        elif tensor.name[:1] == "d" and tensor.name[1:] in outputs:
+            feeds.append(Feed("gradient", outputs[tensor.name[1:]]))
+        else:
+            raise Error(f"{graph.name}: {tensor.name} is neither an input nor an output of {forward.name}, nor the "
+                        "gradient of an output")
+    for feed, tensor in zip(feeds, graph.inputs, strict=True):
+        check_alike(forward, graph, feed, tensor)
+    gradients: list[int | None] = [None] * len(forward.inputs)
+    for number, tensor in enumerate(graph.outputs):
+        if tensor.name[:1] != "d" or tensor.name[1:] not in inputs:
+            raise Error(f"{graph.name}: {tensor.name} is the gradient of no input of {forward.name}")
+        gradients[inputs[tensor.name[1:]]] = number
+    given = {feed.index for feed in feeds if feed.kind == "gradient"}
+    if not given:
+        raise Error(f"{graph.name} takes the gradient of no output of {forward.name}")
+    return Backward(program, graph, tuple(feeds), scalars_of(forward, graph), tuple(gradients),
+                    tuple(i in given for i in range(len(forward.outputs))))
+
+
+def check_alike(forward: Graph, graph: Graph, feed: Feed, tensor: Declared) -> None:
+    theirs = (forward.inputs if feed.kind == "input" else forward.outputs)[feed.index]
+    if feed.kind != "gradient" and theirs.dtype != tensor.dtype:
+        raise Error(f"{graph.name}: {tensor.name} is {tensor.dtype}, {forward.name} has it as {theirs.dtype}")
+    if len(theirs.axes) != len(tensor.axes):
+        raise Error(f"{graph.name}: {tensor.name} has {len(tensor.axes)} axes, in {forward.name} it has "
+                    f"{len(theirs.axes)}")
+
+
+def scalars_of(forward: Graph, graph: Graph) -> tuple[int | float, ...]:
+    numbers = {scalar.name: i for i, scalar in enumerate(forward.scalars)}
+    found: list[int | float] = []
+    for scalar in graph.scalars:
+        if scalar.name in numbers:
+            found.append(numbers[scalar.name])
+        elif scalar.default is not None:
+            found.append(float(scalar.default))
+        else:
+            raise Error(f"{graph.name}: the scalar {scalar.name} is none of {forward.name} and has no default")
+    return tuple(found)
+
+
+# ---- what torch is told ----
+
+TORCH_TYPES = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+
+
+def scalar_type(dtype: str) -> str:
+    return "float" if dtype == "bf16" else TORCH_TYPES[dtype[0]]
+
+
+def schema(name: str, graph: Graph, wanted: Sequence[int], *, mask: bool = False, out: bool = False) -> str:
+    """The operator's signature in torch's notation. Names that torch reserves get an underscore."""
+    arguments = [f"Tensor {argument_name(t.name)}" for t in graph.inputs]
+    arguments += [f"{scalar_type(s.dtype)} {argument_name(s.name)}" for s in graph.scalars]
+    if mask:
+        arguments.append("int wanted_outputs")
+    if out:
+        arguments += [f"Tensor({chr(97 + i)}!) {argument_name('out_' + graph.outputs[number].name)}"
+                      for i, number in enumerate(wanted)]
+        return f"{name}({', '.join(arguments)}) -> ()"
+    results = "Tensor" if len(wanted) == 1 else "(" + ", ".join(["Tensor"] * len(wanted)) + ")"
+    return f"{name}({', '.join(arguments)}) -> {results}"
+
+
+RESERVED = {"self", "out", "from", "in", "is", "def", "return", "lambda", "None", "True", "False", "class", "global", "int",
+            "float", "bool", "str", "Tensor", "and", "or", "not", "if", "else", "for", "while", "with", "as", "del", "pass"}
+
+
+def argument_name(name: str) -> str:
+    return f"{name}_" if name in RESERVED else name
+
+
+def op_name(program: Program, graph: Graph, what: object) -> str:
+    """A name that no other program has: an operator is registered once a process."""
+    key = repr((program.text, imported_from(program), graph.name, what))
+    return f"{graph.name}_{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+
+
+def imported_from(program: Program) -> str:
+    imports = re.findall(r'^\s*import\s+"([^"]+)"', program.text, re.MULTILINE)
+    return os.path.abspath(program.name or "") if set(imports) - {"std"} else ""
+
+
+def fake(graph: Graph, wanted: Sequence[int], mask: bool = False) -> Any:
+    """What the operator's results look like, without computing them: for fake and meta tensors."""
+    inputs, scalars = len(graph.inputs), len(graph.scalars)
+
+    def shapes_of(*arguments: Any) -> Any:
+        tensors = arguments[:inputs]
+        for tensor, declared in zip(tensors, graph.inputs, strict=True):
+            if tensor.device != tensors[0].device:
+                raise Error(f"{graph.name}: {declared.name} is on another device than {graph.inputs[0].name}",
+                            "INVALID_TENSOR")
+            if tensor.dtype != DTYPES[declared.dtype]:
+                raise Error(f"{graph.name}: {declared.name} is {NAMES.get(tensor.dtype, tensor.dtype)}, the graph "
+                            f"declares {declared.dtype}", "INVALID_TENSOR")
+        sizes, leading = graph.sizes([tensor.shape for tensor in tensors])
+        outputs = range(len(graph.outputs)) if mask else wanted
+        results = [torch.empty(
+            (0,) if mask and not arguments[inputs + scalars] >> i & 1 else graph.shape(graph.outputs[i], sizes, leading),
+            dtype=DTYPES[graph.outputs[i].dtype], device=tensors[0].device) for i in outputs]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return shapes_of
