@@ -6,6 +6,10 @@
 Operators work in eager mode, autograd, torch.compile(fullgraph=True), torch.export, under fake tensors, in CUDA
 graphs, and on DTensors whose rows are sharded.
 """
+from ._modules import (AdaLayerNorm, AddLayerNorm, AddRMSNorm, BiasGELU, CrossEntropyLoss, GroupNorm, LayerNorm, RMSNorm,
+                       SwiGLU, ada_layer_norm, bias_gelu, cross_entropy, gate_ada_layer_norm, group_norm, softmax, swiglu)
 from ._op import Operator, op
 
-__all__ = ["Operator", "op"]
+__all__ = ["AdaLayerNorm", "AddLayerNorm", "AddRMSNorm", "BiasGELU", "CrossEntropyLoss", "GroupNorm", "LayerNorm",
+           "Operator", "RMSNorm", "SwiGLU", "ada_layer_norm", "bias_gelu", "cross_entropy", "gate_ada_layer_norm",
+           "group_norm", "op", "softmax", "swiglu"]

@@ -272,6 +272,8 @@ def front(graph: Graph, raw: Any, join: Join | None, formula: Any, apply: Any, r
     kernel, count = raw._op, len(graph.inputs)
     defaults = tuple(scalar.default for scalar in graph.scalars)
     complete = None not in defaults
+    scalars = [(scalar.name, scalar.default) for scalar in graph.scalars]
+    scalar_names = frozenset(scalar.name for scalar in graph.scalars)
     is_compiling, grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
     any_autocast = torch._C._is_any_autocast_enabled
     functorch = torch._C._are_functorch_transforms_active
@@ -296,8 +298,11 @@ def front(graph: Graph, raw: Any, join: Join | None, formula: Any, apply: Any, r
 
     def call(*inputs: Any, **named: Any) -> Any:
         values: Sequence[Any] = defaults
-        if named or len(inputs) != count or not complete:
-            inputs, values = graph.bind(inputs, named)    # type: ignore[assignment]
+        if named or not complete or len(inputs) != count:
+            if len(inputs) == count and named.keys() <= scalar_names:
+                values = [named.get(name, default) for name, default in scalars]
+            if len(inputs) != count or None in values or not named.keys() <= scalar_names:
+                inputs, values = graph.bind(inputs, named)    # type: ignore[assignment]
         if is_compiling():
             return traced(inputs, values)
         if unsharded and "torch.distributed.tensor" in modules:
@@ -338,8 +343,9 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
 
     program    a path, a text, or a fusec.Program
     backward   the same for the backward pass: its inputs are inputs and outputs of the forward graph, by their
-               names, and dy for output y; its output dx is the gradient of x. Without it, fusec's own derivative;
-               an input that requires grad is an error where there is none.
+               names, and dy for output y; its output dx is the gradient of x. Without it, the graph NAME_bwd of
+               the same program, else fusec's own derivative; where there is none, an input that requires grad is an
+               error
     graph      which one, of several; backward_graph: of the backward program
     outputs    the names of those that calls return, in the graph's order; None: all. Others are computed only where
                the backward pass needs them
@@ -353,7 +359,7 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
     """
     given = dict(dtypes or {})
     forward = to_program(program, given)
-    declared = forward.graph(graph)
+    declared = forward.graph(graph or forward_graph(forward))
     wanted = numbers(declared, outputs)
     raw, kernels = define(forward, declared, wanted)
     back, refusal = find_backward(forward, declared, backward, backward_graph, given)
@@ -372,12 +378,20 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
     return cast(Operator, call)
 
 
+def forward_graph(program: Program) -> str | None:
+    """The only graph that is no backward pass of another; None: there are several."""
+    names = [name for name in program.graphs if not (name.endswith("_bwd") and name[:-4] in program.graphs)]
+    return names[0] if len(names) == 1 else None
+
+
 def find_backward(forward: Program, graph: Graph, backward: Source | None, name: str | None,
                   dtypes: Mapping[str, Any]) -> tuple[Backward | None, str]:
     """The backward pass, given or derived; else why there is none."""
     if backward is not None:
         program = to_program(backward, dtypes, optional=True)
         return join(graph, program, program.graph(name)), ""
+    if f"{graph.name}_bwd" in forward.graphs:
+        return join(graph, forward, forward.graph(f"{graph.name}_bwd")), ""
     try:
         program = forward.grad(graph.name)
     except Error as why:

@@ -76,11 +76,26 @@ def join(forward: Graph, program: Program, graph: Graph) -> Backward:
         if tensor.name[:1] != "d" or tensor.name[1:] not in inputs:
             raise Error(f"{graph.name}: {tensor.name} is the gradient of no input of {forward.name}")
         gradients[inputs[tensor.name[1:]]] = number
+    for twin, other in twins(program, graph).items():
+        gradients = [other if number == twin else number for number in gradients]
     given = {feed.index for feed in feeds if feed.kind == "gradient"}
     if not given:
         raise Error(f"{graph.name} takes the gradient of no output of {forward.name}")
     return Backward(program, graph, tuple(feeds), scalars_of(forward, graph), tuple(gradients),
                     tuple(i in given for i in range(len(forward.outputs))))
+
+
+def twins(program: Program, graph: Graph) -> dict[int, int]:
+    """Outputs that are bound to another one (dresidual = dx): they are not computed, torch gets the other twice."""
+    numbers = {t.name: i for i, t in enumerate(graph.outputs)}
+    body = re.search(rf"\bgraph\s+{graph.name}\b.*?\{{(.*?)\}}", re.sub(r"#[^\n]*", "", program.text), re.DOTALL)
+    found = {}
+    for name, value in re.findall(r"^\s*(\w+)\s*=\s*(\w+)\s*$", body.group(1) if body else "", re.MULTILINE):
+        if name in numbers and value in numbers:
+            mine, other = graph.outputs[numbers[name]], graph.outputs[numbers[value]]
+            if (mine.dtype, mine.axes) == (other.dtype, other.axes):
+                found[numbers[name]] = numbers[value]
+    return found
 
 
 def check_alike(forward: Graph, graph: Graph, feed: Feed, tensor: Declared) -> None:
