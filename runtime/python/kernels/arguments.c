@@ -111,9 +111,7 @@ static bool read_shape(Call *call, int index, int rank, const int64_t *sizes, in
     return true;
 }
 
-/* Describes a tensor for the launch; false where its leading axes do not lie evenly, or where its
- * last one is not dense, without a message. */
-static bool describe(Call *call, int index, int extra, const int64_t *sizes, const int64_t *strides)
+bool call_describe(Call *call, int index, int extra, const int64_t *sizes, const int64_t *strides)
 {
     const Declared *declared = &call->op->tensors[index];
     fusec_tensor *view = &call->views[index];
@@ -144,13 +142,13 @@ static bool read_tensor(Call *call, int index)
     if (!check_place(call, index, call->tensors[index]) ||
         !read_shape(call, index, (int)rank, sizes, &extra))
         return false;
-    if (describe(call, index, extra, sizes, strides) &&
+    if (call_describe(call, index, extra, sizes, strides) &&
         (call->op->kind != OP_BACKWARD || is_dense(&call->views[index])))
         return true;
     if (!copy_argument(call, index, (int)rank, sizes)) return false;
     torch.get_sizes(call->tensors[index], &sizes);
     torch.get_strides(call->tensors[index], &strides);
-    return describe(call, index, extra, sizes, strides);
+    return call_describe(call, index, extra, sizes, strides);
 }
 
 bool call_read_inputs(Call *call)

@@ -76,33 +76,21 @@ static bool allocate(Call *call, int output, bool empty)
     return true;
 }
 
-/* Takes an output that the caller allocated. */
+/* Takes an output that the caller allocated, perhaps a part of a larger tensor. */
 static bool accept(Call *call, int output)
 {
     const int index = call->op->inputs + output;
     const Declared *declared = &call->op->tensors[index];
-    int64_t wanted[2 * FUSEC_MAX_RANK], rank = 0, *sizes = NULL, *strides = NULL, dense = 1;
+    int64_t wanted[2 * FUSEC_MAX_RANK], rank = 0, *sizes = NULL, *strides = NULL;
     const int count = call_output_shape(call, declared, wanted);
-    fusec_tensor *view = &call->views[index];
     torch.get_dim(call->tensors[index], &rank);
     torch.get_sizes(call->tensors[index], &sizes);
     torch.get_strides(call->tensors[index], &strides);
     bool fits = rank == count;
-    for (int i = count - 1; fits && i >= 0; i--) {
-        fits = sizes[i] == wanted[i] && (sizes[i] <= 1 || strides[i] == dense);
-        dense *= sizes[i];
-    }
-    if (!fits) return call_fail(call, "%s is no dense tensor of its shape", declared->name);
-    view->dtype = declared->dtype;
-    view->rank = declared->rank;
-    torch.get_data_ptr(call->tensors[index], &view->data);
-    dense = 1;
-    for (int i = declared->rank - 1; i >= 0; i--) {
-        view->sizes[i] = call->sizes[declared->axes[i]];
-        view->strides[i] = dense;
-        dense *= view->sizes[i];
-    }
-    return true;
+    for (int i = 0; fits && i < count; i++) fits = sizes[i] == wanted[i];
+    if (!fits) return call_fail(call, "%s has another shape than the output", declared->name);
+    return call_describe(call, index, count - declared->rank, sizes, strides) ||
+           call_fail(call, "%s: its leading axes do not lie evenly", declared->name);
 }
 
 static bool provide_outputs(Call *call)

@@ -73,6 +73,9 @@ typedef struct {
 bool call_fail(Call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* arguments.c: describes the inputs and finds the sizes of all axes. */
 bool call_read_inputs(Call *call);
+/* Describes a tensor for the launch, whose leading `extra` axes and the one behind them are the
+ * graph's first. False, without a message, where those do not lie evenly. */
+bool call_describe(Call *call, int index, int extra, const int64_t *sizes, const int64_t *strides);
 /* The shape that an output has; its rank. */
 int call_output_shape(const Call *call, const Declared *output, int64_t *sizes);
 /* plans.c: the plan for a call, made at the first one of its kind. NULL: the call has a message. */

@@ -12,6 +12,7 @@ from .._library import Error
 from .. import graph_path
 from ._kernels import NAMES
 from ._op import Operator, op
+from ._packed import swiglu_packed
 
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -146,7 +147,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor, bias: Tensor, eps: float 
         raise Error(f"group_norm: {list(x.shape)} has no axis of channels in {groups} groups", "INVALID_TENSOR")
     image = x.reshape(x.shape[0], groups, x.shape[1] // groups, -1)
     operator = shipped("group_norm", ("y",), x.dtype, weight.dtype, ("gamma", "beta"))
-    return operator(image, weight.view(groups, -1), bias.view(groups, -1), eps=eps).view(x.shape)    # type: ignore[no-any-return]
+    return operator(image, weight.view(groups, -1), bias.view(groups, -1), eps=eps).view(x.shape)
 
 
 class GroupNorm(torch.nn.GroupNorm):
@@ -160,7 +161,7 @@ class GroupNorm(torch.nn.GroupNorm):
 
 def ada_layer_norm(x: Tensor, shift: Tensor, scale: Tensor, eps: float = 1e-6) -> Tensor:
     """Adaptive layer norm: (x - mean) * rstd * (1 + scale) + shift. x : [B, T, C]; shift, scale : [B, C]."""
-    return shipped("adaln", ("y",), x.dtype, scale.dtype, ("shift", "scale"))(dense(x), shift, scale, eps=eps)    # type: ignore[no-any-return]
+    return shipped("adaln", ("y",), x.dtype, scale.dtype, ("shift", "scale"))(dense(x), shift, scale, eps=eps)
 
 
 def gate_ada_layer_norm(x: Tensor, residual: Tensor, gate: Tensor, shift: Tensor, scale: Tensor,
@@ -168,7 +169,7 @@ def gate_ada_layer_norm(x: Tensor, residual: Tensor, gate: Tensor, shift: Tensor
     """h = residual + gate * x, and the adaptive layer norm of h; returns both. x, residual : [B, T, C]; gate, shift,
     scale : [B, C]."""
     operator = shipped("adaln_gate", ("h", "y"), x.dtype, scale.dtype, ("gate", "shift", "scale"))
-    return operator(dense(x), dense(residual), gate, shift, scale, eps=eps)    # type: ignore[no-any-return]
+    return operator(dense(x), dense(residual), gate, shift, scale, eps=eps)
 
 
 class AdaLayerNorm(torch.nn.Module):
@@ -193,14 +194,18 @@ def bias_gelu(x: Tensor, bias: Tensor, approximate: str = "none") -> Tensor:
     if approximate not in ("none", "tanh"):
         raise Error(f"bias_gelu: approximate is none or tanh, not {approximate}")
     name = "bias_gelu" if approximate == "none" else "bias_gelu_tanh"
-    return shipped(name, ("y",), x.dtype, bias.dtype, ("bias",))(dense(x), bias)    # type: ignore[no-any-return]
+    return shipped(name, ("y",), x.dtype, bias.dtype, ("bias",))(dense(x), bias)
 
 
 def swiglu(gate: Tensor, up: Tensor | None = None) -> Tensor:
     """silu(gate) * up. gate, up : [..., N]; with one tensor [..., 2 N], its halves, which are not copied."""
+    if up is None and gate.shape[-1] % 2:
+        raise Error(f"swiglu: {gate.shape[-1]} columns have no halves", "INVALID_TENSOR")
+    if up is None and type(gate) is Tensor and gate.dtype in FLOATS:
+        return swiglu_packed(dense(gate))
     if up is None:
         gate, up = gate.chunk(2, dim=-1)
-    return shipped("swiglu", ("y",), gate.dtype)(dense(gate), dense(up))    # type: ignore[no-any-return]
+    return shipped("swiglu", ("y",), gate.dtype)(dense(gate), dense(up))
 
 
 class BiasGELU(torch.nn.Module):
@@ -251,8 +256,8 @@ def softmax(x: Tensor, scale: float = 1.0, *, causal: bool = False, mask: Tensor
     others = [] if mask is None else [plain_mask(x, mask, causal)]
     if sink is not None:
         operator = shipped(f"softmax_sink{kind}", ("y",), x.dtype, sink.dtype, ("sink",))
-        return operator(dense(x), *others, sink, scale=scale)    # type: ignore[no-any-return]
-    return shipped(f"softmax{kind}", ("y",), x.dtype)(dense(x), *others, scale=scale)    # type: ignore[no-any-return]
+        return operator(dense(x), *others, sink, scale=scale)
+    return shipped(f"softmax{kind}", ("y",), x.dtype)(dense(x), *others, scale=scale)
 
 
 def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, label_smoothing: float = 0.0,
