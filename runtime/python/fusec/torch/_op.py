@@ -227,21 +227,63 @@ def with_formula(join: Join, again: Callable[..., Any]) -> Any:
 
 
 def second(join: Join) -> Callable[..., Any]:
-    """The backward pass as an operator with a backward pass of its own, made when it is first asked for."""
+    """The backward pass for a gradient of a gradient: an operator with a backward pass of its own, made when it is first
+    asked for; where there can be none, one whose gradient is an error."""
     made: list[Operator] = []
     hidden = [join.graph.outputs[feed.index].name for feed in join.back.feeds
               if feed.kind == "output" and not (join.back.differentiable[feed.index] and feed.index in join.wanted)]
+    every = (1 << len(join.back.graph.outputs)) - 1
+
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(*arguments: Any) -> Any:
+            return as_tuple(join.backward(*arguments, every))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            raise Error(f"{join.graph.name}: no gradient of its gradient: " + (
+                f"{join.back.graph.name} takes {hidden[0]}, which autograd does not follow; a backward graph of the "
+                "inputs alone has one" if hidden else f"{join.back.graph.name} has no backward pass"))
 
     def again(tensors: Sequence[torch.Tensor], scalars: Sequence[Any]) -> tuple[Any, ...]:
-        if hidden:
-            raise Error(f"{join.graph.name}: no gradient of its gradient: {join.back.graph.name} takes {hidden[0]}, "
-                        "which autograd does not follow; a backward graph of the inputs alone has one")
-        if not made:
+        if not hidden and not made:
             made.append(op(join.back.program, graph=join.back.graph.name))
+        if hidden or made[0].backward_operator is None:
+            return as_tuple(Once.apply(*tensors, *scalars))    # type: ignore[no-untyped-call]
         named = {s.name: value for s, value in zip(join.back.graph.scalars, scalars, strict=True)}
         return as_tuple(made[0](*tensors, **named))
 
     return again
+
+
+def functional(join: Join, again: Callable[..., Any]) -> Any:
+    """The autograd.Function under functorch's transforms, which want the context set up apart; returns all results."""
+    constants = [i for i, number in enumerate(join.computed) if not join.back.differentiable[number]]
+    order = join.order(join.computed)
+
+    class Functional(torch.autograd.Function):
+        @staticmethod
+        def forward(*arguments: Any) -> Any:
+            return as_tuple(join.forward(*arguments))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*join.to_save(tuple(inputs) + output))
+            ctx.scalars = join.scalar_values(inputs[join.inputs:])
+            if constants:
+                ctx.mark_non_differentiable(*[output[i] for i in constants])
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            tensors = order(tuple(ctx.saved_tensors) + gradients)
+            pick = join.need((True,) * join.inputs)[1]
+            return pick(again(join.cast(tensors) if join.casts else tensors, ctx.scalars) + (None,))
+
+    return Functional.apply
 
 
 # ---- the front ----
@@ -268,7 +310,10 @@ def shard_rules() -> None:
         _sharding.register(*unsharded.pop())
 
 
-def front(graph: Graph, raw: Any, join: Join | None, formula: Any, apply: Any, refusal: str) -> Callable[..., Any]:
+def front(graph: Graph, raw: Any, join: Join | None, ways: tuple[Any, Any, Any] | None,
+          refusal: str) -> Callable[..., Any]:
+    """The function that is called. `ways`: the operator with a formula, the eager Function, the one for functorch."""
+    formula, apply, transformed = ways or (None, None, None)
     kernel, count = raw._op, len(graph.inputs)
     defaults = tuple(scalar.default for scalar in graph.scalars)
     complete = None not in defaults
@@ -279,14 +324,14 @@ def front(graph: Graph, raw: Any, join: Join | None, formula: Any, apply: Any, r
     functorch = torch._C._are_functorch_transforms_active
     modules = sys.modules
 
-    def traced(inputs: Sequence[torch.Tensor], values: Sequence[Any]) -> Any:
+    def traced(inputs: Sequence[torch.Tensor], values: Sequence[Any], differentiated: Any) -> Any:
         if torch.is_autocast_enabled(inputs[0].device.type):
             inputs = autocast(graph, inputs)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
             if join is None:
                 raise Error(refusal)
             join.check(inputs)
-            return join.select(as_tuple(formula(*inputs, *values)))
+            return join.select(as_tuple(differentiated(*inputs, *values)))
         return raw(*inputs, *values)
 
     def with_grad(inputs: Sequence[torch.Tensor], values: Sequence[Any]) -> Any:
@@ -304,12 +349,12 @@ def front(graph: Graph, raw: Any, join: Join | None, formula: Any, apply: Any, r
             if len(inputs) != count or None in values or not named.keys() <= scalar_names:
                 inputs, values = graph.bind(inputs, named)    # type: ignore[assignment]
         if is_compiling():
-            return traced(inputs, values)
+            return traced(inputs, values, formula)
         if unsharded and "torch.distributed.tensor" in modules:
             shard_rules()
         try:
             if functorch():
-                return traced(inputs, values)
+                return traced(inputs, values, transformed)
             if any_autocast():
                 inputs = autocast(graph, inputs)    # type: ignore[assignment]
             if grad_enabled():
@@ -364,16 +409,17 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
     raw, kernels = define(forward, declared, wanted)
     back, refusal = find_backward(forward, declared, backward, backward_graph, given)
     pair = Join(forward, declared, wanted, back) if back else None
-    again = second(pair) if pair else None
-    formula = with_formula(pair, again) if pair and again else None
-    apply = differentiable(pair, again) if pair and again else None
+    ways = None
+    if pair is not None:
+        again = second(pair)
+        ways = with_formula(pair, again), differentiable(pair, again), functional(pair, again)
     if "torch.distributed.tensor" in sys.modules:
         shard_rules()
-    call = cast(Any, front(declared, raw, pair, formula, apply, refusal))
+    call = cast(Any, front(declared, raw, pair, ways, refusal))
     call.__name__ = call.__qualname__ = declared.name
     call.__doc__ = describe(declared, wanted)
     call.program, call.graph, call.kernels = forward, declared, kernels
-    call.operator = formula if formula is not None else raw
+    call.operator = ways[0] if ways else raw
     call.backward_operator = pair.backward if pair else None
     return cast(Operator, call)
 
