@@ -55,6 +55,12 @@ class ParseOptions(ctypes.Structure):
                 ("cancel_data", c_void_p)]
 
 
+class GradOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("of", c_char_p), ("wrt", c_char_p), ("save", c_char_p),
+                ("max_nodes", c_int64), ("max_bytes", c_int64), ("max_seconds", c_double), ("is_cancelled", c_void_p),
+                ("cancel_data", c_void_p)]
+
+
 class PlanOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("outputs", c_char_p), ("schedule", c_char_p), ("arch", c_char_p),
                 ("in_place", c_int32), ("no_cache", c_int32), ("no_tuning", c_int32), ("no_early_start", c_int32),
@@ -66,6 +72,7 @@ class PlanOptions(ctypes.Structure):
 CHECKED: dict[str, list[Any]] = {
     "fusec_program_parse_with": [c_char_p, c_size_t, c_char_p, POINTER(ParseOptions), POINTER(c_void_p)],
     "fusec_program_open": [c_char_p, POINTER(ParseOptions), POINTER(c_void_p)],
+    "fusec_program_grad": [c_void_p, c_char_p, POINTER(GradOptions), POINTER(c_void_p)],
     "fusec_device_open": [c_int, POINTER(c_void_p)],
     "fusec_device_cpu": [POINTER(c_void_p)],
     "fusec_plan_create": [c_void_p, c_void_p, c_char_p, POINTER(Size), c_size_t, POINTER(PlanOptions),
@@ -80,6 +87,7 @@ PLAIN: dict[str, tuple[Any, list[Any]]] = {
     "fusec_program_graph_count": (c_size_t, [c_void_p]),
     "fusec_program_graph": (c_char_p, [c_void_p, c_size_t]),
     "fusec_program_warnings": (c_char_p, [c_void_p]),
+    "fusec_program_text": (c_char_p, [c_void_p]),
     "fusec_program_axis": (c_int, [c_void_p, c_size_t, c_size_t, POINTER(AxisInfo)]),
     "fusec_program_tensor": (c_int, [c_void_p, c_size_t, c_size_t, POINTER(TensorInfo)]),
     "fusec_program_scalar": (c_int, [c_void_p, c_size_t, c_size_t, POINTER(ScalarInfo)]),
@@ -91,6 +99,10 @@ PLAIN: dict[str, tuple[Any, list[Any]]] = {
     "fusec_plan_explain": (c_size_t, [c_void_p, c_int32, c_char_p, c_size_t]),
     "fusec_plan_workspace": (c_size_t, [c_void_p, POINTER(Size), c_size_t]),
 }
+
+
+# What libraries without derivatives lack.
+LATER = {"fusec_program_grad", "fusec_program_text"}
 
 
 def find(name: str) -> Path:
@@ -109,10 +121,14 @@ class Library:
         self.path = os.environ.get("FUSEC_LIBRARY") or str(find("libfusec.so.0"))
         self.c = ctypes.CDLL(self.path)
         for name, (result, arguments) in PLAIN.items():
-            function = getattr(self.c, name)
+            function: Any = getattr(self.c, name, None)
+            if function is None and name in LATER:
+                continue
             function.restype, function.argtypes = result, arguments
         for name, arguments in CHECKED.items():
-            function = getattr(self.c, name)
+            function = getattr(self.c, name, None)
+            if function is None and name in LATER:
+                continue
             function.restype, function.argtypes = c_int, [*arguments, POINTER(CError)]
 
     def check(self, name: str, *arguments: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ._library import (DTYPES, AxisInfo, Error, ParseOptions, PlanOptions, ScalarInfo, Size, Tensor, TensorInfo, library)
+from ._library import (DTYPES, AxisInfo, Error, GradOptions, ParseOptions, PlanOptions, ScalarInfo, Size, Tensor, TensorInfo, library)
 
 if TYPE_CHECKING:
     pass
@@ -77,7 +77,7 @@ class Graph:
         Leading axes beyond those declared are rows: they and the axis behind them make up the graph's first axis.
         """
         sizes = [-1 if axis.size is None else axis.size for axis in self.axes]
-        known: dict[int, str] = {}
+        known: set[int] = set()
         leading: list[int] | None = None
         for tensor, shape in zip(self.inputs, shapes, strict=True):
             extra = len(shape) - len(tensor.axes)
@@ -88,8 +88,8 @@ class Graph:
             if has_rows:
                 lead = list(shape[:extra + 1])
                 if leading is not None and lead != leading:
-                    raise Error(f"{self.name}: {tensor.name} has rows {lead}, tensors before it {leading}",
-                                "INVALID_TENSOR")
+                    raise Error(f"{self.name}: axis {self.axes[0].name} is {times(lead)} in {tensor.name} and "
+                                f"{times(leading)} before it", "INVALID_TENSOR")
                 leading = lead
                 sizes[0] = product(lead)
             for number, size in zip(tensor.axes, shape[extra:], strict=True):
@@ -97,9 +97,9 @@ class Graph:
                     continue
                 if number in known and sizes[number] != size:
                     raise Error(f"{self.name}: axis {self.axes[number].name} is {size} in {tensor.name} and "
-                                f"{sizes[number]} in {known[number]}", "INVALID_TENSOR")
+                                f"{sizes[number]} before it", "INVALID_TENSOR")
                 sizes[number] = size
-                known[number] = tensor.name
+                known.add(number)
         for number, size in enumerate(sizes):
             if size < 0:
                 raise Error(f"{self.name}: no input has axis {self.axes[number].name}, and it has no default size")
@@ -109,6 +109,11 @@ class Graph:
         """The shape of an output."""
         return tuple(size for number in tensor.axes
                      for size in (leading if number == 0 else (sizes[number],)))
+
+
+def times(numbers: Sequence[int]) -> str:
+    """2 x 3"""
+    return " x ".join(str(number) for number in numbers)
 
 
 def product(numbers: Sequence[int]) -> int:
@@ -228,11 +233,25 @@ class Program:
 
     # ---- texts ----
 
-    def grad(self, graph: str | None = None, *, save: str = "auto") -> "Program":
-        """The backward graph, as `fusec grad` prints it."""
+    def grad(self, graph: str | None = None, *, of: Sequence[str] | None = None, wrt: Sequence[str] | None = None,
+             save: Sequence[str] | str = "auto") -> "Program":
+        """The backward graph NAME_bwd, as `fusec grad` prints it; its text is .text.
+
+        of      the outputs that are differentiated; None: all of floats but statistics
+        wrt     the inputs with respect to which; None: all tensors of floats
+        save    the outputs that the backward pass takes as inputs; "none"; "auto": those with which it costs least
+        Raises fusec.Error for a graph without a gradient."""
         if not hasattr(library.c, "fusec_program_grad"):
             raise Error("this libfusec derives no gradients", "UNSUPPORTED")
-        raise Error("this libfusec derives no gradients", "UNSUPPORTED")
+        options = GradOptions(struct_size=ctypes.sizeof(GradOptions))
+        options.of, options.wrt = (",".join(names).encode() if names is not None else None for names in (of, wrt))
+        options.save = (save if isinstance(save, str) else ",".join(save) or "none").encode()
+        backward = c_void_p()
+        library.check("fusec_program_grad", self._handle, self.graph(graph).name.encode(), byref(options), byref(backward))
+        try:
+            return Program(library.c.fusec_program_text(backward).decode())
+        finally:
+            library.c.fusec_program_destroy(backward)
 
     def cuda(self, graph: str | None = None, *, arch: str = "sm_90a", outputs: Sequence[str] | None = None,
              schedule: str | None = None, **sizes: int) -> str:

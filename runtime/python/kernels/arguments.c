@@ -68,6 +68,17 @@ static bool copy_argument(Call *call, int index, int rank, const int64_t *sizes)
     return true;
 }
 
+/* "2 x 3" */
+static const char *print_times(const int64_t *sizes, int count, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = 0;
+    for (int i = 0; i < count && length < size; i++)
+        length +=
+            (size_t)snprintf(text + length, size - length, "%s%" PRId64, i ? " x " : "", sizes[i]);
+    return text;
+}
+
 static bool read_lead(Call *call, int index, int count, const int64_t *sizes)
 {
     const Declared *declared = &call->op->tensors[index];
@@ -82,7 +93,11 @@ static bool read_lead(Call *call, int index, int count, const int64_t *sizes)
     }
     bool same = count == call->leading;
     for (int i = 0; same && i < count; i++) same = sizes[i] == call->lead[i];
-    return same || call_fail(call, "%s has other rows than the tensors before it", declared->name);
+    if (same) return true;
+    char mine[160], others[160];
+    return call_fail(call, "axis %s is %s in %s and %s before it", call->op->axis_names[0],
+                     print_times(sizes, count, mine, sizeof mine), declared->name,
+                     print_times(call->lead, call->leading, others, sizeof others));
 }
 
 static bool read_size(Call *call, int index, int axis, int64_t size)

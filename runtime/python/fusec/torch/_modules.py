@@ -145,7 +145,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor, bias: Tensor, eps: float 
     """torch.nn.functional.group_norm. x : [B, C, ...], weight, bias : [C]; a result of x's shape."""
     if x.dim() < 2 or x.shape[1] % groups:
         raise Error(f"group_norm: {list(x.shape)} has no axis of channels in {groups} groups", "INVALID_TENSOR")
-    image = x.reshape(x.shape[0], groups, x.shape[1] // groups, -1)
+    image = dense(x.reshape(x.shape[0], groups, x.shape[1] // groups, -1))
     operator = shipped("group_norm", ("y",), x.dtype, weight.dtype, ("gamma", "beta"))
     return operator(image, weight.view(groups, -1), bias.view(groups, -1), eps=eps).view(x.shape)
 

@@ -313,7 +313,7 @@ def shard_rules() -> None:
 def front(graph: Graph, raw: Any, join: Join | None, ways: tuple[Any, Any, Any] | None,
           refusal: str) -> Callable[..., Any]:
     """The function that is called. `ways`: the operator with a formula, the eager Function, the one for functorch."""
-    formula, apply, transformed = ways or (None, None, None)
+    formula, apply, transformed = ways or (raw, raw, raw)    # those are never asked: the refusal comes first
     kernel, count = raw._op, len(graph.inputs)
     defaults = tuple(scalar.default for scalar in graph.scalars)
     complete = None not in defaults
@@ -324,7 +324,7 @@ def front(graph: Graph, raw: Any, join: Join | None, ways: tuple[Any, Any, Any] 
     functorch = torch._C._are_functorch_transforms_active
     modules = sys.modules
 
-    def traced(inputs: Sequence[torch.Tensor], values: Sequence[Any], differentiated: Any) -> Any:
+    def traced(inputs: Sequence[torch.Tensor], values: Sequence[Any], differentiated: Callable[..., Any]) -> Any:
         if torch.is_autocast_enabled(inputs[0].device.type):
             inputs = autocast(graph, inputs)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
