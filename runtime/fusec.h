@@ -421,6 +421,11 @@ FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
 FUSEC_API fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan **plan,
                                        fusec_error *error);
 
+/* The graphs of a program, in order; the name of graph `index`, NULL if there is none. */
+FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
+FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t index);
+/* The warnings of a program that has no errors, as text; "" if there are none. */
+FUSEC_API const char *fusec_program_warnings(const fusec_program *program);
 /* The source of a program, without its imports. */
 FUSEC_API const char *fusec_program_text(const fusec_program *program);
 
@@ -493,9 +498,6 @@ typedef struct fusec_axis_info {
     int32_t is_divisible;
 } fusec_axis_info;
 
-/* The graphs of a program, in order; the name of graph `index`, NULL if there is none. */
-FUSEC_API size_t fusec_program_graph_count(const fusec_program *program);
-FUSEC_API const char *fusec_program_graph(const fusec_program *program, size_t index);
 /* What a graph declares, by the number of the graph: its axes, outermost first; its tensors, inputs
  * before outputs; its scalars. They are asked for from 0 on: a number behind the last one gives
  * INVALID_ARGUMENT and leaves *info alone, as do a NULL and a struct_size that is none. Texts live
@@ -509,8 +511,6 @@ FUSEC_API fusec_status fusec_program_tensor(const fusec_program *program, size_t
                                             size_t index, fusec_tensor_info *info);
 FUSEC_API fusec_status fusec_program_scalar(const fusec_program *program, size_t graph,
                                             size_t index, fusec_scalar_info *info);
-/* The warnings of a program that has no errors, as text; "" if there are none. */
-FUSEC_API const char *fusec_program_warnings(const fusec_program *program);
 
 /* What bindings need to know about a plan. Tensors are numbered inputs first, then
  * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone, as do

@@ -247,6 +247,16 @@ void fusec_program_destroy(fusec_program *program)
     free(program);
 }
 
+size_t fusec_program_graph_count(const fusec_program *program)
+{
+    return program ? (size_t)program->graph_count : 0;
+}
+
+const char *fusec_program_graph(const fusec_program *program, size_t index)
+{
+    return index < fusec_program_graph_count(program) ? program->graphs[index]->name.name : NULL;
+}
+
 const char *fusec_program_text(const fusec_program *program)
 {
     return program ? program->text : "";

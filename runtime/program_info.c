@@ -6,20 +6,9 @@
 
 #include <string.h>
 
-size_t fusec_program_graph_count(const fusec_program *program)
-{
-    return program ? (size_t)program->graph_count : 0;
-}
-
 static const Item *graph_at(const fusec_program *program, size_t index)
 {
     return index < fusec_program_graph_count(program) ? program->graphs[index] : NULL;
-}
-
-const char *fusec_program_graph(const fusec_program *program, size_t index)
-{
-    const Item *graph = graph_at(program, index);
-    return graph ? graph->name.name : NULL;
 }
 
 fusec_status fusec_program_axis(const fusec_program *program, size_t graph, size_t index,
