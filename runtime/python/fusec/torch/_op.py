@@ -148,6 +148,8 @@ def differentiable(join: Join, again: Callable[..., Any]) -> Any:
     count, several, constant, casts, save = join.inputs, join.several, join.constant, join.casts, join.to_save
     place = {number: i for i, number in enumerate(join.wanted)}
     constants = [place[i] for i in constant]
+    floating = [place[i] for i in join.wanted if i not in constant]
+    nothing = (None,) * (count + len(join.graph.scalars))
     order, need, scalar_values, select = join.order(join.wanted), join.need, join.scalar_values, join.select
     grad_enabled = torch.is_grad_enabled
 
@@ -156,7 +158,7 @@ def differentiable(join: Join, again: Callable[..., Any]) -> Any:
         def forward(ctx: Any, *arguments: Any) -> Any:
             found = as_tuple(forward(*arguments))
             ctx.save_for_backward(*save(arguments + found))
-            ctx.scalars = scalar_values(arguments[count:])
+            ctx.scalars = arguments[count:]
             result = select(found)
             if constants:
                 ctx.mark_non_differentiable(*[result[i] for i in constants])
@@ -167,6 +169,8 @@ def differentiable(join: Join, again: Callable[..., Any]) -> Any:
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
+            if constants and all(gradients[i] is None for i in floating):
+                return nothing
             if several and constants:
                 gradients = tuple(zeros(like) if given is None and i not in constants else given
                                   for i, (given, like) in enumerate(zip(gradients, ctx.like, strict=True)))
@@ -177,7 +181,7 @@ def differentiable(join: Join, again: Callable[..., Any]) -> Any:
             if grad_enabled():
                 return pick(again(tensors, ctx.scalars) + (None,))
             try:
-                return pick(as_tuple(backward(*tensors, *ctx.scalars, mask)) + (None,))
+                return pick(as_tuple(backward(*tensors, *scalar_values(ctx.scalars), mask)) + (None,))
             except RuntimeError as why:
                 raise explain(why) from None
 
@@ -207,7 +211,7 @@ def with_formula(join: Join, again: Callable[..., Any]) -> Any:
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         found = as_tuple(output)
         ctx.save_for_backward(*join.to_save(tuple(inputs) + found))
-        ctx.scalars = join.scalar_values(inputs[join.inputs:])
+        ctx.scalars = inputs[join.inputs:]
         if constant:
             ctx.mark_non_differentiable(*[found[i] for i in constant])
 
@@ -218,7 +222,7 @@ def with_formula(join: Join, again: Callable[..., Any]) -> Any:
         mask, pick = join.need(tuple(ctx.needs_input_grad))
         if torch.is_grad_enabled():
             return pick(again(tensors, ctx.scalars) + (None,))
-        return pick(as_tuple(join.backward(*tensors, *ctx.scalars, mask)) + (None,))
+        return pick(as_tuple(join.backward(*tensors, *join.scalar_values(ctx.scalars), mask)) + (None,))
 
     torch.library.register_autograd(f"fusec::{name}", backward, setup_context=setup_context, lib=_library)
     _operators[name] = getattr(torch.ops.fusec, name).default, join.kernels
@@ -226,10 +230,20 @@ def with_formula(join: Join, again: Callable[..., Any]) -> Any:
     return _operators[name][0]
 
 
+def free_form(join: Join) -> Operator | None:
+    """The backward pass that saves nothing, as the library derives it; None where it needs what was not saved."""
+    try:
+        program = join.program.grad(join.graph.name, save="none")
+    except Error:
+        return None
+    have = {t.name for t, feed in zip(join.back.graph.inputs, join.back.feeds, strict=True) if feed.kind != "output"}
+    return op(program) if all(t.name in have for t in program.graph().inputs) else None
+
+
 def second(join: Join) -> Callable[..., Any]:
     """The backward pass for a gradient of a gradient: an operator with a backward pass of its own, made when it is first
     asked for; where there can be none, one whose gradient is an error."""
-    made: list[Operator] = []
+    made: list[Operator | None] = []
     hidden = [join.graph.outputs[feed.index].name for feed in join.back.feeds
               if feed.kind == "output" and not (join.back.differentiable[feed.index] and feed.index in join.wanted)]
     every = (1 << len(join.back.graph.outputs)) - 1
@@ -250,12 +264,17 @@ def second(join: Join) -> Callable[..., Any]:
                 "inputs alone has one" if hidden else f"{join.back.graph.name} has no backward pass"))
 
     def again(tensors: Sequence[torch.Tensor], scalars: Sequence[Any]) -> tuple[Any, ...]:
-        if not hidden and not made:
-            made.append(op(join.back.program, graph=join.back.graph.name))
-        if hidden or made[0].backward_operator is None:
-            return as_tuple(Once.apply(*tensors, *scalars))    # type: ignore[no-untyped-call]
-        named = {s.name: value for s, value in zip(join.back.graph.scalars, scalars, strict=True)}
-        return as_tuple(made[0](*tensors, **named))
+        if not made:
+            made.append(free_form(join) if hidden else op(join.back.program, graph=join.back.graph.name))
+        twice = made[0]
+        if twice is None or twice.backward_operator is None:
+            return as_tuple(Once.apply(*tensors, *join.scalar_values(scalars)))    # type: ignore[no-untyped-call]
+        known = {t.name: tensor for t, tensor in zip(join.back.graph.inputs, tensors, strict=True)}
+        values = {s.name: value for s, value in zip(join.graph.scalars, scalars, strict=True)}
+        found = as_tuple(twice(*[known[t.name] for t in twice.graph.inputs],
+                               **{s.name: values[s.name] for s in twice.graph.scalars if s.name in values}))
+        results = {t.name: result for t, result in zip(twice.graph.outputs, found, strict=True)}
+        return tuple(results.get(t.name) for t in join.back.graph.outputs)
 
     return again
 
@@ -273,7 +292,7 @@ def functional(join: Join, again: Callable[..., Any]) -> Any:
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             ctx.save_for_backward(*join.to_save(tuple(inputs) + output))
-            ctx.scalars = join.scalar_values(inputs[join.inputs:])
+            ctx.scalars = inputs[join.inputs:]
             if constants:
                 ctx.mark_non_differentiable(*[output[i] for i in constants])
 
