@@ -290,7 +290,9 @@ layers:
 ## check-gpu  every example at many sizes on the GPU, against the reference
 check-gpu: deps
 	@$(MAKE) all build/gpu_cases build/gpu_order
+	@$(MAKE) wheel
 	@tests/gpu.sh
+	@tests/python.sh gpu
 
 ## wheel      the Python package, build/fusec-VERSION-py3-none-manylinux_….whl
 wheel: build/libfusec.so build/libfusec_torch.so

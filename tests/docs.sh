@@ -2,7 +2,7 @@
 # The documentation tells the truth: every ```fuse fence is a program without errors, every
 # ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest), and every line
 # of a ```cuda fence but `...` is one of what `<!-- cuda: COMMAND -->` before it prints.
-# examples/embed.c does what it says, and examples/pytorch.py where there is torch.
+# examples/embed.c does what it says. The Python in docs/pytorch.md and examples/ is run by `make check-torch`.
 set -u
 cd "$(dirname "$0")/.."
 export FUSEC_NVRTC=/dev/null NO_COLOR=1 PATH="$PWD/build:$PATH"
@@ -67,10 +67,5 @@ for other in rmsnorm_bwd softmax; do
         bad=$((bad + 1))
     }
 done
-if python3 -c 'import torch' 2>/dev/null; then
-    python3 examples/pytorch.py >$work/pytorch.out 2>&1 || { cat $work/pytorch.out; bad=$((bad + 1)); }
-else
-    echo "-- docs: examples/pytorch.py skipped, there is no torch"
-fi
 echo "-- docs: $programs programs, $outputs outputs and $cuda lines of CUDA, $bad wrong"
 [ $bad = 0 ]

@@ -64,8 +64,8 @@ def join(forward: Graph, program: Program, graph: Graph) -> Backward:
             feeds.append(Feed("input", inputs[tensor.name]))
         elif tensor.name in outputs:
             feeds.append(Feed("output", outputs[tensor.name]))
-        elif tensor.name[:1] == "d" and tensor.name[1:] in outputs:
-            feeds.append(Feed("gradient", outputs[tensor.name[1:]]))
+        elif (of := differentiated(tensor.name, outputs)) is not None:
+            feeds.append(Feed("gradient", outputs[of]))
         else:
             raise Error(f"{graph.name}: {tensor.name} is neither an input nor an output of {forward.name}, nor the "
                         "gradient of an output")
@@ -73,9 +73,10 @@ def join(forward: Graph, program: Program, graph: Graph) -> Backward:
         check_alike(forward, graph, feed, tensor)
     gradients: list[int | None] = [None] * len(forward.inputs)
     for number, tensor in enumerate(graph.outputs):
-        if tensor.name[:1] != "d" or tensor.name[1:] not in inputs:
+        of = differentiated(tensor.name, inputs)
+        if of is None:
             raise Error(f"{graph.name}: {tensor.name} is the gradient of no input of {forward.name}")
-        gradients[inputs[tensor.name[1:]]] = number
+        gradients[inputs[of]] = number
     for twin, other in twins(program, graph).items():
         gradients = [other if number == twin else number for number in gradients]
     given = {feed.index for feed in feeds if feed.kind == "gradient"}
@@ -83,6 +84,13 @@ def join(forward: Graph, program: Program, graph: Graph) -> Backward:
         raise Error(f"{graph.name} takes the gradient of no output of {forward.name}")
     return Backward(program, graph, tuple(feeds), scalars_of(forward, graph), tuple(gradients),
                     tuple(i in given for i in range(len(forward.outputs))))
+
+
+def differentiated(name: str, known: Mapping[str, int]) -> str | None:
+    """What dx, or dx_2 where dx is taken, is the gradient of."""
+    match = re.fullmatch(r"d(\w+?)(_\d+)?", name)
+    found = [whole for whole in (name[1:], match.group(1)) if whole in known] if match else []
+    return found[0] if found else None
 
 
 def twins(program: Program, graph: Graph) -> dict[int, int]:
